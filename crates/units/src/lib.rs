@@ -1,0 +1,20 @@
+//! Quantities as types: points in time, lengths of time, bytes and rates.
+//!
+//! Everything that orders events is an integer: time is counted in picoseconds, sizes in bytes,
+//! rates in bits per second. One rule turns bytes and a rate into a length of time
+//! ([`ByteTime::span`], rounding up), so that two parts of the program can never disagree about
+//! when a packet has left.
+//!
+//! Text forms (`"10Gbps"`, `"1.5us"`, `"64KiB"`) are parsed by [`parse`]; a missing or wrong unit
+//! is an error that lists the units allowed.
+
+mod bytes;
+mod parse;
+mod rate;
+mod serde_impl;
+mod time;
+
+pub use bytes::Bytes;
+pub use parse::ParseQuantityError;
+pub use rate::{ByteTime, Rate};
+pub use time::{Span, Time};
