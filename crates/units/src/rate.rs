@@ -45,7 +45,7 @@ impl Rate {
     /// If the rate is zero; scenarios reject a zero rate before anything is built.
     pub const fn byte_time(self) -> ByteTime {
         assert!(self.0 > 0, "a rate of zero has no byte time");
-        let scaled_ps = 8u128 * 1_000_000_000_000u128 << FRACTION_BITS;
+        let scaled_ps = (8u128 * 1_000_000_000_000u128) << FRACTION_BITS;
         ByteTime(scaled_ps.div_ceil(self.0 as u128) as u64)
     }
 }

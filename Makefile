@@ -1,0 +1,51 @@
+# The whole set-up: `make run` and `make test`. Everything else is one command away from these.
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+# Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
+TEST_PACKAGES := chromium tshark valgrind python3
+SCENARIO ?= scenarios/quickstart.toml
+
+.PHONY: help
+help: ## This list.
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.PHONY: toolchain
+toolchain:
+	@command -v cargo >/dev/null || { \
+	  echo "Rust is missing. Install it with: apt-get install rustup && rustup toolchain install 1.95" >&2; exit 2; }
+	@command -v cc >/dev/null || { \
+	  echo "A C linker is missing. Install it with: apt-get install build-essential" >&2; exit 2; }
+	@version=$$(rustc --version | sed -E 's/rustc 1\.([0-9]+).*/\1/'); \
+	  [ "$$version" -ge 95 ] || { echo "Rust 1.95 is needed, this is 1.$$version. Update it with: rustup update stable" >&2; exit 2; }
+
+.PHONY: run
+run: toolchain ## Build, then TCP, DCTCP and HULL on a rack, in a table and a report.
+	cargo build --release --quiet --locked -p plimsoll-cli
+	@target/release/plimsoll run $(SCENARIO)
+
+.PHONY: test
+test: toolchain test-packages ## Format, lints, and every test.
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo test --workspace --locked
+
+.PHONY: test-packages
+test-packages:
+	@missing=$$(for package in $(TEST_PACKAGES); do \
+	    dpkg-query -W -f='$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || echo $$package; done); \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing; \
+	elif [ -n "$$missing" ]; then \
+	  echo "not installed, so some tests will skip: $$missing" >&2; \
+	fi
+
+.PHONY: bench
+bench: toolchain ## Speed beside ns-3 on equal work, and instructions per packet-hop.
+	cargo run --release --quiet --locked -p plimsoll-benches
+
+.PHONY: reproduce
+reproduce: toolchain ## The HULL evaluation, measured beside published.
+	cargo build --release --quiet --locked -p plimsoll-cli
+	target/release/plimsoll reproduce hull

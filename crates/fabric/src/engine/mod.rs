@@ -1,0 +1,85 @@
+//! What a simulated world is driven by.
+//!
+//! ```text
+//! Schedule::next ──> (time, owner) ──> the owner acts ──> Schedule::{push, transmit} ──> ...
+//! ```
+//!
+//! Order is total and has nothing to do with memory: time first, then the [`Owner`], and an owner
+//! has at most one thing to do at a time. A link's packets wait in a lane of their own, first in
+//! first out, and only the first is an event.
+
+mod lanes;
+mod queue;
+mod streams;
+
+pub use lanes::Lanes;
+pub use queue::EventQueue;
+pub use streams::{Stream, Streams};
+
+/// Who acts: a kind, and a number within the kind. Owners order events of the same instant, in the
+/// order in which the kinds are declared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Owner(u32);
+
+/// Kinds of owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub enum OwnerKind {
+    /// The first packet of a link reaches its far end; the number is the sending port's.
+    Link = 0,
+    /// A port asked to be called.
+    Port = 1,
+    /// A host's pacer asked to be called.
+    Pacer = 2,
+    /// A connection's end has a deadline; the number is twice the connection's, plus the end.
+    Endpoint = 3,
+    /// A workload has something to send.
+    Workload = 4,
+    /// A time series takes a sample.
+    Sampler = 5,
+    /// A host's receive offload hands over what it has gathered.
+    Receive = 6,
+}
+
+const KIND_SHIFT: u32 = 29;
+
+impl Owner {
+    /// The owner of `kind` with `number`, below 2^29.
+    #[inline]
+    pub const fn new(kind: OwnerKind, number: u32) -> Owner {
+        debug_assert!(number < 1 << KIND_SHIFT);
+        Owner((kind as u32) << KIND_SHIFT | number)
+    }
+
+    /// The kind.
+    #[inline]
+    pub const fn kind(self) -> OwnerKind {
+        match self.0 >> KIND_SHIFT {
+            0 => OwnerKind::Link,
+            1 => OwnerKind::Port,
+            2 => OwnerKind::Pacer,
+            3 => OwnerKind::Endpoint,
+            4 => OwnerKind::Workload,
+            5 => OwnerKind::Sampler,
+            _ => OwnerKind::Receive,
+        }
+    }
+
+    /// The number within the kind.
+    #[inline]
+    pub const fn number(self) -> u32 {
+        self.0 & ((1 << KIND_SHIFT) - 1)
+    }
+
+    /// The two in one word, in the owners' order.
+    #[inline]
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+
+    /// The owner that [`Owner::bits`] gave.
+    #[inline]
+    pub const fn from_bits(bits: u32) -> Owner {
+        Owner(bits)
+    }
+}

@@ -1,0 +1,13 @@
+//! Packets, ports, switches, topologies and paths.
+
+pub mod meter;
+pub mod packet;
+pub mod port;
+pub mod sink;
+pub mod topology;
+
+pub use meter::{MeterReading, QueueMeter};
+pub use packet::{Ecn, Flags, HostId, Packet, PortId, Wait};
+pub use port::{Port, PortConfig};
+pub use sink::Sink;
+pub use topology::{Network, Node};

@@ -1,0 +1,236 @@
+//! [`Packet`]: what travels, in one cache line.
+//!
+//! A packet is `Copy` and 64 bytes, so that moving it between queues is one load and one store and
+//! needs no allocation. Sequence numbers are the 32 bits of a real header; the ends unwrap them.
+
+use plimsoll_units::Span;
+
+/// A host, numbered from zero.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostId(pub u32);
+
+/// An output port, numbered from zero over the whole network; host `h`'s NIC is port `h`. A port
+/// sends on exactly one link, so this also names the link.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PortId(pub u32);
+
+/// The two ECN bits of the IP header (RFC 3168, section 5), without the unused ECT(1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Ecn {
+    /// The transport does not react to marks.
+    #[default]
+    NotEct = 0,
+    /// The transport reacts to marks.
+    Ect = 2,
+    /// Congestion experienced.
+    Ce = 3,
+}
+
+/// TCP's flags, and two of the simulation's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// Opens a connection.
+    pub const SYN: Flags = Flags(1);
+    /// The acknowledgement number is valid.
+    pub const ACK: Flags = Flags(2);
+    /// No more data.
+    pub const FIN: Flags = Flags(4);
+    /// ECN echo: the receiver saw CE.
+    pub const ECE: Flags = Flags(8);
+    /// Congestion window reduced.
+    pub const CWR: Flags = Flags(16);
+    /// Sent before (known to the simulation, not on the wire).
+    pub const RETRANSMISSION: Flags = Flags(32);
+    /// From the server of its connection to the client (a port number's role).
+    pub const FROM_SERVER: Flags = Flags(64);
+    /// The last bytes of the packet are SACK blocks, not waiting times.
+    pub const SACK: Flags = Flags(128);
+
+    /// Whether all of `flags` are set.
+    #[inline]
+    pub const fn has(self, flags: Flags) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+    /// These flags and `flags`.
+    #[inline]
+    pub const fn with(self, flags: Flags) -> Flags {
+        Flags(self.0 | flags.0)
+    }
+}
+
+/// What moves through the network.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(8))]
+pub struct Packet {
+    /// Sending host.
+    pub src: HostId,
+    /// Receiving host.
+    pub dst: HostId,
+    /// Connection, for path hashing and for the receiver.
+    pub flow: u32,
+    /// Sequence number of the first payload byte, modulo 2^32.
+    pub seq: u32,
+    /// Next byte expected from the other side, modulo 2^32.
+    pub ack: u32,
+    /// Urgency where a discipline sorts by it; the smallest goes first.
+    pub rank: u32,
+    /// Index of the frame behind this packet when live; unused when simulated.
+    pub payload: u32,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Payload bytes.
+    pub len: u16,
+    /// Port by which the packet entered the switch it is in.
+    pub ingress: u16,
+    /// 802.1p priority, 0..=7.
+    pub priority: u8,
+    /// ECN bits.
+    pub ecn: Ecn,
+    /// TCP and simulation flags.
+    pub flags: Flags,
+    spare: u8,
+    tail: [u8; TAIL],
+}
+
+/// Bytes of [`Packet`] that hold either waiting times or SACK blocks.
+const TAIL: usize = 26;
+const WAIT_BYTES: usize = 5;
+
+const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
+
+/// Where a packet waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Wait {
+    /// In the queue of its host's NIC.
+    Nic = 0,
+    /// Held by its host's pacer.
+    Pacer = 1,
+    /// In switches of the first tier (next to the hosts).
+    Tier0 = 2,
+    /// In switches of the second tier.
+    Tier1 = 3,
+    /// In switches of the third tier.
+    Tier2 = 4,
+}
+
+impl Wait {
+    /// The switch tiers, from the hosts upwards.
+    pub const TIERS: [Wait; 3] = [Wait::Tier0, Wait::Tier1, Wait::Tier2];
+}
+
+impl Packet {
+    /// A packet of `size` bytes on the wire from `src` to `dst`; everything else is zero.
+    pub fn new(src: HostId, dst: HostId, flow: u32, size: u16) -> Packet {
+        Packet {
+            src,
+            dst,
+            flow,
+            seq: 0,
+            ack: 0,
+            rank: 0,
+            payload: 0,
+            size,
+            len: 0,
+            ingress: 0,
+            priority: 0,
+            ecn: Ecn::NotEct,
+            flags: Flags::default(),
+            spare: 0,
+            tail: [0; TAIL],
+        }
+    }
+
+    /// Sets congestion experienced where the transport is capable of it. Returns whether the mark
+    /// is new.
+    #[inline]
+    pub fn mark(&mut self) -> bool {
+        let marks = self.ecn == Ecn::Ect;
+        if marks {
+            self.ecn = Ecn::Ce;
+        }
+        marks
+    }
+
+    /// Adds to the time waited at `place`. A packet that carries SACK blocks keeps no account.
+    /// The sum saturates at 2^40 ps, 1.1 seconds.
+    #[inline]
+    pub fn add_wait(&mut self, place: Wait, span: Span) {
+        if span.is_zero() || self.flags.has(Flags::SACK) {
+            return;
+        }
+        let total = (self.wait(place).as_ps() + span.as_ps()).min((1 << (8 * WAIT_BYTES)) - 1);
+        let from = place as usize * WAIT_BYTES;
+        self.tail[from..from + WAIT_BYTES].copy_from_slice(&total.to_le_bytes()[..WAIT_BYTES]);
+    }
+
+    /// The time waited at `place` so far; zero for a packet that carries SACK blocks.
+    #[inline]
+    pub fn wait(&self, place: Wait) -> Span {
+        if self.flags.has(Flags::SACK) {
+            return Span::ZERO;
+        }
+        let from = place as usize * WAIT_BYTES;
+        let mut bytes = [0; 8];
+        bytes[..WAIT_BYTES].copy_from_slice(&self.tail[from..from + WAIT_BYTES]);
+        Span::from_ps(u64::from_le_bytes(bytes))
+    }
+
+    /// Attaches up to three SACK blocks (RFC 2018), modulo 2^32, most recent first.
+    pub fn set_sack(&mut self, blocks: impl Iterator<Item = (u32, u32)>) {
+        for (index, (start, end)) in blocks.take(3).enumerate() {
+            let at = index * 8;
+            self.tail[at..at + 4].copy_from_slice(&start.to_le_bytes());
+            self.tail[at + 4..at + 8].copy_from_slice(&end.to_le_bytes());
+            self.tail[TAIL - 1] = index as u8 + 1;
+            self.flags = self.flags.with(Flags::SACK);
+        }
+    }
+
+    /// The SACK blocks, most recent first.
+    pub fn sack(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let count = if self.flags.has(Flags::SACK) { self.tail[TAIL - 1] as usize } else { 0 };
+        let word = |at: usize| {
+            let bytes = &self.tail[at..at + 4];
+            u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
+        };
+        (0..count).map(move |index| (word(index * 8), word(index * 8 + 4)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_kept_apart_and_exact() {
+        let mut packet = Packet::new(HostId(0), HostId(1), 0, 1500);
+        packet.add_wait(Wait::Nic, Span::from_ps(7));
+        packet.add_wait(Wait::Tier2, Span::from_ms(900));
+        packet.add_wait(Wait::Nic, Span::from_us(3));
+        assert_eq!(packet.wait(Wait::Nic), Span::from_ps(3_000_007));
+        assert_eq!(packet.wait(Wait::Tier2), Span::from_ms(900));
+        assert_eq!(packet.wait(Wait::Pacer), Span::ZERO);
+    }
+
+    #[test]
+    fn sack_blocks_replace_waits() {
+        let mut packet = Packet::new(HostId(0), HostId(1), 0, 40);
+        packet.set_sack([(1, 2), (3, u32::MAX)].into_iter());
+        packet.add_wait(Wait::Nic, Span::from_us(3));
+        assert_eq!(packet.sack().collect::<Vec<_>>(), [(1, 2), (3, u32::MAX)]);
+        assert_eq!(packet.wait(Wait::Nic), Span::ZERO);
+    }
+
+    #[test]
+    fn only_capable_packets_are_marked() {
+        let mut packet = Packet::new(HostId(0), HostId(1), 0, 40);
+        assert!(!packet.mark());
+        packet.ecn = Ecn::Ect;
+        assert!(packet.mark() && !packet.mark());
+        assert_eq!(packet.ecn, Ecn::Ce);
+    }
+}

@@ -1,0 +1,255 @@
+//! [`General`]: explicit departures, for whatever cannot be known at admission.
+
+use std::collections::VecDeque;
+
+use plimsoll_mechanisms::phantom_queue::PhantomQueue;
+use plimsoll_units::Time;
+
+use super::admission::Verdict;
+use super::{Admission, HeadPacer, PortConfig, PortLink};
+use crate::net::{Flags, Packet, QueueMeter, Sink, Wait};
+
+/// How waiting packets are served.
+#[derive(Clone, Debug)]
+pub enum Discipline {
+    /// First come, first served.
+    Fifo(VecDeque<Queued>),
+    /// One queue per flow, deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
+    FairPerFlow(FairQueues),
+}
+
+/// A packet and when it came.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    packet: Packet,
+    since: Time,
+    /// What the pacer said of it when it came.
+    draws: bool,
+}
+
+/// Deficit round robin over the flows that have packets here.
+#[derive(Clone, Debug, Default)]
+pub struct FairQueues {
+    quantum: u64,
+    /// Flows in the order of their turns.
+    turns: VecDeque<FlowQueue>,
+    packets: usize,
+}
+
+#[derive(Clone, Debug)]
+struct FlowQueue {
+    /// Connection and direction.
+    flow: (u32, bool),
+    deficit: u64,
+    packets: VecDeque<Queued>,
+}
+
+impl Discipline {
+    /// First come, first served.
+    pub fn fifo() -> Discipline {
+        Discipline::Fifo(VecDeque::new())
+    }
+
+    /// Per-flow fairness; `quantum` bytes a turn, at least one full-size packet.
+    pub fn fair_per_flow(quantum: u64) -> Discipline {
+        Discipline::FairPerFlow(FairQueues { quantum, ..FairQueues::default() })
+    }
+
+    /// Whether the order of service is the order of arrival.
+    pub fn is_fifo(&self) -> bool {
+        matches!(self, Discipline::Fifo(_))
+    }
+
+    fn push(&mut self, queued: Queued) {
+        match self {
+            Discipline::Fifo(queue) => queue.push_back(queued),
+            Discipline::FairPerFlow(queues) => queues.push(queued),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Queued> {
+        match self {
+            Discipline::Fifo(queue) => queue.pop_front(),
+            Discipline::FairPerFlow(queues) => queues.pop(),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Discipline::Fifo(queue) => queue.len(),
+            Discipline::FairPerFlow(queues) => queues.packets,
+        }
+    }
+}
+
+impl FairQueues {
+    fn push(&mut self, queued: Queued) {
+        let flow = (queued.packet.flow, queued.packet.flags.has(Flags::FROM_SERVER));
+        self.packets += 1;
+        // A NIC has few flows with packets waiting at a time; a scan beats a table.
+        if let Some(queue) = self.turns.iter_mut().find(|queue| queue.flow == flow) {
+            queue.packets.push_back(queued);
+        } else {
+            let packets = VecDeque::from([queued]);
+            self.turns.push_back(FlowQueue { flow, deficit: self.quantum, packets });
+        }
+    }
+
+    /// Brings the flow whose turn it is to the front.
+    fn turn(&mut self) {
+        while let Some(first) = self.turns.front_mut()
+            && let Some(head) = first.packets.front()
+            && u64::from(head.packet.size) > first.deficit
+        {
+            first.deficit += self.quantum;
+            self.turns.rotate_left(1);
+        }
+    }
+
+    fn pop(&mut self) -> Option<Queued> {
+        self.turn();
+        let first = self.turns.front_mut()?;
+        let queued = first.packets.pop_front()?;
+        first.deficit -= u64::from(queued.packet.size);
+        if first.packets.is_empty() {
+            self.turns.pop_front();
+        }
+        self.packets -= 1;
+        Some(queued)
+    }
+}
+
+/// A port that decides at each departure.
+#[derive(Debug)]
+pub struct General {
+    link: PortLink,
+    discipline: Discipline,
+    waiting_bytes: u64,
+    in_service_bytes: u64,
+    /// When the packet in service has left; the link is free from then on.
+    busy_until: Time,
+    admission: Admission,
+    phantom_queue: Option<PhantomQueue>,
+    pacer: Option<Box<HeadPacer>>,
+    announces_room: bool,
+    meter: Option<QueueMeter>,
+}
+
+impl General {
+    pub(super) fn new(config: PortConfig) -> General {
+        General {
+            link: config.link,
+            discipline: config.discipline,
+            waiting_bytes: 0,
+            in_service_bytes: 0,
+            busy_until: Time::ZERO,
+            admission: config.admission,
+            phantom_queue: config.phantom_queue,
+            pacer: config.pacer,
+            announces_room: config.announces_room,
+            meter: config.meter,
+        }
+    }
+
+    pub(super) fn on_arrival(&mut self, now: Time, mut packet: Packet, sink: &mut impl Sink) {
+        // A departure that is due at this very instant comes first, whatever order the two events
+        // have: what arrives now sees the queue without it.
+        self.start_due(now, sink);
+        let size = u64::from(packet.size);
+        if self.busy_until < now && self.discipline.len() == 0 {
+            self.admission.on_idle(self.busy_until);
+        }
+        if !self.has_room_now(now, size) {
+            self.admission.on_overflow(now, self.waiting_bytes, &packet);
+            return self.drop_packet(now, &packet, sink);
+        }
+        let marked = match self.admission.on_enqueue(now, self.discipline.len(), self.waiting_bytes, &packet)
+        {
+            Verdict::Pass => false,
+            Verdict::Mark => packet.mark(),
+            Verdict::Drop => return self.drop_packet(now, &packet, sink),
+        };
+        if marked {
+            sink.marked(self.link.id, &packet);
+        }
+        if let Some(meter) = &mut self.meter {
+            meter.on_admitted(now, size, marked);
+        }
+        let draws = self.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
+        self.discipline.push(Queued { packet, since: now, draws });
+        self.waiting_bytes += size;
+        self.start_due(now, sink);
+        if let Some(meter) = &mut self.meter {
+            meter.on_change(now, self.waiting_bytes);
+        }
+    }
+
+    pub(super) fn on_due(&mut self, now: Time, sink: &mut impl Sink) {
+        self.start_due(now, sink);
+    }
+
+    pub(super) fn has_room(&self, size: u64) -> bool {
+        self.admission.has_room(self.discipline.len(), self.waiting_bytes, self.in_service_bytes, size)
+    }
+
+    pub(super) fn pacer(&mut self) -> Option<&mut HeadPacer> {
+        self.pacer.as_deref_mut()
+    }
+
+    pub(super) fn held(&self) -> usize {
+        self.discipline.len()
+    }
+
+    pub(super) fn take_meter(&mut self) -> Option<QueueMeter> {
+        self.meter.take()
+    }
+
+    fn has_room_now(&self, now: Time, size: u64) -> bool {
+        let in_service = if self.busy_until > now { self.in_service_bytes } else { 0 };
+        self.admission.has_room(self.discipline.len(), self.waiting_bytes, in_service, size)
+    }
+
+    /// Starts the next transmission if the link is free.
+    fn start_due(&mut self, now: Time, sink: &mut impl Sink) {
+        if self.busy_until > now {
+            return;
+        }
+        let Some(Queued { mut packet, since, draws }) = self.discipline.pop() else { return };
+        let size = u64::from(packet.size);
+        self.waiting_bytes -= size;
+        if let Some(meter) = &mut self.meter {
+            meter.on_change(now, self.waiting_bytes);
+        }
+        let start = match &mut self.pacer {
+            None => now,
+            Some(pacer) => pacer.release(now, &packet, draws),
+        };
+        let mut marked =
+            self.admission.on_dequeue(self.discipline.len(), self.waiting_bytes) && packet.mark();
+        if let Some(phantom_queue) = &mut self.phantom_queue
+            && phantom_queue.on_transmit(start, size)
+        {
+            marked |= packet.mark();
+        }
+        if marked {
+            sink.marked(self.link.id, &packet);
+        }
+        packet.add_wait(self.link.wait, now - since);
+        packet.add_wait(Wait::Pacer, start - now);
+        self.in_service_bytes = size;
+        self.busy_until = start + self.link.byte_time.span(size);
+        sink.transmit(self.link.id, self.busy_until + self.link.propagation, packet);
+        sink.call_at(self.link.id, self.busy_until);
+        if self.announces_room {
+            sink.room(self.link.id);
+        }
+    }
+
+    #[cold]
+    fn drop_packet(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        if let Some(meter) = &mut self.meter {
+            meter.on_dropped(now);
+        }
+        sink.dropped(now, self.link.id, packet);
+    }
+}

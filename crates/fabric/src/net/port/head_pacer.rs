@@ -1,0 +1,52 @@
+//! [`HeadPacer`]: the pacer between a NIC queue and its link, with the random stream that it draws
+//! from.
+
+use plimsoll_mechanisms::pacer::{FlowAssociations, LinkPacer, PacerParams, Release};
+use plimsoll_units::Time;
+use rand::Rng;
+use rand_pcg::Pcg64;
+
+use crate::net::Packet;
+
+/// HULL's pacer in the form of the reproduction's source.
+///
+/// It decides on the packets in the order in which they leave the queue, and nothing that happens
+/// while it holds one changes when that one goes. So a departure is as certain with a pacer as
+/// without, and both port engines can have one.
+#[derive(Debug)]
+pub struct HeadPacer {
+    pacer: LinkPacer,
+    stream: Pcg64,
+}
+
+impl HeadPacer {
+    /// A pacer that has seen no packet.
+    pub fn new(params: &PacerParams, stream: Pcg64) -> HeadPacer {
+        HeadPacer { pacer: LinkPacer::new(params), stream }
+    }
+
+    /// An acknowledgement with ECE arrived for connection `flow`.
+    pub fn on_ece(&mut self, flow: u32) {
+        self.pacer.on_ece(u64::from(flow));
+    }
+
+    /// Which connections are associated, and how often.
+    pub fn flows(&self) -> &FlowAssociations {
+        self.pacer.flows()
+    }
+
+    /// A packet enters the queue. Whether it is to draw when it leaves it.
+    pub(super) fn on_enqueue(&mut self, packet: &Packet) -> bool {
+        packet.len > 0 && self.pacer.on_data_sent(u64::from(packet.flow))
+    }
+
+    /// A packet leaves the queue at `now`, the link being free: when may it start?
+    pub(super) fn release(&mut self, now: Time, packet: &Packet, draws: bool) -> Time {
+        let stream = &mut self.stream;
+        let (flow, size) = (u64::from(packet.flow), u64::from(packet.size));
+        match self.pacer.on_head(now, flow, size, draws, || stream.next_u64()) {
+            Release::Now => now,
+            Release::At(later) => later,
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! [`Sink`]: everything that a port can want from the world around it.
+
+use plimsoll_units::Time;
+
+use super::{Packet, PortId};
+
+/// The world as a port sees it. A simulated world turns these calls into events, a live one into
+/// frames and timers. Implementations are monomorphised into the ports.
+pub trait Sink {
+    /// The packet's last bit reaches the far end of `port`'s link at `arrives`. One port's packets
+    /// are handed over in the order of `arrives`.
+    fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet);
+
+    /// `on_due` of `port` wants to be called at `at`.
+    fn call_at(&mut self, port: PortId, at: Time);
+
+    /// `packet` was marked CE by `port`.
+    fn marked(&mut self, port: PortId, packet: &Packet);
+
+    /// `packet` found no room at `port` and is gone.
+    fn dropped(&mut self, now: Time, port: PortId, packet: &Packet);
+
+    /// A packet left the queue of a host's NIC whose transport waits for room.
+    fn room(&mut self, port: PortId);
+}

@@ -1,0 +1,75 @@
+//! The k-ary fat-tree: k pods of k/2 edge and k/2 aggregation switches, (k/2)^2 cores.
+//!
+//! With `n` hosts there are exactly `n` ports of each of six classes, in this order: NICs, edge
+//! down, edge up, aggregation down, aggregation up, core down.
+
+use super::{Link, LinkClass, Node, choose, host_links};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FatTree {
+    k: u32,
+    half: u32,
+    hosts: u32,
+    edges: u32,
+}
+
+impl FatTree {
+    pub(super) fn new(k: u32) -> FatTree {
+        assert!(k >= 2 && k.is_multiple_of(2), "a fat-tree's k is even and at least 2, not {k}");
+        let half = k / 2;
+        FatTree { k, half, hosts: k * half * half, edges: k * half }
+    }
+
+    pub(super) fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    pub(super) fn switches(&self) -> u32 {
+        2 * self.edges + self.half * self.half
+    }
+
+    pub(super) fn links(&self, class: LinkClass) -> Vec<Link> {
+        let FatTree { k, half, edges, .. } = *self;
+        let edge = |pod, e| Node::Switch(pod * half + e);
+        let aggregation = |pod, a| Node::Switch(edges + pod * half + a);
+        let core = |c| Node::Switch(2 * edges + c);
+        let mut links: Vec<Link> = host_links(self.hosts, class, |h| h / half).collect();
+        let pairs = |outer: u32, inner: u32| (0..outer).flat_map(move |o| (0..inner).map(move |i| (o, i)));
+        links.extend(
+            pairs(edges, half)
+                .map(|(e, a)| class.link(edge(e / half, e % half), aggregation(e / half, a), 0)),
+        );
+        links.extend(
+            pairs(edges, half)
+                .map(|(a, e)| class.link(aggregation(a / half, a % half), edge(a / half, e), 1)),
+        );
+        links.extend(
+            pairs(edges, half)
+                .map(|(a, c)| class.link(aggregation(a / half, a % half), core(a % half * half + c), 1)),
+        );
+        links
+            .extend(pairs(half * half, k).map(|(c, pod)| class.link(core(c), aggregation(pod, c / half), 2)));
+        links
+    }
+
+    #[inline]
+    pub(super) fn next_port(&self, switch: u32, dst: u32, hash: impl Fn(u32) -> u32) -> u32 {
+        let FatTree { k, half, hosts, edges } = *self;
+        let dst_edge = dst / half;
+        if switch < edges {
+            if switch == dst_edge {
+                return hosts + dst;
+            }
+            return 2 * hosts + switch * half + choose(hash(0), half);
+        }
+        let dst_pod = dst_edge / half;
+        if switch < 2 * edges {
+            let aggregation = switch - edges;
+            if aggregation / half == dst_pod {
+                return 3 * hosts + aggregation * half + dst_edge % half;
+            }
+            return 4 * hosts + aggregation * half + choose(hash(1), half);
+        }
+        5 * hosts + (switch - 2 * edges) * k + dst_pod
+    }
+}

@@ -1,0 +1,288 @@
+//! [`Network`]: hosts, switches and links, and which way a packet goes.
+//!
+//! Ports are numbered so that the common questions are arithmetic: host `h`'s NIC is port `h`, the
+//! port towards host `h` is `hosts + h`, and what generated topologies add follows. Their next hops
+//! are computed; only a graph from a file keeps a table.
+
+mod fat_tree;
+mod graph;
+mod leaf_spine;
+
+use plimsoll_units::{Rate, Span};
+
+use super::{HostId, Packet, PortId, Wait};
+use fat_tree::FatTree;
+use graph::Graph;
+pub use graph::{GraphLink, GraphNode, Unreachable};
+use leaf_spine::LeafSpine;
+
+/// A host or a switch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Node {
+    /// A host.
+    Host(HostId),
+    /// A switch, numbered from zero.
+    Switch(u32),
+}
+
+/// One direction of a link, and the port that sends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The node whose port it is.
+    pub from: Node,
+    /// The node at the far end.
+    pub to: Node,
+    /// Bits per second.
+    pub rate: Rate,
+    /// One-way propagation.
+    pub propagation: Span,
+    /// The tier of the sending switch; 0 is next to the hosts. Meaningless for a NIC.
+    pub tier: u8,
+}
+
+impl Link {
+    /// The account that a packet's waiting at this port goes to.
+    pub fn wait(&self) -> Wait {
+        match self.from {
+            Node::Host(_) => Wait::Nic,
+            Node::Switch(_) => Wait::TIERS[usize::from(self.tier)],
+        }
+    }
+}
+
+/// The shape of a network.
+#[derive(Clone, Debug)]
+pub struct Network {
+    hosts: u32,
+    switches: u32,
+    links: Vec<Link>,
+    tiers: Vec<&'static str>,
+    paths: Paths,
+    hashing: Hashing,
+}
+
+#[derive(Clone, Debug)]
+enum Paths {
+    Rack,
+    LeafSpine(LeafSpine),
+    FatTree(FatTree),
+    Dumbbell { left: u32 },
+    Graph(Graph),
+}
+
+/// How equal-cost paths are chosen: by a hash of the packet's addresses and connection, salted so
+/// that switches choose independently.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Hashing {
+    /// Changes every choice; from the run's seed.
+    pub salt: u64,
+    /// Both directions of a connection choose alike: the addresses are sorted before they are
+    /// hashed, and switches of one tier share a salt.
+    pub symmetric: bool,
+}
+
+/// Rate and propagation of a class of links.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkClass {
+    /// Bits per second.
+    pub rate: Rate,
+    /// One-way propagation.
+    pub propagation: Span,
+}
+
+impl LinkClass {
+    fn link(self, from: Node, to: Node, tier: u8) -> Link {
+        Link { from, to, rate: self.rate, propagation: self.propagation, tier }
+    }
+}
+
+impl Network {
+    /// One switch (tier `tor`) and its hosts.
+    pub fn rack(hosts: u32, class: LinkClass) -> Network {
+        let links = host_links(hosts, class, |_| 0).collect();
+        Network::new(hosts, 1, links, &["tor"], Paths::Rack)
+    }
+
+    /// `leaves` x `hosts_per_leaf` hosts (tiers `leaf`, `spine`), every leaf connected to every
+    /// spine.
+    pub fn leaf_spine(
+        leaves: u32,
+        spines: u32,
+        hosts_per_leaf: u32,
+        host: LinkClass,
+        fabric: LinkClass,
+    ) -> Network {
+        let shape = LeafSpine { leaves, spines, hosts_per_leaf };
+        let links = shape.links(host, fabric);
+        Network::new(
+            leaves * hosts_per_leaf,
+            leaves + spines,
+            links,
+            &["leaf", "spine"],
+            Paths::LeafSpine(shape),
+        )
+    }
+
+    /// The k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008): k^3/4 hosts (tiers `edge`,
+    /// `aggregation`, `core`).
+    ///
+    /// # Panics
+    /// If `k` is odd or zero; scenarios reject that.
+    pub fn fat_tree(k: u32, class: LinkClass) -> Network {
+        let shape = FatTree::new(k);
+        let links = shape.links(class);
+        Network::new(
+            shape.hosts(),
+            shape.switches(),
+            links,
+            &["edge", "aggregation", "core"],
+            Paths::FatTree(shape),
+        )
+    }
+
+    /// Two switches (tier `dumbbell`); hosts `0..left` on one, the others on the other.
+    pub fn dumbbell(left: u32, right: u32, host: LinkClass, bottleneck: LinkClass) -> Network {
+        let hosts = left + right;
+        let mut links: Vec<Link> = host_links(hosts, host, |h| u32::from(h >= left)).collect();
+        links.push(bottleneck.link(Node::Switch(0), Node::Switch(1), 0));
+        links.push(bottleneck.link(Node::Switch(1), Node::Switch(0), 0));
+        Network::new(hosts, 2, links, &["dumbbell"], Paths::Dumbbell { left })
+    }
+
+    /// Any graph (tier `switch`) with shortest paths by hop count. Each host has exactly one link.
+    ///
+    /// # Errors
+    /// If some host cannot be reached from another.
+    pub fn graph(hosts: u32, switches: u32, links: &[GraphLink]) -> Result<Network, Unreachable> {
+        let (graph, links) = Graph::new(hosts, switches, links)?;
+        Ok(Network::new(hosts, switches, links, &["switch"], Paths::Graph(graph)))
+    }
+
+    fn new(hosts: u32, switches: u32, links: Vec<Link>, tiers: &[&'static str], paths: Paths) -> Network {
+        Network { hosts, switches, links, tiers: tiers.to_vec(), paths, hashing: Hashing::default() }
+    }
+
+    /// The same network with another choice among equal-cost paths.
+    pub fn with_hashing(mut self, hashing: Hashing) -> Network {
+        self.hashing = hashing;
+        self
+    }
+
+    /// Number of hosts.
+    pub fn hosts(&self) -> u32 {
+        self.hosts
+    }
+
+    /// Number of switches.
+    pub fn switches(&self) -> u32 {
+        self.switches
+    }
+
+    /// Every port's link, by port number.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The link that `port` sends on.
+    pub fn link(&self, port: PortId) -> &Link {
+        &self.links[port.0 as usize]
+    }
+
+    /// Names of the switch tiers, from the hosts upwards.
+    pub fn tiers(&self) -> &[&'static str] {
+        &self.tiers
+    }
+
+    /// The switch port towards `host`.
+    pub fn port_towards(&self, host: HostId) -> PortId {
+        PortId(self.hosts + host.0)
+    }
+
+    /// The port by which `switch` passes `packet` on.
+    #[inline]
+    pub fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
+        let dst = packet.dst.0;
+        let port = match &self.paths {
+            Paths::Rack => self.hosts + dst,
+            Paths::LeafSpine(shape) => {
+                shape.next_port(switch, dst, |tier| self.flow_hash(packet, switch, tier))
+            }
+            Paths::FatTree(shape) => {
+                shape.next_port(switch, dst, |tier| self.flow_hash(packet, switch, tier))
+            }
+            Paths::Dumbbell { left } => {
+                let side = u32::from(dst >= *left);
+                if side == switch { self.hosts + dst } else { 2 * self.hosts + switch }
+            }
+            Paths::Graph(graph) => graph.next_port(switch, dst, || self.flow_hash(packet, switch, 0)),
+        };
+        PortId(port)
+    }
+
+    /// The ports that `packet` passes, its sender's NIC first.
+    pub fn path(&self, packet: &Packet) -> impl Iterator<Item = PortId> + '_ {
+        let packet = *packet;
+        let mut next = Some(PortId(packet.src.0));
+        std::iter::from_fn(move || {
+            let port = next?;
+            next = match self.link(port).to {
+                Node::Host(_) => None,
+                Node::Switch(switch) => Some(self.next_port(switch, &packet)),
+            };
+            Some(port)
+        })
+    }
+
+    /// How long `packet` serialises and propagates on its path when nothing is in its way.
+    pub fn idle_transit(&self, packet: &Packet) -> (Span, Span) {
+        self.path(packet).fold((Span::ZERO, Span::ZERO), |(serialisation, propagation), port| {
+            let link = self.link(port);
+            let span = link.rate.byte_time().span(u64::from(packet.size));
+            (serialisation + span, propagation + link.propagation)
+        })
+    }
+
+    /// 32 well mixed bits that are the same for every packet of a connection's direction.
+    #[inline]
+    fn flow_hash(&self, packet: &Packet, switch: u32, tier: u32) -> u32 {
+        let Hashing { salt, symmetric } = self.hashing;
+        let (mut a, mut b) = (packet.src.0, packet.dst.0);
+        let mut place = switch;
+        if symmetric {
+            (a, b) = (a.min(b), a.max(b));
+            place = tier;
+        }
+        let addresses = u64::from(a) << 32 | u64::from(b);
+        let mixed = mix64(addresses ^ salt).wrapping_add(u64::from(packet.flow) << 32 | u64::from(place));
+        (mix64(mixed) >> 32) as u32
+    }
+}
+
+/// Every host's NIC (ports `0..hosts`), then the ports towards the hosts (`hosts..2 * hosts`).
+fn host_links(
+    hosts: u32,
+    class: LinkClass,
+    switch_of: impl Fn(u32) -> u32 + Copy,
+) -> impl Iterator<Item = Link> {
+    let up = (0..hosts).map(move |h| class.link(Node::Host(HostId(h)), Node::Switch(switch_of(h)), 0));
+    let down = (0..hosts).map(move |h| class.link(Node::Switch(switch_of(h)), Node::Host(HostId(h)), 0));
+    up.chain(down)
+}
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood: OOPSLA 2014): every input bit changes every
+/// output bit with probability one half.
+#[inline]
+pub(crate) fn mix64(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// `hash` scaled to `0..choices`, without a division.
+#[inline]
+fn choose(hash: u32, choices: u32) -> u32 {
+    ((u64::from(hash) * u64::from(choices)) >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests;

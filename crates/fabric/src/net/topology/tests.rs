@@ -1,0 +1,90 @@
+use super::*;
+use proptest::prelude::*;
+
+fn class() -> LinkClass {
+    LinkClass { rate: Rate::from_gbps(10), propagation: Span::from_us(1) }
+}
+
+fn hops(network: &Network, src: u32, dst: u32, flow: u32) -> Vec<PortId> {
+    let ports: Vec<_> = network.path(&Packet::new(HostId(src), HostId(dst), flow, 1500)).take(20).collect();
+    let last = network.link(*ports.last().expect("a path has its NIC")).to;
+    assert_eq!(last, Node::Host(HostId(dst)), "{src} -> {dst} by {ports:?}");
+    for pair in ports.windows(2) {
+        assert_eq!(network.link(pair[0]).to, network.link(pair[1]).from, "a gap in {ports:?}");
+    }
+    ports
+}
+
+#[test]
+fn fat_tree_has_six_classes_of_ports_and_the_right_diameters() {
+    let network = Network::fat_tree(8, class());
+    assert_eq!((network.hosts(), network.switches(), network.links().len()), (128, 80, 768));
+    assert_eq!(hops(&network, 0, 1, 3).len(), 2);
+    assert_eq!(hops(&network, 0, 4, 3).len(), 4);
+    assert_eq!(hops(&network, 0, 127, 3).len(), 6);
+}
+
+#[test]
+fn every_pair_is_connected_in_every_topology() {
+    let graph = [
+        (Node::Host(HostId(0)), Node::Switch(0)),
+        (Node::Host(HostId(1)), Node::Switch(1)),
+        (Node::Host(HostId(2)), Node::Switch(2)),
+        (Node::Switch(0), Node::Switch(1)),
+        (Node::Switch(2), Node::Switch(1)),
+        (Node::Switch(0), Node::Switch(3)),
+        (Node::Switch(2), Node::Switch(3)),
+    ]
+    .map(|(a, b)| GraphLink { a, b, rate: Rate::from_gbps(1), propagation: Span::from_us(5) });
+    let networks = [
+        Network::rack(4, class()),
+        Network::leaf_spine(3, 2, 4, class(), class()),
+        Network::fat_tree(4, class()),
+        Network::dumbbell(3, 2, class(), class()),
+        Network::graph(3, 4, &graph).expect("connected"),
+    ];
+    for network in networks {
+        let hosts = network.hosts();
+        for (src, dst) in (0..hosts).flat_map(|s| (0..hosts).map(move |d| (s, d))).filter(|(s, d)| s != d) {
+            hops(&network, src, dst, src * 7 + dst);
+        }
+    }
+}
+
+#[test]
+fn a_graph_without_a_path_names_the_host() {
+    let link = |a, b| GraphLink { a, b, rate: Rate::from_gbps(1), propagation: Span::ZERO };
+    let apart = [link(Node::Host(HostId(0)), Node::Switch(0)), link(Node::Host(HostId(1)), Node::Switch(1))];
+    assert!(Network::graph(2, 2, &apart).is_err());
+    assert_eq!(
+        Network::graph(2, 1, &apart[..1]).map(|_| ()),
+        Err(Unreachable { host: HostId(1), from_switch: None })
+    );
+}
+
+#[test]
+fn flows_spread_evenly_over_equal_cost_paths() {
+    let network = Network::leaf_spine(2, 4, 4, class(), class());
+    let mut uses = [0; 4];
+    for flow in 0..4000 {
+        let up = hops(&network, 0, 7, flow)[1].0 - 2 * 8;
+        uses[up as usize] += 1;
+    }
+    assert!(uses.iter().all(|&n| (900..1100).contains(&n)), "{uses:?}");
+}
+
+proptest! {
+    #[test]
+    fn symmetric_hashing_sends_both_directions_through_the_same_switches(
+        src in 0u32..128, dst in 0u32..128, flow: u32, salt: u64
+    ) {
+        prop_assume!(src != dst);
+        let network = Network::fat_tree(8, class()).with_hashing(Hashing { salt, symmetric: true });
+        let switches = |src, dst| -> Vec<Node> {
+            hops(&network, src, dst, flow).iter().skip(1).map(|&port| network.link(port).from).collect()
+        };
+        let mut back = switches(dst, src);
+        back.reverse();
+        prop_assert_eq!(switches(src, dst), back);
+    }
+}

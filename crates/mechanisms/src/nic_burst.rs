@@ -1,0 +1,273 @@
+//! What a NIC with offloads does to the timing of packets, which is why HULL needs pacing in hardware:
+//!
+//! * **segmentation offload**: the host hands over a large piece and the NIC sends its segments back to
+//!   back, so [`SegmentationOffload::sendable`] makes a sender wait for a piece worth handing over;
+//! * **interrupt coalescing**: received packets reach the host in batches, [`Coalescer`];
+//! * **receive offload**: of a batch, the in-order segments of a flow become one, and hence one
+//!   acknowledgement, [`merge`].
+//!
+//! A piece is worth handing over when it is `segmentation` bytes, or a third of the window, or all that
+//! there is, or when nothing is in flight that could bring an acknowledgement to wait for. The third
+//! is Linux's rule (`tcp_tso_win_divisor = 3`), without its clock-based exceptions.
+
+use std::collections::VecDeque;
+
+use plimsoll_units::{Bytes, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::InvalidParam;
+
+/// The host's NIC with offloads. Without this table packets leave and arrive one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NicBurstParams {
+    /// The largest piece that leaves back to back; 0 B turns segmentation offload off. At most 1 MB.
+    /// Default 64 KB (a common limit of hardware).
+    pub segmentation: Bytes,
+    /// How long the first packet of a batch waits for others; 0 s turns coalescing off, and receive
+    /// offload with it. At most 1 s. Default 30 us (an assumption; drivers use 1 to 250 us).
+    pub coalesce_time: Span,
+    /// The batch that is handed over without waiting any longer: at least 1 packet. Default 32 (an
+    /// assumption).
+    pub coalesce_packets: u32,
+    /// The largest piece that in-order segments of a flow are merged into; 0 B turns receive offload
+    /// off. At most 1 MB. Default 64 KB (the limit of Linux's GRO).
+    pub receive_offload: Bytes,
+}
+
+impl Default for NicBurstParams {
+    fn default() -> NicBurstParams {
+        NicBurstParams {
+            segmentation: Bytes::new(64_000),
+            coalesce_time: Span::from_us(30),
+            coalesce_packets: 32,
+            receive_offload: Bytes::new(64_000),
+        }
+    }
+}
+
+impl NicBurstParams {
+    /// Checks the ranges given above.
+    pub fn validate(&self) -> Result<(), InvalidParam> {
+        let megabyte = Bytes::new(1_000_000);
+        let (segmentation, receive) = (self.segmentation, self.receive_offload);
+        InvalidParam::unless(segmentation <= megabyte, "segmentation", segmentation, "at most 1MB")?;
+        InvalidParam::unless(receive <= megabyte, "receive_offload", receive, "at most 1MB")?;
+        let time_ok = self.coalesce_time <= Span::from_secs(1);
+        InvalidParam::unless(time_ok, "coalesce_time", self.coalesce_time, "at most 1s")?;
+        let packets = self.coalesce_packets;
+        InvalidParam::unless(packets > 0, "coalesce_packets", packets, "at least 1")
+    }
+}
+
+/// Segmentation offload at the sender: a rule without state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SegmentationOffload {
+    piece: u64,
+}
+
+impl SegmentationOffload {
+    /// The rule that `params` describe.
+    pub fn new(params: &NicBurstParams) -> SegmentationOffload {
+        SegmentationOffload { piece: params.segmentation.get() }
+    }
+
+    /// How many of `allowed` bytes to send now: all or none. `allowed` is what window and data permit,
+    /// `window` the whole window, `in_flight` what is unacknowledged, all in bytes. `more_data` says
+    /// that the application has handed over more than the window permits.
+    pub fn sendable(&self, allowed: u64, window: u64, in_flight: u64, more_data: bool) -> u64 {
+        let worth = self.piece.min(window / WINDOW_DIVISOR);
+        if allowed >= worth || in_flight == 0 || !more_data { allowed } else { 0 }
+    }
+}
+
+/// Interrupt coalescing at the receiver: holds packets of type `T` back until the first of them has
+/// waited long enough or there are enough of them.
+#[derive(Clone, Debug)]
+pub struct Coalescer<T> {
+    batch: VecDeque<T>,
+    time: Span,
+    packets: usize,
+    /// When the batch is handed over; only meaningful while there is one.
+    due: Time,
+}
+
+impl<T> Coalescer<T> {
+    /// An empty batch.
+    pub fn new(params: &NicBurstParams) -> Coalescer<T> {
+        Coalescer {
+            batch: VecDeque::new(),
+            time: params.coalesce_time,
+            packets: params.coalesce_packets as usize,
+            due: Time::MAX,
+        }
+    }
+
+    /// A packet arrives from the link. Ask [`next_due`](Self::next_due) afterwards: it may be now.
+    pub fn on_packet(&mut self, now: Time, packet: T) {
+        if self.batch.is_empty() {
+            self.due = now.saturating_add(self.time);
+        }
+        self.batch.push_back(packet);
+        if self.batch.len() >= self.packets {
+            self.due = self.due.min(now);
+        }
+    }
+
+    /// When the host is interrupted; none while nothing waits.
+    pub fn next_due(&self) -> Option<Time> {
+        (!self.batch.is_empty()).then_some(self.due)
+    }
+
+    /// The batch, in order of arrival, if it is due at `now`; else nothing.
+    pub fn poll(&mut self, now: Time) -> impl Iterator<Item = T> + '_ {
+        let count = if self.due <= now { self.batch.len() } else { 0 };
+        self.batch.drain(..count)
+    }
+}
+
+/// A received segment, as receive offload sees it; also what segments are merged into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// The flow's number.
+    pub flow: u64,
+    /// The sequence number of the first payload byte.
+    pub seq: u64,
+    /// Payload bytes; none in a pure acknowledgement, which is never merged.
+    pub bytes: u64,
+    /// Whether it arrived with CE. Segments that differ are not merged, so that marks stay exact.
+    pub ce: bool,
+    /// How many segments it was on the wire: 1 as received.
+    pub segments: u32,
+}
+
+/// Merges the in-order segments of each flow in a batch into pieces of at most `largest` payload bytes.
+/// A piece stands where its first segment stood. Whatever cannot join its flow's latest piece (a hole,
+/// another CE, no room) starts a new one.
+pub fn merge(batch: impl IntoIterator<Item = Segment>, largest: Bytes) -> Vec<Segment> {
+    let mut pieces: Vec<Segment> = Vec::new();
+    for segment in batch {
+        let latest = pieces.iter_mut().rev().find(|piece| piece.flow == segment.flow);
+        match latest.filter(|piece| joins(piece, &segment, largest)) {
+            Some(piece) => {
+                piece.bytes += segment.bytes;
+                piece.segments += segment.segments;
+            }
+            None => pieces.push(segment),
+        }
+    }
+    pieces
+}
+
+fn joins(piece: &Segment, segment: &Segment, largest: Bytes) -> bool {
+    piece.bytes > 0
+        && segment.bytes > 0
+        && piece.ce == segment.ce
+        && piece.seq + piece.bytes == segment.seq
+        && piece.bytes + segment.bytes <= largest.get()
+}
+
+/// A third of the window is worth sending, so that at least three pieces keep acknowledgements coming.
+const WINDOW_DIVISOR: u64 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at_us(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    #[test]
+    fn a_sender_waits_for_a_piece_worth_sending() {
+        let offload = SegmentationOffload::new(&NicBurstParams::default());
+        for (allowed, window, in_flight, more_data, sent) in [
+            (1_460, 300_000, 298_540, true, 0),       // wait for more
+            (64_000, 300_000, 236_000, true, 64_000), // a whole piece
+            (10_000, 30_000, 20_000, true, 10_000),   // a third of a small window
+            (1_460, 300_000, 0, true, 1_460),         // nothing would wake it
+            (1_460, 300_000, 100_000, false, 1_460),  // the end of the data
+        ] {
+            assert_eq!(offload.sendable(allowed, window, in_flight, more_data), sent);
+        }
+        let off = NicBurstParams { segmentation: Bytes::ZERO, ..Default::default() };
+        assert_eq!(SegmentationOffload::new(&off).sendable(1, 300_000, 299_999, true), 1);
+    }
+
+    #[test]
+    fn a_batch_waits_for_time_from_its_first_packet() {
+        let mut nic = Coalescer::new(&NicBurstParams::default());
+        assert_eq!(nic.next_due(), None);
+        nic.on_packet(at_us(5), 'a');
+        nic.on_packet(at_us(20), 'b');
+        assert_eq!(nic.next_due(), Some(at_us(35)));
+        assert_eq!(nic.poll(at_us(34)).count(), 0);
+        assert_eq!(nic.poll(at_us(35)).collect::<String>(), "ab");
+        assert_eq!(nic.next_due(), None);
+        nic.on_packet(at_us(40), 'c');
+        assert_eq!(nic.next_due(), Some(at_us(70)));
+    }
+
+    #[test]
+    fn a_full_batch_does_not_wait() {
+        let mut nic = Coalescer::new(&NicBurstParams { coalesce_packets: 2, ..Default::default() });
+        nic.on_packet(at_us(5), 'a');
+        nic.on_packet(at_us(6), 'b');
+        assert_eq!(nic.next_due(), Some(at_us(6)));
+        assert_eq!(nic.poll(at_us(6)).collect::<String>(), "ab");
+    }
+
+    #[test]
+    fn without_coalescing_every_packet_is_due_at_once() {
+        let mut nic = Coalescer::new(&NicBurstParams { coalesce_time: Span::ZERO, ..Default::default() });
+        nic.on_packet(at_us(5), 'a');
+        assert_eq!(nic.next_due(), Some(at_us(5)));
+    }
+
+    #[test]
+    fn in_order_segments_of_a_flow_become_one() {
+        let segment = |flow, seq, ce| Segment { flow, seq, bytes: 1_000, ce, segments: 1 };
+        let batch = [
+            segment(1, 0, false),
+            segment(2, 5_000, false),
+            segment(1, 1_000, false),
+            segment(1, 2_000, true), // another mark
+            segment(1, 4_000, true), // a hole
+            segment(1, 5_000, true),
+            segment(1, 6_000, true), // no room
+        ];
+        let pieces = merge(batch, Bytes::new(2_500));
+        let seen: Vec<_> = pieces.iter().map(|p| (p.flow, p.seq, p.bytes, p.segments)).collect();
+        assert_eq!(
+            seen,
+            [
+                (1, 0, 2_000, 2),
+                (2, 5_000, 1_000, 1),
+                (1, 2_000, 1_000, 1),
+                (1, 4_000, 2_000, 2),
+                (1, 6_000, 1_000, 1)
+            ]
+        );
+        assert_eq!(merge(batch, Bytes::ZERO), batch);
+    }
+
+    #[test]
+    fn pure_acknowledgements_stay_apart() {
+        let ack = Segment { flow: 1, seq: 0, bytes: 0, ce: false, segments: 1 };
+        assert_eq!(merge([ack, ack], Bytes::new(64_000)), [ack, ack]);
+    }
+
+    #[test]
+    fn ranges() {
+        let default = NicBurstParams::default;
+        default().validate().unwrap();
+        for (key, params) in [
+            ("segmentation", NicBurstParams { segmentation: Bytes::new(2_000_000), ..default() }),
+            ("coalesce_time", NicBurstParams { coalesce_time: Span::from_secs(2), ..default() }),
+            ("coalesce_packets", NicBurstParams { coalesce_packets: 0, ..default() }),
+        ] {
+            assert_eq!(params.validate().unwrap_err().key, key);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last cut.
+//!
+//! ```text
+//! W_cubic(t) = C (t - K)^3 + W_max,   K = cbrt((W_max - cwnd_epoch) / C)        segments, seconds
+//! each ACK:   target = W_cubic(t + RTT) within [cwnd, 1.5 cwnd],  cwnd += (target - cwnd) / cwnd
+//! or, if W_cubic(t) is below it, the window that Reno would have (section 4.3)
+//! ```
+//!
+//! Floating point, with `libm`'s cube root, so that every machine computes the same.
+
+use plimsoll_units::{Span, Time};
+
+use super::{Ack, Cause, Cut, Window, reno};
+use crate::tcp::config::Config;
+
+/// CUBIC's state; windows are in segments.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    /// Window just before the last cut, lowered by fast convergence.
+    w_max: f64,
+    /// Seconds until W_cubic reaches `w_max`.
+    k: f64,
+    /// When congestion avoidance began; `Time::MAX` outside of it.
+    epoch_start: Time,
+    /// Reno's window since `epoch_start`.
+    w_est: f64,
+    /// Window just before the last cut.
+    cwnd_prior: f64,
+    /// Growth below a byte, not yet given to cwnd.
+    carry: f64,
+    /// Whether congestion avoidance next begins at `w_max`: after a timeout, and after a slow start
+    /// that no loss ended.
+    flat_start: bool,
+}
+
+impl Default for Cubic {
+    fn default() -> Cubic {
+        Cubic {
+            w_max: 0.0,
+            k: 0.0,
+            epoch_start: Time::MAX,
+            w_est: 0.0,
+            cwnd_prior: 0.0,
+            carry: 0.0,
+            flat_start: true,
+        }
+    }
+}
+
+impl Cubic {
+    /// W_cubic at `t` seconds into the epoch (RFC 9438, equation 1).
+    fn w_cubic(&self, config: &Config, t: f64) -> f64 {
+        let x = t - self.k;
+        config.cubic_c * (x * x * x) + self.w_max
+    }
+
+    /// RFC 9438, sections 4.2 to 4.5; slow start is Reno's (section 4.10).
+    pub(super) fn grow(&mut self, config: &Config, window: &mut Window, ack: &Ack) {
+        if window.in_slow_start() {
+            return reno::grow(config, window, ack.acked);
+        }
+        let segment = config.segment as f64;
+        let cwnd = window.cwnd as f64 / segment;
+        if self.epoch_start == Time::MAX {
+            self.start_epoch(config, cwnd, ack.now);
+        }
+        let t = ack.now.saturating_since(self.epoch_start).as_secs_f64();
+        let acked = ack.acked as f64 / segment;
+
+        // Section 4.3: Reno's window. Equal shares need a smaller step until it has caught up.
+        let beta = config.cubic_beta;
+        let step = if self.w_est >= self.cwnd_prior { 1.0 } else { 3.0 * (1.0 - beta) / (1.0 + beta) };
+        self.w_est += step * acked / cwnd;
+
+        if self.w_cubic(config, t) < self.w_est {
+            self.carry = 0.0;
+            window.cwnd = window.cwnd.max((self.w_est * segment) as u64);
+            return;
+        }
+        // Sections 4.4 and 4.5.
+        let target = self.w_cubic(config, t + ack.srtt.as_secs_f64()).clamp(cwnd, 1.5 * cwnd);
+        self.carry += (target - cwnd) / cwnd * acked * segment;
+        let whole = self.carry as u64;
+        self.carry -= whole as f64;
+        window.cwnd += whole;
+    }
+
+    fn start_epoch(&mut self, config: &Config, cwnd: f64, now: Time) {
+        self.epoch_start = now;
+        self.w_est = cwnd;
+        self.carry = 0.0;
+        if self.flat_start || self.w_max <= cwnd {
+            // Sections 4.8 and 4.10: the plateau is here.
+            self.k = 0.0;
+            self.w_max = cwnd;
+        } else {
+            self.k = libm::cbrt((self.w_max - cwnd) / config.cubic_c);
+        }
+        self.flat_start = false;
+    }
+
+    /// RFC 9438, sections 4.6 (decrease), 4.7 (fast convergence) and 4.8 (timeout).
+    pub(super) fn cut(&mut self, config: &Config, window: &Window, cut: &Cut) -> u64 {
+        let cwnd = window.cwnd.min(config.max_window) as f64 / config.segment as f64;
+        let beta = config.cubic_beta;
+        self.cwnd_prior = cwnd;
+        self.w_max = if config.fast_convergence && cwnd < self.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
+        self.epoch_start = Time::MAX;
+        self.flat_start = cut.cause == Cause::Timeout;
+        (cut.base as f64 * beta) as u64
+    }
+
+    /// RFC 9438, section 5.8: idle time is not time in the epoch.
+    pub(super) fn on_restart(&mut self, idle: Span) {
+        if self.epoch_start != Time::MAX {
+            self.epoch_start = self.epoch_start.saturating_add(idle);
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! DCTCP (RFC 8257, section 3.3): the window is cut in proportion to the share of marked bytes.
+//!
+//! ```text
+//! once a window:  M = marked bytes / acknowledged bytes      alpha <- (1 - g) alpha + g M
+//! on ECE:         cwnd <- cwnd x (1 - alpha / 2)             at most once a window
+//! on loss:        as Reno (section 3.5)
+//! ```
+//!
+//! # Arithmetic, for a bit-exact twin in C
+//! All of it is `u64`; alpha and M count 2^-30, g counts 2^-32:
+//!
+//! ```text
+//! M      = (marked << 30) / acked                  marked, acked < 2^34
+//! alpha  = alpha - ((alpha x g) >> 32) + ((M x g) >> 32)
+//! window = base - ((base x alpha) >> 31)           base < 2^33
+//! ```
+
+use super::{Ack, Cause, Cut};
+use crate::tcp::config::Config;
+
+/// DCTCP's estimator.
+#[derive(Clone, Debug)]
+pub struct Dctcp {
+    /// In units of 2^-30.
+    alpha: u32,
+    bytes_acked: u64,
+    bytes_marked: u64,
+    /// DCTCP.WindowEnd: the ACK beyond which alpha is next updated.
+    window_end: u64,
+}
+
+impl Dctcp {
+    pub(super) fn new(config: &Config) -> Dctcp {
+        Dctcp { alpha: config.initial_alpha, bytes_acked: 0, bytes_marked: 0, window_end: 0 }
+    }
+
+    /// Alpha as a number from 0 to 1.
+    pub fn alpha(&self) -> f64 {
+        f64::from(self.alpha) / f64::from(ONE)
+    }
+
+    /// RFC 8257, section 3.3, steps 1 to 8.
+    #[inline]
+    pub(super) fn on_ack(&mut self, config: &Config, ack: &Ack) {
+        self.bytes_acked += ack.acked;
+        if ack.ece {
+            self.bytes_marked += ack.acked;
+        }
+        if ack.ack > self.window_end {
+            let marked_share = (self.bytes_marked << SHIFT) / self.bytes_acked.max(1);
+            self.alpha = updated(self.alpha, marked_share, config.dctcp_gain);
+            self.window_end = ack.nxt.max(ack.ack);
+            self.bytes_acked = 0;
+            self.bytes_marked = 0;
+        }
+    }
+
+    pub(super) fn cut(&mut self, cut: &Cut) -> u64 {
+        match cut.cause {
+            Cause::Ecn => cut.base - ((cut.base * u64::from(self.alpha)) >> (SHIFT + 1)),
+            Cause::Loss => cut.base / 2,
+            Cause::Timeout => {
+                // What is sent next starts a new observation window.
+                self.window_end = cut.una;
+                cut.base / 2
+            }
+        }
+    }
+}
+
+#[inline]
+fn updated(alpha: u32, marked_share: u64, gain: u64) -> u32 {
+    let alpha = u64::from(alpha);
+    (alpha - ((alpha * gain) >> GAIN_SHIFT) + ((marked_share * gain) >> GAIN_SHIFT)) as u32
+}
+
+const SHIFT: u32 = 30;
+const GAIN_SHIFT: u32 = 32;
+const ONE: u32 = 1 << SHIFT;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIXTEENTH: u64 = 1 << (GAIN_SHIFT - 4);
+
+    #[test]
+    fn alpha_by_hand() {
+        // 1 -> 15/16 with no marks; 0 -> 1/16 with all marked; 1/2 stays at half marked.
+        assert_eq!(updated(ONE, 0, SIXTEENTH), ONE / 16 * 15);
+        assert_eq!(updated(0, u64::from(ONE), SIXTEENTH), ONE / 16);
+        assert_eq!(updated(ONE / 2, u64::from(ONE / 2), SIXTEENTH), ONE / 2);
+        // A gain of 1 forgets the past.
+        assert_eq!(updated(ONE, 7, 1 << GAIN_SHIFT), 7);
+    }
+
+    #[test]
+    fn alpha_stays_within_0_and_1() {
+        for gain in [1, SIXTEENTH, SIXTEENTH * 5 + 3, 1 << GAIN_SHIFT] {
+            let mut alpha = ONE;
+            for round in 0..2_000u64 {
+                let share = if round % 3 == 0 { u64::from(ONE) } else { round * 77_777 % u64::from(ONE) };
+                alpha = updated(alpha, share, gain);
+                assert!(alpha <= ONE, "gain {gain}, round {round}: {alpha}");
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Reno's growth (RFC 5681, section 3.1), which DCTCP shares (RFC 8257, section 3.3).
+//!
+//! ```text
+//! slow start             cwnd += min(acked, SMSS)      count: cwnd += SMSS
+//! congestion avoidance   cwnd += SMSS^2 / cwnd         count: cwnd += SMSS every cwnd/SMSS ACKs
+//! ```
+//! The second column is ns-2's windowOption 0. On a loss Reno halves, see [`super::Controller`].
+
+use super::Window;
+use crate::tcp::config::Config;
+use crate::tcp::params::Growth;
+
+/// Opens the window for an ACK of `acked` new bytes.
+#[inline]
+pub(super) fn grow(config: &Config, window: &mut Window, acked: u64) {
+    let segment = config.segment;
+    match (window.in_slow_start(), config.growth) {
+        (true, Growth::Fraction) => window.cwnd += acked.min(segment),
+        (true, Growth::Count) => window.cwnd += segment,
+        // RFC 5681, equation 3: at least one byte.
+        (false, Growth::Fraction) => window.cwnd += (segment * segment / window.cwnd).max(1),
+        (false, Growth::Count) => {
+            window.count += 1;
+            if window.count * segment >= window.cwnd {
+                window.cwnd += segment;
+                window.count = 0;
+            }
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! [`Endpoint`]: one end of a connection; the handshake (RFC 9293, section 3.5; with ECN, RFC 3168,
+//! section 6.1.1), and the order in which segments leave.
+
+use plimsoll_units::{Span, Time};
+
+use super::config::Config;
+use super::receiver::Receiver;
+use super::segment::{Ecn, Flags, SackBlocks, Segment};
+use super::sender::Sender;
+
+/// One end of a connection.
+///
+/// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
+/// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it
+/// returns `None`, and see to it that `on_deadline` is called at [`deadline`](Endpoint::deadline).
+#[derive(Debug)]
+pub struct Endpoint {
+    state: State,
+    /// A SYN or SYN-ACK leaves now.
+    syn_due: bool,
+    /// How often the SYN or SYN-ACK was sent.
+    syns_sent: u16,
+    /// The other end asked for ECN in its SYN.
+    peer_ecn: bool,
+    /// When the SYN or SYN-ACK was first sent.
+    syn_sent_at: Time,
+    sender: Sender,
+    receiver: Receiver,
+    segments_sent: u64,
+    segments_received: u64,
+    ce_received: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// Waits for a SYN, or to be opened.
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+}
+
+/// What a segment brought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Delivered {
+    /// Bytes handed to the application, in order.
+    pub new_bytes: u64,
+    /// Bytes of this end newly acknowledged by the other.
+    pub acked: u64,
+}
+
+/// The window, for time series.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct WindowState {
+    /// Congestion window in bytes.
+    pub cwnd_bytes: u64,
+    /// Slow start threshold in bytes; `u64::MAX` while slow start has no end.
+    pub ssthresh_bytes: u64,
+    /// DCTCP's estimate of the marked share; 0 for others.
+    pub alpha: f64,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Span,
+    /// Length of the retransmission timer, backed off.
+    pub rto: Span,
+}
+
+/// What an endpoint has counted since it was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Segments sent, of any kind.
+    pub segments_sent: u64,
+    /// Segments received, of any kind.
+    pub segments_received: u64,
+    /// Segments with data sent.
+    pub data_segments: u64,
+    /// Segments with data that was sent before.
+    pub retransmissions: u64,
+    /// Times the retransmission timer fired, the handshake's included.
+    pub timeouts: u64,
+    /// Fast retransmits: times that recovery began.
+    pub fast_retransmits: u64,
+    /// ACKs of new data with ECE.
+    pub ece_acks: u64,
+    /// Cuts for marks.
+    pub ecn_cuts: u64,
+    /// Segments received with CE.
+    pub ce_received: u64,
+}
+
+impl Endpoint {
+    /// A closed end that answers a SYN; with `handshake = false` an established one.
+    pub fn new(config: &Config) -> Endpoint {
+        Endpoint {
+            state: if config.handshake { State::Listen } else { State::Established },
+            syn_due: false,
+            syns_sent: 0,
+            peer_ecn: false,
+            syn_sent_at: Time::ZERO,
+            sender: Sender::new(config),
+            receiver: Receiver::new(),
+            segments_sent: 0,
+            segments_received: 0,
+            ce_received: 0,
+        }
+    }
+
+    /// Opens the connection actively. Does nothing if it is open or opening.
+    pub fn open(&mut self, _config: &Config, _now: Time) {
+        if self.state == State::Listen {
+            self.state = State::SynSent;
+            self.syn_due = true;
+        }
+    }
+
+    /// The application appends `bytes` to the stream; the first write opens the connection.
+    #[inline]
+    pub fn write(&mut self, config: &Config, now: Time, bytes: u64) {
+        self.sender.written += bytes;
+        if self.state == State::Listen {
+            self.open(config, now);
+        }
+    }
+
+    /// A segment arrived.
+    #[inline]
+    pub fn on_segment(&mut self, config: &Config, now: Time, segment: &Segment) -> Delivered {
+        self.segments_received += 1;
+        if segment.ecn == Ecn::Ce {
+            self.ce_received += 1;
+        }
+        if (self.state != State::Established || segment.flags.has(Flags::SYN))
+            && !self.on_handshake(config, now, segment)
+        {
+            return Delivered::default();
+        }
+        let mut delivered = Delivered::default();
+        if segment.flags.has(Flags::ACK) {
+            delivered.acked = self.sender.on_ack(config, now, segment);
+        }
+        if segment.len > 0 {
+            delivered.new_bytes = self.receiver.on_data(config, self.sender.ecn, now, segment);
+        } else if self.sender.ecn && config.echo_marked_acks {
+            self.receiver.on_ecn(config, segment);
+        }
+        delivered
+    }
+
+    /// The next segment that leaves now: a SYN, then an ACK that is due, then data sent again, then
+    /// new data.
+    #[inline]
+    pub fn poll_transmit(&mut self, config: &Config, now: Time) -> Option<Segment> {
+        if self.state != State::Established {
+            return self.poll_handshake(config, now);
+        }
+        if self.receiver.owes_ack() {
+            return Some(self.pure_ack(config));
+        }
+        let chunk = self.sender.next_chunk(config, now)?;
+        let (ack, ece) = self.receiver.take_ack();
+        self.segments_sent += 1;
+        let ect = self.sender.ecn && (config.ecn_on_acks || !chunk.flags.has(Flags::RETRANSMISSION));
+        Some(Segment {
+            seq: chunk.seq,
+            len: chunk.len,
+            ack,
+            flags: chunk.flags.with(Flags::ACK).with_if(ece, Flags::ECE),
+            ecn: if ect { Ecn::Ect0 } else { Ecn::NotEct },
+            sack: self.receiver.sack(config),
+        })
+    }
+
+    fn pure_ack(&mut self, config: &Config) -> Segment {
+        let ((ack, ece), sack) = match self.receiver.take_earlier_ack() {
+            Some(earlier) => (earlier, SackBlocks::NONE),
+            None => (self.receiver.take_ack(), self.receiver.sack(config)),
+        };
+        self.segments_sent += 1;
+        Segment {
+            seq: self.sender.max,
+            len: 0,
+            ack,
+            flags: Flags::ACK.with_if(ece, Flags::ECE),
+            ecn: if self.sender.ecn && config.ecn_on_acks { Ecn::Ect0 } else { Ecn::NotEct },
+            sack,
+        }
+    }
+
+    /// When [`on_deadline`](Endpoint::on_deadline) must be called, the earlier of the retransmission
+    /// timer and the delayed ACK; `Time::MAX` if neither is set. A call before that does no harm.
+    #[inline]
+    pub fn deadline(&self) -> Time {
+        self.sender.deadline.min(self.receiver.deadline())
+    }
+
+    /// Time has come to [`deadline`](Endpoint::deadline).
+    pub fn on_deadline(&mut self, config: &Config, now: Time) {
+        if now >= self.receiver.deadline() {
+            self.receiver.on_deadline();
+        }
+        if now < self.sender.deadline {
+            return;
+        }
+        if self.state == State::Established {
+            self.sender.on_timeout(config, now);
+        } else {
+            self.sender.stats.timeouts += 1;
+            self.sender.rto.back_off(config);
+            self.sender.restart_timer(now);
+            self.syn_due = true;
+        }
+    }
+
+    /// Bytes handed to the application.
+    #[inline]
+    pub fn received(&self) -> u64 {
+        self.receiver.nxt()
+    }
+
+    /// Bytes of this end that the other has acknowledged.
+    #[inline]
+    pub fn acknowledged(&self) -> u64 {
+        self.sender.una
+    }
+
+    /// Bytes sent at least once.
+    #[inline]
+    pub fn sent(&self) -> u64 {
+        self.sender.max
+    }
+
+    /// Bytes that the application wrote.
+    #[inline]
+    pub fn written(&self) -> u64 {
+        self.sender.written
+    }
+
+    /// Whether the handshake is done.
+    pub fn is_established(&self) -> bool {
+        self.state == State::Established
+    }
+
+    /// Whether everything written is acknowledged, and neither a handshake nor an ACK is pending.
+    pub fn is_idle(&self) -> bool {
+        let quiet = matches!(self.state, State::Listen | State::Established);
+        quiet && self.sender.una == self.sender.written && !self.receiver.has_pending_ack()
+    }
+
+    /// The window, for time series.
+    pub fn window(&self) -> WindowState {
+        WindowState {
+            cwnd_bytes: self.sender.window.cwnd,
+            ssthresh_bytes: self.sender.window.ssthresh,
+            alpha: self.sender.controller.alpha(),
+            srtt: self.sender.rto.srtt(),
+            rto: self.sender.rto.current(),
+        }
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> Counters {
+        let stats = &self.sender.stats;
+        Counters {
+            segments_sent: self.segments_sent,
+            segments_received: self.segments_received,
+            data_segments: stats.data_segments,
+            retransmissions: stats.retransmissions,
+            timeouts: stats.timeouts,
+            fast_retransmits: stats.fast_retransmits,
+            ece_acks: stats.ece_acks,
+            ecn_cuts: stats.ecn_cuts,
+            ce_received: self.ce_received,
+        }
+    }
+
+    // ---- handshake ----
+
+    /// A segment before the connection is established, or a SYN after. True if the segment goes on to
+    /// be processed as any other.
+    #[cold]
+    fn on_handshake(&mut self, config: &Config, now: Time, segment: &Segment) -> bool {
+        let (syn, ack) = (segment.flags.has(Flags::SYN), segment.flags.has(Flags::ACK));
+        match self.state {
+            State::Listen | State::SynSent if syn && !ack => {
+                // RFC 3168, section 6.1.1: a SYN with ECE and CWR asks for ECN.
+                self.peer_ecn = segment.flags.has(Flags::ECE.with(Flags::CWR));
+                self.state = State::SynReceived;
+                self.syn_due = true;
+                false
+            }
+            State::SynSent if syn && ack => {
+                self.peer_ecn = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::CWR);
+                self.establish(config, now);
+                self.receiver.ack_now();
+                false
+            }
+            State::SynReceived if syn && !ack => {
+                self.syn_due = true;
+                false
+            }
+            State::SynReceived if ack => {
+                self.establish(config, now);
+                if syn {
+                    self.receiver.ack_now();
+                }
+                !syn
+            }
+            State::Established => {
+                // A SYN or SYN-ACK again: our ACK of it was lost.
+                self.receiver.ack_now();
+                false
+            }
+            _ => false,
+        }
+    }
+
+    fn establish(&mut self, config: &Config, now: Time) {
+        self.state = State::Established;
+        self.syn_due = false;
+        self.sender.ecn = config.ecn && self.peer_ecn;
+        self.sender.deadline = Time::MAX;
+        if self.syns_sent == 1 {
+            self.sender.rto.sample(config, now.saturating_since(self.syn_sent_at));
+        } else if self.syns_sent > 1 {
+            self.sender.after_syn_loss(config);
+        }
+    }
+
+    #[cold]
+    fn poll_handshake(&mut self, config: &Config, now: Time) -> Option<Segment> {
+        if !self.syn_due {
+            return None;
+        }
+        self.syn_due = false;
+        if self.syns_sent == 0 {
+            self.syn_sent_at = now;
+        }
+        self.syns_sent = self.syns_sent.saturating_add(1);
+        self.sender.arm(now);
+        self.segments_sent += 1;
+        let flags = match self.state {
+            State::SynReceived => Flags::SYN.with(Flags::ACK).with_if(config.ecn && self.peer_ecn, Flags::ECE),
+            _ => Flags::SYN.with_if(config.ecn, Flags::ECE.with(Flags::CWR)),
+        };
+        Some(Segment {
+            flags,
+            ecn: if config.ecn && config.ecn_on_acks { Ecn::Ect0 } else { Ecn::NotEct },
+            ..Segment::default()
+        })
+    }
+}

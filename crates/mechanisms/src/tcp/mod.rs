@@ -1,0 +1,38 @@
+//! TCP as a sans-IO state machine: time and segments come in, segments and one deadline come out.
+//!
+//! ```text
+//! write(bytes) ──> Sender ──────────────> poll_transmit() ──> Segment ──> the network
+//!                   │  ^  window: Controller (Reno, CUBIC, DCTCP)               │
+//!                   │  └─ ACK, ECE, SACK <── recovery (Reno, NewReno, SACK) <── on_segment()
+//!   deadline() <── Rto, delayed ACK <── Receiver: in order ──> Delivered        │
+//!   on_deadline()                          └─ out of order, CE ──> ACK, SACK, ECE
+//! ```
+//!
+//! An [`Endpoint`] is one end of a connection, and both a sender and a receiver. All of its methods
+//! take the [`Config`] that the connection's ends share, so that an endpoint holds state only. Sequence
+//! numbers are 64-bit offsets into the byte stream, which starts at 0; SYN takes no sequence number.
+//!
+//! Where RFC and ns-2 differ, a key of [`TransportParams`] says which rule holds; the defaults are the
+//! RFC's. Not modelled: closing (FIN; a connection that is done is dropped when it is idle), the
+//! advertised window (`max_window` stands for it), resets, urgent data, path MTU discovery, and
+//! reneging on SACK.
+
+mod config;
+pub mod controller;
+mod endpoint;
+mod params;
+mod ranges;
+mod receiver;
+mod recovery;
+mod rto;
+mod segment;
+mod sender;
+
+pub use config::{Config, MakeController};
+pub use controller::{Ack, Cause, CongestionControl, Controller, Cut, Window};
+pub use endpoint::{Counters, Delivered, Endpoint, WindowState};
+pub use params::{
+    BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, Kind, LossAfterEcn,
+    Recovery, RttError, RttSampling, TransportParams, WindowUnit,
+};
+pub use segment::{Ecn, Flags, SackBlocks, Segment};

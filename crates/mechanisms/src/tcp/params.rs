@@ -1,0 +1,317 @@
+//! [`TransportParams`]: the `[transport]` table of a scenario.
+
+use plimsoll_units::{Bytes, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The transport that carries every message. The defaults follow the RFCs; a study that ran on ns-2
+/// sets the keys where ns-2 does otherwise. Windows are counted in segments of `segment` bytes.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TransportParams {
+    /// The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438) or `dctcp` (RFC 8257). Default
+    /// `tcp`.
+    pub kind: Kind,
+    /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
+    /// (RFC 2018 and 6675). Default `sack`.
+    pub recovery: Recovery,
+    /// How the window opens, for `tcp` and `dctcp`: `fraction` adds `segment^2 / cwnd` bytes an ACK in
+    /// congestion avoidance and at most what the ACK covers in slow start (RFC 5681, equations 2 and
+    /// 3); `count` adds one segment after every `cwnd` ACKs and one an ACK in slow start (ns-2,
+    /// windowOption 0). Default `fraction`.
+    pub growth: Growth,
+    /// Whether connections are `long-lived`, one for each pair of hosts and workload, or made anew
+    /// `per-message`. Default `long-lived`.
+    pub connections: Connections,
+
+    /// Payload of a full segment (SMSS): 1 to 65000 B. Default 1460 B.
+    pub segment: Bytes,
+    /// Bytes of IP and TCP header on every segment: at most 500 B. Default 40 B; 52 B with timestamps.
+    pub header: Bytes,
+    /// Whether SACK options take room on the wire: 2 + 8 bytes for each block (RFC 2018, section 3).
+    /// Default false.
+    pub count_options: bool,
+
+    /// Initial window in segments: 1 or more, at most `max_window` (RFC 6928). Default 10.
+    pub initial_window: u32,
+    /// Largest window in segments: 1 or more. It caps what may be outstanding, as the advertised
+    /// window does. Default 65536.
+    pub max_window: u32,
+    /// Floor of cwnd after a cut for a mark, in segments: 1 or more. Linux has 2. Default 1.
+    pub min_window: u32,
+    /// Floor of ssthresh after any cut, in segments: 1 or more (RFC 5681, equation 4). Default 2.
+    pub min_ssthresh: u32,
+    /// Initial ssthresh in segments: 1 or more; slow start has no end if absent (RFC 5681, section
+    /// 3.1). Default absent.
+    pub initial_ssthresh: Option<u32>,
+    /// `bytes`: windows are exact. `segments`: what may be outstanding, and ssthresh after a cut, are
+    /// rounded down to whole segments, as where windows are counted in packets (ns-2). Default `bytes`.
+    pub window_unit: WindowUnit,
+    /// What a loss cuts: the `flight` (RFC 5681, equation 4) or the `window`, the smaller of cwnd and
+    /// `max_window` (ns-2; Linux). With `window`, every timeout cuts ssthresh again; with `flight` only
+    /// the first of a series (RFC 5681, section 3.1). Default `flight`.
+    pub cut_from: CutBase,
+    /// Whether the window also grows while the application, not the window, limits what is sent. RFC
+    /// 7661 and Linux: false; ns-2: true. Default false.
+    pub app_limited_growth: bool,
+    /// Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681,
+    /// section 4.1). Default true.
+    pub idle_restart: bool,
+
+    /// Smallest RTO (RFC 6298, section 2.4). Default 1 s; data centers use 5 to 200 ms.
+    pub min_rto: Span,
+    /// RTO before the first measurement (RFC 6298, section 2.1). Default 1 s.
+    pub initial_rto: Span,
+    /// Largest RTO, also after backing off (RFC 6298, section 2.5). Default 60 s.
+    pub max_rto: Span,
+    /// Clock granularity G: RTO = SRTT + max(G, 4 RTTVAR) (RFC 6298, section 2.3). Default 1 ms.
+    pub rto_granularity: Span,
+    /// Which segments are timed: `every-ack` (as with timestamps, RFC 7323) or `one-per-window` (RFC
+    /// 6298, section 3; ns-2). Retransmitted data is never timed (Karn). Default `every-ack`.
+    pub rtt_sampling: RttSampling,
+    /// Arithmetic of the estimator's error term: `exact`, or `int16`, which wraps it at 2^15 units of
+    /// `rto_granularity` as the 16-bit variable of ns-2 does. Default `exact`.
+    pub rtt_error: RttError,
+    /// What ends exponential backoff: a new RTT `sample` (RFC 6298, section 5.7) or any `ack` of new
+    /// data (ns-2, Linux). Default `sample`.
+    pub backoff_reset: BackoffReset,
+    /// RTO with which data starts if the SYN had to be sent again (RFC 6298, section 5.7). Default 3 s.
+    pub syn_loss_rto: Span,
+
+    /// Duplicate ACKs that mean a loss; 0 turns fast retransmit off, so that only timeouts repair
+    /// (DeTail, pFabric). RFC 5681, section 3.2. Default 3.
+    pub dup_ack_threshold: u32,
+    /// When a further loss may start a fast retransmit: `recover` once the ACK has passed what was
+    /// outstanding at the last one or at the last timeout (RFC 6582, section 3.2); `after-timeout` the
+    /// same, but only a timeout blocks, and blocked duplicate ACKs still inflate the window (ns-2
+    /// FullTcp); `off` always. For `reno` and `newreno`. Default `recover`.
+    pub fast_retransmit_guard: FastRetransmitGuard,
+    /// Whether the first two duplicate ACKs each release a new segment (RFC 3042). Default true.
+    pub limited_transmit: bool,
+    /// What a loss does if the last cut was for a mark: `cut` as any loss does; `keep-ssthresh` leaves
+    /// ssthresh: a timeout sets cwnd to one segment, a fast retransmit within the window of that cut
+    /// halves cwnd (ns-2; in the spirit of RFC 3168, section 6.1.2). Default `cut`.
+    pub loss_after_ecn: LossAfterEcn,
+
+    /// Segments per ACK in order: 1 or more (RFC 5681, section 4.2: at most 2). Default 2.
+    pub ack_every: u32,
+    /// Longest time that an ACK waits for further segments: more than 0, at most 500 ms (RFC 9293,
+    /// section 3.8.6.3). Default 40 ms.
+    pub ack_delay: Span,
+    /// Whether a segment that is not full waits while data is outstanding (RFC 9293, section 3.7.4).
+    /// Default false, as data-center services set TCP_NODELAY.
+    pub nagle: bool,
+    /// Whether connections open with SYN, SYN-ACK, ACK, sent on the first write. If false both ends
+    /// start established. Default true.
+    pub handshake: bool,
+
+    /// ECN: `on`, `off`, or `auto`, which is on for `dctcp` only. With `tcp` and `cubic` it works as in
+    /// RFC 3168, section 6.1. Default `auto`.
+    pub ecn: EcnMode,
+    /// Whether pure ACKs, SYNs and retransmissions can be marked too, against RFC 3168, section 6.1
+    /// (RFC 8311 allows it in experiments; ns-2's and ns-3's DCTCP do it). Default false.
+    pub ecn_on_acks: bool,
+    /// Whether a mark on a pure ACK is echoed as one on data is (ns-2's DCTCP). Default false.
+    pub echo_marked_acks: bool,
+    /// Whether ACKs with ECE open the window: `never`, or `after-first`, all but the first of a run of
+    /// them (ns-2). Default `never` (RFC 3168, section 6.1.2).
+    pub ece_growth: EceGrowth,
+
+    /// DCTCP's gain g: more than 0, at most 1 (RFC 8257, section 4.2). Default 0.0625.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub dctcp_gain: f64,
+    /// DCTCP's initial alpha: 0 to 1 (RFC 8257, section 3.3: 1; ns-2: 0). Default 1.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub initial_alpha: f64,
+    /// CUBIC's C, in segments / s^3: more than 0 (RFC 9438, section 5). Default 0.4.
+    pub cubic_c: f64,
+    /// CUBIC's multiplicative decrease: more than 0, less than 1 (RFC 9438, section 4.6). Default 0.7.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub cubic_beta: f64,
+    /// CUBIC's fast convergence (RFC 9438, section 4.7). Default true.
+    pub fast_convergence: bool,
+}
+
+impl Default for TransportParams {
+    fn default() -> TransportParams {
+        TransportParams {
+            kind: Kind::Tcp,
+            recovery: Recovery::Sack,
+            growth: Growth::Fraction,
+            connections: Connections::LongLived,
+            segment: Bytes::new(1460),
+            header: Bytes::new(40),
+            count_options: false,
+            initial_window: 10,
+            max_window: 65_536,
+            min_window: 1,
+            min_ssthresh: 2,
+            initial_ssthresh: None,
+            window_unit: WindowUnit::Bytes,
+            cut_from: CutBase::Flight,
+            app_limited_growth: false,
+            idle_restart: true,
+            min_rto: Span::from_secs(1),
+            initial_rto: Span::from_secs(1),
+            max_rto: Span::from_secs(60),
+            rto_granularity: Span::from_ms(1),
+            rtt_sampling: RttSampling::EveryAck,
+            rtt_error: RttError::Exact,
+            backoff_reset: BackoffReset::Sample,
+            syn_loss_rto: Span::from_secs(3),
+            dup_ack_threshold: 3,
+            fast_retransmit_guard: FastRetransmitGuard::Recover,
+            limited_transmit: true,
+            loss_after_ecn: LossAfterEcn::Cut,
+            ack_every: 2,
+            ack_delay: Span::from_ms(40),
+            nagle: false,
+            handshake: true,
+            ecn: EcnMode::Auto,
+            ecn_on_acks: false,
+            echo_marked_acks: false,
+            ece_growth: EceGrowth::Never,
+            dctcp_gain: 0.0625,
+            initial_alpha: 1.0,
+            cubic_c: 0.4,
+            cubic_beta: 0.7,
+            fast_convergence: true,
+        }
+    }
+}
+
+macro_rules! choice {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+    };
+}
+
+choice! {
+    /// A congestion controller.
+    Kind {
+        /// Reno's window rules (RFC 5681).
+        Tcp,
+        /// CUBIC (RFC 9438).
+        Cubic,
+        /// DCTCP (RFC 8257).
+        Dctcp,
+    }
+}
+choice! {
+    /// How losses are repaired.
+    Recovery {
+        /// Fast retransmit and fast recovery, ended by the first ACK of new data (RFC 5681, section 3.2).
+        Reno,
+        /// Fast recovery that lasts until the whole window is acknowledged (RFC 6582).
+        #[serde(rename = "newreno")]
+        NewReno,
+        /// Selective acknowledgements (RFC 2018, RFC 6675).
+        Sack,
+    }
+}
+choice! {
+    /// How the window opens.
+    Growth {
+        /// By bytes (RFC 5681).
+        Fraction,
+        /// By counted ACKs (ns-2).
+        Count,
+    }
+}
+choice! {
+    /// How long a connection lives.
+    Connections {
+        /// For the whole run.
+        LongLived,
+        /// For one message, or one request and its response.
+        PerMessage,
+    }
+}
+choice! {
+    /// What windows are counted in.
+    WindowUnit {
+        /// Bytes.
+        Bytes,
+        /// Whole segments.
+        Segments,
+    }
+}
+choice! {
+    /// What a cut for a loss starts from.
+    CutBase {
+        /// The bytes outstanding.
+        Flight,
+        /// The congestion window.
+        Window,
+    }
+}
+choice! {
+    /// Which segments are timed.
+    RttSampling {
+        /// All that are not sent twice.
+        EveryAck,
+        /// One at a time.
+        OnePerWindow,
+    }
+}
+choice! {
+    /// Arithmetic of the RTT estimator's error term.
+    RttError {
+        /// Does not overflow.
+        Exact,
+        /// Wraps at 16 bits.
+        Int16,
+    }
+}
+choice! {
+    /// What ends exponential backoff.
+    BackoffReset {
+        /// A new RTT sample.
+        Sample,
+        /// Any ACK of new data.
+        Ack,
+    }
+}
+choice! {
+    /// When a fast retransmit may follow another.
+    FastRetransmitGuard {
+        /// Once the ACK has passed the recovery point.
+        Recover,
+        /// As `Recover`, but only after a timeout.
+        AfterTimeout,
+        /// Always.
+        Off,
+    }
+}
+choice! {
+    /// What a loss does to ssthresh after a cut for a mark.
+    LossAfterEcn {
+        /// Cuts it again.
+        Cut,
+        /// Leaves it.
+        KeepSsthresh,
+    }
+}
+choice! {
+    /// Whether ECN is used.
+    EcnMode {
+        /// With DCTCP only.
+        Auto,
+        /// Yes.
+        On,
+        /// No.
+        Off,
+    }
+}
+choice! {
+    /// Whether ACKs with ECE open the window.
+    EceGrowth {
+        /// None does.
+        Never,
+        /// All but the first of a run.
+        AfterFirst,
+    }
+}

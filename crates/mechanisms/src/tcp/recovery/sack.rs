@@ -1,0 +1,176 @@
+//! Recovery with selective acknowledgements (RFC 6675).
+//!
+//! ```text
+//! lost(S)   3 ranges, or more than 2 SMSS bytes, SACKed above S      (3: dup_ack_threshold)
+//! pipe      bytes not SACKed that are not lost, and those sent again
+//! send      while pipe + SMSS <= cwnd: lost and not sent again, else new data, else other holes
+//! ```
+
+use plimsoll_units::Time;
+
+use crate::tcp::config::Config;
+use crate::tcp::ranges::Ranges;
+use crate::tcp::segment::Segment;
+use crate::tcp::sender::{Chunk, Phase, Sender};
+
+/// What the receiver reported, and what has been done about the holes.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    sacked: Ranges,
+    /// HighRxt: everything missing below it has been sent again.
+    high_rxt: u64,
+    /// RescueRxt: the ACK beyond which another rescue is allowed.
+    rescue: u64,
+    /// Offsets below it that are not SACKed are lost.
+    lost_below: u64,
+    /// Bytes estimated to be in the network.
+    pipe: u64,
+}
+
+impl Scoreboard {
+    /// Everything not SACKed below the result is lost (RFC 6675, section 4, IsLost).
+    fn find_lost(&self, config: &Config) -> u64 {
+        let threshold = u64::from(config.dup_ack_threshold);
+        let (mut ranges, mut bytes) = (0, 0);
+        for (start, end) in self.sacked.descending() {
+            ranges += 1;
+            bytes += end - start;
+            if ranges >= threshold || bytes > (threshold - 1) * config.segment {
+                return start;
+            }
+        }
+        0
+    }
+
+    /// RFC 6675, section 4, SetPipe.
+    fn set_pipe(&mut self, config: &Config, una: u64, max: u64) {
+        self.lost_below = self.find_lost(config).max(una);
+        let high_rxt = self.high_rxt.max(una);
+        let holes = |from: u64, to: u64| to - from - (self.sacked.total_below(to) - self.sacked.total_below(from));
+        self.pipe = holes(self.lost_below, max) + holes(una, high_rxt);
+    }
+
+    /// SACKed bytes below `offset`.
+    pub(crate) fn sacked_below(&self, offset: u64) -> u64 {
+        if offset >= self.sacked.end() { self.sacked.total() } else { self.sacked.total_below(offset) }
+    }
+
+    /// The first hole at or above `from`: its start, and its end or `end`.
+    pub(crate) fn next_unsacked(&self, from: u64, end: u64) -> (u64, u64) {
+        match self.sacked.hole(from) {
+            Some(hole) => hole,
+            None => (self.sacked.find(from).map_or(from, |range| range.1), end),
+        }
+    }
+
+    /// `len` bytes up to `end` were sent again.
+    pub(crate) fn on_sent(&mut self, end: u64, len: u64) {
+        self.high_rxt = self.high_rxt.max(end);
+        self.pipe += len;
+    }
+
+    /// `len` new bytes were sent.
+    #[inline]
+    pub(crate) fn on_sent_new(&mut self, len: u64) {
+        self.pipe += len;
+    }
+
+    /// RFC 6675, section 5.1: what was reported is kept, what was sent again is not.
+    pub(crate) fn on_timeout(&mut self) {
+        self.high_rxt = 0;
+        self.rescue = 0;
+    }
+}
+
+impl Sender {
+    /// Takes in the SACK option. Returns the bytes newly reported.
+    #[inline]
+    pub(in crate::tcp) fn on_sack(&mut self, config: &Config, segment: &Segment) -> u64 {
+        let known = self.scoreboard.as_ref().is_some_and(|scoreboard| !scoreboard.sacked.is_empty());
+        if segment.sack.is_empty() && !known && self.phase == Phase::Open {
+            return 0;
+        }
+        self.update_scoreboard(config, segment)
+    }
+
+    #[cold]
+    fn update_scoreboard(&mut self, config: &Config, segment: &Segment) -> u64 {
+        let max = self.max;
+        let scoreboard = self.scoreboard.get_or_insert_default();
+        scoreboard.sacked.remove_below(segment.ack);
+        let blocks = segment.sack.as_slice().iter().filter(|(_, end)| *end <= max);
+        let new = blocks.map(|&(start, end)| scoreboard.sacked.insert(start.max(segment.ack), end)).sum();
+        if self.phase == Phase::Recovery {
+            scoreboard.set_pipe(config, segment.ack, max);
+        }
+        new
+    }
+
+    /// RFC 6675, section 5, steps 1 to 4.
+    pub(super) fn on_duplicate_ack_sack(&mut self, config: &Config, now: Time) {
+        let (una, max) = (self.una, self.max);
+        let Some(scoreboard) = &mut self.scoreboard else { return };
+        let enough = self.dup_acks >= config.dup_ack_threshold || scoreboard.find_lost(config) > una;
+        // Section 5.1: not again for what a timeout or the last recovery is repairing.
+        let beyond = self.recover.is_none_or(|recover| una > recover);
+        if self.phase == Phase::Recovery || !enough || !beyond {
+            return;
+        }
+        scoreboard.high_rxt = una;
+        scoreboard.rescue = 0;
+        scoreboard.set_pipe(config, una, max);
+        if self.enter_recovery(config, now) {
+            self.set_cwnd(config, self.window.ssthresh);
+        }
+    }
+
+    /// RFC 6675, section 5, steps A and B.
+    pub(super) fn on_ack_in_recovery_sack(&mut self, _config: &Config) -> (bool, bool) {
+        if self.recover.is_none_or(|recover| self.una >= recover) {
+            self.phase = Phase::Open;
+        }
+        (false, true)
+    }
+
+    /// RFC 6675, section 5, step C, and section 4, NextSeg.
+    #[cold]
+    pub(in crate::tcp) fn next_with_sack(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+        let scoreboard = self.scoreboard.as_ref()?;
+        let cwnd = self.window.cwnd.min(config.max_window);
+        if scoreboard.pipe + config.segment > cwnd {
+            return None;
+        }
+        let from = scoreboard.high_rxt.max(self.una);
+        let hole = scoreboard.sacked.hole(from);
+        // Rule 1: lost.
+        if let Some((start, end)) = hole.filter(|hole| hole.0 < scoreboard.lost_below) {
+            return Some(self.send(config, now, start, (end - start).min(config.segment)));
+        }
+        // Rule 2: new data.
+        let new = (self.written - self.nxt).min(config.segment);
+        if new > 0 {
+            return Some(self.send(config, now, self.nxt, new));
+        }
+        // Rule 3: missing, but not yet lost.
+        if let Some((start, end)) = hole {
+            return Some(self.send(config, now, start, (end - start).min(config.segment)));
+        }
+        self.rescue(config, now)
+    }
+
+    /// Rule 4: once a recovery, the last segment that is missing, in case the tail was lost too.
+    fn rescue(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+        let scoreboard = self.scoreboard.as_mut()?;
+        if self.una < scoreboard.rescue || scoreboard.high_rxt >= self.max || scoreboard.sacked.end() >= self.max {
+            return None;
+        }
+        let start = scoreboard.sacked.end().max(self.max.saturating_sub(config.segment)).max(self.una);
+        scoreboard.rescue = self.recover.unwrap_or(self.max) + 1;
+        let high_rxt = scoreboard.high_rxt;
+        let chunk = self.send(config, now, start, self.max - start);
+        if let Some(scoreboard) = &mut self.scoreboard {
+            scoreboard.high_rxt = high_rxt;
+        }
+        Some(chunk)
+    }
+}

@@ -1,0 +1,121 @@
+//! [`Segment`]: what two endpoints exchange.
+
+/// The ECN field of the IP header (RFC 3168, section 5), without the unused ECT(1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// The sender does not react to marks.
+    #[default]
+    NotEct,
+    /// ECN-capable transport.
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}
+
+/// Flags of the TCP header, and one that only a simulation knows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u8);
+
+impl Flags {
+    /// No flag.
+    pub const NONE: Flags = Flags(0);
+    /// Opens a connection.
+    pub const SYN: Flags = Flags(1);
+    /// The acknowledgement number is valid.
+    pub const ACK: Flags = Flags(2);
+    /// No more data. Reserved: endpoints neither send nor read it.
+    pub const FIN: Flags = Flags(4);
+    /// ECN echo (RFC 3168, section 6.1).
+    pub const ECE: Flags = Flags(8);
+    /// Congestion window reduced (RFC 3168, section 6.1).
+    pub const CWR: Flags = Flags(16);
+    /// Some of the payload was sent before. Not on the wire; for counters and captures.
+    pub const RETRANSMISSION: Flags = Flags(32);
+
+    /// Whether all of `flags` are set.
+    #[inline]
+    pub const fn has(self, flags: Flags) -> bool {
+        self.0 & flags.0 == flags.0
+    }
+
+    /// These flags and `flags`.
+    #[inline]
+    pub const fn with(self, flags: Flags) -> Flags {
+        Flags(self.0 | flags.0)
+    }
+
+    /// These flags, and `flags` if `on`.
+    #[inline]
+    pub const fn with_if(self, on: bool, flags: Flags) -> Flags {
+        if on { self.with(flags) } else { self }
+    }
+}
+
+/// Up to three SACK blocks (RFC 2018, section 3), the most recently changed first. A block is a range
+/// `start..end` of stream offsets that the receiver holds above the acknowledgement number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlocks {
+    count: u8,
+    blocks: [(u64, u64); SackBlocks::MAX],
+}
+
+impl SackBlocks {
+    /// The most blocks a segment carries: what fits beside a timestamp option.
+    pub const MAX: usize = 3;
+    /// No block.
+    pub const NONE: SackBlocks = SackBlocks { count: 0, blocks: [(0, 0); SackBlocks::MAX] };
+
+    /// Appends a block; a fourth is left out.
+    #[inline]
+    pub fn push(&mut self, start: u64, end: u64) {
+        if let Some(slot) = self.blocks.get_mut(self.count as usize) {
+            *slot = (start, end);
+            self.count += 1;
+        }
+    }
+
+    /// The blocks, the most recently changed first.
+    #[inline]
+    pub fn as_slice(&self) -> &[(u64, u64)] {
+        &self.blocks[..self.count as usize]
+    }
+
+    /// Whether there is no block.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+}
+
+impl FromIterator<(u64, u64)> for SackBlocks {
+    fn from_iter<I: IntoIterator<Item = (u64, u64)>>(blocks: I) -> SackBlocks {
+        let mut sack = SackBlocks::NONE;
+        blocks.into_iter().for_each(|(start, end)| sack.push(start, end));
+        sack
+    }
+}
+
+/// One TCP segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Segment {
+    /// Stream offset of the first payload byte.
+    pub seq: u64,
+    /// Payload bytes.
+    pub len: u32,
+    /// Next stream offset expected from the other end.
+    pub ack: u64,
+    /// Header flags.
+    pub flags: Flags,
+    /// ECN field of the IP header.
+    pub ecn: Ecn,
+    /// SACK option.
+    pub sack: SackBlocks,
+}
+
+impl Segment {
+    /// Stream offset after the last payload byte.
+    #[inline]
+    pub fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+}

@@ -1,0 +1,464 @@
+//! [`Sender`]: what may be sent now, and what an ACK changes.
+//!
+//! ```text
+//! stream:   0 ...... una ............ nxt ........ max ....... written
+//!             acked      outstanding      go-back-N    not sent
+//! ```
+//! `nxt == max` except after a timeout, when `nxt` returns to `una` and ACKs of what the receiver had
+//! kept move it on. How losses are repaired is in [`super::recovery`].
+
+use plimsoll_units::Time;
+
+use super::config::Config;
+use super::controller::{Ack, Cause, Controller, Cut, Window};
+use super::params::{CutBase, EceGrowth, LossAfterEcn, Recovery};
+use super::recovery::Scoreboard;
+use super::rto::Rto;
+use super::segment::{Flags, Segment};
+
+/// Where loss recovery stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Phase {
+    /// No loss known.
+    Open,
+    /// Fast recovery.
+    Recovery,
+    /// Not all of what was outstanding at the last loss is acknowledged, but fast recovery is over or
+    /// a timeout ended it.
+    Loss,
+}
+
+/// The sending half of an endpoint.
+#[derive(Debug)]
+pub(super) struct Sender {
+    /// SND.UNA.
+    pub(super) una: u64,
+    /// SND.NXT.
+    pub(super) nxt: u64,
+    /// Highest offset sent.
+    pub(super) max: u64,
+    /// Bytes that the application wrote.
+    pub(super) written: u64,
+    pub(super) window: Window,
+    /// `window.cwnd` within `max_window`, in the unit in use: what may be outstanding.
+    usable: u64,
+    pub(super) phase: Phase,
+    /// Reason of the last cut, if any.
+    pub(super) last_cut: Option<Cause>,
+    /// The segment at `una` must be sent again now.
+    pub(super) resend: bool,
+    /// A congestion window reduced flag is owed (RFC 3168, section 6.1.2).
+    cwr: bool,
+    /// The last ACK of new data carried ECE.
+    ece_run: bool,
+    /// Both ends do ECN.
+    pub(super) ecn: bool,
+    /// The first partial ACK of this recovery has been seen (RFC 6582).
+    pub(super) partial_seen: bool,
+    pub(super) dup_acks: u32,
+    /// Bytes sent by limited transmit since the last new ACK.
+    limited_bytes: u32,
+    /// `max` at the last loss; `None` before any.
+    pub(super) recover: Option<u64>,
+    /// `una` at the last timeout.
+    timed_out_at: Option<u64>,
+    /// `max` at the last cut: a mark cuts again once the ACK is beyond.
+    pub(super) cut_end: u64,
+    /// Most that was outstanding in the current window, and the ACK that ends that window.
+    flight_max: u64,
+    flight_end: u64,
+    last_sent: Time,
+    pub(super) rto: Rto,
+    /// When the retransmission timer fires; `Time::MAX` if it is off.
+    pub(super) deadline: Time,
+    pub(super) controller: Controller,
+    /// What was selectively acknowledged; made when needed.
+    pub(super) scoreboard: Option<Box<Scoreboard>>,
+    pub(super) stats: SenderStats,
+}
+
+/// What a sender counts.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct SenderStats {
+    pub(super) data_segments: u64,
+    pub(super) retransmissions: u64,
+    pub(super) timeouts: u64,
+    pub(super) fast_retransmits: u64,
+    pub(super) ece_acks: u64,
+    pub(super) ecn_cuts: u64,
+}
+
+/// A piece of the stream that leaves now.
+pub(super) struct Chunk {
+    pub(super) seq: u64,
+    pub(super) len: u32,
+    pub(super) flags: Flags,
+}
+
+impl Sender {
+    pub(super) fn new(config: &Config) -> Sender {
+        let window = Window { cwnd: config.initial_window, ssthresh: config.initial_ssthresh, count: 0 };
+        Sender {
+            una: 0,
+            nxt: 0,
+            max: 0,
+            written: 0,
+            window,
+            usable: config.whole(config.initial_window),
+            phase: Phase::Open,
+            last_cut: None,
+            resend: false,
+            cwr: false,
+            ece_run: false,
+            ecn: config.ecn && !config.handshake,
+            partial_seen: false,
+            dup_acks: 0,
+            limited_bytes: 0,
+            recover: None,
+            timed_out_at: None,
+            cut_end: 0,
+            flight_max: 0,
+            flight_end: 0,
+            last_sent: Time::ZERO,
+            rto: Rto::new(config),
+            deadline: Time::MAX,
+            controller: Controller::new(config),
+            scoreboard: None,
+            stats: SenderStats::default(),
+        }
+    }
+
+    /// Sets cwnd, at least one segment, and what may be outstanding with it.
+    #[inline]
+    pub(super) fn set_cwnd(&mut self, config: &Config, cwnd: u64) {
+        self.window.cwnd = cwnd.max(config.segment);
+        self.usable = config.whole(self.window.cwnd.min(config.max_window)).max(config.segment);
+    }
+
+    /// RFC 5681, section 3.1: the initial window is one segment if the SYN was lost.
+    pub(super) fn after_syn_loss(&mut self, config: &Config) {
+        self.rto.after_syn_loss(config);
+        self.set_cwnd(config, config.segment);
+    }
+
+    /// The timer is set if it was off (RFC 6298, section 5.1).
+    #[inline]
+    pub(super) fn arm(&mut self, now: Time) {
+        if self.deadline == Time::MAX {
+            self.restart_timer(now);
+        }
+    }
+
+    /// The timer runs for a full RTO from now.
+    #[inline]
+    pub(super) fn restart_timer(&mut self, now: Time) {
+        self.deadline = now.saturating_add(self.rto.current());
+    }
+
+    // ---- ACKs ----
+
+    /// An ACK arrived. Returns the bytes newly acknowledged.
+    #[inline]
+    pub(super) fn on_ack(&mut self, config: &Config, now: Time, segment: &Segment) -> u64 {
+        let ack = segment.ack;
+        if ack > self.max || ack < self.una {
+            return 0;
+        }
+        let newly_sacked = if config.recovery == Recovery::Sack { self.on_sack(config, segment) } else { 0 };
+        if ack > self.una {
+            return self.on_new_ack(config, now, ack, segment.flags.has(Flags::ECE));
+        }
+        // RFC 5681, section 2 (duplicate ACK); with SACK, RFC 6675, section 2.
+        let duplicate = match config.recovery {
+            Recovery::Sack => newly_sacked > 0,
+            _ => segment.len == 0 && !segment.flags.has(Flags::SYN),
+        };
+        if duplicate && self.max > self.una {
+            self.on_duplicate_ack(config, now);
+        }
+        0
+    }
+
+    fn on_new_ack(&mut self, config: &Config, now: Time, ack: u64, ece: bool) -> u64 {
+        let acked = ack - self.una;
+        let flight = self.nxt.saturating_sub(self.una);
+        self.note_flight(flight);
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        self.resend = false;
+        self.rto.on_ack(config, now, ack);
+        let event = Ack { now, acked, ack, nxt: self.nxt, ece: ece && self.ecn, srtt: self.rto.srtt() };
+        self.controller.on_ack(config, &event);
+
+        let (may_grow, restart) = match self.phase {
+            Phase::Open => (true, true),
+            Phase::Loss => {
+                self.leave_loss_when_repaired();
+                (true, true)
+            }
+            Phase::Recovery => self.on_ack_in_recovery(config, acked),
+        };
+        if self.phase != Phase::Recovery {
+            self.dup_acks = 0;
+        }
+        self.limited_bytes = 0;
+        // RFC 6298, sections 5.2 and 5.3.
+        if ack == self.max {
+            self.deadline = Time::MAX;
+        } else if restart {
+            self.restart_timer(now);
+        }
+
+        let mut ece_allows = true;
+        if self.ecn {
+            ece_allows = !event.ece || (config.ece_growth == EceGrowth::AfterFirst && self.ece_run);
+            if event.ece {
+                self.stats.ece_acks += 1;
+                self.on_ece(config);
+            }
+            self.ece_run = event.ece;
+        }
+        if may_grow && ece_allows && (config.app_limited_growth || self.is_window_limited(config)) {
+            self.controller.grow(config, &mut self.window, &event);
+            self.set_cwnd(config, self.window.cwnd);
+        }
+        acked
+    }
+
+    pub(super) fn leave_loss_when_repaired(&mut self) {
+        if self.recover.is_none_or(|recover| self.una >= recover) {
+            self.phase = Phase::Open;
+        } else {
+            self.phase = Phase::Loss;
+        }
+    }
+
+    /// RFC 3168, section 6.1.2: a mark cuts at most once a window, and not in one that a loss cut.
+    fn on_ece(&mut self, config: &Config) {
+        if self.una <= self.cut_end || self.phase == Phase::Recovery {
+            return;
+        }
+        let target = self.cut_target(config, Cause::Ecn);
+        self.window.ssthresh = config.whole(target).max(config.min_ssthresh);
+        self.set_cwnd(config, target.max(config.min_window));
+        self.stats.ecn_cuts += 1;
+    }
+
+    /// Has the controller say what a cut leads to, and notes that it was made.
+    fn cut_target(&mut self, config: &Config, cause: Cause) -> u64 {
+        // RFC 5681, section 3.2, step 2: limited transmit does not count.
+        let flight = (self.max - self.una).saturating_sub(u64::from(self.limited_bytes));
+        let cut = Cut::new(config, &self.window, cause, flight, self.una);
+        let target = self.controller.cut(config, &self.window, &cut);
+        self.window.count = 0;
+        self.cut_end = self.max;
+        self.last_cut = Some(cause);
+        self.cwr = self.ecn;
+        target
+    }
+
+    /// Cuts for a loss found by duplicate ACKs. True if ssthresh says where cwnd goes.
+    pub(super) fn cut_for_loss(&mut self, config: &Config) -> bool {
+        let keep = config.loss_after_ecn == LossAfterEcn::KeepSsthresh
+            && self.last_cut == Some(Cause::Ecn)
+            && self.una <= self.cut_end;
+        let cwnd = self.window.cwnd.min(config.max_window);
+        let target = self.cut_target(config, Cause::Loss);
+        if keep {
+            self.set_cwnd(config, cwnd / 2);
+        } else {
+            self.window.ssthresh = config.whole(target).max(config.min_ssthresh);
+        }
+        !keep
+    }
+
+    /// The retransmission timer fired (RFC 6298, section 5; RFC 5681, section 3.1).
+    pub(super) fn on_timeout(&mut self, config: &Config, now: Time) {
+        self.stats.timeouts += 1;
+        // RFC 5681, equation 4, and what follows it: a segment that times out again cuts no more.
+        let again = config.cut_from == CutBase::Flight
+            && self.last_cut == Some(Cause::Timeout)
+            && self.timed_out_at == Some(self.una);
+        let keep = config.loss_after_ecn == LossAfterEcn::KeepSsthresh && self.last_cut == Some(Cause::Ecn);
+        if !again && !keep {
+            let target = self.cut_target(config, Cause::Timeout);
+            self.window.ssthresh = config.whole(target).max(config.min_ssthresh);
+        }
+        self.window.count = 0;
+        self.set_cwnd(config, config.segment);
+        self.timed_out_at = Some(self.una);
+        // A mark on what is sent from now on cuts again.
+        self.cut_end = 0;
+        self.phase = Phase::Loss;
+        self.recover = Some(self.max);
+        self.nxt = self.una;
+        self.resend = false;
+        self.dup_acks = 0;
+        self.limited_bytes = 0;
+        self.rto.back_off(config);
+        self.rto.on_retransmitted();
+        if let Some(scoreboard) = &mut self.scoreboard {
+            scoreboard.on_timeout();
+        }
+        self.restart_timer(now);
+    }
+
+    // ---- window use ----
+
+    /// Keeps the most that was outstanding in this window and the last.
+    #[inline]
+    fn note_flight(&mut self, flight: u64) {
+        if self.una >= self.flight_end {
+            self.flight_end = self.nxt;
+            self.flight_max = flight;
+        } else {
+            self.flight_max = self.flight_max.max(flight);
+        }
+    }
+
+    /// Whether the window is what limits the sender (RFC 7661, section 4.3). In slow start half of it
+    /// in use is enough, since the window doubles in a round trip.
+    #[inline]
+    fn is_window_limited(&self, config: &Config) -> bool {
+        if self.window.in_slow_start() {
+            self.window.cwnd < 2 * self.flight_max
+        } else {
+            self.flight_max + config.segment > self.usable
+        }
+    }
+
+    // ---- sending ----
+
+    /// The next piece of the stream that may leave now.
+    #[inline]
+    pub(super) fn next_chunk(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+        if self.resend {
+            return Some(self.resend_first(config, now));
+        }
+        if self.nxt < self.max {
+            return self.next_after_timeout(config, now);
+        }
+        if self.phase == Phase::Recovery && config.recovery == Recovery::Sack {
+            return self.next_with_sack(config, now);
+        }
+        self.next_new(config, now)
+    }
+
+    #[inline]
+    fn next_new(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+        let len = (self.written - self.nxt).min(config.segment);
+        if len == 0 {
+            return None;
+        }
+        let flight = self.flight(config);
+        if flight == 0 {
+            self.restart_after_idle(config, now);
+        }
+        // Silly window avoidance (RFC 9293, section 3.8.6.2.1): what is cut from the middle of the
+        // stream is a full segment, or nothing.
+        let allowed = self.usable + self.limited_transmit_allowance(config);
+        if flight + len > allowed {
+            return None;
+        }
+        // Nagle (RFC 9293, section 3.7.4).
+        if len < config.segment && config.nagle && flight > 0 {
+            return None;
+        }
+        if flight + len > self.usable {
+            self.limited_bytes += len as u32;
+        }
+        Some(self.send(config, now, self.nxt, len))
+    }
+
+    /// After a timeout: everything from `nxt` on again, without what the receiver is known to have.
+    #[cold]
+    fn next_after_timeout(&mut self, config: &Config, now: Time) -> Option<Chunk> {
+        let mut end = self.written;
+        if let Some(scoreboard) = &self.scoreboard {
+            (self.nxt, end) = scoreboard.next_unsacked(self.nxt, self.written);
+            if self.nxt >= self.max {
+                self.nxt = self.max;
+                return self.next_new(config, now);
+            }
+        }
+        let len = (end - self.nxt).min(config.segment);
+        if self.flight(config) + len > self.usable {
+            return None;
+        }
+        Some(self.send(config, now, self.nxt, len))
+    }
+
+    /// Bytes outstanding as the window counts them. After a timeout that leaves out what was
+    /// selectively acknowledged.
+    #[inline]
+    fn flight(&self, config: &Config) -> u64 {
+        let outstanding = self.nxt - self.una;
+        match &self.scoreboard {
+            Some(scoreboard) if self.phase == Phase::Loss && config.recovery == Recovery::Sack => {
+                outstanding - scoreboard.sacked_below(self.nxt)
+            }
+            _ => outstanding,
+        }
+    }
+
+    /// RFC 3042: the first two duplicate ACKs each release a segment.
+    #[inline]
+    fn limited_transmit_allowance(&self, config: &Config) -> u64 {
+        if self.dup_acks == 0 || !config.limited_transmit || self.phase != Phase::Open {
+            return 0;
+        }
+        u64::from(self.dup_acks.min(2)) * config.segment
+    }
+
+    /// RFC 5681, section 4.1.
+    fn restart_after_idle(&mut self, config: &Config, now: Time) {
+        let idle = now.saturating_since(self.last_sent);
+        if self.max == 0 || idle.is_zero() {
+            return;
+        }
+        if config.idle_restart && idle > self.rto.current() {
+            self.set_cwnd(config, self.window.cwnd.min(config.initial_window));
+            self.window.count = 0;
+        }
+        self.controller.on_restart(idle);
+    }
+
+    /// Sends the segment at `una` again, whatever the window.
+    #[cold]
+    fn resend_first(&mut self, config: &Config, now: Time) -> Chunk {
+        self.resend = false;
+        let len = (self.max - self.una).min(config.segment);
+        self.send(config, now, self.una, len)
+    }
+
+    /// Books `len` bytes at `seq` as sent now.
+    #[inline]
+    pub(super) fn send(&mut self, config: &Config, now: Time, seq: u64, len: u64) -> Chunk {
+        let end = seq + len;
+        let again = seq < self.max;
+        let mut flags = Flags::NONE;
+        if again {
+            self.rto.on_retransmitted();
+            self.stats.retransmissions += 1;
+            flags = Flags::RETRANSMISSION;
+            if let Some(scoreboard) = &mut self.scoreboard {
+                scoreboard.on_sent(end, len);
+            }
+        } else {
+            self.rto.on_sent(config, now, end);
+            // RFC 3168, section 6.1.2: on the first new data after the cut.
+            flags = flags.with_if(self.cwr, Flags::CWR);
+            self.cwr = false;
+            if let Some(scoreboard) = &mut self.scoreboard {
+                scoreboard.on_sent_new(len);
+            }
+        }
+        self.nxt = self.nxt.max(end);
+        self.max = self.max.max(end);
+        self.last_sent = now;
+        self.stats.data_segments += 1;
+        self.arm(now);
+        Chunk { seq, len: len as u32, flags }
+    }
+
+}

@@ -1,0 +1,332 @@
+//! From a summary to its tables.
+
+use plimsoll_results::stats::Estimate;
+use plimsoll_results::summary::{Cell as PointCell, Distribution, WorkloadSummary};
+use plimsoll_results::{Summary, point};
+
+use super::grid::{Cell, Column, Grid, Row};
+use crate::figures::{self, RATES, TIMES, Unit};
+
+/// All tables of a summary, in the order in which they are read.
+pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
+    let points = summary.sweep_points();
+    let mut grids = Vec::new();
+    if points.len() <= 1 {
+        let cells: Vec<&PointCell> = summary.cells.iter().collect();
+        grids.push(variants_grid(summary, &cells));
+        grids.extend(summary.workloads().iter().filter_map(|workload| time_grid(workload, &cells)));
+    } else {
+        grids.extend(summary.workloads().iter().map(|workload| sweep_grid(summary, workload)));
+        grids.extend(queue_names(summary.cells.iter()).iter().map(|name| sweep_queue_grid(summary, name)));
+    }
+    grids
+}
+
+/// One estimate of a distribution.
+type Pick = fn(&Distribution) -> Estimate;
+
+/// Which end of a column is the good one.
+#[derive(Clone, Copy, PartialEq)]
+enum Good {
+    Low,
+    High,
+    Neither,
+}
+
+/// A column of numbers before it is written.
+struct Numbers {
+    group: String,
+    name: &'static str,
+    /// `None` for a plain count.
+    units: Option<&'static [Unit]>,
+    /// What the unit is chosen by, where other columns must have the same; `values` if empty.
+    beside: Vec<f64>,
+    good: Good,
+    values: Vec<Option<Estimate>>,
+}
+
+impl Numbers {
+    fn written(&self) -> (Column, Vec<Cell>) {
+        let unit = self.units.map(|units| {
+            let mine = self.values.iter().flatten().map(|estimate| estimate.value);
+            if self.beside.is_empty() {
+                figures::common_unit(mine, units)
+            } else {
+                figures::common_unit(self.beside.iter().copied(), units)
+            }
+        });
+        let size = unit.map_or(1.0, |unit| unit.size);
+        let mut cells: Vec<Cell> = self
+            .values
+            .iter()
+            .map(|value| match value {
+                Some(estimate) if self.units.is_some() => measured(&estimate.scaled(1.0 / size)),
+                Some(estimate) => Cell { value: figures::count(estimate.value as u64), ..Cell::default() },
+                None => Cell::default(),
+            })
+            .collect();
+        let sizes: Vec<Option<f64>> = self.values.iter().map(|value| value.map(|v| v.value)).collect();
+        mark_best(&mut cells, &sizes, self.good);
+        let name = unit.map_or(self.name.to_owned(), |unit| format!("{} {}", self.name, unit.name));
+        (Column { group: self.group.clone(), name: name.trim().to_owned() }, cells)
+    }
+}
+
+fn measured(estimate: &Estimate) -> Cell {
+    let decimals = figures::decimals(estimate.value);
+    Cell {
+        value: figures::number(estimate.value),
+        spread: estimate
+            .half_width()
+            .map_or(String::new(), |half| format!("±{}", figures::fixed(half, decimals))),
+        best: false,
+    }
+}
+
+/// Marks the best value, unless all look the same.
+fn mark_best(cells: &mut [Cell], sizes: &[Option<f64>], good: Good) {
+    let written: Vec<&str> = cells.iter().map(|c| c.value.as_str()).filter(|v| !v.is_empty()).collect();
+    let differ = written.windows(2).any(|pair| pair[0] != pair[1]);
+    let known = sizes.iter().flatten().copied();
+    let best = match good {
+        Good::Low => known.fold(f64::INFINITY, f64::min),
+        Good::High => known.fold(f64::NEG_INFINITY, f64::max),
+        Good::Neither => return,
+    };
+    if differ {
+        for (cell, size) in cells.iter_mut().zip(sizes) {
+            cell.best = *size == Some(best);
+        }
+    }
+}
+
+/// One row a variant.
+fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
+    let mut columns: Vec<Numbers> = Vec::new();
+    for name in summary.workloads() {
+        workload_columns(name, cells, &mut columns);
+    }
+    queue_columns(cells, &mut columns);
+    network_columns(cells, &mut columns);
+    let rows: Vec<String> = cells.iter().map(|cell| cell.variant.clone()).collect();
+    let replicates = cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0);
+    let title = match replicates {
+        0 | 1 => "Completion times and queues".to_owned(),
+        n => format!("Completion times and queues, {n} replicates"),
+    };
+    assemble(title, "variant", rows, &columns)
+}
+
+fn assemble(title: String, corner: &str, labels: Vec<String>, columns: &[Numbers]) -> Grid {
+    let (heads, written): (Vec<Column>, Vec<Vec<Cell>>) = columns.iter().map(Numbers::written).unzip();
+    let rows = labels
+        .into_iter()
+        .enumerate()
+        .map(|(row, label)| Row {
+            label,
+            cells: written.iter().map(|column| column.get(row).cloned().unwrap_or_default()).collect(),
+        })
+        .collect();
+    Grid { title, corner: corner.to_owned(), columns: heads, rows }
+}
+
+fn workload_columns(name: &str, cells: &[&PointCell], columns: &mut Vec<Numbers>) {
+    let workloads: Vec<Option<&WorkloadSummary>> = cells.iter().map(|cell| cell.workload(name)).collect();
+    let group = group_title(name, &workloads);
+    let mut push = |name, units, good, values: Vec<Option<Estimate>>| {
+        if values.iter().any(Option::is_some) {
+            columns.push(Numbers { group: group.clone(), name, units, beside: Vec::new(), good, values });
+        }
+    };
+    let waited = |pick: Pick| workloads.iter().map(|w| (*w)?.waited_us().map(pick)).collect::<Vec<_>>();
+    push("p50", Some(TIMES), Good::Low, waited(|d| d.p50));
+    push("mean", Some(TIMES), Good::Low, waited(|d| d.mean));
+    push("p99", Some(TIMES), Good::Low, waited(|d| d.p99));
+    let goodput = workloads.iter().map(|w| (*w)?.goodput_mbps.map(without_interval_at_one)).collect();
+    push("goodput", Some(RATES), Good::High, goodput);
+    let deadline = workloads.iter().map(|w| Some((*w)?.queries?.in_deadline?.scaled(100.0)));
+    push("in time", Some(PERCENT), Good::High, deadline.collect());
+    if workloads.iter().flatten().any(|w| w.unfinished > 0) {
+        let unfinished = workloads.iter().map(|w| Some(Estimate::bare((*w)?.unfinished as f64, 1)));
+        push("unfinished", None, Good::Neither, unfinished.collect());
+    }
+}
+
+const PERCENT: &[Unit] = &[Unit { name: "%", size: 1.0 }, Unit { name: "%", size: 1.0 }];
+
+/// Goodput has an interval only where it was recorded or repeated.
+fn without_interval_at_one(estimate: Estimate) -> Estimate {
+    if estimate.samples <= 1 { Estimate::bare(estimate.value, estimate.samples) } else { estimate }
+}
+
+/// `small: rpc, 9366 messages`.
+fn group_title(name: &str, workloads: &[Option<&WorkloadSummary>]) -> String {
+    let Some(first) = workloads.iter().flatten().next() else { return name.to_owned() };
+    let counts = workloads.iter().flatten().map(|w| match &w.queries {
+        Some(queries) => queries.queries,
+        None => w.messages,
+    });
+    let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
+    let noun = if first.queries.is_some() { "queries" } else { "messages" };
+    let count = if least == most {
+        figures::count(most)
+    } else {
+        format!("{} to {}", figures::count(least), figures::count(most))
+    };
+    format!("{name}: {}, {count} {noun}", first.kind)
+}
+
+fn queue_names<'a>(cells: impl Iterator<Item = &'a PointCell>) -> Vec<(String, String)> {
+    let mut names: Vec<(String, String)> = Vec::new();
+    for queue in cells.flat_map(|cell| &cell.queues) {
+        let name = (queue.name.clone(), queue.port.clone());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+fn queue_title((name, port): &(String, String)) -> String {
+    if name == port { format!("queue {name}") } else { format!("queue {name} ({port})") }
+}
+
+fn queue_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
+    for key in queue_names(cells.iter().copied()) {
+        let of = |cell: &&PointCell| cell.queues.iter().find(|q| q.name == key.0 && q.port == key.1).cloned();
+        let group = queue_title(&key);
+        for (name, p99) in [("mean", false), ("p99", true)] {
+            let values =
+                cells.iter().map(|cell| of(cell).and_then(|q| if p99 { q.p99_us } else { q.mean_us }));
+            columns.push(Numbers {
+                group: group.clone(),
+                name,
+                units: Some(TIMES),
+                beside: Vec::new(),
+                good: Good::Low,
+                values: values.collect(),
+            });
+        }
+    }
+}
+
+fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
+    let mut push = |name, good, pick: fn(&PointCell) -> u64| {
+        let values: Vec<u64> = cells.iter().map(|cell| pick(cell)).collect();
+        if values.iter().any(|&value| value > 0) {
+            columns.push(Numbers {
+                group: "network".to_owned(),
+                name,
+                units: None,
+                beside: Vec::new(),
+                good,
+                values: values.into_iter().map(|value| Some(Estimate::bare(value as f64, 1))).collect(),
+            });
+        }
+    };
+    push("drops", Good::Low, |cell| cell.counters.drops());
+    push("marks", Good::Neither, |cell| cell.counters.marks);
+    push("resent", Good::Low, |cell| cell.counters.retransmissions);
+    push("timeouts", Good::Low, |cell| cell.counters.timeouts);
+}
+
+/// Where the time of the slowest hundredth went, as shares. Parts that are nowhere one in a
+/// thousand are left out.
+fn time_grid(workload: &str, cells: &[&PointCell]) -> Option<Grid> {
+    let splits: Vec<_> = cells
+        .iter()
+        .filter_map(|cell| Some((cell.variant.clone(), cell.workload(workload)?.time.clone()?)))
+        .collect();
+    let (_, first) = splits.first()?;
+    let total = |us: &[f64]| us.iter().sum::<f64>();
+    let share = |us: &[f64], part: usize| 100.0 * us[part] / total(us).max(f64::MIN_POSITIVE);
+    let kept: Vec<usize> = (0..first.parts.len())
+        .filter(|&part| splits.iter().any(|(_, split)| share(&split.slowest_us, part) >= 0.1))
+        .collect();
+    let unit = figures::common_unit(splits.iter().map(|(_, split)| total(&split.slowest_us)), TIMES);
+    let mut columns = vec![Column { group: String::new(), name: format!("mean {}", unit.name) }];
+    columns.extend(
+        kept.iter().map(|&part| Column { group: "share %".to_owned(), name: first.parts[part].clone() }),
+    );
+    let rows = splits
+        .iter()
+        .map(|(variant, split)| {
+            let plain = |value: String| Cell { value, ..Cell::default() };
+            let largest =
+                kept.iter().copied().max_by(|&a, &b| split.slowest_us[a].total_cmp(&split.slowest_us[b]));
+            let mut cells = vec![plain(figures::number(total(&split.slowest_us) / unit.size))];
+            cells.extend(kept.iter().map(|&part| Cell {
+                value: figures::fixed(share(&split.slowest_us, part), 1),
+                spread: String::new(),
+                best: Some(part) == largest,
+            }));
+            Row { label: variant.clone(), cells }
+        })
+        .collect();
+    let title = format!("Where the slowest 1 % of {workload} spent their time");
+    Some(Grid { title, corner: "variant".to_owned(), columns, rows })
+}
+
+/// One row a sweep point, one group a variant.
+fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
+    let picks: [(&'static str, Pick); 2] = [("mean", |d| d.mean), ("p99", |d| d.p99)];
+    let value = |variant: &str, sweep: &[(String, String)], pick: Pick| {
+        summary.cell(variant, sweep)?.workload(workload)?.waited_us().map(pick)
+    };
+    let columns =
+        picks.map(|(name, pick)| (name, Box::new(move |v: &str, s: &[_]| value(v, s, pick)) as Value));
+    over_sweep(summary, format!("Completion time of {workload}"), &columns)
+}
+
+fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Grid {
+    let queue = |variant: &str, sweep: &[(String, String)]| {
+        summary.cell(variant, sweep)?.queues.iter().find(|q| q.name == key.0 && q.port == key.1)
+    };
+    let columns: [(&'static str, Value); 2] = [
+        ("mean", Box::new(move |v, s| queue(v, s)?.mean_us)),
+        ("p99", Box::new(move |v, s| queue(v, s)?.p99_us)),
+    ];
+    over_sweep(summary, format!("Delay in {}", queue_title(key)), &columns)
+}
+
+/// The number of a variant at a sweep point.
+type Value<'a> = Box<dyn Fn(&str, &[(String, String)]) -> Option<Estimate> + 'a>;
+
+fn over_sweep(summary: &Summary, title: String, columns: &[(&'static str, Value<'_>)]) -> Grid {
+    let points = summary.sweep_points();
+    let mut numbers = Vec::new();
+    for variant in &summary.variants {
+        for (name, value) in columns {
+            let everywhere = summary.cells.iter().filter_map(|cell| value(&cell.variant, &cell.sweep));
+            numbers.push(Numbers {
+                group: variant.clone(),
+                name,
+                units: Some(TIMES),
+                beside: everywhere.map(|estimate| estimate.value).collect(),
+                good: Good::Neither,
+                values: points.iter().map(|point| value(variant, point)).collect(),
+            });
+        }
+    }
+    let corner = match summary.sweep_keys.as_slice() {
+        [key] => key.clone(),
+        _ => "sweep point".to_owned(),
+    };
+    let labels = points.iter().map(|point| match point {
+        [(_, value)] => value.clone(),
+        many => point::sweep_label(many),
+    });
+    let mut grid = assemble(title, &corner, labels.collect(), &numbers);
+    // Here variants stand side by side, so the best is that of its row.
+    for (row, cells) in grid.rows.iter_mut().enumerate() {
+        for statistic in 0..columns.len() {
+            let at: Vec<usize> = (statistic..numbers.len()).step_by(columns.len()).collect();
+            let sizes: Vec<Option<f64>> =
+                at.iter().map(|&i| numbers[i].values[row].map(|v| v.value)).collect();
+            let mut side: Vec<Cell> = at.iter().map(|&i| cells.cells[i].clone()).collect();
+            mark_best(&mut side, &sizes, Good::Low);
+            at.iter().zip(side).for_each(|(&i, cell)| cells.cells[i] = cell);
+        }
+    }
+    grid
+}

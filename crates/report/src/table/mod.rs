@@ -1,0 +1,107 @@
+//! The table that `plimsoll run` prints, and the same data as JSON, CSV and Markdown.
+//!
+//! Without a sweep: one row a variant; for each workload its percentiles with intervals, then the
+//! watched queues and what the network did. Then, for each workload, where the time of its slowest
+//! hundredth went. With a sweep: one table a workload and one row a sweep point. Last, one sentence
+//! a variant ([`crate::verdict`]) and the warnings.
+
+mod blocks;
+mod grid;
+mod tidy;
+
+use plimsoll_results::Summary;
+
+use crate::verdict;
+pub use grid::{Cell, Column, Grid, Row};
+
+/// In which form to render.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    /// Aligned columns for a terminal.
+    Table,
+    /// The whole summary with the verdicts.
+    Json,
+    /// One number a row: variant, sweep point, subject, metric, value, interval, samples.
+    Csv,
+    /// The table as Markdown.
+    Md,
+}
+
+/// How to render a table for a terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Style {
+    /// Colours and bold type by ANSI escapes; for a terminal only.
+    pub color: bool,
+    /// Columns of the terminal; tables wider than this are cut between column groups and go on
+    /// below.
+    pub width: usize,
+}
+
+impl Default for Style {
+    fn default() -> Style {
+        Style { color: false, width: 100 }
+    }
+}
+
+/// Renders a summary.
+pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
+    match format {
+        Format::Table => terminal(summary, style),
+        Format::Json => tidy::json(summary),
+        Format::Csv => tidy::csv(summary),
+        Format::Md => markdown(summary),
+    }
+}
+
+/// All tables of a summary, for renderers of other forms.
+pub fn grids(summary: &Summary) -> Vec<Grid> {
+    blocks::grids(summary)
+}
+
+fn terminal(summary: &Summary, style: &Style) -> String {
+    let mut out = String::new();
+    for grid in grids(summary) {
+        out.push_str(&grid.to_terminal(style));
+        out.push('\n');
+    }
+    if has_intervals(summary) {
+        out.push_str(&grid::dim("± is the wider side of the 95 % interval.", style));
+        out.push_str("\n\n");
+    }
+    for sentence in verdict::sentences(summary) {
+        let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
+        out.push_str(&format!("{}:{rest}\n", grid::bold(variant, style)));
+    }
+    for warning in &summary.warnings {
+        out.push_str(&format!("{} {warning}\n", grid::yellow("warning:", style)));
+    }
+    out
+}
+
+fn markdown(summary: &Summary) -> String {
+    let mut out = String::new();
+    for grid in grids(summary) {
+        out.push_str(&grid.to_markdown());
+        out.push('\n');
+    }
+    if has_intervals(summary) {
+        out.push_str("± is the wider side of the 95 % interval.\n\n");
+    }
+    let sentences = verdict::sentences(summary);
+    out.extend(sentences.iter().map(|sentence| format!("* {}\n", grid::escape_markdown(sentence))));
+    out.extend(
+        summary
+            .warnings
+            .iter()
+            .map(|warning| format!("* **Warning:** {}\n", grid::escape_markdown(&warning.to_string()))),
+    );
+    out
+}
+
+fn has_intervals(summary: &Summary) -> bool {
+    let workloads = summary.cells.iter().flat_map(|cell| &cell.workloads);
+    workloads.filter_map(|w| w.waited_us()).any(|waited| waited.mean.interval.is_some())
+}
+
+#[cfg(test)]
+mod tests;

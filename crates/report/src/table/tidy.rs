@@ -1,0 +1,132 @@
+//! The data of the table for other programs: JSON, and CSV with one number a row.
+
+use plimsoll_results::Summary;
+use plimsoll_results::stats::Estimate;
+use plimsoll_results::summary::{Cell, Distribution};
+use serde::Serialize;
+
+use crate::verdict;
+
+#[derive(Serialize)]
+struct WithVerdicts<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    verdicts: Vec<String>,
+    warnings_text: Vec<String>,
+}
+
+/// The summary, its verdicts and the texts of its warnings.
+pub(super) fn json(summary: &Summary) -> String {
+    let whole = WithVerdicts {
+        summary,
+        verdicts: verdict::sentences(summary),
+        warnings_text: summary.warnings.iter().map(ToString::to_string).collect(),
+    };
+    let mut text = serde_json::to_string_pretty(&whole).expect("a summary has text keys only");
+    text.push('\n');
+    text
+}
+
+/// One number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples`.
+pub(super) fn csv(summary: &Summary) -> String {
+    let mut head = vec!["variant".to_owned()];
+    head.extend(summary.sweep_keys.iter().cloned());
+    head.extend(["subject", "metric", "value", "low", "high", "samples"].map(str::to_owned));
+    let mut out = line(&head);
+    for cell in &summary.cells {
+        let mut start = vec![cell.variant.clone()];
+        start.extend(cell.sweep.iter().map(|(_, value)| value.clone()));
+        for (subject, metric, estimate) in numbers(cell) {
+            let mut fields = start.clone();
+            let (low, high) = match estimate.interval {
+                Some(interval) => (interval.low.to_string(), interval.high.to_string()),
+                None => (String::new(), String::new()),
+            };
+            fields.extend([subject, metric, estimate.value.to_string(), low, high]);
+            fields.push(estimate.samples.to_string());
+            out.push_str(&line(&fields));
+        }
+    }
+    out
+}
+
+/// A line of CSV, fields quoted where they must be (RFC 4180).
+fn line(fields: &[String]) -> String {
+    let quoted: Vec<String> = fields
+        .iter()
+        .map(|field| {
+            if field.contains([',', '"', '\n', '\r']) {
+                format!("\"{}\"", field.replace('"', "\"\""))
+            } else {
+                field.clone()
+            }
+        })
+        .collect();
+    format!("{}\n", quoted.join(","))
+}
+
+fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
+    let mut out = Vec::new();
+    for workload in &cell.workloads {
+        let mut push = |metric: &str, estimate: Option<Estimate>| {
+            out.extend(estimate.map(|estimate| (workload.name.clone(), metric.to_owned(), estimate)));
+        };
+        push("messages", Some(Estimate::bare(workload.messages as f64, 1)));
+        push("unfinished", Some(Estimate::bare(workload.unfinished as f64, 1)));
+        percentiles("completion_us", workload.completion_us.as_ref(), &mut push);
+        push("slowdown.mean", workload.slowdown.map(|s| s.mean));
+        push("slowdown.p99", workload.slowdown.map(|s| s.p99));
+        push("goodput_mbps", workload.goodput_mbps);
+        push("sent_mbps", workload.sent_mbps);
+        push("fairness", workload.fairness.map(|value| Estimate::bare(value, 1)));
+        push("retransmissions", Some(Estimate::bare(workload.connections.retransmissions as f64, 1)));
+        push("timeouts", Some(Estimate::bare(workload.connections.timeouts as f64, 1)));
+        if let Some(queries) = &workload.queries {
+            push("queries", Some(Estimate::bare(queries.queries as f64, 1)));
+            percentiles("query_us", queries.completion_us.as_ref(), &mut push);
+            percentiles("response_us", queries.response_us.as_ref(), &mut push);
+            percentiles("fastest_us", queries.fastest_us.as_ref(), &mut push);
+            push("in_deadline", queries.in_deadline);
+            push("in_deadline_worst", queries.in_deadline_worst.map(|value| Estimate::bare(value, 1)));
+        }
+        if let Some(time) = &workload.time {
+            for (part, (mean, slowest)) in time.parts.iter().zip(time.mean_us.iter().zip(&time.slowest_us)) {
+                let count = workload.messages - workload.unfinished;
+                push(&format!("time_us.{part}"), Some(Estimate::bare(*mean, count)));
+                push(&format!("time_slowest_us.{part}"), Some(Estimate::bare(*slowest, time.slowest_count)));
+            }
+        }
+    }
+    for queue in &cell.queues {
+        let mut push = |metric: &str, estimate: Option<Estimate>| {
+            let subject = format!("queue {} ({})", queue.name, queue.port);
+            out.extend(estimate.map(|estimate| (subject, metric.to_owned(), estimate)));
+        };
+        push("delay_us.mean", queue.mean_us);
+        push("delay_us.p99", queue.p99_us);
+        push("delay_us.max", Some(Estimate::bare(queue.max_us, 1)));
+        push("utilisation", queue.utilisation.map(|value| Estimate::bare(value, 1)));
+        push("drops", Some(Estimate::bare(queue.drops as f64, 1)));
+        push("marks", Some(Estimate::bare(queue.marks as f64, 1)));
+    }
+    let network = [("drops", cell.counters.drops()), ("marks", cell.counters.marks)];
+    out.extend(
+        network.map(|(metric, value)| {
+            ("network".to_owned(), metric.to_owned(), Estimate::bare(value as f64, 1))
+        }),
+    );
+    out
+}
+
+fn percentiles(
+    prefix: &str,
+    distribution: Option<&Distribution>,
+    push: &mut impl FnMut(&str, Option<Estimate>),
+) {
+    let Some(d) = distribution else { return };
+    for (name, estimate) in
+        [("mean", d.mean), ("p50", d.p50), ("p90", d.p90), ("p99", d.p99), ("p99.9", d.p999)]
+    {
+        push(&format!("{prefix}.{name}"), Some(estimate));
+    }
+}

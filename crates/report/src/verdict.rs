@@ -1,0 +1,141 @@
+//! One sentence a variant: what it did to each workload against the first variant.
+//!
+//! A difference is named only where the paired 95 % interval excludes zero. The statistic is the
+//! 99th percentile where the pairs are enough for one, and the mean elsewhere. Over a sweep the
+//! sentence gives the range over its points and says at how many of them the difference was seen.
+
+use plimsoll_results::Summary;
+use plimsoll_results::stats::paired::{Change, Direction};
+use plimsoll_results::stats::samples_needed;
+use plimsoll_results::summary::{Comparison, WorkloadChange};
+
+use crate::figures;
+
+/// The sentences, in the order of the variants; none where there is nothing to compare.
+pub fn sentences(summary: &Summary) -> Vec<String> {
+    summary
+        .variants
+        .iter()
+        .skip(1)
+        .filter_map(|variant| {
+            let points: Vec<&Comparison> =
+                summary.comparisons.iter().filter(|c| &c.variant == variant).collect();
+            let base = &points.first()?.base;
+            let clauses: Vec<Clause> =
+                summary.workloads().iter().filter_map(|workload| clause(workload, &points)).collect();
+            Some(sentence(variant, base, &clauses))
+        })
+        .collect()
+}
+
+/// Which statistic of a workload is spoken of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Headline {
+    /// 99th percentile.
+    P99,
+    /// Mean.
+    Mean,
+}
+
+impl Headline {
+    /// The statistic that this many pairs allow.
+    pub fn for_pairs(pairs: u64) -> Headline {
+        if pairs >= samples_needed(0.99) { Headline::P99 } else { Headline::Mean }
+    }
+
+    /// `p99` or `mean`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Headline::P99 => "p99",
+            Headline::Mean => "mean",
+        }
+    }
+
+    /// That change of a workload.
+    pub fn of(self, change: &WorkloadChange) -> &Change {
+        match self {
+            Headline::P99 => &change.p99,
+            Headline::Mean => &change.mean,
+        }
+    }
+}
+
+struct Clause {
+    /// `p99(small)`.
+    what: String,
+    /// `4.2x lower`; `None` where no difference was seen.
+    seen: Option<String>,
+}
+
+fn clause(workload: &str, points: &[&Comparison]) -> Option<Clause> {
+    let changes: Vec<&WorkloadChange> = points
+        .iter()
+        .filter_map(|point| point.workloads.iter().find(|change| change.name == workload))
+        .collect();
+    let headline = Headline::for_pairs(changes.iter().map(|change| change.pairs).min()?);
+    let what = format!("{}({workload})", headline.name());
+    let changes: Vec<&Change> = changes.iter().map(|change| headline.of(change)).collect();
+    let lower = ratios(&changes, Direction::Lower);
+    let higher = ratios(&changes, Direction::Higher);
+    let parts: Vec<String> = [(lower, "lower"), (higher, "higher")]
+        .into_iter()
+        .filter(|(ratios, _)| !ratios.is_empty())
+        .map(|(ratios, word)| {
+            let range = range(&ratios, word);
+            if ratios.len() < changes.len() {
+                format!("{range} at {} of {} points", ratios.len(), changes.len())
+            } else {
+                range
+            }
+        })
+        .collect();
+    Some(Clause { what, seen: (!parts.is_empty()).then(|| parts.join(" and ")) })
+}
+
+/// The ratios of the changes in this direction.
+fn ratios(changes: &[&Change], direction: Direction) -> Vec<f64> {
+    let seen = changes.iter().filter(|change| change.direction() == direction);
+    seen.map(|change| match change.ratio {
+        Some(ratio) => ratio.value,
+        // From or to nothing at all: there is no factor.
+        None if direction == Direction::Lower => 0.0,
+        None => f64::INFINITY,
+    })
+    .collect()
+}
+
+/// `2.5x to 2.6x lower`: from the smallest change to the largest.
+fn range(ratios: &[f64], word: &str) -> String {
+    let size = |ratio: &f64| if *ratio < 1.0 { 1.0 / ratio } else { *ratio };
+    let mut by_size = ratios.to_vec();
+    by_size.sort_unstable_by(|a, b| size(a).total_cmp(&size(b)));
+    let written: Vec<String> = by_size.iter().map(|&ratio| figures::change(ratio)).collect();
+    match (written.first(), written.last()) {
+        (Some(least), Some(most)) if least != most && least != word => {
+            let least = least.trim_end_matches(word).trim_end();
+            format!("{least} to {most}")
+        }
+        (Some(same), _) => same.clone(),
+        _ => String::new(),
+    }
+}
+
+fn sentence(variant: &str, base: &str, clauses: &[Clause]) -> String {
+    let mut seen: Vec<String> = Vec::new();
+    let mut unseen: Vec<&str> = Vec::new();
+    for clause in clauses {
+        match &clause.seen {
+            Some(how) if seen.is_empty() => seen.push(format!("{} {how} than {base}", clause.what)),
+            Some(how) => seen.push(format!("{} {how}", clause.what)),
+            None => unseen.push(&clause.what),
+        }
+    }
+    match (seen.is_empty(), unseen.is_empty()) {
+        (true, true) => format!("{variant}: no message completed under both it and {base}"),
+        (true, false) => format!("{variant}: no difference from {base} seen in {}", unseen.join(", ")),
+        (false, true) => format!("{variant}: {}", seen.join(", ")),
+        (false, false) => {
+            format!("{variant}: {}; no difference seen in {}", seen.join(", "), unseen.join(", "))
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! What runs observed, what it means, and where it is kept.
+//!
+//! Reading order: [`outcome`] is what a run hands over; [`stats`] turns samples into estimates with
+//! intervals; [`summary`] applies them to every variant and sweep point; [`digest`] is how two runs
+//! are told apart; [`run_dir`] keeps it all on disk so that a killed run loses no finished point.
+//! [`capture`] writes packets and timelines for other tools.
+
+pub mod digest;
+pub mod outcome;
+pub mod point;
+pub mod run_dir;
+pub mod stats;
+pub mod summary;
+#[cfg(any(test, feature = "synthetic"))]
+pub mod synthetic;
+
+pub use digest::Digest;
+pub use outcome::Outcome;
+pub use point::{PointKey, PointOutcome};
+pub use run_dir::RunDir;
+pub use stats::{Estimate, Interval};
+pub use summary::Summary;

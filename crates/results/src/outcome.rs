@@ -1,0 +1,253 @@
+//! What a run observed: plain data, the same for a simulated and an emulated run.
+//!
+//! One [`Outcome`] is one point: a variant at one sweep point with one seed. Everything else in
+//! this crate (summaries, columns, digests) is computed from it.
+
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+/// Everything one run observed.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Names of the workloads; records refer to them by index.
+    pub workloads: Vec<WorkloadInfo>,
+    /// Names of the switch tiers of the topology, from the hosts upwards (at most three).
+    pub tiers: Vec<String>,
+    /// When the run ended.
+    pub end: Time,
+    /// From when on messages and queues counted.
+    pub warmup: Span,
+    /// Completed and unfinished messages, ordered by workload, then index.
+    pub messages: Vec<Message>,
+    /// Fan-out queries, ordered by workload, then index.
+    pub queries: Vec<Query>,
+    /// The queues that the scenario watches.
+    pub queues: Vec<Queue>,
+    /// Every connection that carried data.
+    pub connections: Vec<Connection>,
+    /// Per-connection series, where asked for.
+    pub series: Vec<SeriesPoint>,
+    /// Goodput per interval, where asked for.
+    pub goodput: Vec<GoodputInterval>,
+    /// Whole-run counters.
+    pub counters: Counters,
+    /// What the reader must know before believing a number.
+    pub warnings: Vec<String>,
+}
+
+/// A workload's name and what its messages are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WorkloadInfo {
+    /// The scenario's name for it.
+    pub name: String,
+    /// The scenario's `kind`.
+    pub kind: String,
+    /// The deadline of its responses.
+    pub deadline: Option<Span>,
+}
+
+/// One message: a flow, or a request with its response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// Index into [`Outcome::workloads`].
+    pub workload: u16,
+    /// Which request of the workload; pairs the same message across variants.
+    pub index: u64,
+    /// The query it belongs to, for a fan-out.
+    pub query: Option<u64>,
+    /// Host that created it (the client of a request, the sender of a flow).
+    pub source: u32,
+    /// Host at the other end (the server of a request, the receiver of a flow).
+    pub destination: u32,
+    /// Payload bytes of the flow or of the response.
+    pub bytes: u64,
+    /// When it was created; the request's scheduled time.
+    pub created: Time,
+    /// When its last byte arrived, or `None` if the run ended first.
+    pub completed: Option<Time>,
+    /// Completion time on idle links, the reference of its slowdown.
+    pub ideal: Span,
+    /// Where the time went; sums to `completed - created`.
+    pub split: Split,
+}
+
+impl Message {
+    /// Completion time.
+    pub fn latency(&self) -> Option<Span> {
+        self.completed.map(|completed| completed - self.created)
+    }
+}
+
+/// Where a message's time went. The parts sum exactly to its completion time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Split {
+    /// In the transport, before the last byte was first sent: window, handshake, bytes ahead.
+    pub window: Span,
+    /// From the first sending of the last byte to the sending that completed the message: losses.
+    pub recovery: Span,
+    /// In the NIC queue.
+    pub nic: Span,
+    /// Held by the host's pacer.
+    pub pacer: Span,
+    /// In switch queues, by tier from the hosts upwards.
+    pub tier: [Span; 3],
+    /// On the wire, serialising.
+    pub serialisation: Span,
+    /// On the wire, propagating.
+    pub propagation: Span,
+    /// At the server: waiting for it and being served.
+    pub service: Span,
+}
+
+impl Split {
+    /// The sum of all parts.
+    pub fn total(&self) -> Span {
+        self.window
+            + self.recovery
+            + self.nic
+            + self.pacer
+            + self.tier.iter().copied().sum()
+            + self.serialisation
+            + self.propagation
+            + self.service
+    }
+}
+
+/// One fan-out query.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Query {
+    /// Index into [`Outcome::workloads`].
+    pub workload: u16,
+    /// Which query of the workload.
+    pub index: u64,
+    /// When it was created.
+    pub created: Time,
+    /// When the slowest response arrived, or `None`.
+    pub completed: Option<Time>,
+    /// Servers asked.
+    pub servers: u32,
+    /// Responses strictly within the deadline; all of them where there is none.
+    pub in_deadline: u32,
+    /// Mean completion time over the servers.
+    pub response_mean: Span,
+    /// Completion time of the fastest server.
+    pub response_min: Span,
+}
+
+/// One watched queue.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Queue {
+    /// The scenario's name for it.
+    pub name: String,
+    /// The port it stands for, in words: `tor -> h0`.
+    pub port: String,
+    /// Rate of its link, which turns bytes into queueing delay.
+    pub rate: Rate,
+    /// Length of an interval.
+    pub every: Span,
+    /// Start of the first interval.
+    pub from: Time,
+    /// Time average of the bytes waiting (the packet in service not counted) in each interval.
+    pub mean_bytes: Vec<f64>,
+    /// Most bytes that waited in each interval.
+    pub max_bytes: Vec<u64>,
+    /// Time spent at each number of waiting bytes, in bins of [`Queue::BIN_BYTES`]; the last bin is
+    /// open. Time in picoseconds.
+    pub time_at: Vec<u64>,
+    /// Packets that found no room.
+    pub drops: u64,
+    /// Packets marked CE here.
+    pub marks: u64,
+    /// Packets that passed.
+    pub packets: u64,
+    /// Bytes that passed.
+    pub bytes: u64,
+}
+
+impl Queue {
+    /// Width of a bin of [`Queue::time_at`].
+    pub const BIN_BYTES: u64 = 1_000;
+}
+
+/// One connection, both directions.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Connection {
+    /// Index into [`Outcome::workloads`].
+    pub workload: u16,
+    /// The host that opened it.
+    pub client: u32,
+    /// The host at the other end.
+    pub server: u32,
+    /// Bytes delivered to the applications, both directions.
+    pub delivered: u64,
+    /// First and last delivery of application bytes.
+    pub active: Option<(Time, Time)>,
+    /// Data segments sent, retransmissions included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Data segments that arrived with CE.
+    pub marked: u64,
+    /// Times that the pacer associated the connection anew.
+    pub pacer_associations: u64,
+    /// Times that an association was renewed before it ran out.
+    pub pacer_renewals: u64,
+    /// Times that an association ran out.
+    pub pacer_dissociations: u64,
+}
+
+/// A sample of one connection's sender.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SeriesPoint {
+    /// When.
+    pub time: Time,
+    /// Index into [`Outcome::connections`].
+    pub connection: u32,
+    /// Congestion window in bytes.
+    pub cwnd: u64,
+    /// Slow start threshold in bytes.
+    pub ssthresh: u64,
+    /// DCTCP's estimate of the marked share; 0 for others.
+    pub alpha: f64,
+    /// Bytes acknowledged since the last sample, per second.
+    pub rate: Rate,
+}
+
+/// Bytes sent for the first time by all senders of a workload in one interval.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct GoodputInterval {
+    /// Start of the interval.
+    pub time: Time,
+    /// Index into [`Outcome::workloads`].
+    pub workload: u16,
+    /// Payload sent less retransmissions, by the senders.
+    pub sent: Bytes,
+    /// Payload delivered in order to the applications.
+    pub delivered: Bytes,
+}
+
+/// Whole-run counters. In the end `sent = delivered + dropped + in flight`, asserted by the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Packets handed to NIC queues.
+    pub packets_sent: u64,
+    /// Packets that reached their host.
+    pub packets_delivered: u64,
+    /// Packets dropped in NIC queues.
+    pub nic_drops: u64,
+    /// Packets dropped in switches.
+    pub switch_drops: u64,
+    /// Packets still queued or on a link at the end.
+    pub packets_in_flight: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Packets that completed a link.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}

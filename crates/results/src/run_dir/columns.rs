@@ -1,0 +1,395 @@
+//! The records of an outcome as columns, lossless: what is written reads back to the same digest.
+//!
+//! Every file starts with the columns `variant`, `replicate` and one for each swept key, so that all
+//! points of a run can be read at once (`points/*/messages.csv`). Times are integer picoseconds
+//! since the start of the run; an empty field is 'none'.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+use super::csv::Writer;
+use crate::outcome::{Connection, GoodputInterval, Message, Query, SeriesPoint, Split};
+
+/// A column's header and what it holds.
+pub(super) type ColumnDoc = (&'static str, &'static str);
+
+/// The columns in front of every file's own.
+pub(super) const KEY_COLUMNS: &[ColumnDoc] = &[
+    ("variant", "the variant's name"),
+    ("replicate", "number of the replicate, from 0"),
+    ("(each swept key)", "its value; one column a key, under the key's own name"),
+];
+
+/// Names that records refer to by index.
+pub(super) struct Names {
+    workloads: Vec<String>,
+    index: BTreeMap<String, u16>,
+}
+
+impl Names {
+    pub(super) fn new(workloads: Vec<String>) -> Names {
+        let index = workloads.iter().zip(0u16..).map(|(name, index)| (name.clone(), index)).collect();
+        Names { workloads, index }
+    }
+
+    fn workload(&self, index: u16) -> &str {
+        self.workloads.get(usize::from(index)).map_or("", String::as_str)
+    }
+}
+
+/// One kind of record: its file, its columns, and both directions.
+pub(super) trait Record: Sized {
+    const FILE: &'static str;
+    const ABOUT: &'static str;
+    const COLUMNS: &'static [ColumnDoc];
+    fn write(&self, row: &mut Writer, names: &Names);
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Self, String>;
+}
+
+/// The fields of one row, taken from left to right.
+pub(super) struct Fields<'a> {
+    fields: std::slice::Iter<'a, Cow<'a, str>>,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(fields: &'a [Cow<'a, str>]) -> Fields<'a> {
+        Fields { fields: fields.iter() }
+    }
+
+    pub(super) fn text(&mut self) -> Result<&'a str, String> {
+        self.fields.next().map(AsRef::as_ref).ok_or_else(|| "a field is missing".to_owned())
+    }
+
+    pub(super) fn parse<T: FromStr>(&mut self) -> Result<T, String> {
+        let text = self.text()?;
+        text.parse().map_err(|_| format!("`{text}` is not a number of its column"))
+    }
+
+    pub(super) fn maybe<T: FromStr>(&mut self) -> Result<Option<T>, String> {
+        match self.text()? {
+            "" => Ok(None),
+            text => text.parse().map(Some).map_err(|_| format!("`{text}` is not a number of its column")),
+        }
+    }
+
+    fn time(&mut self) -> Result<Time, String> {
+        self.parse().map(Time::from_ps)
+    }
+
+    fn span(&mut self) -> Result<Span, String> {
+        self.parse().map(Span::from_ps)
+    }
+
+    fn workload(&mut self, names: &Names) -> Result<u16, String> {
+        let name = self.text()?;
+        names.index.get(name).copied().ok_or_else(|| format!("`{name}` is not a workload of this point"))
+    }
+}
+
+impl Record for Message {
+    const FILE: &'static str = "messages.csv";
+    const ABOUT: &'static str = "One row a message: a flow, or a request with its response. The parts \
+                                 from `window_ps` on sum to `completed_ps - created_ps`.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("workload", "the workload's name"),
+        ("index", "which message of the workload; the same message in every variant"),
+        ("query", "the query it belongs to, for a fan-out"),
+        ("source", "host that created it"),
+        ("destination", "host at the other end"),
+        ("bytes", "payload of the flow or of the response"),
+        ("created_ps", "when it was created"),
+        ("completed_ps", "when its last byte arrived; empty if the run ended first"),
+        ("ideal_ps", "completion time on idle links"),
+        ("window_ps", "in the transport before the last byte was first sent"),
+        ("recovery_ps", "from then to the sending that completed it: losses"),
+        ("nic_ps", "in the NIC queue"),
+        ("pacer_ps", "held by the pacer"),
+        ("tier0_ps", "in queues of the switch tier next to the hosts"),
+        ("tier1_ps", "in queues of the next tier"),
+        ("tier2_ps", "in queues of the topmost tier"),
+        ("serialisation_ps", "on the wire, serialising"),
+        ("propagation_ps", "on the wire, propagating"),
+        ("service_ps", "at the server: waiting and being served"),
+    ];
+
+    fn write(&self, row: &mut Writer, names: &Names) {
+        let Message { workload, index, query, source, destination, bytes, created, completed, ideal, split } =
+            *self;
+        row.text(names.workload(workload));
+        row.plain(index);
+        row.maybe(query);
+        row.plain(source);
+        row.plain(destination);
+        row.plain(bytes);
+        row.plain(created.as_ps());
+        row.maybe(completed.map(Time::as_ps));
+        row.plain(ideal.as_ps());
+        let Split { window, recovery, nic, pacer, tier, serialisation, propagation, service } = split;
+        let before = [window, recovery, nic, pacer];
+        let after = [serialisation, propagation, service];
+        before.into_iter().chain(tier).chain(after).for_each(|part| row.plain(part.as_ps()));
+    }
+
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Message, String> {
+        Ok(Message {
+            workload: fields.workload(names)?,
+            index: fields.parse()?,
+            query: fields.maybe()?,
+            source: fields.parse()?,
+            destination: fields.parse()?,
+            bytes: fields.parse()?,
+            created: fields.time()?,
+            completed: fields.maybe()?.map(Time::from_ps),
+            ideal: fields.span()?,
+            split: Split {
+                window: fields.span()?,
+                recovery: fields.span()?,
+                nic: fields.span()?,
+                pacer: fields.span()?,
+                tier: [fields.span()?, fields.span()?, fields.span()?],
+                serialisation: fields.span()?,
+                propagation: fields.span()?,
+                service: fields.span()?,
+            },
+        })
+    }
+}
+
+impl Record for Query {
+    const FILE: &'static str = "queries.csv";
+    const ABOUT: &'static str = "One row a fan-out query.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("workload", "the workload's name"),
+        ("index", "which query of the workload; the same query in every variant"),
+        ("created_ps", "when it was created"),
+        ("completed_ps", "when the slowest response arrived; empty if the run ended first"),
+        ("servers", "servers asked"),
+        ("in_deadline", "responses strictly within the deadline"),
+        ("response_mean_ps", "mean completion time over the servers"),
+        ("response_min_ps", "completion time of the fastest server"),
+    ];
+
+    fn write(&self, row: &mut Writer, names: &Names) {
+        let Query { workload, index, created, completed, servers, in_deadline, response_mean, response_min } =
+            *self;
+        row.text(names.workload(workload));
+        row.plain(index);
+        row.plain(created.as_ps());
+        row.maybe(completed.map(Time::as_ps));
+        row.plain(servers);
+        row.plain(in_deadline);
+        row.plain(response_mean.as_ps());
+        row.plain(response_min.as_ps());
+    }
+
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Query, String> {
+        Ok(Query {
+            workload: fields.workload(names)?,
+            index: fields.parse()?,
+            created: fields.time()?,
+            completed: fields.maybe()?.map(Time::from_ps),
+            servers: fields.parse()?,
+            in_deadline: fields.parse()?,
+            response_mean: fields.span()?,
+            response_min: fields.span()?,
+        })
+    }
+}
+
+/// One interval of one queue.
+pub(super) struct QueueInterval {
+    pub(super) queue: u32,
+    pub(super) name: String,
+    pub(super) port: String,
+    pub(super) time: Time,
+    pub(super) mean_bytes: Option<f64>,
+    pub(super) max_bytes: Option<u64>,
+}
+
+impl Record for QueueInterval {
+    const FILE: &'static str = "queues.csv";
+    const ABOUT: &'static str = "One row an interval of a watched queue; `point.json` has the rate of \
+                                 its link, the length of the interval and the time at each depth.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("queue", "number of the queue in `point.json`, from 0"),
+        ("name", "the scenario's name for it"),
+        ("port", "the port it stands for"),
+        ("time_ps", "start of the interval"),
+        ("mean_bytes", "time average of the bytes waiting; the packet in service does not wait"),
+        ("max_bytes", "most bytes that waited"),
+    ];
+
+    fn write(&self, row: &mut Writer, _: &Names) {
+        let QueueInterval { queue, name, port, time, mean_bytes, max_bytes } = self;
+        row.plain(queue);
+        row.text(name);
+        row.text(port);
+        row.plain(time.as_ps());
+        row.maybe(*mean_bytes);
+        row.maybe(*max_bytes);
+    }
+
+    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<QueueInterval, String> {
+        Ok(QueueInterval {
+            queue: fields.parse()?,
+            name: fields.text()?.to_owned(),
+            port: fields.text()?.to_owned(),
+            time: fields.time()?,
+            mean_bytes: fields.maybe()?,
+            max_bytes: fields.maybe()?,
+        })
+    }
+}
+
+impl Record for Connection {
+    const FILE: &'static str = "connections.csv";
+    const ABOUT: &'static str = "One row a connection that carried data, in the order that `series.csv` \
+                                 counts in, from 0.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("workload", "the workload's name"),
+        ("client", "host that opened it"),
+        ("server", "host at the other end"),
+        ("delivered", "bytes delivered to the applications, both directions"),
+        ("first_ps", "first delivery; empty if there was none"),
+        ("last_ps", "last delivery; empty if there was none"),
+        ("segments", "data segments sent, retransmissions included"),
+        ("retransmissions", "segments sent again"),
+        ("timeouts", "retransmission timeouts"),
+        ("marked", "data segments that arrived with CE"),
+        ("pacer_associations", "times that the pacer associated it anew"),
+        ("pacer_renewals", "times that an association was renewed"),
+        ("pacer_dissociations", "times that an association ran out"),
+    ];
+
+    fn write(&self, row: &mut Writer, names: &Names) {
+        let Connection { workload, client, server, delivered, active, segments, retransmissions, .. } = self;
+        let Connection { timeouts, marked, pacer_associations, pacer_renewals, .. } = self;
+        row.text(names.workload(*workload));
+        row.plain(client);
+        row.plain(server);
+        row.plain(delivered);
+        row.maybe(active.map(|(first, _)| first.as_ps()));
+        row.maybe(active.map(|(_, last)| last.as_ps()));
+        for counter in [segments, retransmissions, timeouts, marked, pacer_associations, pacer_renewals] {
+            row.plain(counter);
+        }
+        row.plain(self.pacer_dissociations);
+    }
+
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Connection, String> {
+        Ok(Connection {
+            workload: fields.workload(names)?,
+            client: fields.parse()?,
+            server: fields.parse()?,
+            delivered: fields.parse()?,
+            active: {
+                let (first, last): (Option<u64>, Option<u64>) = (fields.maybe()?, fields.maybe()?);
+                first.zip(last).map(|(first, last)| (Time::from_ps(first), Time::from_ps(last)))
+            },
+            segments: fields.parse()?,
+            retransmissions: fields.parse()?,
+            timeouts: fields.parse()?,
+            marked: fields.parse()?,
+            pacer_associations: fields.parse()?,
+            pacer_renewals: fields.parse()?,
+            pacer_dissociations: fields.parse()?,
+        })
+    }
+}
+
+impl Record for SeriesPoint {
+    const FILE: &'static str = "series.csv";
+    const ABOUT: &'static str = "One row a sample of one connection's sender.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("time_ps", "when"),
+        ("connection", "row of `connections.csv`, from 0"),
+        ("cwnd", "congestion window in bytes"),
+        ("ssthresh", "slow start threshold in bytes"),
+        ("alpha", "DCTCP's estimate of the marked share; 0 for others"),
+        ("rate_bps", "bits acknowledged per second since the last sample"),
+    ];
+
+    fn write(&self, row: &mut Writer, _: &Names) {
+        let SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate } = *self;
+        row.plain(time.as_ps());
+        row.plain(connection);
+        row.plain(cwnd);
+        row.plain(ssthresh);
+        row.plain(alpha);
+        row.plain(rate.as_bps());
+    }
+
+    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<SeriesPoint, String> {
+        Ok(SeriesPoint {
+            time: fields.time()?,
+            connection: fields.parse()?,
+            cwnd: fields.parse()?,
+            ssthresh: fields.parse()?,
+            alpha: fields.parse()?,
+            rate: Rate::from_bps(fields.parse()?),
+        })
+    }
+}
+
+impl Record for GoodputInterval {
+    const FILE: &'static str = "goodput.csv";
+    const ABOUT: &'static str = "One row a workload and interval.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("time_ps", "start of the interval"),
+        ("workload", "the workload's name"),
+        ("sent", "payload bytes sent for the first time by all senders"),
+        ("delivered", "payload bytes delivered in order to the applications"),
+    ];
+
+    fn write(&self, row: &mut Writer, names: &Names) {
+        let GoodputInterval { time, workload, sent, delivered } = *self;
+        row.plain(time.as_ps());
+        row.text(names.workload(workload));
+        row.plain(sent.get());
+        row.plain(delivered.get());
+    }
+
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<GoodputInterval, String> {
+        Ok(GoodputInterval {
+            time: fields.time()?,
+            workload: fields.workload(names)?,
+            sent: Bytes::new(fields.parse()?),
+            delivered: Bytes::new(fields.parse()?),
+        })
+    }
+}
+
+/// What all files and columns hold, in Markdown; written into every run directory.
+pub fn documentation() -> String {
+    let mut out = String::from(
+        "# Columns\n\nEach point of the run (a variant at one sweep point with one seed) has a folder under \
+         `points/` with these files; a file without rows is left out. All points at once:\n\n\
+         * pandas: `pandas.concat(map(pandas.read_csv, glob.glob('points/*/messages.csv')))`\n\
+         * Polars: `polars.scan_csv('points/*/messages.csv')`\n\
+         * DuckDB: `SELECT * FROM 'points/*/messages.csv'`\n\nTimes are integer picoseconds since the start of \
+         the run; an empty field is 'none'.\n\n## In every file\n",
+    );
+    list(KEY_COLUMNS, &mut out);
+    section::<Message>(&mut out);
+    section::<Query>(&mut out);
+    section::<QueueInterval>(&mut out);
+    section::<Connection>(&mut out);
+    section::<SeriesPoint>(&mut out);
+    section::<GoodputInterval>(&mut out);
+    out
+}
+
+fn section<R: Record>(out: &mut String) {
+    out.push_str(&format!("\n## {}\n{}\n", R::FILE, R::ABOUT));
+    list(R::COLUMNS, out);
+}
+
+fn list(columns: &[ColumnDoc], out: &mut String) {
+    out.push('\n');
+    for (name, about) in columns {
+        out.push_str(&format!("* `{name}`: {about}\n"));
+    }
+}

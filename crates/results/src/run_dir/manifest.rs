@@ -1,0 +1,139 @@
+//! `manifest.json`: what was run, and how to run it again.
+
+use serde::{Deserialize, Serialize};
+
+use super::FORMAT;
+use crate::digest::Digest;
+use crate::point::PointKey;
+
+/// What a run is, before it starts.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plan {
+    /// The scenario's title.
+    pub title: String,
+    /// Version of plimsoll.
+    pub version: String,
+    /// Commit it was built from, where known.
+    pub commit: Option<String>,
+    /// The command that repeats the run.
+    pub command: String,
+    /// The seed that all others derive from.
+    pub seed: u64,
+    /// The merged scenario; written as `scenario.toml`.
+    pub scenario: String,
+    /// Which part of the points this process runs (`--shard 2/4` is `(2, 4)`).
+    pub shard: Option<(u32, u32)>,
+    /// Every point of the whole run, those of other shards included.
+    pub points: Vec<PlannedPoint>,
+    /// What the reader must know before believing a number.
+    pub warnings: Vec<String>,
+}
+
+/// A point that is to be run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PlannedPoint {
+    /// Which.
+    pub key: PointKey,
+    /// Its seed.
+    pub seed: u64,
+}
+
+/// `manifest.json`. Written when a run starts and again when it ends; in between, which points are
+/// done is told by the folders under `points/`, which cannot lie about a process that was killed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of the layout.
+    pub format: u32,
+    /// The scenario's title.
+    pub title: String,
+    /// Version of plimsoll.
+    pub plimsoll: String,
+    /// Commit it was built from.
+    pub commit: Option<String>,
+    /// The command that repeats the run.
+    pub command: String,
+    /// The seed that all others derive from.
+    pub seed: u64,
+    /// Digest of `scenario.toml`.
+    pub scenario_digest: Digest,
+    /// Which part of the points was run here.
+    pub shard: Option<(u32, u32)>,
+    /// What the reader must know before believing a number.
+    pub warnings: Vec<String>,
+    /// Every point of the whole run.
+    pub points: Vec<ManifestPoint>,
+}
+
+/// A point in the manifest.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ManifestPoint {
+    /// Its folder under `points/`.
+    pub id: String,
+    /// Which it is.
+    #[serde(flatten)]
+    pub key: PointKey,
+    /// Its seed.
+    pub seed: u64,
+    /// Digest of what it observed; `None` while it is not done.
+    pub digest: Option<Digest>,
+}
+
+impl Manifest {
+    pub(super) fn of(plan: &Plan) -> Manifest {
+        Manifest {
+            format: FORMAT,
+            title: plan.title.clone(),
+            plimsoll: plan.version.clone(),
+            commit: plan.commit.clone(),
+            command: plan.command.clone(),
+            seed: plan.seed,
+            scenario_digest: Digest::of_text(&plan.scenario),
+            shard: plan.shard,
+            warnings: plan.warnings.clone(),
+            points: plan
+                .points
+                .iter()
+                .map(|point| ManifestPoint {
+                    id: point_id(&point.key),
+                    key: point.key.clone(),
+                    seed: point.seed,
+                    digest: None,
+                })
+                .collect(),
+        }
+    }
+
+    /// What keeps results of the two from standing side by side, in words; `None` if nothing does.
+    pub(super) fn conflict_with(&self, other: &Manifest) -> Option<String> {
+        if self.scenario_digest != other.scenario_digest {
+            Some("its scenario is another".to_owned())
+        } else if self.seed != other.seed {
+            Some(format!("its seed is {}, not {}", self.seed, other.seed))
+        } else if self.plimsoll != other.plimsoll {
+            Some(format!("it was made by plimsoll {}, this is {}", self.plimsoll, other.plimsoll))
+        } else {
+            None
+        }
+    }
+}
+
+/// The name of a point's folder: readable, and unique by a digest of the whole key.
+pub fn point_id(key: &PointKey) -> String {
+    let mut words = vec![slug(&key.variant)];
+    words.extend(key.sweep.iter().map(|(_, value)| slug(value)));
+    words.push(format!("r{}", key.replicate));
+    let mut exact = format!("{}\n{}", key.variant, key.replicate);
+    for (swept, value) in &key.sweep {
+        exact.push_str(&format!("\n{swept}\n{value}"));
+    }
+    let digest = Digest::of_text(&exact).to_string();
+    let readable: String = words.join("-").chars().take(80).collect();
+    format!("{readable}-{}", &digest[..8])
+}
+
+fn slug(text: &str) -> String {
+    let keep = |c: char| if c.is_ascii_alphanumeric() || c == '.' || c == '_' { c } else { '_' };
+    let slug: String = text.chars().map(keep).collect();
+    // A name must not start with a dot: such folders are taken for unfinished ones.
+    slug.trim_start_matches('.').to_owned()
+}

@@ -1,0 +1,400 @@
+//! The run directory: everything a run leaves behind, safe against being killed at any moment.
+//!
+//! ```text
+//! manifest.json   what was run, how to repeat it, the points and their digests
+//! scenario.toml   the merged scenario
+//! columns.md      what the columns of the files below hold
+//! points/<id>/    one folder a point: point.json and CSV files
+//! summary.json    every number, with intervals
+//! report.html     the page
+//! ```
+//!
+//! A point is written into a folder of another name and then renamed, which the file system does
+//! whole or not at all: a folder under `points/` without a leading dot is a finished point. After a
+//! power failure a file may still be cut short; its length and the digest of the point tell.
+//! Resuming, and merging the shards of a run, are therefore the same question: which folders are
+//! there?
+
+mod columns;
+mod csv;
+mod manifest;
+mod merge;
+mod point_files;
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+pub use columns::documentation;
+pub use manifest::{Manifest, ManifestPoint, Plan, PlannedPoint, point_id};
+pub use merge::merge;
+
+use crate::point::{PointKey, PointOutcome};
+use crate::summary::Summary;
+
+/// Version of the layout of a run directory.
+pub const FORMAT: u32 = 1;
+
+/// Free space that a run must find at its start, in bytes, unless it asks for more.
+pub const ROOM_AT_LEAST: u64 = 64 << 20;
+
+const MANIFEST: &str = "manifest.json";
+const SCENARIO: &str = "scenario.toml";
+const COLUMNS: &str = "columns.md";
+const SUMMARY: &str = "summary.json";
+const REPORT: &str = "report.html";
+const POINTS: &str = "points";
+const LOCK: &str = ".lock";
+const UNFINISHED: &str = ".unfinished-";
+
+/// Why a run directory could not be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The operating system refused.
+    #[error("cannot {action} {}: {source}", path.display())]
+    Io {
+        /// `read`, `write`, ...
+        action: &'static str,
+        /// What it was about.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+    /// No room on the disk.
+    #[error(
+        "no room on the disk of {}: {free} bytes free, {needed} wanted. Free some space or choose \
+         another place with `--out`; finished points are kept, and `--resume` goes on from there",
+        path.display()
+    )]
+    NoRoom {
+        /// The run directory.
+        path: PathBuf,
+        /// Bytes free.
+        free: u64,
+        /// Bytes wanted.
+        needed: u64,
+    },
+    /// There is a run already.
+    #[error(
+        "{} holds a run already; go on with it by `--resume`, or choose another place with `--out`",
+        path.display()
+    )]
+    Exists {
+        /// The run directory.
+        path: PathBuf,
+    },
+    /// The folder holds something that is not a run.
+    #[error("{} is neither empty nor a run directory; choose another place with `--out`", path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The folder holds no run.
+    #[error("{} is not a run directory: it has no {MANIFEST}", path.display())]
+    NoRun {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The runs cannot be taken together.
+    #[error("{} cannot be gone on with: {why}", path.display())]
+    Conflict {
+        /// The other run directory.
+        path: PathBuf,
+        /// What differs.
+        why: String,
+    },
+    /// Another process writes here.
+    #[error("another plimsoll is writing to {}; wait for it or choose another place with `--out`", path.display())]
+    Busy {
+        /// The run directory.
+        path: PathBuf,
+    },
+    /// A file does not hold what it should.
+    #[error("{} is damaged: {what}", path.display())]
+    Damaged {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+impl Error {
+    fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
+        if source.kind() == io::ErrorKind::StorageFull {
+            let free = free_bytes(path).unwrap_or(0);
+            return Error::NoRoom { path: path.to_owned(), free, needed: free.saturating_add(1) };
+        }
+        Error::Io { action, path: path.to_owned(), source }
+    }
+}
+
+/// What to do where a run exists already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Existing {
+    /// Leave it alone: an error.
+    Refuse,
+    /// Go on with it; an error if it is of another scenario, seed or version.
+    Resume,
+    /// Remove it and start anew.
+    Replace,
+}
+
+/// Whether a point of the manifest is done.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Status {
+    /// Finished; its digest.
+    Done(crate::digest::Digest),
+    /// Not run yet, or not to its end.
+    Missing,
+    /// There, but not whole: to be run again.
+    Damaged(String),
+}
+
+/// A run directory.
+#[derive(Debug)]
+pub struct RunDir {
+    path: PathBuf,
+    manifest: Manifest,
+    /// Held while this process writes; the system releases it however the process ends.
+    _lock: Option<File>,
+}
+
+impl RunDir {
+    /// Makes or goes on with a run directory, after checking that the place can be written and has
+    /// `room` bytes ([`ROOM_AT_LEAST`] if that is more).
+    pub fn create(path: &Path, plan: &Plan, existing: Existing, room: u64) -> Result<RunDir, Error> {
+        let points = path.join(POINTS);
+        check_free_for_a_run(path, existing)?;
+        fs::create_dir_all(&points).map_err(|source| Error::io("make", &points, source))?;
+        let lock = lock(path)?;
+        probe(path, room.max(ROOM_AT_LEAST))?;
+        if existing == Existing::Replace {
+            fs::remove_dir_all(&points).map_err(|source| Error::io("remove", &points, source))?;
+            fs::create_dir_all(&points).map_err(|source| Error::io("make", &points, source))?;
+        }
+        remove_unfinished(&points)?;
+        let manifest = Manifest::of(plan);
+        if existing == Existing::Resume && path.join(MANIFEST).exists() {
+            let found = read_manifest(path)?;
+            if let Some(why) = found.conflict_with(&manifest) {
+                return Err(Error::Conflict { path: path.to_owned(), why });
+            }
+        }
+        let run = RunDir { path: path.to_owned(), manifest, _lock: Some(lock) };
+        run.write_file(SCENARIO, &plan.scenario)?;
+        run.write_file(COLUMNS, &documentation())?;
+        run.write_manifest(&run.manifest)?;
+        Ok(run)
+    }
+
+    /// Opens a run for reading.
+    pub fn open(path: &Path) -> Result<RunDir, Error> {
+        Ok(RunDir { path: path.to_owned(), manifest: read_manifest(path)?, _lock: None })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was run. Digests of points are those of the last [`RunDir::finish`]; see
+    /// [`RunDir::status`].
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The merged scenario.
+    pub fn scenario(&self) -> Result<String, Error> {
+        let path = self.path.join(SCENARIO);
+        fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))
+    }
+
+    /// Every point of the manifest and whether it is done.
+    pub fn status(&self) -> Vec<(&ManifestPoint, Status)> {
+        self.manifest.points.iter().map(|point| (point, self.point_status(point))).collect()
+    }
+
+    /// The points that are still to be run.
+    pub fn missing(&self) -> Vec<&PointKey> {
+        let open = |(point, status)| (!matches!(status, Status::Done(_))).then_some(point);
+        self.status().into_iter().filter_map(open).map(|point: &ManifestPoint| &point.key).collect()
+    }
+
+    fn point_status(&self, point: &ManifestPoint) -> Status {
+        let folder = self.path.join(POINTS).join(&point.id);
+        if !folder.exists() {
+            return Status::Missing;
+        }
+        match point_files::read_mark(&folder) {
+            Ok(mark) if mark.key != point.key || mark.seed != point.seed => {
+                Status::Damaged(format!("it holds {} with seed {}", mark.key, mark.seed))
+            }
+            Ok(mark) => Status::Done(mark.digest),
+            Err(error) => Status::Damaged(error.to_string()),
+        }
+    }
+
+    /// Keeps a finished point, whole or not at all. May be called from several threads.
+    pub fn write_point(&self, point: &PointOutcome) -> Result<(), Error> {
+        let id = point_id(&point.key);
+        let unfinished = self.path.join(POINTS).join(format!("{UNFINISHED}{id}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&unfinished);
+        fs::create_dir(&unfinished).map_err(|source| Error::io("make", &unfinished, source))?;
+        let written = point_files::write(&unfinished, point).and_then(|()| self.put(&unfinished, &id));
+        if written.is_err() {
+            // What is left would only take room; that it cannot be removed changes nothing.
+            let _ = fs::remove_dir_all(&unfinished);
+        }
+        written
+    }
+
+    /// Gives a finished folder its name; one that is there already (damaged, or the same point
+    /// again) makes way.
+    fn put(&self, unfinished: &Path, id: &str) -> Result<(), Error> {
+        let folder = self.path.join(POINTS).join(id);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).map_err(|source| Error::io("remove", &folder, source))?;
+        }
+        fs::rename(unfinished, &folder).map_err(|source| Error::io("rename", unfinished, source))
+    }
+
+    /// Reads one finished point and checks its digest.
+    pub fn read_point(&self, key: &PointKey) -> Result<PointOutcome, Error> {
+        point_files::read(&self.path.join(POINTS).join(point_id(key)))
+    }
+
+    /// Reads all finished points in the order of the manifest.
+    pub fn read_points(&self) -> Result<Vec<PointOutcome>, Error> {
+        self.status()
+            .into_iter()
+            .filter(|(_, status)| matches!(status, Status::Done(_)))
+            .map(|(point, _)| self.read_point(&point.key))
+            .collect()
+    }
+
+    /// Writes the manifest with what is done now.
+    pub fn finish(&self) -> Result<(), Error> {
+        let mut manifest = self.manifest.clone();
+        for point in &mut manifest.points {
+            point.digest = match self.point_status(point) {
+                Status::Done(digest) => Some(digest),
+                _ => None,
+            };
+        }
+        self.write_manifest(&manifest)
+    }
+
+    /// Writes `summary.json`.
+    pub fn write_summary(&self, summary: &Summary) -> Result<(), Error> {
+        let mut json = serde_json::to_string_pretty(summary).expect("a summary has text keys only");
+        json.push('\n');
+        self.write_file(SUMMARY, &json)
+    }
+
+    /// Reads `summary.json`.
+    pub fn read_summary(&self) -> Result<Summary, Error> {
+        let path = self.path.join(SUMMARY);
+        let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+        serde_json::from_str(&text).map_err(|error| Error::Damaged { path, what: error.to_string() })
+    }
+
+    /// Writes `report.html`; gives its path.
+    pub fn write_report(&self, html: &str) -> Result<PathBuf, Error> {
+        self.write_file(REPORT, html)?;
+        Ok(self.path.join(REPORT))
+    }
+
+    fn write_manifest(&self, manifest: &Manifest) -> Result<(), Error> {
+        let mut json = serde_json::to_string_pretty(manifest).expect("a manifest has text keys only");
+        json.push('\n');
+        self.write_file(MANIFEST, &json)
+    }
+
+    /// Writes a file whole or not at all.
+    pub fn write_file(&self, name: &str, text: &str) -> Result<(), Error> {
+        let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
+        fs::write(&unfinished, text).map_err(|source| Error::io("write", &unfinished, source))?;
+        let path = self.path.join(name);
+        fs::rename(&unfinished, &path).map_err(|source| Error::io("write", &path, source))
+    }
+}
+
+fn read_manifest(path: &Path) -> Result<Manifest, Error> {
+    let file = path.join(MANIFEST);
+    let text = match fs::read_to_string(&file) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return Err(Error::NoRun { path: path.to_owned() });
+        }
+        Err(source) => return Err(Error::io("read", &file, source)),
+    };
+    serde_json::from_str(&text).map_err(|error| Error::Damaged { path: file, what: error.to_string() })
+}
+
+/// Refuses a folder with other things in it, and a run where none is expected.
+fn check_free_for_a_run(path: &Path, existing: Existing) -> Result<(), Error> {
+    let entries = match fs::read_dir(path) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(source) => return Err(Error::io("read", path, source)),
+    };
+    let has_run = path.join(MANIFEST).exists();
+    // A run that was killed before its manifest leaves only these.
+    let ours = |name: &std::ffi::OsStr| {
+        name == POINTS || name == LOCK || name.to_string_lossy().starts_with(UNFINISHED)
+    };
+    let foreign = !has_run && entries.filter_map(Result::ok).any(|entry| !ours(&entry.file_name()));
+    if foreign && !path.join(SCENARIO).exists() {
+        Err(Error::Foreign { path: path.to_owned() })
+    } else if has_run && existing == Existing::Refuse {
+        Err(Error::Exists { path: path.to_owned() })
+    } else {
+        Ok(())
+    }
+}
+
+fn lock(path: &Path) -> Result<File, Error> {
+    let file = path.join(LOCK);
+    let lock = File::create(&file).map_err(|source| Error::io("write", &file, source))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(fs::TryLockError::WouldBlock) => Err(Error::Busy { path: path.to_owned() }),
+        // Some network file systems know no locks; then the user is trusted.
+        Err(fs::TryLockError::Error(_)) => Ok(lock),
+    }
+}
+
+/// Writes a little, and asks how much more there is room for.
+fn probe(path: &Path, room: u64) -> Result<(), Error> {
+    let file = path.join(format!("{UNFINISHED}probe"));
+    let write = || File::create(&file)?.write_all(&[0; 4096]);
+    let written = write().map_err(|source| Error::io("write", &file, source));
+    let _ = fs::remove_file(&file);
+    written?;
+    match free_bytes(path) {
+        Some(free) if free < room => Err(Error::NoRoom { path: path.to_owned(), free, needed: room }),
+        _ => Ok(()),
+    }
+}
+
+fn free_bytes(path: &Path) -> Option<u64> {
+    let place = path.ancestors().find(|place| place.exists())?;
+    let stat = rustix::fs::statvfs(place).ok()?;
+    stat.f_bavail.checked_mul(stat.f_frsize)
+}
+
+/// Removes what killed runs left half-written.
+fn remove_unfinished(points: &Path) -> Result<(), Error> {
+    let entries = fs::read_dir(points).map_err(|source| Error::io("read", points, source))?;
+    for entry in entries.filter_map(Result::ok) {
+        if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
+            let path = entry.path();
+            fs::remove_dir_all(&path).map_err(|source| Error::io("remove", &path, source))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,302 @@
+//! One point on disk: `point.json` (what is not a column, and the mark that the point is complete)
+//! and one CSV file for each kind of record.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use plimsoll_units::{Rate, Span, Time};
+use serde::{Deserialize, Serialize};
+
+use super::columns::{Fields, Names, QueueInterval, Record};
+use super::csv::{Reader, Writer, quoted};
+use super::{Error, FORMAT};
+use crate::digest::Digest;
+use crate::outcome::{Counters, Outcome, Queue, WorkloadInfo};
+use crate::point::{PointKey, PointOutcome};
+
+pub(super) const MARK: &str = "point.json";
+
+/// `point.json`.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Mark {
+    format: u32,
+    #[serde(flatten)]
+    pub(super) key: PointKey,
+    pub(super) seed: u64,
+    pub(super) digest: Digest,
+    end_ps: u64,
+    warmup_ps: u64,
+    workloads: Vec<WorkloadMark>,
+    tiers: Vec<String>,
+    counters: Counts,
+    queues: Vec<QueueMark>,
+    warnings: Vec<String>,
+    /// Each file beside this one and its length in bytes.
+    files: BTreeMap<String, u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct WorkloadMark {
+    name: String,
+    kind: String,
+    deadline_ps: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct QueueMark {
+    name: String,
+    port: String,
+    rate_bps: u64,
+    every_ps: u64,
+    from_ps: u64,
+    drops: u64,
+    marks: u64,
+    packets: u64,
+    bytes: u64,
+    /// Picoseconds at each depth of the queue, in bins of 1,000 bytes; the last is open.
+    time_at_ps: Vec<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Counts {
+    packets_sent: u64,
+    packets_delivered: u64,
+    nic_drops: u64,
+    switch_drops: u64,
+    packets_in_flight: u64,
+    marks: u64,
+    packet_hops: u64,
+    events: u64,
+    retransmissions: u64,
+    timeouts: u64,
+}
+
+macro_rules! counts {
+    ($from:expr => $to:ident) => {{
+        let c = $from;
+        $to {
+            packets_sent: c.packets_sent,
+            packets_delivered: c.packets_delivered,
+            nic_drops: c.nic_drops,
+            switch_drops: c.switch_drops,
+            packets_in_flight: c.packets_in_flight,
+            marks: c.marks,
+            packet_hops: c.packet_hops,
+            events: c.events,
+            retransmissions: c.retransmissions,
+            timeouts: c.timeouts,
+        }
+    }};
+}
+
+/// Writes a point into an empty folder; the mark comes last.
+pub(super) fn write(folder: &Path, point: &PointOutcome) -> Result<(), Error> {
+    let outcome = &point.outcome;
+    let names = names(&outcome.workloads);
+    let mut files = BTreeMap::new();
+    let intervals: Vec<QueueInterval> =
+        outcome.queues.iter().zip(0..).flat_map(|(queue, number)| intervals(queue, number)).collect();
+    write_records(folder, &point.key, &names, &outcome.messages, &mut files)?;
+    write_records(folder, &point.key, &names, &outcome.queries, &mut files)?;
+    write_records(folder, &point.key, &names, &intervals, &mut files)?;
+    write_records(folder, &point.key, &names, &outcome.connections, &mut files)?;
+    write_records(folder, &point.key, &names, &outcome.series, &mut files)?;
+    write_records(folder, &point.key, &names, &outcome.goodput, &mut files)?;
+    let mark = mark(point, files);
+    let json = serde_json::to_string_pretty(&mark).expect("a mark has text keys only");
+    let path = folder.join(MARK);
+    fs::write(&path, json).map_err(|source| Error::io("write", &path, source))
+}
+
+/// Reads the mark and checks that every file is there in its full length.
+pub(super) fn read_mark(folder: &Path) -> Result<Mark, Error> {
+    let path = folder.join(MARK);
+    let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+    let mark: Mark = serde_json::from_str(&text)
+        .map_err(|error| Error::Damaged { path: path.clone(), what: error.to_string() })?;
+    if mark.format != FORMAT {
+        let what = format!("it has format {}, this version reads {FORMAT}", mark.format);
+        return Err(Error::Damaged { path, what });
+    }
+    for (file, &length) in &mark.files {
+        let path = folder.join(file);
+        let found = fs::metadata(&path).map_err(|source| Error::io("read", &path, source))?.len();
+        if found != length {
+            let what = format!("it has {found} bytes instead of {length}");
+            return Err(Error::Damaged { path, what });
+        }
+    }
+    Ok(mark)
+}
+
+/// Reads a point and checks its digest.
+pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
+    let mark = read_mark(folder)?;
+    let workloads: Vec<WorkloadInfo> = mark
+        .workloads
+        .iter()
+        .map(|workload| WorkloadInfo {
+            name: workload.name.clone(),
+            kind: workload.kind.clone(),
+            deadline: workload.deadline_ps.map(Span::from_ps),
+        })
+        .collect();
+    let names = names(&workloads);
+    let outcome = Outcome {
+        workloads,
+        tiers: mark.tiers.clone(),
+        end: Time::from_ps(mark.end_ps),
+        warmup: Span::from_ps(mark.warmup_ps),
+        messages: read_records(folder, &mark, &names)?,
+        queries: read_records(folder, &mark, &names)?,
+        queues: queues(&mark, read_records(folder, &mark, &names)?),
+        connections: read_records(folder, &mark, &names)?,
+        series: read_records(folder, &mark, &names)?,
+        goodput: read_records(folder, &mark, &names)?,
+        counters: counts!(&mark.counters => Counters),
+        warnings: mark.warnings.clone(),
+    };
+    let digest = Digest::of(&outcome);
+    if digest != mark.digest {
+        let what = format!("its records have digest {digest} instead of {}", mark.digest);
+        return Err(Error::Damaged { path: folder.to_owned(), what });
+    }
+    Ok(PointOutcome { key: mark.key, seed: mark.seed, digest, outcome })
+}
+
+fn mark(point: &PointOutcome, files: BTreeMap<String, u64>) -> Mark {
+    let outcome = &point.outcome;
+    Mark {
+        format: FORMAT,
+        key: point.key.clone(),
+        seed: point.seed,
+        digest: point.digest,
+        end_ps: outcome.end.as_ps(),
+        warmup_ps: outcome.warmup.as_ps(),
+        workloads: outcome
+            .workloads
+            .iter()
+            .map(|workload| WorkloadMark {
+                name: workload.name.clone(),
+                kind: workload.kind.clone(),
+                deadline_ps: workload.deadline.map(Span::as_ps),
+            })
+            .collect(),
+        tiers: outcome.tiers.clone(),
+        counters: counts!(&outcome.counters => Counts),
+        queues: outcome
+            .queues
+            .iter()
+            .map(|queue| QueueMark {
+                name: queue.name.clone(),
+                port: queue.port.clone(),
+                rate_bps: queue.rate.as_bps(),
+                every_ps: queue.every.as_ps(),
+                from_ps: queue.from.as_ps(),
+                drops: queue.drops,
+                marks: queue.marks,
+                packets: queue.packets,
+                bytes: queue.bytes,
+                time_at_ps: queue.time_at.clone(),
+            })
+            .collect(),
+        warnings: outcome.warnings.clone(),
+        files,
+    }
+}
+
+fn names(workloads: &[WorkloadInfo]) -> Names {
+    Names::new(workloads.iter().map(|workload| workload.name.clone()).collect())
+}
+
+fn intervals(queue: &Queue, number: u32) -> impl Iterator<Item = QueueInterval> {
+    (0..queue.mean_bytes.len().max(queue.max_bytes.len())).map(move |interval| QueueInterval {
+        queue: number,
+        name: queue.name.clone(),
+        port: queue.port.clone(),
+        time: queue.from.saturating_add(queue.every.saturating_mul(interval as u64)),
+        mean_bytes: queue.mean_bytes.get(interval).copied(),
+        max_bytes: queue.max_bytes.get(interval).copied(),
+    })
+}
+
+fn queues(mark: &Mark, intervals: Vec<QueueInterval>) -> Vec<Queue> {
+    let mut queues: Vec<Queue> = mark
+        .queues
+        .iter()
+        .map(|queue| Queue {
+            name: queue.name.clone(),
+            port: queue.port.clone(),
+            rate: Rate::from_bps(queue.rate_bps),
+            every: Span::from_ps(queue.every_ps),
+            from: Time::from_ps(queue.from_ps),
+            mean_bytes: Vec::new(),
+            max_bytes: Vec::new(),
+            time_at: queue.time_at_ps.clone(),
+            drops: queue.drops,
+            marks: queue.marks,
+            packets: queue.packets,
+            bytes: queue.bytes,
+        })
+        .collect();
+    for interval in intervals {
+        if let Some(queue) = queues.get_mut(interval.queue as usize) {
+            queue.mean_bytes.extend(interval.mean_bytes);
+            queue.max_bytes.extend(interval.max_bytes);
+        }
+    }
+    queues
+}
+
+fn write_records<R: Record>(
+    folder: &Path,
+    key: &PointKey,
+    names: &Names,
+    records: &[R],
+    files: &mut BTreeMap<String, u64>,
+) -> Result<(), Error> {
+    if records.is_empty() {
+        return Ok(());
+    }
+    let mut writer = Writer::new();
+    writer.text("variant");
+    writer.text("replicate");
+    key.sweep.iter().for_each(|(swept, _)| writer.text(swept));
+    R::COLUMNS.iter().for_each(|(name, _)| writer.text(name));
+    writer.end_row();
+    let mut prefix = format!("{},{}", quoted(&key.variant), key.replicate);
+    for (_, value) in &key.sweep {
+        prefix.push(',');
+        prefix.push_str(&quoted(value));
+    }
+    for record in records {
+        writer.prefix(&prefix);
+        record.write(&mut writer, names);
+        writer.end_row();
+    }
+    let text = writer.into_text();
+    let path = folder.join(R::FILE);
+    fs::write(&path, &text).map_err(|source| Error::io("write", &path, source))?;
+    files.insert(R::FILE.to_owned(), text.len() as u64);
+    Ok(())
+}
+
+fn read_records<R: Record>(folder: &Path, mark: &Mark, names: &Names) -> Result<Vec<R>, Error> {
+    if !mark.files.contains_key(R::FILE) {
+        return Ok(Vec::new());
+    }
+    let path = folder.join(R::FILE);
+    let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+    let key_columns = 2 + mark.key.sweep.len();
+    let mut records = Vec::new();
+    for (row, fields) in Reader::new(&text).enumerate().skip(1) {
+        let own = fields.get(key_columns..).unwrap_or_default();
+        let record = R::read(&mut Fields::new(own), names).map_err(|what| Error::Damaged {
+            path: path.clone(),
+            what: format!("row {}: {what}", row + 1),
+        })?;
+        records.push(record);
+    }
+    Ok(records)
+}

@@ -1,0 +1,216 @@
+//! Run directories that are made, killed, gone on with, damaged and merged.
+
+use super::*;
+use crate::digest::Digest;
+use crate::summary::Options;
+use crate::synthetic::{self, Shape};
+
+fn small() -> Shape {
+    Shape { requests: 40, transfers: 10, queries: 5, intervals: 12, load: 0.5 }
+}
+
+fn points() -> Vec<PointOutcome> {
+    synthetic::experiment(&small(), &["TCP", "HULL, paced \"hard\""], &[0.2, 0.4], 2, 7)
+}
+
+fn plan_of(points: &[PointOutcome]) -> Plan {
+    Plan {
+        title: "a test".into(),
+        version: "0.1.0".into(),
+        commit: None,
+        command: "plimsoll run test.toml --seed 7".into(),
+        seed: 7,
+        scenario: "version = 1\n".into(),
+        shard: None,
+        points: points.iter().map(|p| PlannedPoint { key: p.key.clone(), seed: p.seed }).collect(),
+        warnings: vec![],
+    }
+}
+
+fn create(path: &Path, points: &[PointOutcome], existing: Existing) -> Result<RunDir, Error> {
+    RunDir::create(path, &plan_of(points), existing, 0)
+}
+
+#[test]
+fn a_run_reads_back_to_the_last_digest() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("deep/run");
+    let points = points();
+    let run = create(&path, &points, Existing::Refuse).unwrap();
+    points.iter().for_each(|point| run.write_point(point).unwrap());
+    let summary = Summary::of(&points, &Options::default());
+    run.write_summary(&summary).unwrap();
+    run.finish().unwrap();
+    drop(run);
+
+    let run = RunDir::open(&path).unwrap();
+    let read = run.read_points().unwrap();
+    for (read, written) in read.iter().zip(&points) {
+        assert_eq!(read.key, written.key);
+        assert_eq!(Digest::of(&read.outcome), written.digest);
+        assert_eq!(read.outcome.warnings, written.outcome.warnings);
+        assert_eq!(read.outcome.counters, written.outcome.counters);
+    }
+    assert!(Summary::of(&read, &Options::default()) == summary);
+    assert!(run.read_summary().unwrap() == summary);
+    assert!(run.manifest().points.iter().all(|point| point.digest.is_some()));
+    assert_eq!(run.scenario().unwrap(), "version = 1\n");
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_stopped() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    run.write_point(&points[3]).unwrap();
+    // Killed inside the next one: a folder without its mark, under a name of its own.
+    let half = place.path().join(POINTS).join(".unfinished-x-1");
+    fs::create_dir(&half).unwrap();
+    fs::write(half.join("messages.csv"), "variant,repl").unwrap();
+    drop(run);
+
+    assert!(matches!(create(place.path(), &points, Existing::Refuse), Err(Error::Exists { .. })));
+    let run = create(place.path(), &points, Existing::Resume).unwrap();
+    assert!(!half.exists());
+    let missing: Vec<PointKey> = run.missing().into_iter().cloned().collect();
+    assert_eq!(missing.len(), points.len() - 2);
+    assert!(!missing.contains(&points[0].key) && !missing.contains(&points[3].key));
+    // More replicates than before are no conflict: the run grows.
+    drop(run);
+    let more = synthetic::experiment(&small(), &["TCP", "HULL, paced \"hard\""], &[0.2, 0.4], 3, 7);
+    let run = create(place.path(), &more, Existing::Resume).unwrap();
+    assert_eq!(run.missing().len(), more.len() - 2);
+}
+
+#[test]
+fn a_damaged_point_is_run_again() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    let file = place.path().join(POINTS).join(point_id(&points[0].key)).join("messages.csv");
+    let text = fs::read_to_string(&file).unwrap();
+
+    // Cut short: seen by its length.
+    fs::write(&file, &text[..text.len() / 2]).unwrap();
+    assert!(matches!(run.status()[0].1, Status::Damaged(_)));
+    assert_eq!(run.missing().len(), points.len());
+    // One digit changed: seen by the digest when it is read.
+    fs::write(&file, text.replacen("37600000", "37600001", 1)).unwrap();
+    assert!(matches!(run.read_point(&points[0].key), Err(Error::Damaged { .. })));
+    // Run again.
+    run.write_point(&points[0]).unwrap();
+    assert_eq!(run.read_point(&points[0].key).unwrap().digest, points[0].digest);
+}
+
+#[test]
+fn two_writers_do_not_share_a_directory() {
+    let place = tempfile::tempdir().unwrap();
+    let _held = create(place.path(), &points(), Existing::Refuse).unwrap();
+    assert!(matches!(create(place.path(), &points(), Existing::Resume), Err(Error::Busy { .. })));
+    assert!(RunDir::open(place.path()).is_ok(), "reading needs no lock");
+}
+
+#[test]
+fn another_scenario_seed_or_version_is_a_conflict() {
+    let place = tempfile::tempdir().unwrap();
+    drop(create(place.path(), &points(), Existing::Refuse).unwrap());
+    let changes: [fn(&mut Plan); 3] =
+        [|plan| plan.scenario.push('#'), |plan| plan.seed = 8, |plan| plan.version = "0.2.0".into()];
+    for change in changes {
+        let mut plan = plan_of(&points());
+        change(&mut plan);
+        let error = RunDir::create(place.path(), &plan, Existing::Resume, 0).unwrap_err();
+        assert!(matches!(error, Error::Conflict { .. }), "{error}");
+        RunDir::create(place.path(), &plan, Existing::Replace, 0).unwrap();
+        drop(create(place.path(), &points(), Existing::Replace).unwrap());
+    }
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_told_before_the_run() {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join("file");
+    fs::write(&file, "").unwrap();
+    let error = create(&file.join("run"), &points(), Existing::Refuse).unwrap_err();
+    assert!(error.to_string().contains("file/run"), "{error}");
+
+    let error = RunDir::create(place.path(), &plan_of(&points()), Existing::Refuse, 0).unwrap_err();
+    assert!(matches!(error, Error::Foreign { .. }), "{error}");
+
+    let full = place.path().join("full");
+    let error = RunDir::create(&full, &plan_of(&points()), Existing::Refuse, u64::MAX).unwrap_err();
+    assert!(error.to_string().starts_with("no room on the disk of"), "{error}");
+
+    let error = RunDir::open(place.path()).unwrap_err();
+    assert!(error.to_string().contains("is not a run directory"), "{error}");
+}
+
+#[test]
+fn shards_merge_into_the_run_that_they_are_parts_of() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let shards: Vec<PathBuf> = (0..2).map(|i| place.path().join(format!("shard{i}"))).collect();
+    for (number, shard) in shards.iter().enumerate() {
+        let mut plan = plan_of(&points);
+        plan.command.push_str(&format!(" --shard {}/2", number + 1));
+        plan.shard = Some((number as u32 + 1, 2));
+        let run = RunDir::create(shard, &plan, Existing::Refuse, 0).unwrap();
+        let mine = points.iter().skip(number).step_by(2);
+        mine.for_each(|point| run.write_point(point).unwrap());
+    }
+    let merged = merge(&place.path().join("all"), &shards).unwrap();
+    assert_eq!(merged.missing(), Vec::<&PointKey>::new());
+    assert_eq!(merged.manifest().command, "plimsoll run test.toml --seed 7");
+    let digests = |points: &[PointOutcome]| points.iter().map(|p| p.digest).collect::<Vec<_>>();
+    assert_eq!(digests(&merged.read_points().unwrap()), digests(&points));
+
+    // The same point with another result is not silently overwritten.
+    let mut other = points[0].clone();
+    other.outcome.counters.marks += 1;
+    other.digest = Digest::of(&other.outcome);
+    RunDir::create(&shards[0], &plan_of(&points), Existing::Resume, 0).unwrap().write_point(&other).unwrap();
+    drop(merged);
+    let error = merge(&place.path().join("all"), &shards).unwrap_err();
+    assert!(error.to_string().contains("has digest"), "{error}");
+}
+
+#[test]
+fn columns_are_named_once_and_documented() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    let documented = fs::read_to_string(place.path().join(COLUMNS)).unwrap();
+    let folder = place.path().join(POINTS).join(point_id(&points[0].key));
+    let mut files = 0;
+    for entry in fs::read_dir(&folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "csv") {
+            files += 1;
+            let text = fs::read_to_string(&path).unwrap();
+            let header = text.lines().next().unwrap();
+            assert!(header.starts_with("variant,replicate,workload.background.load,"), "{header}");
+            for column in header.split(',').skip(3) {
+                assert!(documented.contains(&format!("`{column}`")), "{column} is not documented");
+            }
+            let width = header.split(',').count();
+            assert!(text.lines().all(|line| line.split(',').count() == width), "{}", path.display());
+        }
+    }
+    assert_eq!(files, 6);
+}
+
+#[test]
+fn ids_of_points_are_readable_and_differ() {
+    let key = |variant: &str, value: &str| PointKey {
+        variant: variant.into(),
+        sweep: vec![("load".into(), value.into())],
+        replicate: 0,
+    };
+    assert!(point_id(&key("HULL", "0.2")).starts_with("HULL-0.2-r0-"));
+    assert_ne!(point_id(&key("a/b", "1")), point_id(&key("a_b", "1")));
+    assert!(!point_id(&key("../..", "1")).contains('/'));
+    assert!(!point_id(&key(".hidden", "1")).starts_with('.'));
+}

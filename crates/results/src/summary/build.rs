@@ -1,0 +1,159 @@
+//! From the outcomes of all points to a [`Summary`].
+
+use std::collections::BTreeMap;
+
+use super::workload::Runs;
+use super::{
+    Cell, Comparison, CounterTotals, FORMAT, Options, RunInfo, Summary, WorkloadChange, queue, warning,
+};
+use crate::outcome::Outcome;
+use crate::point::PointOutcome;
+use crate::stats::Statistic;
+use crate::stats::paired::{self, Pair};
+
+impl Summary {
+    /// Summarises points. Variants and sweep points keep the order in which they first appear;
+    /// replicates are taken by number.
+    pub fn of(points: &[PointOutcome], options: &Options) -> Summary {
+        let mut variants: Vec<String> = Vec::new();
+        let mut sweeps: Vec<&[(String, String)]> = Vec::new();
+        for point in points {
+            if !variants.contains(&point.key.variant) {
+                variants.push(point.key.variant.clone());
+            }
+            if !sweeps.contains(&point.key.sweep.as_slice()) {
+                sweeps.push(&point.key.sweep);
+            }
+        }
+        let mut cells = Vec::new();
+        let mut comparisons = Vec::new();
+        for sweep in &sweeps {
+            let by_variant: Vec<(&String, Vec<&PointOutcome>)> =
+                variants.iter().map(|variant| (variant, replicates(points, variant, sweep))).collect();
+            for (variant, runs) in &by_variant {
+                if !runs.is_empty() {
+                    cells.push(cell(variant, sweep, runs, options));
+                }
+            }
+            let Some(((base, base_runs), others)) = by_variant.split_first() else { continue };
+            for (variant, runs) in others {
+                let workloads = changes(base_runs, runs);
+                if !workloads.is_empty() {
+                    comparisons.push(Comparison {
+                        variant: (*variant).clone(),
+                        base: (*base).clone(),
+                        sweep: sweep.to_vec(),
+                        workloads,
+                    });
+                }
+            }
+        }
+        let all: Vec<&PointOutcome> = points.iter().collect();
+        let warnings = warning::collect(&cells, &all);
+        let sweep_keys =
+            sweeps.first().map(|s| s.iter().map(|(key, _)| key.clone()).collect()).unwrap_or_default();
+        Summary { format: FORMAT, options: *options, variants, sweep_keys, cells, comparisons, warnings }
+    }
+}
+
+fn replicates<'a>(
+    points: &'a [PointOutcome],
+    variant: &str,
+    sweep: &[(String, String)],
+) -> Vec<&'a PointOutcome> {
+    let mut runs: Vec<&PointOutcome> =
+        points.iter().filter(|point| point.key.variant == variant && point.key.sweep == sweep).collect();
+    runs.sort_by_key(|point| point.key.replicate);
+    runs
+}
+
+fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], options: &Options) -> Cell {
+    let outcomes: Vec<&Outcome> = runs.iter().map(|point| &point.outcome).collect();
+    let mut counters = CounterTotals::default();
+    outcomes.iter().for_each(|outcome| counters.add(&outcome.counters));
+    let mut queues: Vec<(&str, &str)> = Vec::new();
+    for watched in outcomes.iter().flat_map(|outcome| &outcome.queues) {
+        if !queues.contains(&(&watched.name, &watched.port)) {
+            queues.push((&watched.name, &watched.port));
+        }
+    }
+    Cell {
+        variant: variant.to_owned(),
+        sweep: sweep.to_vec(),
+        runs: runs
+            .iter()
+            .map(|point| RunInfo { replicate: point.key.replicate, seed: point.seed, digest: point.digest })
+            .collect(),
+        workloads: workload_names(&outcomes)
+            .into_iter()
+            .map(|name| Runs::new(name, &outcomes).summarise())
+            .collect(),
+        queues: queues
+            .into_iter()
+            .filter_map(|(name, port)| queue::summarise(name, port, &outcomes, options))
+            .collect(),
+        counters,
+    }
+}
+
+fn workload_names<'a>(outcomes: &[&'a Outcome]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for workload in outcomes.iter().flat_map(|outcome| &outcome.workloads) {
+        if !names.contains(&workload.name.as_str()) {
+            names.push(&workload.name);
+        }
+    }
+    names
+}
+
+/// The change of every workload from the base runs to the others, where replicates of both exist.
+fn changes(base: &[&PointOutcome], other: &[&PointOutcome]) -> Vec<WorkloadChange> {
+    let twins: Vec<(&Outcome, &Outcome)> = base
+        .iter()
+        .filter_map(|b| {
+            let twin = other.iter().find(|o| o.key.replicate == b.key.replicate)?;
+            Some((&b.outcome, &twin.outcome))
+        })
+        .collect();
+    let bases: Vec<&Outcome> = twins.iter().map(|(base, _)| *base).collect();
+    workload_names(&bases).into_iter().filter_map(|name| workload_change(name, &twins)).collect()
+}
+
+fn workload_change(name: &str, twins: &[(&Outcome, &Outcome)]) -> Option<WorkloadChange> {
+    let by_query = twins.iter().any(|(base, _)| Runs::new(name, &[base]).has_queries());
+    let replicates: Vec<Vec<Pair>> = twins
+        .iter()
+        .map(|(base, other)| pair_up(&latencies(name, base, by_query), &latencies(name, other, by_query)))
+        .collect();
+    let change = |statistic| paired::change(&replicates, statistic);
+    Some(WorkloadChange {
+        name: name.to_owned(),
+        by_query,
+        pairs: replicates.iter().map(|pairs| pairs.len() as u64).sum(),
+        mean: change(Statistic::Mean)?,
+        p50: change(Statistic::Percentile(0.5))?,
+        p99: change(Statistic::Percentile(0.99))?,
+    })
+}
+
+/// Completion times in us of what counts and completed, by index.
+fn latencies(name: &str, outcome: &Outcome, by_query: bool) -> BTreeMap<u64, f64> {
+    let runs = Runs::new(name, &[outcome]);
+    if by_query {
+        let completed = runs.queries().flatten().filter_map(|query| {
+            let completed = query.completed?;
+            Some((query.index, (completed - query.created).as_us_f64()))
+        });
+        completed.collect()
+    } else {
+        let completed = runs
+            .messages()
+            .flatten()
+            .filter_map(|message| Some((message.index, message.latency()?.as_us_f64())));
+        completed.collect()
+    }
+}
+
+fn pair_up(base: &BTreeMap<u64, f64>, other: &BTreeMap<u64, f64>) -> Vec<Pair> {
+    base.iter().filter_map(|(index, &base)| other.get(index).map(|&other| Pair { base, other })).collect()
+}

@@ -1,0 +1,374 @@
+//! [`Summary`]: every number a table, a report or a script wants, from the outcomes of all points.
+//!
+//! Times are in microseconds, rates in Mb/s, queues in microseconds of delay (waiting bytes x 8 /
+//! rate of the link). Written as `summary.json` in the order of the fields below; lists keep the
+//! order of the scenario.
+//!
+//! What counts: messages and queries created at or after the warm-up, and queue intervals that
+//! start at or after it. Completion times are those of completed messages; how many never completed
+//! is told beside them and, above one in a hundred, warned about.
+
+mod build;
+pub(crate) mod queue;
+mod warning;
+mod workload;
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::Digest;
+use crate::outcome::Counters;
+use crate::stats::Estimate;
+use crate::stats::paired::Change;
+
+pub use warning::Warning;
+
+/// Version of the layout of `summary.json`.
+pub const FORMAT: u32 = 1;
+
+/// How to summarise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Options {
+    /// Cut the leading and the trailing intervals of a queue in which nothing waited; zeros between
+    /// others stay. The published numbers were made so, and it keeps the idle end of a run out.
+    pub trim_idle_ends: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { trim_idle_ends: true }
+    }
+}
+
+/// An experiment in numbers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// How it was made.
+    pub options: Options,
+    /// Variants in the order of the scenario; the first is what the others are compared against.
+    pub variants: Vec<String>,
+    /// The swept keys; empty without a sweep.
+    pub sweep_keys: Vec<String>,
+    /// Every sweep point, then every variant at it.
+    pub cells: Vec<Cell>,
+    /// Every sweep point, then every variant but the first, against the first.
+    pub comparisons: Vec<Comparison>,
+    /// What the reader must know before believing a number.
+    pub warnings: Vec<Warning>,
+}
+
+/// One variant at one sweep point, all replicates together.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    /// The variant.
+    pub variant: String,
+    /// Swept keys and their values.
+    pub sweep: Vec<(String, String)>,
+    /// The runs behind it.
+    pub runs: Vec<RunInfo>,
+    /// One for each workload, in the order of the scenario.
+    pub workloads: Vec<WorkloadSummary>,
+    /// One for each watched queue.
+    pub queues: Vec<QueueSummary>,
+    /// Totals over all replicates.
+    pub counters: CounterTotals,
+}
+
+/// One run behind a cell.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RunInfo {
+    /// Number of the replicate.
+    pub replicate: u32,
+    /// Its seed.
+    pub seed: u64,
+    /// Digest of what it observed.
+    pub digest: Digest,
+}
+
+/// One workload in a cell.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkloadSummary {
+    /// The scenario's name for it.
+    pub name: String,
+    /// The scenario's `kind`.
+    pub kind: String,
+    /// Messages that count.
+    pub messages: u64,
+    /// Those of them that had not completed when the run ended.
+    pub unfinished: u64,
+    /// Completion time of a message.
+    pub completion_us: Option<Distribution>,
+    /// Completion time over that on idle links.
+    pub slowdown: Option<Slowdown>,
+    /// Payload per second of the time in which the workload was active.
+    pub goodput_mbps: Option<Estimate>,
+    /// Payload first sent per second, from the goodput intervals where the scenario records them.
+    pub sent_mbps: Option<Estimate>,
+    /// Where the time of its messages went.
+    pub time: Option<TimeSplit>,
+    /// Its fan-out queries.
+    pub queries: Option<QuerySummary>,
+    /// Jain's index of the throughput of its connections.
+    pub fairness: Option<f64>,
+    /// Its connections.
+    pub connections: ConnectionTotals,
+}
+
+/// Percentiles and mean of one quantity.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Distribution {
+    /// The mean.
+    pub mean: Estimate,
+    /// Smallest sample.
+    pub min: f64,
+    /// Median.
+    pub p50: Estimate,
+    /// 90th percentile.
+    pub p90: Estimate,
+    /// 99th percentile.
+    pub p99: Estimate,
+    /// 99.9th percentile.
+    pub p999: Estimate,
+    /// Largest sample.
+    pub max: f64,
+}
+
+/// Completion time over that on idle links.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Slowdown {
+    /// The mean.
+    pub mean: Estimate,
+    /// 99th percentile.
+    pub p99: Estimate,
+}
+
+/// Where the time of messages went: parts that sum to the completion time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TimeSplit {
+    /// Names of the parts.
+    pub parts: Vec<String>,
+    /// Mean of each over all messages, in us.
+    pub mean_us: Vec<f64>,
+    /// Mean of each over the slowest hundredth of the messages (at least one), in us.
+    pub slowest_us: Vec<f64>,
+    /// How many messages that hundredth is.
+    pub slowest_count: u64,
+}
+
+/// Fan-out queries of a workload. A query completes with its slowest response.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct QuerySummary {
+    /// Queries that count.
+    pub queries: u64,
+    /// Those of them that had not completed when the run ended.
+    pub unfinished: u64,
+    /// Completion time of a query.
+    pub completion_us: Option<Distribution>,
+    /// Over queries, the mean completion time of its responses.
+    pub response_us: Option<Distribution>,
+    /// Over queries, the completion time of its fastest response.
+    pub fastest_us: Option<Distribution>,
+    /// Share of a query's responses that met the deadline, mean over queries.
+    pub in_deadline: Option<Estimate>,
+    /// The same, mean over the worst hundredth of the queries.
+    pub in_deadline_worst: Option<f64>,
+}
+
+/// One watched queue in a cell.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct QueueSummary {
+    /// The scenario's name for it.
+    pub name: String,
+    /// The port, in words.
+    pub port: String,
+    /// Length of an interval in us.
+    pub every_us: f64,
+    /// Mean over the intervals of their mean delay.
+    pub mean_us: Option<Estimate>,
+    /// 99th percentile over the intervals of their mean delay.
+    pub p99_us: Option<Estimate>,
+    /// Largest delay at any instant.
+    pub max_us: f64,
+    /// Share of the time in which less than [`crate::outcome::Queue::BIN_BYTES`] waited.
+    pub nearly_empty: Option<f64>,
+    /// Delay at an instant, by time; each the lower edge of its bin of waiting bytes.
+    pub instant_us: Option<InstantDelay>,
+    /// Share of the link's time that was used, from the first interval to the end of the run.
+    pub utilisation: Option<f64>,
+    /// Packets that found no room.
+    pub drops: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Packets that passed.
+    pub packets: u64,
+}
+
+/// Time-weighted percentiles of the delay at an instant, in us.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct InstantDelay {
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// Whether the 99.9th percentile lies in the last bin, which has no upper edge.
+    pub beyond_scale: bool,
+}
+
+/// Sums over the connections of a workload and over replicates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ConnectionTotals {
+    /// Connections that carried data.
+    pub connections: u64,
+    /// Bytes delivered to the applications, both directions.
+    pub delivered: u64,
+    /// Data segments sent, retransmissions included.
+    pub segments: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Data segments that arrived with CE.
+    pub marked: u64,
+    /// New pacer associations.
+    pub pacer_associations: u64,
+    /// Renewed ones.
+    pub pacer_renewals: u64,
+    /// Those that ran out.
+    pub pacer_dissociations: u64,
+}
+
+/// Whole-run counters, summed over replicates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct CounterTotals {
+    /// Packets handed to NIC queues.
+    pub packets_sent: u64,
+    /// Packets that reached their host.
+    pub packets_delivered: u64,
+    /// Packets dropped in NIC queues.
+    pub nic_drops: u64,
+    /// Packets dropped in switches.
+    pub switch_drops: u64,
+    /// Packets still on their way at the end.
+    pub packets_in_flight: u64,
+    /// Packets marked CE.
+    pub marks: u64,
+    /// Packets that completed a link.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Segments sent again.
+    pub retransmissions: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+}
+
+impl CounterTotals {
+    fn add(&mut self, counters: &Counters) {
+        self.packets_sent += counters.packets_sent;
+        self.packets_delivered += counters.packets_delivered;
+        self.nic_drops += counters.nic_drops;
+        self.switch_drops += counters.switch_drops;
+        self.packets_in_flight += counters.packets_in_flight;
+        self.marks += counters.marks;
+        self.packet_hops += counters.packet_hops;
+        self.events += counters.events;
+        self.retransmissions += counters.retransmissions;
+        self.timeouts += counters.timeouts;
+    }
+
+    /// Packets dropped anywhere.
+    pub fn drops(&self) -> u64 {
+        self.nic_drops + self.switch_drops
+    }
+}
+
+/// How a variant changed one workload against the first variant, by pairs of the same message (or
+/// the same query where the workload has queries).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The variant.
+    pub variant: String,
+    /// What it is compared against.
+    pub base: String,
+    /// Swept keys and their values.
+    pub sweep: Vec<(String, String)>,
+    /// One for each workload that has pairs.
+    pub workloads: Vec<WorkloadChange>,
+}
+
+/// Changes of the completion time of one workload.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkloadChange {
+    /// The scenario's name for it.
+    pub name: String,
+    /// Whether queries, not messages, were paired.
+    pub by_query: bool,
+    /// Pairs that completed under both variants.
+    pub pairs: u64,
+    /// Change of the mean.
+    pub mean: Change,
+    /// Change of the median.
+    pub p50: Change,
+    /// Change of the 99th percentile.
+    pub p99: Change,
+}
+
+impl Summary {
+    /// The cell of a variant at a sweep point.
+    pub fn cell(&self, variant: &str, sweep: &[(String, String)]) -> Option<&Cell> {
+        self.cells.iter().find(|cell| cell.variant == variant && cell.sweep == sweep)
+    }
+
+    /// The comparison of a variant with the first one at a sweep point.
+    pub fn comparison(&self, variant: &str, sweep: &[(String, String)]) -> Option<&Comparison> {
+        self.comparisons.iter().find(|c| c.variant == variant && c.sweep == sweep)
+    }
+
+    /// The sweep points in order; one empty point without a sweep.
+    pub fn sweep_points(&self) -> Vec<&[(String, String)]> {
+        let mut points: Vec<&[(String, String)]> = Vec::new();
+        for cell in &self.cells {
+            if !points.contains(&cell.sweep.as_slice()) {
+                points.push(&cell.sweep);
+            }
+        }
+        points
+    }
+
+    /// The names of all workloads, in the order in which they first appear.
+    pub fn workloads(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for workload in self.cells.iter().flat_map(|cell| &cell.workloads) {
+            if !names.contains(&workload.name.as_str()) {
+                names.push(&workload.name);
+            }
+        }
+        names
+    }
+}
+
+impl Cell {
+    /// A workload by name.
+    pub fn workload(&self, name: &str) -> Option<&WorkloadSummary> {
+        self.workloads.iter().find(|workload| workload.name == name)
+    }
+}
+
+impl WorkloadSummary {
+    /// What its user waits for: the completion time of queries where there are any, of messages
+    /// elsewhere.
+    pub fn waited_us(&self) -> Option<&Distribution> {
+        match &self.queries {
+            Some(queries) => queries.completion_us.as_ref(),
+            None => self.completion_us.as_ref(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! [`Warning`]: what the reader must know before believing a number, and which flag to try.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Cell, WorkloadSummary};
+use crate::point::{PointOutcome, sweep_label};
+use crate::stats::{self, Statistic};
+
+/// Share of unfinished messages above which the completed ones no longer speak for all.
+const UNFINISHED_TOLERATED: f64 = 0.01;
+
+/// One warning. Its text (`Display`) says what, why, and which flag to try.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Warning {
+    /// A percentile rests on too few samples.
+    TooFewSamples {
+        /// The workload.
+        workload: String,
+        /// `p99`, `p99.9`.
+        statistic: String,
+        /// The fewest samples that any variant and sweep point has.
+        samples: u64,
+        /// How many it should have.
+        needed: u64,
+        /// How many variants and sweep points have too few.
+        cells: u64,
+    },
+    /// Many messages had not completed when the run ended.
+    Unfinished {
+        /// The variant.
+        variant: String,
+        /// The sweep point in words; empty without a sweep.
+        at: String,
+        /// The workload.
+        workload: String,
+        /// Messages not completed.
+        unfinished: u64,
+        /// Messages in all.
+        messages: u64,
+    },
+    /// A workload has no completed message at all.
+    NothingCompleted {
+        /// The variant.
+        variant: String,
+        /// The sweep point in words; empty without a sweep.
+        at: String,
+        /// The workload.
+        workload: String,
+    },
+    /// What a run itself had to say.
+    Run {
+        /// The first variant that said it.
+        variant: String,
+        /// In how many runs.
+        runs: u64,
+        /// What it said.
+        text: String,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = |variant: &str, at: &str| match at {
+            "" => variant.to_owned(),
+            at => format!("{variant} at {at}"),
+        };
+        match self {
+            Warning::TooFewSamples { workload, statistic, samples, needed, cells } => {
+                write!(f, "{statistic} of `{workload}` rests on {samples} samples")?;
+                if *cells > 1 {
+                    write!(f, " at the least, too few in {cells} places")?;
+                }
+                write!(
+                    f,
+                    "; it needs {needed}. Make the run longer with `--set run.duration=...` or repeat \
+                     it with `--replicates N`"
+                )
+            }
+            Warning::Unfinished { variant, at, workload, unfinished, messages } => write!(
+                f,
+                "{}: {unfinished} of {messages} messages of `{workload}` had not completed when the run \
+                 ended, so its completion times are those of the luckier ones. Allow more time with \
+                 `--set run.drain=...`; if that does not help, the network is overloaded",
+                place(variant, at)
+            ),
+            Warning::NothingCompleted { variant, at, workload } => write!(
+                f,
+                "{}: no message of `{workload}` completed. Make the run longer with \
+                 `--set run.duration=...`, or shorten `run.warmup`",
+                place(variant, at)
+            ),
+            Warning::Run { variant, runs, text } => match runs {
+                1 => write!(f, "{variant}: {text}"),
+                runs => write!(f, "{variant} and {} more: {text}", runs - 1),
+            },
+        }
+    }
+}
+
+/// Everything worth a warning, in the order of the cells.
+pub(super) fn collect(cells: &[Cell], points: &[&PointOutcome]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for cell in cells {
+        for workload in &cell.workloads {
+            completion_warnings(cell, workload, &mut warnings);
+        }
+    }
+    too_few_samples(cells, &mut warnings);
+    said_by_runs(points, &mut warnings);
+    warnings
+}
+
+fn completion_warnings(cell: &Cell, workload: &WorkloadSummary, warnings: &mut Vec<Warning>) {
+    let (variant, at) = (cell.variant.clone(), sweep_label(&cell.sweep));
+    let (messages, unfinished) = (workload.messages, workload.unfinished);
+    if workload.completion_us.is_none() && workload.waited_us().is_none() {
+        warnings.push(Warning::NothingCompleted { variant, at, workload: workload.name.clone() });
+    } else if unfinished as f64 > UNFINISHED_TOLERATED * messages as f64 {
+        let workload = workload.name.clone();
+        warnings.push(Warning::Unfinished { variant, at, workload, unfinished, messages });
+    }
+}
+
+/// One warning for each workload and percentile: the worst place and how many there are. Where
+/// already the 99th percentile has too few, the 99.9th goes without saying.
+fn too_few_samples(cells: &[Cell], warnings: &mut Vec<Warning>) {
+    let mut names: Vec<&str> = Vec::new();
+    for workload in cells.iter().flat_map(|cell| &cell.workloads) {
+        if !names.contains(&workload.name.as_str()) {
+            names.push(&workload.name);
+        }
+    }
+    for name in names {
+        let counts = cells
+            .iter()
+            .filter_map(|cell| cell.workload(name)?.waited_us())
+            .map(|waited| waited.mean.samples)
+            .collect::<Vec<u64>>();
+        for share in [0.99, 0.999] {
+            let needed = stats::samples_needed(share);
+            let short = counts.iter().filter(|&&samples| samples < needed);
+            let Some(&samples) = short.clone().min() else { continue };
+            warnings.push(Warning::TooFewSamples {
+                workload: name.to_owned(),
+                statistic: Statistic::Percentile(share).name(),
+                samples,
+                needed,
+                cells: short.count() as u64,
+            });
+            break;
+        }
+    }
+}
+
+fn said_by_runs(points: &[&PointOutcome], warnings: &mut Vec<Warning>) {
+    for point in points {
+        for said in &point.outcome.warnings {
+            let known = warnings.iter_mut().find_map(|warning| match warning {
+                Warning::Run { text, runs, .. } if text == said => Some(runs),
+                _ => None,
+            });
+            match known {
+                Some(runs) => *runs += 1,
+                None => warnings.push(Warning::Run {
+                    variant: point.key.variant.clone(),
+                    runs: 1,
+                    text: said.clone(),
+                }),
+            }
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! One workload in one cell.
+
+use super::{ConnectionTotals, Distribution, QuerySummary, Slowdown, TimeSplit, WorkloadSummary};
+use crate::outcome::{Message, Outcome, Query};
+use crate::stats::{self, Estimate, Samples, Statistic};
+
+/// A workload in the replicates of a cell: each outcome with the workload's index in it.
+pub(super) struct Runs<'a> {
+    name: &'a str,
+    kind: &'a str,
+    outcomes: Vec<(&'a Outcome, u16)>,
+}
+
+impl<'a> Runs<'a> {
+    pub(super) fn new(name: &'a str, outcomes: &[&'a Outcome]) -> Runs<'a> {
+        let mut kind = "";
+        let outcomes = outcomes
+            .iter()
+            .filter_map(|outcome| {
+                let index = outcome.workloads.iter().position(|workload| workload.name == name)?;
+                kind = &outcome.workloads[index].kind;
+                Some((*outcome, index as u16))
+            })
+            .collect();
+        Runs { name, kind, outcomes }
+    }
+
+    /// The messages that count, by replicate.
+    pub(super) fn messages(&self) -> impl Iterator<Item = impl Iterator<Item = &'a Message>> {
+        self.outcomes.iter().map(|&(outcome, index)| {
+            outcome
+                .messages
+                .iter()
+                .filter(move |message| message.workload == index && counts(outcome, message.created))
+        })
+    }
+
+    /// The queries that count, by replicate.
+    pub(super) fn queries(&self) -> impl Iterator<Item = impl Iterator<Item = &'a Query>> {
+        self.outcomes.iter().map(|&(outcome, index)| {
+            outcome
+                .queries
+                .iter()
+                .filter(move |query| query.workload == index && counts(outcome, query.created))
+        })
+    }
+
+    pub(super) fn has_queries(&self) -> bool {
+        self.queries().any(|mut queries| queries.next().is_some())
+    }
+
+    pub(super) fn summarise(&self) -> WorkloadSummary {
+        let (mut messages, mut unfinished) = (0, 0);
+        for message in self.messages().flatten() {
+            messages += 1;
+            unfinished += u64::from(message.completed.is_none());
+        }
+        let [goodput_mbps, sent_mbps] = self.goodput();
+        WorkloadSummary {
+            name: self.name.to_owned(),
+            kind: self.kind.to_owned(),
+            messages,
+            unfinished,
+            completion_us: distribution(&self.message_samples(|m| Some(m.latency()?.as_us_f64()))),
+            slowdown: self.slowdown(),
+            goodput_mbps,
+            sent_mbps,
+            time: self.time_split(),
+            queries: self.has_queries().then(|| self.query_summary()),
+            fairness: self.fairness(),
+            connections: self.connection_totals(),
+        }
+    }
+
+    fn message_samples(&self, f: impl Fn(&Message) -> Option<f64>) -> Samples {
+        Samples::new(self.messages().map(|messages| messages.filter_map(&f).collect()).collect())
+    }
+
+    fn query_samples(&self, f: impl Fn(&Query) -> Option<f64>) -> Samples {
+        Samples::new(self.queries().map(|queries| queries.filter_map(&f).collect()).collect())
+    }
+
+    fn slowdown(&self) -> Option<Slowdown> {
+        let samples = self.message_samples(|message| {
+            let latency = message.latency()?;
+            (!message.ideal.is_zero()).then(|| latency.as_us_f64() / message.ideal.as_us_f64())
+        });
+        Some(Slowdown {
+            mean: samples.estimate(Statistic::Mean)?,
+            p99: samples.estimate(Statistic::Percentile(0.99))?,
+        })
+    }
+
+    /// Delivered and sent payload per second: from the recorded intervals between the first and the
+    /// last that is not zero, or else (delivered only) completed bytes over the time between the
+    /// first creation and the last completion.
+    fn goodput(&self) -> [Option<Estimate>; 2] {
+        let recorded = |pick: fn(&crate::outcome::GoodputInterval) -> u64| {
+            let rates: Vec<Vec<f64>> = self
+                .outcomes
+                .iter()
+                .map(|&(outcome, workload)| interval_rates(outcome, workload, pick))
+                .collect();
+            Samples::new(rates).estimate(Statistic::Mean)
+        };
+        let sent = recorded(|interval| interval.sent.get());
+        let delivered = recorded(|interval| interval.delivered.get()).or_else(|| {
+            let rates = self.messages().map(|messages| completed_rate(messages).into_iter().collect());
+            Samples::new(rates.collect()).estimate(Statistic::Mean)
+        });
+        [delivered, sent]
+    }
+
+    fn time_split(&self) -> Option<TimeSplit> {
+        let tiers = self.outcomes.first().map(|(outcome, _)| outcome.tiers.as_slice()).unwrap_or_default();
+        let mut done: Vec<&Message> = self.messages().flatten().filter(|m| m.completed.is_some()).collect();
+        let slowest_count = done.len().div_ceil(100);
+        if done.is_empty() {
+            return None;
+        }
+        let mean_us = mean_parts(&done, tiers.len());
+        // The sort is stable, so that ties keep the order of creation.
+        done.sort_by_key(|message| std::cmp::Reverse(message.latency()));
+        let slowest_us = mean_parts(&done[..slowest_count], tiers.len());
+        Some(TimeSplit { parts: part_names(tiers), mean_us, slowest_us, slowest_count: slowest_count as u64 })
+    }
+
+    fn query_summary(&self) -> QuerySummary {
+        let (mut queries, mut unfinished) = (0, 0);
+        for query in self.queries().flatten() {
+            queries += 1;
+            unfinished += u64::from(query.completed.is_none());
+        }
+        let done = |query: &Query| query.completed.map(|completed| completed - query.created);
+        let met = self.query_samples(|query| {
+            done(query)?;
+            (query.servers > 0).then(|| f64::from(query.in_deadline) / f64::from(query.servers))
+        });
+        let worst = &met.sorted()[..met.len().div_ceil(100)];
+        QuerySummary {
+            queries,
+            unfinished,
+            completion_us: distribution(&self.query_samples(|query| Some(done(query)?.as_us_f64()))),
+            response_us: distribution(
+                &self.query_samples(|query| done(query).map(|_| query.response_mean.as_us_f64())),
+            ),
+            fastest_us: distribution(
+                &self.query_samples(|query| done(query).map(|_| query.response_min.as_us_f64())),
+            ),
+            in_deadline: met.estimate(Statistic::Mean),
+            in_deadline_worst: stats::mean(worst),
+        }
+    }
+
+    /// Jain's index over the connections' bytes per second between first and last delivery; the mean
+    /// over replicates.
+    fn fairness(&self) -> Option<f64> {
+        let by_replicate: Vec<f64> = self
+            .outcomes
+            .iter()
+            .filter_map(|&(outcome, index)| {
+                let mine = outcome.connections.iter().filter(|connection| connection.workload == index);
+                let rates: Vec<f64> = mine
+                    .filter_map(|connection| {
+                        let (first, last) = connection.active?;
+                        (last > first).then(|| connection.delivered as f64 / (last - first).as_secs_f64())
+                    })
+                    .collect();
+                stats::jain(&rates)
+            })
+            .collect();
+        stats::mean(&by_replicate)
+    }
+
+    fn connection_totals(&self) -> ConnectionTotals {
+        let mut totals = ConnectionTotals::default();
+        for &(outcome, index) in &self.outcomes {
+            for connection in outcome.connections.iter().filter(|c| c.workload == index) {
+                totals.connections += 1;
+                totals.delivered += connection.delivered;
+                totals.segments += connection.segments;
+                totals.retransmissions += connection.retransmissions;
+                totals.timeouts += connection.timeouts;
+                totals.marked += connection.marked;
+                totals.pacer_associations += connection.pacer_associations;
+                totals.pacer_renewals += connection.pacer_renewals;
+                totals.pacer_dissociations += connection.pacer_dissociations;
+            }
+        }
+        totals
+    }
+}
+
+/// Whether something that happened at `time` lies behind the warm-up.
+pub(super) fn counts(outcome: &Outcome, time: plimsoll_units::Time) -> bool {
+    time.as_ps() >= outcome.warmup.as_ps()
+}
+
+/// All percentiles of a list of samples; `None` where there is none.
+pub(super) fn distribution(samples: &Samples) -> Option<Distribution> {
+    let percentile = |share| samples.estimate(Statistic::Percentile(share));
+    Some(Distribution {
+        mean: samples.estimate(Statistic::Mean)?,
+        min: *samples.sorted().first()?,
+        p50: percentile(0.5)?,
+        p90: percentile(0.9)?,
+        p99: percentile(0.99)?,
+        p999: percentile(0.999)?,
+        max: *samples.sorted().last()?,
+    })
+}
+
+/// Names of the parts of a [`crate::outcome::Split`], in the order of [`mean_parts`].
+fn part_names(tiers: &[String]) -> Vec<String> {
+    let mut names: Vec<String> =
+        ["window", "recovery", "NIC queue", "pacer"].iter().map(|&name| name.to_owned()).collect();
+    names.extend(tiers.iter().map(|tier| format!("{tier} queue")));
+    names.extend(["serialisation", "propagation", "service"].iter().map(|&name| name.to_owned()));
+    names
+}
+
+/// The mean of each part in us.
+fn mean_parts(messages: &[&Message], tiers: usize) -> Vec<f64> {
+    let count = messages.len() as f64;
+    let mut sums = vec![0u128; 7 + tiers];
+    for message in messages {
+        let split = &message.split;
+        let parts = [split.window, split.recovery, split.nic, split.pacer]
+            .into_iter()
+            .chain(split.tier.into_iter().take(tiers))
+            .chain([split.serialisation, split.propagation, split.service]);
+        for (sum, part) in sums.iter_mut().zip(parts) {
+            *sum += u128::from(part.as_ps());
+        }
+    }
+    sums.iter().map(|&sum| sum as f64 / 1e6 / count).collect()
+}
+
+/// Mb/s in each recorded interval between the first and the last that is not zero.
+fn interval_rates(
+    outcome: &Outcome,
+    workload: u16,
+    pick: fn(&crate::outcome::GoodputInterval) -> u64,
+) -> Vec<f64> {
+    let mine: Vec<_> = outcome
+        .goodput
+        .iter()
+        .filter(|interval| interval.workload == workload && counts(outcome, interval.time))
+        .collect();
+    let steps = mine.windows(2).map(|pair| pair[1].time.saturating_since(pair[0].time));
+    let Some(every) = steps.filter(|step| !step.is_zero()).min() else {
+        return Vec::new();
+    };
+    let bytes: Vec<u64> = mine.iter().map(|interval| pick(interval)).collect();
+    trimmed(&bytes, |&bytes| bytes == 0).iter().map(|&bytes| bytes as f64 * 8.0 / every.as_us_f64()).collect()
+}
+
+/// A list without the leading and trailing entries that are `idle`.
+pub(super) fn trimmed<T>(list: &[T], idle: impl Fn(&T) -> bool) -> &[T] {
+    let first = list.iter().position(|item| !idle(item)).unwrap_or(list.len());
+    let last = list.iter().rposition(|item| !idle(item)).map_or(first, |last| last + 1);
+    &list[first..last]
+}
+
+fn completed_rate<'a>(messages: impl Iterator<Item = &'a Message>) -> Option<f64> {
+    let (mut bytes, mut first, mut last) = (0u64, None, None);
+    for message in messages {
+        first = first.or(Some(message.created)).min(Some(message.created));
+        if let Some(completed) = message.completed {
+            bytes += message.bytes;
+            last = last.max(Some(completed));
+        }
+    }
+    let active = last?.saturating_since(first?);
+    (!active.is_zero()).then(|| bytes as f64 * 8.0 / active.as_us_f64())
+}

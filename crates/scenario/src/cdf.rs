@@ -1,0 +1,139 @@
+//! [`CdfTable`]: the points of a cumulative distribution, bundled or from a CSV file.
+
+use std::path::Path;
+
+use crate::distribution::Interpolate;
+use crate::error::did_you_mean;
+
+/// Why the points are not a distribution. The message names the file and the line.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct CdfError {
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub allowed: Option<String>,
+    /// The nearest name, for an unknown bundled one.
+    pub help: Option<String>,
+}
+
+/// Points (value in the smallest unit, share of draws at most that large), both ascending, the last
+/// share 1.
+#[derive(Clone, PartialEq, Debug)]
+pub struct CdfTable {
+    points: Vec<(f64, f64)>,
+    interpolate: Interpolate,
+}
+
+/// Name, text and how its source draws. The sources are named in scenarios/cdf/README.md.
+const BUNDLED: &[(&str, &str, Interpolate)] = &[
+    ("websearch", include_str!("../../../scenarios/cdf/websearch.csv"), Interpolate::Linear),
+    ("websearch-pfabric", include_str!("../../../scenarios/cdf/websearch-pfabric.csv"), Interpolate::Linear),
+    ("datamining", include_str!("../../../scenarios/cdf/datamining.csv"), Interpolate::Linear),
+    ("datamining-pfabric", include_str!("../../../scenarios/cdf/datamining-pfabric.csv"), Interpolate::Linear),
+    ("facebook-hadoop", include_str!("../../../scenarios/cdf/facebook-hadoop.csv"), Interpolate::Linear),
+    ("homa-w1", include_str!("../../../scenarios/cdf/homa-w1.csv"), Interpolate::Step),
+    ("homa-w2", include_str!("../../../scenarios/cdf/homa-w2.csv"), Interpolate::Step),
+    ("homa-w3", include_str!("../../../scenarios/cdf/homa-w3.csv"), Interpolate::Step),
+    ("homa-w4", include_str!("../../../scenarios/cdf/homa-w4.csv"), Interpolate::Step),
+    ("homa-w5", include_str!("../../../scenarios/cdf/homa-w5.csv"), Interpolate::Step),
+];
+
+impl CdfTable {
+    /// The bundled distribution of that name, or the file: a path has a slash or ends in `.csv`.
+    pub(crate) fn open(name: &str, base: &Path, units: &[(&str, f64)]) -> Result<CdfTable, CdfError> {
+        if name.contains('/') || name.to_lowercase().ends_with(".csv") {
+            let text = std::fs::read_to_string(base.join(name)).map_err(|error| CdfError {
+                message: format!("cannot read \"{name}\": {error}"),
+                allowed: Some("a CSV file, its path relative to the scenario".to_owned()),
+                help: None,
+            })?;
+            return CdfTable::parse(name, &text, units, Interpolate::Linear);
+        }
+        let names = || BUNDLED.iter().map(|(name, ..)| *name);
+        match BUNDLED.iter().find(|(bundled, ..)| *bundled == name) {
+            Some((_, text, interpolate)) => CdfTable::parse(name, text, units, *interpolate),
+            None => Err(CdfError {
+                message: format!("there is no distribution \"{name}\""),
+                allowed: Some(format!("{}, or the path of a CSV file", names().collect::<Vec<_>>().join(", "))),
+                help: did_you_mean(name, names()),
+            }),
+        }
+    }
+
+    fn parse(
+        name: &str,
+        text: &str,
+        units: &[(&str, f64)],
+        interpolate: Interpolate,
+    ) -> Result<CdfTable, CdfError> {
+        let columns: Vec<String> = units.iter().map(|(unit, _)| format!("{unit},cdf")).collect();
+        let error = |line: usize, problem: &str| CdfError {
+            message: format!("{name}, line {line}: {problem}"),
+            allowed: Some(format!("a first line {}; then values and shares that ascend to 1", columns.join(" or "))),
+            help: None,
+        };
+        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
+        let header = lines.next().map_or("", |(_, line)| line).replace(' ', "");
+        let Some((_, factor)) = units.iter().find(|(unit, _)| header == format!("{unit},cdf")) else {
+            return Err(error(1, &format!("the columns are not known: `{header}`")));
+        };
+        let mut points: Vec<(f64, f64)> = Vec::new();
+        let mut last_line = 1;
+        for (line, row) in lines.filter(|(_, row)| !row.is_empty()) {
+            last_line = line;
+            let numbers = row.split_once(',').and_then(|(value, share)| {
+                Some((value.trim().parse::<f64>().ok()?, share.trim().parse::<f64>().ok()?))
+            });
+            let Some((value, share)) = numbers else {
+                return Err(error(line, &format!("`{row}` is not two numbers")));
+            };
+            let (value_before, share_before) = points.last().copied().unwrap_or((0.0, 0.0));
+            let value = value * factor;
+            // Written so that NaN fails.
+            if !(value >= value_before && share >= share_before && share <= 1.0 && value.is_finite()) {
+                return Err(error(line, &format!("`{row}` does not ascend from the line before, or leaves 0 to 1")));
+            }
+            points.push((value, share));
+        }
+        match points.last() {
+            Some((_, share)) if *share == 1.0 => Ok(CdfTable { points, interpolate }),
+            _ => Err(error(last_line, "the last share is not 1")),
+        }
+    }
+
+    /// How its source draws.
+    pub(crate) fn interpolate(&self) -> Interpolate {
+        self.interpolate
+    }
+
+    /// The points, for the digest of a run.
+    pub(crate) fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+
+    /// The value that a share `u` in [0, 1) of draws does not reach.
+    pub(crate) fn quantile(&self, u: f64, interpolate: Interpolate) -> f64 {
+        let above = self.points.partition_point(|(_, share)| *share <= u).min(self.points.len() - 1);
+        let (value, share) = self.points[above];
+        if above == 0 || interpolate == Interpolate::Step {
+            return value;
+        }
+        let (value_below, share_below) = self.points[above - 1];
+        value_below + (value - value_below) * (u - share_below) / (share - share_below)
+    }
+
+    /// The exact mean.
+    pub(crate) fn mean(&self, interpolate: Interpolate) -> f64 {
+        let (first, first_share) = self.points[0];
+        let segments = self.points.windows(2).map(|pair| {
+            let ((low, low_share), (high, high_share)) = (pair[0], pair[1]);
+            let middle = match interpolate {
+                Interpolate::Linear => (low + high) / 2.0,
+                Interpolate::Step => high,
+            };
+            (high_share - low_share) * middle
+        });
+        first * first_share + segments.sum::<f64>()
+    }
+}

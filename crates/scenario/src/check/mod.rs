@@ -1,0 +1,238 @@
+//! What serde cannot know: values that are well-formed and impossible (errors), or possible and
+//! probably not meant (warnings). Files that the model names are read here too.
+
+mod port;
+mod workload;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use plimsoll_mechanisms::InvalidParam;
+use plimsoll_units::{Bytes, Rate, Span};
+
+use crate::error::{Report, did_you_mean};
+use crate::graph::Graph;
+use crate::model::{Model, Topology};
+use crate::node::{Node, dotted};
+use crate::source::Sources;
+
+/// What a check found.
+#[derive(Default)]
+pub(crate) struct Checked {
+    pub(crate) errors: Vec<Report>,
+    pub(crate) warnings: Vec<Report>,
+}
+
+/// Checks a model against itself and loads what it reads. `tree` says where its values stand.
+pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, base_dir: &Path) -> Checked {
+    let mut checker = Checker { sources, tree, base_dir, found: Checked::default() };
+    checker.head(model);
+    let topology_ok = checker.topology(&mut model.topology);
+    checker.run(model);
+    checker.transport(model);
+    checker.ports(model);
+    checker.host(model);
+    if topology_ok {
+        checker.workloads(model);
+        checker.observe(model);
+    }
+    checker.found
+}
+
+/// A file larger than this is not a list of flows or a graph that anyone wrote for this.
+const HOSTS_MAX: u32 = 1_000_000;
+
+/// The largest IP packet.
+const PACKET_MAX: Bytes = Bytes::new(65_535);
+
+struct Checker<'a> {
+    sources: &'a Sources,
+    tree: &'a Node,
+    base_dir: &'a Path,
+    found: Checked,
+}
+
+impl Checker<'_> {
+    /// A report that points at the value of a key, or at the table that lacks it.
+    fn report(&self, path: &[&str], message: impl Into<String>) -> Report {
+        Report::at(self.sources, &self.tree.nearest_at(path).origin, dotted(path), message)
+    }
+
+    fn error(&mut self, path: &[&str], message: impl Into<String>, allowed: impl Into<String>) {
+        let report = self.report(path, message).allowed(allowed);
+        self.found.errors.push(report);
+    }
+
+    fn warn(&mut self, path: &[&str], message: impl Into<String>, help: impl Into<String>) {
+        let report = self.report(path, message).help(help);
+        self.found.warnings.push(report);
+    }
+
+    /// A mechanism's own verdict on its parameters.
+    fn params(&mut self, path: &[&str], verdict: Result<(), InvalidParam>) {
+        if let Err(InvalidParam { key, value, allowed }) = verdict {
+            let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+            self.error(&path, format!("{value} does not fit"), allowed);
+        }
+    }
+
+    fn head(&mut self, model: &Model) {
+        if model.version != 1 {
+            self.error(&["version"], format!("version {} is not known", model.version), "1");
+        }
+        if model.title.contains('\n') {
+            self.warn(&["title"], "a title of several lines", "keep it to one; `description` may be long");
+        }
+    }
+
+    fn topology(&mut self, topology: &mut Topology) -> bool {
+        let before = self.found.errors.len();
+        match topology {
+            Topology::Rack { hosts, rate, .. } => {
+                self.at_least("hosts", *hosts, 2);
+                self.rate("rate", *rate);
+            }
+            Topology::LeafSpine { leaves, spines, hosts_per_leaf, rate, fabric_rate, .. } => {
+                self.at_least("leaves", *leaves, 1);
+                self.at_least("spines", *spines, 1);
+                self.at_least("hosts_per_leaf", *hosts_per_leaf, if *leaves == 1 { 2 } else { 1 });
+                self.rate("rate", *rate);
+                self.rate("fabric_rate", fabric_rate.unwrap_or(*rate));
+            }
+            Topology::FatTree { k, rate, .. } => {
+                if *k < 2 || *k % 2 == 1 {
+                    self.error(&["topology", "k"], format!("a fat-tree of {k} ports"), "an even number, at least 2");
+                }
+                self.rate("rate", *rate);
+            }
+            Topology::Dumbbell { left, right, rate, bottleneck_rate, .. } => {
+                self.at_least("left", *left, 1);
+                self.at_least("right", *right, 1);
+                self.rate("rate", *rate);
+                self.rate("bottleneck_rate", *bottleneck_rate);
+            }
+            Topology::File { path, graph } => *graph = self.graph(path),
+        }
+        if topology.host_count() > HOSTS_MAX {
+            let message = format!("more than {HOSTS_MAX} hosts");
+            self.error(&["topology"], message, format!("at most {HOSTS_MAX} hosts in all"));
+        }
+        self.found.errors.len() == before
+    }
+
+    fn at_least(&mut self, key: &str, number: u32, least: u32) {
+        if number < least {
+            self.error(&["topology", key], format!("{number} is too few"), format!("at least {least}"));
+        }
+    }
+
+    fn rate(&mut self, key: &str, rate: Rate) {
+        if rate == Rate::ZERO {
+            self.error(&["topology", key], "a link of rate 0 carries nothing", "more than 0bps");
+        }
+    }
+
+    fn graph(&mut self, path: &str) -> Option<Arc<Graph>> {
+        let text = self.read(&["topology", "path"], path)?;
+        match Graph::parse(path, &text) {
+            Ok(graph) => Some(Arc::new(graph)),
+            Err(mut reports) => {
+                self.found.errors.append(&mut reports);
+                None
+            }
+        }
+    }
+
+    /// The text of a file that a key names.
+    fn read(&mut self, key: &[&str], file: &str) -> Option<String> {
+        match std::fs::read_to_string(self.base_dir.join(file)) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.error(key, format!("cannot read \"{file}\": {error}"), "a file, its path relative to the scenario");
+                None
+            }
+        }
+    }
+
+    fn run(&mut self, model: &Model) {
+        let Some(duration) = model.run.duration else { return };
+        if duration.is_zero() {
+            self.error(&["run", "duration"], "a run without time", "more than 0s");
+        } else if model.run.warmup >= duration {
+            let message = format!("the warm-up of {} takes the whole run of {duration}", model.run.warmup);
+            self.error(&["run", "warmup"], message, "less than run.duration");
+        }
+    }
+
+    fn transport(&mut self, model: &Model) {
+        let transport = &model.transport;
+        self.params(&["transport"], transport.validate());
+        let packet = transport.segment.get().saturating_add(transport.header.get());
+        if packet > PACKET_MAX.get() {
+            let message = format!("segment {} and header {} make {packet} B", transport.segment, transport.header);
+            self.error(&["transport", "segment"], message, format!("at most {} B together", PACKET_MAX.get()));
+        }
+    }
+
+    fn host(&mut self, model: &Model) {
+        if let Some(pacer) = model.host.pacer() {
+            self.params(&["host", "pacer"], pacer.validate());
+            let packet = model.transport.segment.get().saturating_add(model.transport.header.get());
+            if pacer.bucket.get() < packet {
+                let message = format!("a bucket of {} never holds the tokens of a full packet", pacer.bucket);
+                self.error(&["host", "pacer", "bucket"], message, format!("at least segment and header, {packet}B"));
+            }
+        }
+        if let Some(bursts) = model.host.bursts() {
+            self.params(&["host", "bursts"], bursts.validate());
+        }
+    }
+
+    fn observe(&mut self, model: &Model) {
+        for (name, queue) in &model.observe.queue {
+            let path = ["observe", "queue", name, "port"];
+            self.observed_port(&path, &queue.port, &model.topology);
+            if queue.every.is_zero() {
+                self.error(&["observe", "queue", name, "every"], "intervals of no length", "more than 0s");
+            }
+        }
+        for (key, every) in [("flow_series", model.observe.flow_series), ("goodput_every", model.observe.goodput_every)] {
+            if every == Some(Span::ZERO) {
+                self.error(&["observe", key], "intervals of no length", "more than 0s");
+            }
+        }
+    }
+
+    fn observed_port(&mut self, path: &[&str], port: &str, topology: &Topology) {
+        if let Some(tier) = port.strip_prefix("tier:") {
+            let tiers = topology.tiers();
+            if !tiers.contains(&tier) {
+                let allowed: Vec<String> = tiers.iter().map(|tier| format!("\"tier:{tier}\"")).collect();
+                let help = did_you_mean(tier, tiers.iter().copied());
+                let report = self.report(path, format!("there is no tier `{tier}`"));
+                self.found.errors.push(report.allowed(allowed.join(", ")).maybe_help(help));
+            }
+            return;
+        }
+        self.host_named(path, port.strip_prefix("nic:").unwrap_or(port), topology);
+    }
+
+    /// The number of a host, or an error with the nearest name.
+    fn host_named(&mut self, path: &[&str], name: &str, topology: &Topology) -> Option<u32> {
+        let found = topology.host(name);
+        if found.is_none() {
+            let count = topology.host_count();
+            let names: Vec<String> = (0..count.min(NAMES_MAX)).map(|host| topology.host_name(host)).collect();
+            let candidates = names.iter().map(String::as_str).chain(["client"]);
+            let help = did_you_mean(name, candidates);
+            let last = topology.host_name(count.saturating_sub(1));
+            let allowed = format!("\"client\", \"{}\" to \"{last}\"", topology.host_name(0));
+            let report = self.report(path, format!("there is no host `{name}`"));
+            self.found.errors.push(report.allowed(allowed).maybe_help(help));
+        }
+        found
+    }
+}
+
+/// Host names compared for the nearest spelling.
+const NAMES_MAX: u32 = 1_000;

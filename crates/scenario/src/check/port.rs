@@ -1,0 +1,97 @@
+//! Checks of `port.*`.
+
+use plimsoll_mechanisms::ecn::MarkAt;
+
+use super::Checker;
+use crate::model::{BufferCounts, Model, Port, PortEngine, ServiceOrder};
+use crate::quantity::BufferLimit;
+
+impl Checker<'_> {
+    /// The NIC and every tier; `port.switch` only through its tiers.
+    pub(super) fn ports(&mut self, model: &Model) {
+        self.port("host", &model.port.host, model);
+        for tier in model.topology.tiers() {
+            self.port(tier, model.port.of_tier(tier), model);
+        }
+    }
+
+    fn port(&mut self, name: &str, port: &Port, model: &Model) {
+        let on = |key| self.path_of(name, key);
+        let (ecn, red, phantom, shared) = (on("ecn"), on("red"), on("phantom_queue"), on("shared_buffer"));
+        if let Some(params) = port.ecn() {
+            self.params(&keys(&ecn), params.validate());
+        }
+        if let Some(params) = port.red() {
+            self.params(&keys(&red), params.validate());
+        }
+        if let Some(params) = port.phantom_queue() {
+            self.params(&keys(&phantom), params.validate());
+        }
+        if let Some(params) = port.shared_buffer() {
+            self.params(&keys(&shared), params.validate(model.topology.switch_ports(name)));
+        }
+        if name == "host" && port.shared_buffer().is_some() {
+            self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
+        }
+        if name != "host" && port.order == ServiceOrder::FairPerFlow {
+            let path = self.path_of(name, "order");
+            self.error(&keys(&path), "a switch port serves first come, first served", "\"fair-per-flow\" only in port.host");
+        }
+        self.buffer(name, port, model);
+        self.engine(name, port, model);
+    }
+
+    /// A queue into which nothing fits.
+    fn buffer(&mut self, name: &str, port: &Port, model: &Model) {
+        let packet = model.transport.segment.get().saturating_add(model.transport.header.get());
+        let path = self.path_of(name, "buffer");
+        let with_service = port.counts == BufferCounts::WaitingAndInService;
+        match port.buffer {
+            BufferLimit::Packets(0) if with_service => {
+                self.error(&keys(&path), "no packet fits", "at least 1 packet where the one in service counts");
+            }
+            BufferLimit::Bytes(bytes) if bytes.get() < packet && with_service => {
+                let message = format!("no full packet fits into {bytes}");
+                self.error(&keys(&path), message, format!("at least segment and header, {packet}B"));
+            }
+            BufferLimit::Bytes(bytes) if bytes.get() < packet && bytes.get() > 0 => {
+                let message = format!("no full packet ({packet} B) ever waits in {bytes}");
+                self.warn(&keys(&path), message, "\"0 packets\" says so plainly");
+            }
+            _ => {}
+        }
+    }
+
+    /// Express needs every departure to be known at admission.
+    fn engine(&mut self, name: &str, port: &Port, model: &Model) {
+        if port.engine != PortEngine::Express {
+            return;
+        }
+        let at_dequeue = port.ecn().is_some_and(|ecn| ecn.at == MarkAt::Dequeue);
+        let reason = match () {
+            () if port.order == ServiceOrder::FairPerFlow => "order = \"fair-per-flow\"",
+            () if at_dequeue => "ecn.at = \"dequeue\"",
+            () if name == "host" && model.host.backpressure => "host.backpressure",
+            () => return,
+        };
+        let path = self.path_of(name, "engine");
+        let message = format!("the express engine cannot do {reason}");
+        self.error(&keys(&path), message, "\"auto\" or \"general\"");
+    }
+
+    /// The path of a tier's key where it was written: in the tier's own table, or in `port.switch`.
+    fn path_of(&self, name: &str, key: &str) -> [String; 3] {
+        let resolved = self.tree.at(&["port", name, key]);
+        let shared = self.tree.at(&["port", "switch", key]);
+        let inherited = match (resolved, shared) {
+            (Some(resolved), Some(shared)) => resolved.origin == shared.origin,
+            _ => false,
+        };
+        let name = if inherited && name != "host" { "switch" } else { name };
+        ["port", name, key].map(str::to_owned)
+    }
+}
+
+fn keys(path: &[String; 3]) -> [&str; 3] {
+    [&path[0], &path[1], &path[2]]
+}

@@ -1,0 +1,291 @@
+//! Checks of `workload.*`: hosts that exist, traffic that ends, loads that fit.
+
+use std::sync::Arc;
+
+use plimsoll_units::{Bytes, Rate, Span};
+
+use super::{Checker, PACKET_MAX};
+use crate::distribution::{Distribution, DistributionError, Quantity};
+use crate::flow_list;
+use crate::model::{HostName, Hosts, Model, Topology, Workload};
+use crate::quantity::Load;
+
+/// What all kinds have in common, gathered while one is checked.
+#[derive(Default)]
+struct Demand {
+    /// It stops by itself: `count`, `size` or `rounds`.
+    ends: bool,
+    start: Span,
+    /// Bits per second towards a host.
+    towards: Option<(u32, f64)>,
+}
+
+impl Checker<'_> {
+    pub(super) fn workloads(&mut self, model: &mut Model) {
+        if model.workload.is_empty() {
+            self.error(&["workload"], "nothing is sent", "at least one [workload.NAME]");
+        }
+        let Model { workload: workloads, topology, run, .. } = model;
+        let mut towards: Vec<(u32, f64)> = Vec::new();
+        for (name, workload) in workloads {
+            self.name(name);
+            let before = self.found.errors.len();
+            let demand = self.workload(name, workload, topology);
+            if self.found.errors.len() > before {
+                continue;
+            }
+            if !demand.ends && run.duration.is_none() {
+                let missing = if matches!(workload, Workload::Flows(_) | Workload::Permutation(_)) { "size" } else { "count" };
+                let message = format!("it never ends: neither `{missing}` nor `run.duration` is given");
+                self.error(&["workload", name], message, format!("`run.duration`, or `{missing}` here"));
+            }
+            if let Some(duration) = run.duration.filter(|duration| demand.start >= *duration && !demand.start.is_zero()) {
+                let message = format!("it starts at {}, when the run of {duration} is over", demand.start);
+                self.error(&["workload", name, "start"], message, "less than run.duration");
+            }
+            if let Some((host, bits)) = demand.towards {
+                match towards.iter_mut().find(|(known, _)| *known == host) {
+                    Some((_, total)) => *total += bits,
+                    None => towards.push((host, bits)),
+                }
+            }
+        }
+        for (host, bits) in towards {
+            let share = bits / topology.host_rate(host).as_bps() as f64;
+            if share > 1.0 {
+                let message = format!("load {share:.3} of the link towards `{}`", topology.host_name(host));
+                self.warn(&["workload"], message, "queues grow as long as the run lasts; lower the loads");
+            }
+        }
+    }
+
+    /// Names appear in objectives (`p99(small) < 1ms`) and in file names.
+    fn name(&mut self, name: &str) {
+        let good = name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        if !good {
+            let report = crate::error::Report::at(
+                self.sources,
+                &self.tree.nearest_at(&["workload", name]).key,
+                crate::node::dotted(&["workload", name]),
+                format!("{name:?} is no name for a workload"),
+            );
+            self.found.errors.push(report.allowed("a letter, then letters, digits, _ and -"));
+        }
+    }
+
+    fn workload(&mut self, name: &str, workload: &mut Workload, topology: &Topology) -> Demand {
+        let at = |key| ["workload", name, key];
+        match workload {
+            Workload::Flows(flows) => {
+                let to = self.host_named(&at("to"), &flows.to.0, topology);
+                self.hosts(&at("from"), &flows.from, topology, to);
+                self.some_bytes(&at("size"), flows.size.unwrap_or(Bytes::new(1)));
+                Demand { ends: flows.size.is_some(), start: flows.start, towards: None }
+            }
+            Workload::Rpc(rpc) => {
+                let client = self.host_named(&at("client"), &rpc.client.0, topology);
+                let servers = self.hosts(&at("servers"), &rpc.servers, topology, client);
+                self.some_bytes(&at("request"), rpc.request);
+                self.distribution(&at("response"), &mut rpc.response);
+                self.distribution(&at("service"), &mut rpc.service);
+                self.deadline(&at("deadline"), rpc.deadline);
+                let bits = self.load(&at("load"), rpc.load, client.map_or(Rate::ZERO, |host| topology.host_rate(host)));
+                if let (Some(response), Some(service)) = (mean(&rpc.response), mean(&rpc.service)) {
+                    let requests = bits / 8.0 / response;
+                    self.service(&at("service"), requests / servers.max(1) as f64, service);
+                }
+                let towards = client.map(|client| (client, bits));
+                Demand { ends: rpc.count.is_some(), start: rpc.start, towards }
+            }
+            Workload::Transfer(transfer) => {
+                let client = self.host_named(&at("client"), &transfer.client.0, topology);
+                self.hosts(&at("servers"), &transfer.servers, topology, client);
+                self.some_bytes(&at("request"), transfer.request);
+                self.distribution(&at("size"), &mut transfer.size);
+                let rate = client.map_or(Rate::ZERO, |host| topology.host_rate(host));
+                let bits = self.load(&at("load"), transfer.load, rate);
+                let towards = client.map(|client| (client, bits));
+                Demand { ends: transfer.count.is_some(), start: transfer.start, towards }
+            }
+            Workload::FanOut(fan_out) => {
+                let client = self.host_named(&at("client"), &fan_out.client.0, topology);
+                let servers = self.hosts(&at("servers"), &fan_out.servers, topology, client);
+                self.some_bytes(&at("request"), fan_out.request);
+                self.distribution(&at("response"), &mut fan_out.response);
+                self.distribution(&at("service"), &mut fan_out.service);
+                self.deadline(&at("deadline"), fan_out.deadline);
+                let queries = fan_out.queries_per_second;
+                if !(queries > 0.0 && queries.is_finite()) {
+                    self.error(&at("queries_per_second"), format!("{queries} queries per second"), "more than 0");
+                    return Demand::default();
+                }
+                if let Some(service) = mean(&fan_out.service) {
+                    self.service(&at("service"), queries, service);
+                }
+                let bits = mean(&fan_out.response).map(|response| queries * servers as f64 * response * 8.0);
+                Demand { ends: fan_out.count.is_some(), start: fan_out.start, towards: client.zip(bits) }
+            }
+            Workload::AllToAll(all) => {
+                self.distribution(&at("size"), &mut all.size);
+                let bits = self.load(&at("load"), all.load, topology.host_rate(0));
+                self.oversubscription(&at("load"), bits, topology);
+                Demand { ends: all.count.is_some(), start: all.start, towards: None }
+            }
+            Workload::Permutation(permutation) => {
+                self.some_bytes(&at("size"), permutation.size.unwrap_or(Bytes::new(1)));
+                Demand { ends: permutation.size.is_some(), ..Demand::default() }
+            }
+            Workload::Incast(incast) => {
+                let to = self.host_named(&at("to"), &incast.to.0, topology);
+                self.hosts(&at("from"), &incast.from, topology, to);
+                self.some_bytes(&at("size"), incast.size);
+                if incast.rounds == 0 {
+                    self.error(&at("rounds"), "no round at all", "at least 1");
+                }
+                if incast.every.is_zero() && incast.rounds > 1 {
+                    self.error(&at("every"), "all rounds at once", "more than 0s");
+                }
+                Demand { ends: true, start: incast.start, towards: None }
+            }
+            Workload::FlowList(list) => {
+                if let Some(text) = self.read(&at("path"), &list.path) {
+                    match flow_list::parse(&list.path, &text, topology) {
+                        Ok(flows) => list.flows = Arc::new(flows),
+                        Err(mut reports) => self.found.errors.append(&mut reports),
+                    }
+                }
+                Demand { ends: true, ..Demand::default() }
+            }
+            Workload::Packets(packets) => {
+                let to = self.host_named(&at("to"), &packets.to.0, topology);
+                let senders = self.hosts(&at("from"), &packets.from, topology, to);
+                self.distribution(&at("size"), &mut packets.size);
+                if let Distribution::Constant(size) = packets.size
+                    && size > PACKET_MAX
+                {
+                    self.error(&at("size"), format!("a packet of {size}"), format!("at most {}B", PACKET_MAX.get()));
+                }
+                let bits = self.load(&at("load"), packets.load, topology.host_rate(0));
+                let towards = to.map(|to| (to, bits * senders as f64));
+                Demand { ends: packets.count.is_some(), start: Span::ZERO, towards }
+            }
+        }
+    }
+
+    /// How many hosts a selection has; none, unknown ones and the host at the other end are errors.
+    fn hosts(&mut self, path: &[&str], hosts: &Hosts, topology: &Topology, other: Option<u32>) -> usize {
+        if let Hosts::List(names) = hosts {
+            for (index, HostName(name)) in names.iter().enumerate() {
+                let item = index.to_string();
+                let path: Vec<&str> = path.iter().copied().chain([item.as_str()]).collect();
+                self.host_named(&path, name, topology);
+            }
+        } else if let Hosts::Selector(text) = hosts
+            && text != "all"
+        {
+            match text.split_once("..") {
+                Some((first, last)) => {
+                    self.host_named(path, first.trim(), topology);
+                    self.host_named(path, last.trim(), topology);
+                }
+                None => {
+                    self.host_named(path, text, topology);
+                }
+            }
+        }
+        let Ok(found) = hosts.resolve(topology, other) else { return 0 };
+        if found.is_empty() {
+            self.error(path, "no host is left", "at least one host");
+        }
+        if let Some(other) = other.filter(|other| found.contains(other)) {
+            let message = format!("host `{}` would talk to itself", topology.host_name(other));
+            self.error(path, message, "hosts other than the one at the other end; \"others\" leaves it out");
+        }
+        found.len()
+    }
+
+    fn some_bytes(&mut self, path: &[&str], size: Bytes) {
+        if size == Bytes::ZERO {
+            self.error(path, "a message without bytes", "at least 1B");
+        }
+    }
+
+    fn deadline(&mut self, path: &[&str], deadline: Option<Span>) {
+        if deadline == Some(Span::ZERO) {
+            self.error(path, "every response misses a deadline of 0s", "more than 0s");
+        }
+    }
+
+    fn distribution<Q: Quantity>(&mut self, path: &[&str], distribution: &mut Distribution<Q>) {
+        if let Distribution::Constant(value) = distribution
+            && Q::NAME == "size"
+            && value.to_f64() == 0.0
+        {
+            return self.error(path, "a message without bytes", "at least 1B");
+        }
+        match distribution.validate().and_then(|()| distribution.load(self.base_dir)) {
+            Ok(()) => {}
+            Err(DistributionError::Parameter { key, value, allowed }) => {
+                let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+                self.error(&path, format!("{value} does not fit"), allowed);
+            }
+            Err(DistributionError::Cdf(error)) => {
+                let path: Vec<&str> = path.iter().copied().chain(["cdf"]).collect();
+                let mut report = self.report(&path, error.message).maybe_help(error.help);
+                report.allowed = error.allowed;
+                self.found.errors.push(report);
+            }
+        }
+    }
+
+    /// Bits per second; a load above 1 is allowed, and said.
+    fn load(&mut self, path: &[&str], load: Load, link: Rate) -> f64 {
+        let bits = load.bits_per_second(link);
+        if !(bits > 0.0 && bits.is_finite()) {
+            self.error(path, format!("a load of {load}"), "a share more than 0, or a rate more than 0bps");
+        } else if link > Rate::ZERO && load.share_of(link) > 1.0 {
+            let message = format!("load {:.3} of a link of {link}", load.share_of(link));
+            self.warn(path, message, "queues grow as long as the run lasts; lower the load");
+        }
+        bits
+    }
+
+    /// A server that cannot keep up.
+    fn service(&mut self, path: &[&str], per_second: f64, service_ps: f64) {
+        let busy = per_second * service_ps / 1e12;
+        if busy >= 1.0 {
+            let message = format!("each server is asked to work {busy:.3} of its time");
+            self.warn(path, message, "its queue grows as long as the run lasts; lower the load or add servers");
+        }
+    }
+
+    /// All-to-all traffic meets the links between the tiers.
+    fn oversubscription(&mut self, path: &[&str], bits: f64, topology: &Topology) {
+        let hosts = f64::from(topology.host_count());
+        let (place, share) = match topology {
+            Topology::LeafSpine { leaves, spines, hosts_per_leaf, rate, fabric_rate, .. } if *leaves > 1 => {
+                let leaving = bits * f64::from(*hosts_per_leaf) * (hosts - f64::from(*hosts_per_leaf)) / (hosts - 1.0);
+                let fabric = fabric_rate.unwrap_or(*rate).as_bps() as f64 * f64::from(*spines);
+                ("the links from a leaf to the spines", leaving / fabric)
+            }
+            Topology::Dumbbell { left, right, bottleneck_rate, .. } => {
+                let crossing = bits * f64::from(*left) * f64::from(*right) / (hosts - 1.0);
+                ("the link between the switches", crossing / bottleneck_rate.as_bps() as f64)
+            }
+            _ => return,
+        };
+        if share > 1.0 {
+            let message = format!("load {share:.3} of {place} (oversubscription)");
+            self.warn(path, message, "queues grow as long as the run lasts; lower the load");
+        }
+    }
+}
+
+/// The mean of a distribution in its smallest unit, unless it is one that could not be read.
+fn mean<Q: Quantity>(distribution: &Distribution<Q>) -> Option<f64> {
+    match distribution {
+        Distribution::Cdf { table: None, .. } => None,
+        known => Some(known.sampler().mean()).filter(|mean| mean.is_finite()),
+    }
+}

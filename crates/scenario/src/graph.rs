@@ -1,0 +1,183 @@
+//! [`Graph`]: any topology, from a TOML file.
+//!
+//! ```toml
+//! hosts = ["a", "b"]
+//! switches = ["s"]
+//! [[link]]
+//! from = "a"
+//! to = "s"
+//! rate = "10Gbps"
+//! delay = "1us"
+//! ```
+//!
+//! Links are full duplex. A host has exactly one, its NIC.
+
+use plimsoll_units::{Rate, Span};
+use serde::Deserialize;
+
+use crate::de;
+use crate::error::{Report, did_you_mean};
+use crate::node::{self, Node};
+use crate::source::{Layer, Sources};
+
+/// A connected graph of hosts and switches.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Graph {
+    /// Names of the hosts; nodes 0, 1, ....
+    pub hosts: Vec<String>,
+    /// Names of the switches; nodes that follow the hosts.
+    pub switches: Vec<String>,
+    /// Links between nodes.
+    pub links: Vec<GraphLink>,
+}
+
+/// A full-duplex link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GraphLink {
+    /// One end: a host's number, or the number of hosts plus a switch's.
+    pub from: u32,
+    /// The other end.
+    pub to: u32,
+    /// Rate of each direction.
+    pub rate: Rate,
+    /// One-way propagation.
+    pub delay: Span,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InFile {
+    hosts: Vec<String>,
+    switches: Vec<String>,
+    link: Vec<LinkInFile>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkInFile {
+    from: String,
+    to: String,
+    rate: Rate,
+    delay: Span,
+}
+
+impl Graph {
+    /// Rate of the only link of a host.
+    pub fn host_rate(&self, host: u32) -> Option<Rate> {
+        self.links.iter().find(|link| link.from == host || link.to == host).map(|link| link.rate)
+    }
+
+    /// The most links that a switch has.
+    pub(crate) fn switch_ports(&self) -> usize {
+        let mut ports = vec![0; self.switches.len()];
+        for end in self.links.iter().flat_map(|link| [link.from, link.to]) {
+            if let Some(count) = (end as usize).checked_sub(self.hosts.len()).and_then(|switch| ports.get_mut(switch)) {
+                *count += 1;
+            }
+        }
+        ports.into_iter().max().unwrap_or(0)
+    }
+
+    /// Reads a graph file.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
+        let mut sources = Sources::default();
+        let source = sources.add(name, text);
+        let (tree, mut reports) = node::parse(&sources, source, text, &Layer::File(0));
+        if !reports.is_empty() {
+            return Err(reports);
+        }
+        let file: InFile = de::deserialize(&sources, &tree)?;
+        let graph = Reader { sources: &sources, tree: &tree, reports: &mut reports }.graph(file);
+        if reports.is_empty() { Ok(graph) } else { Err(reports) }
+    }
+}
+
+struct Reader<'a> {
+    sources: &'a Sources,
+    tree: &'a Node,
+    reports: &'a mut Vec<Report>,
+}
+
+impl Reader<'_> {
+    fn report(&self, path: &[&str], message: String) -> Report {
+        Report::at(self.sources, &self.tree.nearest_at(path).origin, node::dotted(path), message)
+    }
+
+    fn graph(&mut self, file: InFile) -> Graph {
+        let InFile { hosts, switches, link } = file;
+        let names: Vec<&str> = hosts.iter().chain(&switches).map(String::as_str).collect();
+        for (index, name) in names.iter().enumerate() {
+            if names[..index].contains(name) {
+                let (list, place) =
+                    if index < hosts.len() { ("hosts", index) } else { ("switches", index - hosts.len()) };
+                let report = self.report(&[list, &place.to_string()], format!("\"{name}\" is named twice"));
+                self.reports.push(report.allowed("a name of its own for every host and switch"));
+            }
+        }
+        if hosts.len() < 2 {
+            let report = self.report(&["hosts"], format!("{} hosts cannot talk", hosts.len()));
+            self.reports.push(report.allowed("two or more"));
+        }
+        let mut links = Vec::with_capacity(link.len());
+        for (index, link) in link.iter().enumerate() {
+            let ends = [("from", &link.from), ("to", &link.to)].map(|(key, name)| {
+                let found = names.iter().position(|known| known == name);
+                if found.is_none() {
+                    let report = self.report(&["link", &index.to_string(), key], format!("there is no node \"{name}\""));
+                    self.reports.push(
+                        report.allowed("a name from hosts or switches").maybe_help(did_you_mean(name, names.iter().copied())),
+                    );
+                }
+                found
+            });
+            if link.rate == Rate::ZERO {
+                let report = self.report(&["link", &index.to_string(), "rate"], "a link of rate 0 carries nothing".to_owned());
+                self.reports.push(report.allowed("more than 0bps"));
+            }
+            if let [Some(from), Some(to)] = ends {
+                if from.max(to) < hosts.len() && from != to {
+                    let message = format!("\"{}\" and \"{}\" are both hosts", link.from, link.to);
+                    let report = self.report(&["link", &index.to_string()], message);
+                    self.reports.push(report.allowed("a link with a switch at one end or both"));
+                }
+                if from == to {
+                    let report = self.report(&["link", &index.to_string()], format!("\"{}\" is linked to itself", link.to));
+                    self.reports.push(report);
+                }
+                links.push(GraphLink { from: from as u32, to: to as u32, rate: link.rate, delay: link.delay });
+            }
+        }
+        if self.reports.is_empty() {
+            self.shape(&hosts, names.len(), &links);
+        }
+        Graph { hosts, switches, links }
+    }
+
+    /// Every host has one link, and every host reaches every other.
+    fn shape(&mut self, hosts: &[String], nodes: usize, links: &[GraphLink]) {
+        let mut neighbours = vec![Vec::new(); nodes];
+        for link in links {
+            neighbours[link.from as usize].push(link.to as usize);
+            neighbours[link.to as usize].push(link.from as usize);
+        }
+        for (host, name) in hosts.iter().enumerate() {
+            let count = neighbours[host].len();
+            if count != 1 {
+                let report = self.report(&["hosts", &host.to_string()], format!("host \"{name}\" has {count} links"));
+                self.reports.push(report.allowed("exactly one, to a switch"));
+            }
+        }
+        let mut reached = vec![false; nodes];
+        let mut open = vec![0];
+        while let Some(node) = open.pop() {
+            if !std::mem::replace(&mut reached[node], true) {
+                open.extend(&neighbours[node]);
+            }
+        }
+        if let Some(host) = (0..hosts.len()).find(|host| !reached[*host]) {
+            let message = format!("host \"{}\" is unreachable from \"{}\"", hosts[host], hosts[0]);
+            let report = self.report(&["hosts", &host.to_string()], message);
+            self.reports.push(report.allowed("a graph in which every host reaches every other"));
+        }
+    }
+}

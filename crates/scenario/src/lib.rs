@@ -1,0 +1,40 @@
+//! Scenario files: TOML in, checked concrete runs out.
+//!
+//! [`Scenario::load`] reads a file, lays each variant, sweep point and `--set` over it, and returns
+//! one [`Point`] for each run, whose [`model::Model`] has been checked. Whatever is wrong comes back
+//! as a list of [`ScenarioError`]s, each with its file, line, key, the allowed values and the
+//! nearest spelling.
+//!
+//! ```text
+//! text -> node (every value knows its place) -> overlay (variants, sweep, --set) -> ports (tiers)
+//!      -> de (serde, errors located) -> model -> check (what serde cannot know) -> Point
+//! ```
+
+mod cdf;
+mod check;
+mod de;
+mod digest;
+pub mod distribution;
+mod error;
+mod flow_list;
+mod graph;
+mod hosts;
+pub mod model;
+mod node;
+mod overlay;
+mod ports;
+pub mod quantity;
+mod reference;
+mod scenario;
+mod schema;
+mod show;
+mod source;
+mod topology;
+mod workload;
+
+pub use cdf::{CdfError, CdfTable};
+pub use error::{Report, ScenarioError, Warning};
+pub use hosts::UnknownHost;
+pub use reference::reference;
+pub use scenario::{Overrides, Point, Scenario, replicate_seed};
+pub use schema::schema;

@@ -1,0 +1,255 @@
+//! The scenario as the file spells it: one struct is the schema, the documentation and the default.
+//!
+//! These types are what remains after variants, sweeps and `--set` have been merged: one concrete
+//! run. Doc comments become the reference and the JSON Schema.
+
+use std::fmt;
+
+use indexmap::IndexMap;
+use plimsoll_mechanisms::ecn::EcnParams;
+use plimsoll_mechanisms::nic_burst::NicBurstParams;
+use plimsoll_mechanisms::pacer::PacerParams;
+use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
+use plimsoll_mechanisms::red::RedParams;
+use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
+use plimsoll_mechanisms::tcp::TransportParams;
+use plimsoll_units::Span;
+use schemars::JsonSchema;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+
+use crate::quantity::{BufferLimit, MaybeOff, on};
+pub use crate::topology::{Graph, GraphLink, Topology};
+pub use crate::workload::{
+    AllToAll, Arrivals, FanOut, FlowList, Flows, HostName, Hosts, Incast, ListedFlow, Packets, Permutation, Pick,
+    Rpc, Transfer, Workload,
+};
+
+/// One concrete run: what a variant and a sweep point make of the file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Version of the file format; 1.
+    pub version: u32,
+    /// One line that names the experiment.
+    pub title: String,
+    /// What the experiment shows, for the report.
+    #[serde(default)]
+    pub description: String,
+    /// How long the run is and which random numbers it draws.
+    #[serde(default)]
+    pub run: Run,
+    /// Hosts, switches and links.
+    pub topology: Topology,
+    /// Queues: `port.host`, `port.switch`, or one tier by name (`port.tor`, `port.leaf`, ...); the
+    /// most specific wins, key by key.
+    #[serde(default)]
+    pub port: Ports,
+    /// What sits between the transport and the wire of a host.
+    #[serde(default)]
+    pub host: Host,
+    /// The transport that carries every message.
+    #[serde(default)]
+    pub transport: TransportParams,
+    /// Traffic, by name; metrics and objectives speak of it by that name.
+    #[serde(default)]
+    pub workload: IndexMap<String, Workload>,
+    /// What to record beyond the messages themselves.
+    #[serde(default)]
+    pub observe: Observe,
+}
+
+/// How long a run is and which random numbers it draws.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Run {
+    /// Seed of every random stream; the same file and seed give the same bytes.
+    pub seed: u64,
+    /// When traffic stops being generated. Without it a run ends when its workloads have sent all
+    /// they were told to send (`count`, `size`).
+    pub duration: Option<Span>,
+    /// Messages created before this time are carried but not counted; queues are observed from
+    /// then on.
+    pub warmup: Span,
+    /// After the last arrival the run goes on until every message is answered, but no longer than
+    /// this. What is still open then is reported as unfinished.
+    pub drain: Span,
+}
+
+impl Default for Run {
+    fn default() -> Run {
+        Run { seed: 1, duration: None, warmup: Span::ZERO, drain: Span::from_secs(10) }
+    }
+}
+
+/// Queue settings after the most specific table has won: the host's NIC and each switch tier.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
+pub struct Ports {
+    /// The NIC queue of every host.
+    #[serde(default)]
+    pub host: Port,
+    /// Every switch port, unless its tier says otherwise.
+    #[serde(default)]
+    pub switch: Port,
+    /// One tier of the topology by its name, over `switch`. In a checked scenario every tier is
+    /// here, complete.
+    #[serde(flatten)]
+    pub tier: IndexMap<String, Port>,
+}
+
+impl Ports {
+    /// The queue of a switch port of a tier.
+    pub fn of_tier(&self, tier: &str) -> &Port {
+        self.tier.get(tier).unwrap_or(&self.switch)
+    }
+}
+
+/// By hand, because serde's `flatten` buffers and so loses the places of errors.
+impl<'de> Deserialize<'de> for Ports {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Ports, D::Error> {
+        struct Tables;
+        impl<'de> Visitor<'de> for Tables {
+            type Value = Ports;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Ports, A::Error> {
+                let mut ports = Ports::default();
+                while let Some(name) = map.next_key::<String>()? {
+                    let port = map.next_value()?;
+                    match name.as_str() {
+                        "host" => ports.host = port,
+                        "switch" => ports.switch = port,
+                        _ => {
+                            ports.tier.insert(name, port);
+                        }
+                    }
+                }
+                Ok(ports)
+            }
+        }
+        deserializer.deserialize_map(Tables)
+    }
+}
+
+/// One kind of output queue.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Port {
+    /// Most that may wait: `"500 packets"`, `"512KB"`, or `"unlimited"` (the default).
+    pub buffer: BufferLimit,
+    /// Whether `buffer` counts the packet in service.
+    pub counts: BufferCounts,
+    /// First come first served, or one queue per flow served in turn (hosts only).
+    pub order: ServiceOrder,
+    /// Mark ECN at a threshold on the instantaneous queue.
+    pub ecn: Option<MaybeOff<EcnParams>>,
+    /// Random early detection.
+    pub red: Option<MaybeOff<RedParams>>,
+    /// HULL's phantom queue, in series after the queue. The port's own marking is then off.
+    pub phantom_queue: Option<MaybeOff<PhantomQueueParams>>,
+    /// One buffer shared by all ports of the switch, with a dynamic threshold.
+    pub shared_buffer: Option<MaybeOff<SharedBufferParams>>,
+    /// Which of the two port engines; both give the same result wherever both apply.
+    pub engine: PortEngine,
+}
+
+impl Port {
+    /// The ECN threshold, where it is on.
+    pub fn ecn(&self) -> Option<&EcnParams> {
+        on(&self.ecn)
+    }
+    /// Random early detection, where it is on.
+    pub fn red(&self) -> Option<&RedParams> {
+        on(&self.red)
+    }
+    /// The phantom queue, where it is on. In a checked scenario `ecn` and `red` are then off.
+    pub fn phantom_queue(&self) -> Option<&PhantomQueueParams> {
+        on(&self.phantom_queue)
+    }
+    /// The shared buffer, where it is on.
+    pub fn shared_buffer(&self) -> Option<&SharedBufferParams> {
+        on(&self.shared_buffer)
+    }
+}
+
+/// Whether a buffer limit counts the packet being sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum BufferCounts {
+    /// Packets that wait; the one in service is not counted.
+    #[default]
+    Waiting,
+    /// Packets that wait and the one in service.
+    WaitingAndInService,
+}
+
+/// In which order a queue is served.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServiceOrder {
+    /// First come, first served.
+    #[default]
+    Fifo,
+    /// One queue per flow, deficit round robin with a quantum of one full-size packet.
+    FairPerFlow,
+}
+
+/// Which port engine runs a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortEngine {
+    /// Express where it applies, general elsewhere.
+    #[default]
+    Auto,
+    /// Departures known at admission; an error where the port needs more.
+    Express,
+    /// Explicit departures.
+    General,
+}
+
+/// What sits between the transport and the wire of a host.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Host {
+    /// The transport waits while the NIC queue is full, instead of losing the packet there.
+    pub backpressure: bool,
+    /// HULL's pacer.
+    pub pacer: Option<MaybeOff<PacerParams>>,
+    /// Segmentation offload, interrupt coalescing and receive offload; off by default.
+    pub bursts: Option<MaybeOff<NicBurstParams>>,
+}
+
+impl Host {
+    /// The pacer, where it is on.
+    pub fn pacer(&self) -> Option<&PacerParams> {
+        on(&self.pacer)
+    }
+    /// Offloads, where they are on.
+    pub fn bursts(&self) -> Option<&NicBurstParams> {
+        on(&self.bursts)
+    }
+}
+
+/// What to record beyond the messages themselves.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Observe {
+    /// Queues to watch, by a name of your choice.
+    pub queue: IndexMap<String, ObserveQueue>,
+    /// Per-flow series of cwnd, ssthresh, alpha and rate, sampled this often.
+    pub flow_series: Option<Span>,
+    /// Pooled goodput per interval.
+    pub goodput_every: Option<Span>,
+}
+
+/// A queue to watch.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ObserveQueue {
+    /// The queue: `"client"` or a host's name (the switch port towards that host), `"nic:h3"` (that
+    /// host's NIC), or `"tier:leaf"` (every port of a tier, pooled).
+    pub port: String,
+    /// Length of the intervals whose means are recorded.
+    pub every: Span,
+}

@@ -1,0 +1,331 @@
+//! [`Node`]: the tree of a file in which every value knows where it was written, and the rule by
+//! which one tree is laid over another.
+
+use indexmap::IndexMap;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::Report;
+use crate::source::{Layer, Origin, Sources};
+
+/// A value, where it stands and where its key stands.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Node {
+    pub(crate) value: Value,
+    pub(crate) origin: Origin,
+    pub(crate) key: Origin,
+}
+
+/// What TOML knows.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Value {
+    String(String),
+    Integer(i128),
+    Float(f64),
+    Bool(bool),
+    /// Dates mean nothing to a scenario; kept as text for the message.
+    Datetime(String),
+    Array(Vec<Node>),
+    Table(Table),
+}
+
+/// Keys in file order.
+pub(crate) type Table = IndexMap<String, Node>;
+
+/// Tables nested deeper than this are refused: no scenario needs them, and every walk recurses.
+const DEPTH_MAX: usize = 32;
+
+/// Keys of `port.*` and `host` whose table is one mechanism.
+const MECHANISMS: &[&str] = &["ecn", "red", "phantom_queue", "shared_buffer", "pacer", "bursts"];
+
+/// Keys of a workload whose table is a distribution.
+const DISTRIBUTIONS: &[&str] = &["size", "response", "service"];
+
+impl Node {
+    /// A table with nothing in it that nobody wrote.
+    pub(crate) fn empty_table() -> Node {
+        Node { value: Value::Table(Table::new()), origin: Origin::start(), key: Origin::start() }
+    }
+
+    pub(crate) fn as_table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The value of a key of a table, or of an index of a list.
+    pub(crate) fn get(&self, key: &str) -> Option<&Node> {
+        match &self.value {
+            Value::Table(table) => table.get(key),
+            Value::Array(nodes) => nodes.get(key.parse::<usize>().ok()?),
+            _ => None,
+        }
+    }
+
+    /// The node at a path of keys.
+    pub(crate) fn at(&self, path: &[&str]) -> Option<&Node> {
+        path.iter().try_fold(self, |node, key| node.get(key))
+    }
+
+    /// The node at a path, or its closest ancestor that exists.
+    pub(crate) fn nearest_at(&self, path: &[&str]) -> &Node {
+        let mut node = self;
+        for key in path {
+            match node.get(key) {
+                Some(child) => node = child,
+                None => break,
+            }
+        }
+        node
+    }
+
+    /// Takes out the node at a path.
+    pub(crate) fn remove(&mut self, path: &[&str]) -> Option<Node> {
+        let (last, parents) = path.split_last()?;
+        let mut node = self;
+        for key in parents {
+            node = node.as_table_mut()?.get_mut(*key)?;
+        }
+        node.as_table_mut()?.shift_remove(*last)
+    }
+
+    /// Moves the node and all below it to another layer; the places stay.
+    pub(crate) fn relayer(&mut self, layer: &Layer) {
+        self.origin.layer = layer.clone();
+        self.key.layer = layer.clone();
+        match &mut self.value {
+            Value::Table(table) => table.values_mut().for_each(|node| node.relayer(layer)),
+            Value::Array(nodes) => nodes.iter_mut().for_each(|node| node.relayer(layer)),
+            _ => {}
+        }
+    }
+
+    /// The value as the user would write it; tables and long lists by their kind.
+    pub(crate) fn literal(&self) -> String {
+        match &self.value {
+            Value::String(text) => format!("{text:?}"),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => float_text(*number),
+            Value::Bool(yes) => yes.to_string(),
+            Value::Datetime(text) => text.clone(),
+            Value::Array(nodes) if nodes.len() <= 4 => {
+                let items: Vec<String> = nodes.iter().map(Node::literal).collect();
+                format!("[{}]", items.join(", "))
+            }
+            Value::Array(nodes) => format!("a list of {}", nodes.len()),
+            Value::Table(_) => "a table".to_owned(),
+        }
+    }
+
+    /// The value without the quotes of a string: what a table of results shows.
+    pub(crate) fn text(&self) -> String {
+        match &self.value {
+            Value::String(text) => text.clone(),
+            Value::Table(table) => {
+                let items: Vec<String> =
+                    table.iter().map(|(key, node)| format!("{key} = {}", node.literal())).collect();
+                format!("{{ {} }}", items.join(", "))
+            }
+            _ => self.literal(),
+        }
+    }
+}
+
+/// A float that TOML reads back as a float.
+pub(crate) fn float_text(number: f64) -> String {
+    match number {
+        n if n.is_nan() => "nan".to_owned(),
+        n if n.is_infinite() => if n > 0.0 { "inf" } else { "-inf" }.to_owned(),
+        n => format!("{n:?}"),
+    }
+}
+
+/// Lays `over` over `base`: tables merge key by key; everything else, and a table that is one
+/// mechanism, one distribution or of another `kind`, replaces what was there.
+pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
+    let whole = replaces_whole(base, &over, path);
+    let Node { value, origin, key } = over;
+    match (&mut base.value, value) {
+        (Value::Table(below), Value::Table(above)) if !whole => {
+            for (name, node) in above {
+                match below.get_mut(&name) {
+                    Some(existing) => {
+                        path.push(name);
+                        merge(existing, node, path);
+                        path.pop();
+                    }
+                    None => {
+                        below.insert(name, node);
+                    }
+                }
+            }
+        }
+        (_, value) => *base = Node { value, origin, key },
+    }
+}
+
+/// Whether a path leads to a table that is replaced as one.
+pub(crate) fn is_mechanism(path: &[String]) -> bool {
+    match path {
+        [first, .., last] if first == "port" && path.len() == 3 || first == "host" && path.len() == 2 => {
+            MECHANISMS.contains(&last.as_str())
+        }
+        _ => false,
+    }
+}
+
+fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {
+    let kind_differs = || match (base.get("kind"), over.get("kind")) {
+        (Some(below), Some(above)) => below.value != above.value,
+        _ => false,
+    };
+    match path {
+        [first] if first == "topology" => kind_differs(),
+        [first, _] if first == "workload" => kind_differs(),
+        [first, _, last] if first == "workload" => DISTRIBUTIONS.contains(&last.as_str()),
+        _ => is_mechanism(path),
+    }
+}
+
+/// Parses a TOML text; syntax errors are collected, and what could be read is returned.
+pub(crate) fn parse(sources: &Sources, source: usize, text: &str, layer: &Layer) -> (Node, Vec<Report>) {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let origin = |span| Origin { source, span, layer: layer.clone() };
+    let mut reports: Vec<Report> = errors
+        .into_iter()
+        .map(|error| {
+            let span = error.span().unwrap_or(0..0);
+            Report::at(sources, &origin(span), "", error.message().trim().replace('\n', ", "))
+        })
+        .collect();
+    let mut builder = Builder { sources, source, layer, reports: &mut reports };
+    let value = builder.table(table.get_ref(), 0);
+    (Node { value, origin: origin(0..0), key: origin(0..0) }, reports)
+}
+
+struct Builder<'a> {
+    sources: &'a Sources,
+    source: usize,
+    layer: &'a Layer,
+    reports: &'a mut Vec<Report>,
+}
+
+impl Builder<'_> {
+    fn origin(&self, span: std::ops::Range<usize>) -> Origin {
+        Origin { source: self.source, span, layer: self.layer.clone() }
+    }
+
+    fn table(&mut self, table: &DeTable<'_>, depth: usize) -> Value {
+        let mut entries: Vec<_> = table.iter().collect();
+        entries.sort_by_key(|(key, _)| key.span().start);
+        let mut nodes = Table::with_capacity(entries.len());
+        for (key, value) in entries {
+            let key_origin = self.origin(key.span());
+            let node = self.node(value, key_origin, depth + 1);
+            nodes.insert(key.get_ref().to_string(), node);
+        }
+        Value::Table(nodes)
+    }
+
+    fn node(&mut self, value: &Spanned<DeValue<'_>>, key: Origin, depth: usize) -> Node {
+        let origin = self.origin(value.span());
+        if depth > DEPTH_MAX {
+            self.fail(&origin, "tables are nested too deeply");
+            return Node { value: Value::Bool(false), origin, key };
+        }
+        let value = match value.get_ref() {
+            DeValue::String(text) => Value::String(text.to_string()),
+            DeValue::Integer(integer) => match i128::from_str_radix(integer.as_str(), integer.radix()) {
+                Ok(number) => Value::Integer(number),
+                Err(_) => {
+                    self.fail(&origin, "this number has too many digits");
+                    Value::Integer(0)
+                }
+            },
+            DeValue::Float(float) => match float.as_str().parse() {
+                Ok(number) => Value::Float(number),
+                Err(_) => {
+                    self.fail(&origin, "this is not a number");
+                    Value::Float(0.0)
+                }
+            },
+            DeValue::Boolean(yes) => Value::Bool(*yes),
+            DeValue::Datetime(datetime) => Value::Datetime(datetime.to_string()),
+            DeValue::Array(array) => {
+                let items = array.iter().map(|item| self.node(item, key.clone(), depth + 1)).collect();
+                Value::Array(items)
+            }
+            DeValue::Table(table) => self.table(table, depth),
+        };
+        Node { value, origin, key }
+    }
+
+    fn fail(&mut self, origin: &Origin, message: &str) {
+        self.reports.push(Report::at(self.sources, origin, "", message));
+    }
+}
+
+/// The keys of a dotted path such as `workload.small.load` or `workload."two words".load`.
+pub(crate) fn parse_path(dotted: &str) -> Option<Vec<String>> {
+    if dotted.contains(['\n', '=', '#']) {
+        return None;
+    }
+    let text = format!("{dotted} = 0");
+    let table = DeTable::parse(&text).ok()?;
+    let mut keys = Vec::new();
+    let mut table = table.get_ref();
+    loop {
+        let (key, value) = table.iter().next()?;
+        keys.push(key.get_ref().to_string());
+        match value.get_ref() {
+            DeValue::Table(inner) => table = inner,
+            _ => return (keys.len() <= DEPTH_MAX).then_some(keys),
+        }
+    }
+}
+
+/// A dotted path as text, with quotes where a key needs them.
+pub(crate) fn dotted<S: AsRef<str>>(path: &[S]) -> String {
+    let keys: Vec<String> = path.iter().map(|key| quoted_key(key.as_ref())).collect();
+    keys.join(".")
+}
+
+/// A key as TOML writes it.
+pub(crate) fn quoted_key(key: &str) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if !key.is_empty() && key.chars().all(bare) { key.to_owned() } else { toml_string(key) }
+}
+
+/// A string as TOML writes it.
+pub(crate) fn toml_string(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\t' => quoted.push_str("\\t"),
+            '\r' => quoted.push_str("\\r"),
+            c if (c as u32) < 0x20 || c as u32 == 0x7f => quoted.push_str(&format!("\\u{:04X}", c as u32)),
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

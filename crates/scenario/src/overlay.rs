@@ -1,0 +1,231 @@
+//! What is laid over the file: variants, sweep points and `--set`.
+
+use std::sync::Arc;
+
+use crate::error::{Report, did_you_mean};
+use crate::node::{self, Node, Table, Value, dotted, is_mechanism, merge};
+use crate::source::{Layer, Origin, Sources};
+
+/// One value at one place of the tree.
+#[derive(Clone, Debug)]
+pub(crate) struct Setting {
+    pub(crate) path: Vec<String>,
+    pub(crate) node: Node,
+}
+
+impl Setting {
+    fn keys(&self) -> Vec<&str> {
+        self.path.iter().map(String::as_str).collect()
+    }
+}
+
+/// What became of a setting.
+pub(crate) enum Applied {
+    /// The tree has it now.
+    Done,
+    /// It speaks of a parameter of a mechanism that is off here; nothing was changed.
+    MechanismOff,
+    /// It cannot be.
+    Wrong(Report),
+}
+
+/// Puts a value at its place. A setting addresses a key that the file has or could have: it turns on
+/// no mechanism by setting one of its parameters, and it makes no workload by misspelling one.
+pub(crate) fn apply(sources: &Sources, tree: &mut Node, setting: &Setting) -> Applied {
+    let Setting { path, node } = setting;
+    let Some((last, parents)) = path.split_last() else { return Applied::Done };
+    let mut here = tree;
+    for (depth, key) in parents.iter().enumerate() {
+        let so_far = &path[..=depth];
+        let literal = here.literal();
+        let Some(table) = here.as_table_mut() else {
+            return Applied::Wrong(not_a_table(sources, setting, &literal, depth));
+        };
+        if !table.contains_key(key) {
+            if is_mechanism(so_far) {
+                return Applied::MechanismOff;
+            }
+            if names_what_exists(so_far) {
+                return Applied::Wrong(unknown_name(sources, setting, table, depth));
+            }
+            let empty = Node { value: Value::Table(Table::new()), origin: node.key.clone(), key: node.key.clone() };
+            table.insert(key.clone(), empty);
+        }
+        let Some(child) = table.get_mut(key) else { return Applied::Done };
+        if is_mechanism(so_far) && child.as_str() == Some("off") {
+            return Applied::MechanismOff;
+        }
+        here = child;
+    }
+    let literal = here.literal();
+    let Some(table) = here.as_table_mut() else {
+        return Applied::Wrong(not_a_table(sources, setting, &literal, parents.len()));
+    };
+    match table.get_mut(last) {
+        Some(existing) => merge(existing, node.clone(), &mut path.clone()),
+        None => {
+            table.insert(last.clone(), node.clone());
+        }
+    }
+    Applied::Done
+}
+
+/// Names in these tables are the user's own.
+fn names_what_exists(path: &[String]) -> bool {
+    match path {
+        [first, _] => first == "workload" || first == "variant",
+        [first, second, _] => first == "observe" && second == "queue",
+        _ => false,
+    }
+}
+
+fn unknown_name(sources: &Sources, setting: &Setting, table: &Table, depth: usize) -> Report {
+    let name = &setting.path[depth];
+    let what = dotted(&setting.path[..depth]);
+    let names: Vec<&str> = table.keys().map(String::as_str).collect();
+    Report::at(sources, &setting.node.key, dotted(&setting.path), format!("there is no {what} `{name}`"))
+        .allowed(if names.is_empty() { "none: the file has none".to_owned() } else { names.join(", ") })
+        .maybe_help(did_you_mean(name, names.iter().copied()))
+}
+
+fn not_a_table(sources: &Sources, setting: &Setting, literal: &str, depth: usize) -> Report {
+    let parent = dotted(&setting.path[..depth]);
+    let message = format!("`{parent}` is {literal}, which has no keys");
+    Report::at(sources, &setting.node.key, dotted(&setting.path), message).allowed(format!("a value for `{parent}` itself"))
+}
+
+/// The error for a setting that applied to no variant.
+pub(crate) fn applies_nowhere(sources: &Sources, setting: &Setting) -> Report {
+    let (key, mechanism) = mechanism_of(setting);
+    Report::at(sources, &setting.node.key, dotted(&setting.path), format!("`{mechanism}` is off in every variant"))
+        .allowed("parameters of mechanisms that some variant turns on")
+        .help(format!("to turn it on, set the mechanism itself: `{mechanism} = {{ {key} = {} }}`", setting.node.literal()))
+}
+
+/// The warning for a setting that does not apply to a variant.
+pub(crate) fn applies_not_to(sources: &Sources, setting: &Setting, variant: &str) -> Report {
+    let (_, mechanism) = mechanism_of(setting);
+    let message = format!("no effect in variant `{variant}`, where `{mechanism}` is off");
+    Report::at(sources, &setting.node.key, dotted(&setting.path), message)
+}
+
+fn mechanism_of(setting: &Setting) -> (String, String) {
+    let keys = setting.keys();
+    let end = (1..keys.len()).find(|end| is_mechanism(&setting.path[..*end])).unwrap_or(keys.len() - 1);
+    (dotted(&keys[end..]), dotted(&keys[..end]))
+}
+
+/// The `[variant.NAME]` tables in file order; one named `base` where there is none.
+pub(crate) fn variants(sources: &Sources, table: Option<Node>, reports: &mut Vec<Report>) -> Vec<(Arc<str>, Node)> {
+    let base = || vec![(Arc::from("base"), Node::empty_table())];
+    let Some(table) = table else { return base() };
+    let Node { value: Value::Table(entries), .. } = table else {
+        reports.push(Report::at(sources, &table.origin, "variant", format!("{} does not fit", table.literal()))
+            .allowed("a table for each variant: [variant.NAME]"));
+        return base();
+    };
+    let mut variants = Vec::new();
+    for (name, mut node) in entries {
+        if node.as_table().is_none() {
+            let report = Report::at(sources, &node.origin, format!("variant.{name}"), format!("{} does not fit", node.literal()));
+            reports.push(report.allowed("a table with the keys that the variant changes"));
+            continue;
+        }
+        for key in ["variant", "sweep", "slo", "include", "version"] {
+            if let Some(inner) = node.remove(&[key]) {
+                let report = Report::at(sources, &inner.key, format!("variant.{name}.{key}"), format!("a variant has no `{key}`"));
+                reports.push(report.allowed("the tables of a scenario: topology, port, host, transport, workload, run, observe"));
+            }
+        }
+        let name: Arc<str> = Arc::from(name);
+        node.relayer(&Layer::Variant(name.clone()));
+        variants.push((name, node));
+    }
+    if variants.is_empty() { base() } else { variants }
+}
+
+/// One key of `[sweep]` and its values.
+pub(crate) struct Axis {
+    pub(crate) path: Vec<String>,
+    pub(crate) values: Vec<Node>,
+}
+
+/// The axes of `[sweep]` in file order. Keys may be quoted (`"a.b" = [...]`) or plain (`a.b = [...]`).
+pub(crate) fn axes(sources: &Sources, table: Option<Node>, reports: &mut Vec<Report>) -> Vec<Axis> {
+    let mut axes = Vec::new();
+    let Some(mut table) = table else { return axes };
+    table.relayer(&Layer::Sweep);
+    if table.as_table().is_none() {
+        let report = Report::at(sources, &table.origin, "sweep", format!("{} does not fit", table.literal()));
+        reports.push(report.allowed("a table of dotted keys, each with a list of values"));
+        return axes;
+    }
+    collect_axes(sources, &mut Vec::new(), table, &mut axes, reports);
+    axes
+}
+
+fn collect_axes(
+    sources: &Sources,
+    path: &mut Vec<String>,
+    node: Node,
+    axes: &mut Vec<Axis>,
+    reports: &mut Vec<Report>,
+) {
+    let fail = |message: String| {
+        let key = format!("sweep.{}", dotted(path));
+        Report::at(sources, &node.origin, key, message).allowed("a list of one or more values")
+    };
+    match node.value {
+        Value::Table(table) => {
+            for (key, child) in table {
+                let Some(mut keys) = node::parse_path(&key) else {
+                    let report = Report::at(sources, &child.key, "sweep", format!("{key:?} is not a dotted key"));
+                    reports.push(report.allowed("a key of the scenario, such as \"workload.small.load\""));
+                    continue;
+                };
+                let depth = path.len();
+                path.append(&mut keys);
+                if matches!(path[0].as_str(), "variant" | "sweep" | "include" | "slo" | "version") {
+                    let report = Report::at(sources, &child.key, "sweep", format!("`{}` cannot be swept", dotted(path)));
+                    reports.push(report.allowed("a key of a run, such as \"workload.small.load\""));
+                } else {
+                    collect_axes(sources, path, child, axes, reports);
+                }
+                path.truncate(depth);
+            }
+        }
+        Value::Array(values) if values.is_empty() => reports.push(fail("there is nothing to sweep".to_owned())),
+        Value::Array(values) => axes.push(Axis { path: path.clone(), values }),
+        _ => reports.push(fail(format!("{} is not a list", node.literal()))),
+    }
+}
+
+/// Parses `key=value` of `--set`. The value is TOML; what is not TOML is taken as a text, so that
+/// `--set transport.kind=dctcp` needs no second pair of quotes.
+pub(crate) fn parse_set(sources: &mut Sources, argument: &str) -> Result<Setting, Vec<Report>> {
+    let parsed = match argument.split_once('=') {
+        Some((key, value)) => node::parse_path(key.trim()).map(|path| (key.trim(), value.trim(), path)),
+        None => None,
+    };
+    let Some((key, value, path)) = parsed else {
+        let source = sources.add("--set", argument);
+        let origin = Origin { source, span: 0..argument.len(), layer: Layer::Flag };
+        let report = Report::at(sources, &origin, "", "this is not `key=value`");
+        return Err(vec![report.allowed("a dotted key, =, and a TOML value, such as workload.small.load=0.2")]);
+    };
+    let as_toml = format!("{key} = {value}");
+    let text = match toml::de::DeTable::parse(&as_toml) {
+        Ok(_) => as_toml,
+        Err(_) => format!("{key} = {}", node::toml_string(value)),
+    };
+    let source = sources.add("--set", &text);
+    let (mut node, reports) = node::parse(sources, source, &text, &Layer::Flag);
+    if !reports.is_empty() {
+        return Err(reports);
+    }
+    for key in &path {
+        let child = node.as_table_mut().and_then(|table| table.shift_remove(key));
+        node = child.unwrap_or_else(Node::empty_table);
+    }
+    Ok(Setting { path, node })
+}

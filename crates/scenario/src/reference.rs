@@ -1,0 +1,224 @@
+//! The reference of all keys as Markdown, made from the JSON Schema; docs/reference/scenario.md is
+//! this.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use crate::schema::schema;
+
+/// The text of docs/reference/scenario.md.
+pub fn reference() -> String {
+    let schema = schema();
+    let mut writer = Writer { schema: &schema, text: HEAD.to_owned(), done: BTreeSet::new(), waiting: Vec::new() };
+    let mut root = schema.as_object().cloned().unwrap_or_default();
+    if let Some(Value::Object(properties)) = root.get_mut("properties") {
+        // Variants repeat all other tables.
+        for key in ["variant", "sweep", "slo"] {
+            if let Some(Value::Object(table)) = properties.get_mut(key) {
+                table.shift_remove("additionalProperties");
+            }
+        }
+    }
+    root.insert("description".to_owned(), Value::String(FILE.to_owned()));
+    writer.table("The file", &root);
+    while !writer.waiting.is_empty() {
+        let (title, schema) = writer.waiting.remove(0);
+        writer.section(&title, &schema);
+    }
+    writer.text
+}
+
+const HEAD: &str = "# Scenario file: all keys
+
+<!-- Made from the doc comments of crates/scenario and crates/mechanisms; to make it again:
+     UPDATE=1 cargo test -p plimsoll-scenario --test generated -->
+
+A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms\"`, `\"64KiB\"`,
+`\"10Gbps\"`). Where a key names a mechanism, its table turns the mechanism on (`{}` with all its
+defaults) and `\"off\"` turns it off.
+";
+
+const FILE: &str = "A file is the description of one run, and around it the variants and the sweep that make many of it.";
+
+struct Writer<'a> {
+    schema: &'a Value,
+    text: String,
+    /// Definitions that have a section.
+    done: BTreeSet<String>,
+    waiting: Vec<(String, Value)>,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, line: impl std::fmt::Display) {
+        // Writing to a String cannot fail.
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    fn definition(&self, schema: &Value) -> Option<(String, Value)> {
+        let name = schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+        Some((name.to_owned(), self.schema.get("$defs")?.get(name)?.clone()))
+    }
+
+    /// A table, or a choice of tables by `kind`.
+    fn section(&mut self, title: &str, schema: &Value) {
+        if let Some(Value::Array(kinds)) = schema.get("oneOf").or_else(|| schema.get("anyOf")) {
+            self.heading(title, schema);
+            for kind in kinds {
+                let Some(name) = kind.get("properties").and_then(|properties| properties.get("kind")) else { continue };
+                let name = name.get("const").map(Value::to_string).unwrap_or_default();
+                let kind = match self.definition(kind) {
+                    Some((_, definition)) => merged(&definition, kind),
+                    None => kind.clone(),
+                };
+                self.line(format!("\n### {title}, kind = {name}\n"));
+                self.line(text_of(&kind));
+                self.rows(title, kind.as_object().unwrap_or(&Map::new()));
+            }
+        } else if let Some(table) = schema.as_object() {
+            self.table(title, table);
+        }
+    }
+
+    fn heading(&mut self, title: &str, schema: &Value) {
+        self.line(format!("\n## {title}\n"));
+        self.line(text_of(schema));
+    }
+
+    fn table(&mut self, title: &str, table: &Map<String, Value>) {
+        self.heading(title, &Value::Object(table.clone()));
+        self.rows(title, table);
+    }
+
+    fn rows(&mut self, title: &str, table: &Map<String, Value>) {
+        let Some(Value::Object(properties)) = table.get("properties") else { return };
+        let required: Vec<&str> = match table.get("required") {
+            Some(Value::Array(keys)) => keys.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        };
+        let outer = title == "The file";
+        let path = if outer { "" } else { title.trim_matches('`') };
+        self.line("\n| key | type | default | meaning |\n|---|---|---|---|");
+        let mut choices: Vec<(String, Value)> = Vec::new();
+        for (key, schema) in properties {
+            if key == "kind" && schema.get("const").is_some() {
+                continue;
+            }
+            let inner = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+            let kind = self.type_of(&inner, schema, &mut choices);
+            let default = match schema.get("default") {
+                Some(Value::Null) | None if required.contains(&key.as_str()) => "required".to_owned(),
+                Some(Value::Null | Value::Object(_)) | None => String::new(),
+                Some(Value::String(text)) if text.is_empty() => String::new(),
+                Some(value) => format!("`{value}`"),
+            };
+            let default = if outer && ["version", "title", "topology"].contains(&key.as_str()) { "required".to_owned() } else { default };
+            self.line(format!("| `{key}` | {kind} | {default} | {} |", text_of(schema).replace('|', "\\|")));
+        }
+        if let Some(other) = table.get("additionalProperties").filter(|other| other.is_object()) {
+            let kind = self.type_of(&format!("{path}.NAME"), other, &mut choices);
+            self.line(format!("| any name | {kind} | | One tier of the topology by its name. |"));
+        }
+        for (key, values) in choices {
+            self.line(format!("\nValues of `{key}`:\n"));
+            let Some(values) = values.as_array() else { continue };
+            for value in values {
+                let name = value.get("const").map(Value::to_string).unwrap_or_default();
+                self.line(format!("* `{name}`: {}", text_of(value)));
+            }
+        }
+    }
+
+    /// The type in words; tables are put on the list of sections to write.
+    fn type_of(&mut self, path: &str, schema: &Value, choices: &mut Vec<(String, Value)>) -> String {
+        if let Some((name, definition)) = self.definition(schema) {
+            return match name.as_str() {
+                "Span" => "time".to_owned(),
+                "Bytes" => "size".to_owned(),
+                "Rate" => "rate".to_owned(),
+                "BufferLimit" => "buffer".to_owned(),
+                "Load" => "load".to_owned(),
+                "HostName" => "host".to_owned(),
+                "Hosts" => "hosts".to_owned(),
+                "Depth" => "size, or `\"N packets\"`".to_owned(),
+                "SpanDistribution" | "BytesDistribution" => {
+                    let (title, kind) = match name.as_str() {
+                        "SpanDistribution" => ("Distribution of times", "time or distribution"),
+                        _ => ("Distribution of sizes", "size or distribution"),
+                    };
+                    self.later(&name, title.to_owned(), definition);
+                    kind.to_owned()
+                }
+                _ => self.composite(path, &name, definition, choices),
+            };
+        }
+        if let Some(Value::Array(options)) = schema.get("anyOf") {
+            let kinds: Vec<String> = options
+                .iter()
+                .map(|option| self.type_of(path, option, choices))
+                .collect();
+            return kinds.join(" or ");
+        }
+        if let Some(value) = schema.get("const") {
+            return format!("`{value}`");
+        }
+        if let Some(other) = schema.get("additionalProperties").filter(|other| other.is_object()) {
+            return self.type_of(&format!("{path}.NAME"), other, choices) + " by name";
+        }
+        let name = match schema.get("type") {
+            Some(Value::String(name)) => name.as_str(),
+            Some(Value::Array(names)) => names.first().and_then(Value::as_str).unwrap_or(""),
+            _ => "",
+        };
+        match name {
+            "integer" => "whole number",
+            "boolean" => "true or false",
+            "string" => "text",
+            "object" => "table",
+            "array" => "list",
+            other => other,
+        }
+        .to_owned()
+    }
+
+    fn composite(
+        &mut self,
+        path: &str,
+        name: &str,
+        definition: Value,
+        choices: &mut Vec<(String, Value)>,
+    ) -> String {
+        if let Some(Value::Array(values)) = definition.get("oneOf")
+            && values.iter().all(|value| value.get("const").is_some())
+        {
+            let names: Vec<String> =
+                values.iter().filter_map(|value| value.get("const")).map(|value| format!("`{value}`")).collect();
+            choices.push((path.rsplit('.').next().unwrap_or(path).to_owned(), Value::Array(values.clone())));
+            return names.join(", ");
+        }
+        let path = path.replace("port.host.", "port.*.").replace("port.switch", "port.*").replace("port.host", "port.*");
+        self.later(name, format!("`{path}`"), definition);
+        "table".to_owned()
+    }
+
+    fn later(&mut self, name: &str, title: String, definition: Value) {
+        if self.done.insert(name.to_owned()) {
+            self.waiting.push((title, definition));
+        }
+    }
+}
+
+/// A variant of a choice holds its `kind` beside the reference to its table.
+fn merged(definition: &Value, kind: &Value) -> Value {
+    let mut merged = definition.clone();
+    if let (Some(merged), Some(text)) = (merged.as_object_mut(), kind.get("description")) {
+        merged.insert("description".to_owned(), text.clone());
+    }
+    merged
+}
+
+fn text_of(schema: &Value) -> String {
+    let text = schema.get("description").and_then(Value::as_str).unwrap_or("");
+    text.replace("\n\n", "<br>").replace('\n', " ").replace("[`", "`").replace("`]", "`")
+}

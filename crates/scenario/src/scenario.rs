@@ -1,0 +1,454 @@
+//! [`Scenario`]: a file, what is laid over it, and the runs that come of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::error::{Report, ScenarioError, Warning, did_you_mean};
+use crate::model::Model;
+use crate::node::{self, Node, Value, merge};
+use crate::overlay::{self, Applied, Axis, Setting};
+use crate::source::{Layer, Origin, Sources};
+use crate::{check, de, digest, ports, show};
+
+/// What the command line lays over a file.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Overrides {
+    /// `key=value`, in order; the value is TOML, and what is not TOML is a text.
+    pub set: Vec<String>,
+    /// Replaces `run.seed`.
+    pub seed: Option<u64>,
+    /// Runs of each point with different seeds; 0 counts as 1.
+    pub replicates: u32,
+}
+
+/// A checked scenario: all its runs are possible.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    name: String,
+    text: String,
+    base_dir: PathBuf,
+    overrides: Overrides,
+    points: Vec<Point>,
+    warnings: Vec<Warning>,
+}
+
+/// One run: a variant at one sweep point with one seed.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// The variant's name; `base` where the file has none.
+    pub variant: String,
+    /// The swept keys and their values as text, in file order.
+    pub sweep: Vec<(String, String)>,
+    /// Which replicate; 0 runs with the seed itself.
+    pub replicate: u32,
+    /// The seed of this run, the same as `model.run.seed`.
+    pub seed: u64,
+    /// What to run.
+    pub model: Model,
+    /// Unique within the scenario, stable, and fit for a file name.
+    pub id: String,
+    /// Of the merged file in its canonical form and of what it reads (graphs, distributions, flow
+    /// lists): the same digest means the same run.
+    pub digest: u64,
+    tree: Arc<Node>,
+    sources: Arc<Sources>,
+}
+
+impl Point {
+    /// The merged file with a comment after each value saying where it comes from.
+    pub fn show(&self) -> String {
+        show::render(&self.model, Some((&self.tree, &self.sources)))
+    }
+
+    /// The merged file without comments; it parses back to the same model.
+    pub fn canonical(&self) -> String {
+        show::render(&self.model, None)
+    }
+
+    /// The variant and the swept values in words: `HULL, workload.background.load = 0.2`.
+    pub fn label(&self) -> String {
+        let sweep = self.sweep.iter().map(|(key, value)| format!(", {key} = {value}"));
+        std::iter::once(self.variant.clone()).chain(sweep).collect()
+    }
+}
+
+impl Scenario {
+    /// Reads and checks a file.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn load(path: impl AsRef<Path>) -> Result<Scenario, Vec<ScenarioError>> {
+        Scenario::load_with(path, &Overrides::default())
+    }
+
+    /// Reads and checks a file with overrides.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn load_with(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Scenario, Vec<ScenarioError>> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let message = format!("cannot read {name}: {error}");
+            vec![ScenarioError(Report { file: name.clone(), line: 1, column: 1, message, width: 1, ..Report::default() })]
+        })?;
+        let base_dir = path.parent().unwrap_or_else(|| Path::new("."));
+        Scenario::parse_with(&name, &text, base_dir, overrides)
+    }
+
+    /// Checks a text. `name` is what errors call it; paths in it are relative to `base_dir`.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse(name: &str, text: &str, base_dir: &Path) -> Result<Scenario, Vec<ScenarioError>> {
+        Scenario::parse_with(name, text, base_dir, &Overrides::default())
+    }
+
+    /// Checks a text with overrides.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it.
+    pub fn parse_with(
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        overrides: &Overrides,
+    ) -> Result<Scenario, Vec<ScenarioError>> {
+        let mut builder = Builder { base_dir, ..Builder::default() };
+        let points = builder.points(name, text, overrides);
+        if !builder.errors.is_empty() {
+            return Err(builder.errors.into_iter().map(ScenarioError).collect());
+        }
+        Ok(Scenario {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            base_dir: base_dir.to_owned(),
+            overrides: overrides.clone(),
+            points,
+            warnings: builder.warnings.into_iter().map(Warning).collect(),
+        })
+    }
+
+    /// The same file with other overrides, as a search for the load line needs.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the result.
+    pub fn with_overrides(&self, overrides: &Overrides) -> Result<Scenario, Vec<ScenarioError>> {
+        Scenario::parse_with(&self.name, &self.text, &self.base_dir, overrides)
+    }
+
+    /// What the file was called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file as it was read.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The overrides it was read with.
+    pub fn overrides(&self) -> &Overrides {
+        &self.overrides
+    }
+
+    /// The title of the experiment.
+    pub fn title(&self) -> &str {
+        self.points.first().map_or("", |point| &point.model.title)
+    }
+
+    /// The runs: variants in file order, in each the sweep points, in each the replicates.
+    pub fn points(&self) -> &[Point] {
+        &self.points
+    }
+
+    /// What is allowed and probably not meant.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
+    }
+}
+
+/// More points than anyone will run.
+const POINTS_MAX: usize = 100_000;
+
+/// Keys of a file beside those of the model.
+const OUTER_KEYS: &[&str] = &["include", "variant", "sweep", "slo"];
+const MODEL_KEYS: &[&str] = &[
+    "version", "title", "description", "run", "topology", "port", "host", "transport", "workload", "observe",
+];
+
+struct Builder<'a> {
+    base_dir: &'a Path,
+    sources: Sources,
+    errors: Vec<Report>,
+    warnings: Vec<Report>,
+}
+
+impl Default for Builder<'_> {
+    fn default() -> Self {
+        Builder { base_dir: Path::new("."), sources: Sources::default(), errors: Vec::new(), warnings: Vec::new() }
+    }
+}
+
+fn add(list: &mut Vec<Report>, report: Report) {
+    if !list.iter().any(|known| known.same_as(&report)) {
+        list.push(report);
+    }
+}
+
+impl Builder<'_> {
+    fn points(&mut self, name: &str, text: &str, overrides: &Overrides) -> Vec<Point> {
+        let mut root = self.read(name, text, self.base_dir.to_owned(), &mut vec![self.base_dir.join(file_name(name))]);
+        if !self.errors.is_empty() {
+            return Vec::new();
+        }
+        let settings = self.settings(&mut root, overrides);
+        let mut reports = Vec::new();
+        let variants = overlay::variants(&self.sources, root.remove(&["variant"]), &mut reports);
+        let axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
+        root.remove(&["slo"]);
+        self.errors.append(&mut reports);
+        self.outline(&mut root);
+        let combinations = axes.iter().fold(variants.len(), |total, axis| total.saturating_mul(axis.values.len()));
+        let replicates = overrides.replicates.max(1);
+        if combinations.saturating_mul(replicates as usize) > POINTS_MAX {
+            let report = Report::at(&self.sources, &root.origin, "sweep", format!("more than {POINTS_MAX} runs"));
+            self.errors.push(report.allowed("fewer variants, sweep values or replicates"));
+            return Vec::new();
+        }
+        let mut merged = Vec::new();
+        for (variant, over) in &variants {
+            let mut tree = root.clone();
+            merge(&mut tree, over.clone(), &mut Vec::new());
+            for combination in combinations_of(&axes) {
+                if let Some(run) = self.run(variant, tree.clone(), combination, &settings) {
+                    merged.push(run);
+                }
+            }
+        }
+        self.nowhere(&settings, &axes, &variants, &root);
+        if self.errors.is_empty() { self.number(merged, replicates) } else { Vec::new() }
+    }
+
+    /// Parses a text and lays it over what it includes.
+    fn read(&mut self, name: &str, text: &str, base_dir: PathBuf, open: &mut Vec<PathBuf>) -> Node {
+        let source = self.sources.add(name, text);
+        let layer = Layer::File(open.len() - 1);
+        let (mut tree, mut reports) = node::parse(&self.sources, source, text, &layer);
+        self.errors.append(&mut reports);
+        let Some(include) = tree.remove(&["include"]) else { return tree };
+        let Value::String(file) = &include.value else {
+            let report = Report::at(&self.sources, &include.origin, "include", format!("{} does not fit", include.literal()));
+            self.errors.push(report.allowed("the path of one file, relative to this one"));
+            return tree;
+        };
+        let path = base_dir.join(file);
+        let fail = |message: String| Report::at(&self.sources, &include.origin, "include", message);
+        let same = |known: &PathBuf| match (known.canonicalize(), path.canonicalize()) {
+            (Ok(known), Ok(path)) => known == path,
+            _ => known == &path,
+        };
+        if open.iter().any(same) || open.len() > INCLUDES_MAX {
+            self.errors.push(fail(format!("\"{file}\" includes itself")).allowed("includes without a cycle"));
+            return tree;
+        }
+        match std::fs::read_to_string(&path) {
+            Err(error) => {
+                self.errors.push(fail(format!("cannot read \"{file}\": {error}")).allowed("a file relative to this one"));
+                tree
+            }
+            Ok(text) => {
+                let directory = path.parent().unwrap_or(&base_dir).to_owned();
+                let shown = Path::new(name).parent().map_or_else(|| PathBuf::from(file), |parent| parent.join(file));
+                open.push(path);
+                let mut below = self.read(&shown.display().to_string(), &text, directory, open);
+                open.pop();
+                merge(&mut below, tree, &mut Vec::new());
+                below
+            }
+        }
+    }
+
+    /// `--set` and `--seed`. Those that speak of variants or the sweep are applied to the file here;
+    /// the others are returned, for every point.
+    fn settings(&mut self, root: &mut Node, overrides: &Overrides) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        for argument in &overrides.set {
+            match overlay::parse_set(&mut self.sources, argument) {
+                Err(mut reports) => self.errors.append(&mut reports),
+                Ok(setting) if OUTER_KEYS.contains(&setting.path[0].as_str()) => {
+                    if let Applied::Wrong(report) = overlay::apply(&self.sources, root, &setting) {
+                        self.errors.push(report);
+                    }
+                }
+                Ok(setting) => settings.push(setting),
+            }
+        }
+        if let Some(seed) = overrides.seed {
+            let text = seed.to_string();
+            let source = self.sources.add("--seed", &text);
+            let origin = Origin { source, span: 0..text.len(), layer: Layer::Flag };
+            let node = Node { value: Value::Integer(i128::from(seed)), origin: origin.clone(), key: origin };
+            settings.push(Setting { path: vec!["run".to_owned(), "seed".to_owned()], node });
+        }
+        settings
+    }
+
+    /// Unknown and missing tables at the top, where the keys of the file and of the model meet.
+    fn outline(&mut self, root: &mut Node) {
+        let known = |key: &str| MODEL_KEYS.contains(&key) || OUTER_KEYS.contains(&key);
+        let Some(table) = root.as_table_mut() else { return };
+        let unknown: Vec<String> = table.keys().filter(|key| !known(key)).cloned().collect();
+        for key in unknown {
+            let Some(node) = table.shift_remove(&key) else { continue };
+            let names = || MODEL_KEYS.iter().chain(OUTER_KEYS).copied();
+            let report = Report::at(&self.sources, &node.key, node::quoted_key(&key), format!("unknown key `{key}`"));
+            self.errors
+                .push(report.allowed(names().collect::<Vec<_>>().join(", ")).maybe_help(did_you_mean(&key, names())));
+        }
+    }
+
+    /// One variant at one sweep point.
+    fn run(&mut self, variant: &str, mut tree: Node, sweep: Vec<Setting>, settings: &[Setting]) -> Option<Merged> {
+        let before = self.errors.len();
+        for setting in sweep.iter().chain(settings) {
+            match overlay::apply(&self.sources, &mut tree, setting) {
+                Applied::Done => {}
+                Applied::MechanismOff => {
+                    let report = overlay::applies_not_to(&self.sources, setting, variant);
+                    add(&mut self.warnings, report);
+                }
+                Applied::Wrong(report) => add(&mut self.errors, report),
+            }
+        }
+        let mut reports = Vec::new();
+        ports::resolve(&self.sources, &mut tree, &mut reports);
+        let model = match de::deserialize::<Model>(&self.sources, &tree) {
+            Err(mut errors) => {
+                reports.append(&mut errors);
+                None
+            }
+            Ok(mut model) => {
+                let mut checked = check::check(&self.sources, &tree, &mut model, self.base_dir);
+                reports.append(&mut checked.errors);
+                checked.warnings.into_iter().for_each(|warning| add(&mut self.warnings, warning));
+                Some(model)
+            }
+        };
+        let failed = !reports.is_empty() || self.errors.len() > before;
+        reports.into_iter().for_each(|report| add(&mut self.errors, report));
+        let model = model.filter(|_| !failed)?;
+        Some(Merged { variant: variant.to_owned(), sweep, tree: Arc::new(tree), model })
+    }
+
+    /// A setting that no variant has a use for is an error; the warnings for each then go.
+    fn nowhere(&mut self, settings: &[Setting], axes: &[Axis], variants: &[(Arc<str>, Node)], root: &Node) {
+        let swept = axes.iter().filter_map(|axis| {
+            let node = axis.values.first()?.clone();
+            Some(Setting { path: axis.path.clone(), node })
+        });
+        for setting in settings.iter().cloned().chain(swept) {
+            let off = |over: &Node| {
+                let mut tree = root.clone();
+                merge(&mut tree, over.clone(), &mut Vec::new());
+                matches!(overlay::apply(&self.sources, &mut tree, &setting), Applied::MechanismOff)
+            };
+            if variants.iter().all(|(_, over)| off(over)) {
+                let report = overlay::applies_nowhere(&self.sources, &setting);
+                add(&mut self.errors, report);
+            }
+        }
+    }
+
+    /// Seeds, ids and digests.
+    fn number(&self, merged: Vec<Merged>, replicates: u32) -> Vec<Point> {
+        let sources = Arc::new(self.sources.clone());
+        let mut points: Vec<Point> = Vec::new();
+        let mut ids = std::collections::BTreeSet::new();
+        for Merged { variant, sweep, tree, model } in merged {
+            let sweep: Vec<(String, String)> =
+                sweep.iter().map(|setting| (node::dotted(&setting.path), setting.node.text())).collect();
+            for replicate in 0..replicates {
+                let mut model = model.clone();
+                model.run.seed = replicate_seed(model.run.seed, replicate);
+                let wanted = id(&variant, &sweep, replicate);
+                let mut id = wanted.clone();
+                let mut again = 2;
+                while !ids.insert(id.clone()) {
+                    id = format!("{wanted}~{again}");
+                    again += 1;
+                }
+                points.push(Point {
+                    variant: variant.clone(),
+                    sweep: sweep.clone(),
+                    replicate,
+                    seed: model.run.seed,
+                    id,
+                    digest: digest::digest(&model, &show::render(&model, None)),
+                    model,
+                    tree: tree.clone(),
+                    sources: sources.clone(),
+                });
+            }
+        }
+        points
+    }
+}
+
+/// Longer chains of includes are taken for a cycle.
+const INCLUDES_MAX: usize = 16;
+
+struct Merged {
+    variant: String,
+    sweep: Vec<Setting>,
+    tree: Arc<Node>,
+    model: Model,
+}
+
+fn file_name(name: &str) -> &std::ffi::OsStr {
+    Path::new(name).file_name().unwrap_or_default()
+}
+
+/// The Cartesian product of the axes; the last one turns fastest.
+fn combinations_of(axes: &[Axis]) -> Vec<Vec<Setting>> {
+    axes.iter().fold(vec![Vec::new()], |so_far, axis| {
+        so_far
+            .iter()
+            .flat_map(|settings| {
+                axis.values.iter().map(move |node| {
+                    let setting = Setting { path: axis.path.clone(), node: node.clone() };
+                    settings.iter().cloned().chain([setting]).collect()
+                })
+            })
+            .collect()
+    })
+}
+
+/// The seed of a replicate: the seed itself for replicate 0, else one step of SplitMix64 from it, cut
+/// to the 53 bits that every JSON reader keeps.
+pub fn replicate_seed(seed: u64, replicate: u32) -> u64 {
+    if replicate == 0 {
+        return seed;
+    }
+    let mut z = seed.wrapping_add(u64::from(replicate).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) >> 11
+}
+
+/// `HULL_background.load-0.2_r1`: letters, digits, dot, dash and underscore only.
+fn id(variant: &str, sweep: &[(String, String)], replicate: u32) -> String {
+    let safe = |text: &str| -> String {
+        let keep = |c: char| if c.is_ascii_alphanumeric() || ".-".contains(c) { c } else { '-' };
+        text.chars().map(keep).take(60).collect::<String>().trim_start_matches('.').to_owned()
+    };
+    let mut id = safe(variant);
+    for (key, value) in sweep {
+        let short = key.strip_prefix("workload.").unwrap_or(key);
+        id.push_str(&format!("_{}-{}", safe(short), safe(value)));
+    }
+    if replicate > 0 {
+        id.push_str(&format!("_r{replicate}"));
+    }
+    id
+}

@@ -1,0 +1,98 @@
+//! The merged file of one point as TOML, with a comment after each value saying where it comes
+//! from. The same text without comments is the canonical form that a point's digest is taken of;
+//! it parses back to the same model.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use crate::model::Model;
+use crate::node::{Node, dotted, float_text, is_mechanism, quoted_key, toml_string};
+use crate::source::{Layer, Origin, Sources};
+
+/// With comments, where `tree` and its sources are given.
+pub(crate) fn render(model: &Model, places: Option<(&Node, &Sources)>) -> String {
+    let mut text = String::new();
+    if let Ok(Value::Object(table)) = serde_json::to_value(model) {
+        Writer { places, text: &mut text }.table(&mut Vec::new(), &table);
+    }
+    text
+}
+
+struct Writer<'a> {
+    places: Option<(&'a Node, &'a Sources)>,
+    text: &'a mut String,
+}
+
+impl Writer<'_> {
+    /// Values first, then the tables, as TOML wants it.
+    fn table(&mut self, path: &mut Vec<String>, table: &Map<String, Value>) {
+        let leaves: Vec<(String, &str)> = table
+            .iter()
+            .filter(|(_, value)| !value.is_object() && !value.is_null())
+            .map(|(key, value)| (format!("{} = {}", quoted_key(key), literal(value)), key.as_str()))
+            .collect();
+        if !path.is_empty() && (!leaves.is_empty() || table.is_empty() || is_mechanism(path)) {
+            let header = format!("\n[{}]", dotted(path));
+            let comment = if is_mechanism(path) { self.comment(path) } else { None };
+            self.line(&header, 0, comment);
+        }
+        let width = leaves.iter().map(|(line, _)| line.chars().count()).filter(|width| *width <= WIDTH_MAX).max();
+        for (line, key) in &leaves {
+            path.push((*key).to_owned());
+            let comment = self.comment(path);
+            path.pop();
+            self.line(line, width.unwrap_or(0), comment);
+        }
+        for (key, value) in table {
+            if let Value::Object(inner) = value {
+                path.push(key.clone());
+                self.table(path, inner);
+                path.pop();
+            }
+        }
+    }
+
+    fn line(&mut self, line: &str, width: usize, comment: Option<String>) {
+        // Writing to a String cannot fail.
+        let _ = match comment {
+            Some(comment) => writeln!(self.text, "{line:width$}  # {comment}"),
+            None => writeln!(self.text, "{line}"),
+        };
+    }
+
+    fn comment(&self, path: &[String]) -> Option<String> {
+        let (tree, sources) = self.places?;
+        let keys: Vec<&str> = path.iter().map(String::as_str).collect();
+        Some(tree.at(&keys).map_or_else(|| "default".to_owned(), |node| describe(sources, &node.origin)))
+    }
+}
+
+/// Comments are aligned to lines up to this long.
+const WIDTH_MAX: usize = 60;
+
+fn describe(sources: &Sources, origin: &Origin) -> String {
+    let place = || format!("{}:{}", sources.name(origin.source), sources.line(origin));
+    match &origin.layer {
+        Layer::Default => "default".to_owned(),
+        Layer::File(_) => place(),
+        Layer::Variant(name) => format!("variant {name}, {}", place()),
+        Layer::Sweep => format!("sweep, {}", place()),
+        Layer::Flag => sources.name(origin.source).to_owned(),
+    }
+}
+
+fn literal(value: &Value) -> String {
+    match value {
+        Value::String(text) => toml_string(text),
+        Value::Number(number) => match number.as_f64() {
+            Some(float) if number.is_f64() => float_text(float),
+            _ => number.to_string(),
+        },
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(literal).collect();
+            format!("[{}]", items.join(", "))
+        }
+        other => other.to_string(),
+    }
+}

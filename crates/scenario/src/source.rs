@@ -1,0 +1,117 @@
+//! Texts that values come from, and [`Origin`]: which text, where in it, and which layer.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What laid a value over those before it. Later variants of this enum win over earlier ones.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Layer {
+    /// Nobody: the default.
+    Default,
+    /// A file; 0 is the scenario itself, 1 what it includes, and so on.
+    File(usize),
+    /// `[variant.NAME]`.
+    Variant(Arc<str>),
+    /// A point of `[sweep]`.
+    Sweep,
+    /// `--set`, `--seed` or a replicate's derived seed.
+    Flag,
+}
+
+impl Layer {
+    /// Orders layers; a larger rank wins.
+    pub(crate) fn rank(&self) -> (u8, isize) {
+        match self {
+            Layer::Default => (0, 0),
+            Layer::File(depth) => (1, -(*depth as isize)),
+            Layer::Variant(_) => (2, 0),
+            Layer::Sweep => (3, 0),
+            Layer::Flag => (4, 0),
+        }
+    }
+
+    /// The sentence that an error adds where the place alone would not say it.
+    pub(crate) fn note(&self) -> Option<String> {
+        match self {
+            Layer::Variant(name) => Some(format!("set by variant `{name}`")),
+            Layer::Sweep => Some("set by the sweep".to_owned()),
+            Layer::Default | Layer::File(_) | Layer::Flag => None,
+        }
+    }
+}
+
+/// Where a value was written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Origin {
+    pub(crate) source: usize,
+    pub(crate) span: Range<usize>,
+    pub(crate) layer: Layer,
+}
+
+impl Origin {
+    /// The start of the scenario file, for what is missing altogether.
+    pub(crate) fn start() -> Origin {
+        Origin { source: 0, span: 0..0, layer: Layer::Default }
+    }
+}
+
+/// All texts of one scenario: the file, what it includes, and each `--set`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources(Vec<Source>);
+
+#[derive(Clone, Debug)]
+struct Source {
+    name: String,
+    text: String,
+}
+
+/// An origin as a person reads it.
+pub(crate) struct Place {
+    pub(crate) file: String,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
+    pub(crate) source_line: String,
+    pub(crate) width: usize,
+}
+
+impl Sources {
+    /// Adds a text; the result is its index.
+    pub(crate) fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
+        self.0.push(Source { name: name.into(), text: text.into() });
+        self.0.len() - 1
+    }
+
+    /// The name a text was added under.
+    pub(crate) fn name(&self, source: usize) -> &str {
+        &self.0[source].name
+    }
+
+    /// Line (from 1) of an origin.
+    pub(crate) fn line(&self, origin: &Origin) -> usize {
+        let text = &self.0[origin.source].text;
+        let start = origin.span.start.min(text.len());
+        text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+
+    /// Line, column and text of an origin. A value of several lines is underlined in its first.
+    pub(crate) fn place(&self, origin: &Origin) -> Place {
+        let Source { name, text } = &self.0[origin.source];
+        let mut start = origin.span.start.min(text.len());
+        while !text.is_char_boundary(start) {
+            start -= 1;
+        }
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        let line_end = text[start..].find('\n').map_or(text.len(), |newline| start + newline);
+        let mut end = origin.span.end.clamp(start, line_end);
+        while !text.is_char_boundary(end) {
+            end += 1;
+        }
+        Place {
+            file: name.clone(),
+            line: self.line(origin),
+            column: text[line_start..start].chars().count() + 1,
+            source_line: text[line_start..line_end].trim_end_matches('\r').replace('\t', " "),
+            width: text[start..end].trim_end().chars().count().max(1),
+        }
+    }
+}

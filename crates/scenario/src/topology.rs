@@ -1,0 +1,220 @@
+//! [`Topology`]: hosts, switches and links, generated or read from a graph file.
+
+use std::sync::Arc;
+
+use plimsoll_units::{Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+pub use crate::graph::{Graph, GraphLink};
+
+/// Hosts, switches and links.
+#[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Topology {
+    /// One switch; every host on a link of its own. Tier name: `tor`.
+    Rack {
+        /// Number of hosts, named `h0`, `h1`, ...; `client` is `h0`.
+        hosts: u32,
+        /// Rate of every link.
+        rate: Rate,
+        /// One-way propagation of every link.
+        delay: Span,
+    },
+    /// Leaves with hosts, each connected to every spine. Tier names: `leaf`, `spine`.
+    LeafSpine {
+        /// Number of leaf switches.
+        leaves: u32,
+        /// Number of spine switches.
+        spines: u32,
+        /// Hosts on each leaf.
+        hosts_per_leaf: u32,
+        /// Rate of a host's link.
+        rate: Rate,
+        /// Rate of a leaf-spine link; default: `rate`.
+        #[serde(default)]
+        fabric_rate: Option<Rate>,
+        /// One-way propagation of a host's link.
+        delay: Span,
+        /// One-way propagation of a leaf-spine link; default: `delay`.
+        #[serde(default)]
+        fabric_delay: Option<Span>,
+    },
+    /// The k-ary fat-tree: k^3/4 hosts on k pods. Tier names: `edge`, `aggregation`, `core`.
+    FatTree {
+        /// Ports of a switch; even, at least 2.
+        k: u32,
+        /// Rate of every link.
+        rate: Rate,
+        /// One-way propagation of every link.
+        delay: Span,
+    },
+    /// Two switches with hosts on both sides of one link. Tier name: `dumbbell`; the hosts of the
+    /// left side come first.
+    Dumbbell {
+        /// Hosts on the left side.
+        left: u32,
+        /// Hosts on the right side.
+        right: u32,
+        /// Rate of a host's link.
+        rate: Rate,
+        /// One-way propagation of a host's link.
+        delay: Span,
+        /// Rate of the link between the switches.
+        bottleneck_rate: Rate,
+        /// One-way propagation of the link between the switches; default: `delay`.
+        #[serde(default)]
+        bottleneck_delay: Option<Span>,
+    },
+    /// Any graph: nodes and links from a TOML file beside the scenario. Tier name: `switch`.
+    File {
+        /// Path of the file, relative to the scenario.
+        path: String,
+        /// What the file says, read when the scenario is checked.
+        #[serde(skip)]
+        graph: Option<Arc<Graph>>,
+    },
+}
+
+/// The shape that the scenario's own deserialiser reads; see the module `de`.
+#[derive(Deserialize)]
+#[serde(remote = "Topology", rename_all = "kebab-case", deny_unknown_fields)]
+enum InFile {
+    Rack {
+        hosts: u32,
+        rate: Rate,
+        delay: Span,
+    },
+    LeafSpine {
+        leaves: u32,
+        spines: u32,
+        hosts_per_leaf: u32,
+        rate: Rate,
+        #[serde(default)]
+        fabric_rate: Option<Rate>,
+        delay: Span,
+        #[serde(default)]
+        fabric_delay: Option<Span>,
+    },
+    FatTree {
+        k: u32,
+        rate: Rate,
+        delay: Span,
+    },
+    Dumbbell {
+        left: u32,
+        right: u32,
+        rate: Rate,
+        delay: Span,
+        bottleneck_rate: Rate,
+        #[serde(default)]
+        bottleneck_delay: Option<Span>,
+    },
+    File {
+        path: String,
+        #[serde(skip)]
+        graph: Option<Arc<Graph>>,
+    },
+}
+
+impl<'de> Deserialize<'de> for Topology {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Topology, D::Error> {
+        InFile::deserialize(deserializer)
+    }
+}
+
+/// Names of the tiers of each kind, from the hosts upwards.
+const TIERS: &[(&str, &[&str])] = &[
+    ("rack", &["tor"]),
+    ("leaf-spine", &["leaf", "spine"]),
+    ("fat-tree", &["edge", "aggregation", "core"]),
+    ("dumbbell", &["dumbbell"]),
+    ("file", &["switch"]),
+];
+
+impl Topology {
+    /// The `kind` in a file.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Topology::Rack { .. } => "rack",
+            Topology::LeafSpine { .. } => "leaf-spine",
+            Topology::FatTree { .. } => "fat-tree",
+            Topology::Dumbbell { .. } => "dumbbell",
+            Topology::File { .. } => "file",
+        }
+    }
+
+    /// Names of the switch tiers, from the hosts upwards. The single tier of a graph file is called
+    /// `switch`: its settings are `port.switch` itself.
+    pub fn tiers(&self) -> &'static [&'static str] {
+        Topology::tiers_of(self.kind()).unwrap_or(&[])
+    }
+
+    /// The tiers of a kind, if there is such a kind.
+    pub(crate) fn tiers_of(kind: &str) -> Option<&'static [&'static str]> {
+        TIERS.iter().find(|(name, _)| *name == kind).map(|(_, tiers)| *tiers)
+    }
+
+    /// Number of hosts. Zero for a graph file that has not been read.
+    pub fn host_count(&self) -> u32 {
+        let count = match self {
+            Topology::Rack { hosts, .. } => u64::from(*hosts),
+            Topology::LeafSpine { leaves, hosts_per_leaf, .. } => u64::from(*leaves) * u64::from(*hosts_per_leaf),
+            Topology::FatTree { k, .. } => u64::from(*k).saturating_pow(3) / 4,
+            Topology::Dumbbell { left, right, .. } => u64::from(*left) + u64::from(*right),
+            Topology::File { graph, .. } => graph.as_ref().map_or(0, |graph| graph.hosts.len() as u64),
+        };
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    /// The most ports that a switch of a tier has; zero for a tier of another topology.
+    pub fn switch_ports(&self, tier: &str) -> usize {
+        let ports = match (self, tier) {
+            (Topology::Rack { hosts, .. }, "tor") => *hosts,
+            (Topology::LeafSpine { hosts_per_leaf, spines, .. }, "leaf") => hosts_per_leaf.saturating_add(*spines),
+            (Topology::LeafSpine { leaves, .. }, "spine") => *leaves,
+            (Topology::FatTree { k, .. }, "edge" | "aggregation" | "core") => *k,
+            (Topology::Dumbbell { left, right, .. }, "dumbbell") => (*left).max(*right).saturating_add(1),
+            (Topology::File { graph: Some(graph), .. }, "switch") => return graph.switch_ports(),
+            _ => 0,
+        };
+        ports as usize
+    }
+
+    /// The number of the host of that name: `client` is 0, `h7` is 7, and a graph file has its own.
+    pub fn host(&self, name: &str) -> Option<u32> {
+        let count = self.host_count();
+        if let Topology::File { graph: Some(graph), .. } = self {
+            if let Some(index) = graph.hosts.iter().position(|host| host == name) {
+                return u32::try_from(index).ok();
+            }
+        } else if let Some(digits) = name.strip_prefix('h') {
+            let canonical = digits == "0" || !digits.starts_with(['0', '+']);
+            return digits.parse().ok().filter(|index| canonical && *index < count);
+        }
+        (name == "client" && count > 0).then_some(0)
+    }
+
+    /// The name of a host.
+    pub fn host_name(&self, host: u32) -> String {
+        match self {
+            Topology::File { graph: Some(graph), .. } => {
+                graph.hosts.get(host as usize).cloned().unwrap_or_else(|| format!("h{host}"))
+            }
+            _ => format!("h{host}"),
+        }
+    }
+
+    /// Rate of the link of a host.
+    pub fn host_rate(&self, host: u32) -> Rate {
+        match self {
+            Topology::Rack { rate, .. }
+            | Topology::LeafSpine { rate, .. }
+            | Topology::FatTree { rate, .. }
+            | Topology::Dumbbell { rate, .. } => *rate,
+            Topology::File { graph, .. } => {
+                graph.as_ref().and_then(|graph| graph.host_rate(host)).unwrap_or(Rate::ZERO)
+            }
+        }
+    }
+}

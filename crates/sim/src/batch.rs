@@ -1,0 +1,78 @@
+//! Many runs on many cores.
+//!
+//! Runs share nothing, so the outcomes do not depend on how many threads there are; only the order
+//! in which they are handed over does.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use plimsoll_results::outcome::Outcome;
+use plimsoll_scenario::model::Model;
+
+use crate::{Progress, RunError, run};
+
+/// What a batch tells its owner while it works; calls come from any thread.
+pub trait Watch: Sync {
+    /// Run `index` has begun.
+    fn on_start(&self, _index: usize) {}
+
+    /// Run `index` is so far. Returning false cancels the whole batch.
+    fn on_progress(&self, _index: usize, _progress: Progress) -> bool {
+        true
+    }
+
+    /// Run `index` is done; it is not kept elsewhere. Returning an error stops the batch.
+    fn on_done(&self, index: usize, outcome: Outcome)
+    -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
+}
+
+/// Why a batch did not finish.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// A run failed or was cancelled.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The owner could not take an outcome.
+    #[error(transparent)]
+    Owner(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Runs all of `models` on `threads` threads, in order of their index.
+///
+/// # Errors
+/// The first failure; runs that are under way are then cancelled, finished ones have been handed
+/// over.
+pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(), BatchError> {
+    let next = AtomicUsize::new(0);
+    let stop = AtomicBool::new(false);
+    let failure: Mutex<Option<BatchError>> = Mutex::new(None);
+    let work = || {
+        while !stop.load(Ordering::Relaxed) {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(model) = models.get(index) else { return };
+            if let Err(error) = run_one(index, model, &stop, watch) {
+                stop.store(true, Ordering::Relaxed);
+                let mut failure = failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+                failure.get_or_insert(error);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..threads.clamp(1, models.len().max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    match failure.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+fn run_one(index: usize, model: &Model, stop: &AtomicBool, watch: &dyn Watch) -> Result<(), BatchError> {
+    watch.on_start(index);
+    let mut progress = |progress| !stop.load(Ordering::Relaxed) && watch.on_progress(index, progress);
+    let outcome = run(model, &mut progress)?;
+    watch.on_done(index, outcome).map_err(BatchError::Owner)
+}

@@ -1,0 +1,348 @@
+//! A model becomes a world.
+
+use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
+use plimsoll_fabric::net::port::{
+    Admission, BufferLimit, Discipline, HeadPacer, Marking, PortConfig, PortLink,
+};
+use plimsoll_fabric::net::topology::{GraphLink, Hashing, LinkClass};
+use plimsoll_fabric::net::{HostId, Network, Node, Port, PortId, QueueMeter};
+use plimsoll_mechanisms::ecn::{Ecn, MarkAt};
+use plimsoll_mechanisms::pacer::PacerForm;
+use plimsoll_mechanisms::phantom_queue::PhantomQueue;
+use plimsoll_mechanisms::red::Red;
+use plimsoll_mechanisms::tcp::{Config, Connections};
+use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
+use plimsoll_scenario::model::{self, Model, Topology};
+use plimsoll_scenario::quantity::{self, MaybeOff};
+use plimsoll_units::{Span, Time};
+
+use crate::RunError;
+use crate::host::HostPacer;
+use crate::observe::{Recorder, connection_record};
+use crate::workload::{Actions, Workload};
+use crate::world::{Rules, Wires, World};
+
+mod traffic;
+
+/// A world ready to run, and what is needed to read it afterwards.
+pub(crate) struct Build {
+    pub(crate) world: World,
+    workloads: Vec<WorkloadInfo>,
+    watched: Vec<Watched>,
+    warmup: Span,
+    horizon: Time,
+    endless: bool,
+}
+
+/// A watched queue: one port of it, as the scenario names it.
+#[derive(Clone, Debug)]
+struct Watched {
+    name: String,
+    port: PortId,
+    every: Span,
+}
+
+fn error(key: impl Into<String>, problem: impl ToString) -> RunError {
+    RunError::Build { key: key.into(), problem: problem.to_string() }
+}
+
+pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
+    let streams = Streams::new(model.run.seed);
+    let transport =
+        model.transport.resolve().map_err(|invalid| error(format!("transport.{}", invalid.key), &invalid))?;
+    let hashing = Hashing { salt: streams.word("paths"), symmetric: false };
+    let network = network(&model.topology)?.with_hashing(hashing);
+    let watched = watched(model, &network)?;
+    let traffic = traffic::Traffic::new(model, &streams)?;
+    let ports = (0..network.links().len())
+        .map(|port| build_port(model, &network, &transport, &streams, PortId(port as u32), &watched))
+        .collect();
+    let pacers = host_pacers(model, &network, &streams);
+    let mut wires = Wires::new(&network);
+    let recorder =
+        Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
+    if let Some(first) = recorder.first_sample() {
+        wires.events.push(first, Owner::new(OwnerKind::Sampler, 0));
+    }
+    let horizon = traffic.horizon();
+    let hosts = network.hosts() as usize;
+    let workloads = traffic.workloads;
+    let world = World {
+        network,
+        transport,
+        ports,
+        pacers,
+        connections: Vec::new(),
+        workload_armed: vec![Time::MAX; workloads.len()],
+        workloads,
+        recorder,
+        wires,
+        rules: Rules {
+            horizon,
+            stop_when_finished: !traffic.endless,
+            backpressure: model.host.backpressure,
+            close_when_idle: model.transport.connections == Connections::PerMessage,
+        },
+        actions: Actions::default(),
+        waiting_for_room: vec![Default::default(); if model.host.backpressure { hosts } else { 0 }],
+        acted: false,
+    };
+    let workloads = traffic.infos;
+    let endless = traffic.endless;
+    Ok(Build { world, workloads, watched, warmup: model.run.warmup, horizon, endless })
+}
+
+/// The topology's shape as the fabric knows it.
+pub(crate) fn network(topology: &Topology) -> Result<Network, RunError> {
+    let class = |rate, propagation| LinkClass { rate, propagation };
+    Ok(match *topology {
+        Topology::Rack { hosts, rate, delay } => Network::rack(hosts, class(rate, delay)),
+        Topology::LeafSpine { leaves, spines, hosts_per_leaf, rate, fabric_rate, delay, fabric_delay } => {
+            let fabric = class(fabric_rate.unwrap_or(rate), fabric_delay.unwrap_or(delay));
+            Network::leaf_spine(leaves, spines, hosts_per_leaf, class(rate, delay), fabric)
+        }
+        Topology::FatTree { k, rate, delay } => Network::fat_tree(k, class(rate, delay)),
+        Topology::Dumbbell { left, right, rate, delay, bottleneck_rate, bottleneck_delay } => {
+            let bottleneck = class(bottleneck_rate, bottleneck_delay.unwrap_or(delay));
+            Network::dumbbell(left, right, class(rate, delay), bottleneck)
+        }
+        Topology::File { ref graph, .. } => {
+            let graph = graph.as_ref().ok_or_else(|| error("topology.path", "the graph was not read"))?;
+            let hosts = graph.hosts.len() as u32;
+            let node = |number: u32| {
+                if number < hosts { Node::Host(HostId(number)) } else { Node::Switch(number - hosts) }
+            };
+            let links: Vec<GraphLink> = graph
+                .links
+                .iter()
+                .map(|link| GraphLink {
+                    a: node(link.from),
+                    b: node(link.to),
+                    rate: link.rate,
+                    propagation: link.delay,
+                })
+                .collect();
+            Network::graph(hosts, graph.switches.len() as u32, &links).map_err(|unreachable| {
+                let name = &graph.hosts[unreachable.host.0 as usize];
+                error("topology.path", format!("host {name} cannot be reached"))
+            })?
+        }
+    })
+}
+
+fn on<T>(mechanism: &Option<MaybeOff<T>>) -> Option<&T> {
+    mechanism.as_ref().and_then(MaybeOff::on)
+}
+
+/// The settings of the tier that `port` belongs to.
+fn settings<'a>(model: &'a Model, network: &Network, port: PortId) -> &'a model::Port {
+    let link = network.link(port);
+    match link.from {
+        Node::Host(_) => &model.port.host,
+        Node::Switch(_) => {
+            let tier = network.tiers()[usize::from(link.tier)];
+            model.port.tier.get(tier).unwrap_or(&model.port.switch)
+        }
+    }
+}
+
+fn build_port(
+    model: &Model,
+    network: &Network,
+    transport: &Config,
+    streams: &Streams,
+    port: PortId,
+    watched: &[Watched],
+) -> Port {
+    let link = network.link(port);
+    let settings = settings(model, network, port);
+    let is_host = matches!(link.from, Node::Host(_));
+    let phantom_queue = on(&settings.phantom_queue).map(|params| PhantomQueue::new(params, link.rate));
+    let marks_at_dequeue = on(&settings.ecn).is_some_and(|params| params.at == MarkAt::Dequeue);
+    // A phantom queue marks in place of the port.
+    let marking = if phantom_queue.is_some() {
+        Marking::Off
+    } else if let Some(params) = on(&settings.red) {
+        let stream = streams.stream(&format!("port/{}/red", port.0));
+        Marking::Red(Box::new((Red::new(params, link.rate), stream)))
+    } else {
+        on(&settings.ecn).map_or(Marking::Off, |params| Marking::Threshold(Ecn::new(params)))
+    };
+    let discipline = match settings.order {
+        model::ServiceOrder::Fifo => Discipline::fifo(),
+        model::ServiceOrder::FairPerFlow => {
+            Discipline::fair_per_flow(transport.segment + u64::from(transport.header_bytes))
+        }
+    };
+    let head_pacer = on(&model.host.pacer).filter(|params| is_host && params.form == PacerForm::Source);
+    Port::new(PortConfig {
+        link: PortLink {
+            id: port,
+            byte_time: link.rate.byte_time(),
+            propagation: link.propagation,
+            wait: link.wait(),
+        },
+        admission: Admission::new(buffer_limit(settings), marking, marks_at_dequeue),
+        phantom_queue,
+        meter: watched.iter().find(|watched| watched.port == port).map(|watched| {
+            let from = Time::ZERO + model.run.warmup;
+            QueueMeter::new(from, watched.every, outcome::Queue::BIN_BYTES)
+        }),
+        discipline,
+        pacer: head_pacer.map(|params| {
+            let stream = streams.stream(&format!("host/{}/pacer", port.0));
+            Box::new(HeadPacer::new(params, stream))
+        }),
+        announces_room: is_host && model.host.backpressure,
+        general: settings.engine == model::PortEngine::General,
+    })
+}
+
+fn buffer_limit(settings: &model::Port) -> BufferLimit {
+    let counts_in_service = settings.counts == model::BufferCounts::WaitingAndInService;
+    let limit = BufferLimit { counts_in_service, ..BufferLimit::UNLIMITED };
+    match settings.buffer {
+        quantity::BufferLimit::Unlimited => limit,
+        quantity::BufferLimit::Packets(packets) => BufferLimit { packets, ..limit },
+        quantity::BufferLimit::Bytes(bytes) => BufferLimit { bytes: bytes.get(), ..limit },
+    }
+}
+
+fn host_pacers(model: &Model, network: &Network, streams: &Streams) -> Vec<HostPacer> {
+    let paper = on(&model.host.pacer).filter(|params| params.form == PacerForm::Paper);
+    paper.map_or_else(Vec::new, |params| {
+        (0..network.hosts())
+            .map(|host| HostPacer::new(params, HostId(host), streams.stream(&format!("host/{host}/pacer"))))
+            .collect()
+    })
+}
+
+/// The ports that the scenario watches. A port watched twice is watched at the first interval.
+fn watched(model: &Model, network: &Network) -> Result<Vec<Watched>, RunError> {
+    let mut watched = Vec::new();
+    for (name, queue) in &model.observe.queue {
+        let key = || format!("observe.queue.{name}.port");
+        let host = |text: &str| {
+            let number =
+                model.topology.host(text).ok_or_else(|| error(key(), format!("no host `{text}`")))?;
+            Ok::<HostId, RunError>(HostId(number))
+        };
+        let watch = |name: String, port| Watched { name, port, every: queue.every };
+        if let Some(nic) = queue.port.strip_prefix("nic:") {
+            watched.push(watch(name.clone(), PortId(host(nic)?.0)));
+        } else if let Some(tier) = queue.port.strip_prefix("tier:") {
+            let ports = network.links().iter().enumerate().filter(|(_, link)| {
+                matches!(link.from, Node::Switch(_)) && network.tiers()[usize::from(link.tier)] == tier
+            });
+            watched.extend(ports.map(|(port, _)| watch(name.clone(), PortId(port as u32))));
+        } else {
+            watched.push(watch(name.clone(), network.port_towards(host(&queue.port)?)));
+        }
+    }
+    Ok(watched)
+}
+
+impl Build {
+    /// Reads the world when its run has ended.
+    pub(crate) fn finish(mut self, end: Time) -> Outcome {
+        self.world.assert_conservation();
+        let mut actions = Actions::default();
+        for workload in &mut self.world.workloads {
+            workload.on_end(&mut actions);
+        }
+        self.world.recorder.take(&mut actions);
+        let connections = self.connections(end);
+        let queues = self.queues(end);
+        let world = self.world;
+        let mut recorder = world.recorder;
+        let goodput = recorder.goodput();
+        recorder.messages.sort_unstable_by_key(|message| (message.workload, message.index));
+        recorder.queries.sort_unstable_by_key(|query| (query.workload, query.index));
+        let mut counters = world.wires.counters;
+        counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
+        counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
+        let mut warnings = Vec::new();
+        if end >= self.horizon && !self.endless {
+            warnings
+                .push(format!("the run ended at {end} with messages unfinished; `run.drain` allows longer"));
+        }
+        Outcome {
+            workloads: self.workloads,
+            tiers: world.network.tiers().iter().map(|&tier| tier.to_owned()).collect(),
+            end,
+            warmup: self.warmup,
+            messages: recorder.messages,
+            queries: recorder.queries,
+            queues,
+            connections,
+            series: recorder.series,
+            goodput,
+            counters,
+            warnings,
+        }
+    }
+
+    fn connections(&mut self, end: Time) -> Vec<outcome::Connection> {
+        let closed = std::mem::take(&mut self.world.recorder.closed);
+        let world = &mut self.world;
+        let mut records = Vec::with_capacity(world.connections.len());
+        for number in 0..world.connections.len() {
+            let record = match &world.connections[number] {
+                Some(connection) => connection_record(connection),
+                None => closed.get(&(number as u32)).cloned().unwrap_or_default(),
+            };
+            records.push(record);
+        }
+        for host in 0..world.network.hosts() as usize {
+            let flows = match world.pacers.get(host) {
+                Some(pacer) => Some(pacer.flows()),
+                None => world.ports[host].head_pacer().map(|pacer| pacer.flows()),
+            };
+            for (flow, counts) in flows.into_iter().flat_map(|flows| flows.counts(end)) {
+                let record = &mut records[flow as usize];
+                record.pacer_associations += counts.associations - counts.renewals;
+                record.pacer_renewals += counts.renewals;
+                record.pacer_dissociations += counts.dissociations;
+            }
+        }
+        records
+    }
+
+    fn queues(&mut self, end: Time) -> Vec<outcome::Queue> {
+        let mut queues = Vec::new();
+        for watched in &self.watched {
+            let link = *self.world.network.link(watched.port);
+            let Some(reading) = self.world.ports[watched.port.0 as usize].take_meter(end) else { continue };
+            queues.push(outcome::Queue {
+                name: watched.name.clone(),
+                port: port_name(&self.world.network, watched.port),
+                rate: link.rate,
+                every: watched.every,
+                from: reading.from,
+                mean_bytes: reading.mean_bytes,
+                max_bytes: reading.max_bytes,
+                time_at: reading.time_at,
+                drops: reading.drops,
+                marks: reading.marks,
+                packets: reading.packets,
+                bytes: reading.bytes,
+            });
+        }
+        queues
+    }
+}
+
+/// `tor 0 -> h3`.
+fn port_name(network: &Network, port: PortId) -> String {
+    let link = network.link(port);
+    let node = |node: Node| match node {
+        Node::Host(host) => format!("h{}", host.0),
+        Node::Switch(switch) => format!("switch {switch}"),
+    };
+    format!("{} -> {}", node(link.from), node(link.to))
+}
+
+/// Boxes, so that the list of workloads owns them.
+fn boxed(workload: impl Workload + 'static) -> Box<dyn Workload> {
+    Box::new(workload)
+}

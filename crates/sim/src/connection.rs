@@ -1,0 +1,187 @@
+//! A connection: two TCP ends, and the messages that each has written.
+
+use std::collections::VecDeque;
+
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Wait};
+use plimsoll_mechanisms::tcp::{Config, Endpoint, Segment};
+use plimsoll_results::outcome::Split;
+use plimsoll_units::{Span, Time};
+
+/// Which end of a connection: the one that opened it, or the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum End {
+    Client = 0,
+    Server = 1,
+}
+
+impl End {
+    pub(crate) fn other(self) -> End {
+        match self {
+            End::Client => End::Server,
+            End::Server => End::Client,
+        }
+    }
+
+    pub(crate) fn from_bit(bit: u32) -> End {
+        if bit & 1 == 0 { End::Client } else { End::Server }
+    }
+}
+
+/// A message in a byte stream.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outgoing {
+    /// Stream offset just after its last byte.
+    end: u64,
+    pub(crate) bytes: u64,
+    /// What the workload calls it.
+    pub(crate) tag: u64,
+    pub(crate) created: Time,
+    /// When its last byte was first sent.
+    first_sent: Time,
+}
+
+/// One end and what it has written.
+#[derive(Debug)]
+pub(crate) struct Half {
+    pub(crate) endpoint: Endpoint,
+    /// The event that stands in the queue for this end's deadline, if any.
+    pub(crate) armed: Time,
+    /// Whether the end waits for room in its NIC queue.
+    pub(crate) blocked: bool,
+    written: u64,
+    messages: VecDeque<Outgoing>,
+    /// How many of `messages` have been sent to their last byte.
+    sent_messages: usize,
+}
+
+impl Half {
+    fn new(config: &Config) -> Half {
+        Half {
+            endpoint: Endpoint::new(config),
+            armed: Time::MAX,
+            blocked: false,
+            written: 0,
+            messages: VecDeque::new(),
+            sent_messages: 0,
+        }
+    }
+
+    /// Appends a message to the stream.
+    pub(crate) fn write(&mut self, config: &Config, now: Time, bytes: u64, tag: u64, created: Time) {
+        self.written += bytes;
+        let end = self.written;
+        self.messages.push_back(Outgoing { end, bytes, tag, created, first_sent: Time::MAX });
+        self.endpoint.write(config, now, bytes);
+    }
+
+    /// Notes which messages end in a segment that is sent for the first time.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, segment: &Segment) {
+        let end = segment.seq + u64::from(segment.len);
+        while let Some(message) = self.messages.get_mut(self.sent_messages)
+            && message.end <= end
+        {
+            message.first_sent = now;
+            self.sent_messages += 1;
+        }
+    }
+
+    /// The next message of this stream that the other end, having `received` so many bytes, has
+    /// got whole.
+    pub(crate) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
+        let whole = self.messages.front().is_some_and(|message| message.end <= received);
+        if !whole {
+            return None;
+        }
+        self.sent_messages = self.sent_messages.saturating_sub(1);
+        self.messages.pop_front()
+    }
+}
+
+/// A connection of a workload.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) workload: u16,
+    pub(crate) client: HostId,
+    pub(crate) server: HostId,
+    halves: [Half; 2],
+    pub(crate) active: Option<(Time, Time)>,
+}
+
+impl Connection {
+    pub(crate) fn new(config: &Config, workload: u16, client: HostId, server: HostId) -> Connection {
+        Connection { workload, client, server, halves: [Half::new(config), Half::new(config)], active: None }
+    }
+
+    pub(crate) fn half(&mut self, end: End) -> &mut Half {
+        &mut self.halves[end as usize]
+    }
+
+    pub(crate) fn halves(&self) -> &[Half; 2] {
+        &self.halves
+    }
+
+    pub(crate) fn host(&self, end: End) -> HostId {
+        match end {
+            End::Client => self.client,
+            End::Server => self.server,
+        }
+    }
+
+    /// Nothing written is unacknowledged and nothing unread: the connection could be closed.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.halves.iter().all(|half| half.messages.is_empty() && half.endpoint.is_idle())
+    }
+}
+
+/// Where the time of `message` went, which `packet` completed by arriving at `now`.
+///
+/// The packet knows where it waited; its serialisation and propagation follow from its path; so the
+/// moment it was sent is known without having been written down. For a packet that was sent once
+/// and ends the message that moment must be the one that the sender noted.
+///
+/// # Panics
+/// If it is not: then a delay has been counted twice or not at all.
+pub(crate) fn split_of(network: &Network, now: Time, packet: &Packet, message: &Outgoing) -> Split {
+    let (serialisation, propagation) = network.idle_transit(packet);
+    let mut split = Split {
+        nic: packet.wait(Wait::Nic),
+        pacer: packet.wait(Wait::Pacer),
+        tier: Wait::TIERS.map(|tier| packet.wait(tier)),
+        serialisation,
+        propagation,
+        ..Split::default()
+    };
+    let total = now - message.created;
+    let transit = split.total();
+    if transit > total {
+        // Sent before the message was written: bytes ahead of it were overtaken by the message.
+        return Split { recovery: total, ..Split::default() };
+    }
+    let sent = now - transit;
+    let first_sent = message.first_sent.min(sent);
+    split.window = first_sent - message.created;
+    split.recovery = sent.saturating_since(message.first_sent);
+    let ends_message = packet.seq.wrapping_add(u32::from(packet.len)) == message.end as u32;
+    if ends_message && !packet.flags.has(Flags::RETRANSMISSION) {
+        assert_eq!(sent, message.first_sent, "a packet's delays are those it was told of");
+    }
+    assert_eq!(split.total(), total, "the parts of a completion time sum to the whole");
+    split
+}
+
+/// Completion time of `bytes` from `packet.src` to `packet.dst` on idle links: every segment but the
+/// last one after the other on the slowest link, then the last one's own way.
+pub(crate) fn ideal_time(network: &Network, config: &Config, bytes: u64, mut packet: Packet) -> Span {
+    let segment = config.segment;
+    let header = u64::from(config.header_bytes);
+    let segments = bytes.div_ceil(segment).max(1);
+    let last = bytes - (segments - 1) * segment;
+    packet.size = (last + header) as u16;
+    let (serialisation, propagation) = network.idle_transit(&packet);
+    let slowest =
+        network.path(&packet).map(|port| network.link(port).rate).min().expect("a path has at least the NIC");
+    let ahead = slowest.byte_time().span(segment + header) * (segments - 1);
+    serialisation + propagation + ahead
+}

@@ -1,0 +1,77 @@
+//! [`HostPacer`]: the paper's pacer in a simulated host, between the transport and the NIC queue.
+
+use plimsoll_fabric::engine::{Owner, OwnerKind, Stream};
+use plimsoll_fabric::net::{HostId, Packet, Port, Wait};
+use plimsoll_mechanisms::pacer::{self, Admission, FlowAssociations, PacerParams};
+use plimsoll_units::Time;
+use rand::Rng;
+
+use crate::world::Wires;
+
+/// A pacer with its random stream and the event that it asked for.
+#[derive(Debug)]
+pub(crate) struct HostPacer {
+    host: HostId,
+    pacer: pacer::HostPacer<Held>,
+    stream: Stream,
+    armed: Time,
+}
+
+/// A packet in the pacer, and since when.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    packet: Packet,
+    since: Time,
+}
+
+impl HostPacer {
+    pub(crate) fn new(params: &PacerParams, host: HostId, stream: Stream) -> HostPacer {
+        HostPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX }
+    }
+
+    /// The transport hands over a packet.
+    pub(crate) fn on_packet(&mut self, now: Time, packet: Packet, nic: &mut Port, wires: &mut Wires) {
+        let (flow, size) = (u64::from(packet.flow), u64::from(packet.size));
+        match self.pacer.on_packet(now, flow, size, Held { packet, since: now }) {
+            Admission::Bypass(held) => nic.on_arrival(now, held.packet, wires),
+            Admission::Queued => self.release(now, nic, wires),
+        }
+    }
+
+    /// An acknowledgement with ECE arrived for connection `flow`.
+    pub(crate) fn on_ece(&mut self, now: Time, flow: u32) {
+        let stream = &mut self.stream;
+        self.pacer.on_ece(now, u64::from(flow), || stream.next_u64());
+    }
+
+    /// The time asked for has come, or an earlier one.
+    pub(crate) fn on_due(&mut self, now: Time, nic: &mut Port, wires: &mut Wires) {
+        if self.armed == now {
+            self.armed = Time::MAX;
+            self.release(now, nic, wires);
+        }
+    }
+
+    /// Packets held.
+    pub(crate) fn held(&self) -> usize {
+        self.pacer.backlog_packets()
+    }
+
+    /// Which connections are associated, and how often.
+    pub(crate) fn flows(&self) -> &FlowAssociations {
+        self.pacer.flows()
+    }
+
+    fn release(&mut self, now: Time, nic: &mut Port, wires: &mut Wires) {
+        while let Some(Held { mut packet, since }) = self.pacer.poll(now) {
+            packet.add_wait(Wait::Pacer, now - since);
+            nic.on_arrival(now, packet, wires);
+        }
+        if let Some(due) = self.pacer.next_due()
+            && due < self.armed
+        {
+            self.armed = due;
+            wires.events.push(due, Owner::new(OwnerKind::Pacer, self.host.0));
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A run as a function: a scenario's model in, what was observed out.
+//!
+//! ```text
+//! Model ──build──> World { network, ports, connections, workloads } ──events──> Recorder ──> Outcome
+//! ```
+//!
+//! [`run`] has no other input than the model (which holds the seed) and no other output than the
+//! [`Outcome`]; the progress callback can stop it and see how far it is, no more.
+
+#![forbid(unsafe_code)]
+
+pub mod batch;
+mod build;
+mod connection;
+mod host;
+mod observe;
+mod wire;
+mod workload;
+mod world;
+
+use plimsoll_results::outcome::Outcome;
+use plimsoll_scenario::model::Model;
+use plimsoll_units::Time;
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// When the run ends at the latest; [`Time::MAX`] if it ends when its work is done.
+    pub horizon: Time,
+    /// Packets that have completed a link so far.
+    pub packet_hops: u64,
+    /// Events handled so far.
+    pub events: u64,
+}
+
+/// Why there is no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The progress callback said so.
+    #[error("the run was cancelled")]
+    Cancelled,
+    /// The model cannot be built.
+    #[error("{key}: {problem}")]
+    Build {
+        /// Dotted key of the scenario.
+        key: String,
+        /// What is wrong with its value.
+        problem: String,
+    },
+}
+
+/// Runs `model`. `progress` is called about every million events; the run is cancelled when it
+/// returns false.
+///
+/// # Errors
+/// If the model cannot be built, or the run was cancelled.
+///
+/// # Panics
+/// If packets were not conserved, or the parts of a completion time do not sum to it: a defect of
+/// the simulator, never of the scenario.
+pub fn run(model: &Model, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Outcome, RunError> {
+    let mut build = build::build(model)?;
+    let end = build.world.run(progress)?;
+    Ok(build.finish(end))
+}

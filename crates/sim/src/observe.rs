@@ -1,0 +1,136 @@
+//! [`Recorder`]: what a run keeps of what it sees.
+
+use std::collections::BTreeMap;
+
+use plimsoll_results::outcome::{self, GoodputInterval, Message, Query, SeriesPoint};
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+use crate::connection::Connection;
+use crate::workload::Actions;
+
+/// Gathers records while the run goes.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) queries: Vec<Query>,
+    pub(crate) series: Vec<SeriesPoint>,
+    /// Connections that were closed before the end, by number.
+    pub(crate) closed: BTreeMap<u32, outcome::Connection>,
+    goodput_every: Option<Span>,
+    /// By interval, then workload: bytes sent for the first time, bytes delivered.
+    goodput: Vec<Vec<(u64, u64)>>,
+    workloads: usize,
+    series_every: Option<Span>,
+    /// Bytes acknowledged at the last sample, by connection.
+    acknowledged: Vec<u64>,
+}
+
+impl Recorder {
+    pub(crate) fn new(workloads: usize, goodput_every: Option<Span>, series_every: Option<Span>) -> Recorder {
+        Recorder { goodput_every, series_every, workloads, ..Recorder::default() }
+    }
+
+    /// Takes what a workload has recorded.
+    pub(crate) fn take(&mut self, actions: &mut Actions) {
+        self.messages.append(&mut actions.messages);
+        self.queries.append(&mut actions.queries);
+    }
+
+    /// `bytes` of payload of `workload` were sent for the first time.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, workload: u16, bytes: u32) {
+        if let Some(every) = self.goodput_every {
+            self.interval(now, every, workload).0 += u64::from(bytes);
+        }
+    }
+
+    /// `bytes` of payload of `workload` were delivered in order.
+    #[inline]
+    pub(crate) fn on_delivered(&mut self, now: Time, workload: u16, bytes: u64) {
+        if let Some(every) = self.goodput_every {
+            self.interval(now, every, workload).1 += bytes;
+        }
+    }
+
+    fn interval(&mut self, now: Time, every: Span, workload: u16) -> &mut (u64, u64) {
+        let index = (now.as_ps() / every.as_ps()) as usize;
+        if index >= self.goodput.len() {
+            self.goodput.resize(index + 1, vec![(0, 0); self.workloads]);
+        }
+        &mut self.goodput[index][usize::from(workload)]
+    }
+
+    pub(crate) fn goodput(&self) -> Vec<GoodputInterval> {
+        let every = self.goodput_every.unwrap_or(Span::ZERO);
+        let intervals = self.goodput.iter().enumerate();
+        intervals
+            .flat_map(|(index, of_workload)| {
+                let time = Time::ZERO + every * index as u64;
+                of_workload.iter().enumerate().map(move |(workload, &(sent, delivered))| GoodputInterval {
+                    time,
+                    workload: workload as u16,
+                    sent: Bytes::new(sent),
+                    delivered: Bytes::new(delivered),
+                })
+            })
+            .collect()
+    }
+
+    /// When the first sample of the per-connection series is due.
+    pub(crate) fn first_sample(&self) -> Option<Time> {
+        self.series_every.map(|every| Time::ZERO + every)
+    }
+
+    /// Samples every open connection's sending ends; says when to sample next.
+    pub(crate) fn sample(&mut self, now: Time, connections: &[Option<Box<Connection>>]) -> Time {
+        let every = self.series_every.unwrap_or(Span::from_secs(1));
+        self.acknowledged.resize(connections.len(), 0);
+        for (number, connection) in connections.iter().enumerate() {
+            let Some(connection) = connection else { continue };
+            // The end that has written more is the one whose window matters.
+            let half = connection
+                .halves()
+                .iter()
+                .max_by_key(|half| half.endpoint.written())
+                .expect("a connection has two ends");
+            let acknowledged = half.endpoint.acknowledged();
+            let last = std::mem::replace(&mut self.acknowledged[number], acknowledged);
+            let window = half.endpoint.window();
+            let bits = acknowledged.saturating_sub(last) as f64 * 8.0;
+            self.series.push(SeriesPoint {
+                time: now,
+                connection: number as u32,
+                cwnd: window.cwnd_bytes,
+                ssthresh: window.ssthresh_bytes,
+                alpha: window.alpha,
+                rate: Rate::from_bps((bits / every.as_secs_f64()) as u64),
+            });
+        }
+        now + every
+    }
+
+    /// A connection is closed; its counters stay.
+    pub(crate) fn on_closed(&mut self, number: u32, connection: &Connection) {
+        self.closed.insert(number, connection_record(connection));
+    }
+}
+
+/// What is kept of a connection.
+pub(crate) fn connection_record(connection: &Connection) -> outcome::Connection {
+    let mut record = outcome::Connection {
+        workload: connection.workload,
+        client: connection.client.0,
+        server: connection.server.0,
+        active: connection.active,
+        ..outcome::Connection::default()
+    };
+    for half in connection.halves() {
+        let counters = half.endpoint.counters();
+        record.delivered += half.endpoint.received();
+        record.segments += counters.segments_sent;
+        record.retransmissions += counters.retransmissions;
+        record.timeouts += counters.timeouts;
+        record.marked += counters.ce_received;
+    }
+    record
+}

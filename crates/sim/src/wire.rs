@@ -1,0 +1,98 @@
+//! Segments become packets and packets segments.
+//!
+//! On the wire sequence numbers have 32 bits, as in a real header; the ends count without wrapping
+//! and put the missing bits back by nearness (RFC 9293, section 3.4: sequence space arithmetic).
+
+use plimsoll_fabric::net::{self, Flags, HostId, Packet};
+use plimsoll_mechanisms::tcp;
+
+/// Who sends a packet of which connection.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    pub(crate) flow: u32,
+    pub(crate) src: HostId,
+    pub(crate) dst: HostId,
+    pub(crate) from_server: bool,
+}
+
+/// The packet that carries `segment`, `header` bytes more on the wire than its payload.
+pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, header: u32) -> Packet {
+    let size = (segment.len + header) as u16;
+    let mut packet = Packet::new(address.src, address.dst, address.flow, size);
+    packet.seq = segment.seq as u32;
+    packet.ack = segment.ack as u32;
+    packet.len = segment.len as u16;
+    packet.ecn = match segment.ecn {
+        tcp::Ecn::NotEct => net::Ecn::NotEct,
+        tcp::Ecn::Ect0 => net::Ecn::Ect,
+        tcp::Ecn::Ce => net::Ecn::Ce,
+    };
+    for (ours, theirs) in FLAGS {
+        if segment.flags.has(ours) {
+            packet.flags = packet.flags.with(theirs);
+        }
+    }
+    if address.from_server {
+        packet.flags = packet.flags.with(Flags::FROM_SERVER);
+    }
+    if segment.len == 0 && !segment.sack.is_empty() {
+        packet.set_sack(segment.sack.as_slice().iter().map(|&(start, end)| (start as u32, end as u32)));
+    }
+    packet
+}
+
+/// The segment in `packet`; `received` and `sent` are the ends of what the receiving end has got in
+/// order and has sent, near which the 32-bit numbers lie.
+pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segment {
+    let mut flags = tcp::Flags::default();
+    for (ours, theirs) in FLAGS {
+        if packet.flags.has(theirs) {
+            flags = flags.with(ours);
+        }
+    }
+    let mut sack = tcp::SackBlocks::default();
+    for (start, end) in packet.sack() {
+        sack.push(unwrap(start, sent), unwrap(end, sent));
+    }
+    tcp::Segment {
+        seq: unwrap(packet.seq, received),
+        len: u32::from(packet.len),
+        ack: unwrap(packet.ack, sent),
+        flags,
+        ecn: match packet.ecn {
+            net::Ecn::NotEct => tcp::Ecn::NotEct,
+            net::Ecn::Ect => tcp::Ecn::Ect0,
+            net::Ecn::Ce => tcp::Ecn::Ce,
+        },
+        sack,
+    }
+}
+
+const FLAGS: [(tcp::Flags, Flags); 6] = [
+    (tcp::Flags::SYN, Flags::SYN),
+    (tcp::Flags::ACK, Flags::ACK),
+    (tcp::Flags::FIN, Flags::FIN),
+    (tcp::Flags::ECE, Flags::ECE),
+    (tcp::Flags::CWR, Flags::CWR),
+    (tcp::Flags::RETRANSMISSION, Flags::RETRANSMISSION),
+];
+
+/// The number with the low 32 bits `low` that is nearest to `near`.
+#[inline]
+fn unwrap(low: u32, near: u64) -> u64 {
+    let distance = low.wrapping_sub(near as u32) as i32;
+    near.saturating_add_signed(i64::from(distance))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_unwrap_to_the_nearest() {
+        assert_eq!(unwrap(5, 3), 5);
+        assert_eq!(unwrap(3, 1 << 32), (1 << 32) + 3);
+        assert_eq!(unwrap(u32::MAX, 1 << 32), (1 << 32) - 1);
+        assert_eq!(unwrap(0, (1 << 33) - 10), 1 << 33);
+    }
+}

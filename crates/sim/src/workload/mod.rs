@@ -1,0 +1,108 @@
+//! Sources of traffic.
+//!
+//! ```text
+//! on_due ──> Actions: open a connection, write a message ──> transport, network
+//! on_message (a message has arrived whole) ──> Actions: answer it, or record it
+//! ```
+//!
+//! A source draws what a request needs (gap, size, server, service time) from streams keyed by its
+//! own name and the request's index, never by time or variant: the same request meets every variant.
+
+mod one_way;
+mod raw;
+mod requests;
+mod slab;
+
+pub(crate) use one_way::{Flow, OneWay, Poisson};
+pub(crate) use raw::{RawPackets, workload_of_raw};
+pub(crate) use requests::{Requests, RequestsConfig};
+
+use plimsoll_fabric::engine::Stream;
+use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_results::outcome::{Message, Query, Split};
+use plimsoll_units::{Span, Time};
+use rand::Rng;
+
+use crate::connection::End;
+
+/// A source of traffic.
+pub(crate) trait Workload: Send {
+    /// When it next wants to act; [`Time::MAX`] if only an arriving message can make it.
+    fn next_due(&self) -> Time;
+
+    /// Its time has come.
+    fn on_due(&mut self, now: Time, actions: &mut Actions);
+
+    /// One of its messages has arrived whole.
+    fn on_message(&mut self, arrival: Arrival, actions: &mut Actions);
+
+    /// One of its raw packets has arrived.
+    fn on_packet(&mut self, _now: Time, _packet: &Packet, _split: Split, _actions: &mut Actions) {}
+
+    /// Whether it has sent everything and everything has arrived.
+    fn is_finished(&self) -> bool;
+
+    /// Records what is still open at the end of the run.
+    fn on_end(&mut self, actions: &mut Actions);
+}
+
+/// A message that has arrived whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now: Time,
+    /// What the workload called it.
+    pub(crate) tag: u64,
+    /// Where its time went.
+    pub(crate) split: Split,
+    /// Its completion time on idle links.
+    pub(crate) ideal: Span,
+}
+
+/// What a source wants done, carried out in this order after it returns.
+#[derive(Debug, Default)]
+pub(crate) struct Actions {
+    /// Connections to open; they are numbered from `next_connection` on.
+    pub(crate) opened: Vec<Opened>,
+    pub(crate) next_connection: u32,
+    pub(crate) writes: Vec<Write>,
+    pub(crate) packets: Vec<Packet>,
+    pub(crate) messages: Vec<Message>,
+    pub(crate) queries: Vec<Query>,
+}
+
+/// A connection to open, by the workload that acts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Opened {
+    pub(crate) client: HostId,
+    pub(crate) server: HostId,
+}
+
+/// A message to write.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Write {
+    pub(crate) connection: u32,
+    pub(crate) end: End,
+    pub(crate) bytes: u64,
+    pub(crate) tag: u64,
+    pub(crate) created: Time,
+}
+
+impl Actions {
+    /// Opens a connection and says what its number will be.
+    pub(crate) fn open(&mut self, client: HostId, server: HostId) -> u32 {
+        let number = self.next_connection + self.opened.len() as u32;
+        self.opened.push(Opened { client, server });
+        number
+    }
+}
+
+/// A uniform choice out of `0..choices`, by multiplication (Lemire 2019, without the rejection: the
+/// bias is below choices / 2^64).
+pub(crate) fn uniform_choice(stream: &mut Stream, choices: u64) -> u64 {
+    ((u128::from(stream.next_u64()) * u128::from(choices)) >> 64) as u64
+}
+
+/// `mean` stretched by `factor`.
+pub(crate) fn stretched(mean_seconds: f64, factor: f64) -> Span {
+    Span::from_secs_f64(mean_seconds * factor)
+}

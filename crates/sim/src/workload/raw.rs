@@ -1,0 +1,155 @@
+//! Raw packets without a transport, for queueing theory.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use plimsoll_fabric::engine::{Stream, Streams};
+use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_results::outcome::{Message, Split};
+use plimsoll_scenario::distribution::{Sampler, exponential};
+use plimsoll_units::{Bytes, Time};
+
+use super::{Actions, Arrival, Workload, stretched};
+
+/// Senders of single packets.
+#[derive(Debug)]
+pub(crate) struct RawPackets {
+    pub(crate) workload: u16,
+    pub(crate) to: HostId,
+    pub(crate) size: Sampler<Bytes>,
+    /// Mean seconds between two packets of one sender.
+    pub(crate) mean_gap: f64,
+    /// Equal gaps instead of exponential ones.
+    pub(crate) constant_gaps: bool,
+    pub(crate) count: Option<u64>,
+    pub(crate) until: Time,
+    pub(crate) warmup: Time,
+    senders: Vec<Sender>,
+    /// When which sender sends next.
+    due: BinaryHeap<Reverse<(Time, usize)>>,
+    on_the_way: u64,
+}
+
+#[derive(Debug)]
+struct Sender {
+    host: HostId,
+    stream: Stream,
+    sent: u64,
+}
+
+/// Flow numbers of raw packets: the workload's, counted down from the top.
+pub(crate) fn raw_flow(workload: u16) -> u32 {
+    u32::MAX - u32::from(workload)
+}
+
+/// The workload that sent a raw packet, if `flow` is not a connection's.
+pub(crate) fn workload_of_raw(flow: u32) -> Option<u16> {
+    (flow > u32::MAX - u32::from(u16::MAX)).then(|| (u32::MAX - flow) as u16)
+}
+
+impl RawPackets {
+    #[expect(clippy::too_many_arguments, reason = "one value for each key of the workload")]
+    pub(crate) fn new(
+        streams: &Streams,
+        name: &str,
+        workload: u16,
+        from: &[HostId],
+        to: HostId,
+        size: Sampler<Bytes>,
+        mean_gap: f64,
+        constant_gaps: bool,
+        count: Option<u64>,
+        until: Time,
+        warmup: Time,
+    ) -> RawPackets {
+        let senders = from
+            .iter()
+            .map(|&host| Sender {
+                host,
+                stream: streams.stream(&format!("workload/{name}/sender/{}", host.0)),
+                sent: 0,
+            })
+            .collect();
+        let mut packets = RawPackets {
+            workload,
+            to,
+            size,
+            mean_gap,
+            constant_gaps,
+            count,
+            until,
+            warmup,
+            senders,
+            due: BinaryHeap::new(),
+            on_the_way: 0,
+        };
+        for sender in 0..packets.senders.len() {
+            packets.schedule(sender, Time::ZERO);
+        }
+        packets
+    }
+
+    fn schedule(&mut self, sender: usize, now: Time) {
+        let from = &mut self.senders[sender];
+        if self.count.is_some_and(|count| from.sent >= count) {
+            return;
+        }
+        let factor = if self.constant_gaps { 1.0 } else { exponential(&mut from.stream) };
+        let next = now + stretched(self.mean_gap, factor);
+        if next < self.until {
+            self.due.push(Reverse((next, sender)));
+        }
+    }
+}
+
+impl Workload for RawPackets {
+    fn next_due(&self) -> Time {
+        self.due.peek().map_or(Time::MAX, |Reverse((at, _))| *at)
+    }
+
+    fn on_due(&mut self, now: Time, actions: &mut Actions) {
+        while let Some(&Reverse((at, sender))) = self.due.peek()
+            && at <= now
+        {
+            self.due.pop();
+            let from = &mut self.senders[sender];
+            let size = self.size.sample(&mut from.stream).get().clamp(1, u64::from(u16::MAX)) as u16;
+            let mut packet = Packet::new(from.host, self.to, raw_flow(self.workload), size);
+            packet.seq = from.sent as u32;
+            packet.len = size;
+            from.sent += 1;
+            self.on_the_way += 1;
+            actions.packets.push(packet);
+            self.schedule(sender, now);
+        }
+    }
+
+    fn on_message(&mut self, _: Arrival, _: &mut Actions) {
+        unreachable!("raw packets are not messages of a connection")
+    }
+
+    fn on_packet(&mut self, now: Time, packet: &Packet, split: Split, actions: &mut Actions) {
+        self.on_the_way = self.on_the_way.saturating_sub(1);
+        let created = now - split.total();
+        if created >= self.warmup {
+            actions.messages.push(Message {
+                workload: self.workload,
+                index: u64::from(packet.src.0) << 32 | u64::from(packet.seq),
+                query: None,
+                source: packet.src.0,
+                destination: packet.dst.0,
+                bytes: u64::from(packet.size),
+                created,
+                completed: Some(now),
+                ideal: split.serialisation + split.propagation,
+                split,
+            });
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        self.due.is_empty() && self.on_the_way == 0
+    }
+
+    fn on_end(&mut self, _: &mut Actions) {}
+}

@@ -1,0 +1,394 @@
+//! [`World`]: one run, from the first event to the last.
+
+use std::collections::VecDeque;
+
+use plimsoll_fabric::engine::{EventQueue, Lanes, Owner, OwnerKind};
+use plimsoll_fabric::net::{Flags, HostId, Network, Node, Packet, Port, PortId, Sink, Wait};
+use plimsoll_mechanisms::tcp;
+use plimsoll_results::outcome::{Counters, Split};
+use plimsoll_units::Time;
+
+use crate::connection::{Connection, End, ideal_time, split_of};
+use crate::host::HostPacer;
+use crate::observe::Recorder;
+use crate::wire::{Address, packet_of, segment_of};
+use crate::workload::{Actions, Arrival, Workload, Write, workload_of_raw};
+use crate::{Progress, RunError};
+
+/// Everything that exists in a run.
+pub(crate) struct World {
+    pub(crate) network: Network,
+    pub(crate) transport: tcp::Config,
+    /// Output ports by number; the first are the hosts' NICs.
+    pub(crate) ports: Vec<Port>,
+    /// By host, where the scenario has the paper's pacer.
+    pub(crate) pacers: Vec<HostPacer>,
+    /// By number; `None` once closed.
+    pub(crate) connections: Vec<Option<Box<Connection>>>,
+    pub(crate) workloads: Vec<Box<dyn Workload>>,
+    pub(crate) workload_armed: Vec<Time>,
+    pub(crate) recorder: Recorder,
+    pub(crate) wires: Wires,
+    pub(crate) rules: Rules,
+    pub(crate) actions: Actions,
+    /// By host: ends that wait for room in its NIC queue, in the order of their turns.
+    pub(crate) waiting_for_room: Vec<VecDeque<(u32, End)>>,
+    /// A workload has acted since the last look at whether all have finished.
+    pub(crate) acted: bool,
+}
+
+/// What the scenario says about the run as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rules {
+    /// The run ends here at the latest.
+    pub(crate) horizon: Time,
+    /// Stop as soon as every workload has finished.
+    pub(crate) stop_when_finished: bool,
+    /// The transport waits for room in the NIC queue.
+    pub(crate) backpressure: bool,
+    /// Connections are closed when they fall idle.
+    pub(crate) close_when_idle: bool,
+}
+
+/// The links, and what ports want from the world: the simulated [`Sink`].
+#[derive(Debug)]
+pub(crate) struct Wires {
+    pub(crate) events: EventQueue,
+    pub(crate) lanes: Lanes,
+    pub(crate) counters: Counters,
+    /// NICs with room for a transport that waits.
+    pub(crate) room: Vec<PortId>,
+    hosts: u32,
+}
+
+impl Wires {
+    pub(crate) fn new(network: &Network) -> Wires {
+        Wires {
+            events: EventQueue::new(),
+            lanes: Lanes::new(network.links().len()),
+            counters: Counters::default(),
+            room: Vec::new(),
+            hosts: network.hosts(),
+        }
+    }
+}
+
+impl Sink for Wires {
+    #[inline]
+    fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) {
+        self.lanes.push(port, arrives, packet, &mut self.events);
+    }
+
+    fn call_at(&mut self, port: PortId, at: Time) {
+        self.events.push(at, Owner::new(OwnerKind::Port, port.0));
+    }
+
+    #[inline]
+    fn marked(&mut self, _: PortId, _: &Packet) {
+        self.counters.marks += 1;
+    }
+
+    fn dropped(&mut self, _: Time, port: PortId, _: &Packet) {
+        if port.0 < self.hosts {
+            self.counters.nic_drops += 1;
+        } else {
+            self.counters.switch_drops += 1;
+        }
+    }
+
+    fn room(&mut self, port: PortId) {
+        self.room.push(port);
+    }
+}
+
+impl World {
+    /// Runs to the end. `progress` is called now and then, and may stop the run.
+    pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Time, RunError> {
+        for workload in 0..self.workloads.len() {
+            self.arm_workload(workload);
+        }
+        let mut now = Time::ZERO;
+        while let Some((time, owner)) = self.wires.events.pop() {
+            if time > self.rules.horizon {
+                now = self.rules.horizon;
+                break;
+            }
+            now = time;
+            match owner.kind() {
+                OwnerKind::Link => self.on_link(now, PortId(owner.number())),
+                OwnerKind::Port => self.on_port_due(now, PortId(owner.number())),
+                OwnerKind::Pacer => self.on_pacer_due(now, HostId(owner.number())),
+                OwnerKind::Endpoint => self.on_endpoint_due(now, owner.number()),
+                OwnerKind::Workload => self.on_workload_due(now, owner.number() as usize),
+                OwnerKind::Sampler => self.on_sample(now),
+                OwnerKind::Receive => self.on_receive_due(now, HostId(owner.number())),
+            }
+            self.wires.counters.events += 1;
+            if self.wires.counters.events % PROGRESS_EVENTS == 0 && !progress(self.progress(now)) {
+                return Err(RunError::Cancelled);
+            }
+            if std::mem::take(&mut self.acted) && self.rules.stop_when_finished && self.all_finished() {
+                break;
+            }
+        }
+        Ok(now)
+    }
+
+    fn progress(&self, now: Time) -> Progress {
+        Progress {
+            now,
+            horizon: self.rules.horizon,
+            packet_hops: self.wires.counters.packet_hops,
+            events: self.wires.counters.events,
+        }
+    }
+
+    fn all_finished(&self) -> bool {
+        self.workloads.iter().all(|workload| workload.is_finished())
+    }
+
+    /// The first packet of a link has reached its far end.
+    #[inline]
+    fn on_link(&mut self, now: Time, port: PortId) {
+        let packet = self.wires.lanes.pop(port, &mut self.wires.events);
+        self.wires.counters.packet_hops += 1;
+        match self.network.link(port).to {
+            Node::Switch(switch) => {
+                let next = self.network.next_port(switch, &packet);
+                self.ports[next.0 as usize].on_arrival(now, packet, &mut self.wires);
+            }
+            Node::Host(_) => self.on_host(now, &packet),
+        }
+    }
+
+    fn on_port_due(&mut self, now: Time, port: PortId) {
+        self.ports[port.0 as usize].on_due(now, &mut self.wires);
+        self.offer_room(now);
+    }
+
+    /// A packet has reached its host.
+    fn on_host(&mut self, now: Time, packet: &Packet) {
+        self.wires.counters.packets_delivered += 1;
+        if let Some(workload) = workload_of_raw(packet.flow) {
+            let split = self.raw_split(packet);
+            self.act(now, usize::from(workload), |workload, actions| {
+                workload.on_packet(now, packet, split, actions);
+            });
+            return;
+        }
+        let number = packet.flow;
+        let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+        let end = if packet.flags.has(Flags::FROM_SERVER) { End::Client } else { End::Server };
+        let endpoint = &mut connection.half(end).endpoint;
+        let segment = segment_of(packet, endpoint.received(), endpoint.sent());
+        let delivered = endpoint.on_segment(&self.transport, now, &segment);
+        let received = endpoint.received();
+        let (host, workload) = (connection.host(end), connection.workload);
+        if delivered.new_bytes > 0 {
+            connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
+            self.recorder.on_delivered(now, workload, delivered.new_bytes);
+        }
+        if packet.flags.has(Flags::ECE) {
+            self.on_ece(now, host, number);
+        }
+        // The acknowledgement leaves before whatever the application answers.
+        self.send(now, number, end);
+        if delivered.new_bytes > 0 {
+            self.on_delivered(now, number, end, received, packet);
+        }
+    }
+
+    /// The application at `end` gets what has become whole.
+    fn on_delivered(&mut self, now: Time, number: u32, end: End, received: u64, packet: &Packet) {
+        loop {
+            let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+            let workload = usize::from(connection.workload);
+            let Some(message) = connection.half(end.other()).take_received(received) else { return };
+            let split = split_of(&self.network, now, packet, &message);
+            let ideal = ideal_time(&self.network, &self.transport, message.bytes, *packet);
+            let arrival = Arrival { now, tag: message.tag, split, ideal };
+            self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
+            self.close_if_idle(number);
+        }
+    }
+
+    fn close_if_idle(&mut self, number: u32) {
+        if self.rules.close_when_idle
+            && let Some(connection) = self.connections[number as usize].as_deref()
+            && connection.is_idle()
+        {
+            self.recorder.on_closed(number, connection);
+            self.connections[number as usize] = None;
+        }
+    }
+
+    fn raw_split(&self, packet: &Packet) -> Split {
+        let (serialisation, propagation) = self.network.idle_transit(packet);
+        Split {
+            nic: packet.wait(Wait::Nic),
+            pacer: packet.wait(Wait::Pacer),
+            tier: Wait::TIERS.map(|tier| packet.wait(tier)),
+            serialisation,
+            propagation,
+            ..Split::default()
+        }
+    }
+
+    /// Sends what the end may send now, and sees to its timer.
+    fn send(&mut self, now: Time, number: u32, end: End) {
+        let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+        let (src, dst) = (connection.host(end), connection.host(end.other()));
+        let address = Address { flow: number, src, dst, from_server: end == End::Server };
+        let workload = connection.workload;
+        let header = self.transport.header_bytes;
+        let nic = &mut self.ports[src.0 as usize];
+        let half = connection.half(end);
+        loop {
+            if self.rules.backpressure
+                && !nic.has_room(now, self.transport.segment + u64::from(self.transport.header_bytes))
+            {
+                if !std::mem::replace(&mut half.blocked, true) {
+                    self.waiting_for_room[src.0 as usize].push_back((number, end));
+                }
+                break;
+            }
+            let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
+            let packet = packet_of(&segment, address, header);
+            self.wires.counters.packets_sent += 1;
+            if segment.len > 0 && !packet.flags.has(Flags::RETRANSMISSION) {
+                half.on_sent(now, &segment);
+                self.recorder.on_sent(now, workload, segment.len);
+            }
+            match self.pacers.get_mut(src.0 as usize) {
+                Some(pacer) => pacer.on_packet(now, packet, nic, &mut self.wires),
+                None => nic.on_arrival(now, packet, &mut self.wires),
+            }
+        }
+        let deadline = half.endpoint.deadline();
+        if deadline < half.armed {
+            half.armed = deadline;
+            let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
+            self.wires.events.push(deadline, owner);
+        }
+    }
+
+    /// The event of an end's timer; the deadline itself may have moved on since.
+    fn on_endpoint_due(&mut self, now: Time, number: u32) {
+        let (connection, end) = (number / 2, End::from_bit(number));
+        let Some(open) = self.connections[connection as usize].as_deref_mut() else { return };
+        let half = open.half(end);
+        if half.armed != now {
+            return;
+        }
+        half.armed = Time::MAX;
+        if half.endpoint.deadline() <= now {
+            half.endpoint.on_deadline(&self.transport, now);
+        }
+        self.send(now, connection, end);
+    }
+
+    /// An ACK with ECE has reached `host`: its pacer may associate the connection.
+    fn on_ece(&mut self, now: Time, host: HostId, connection: u32) {
+        if let Some(pacer) = self.pacers.get_mut(host.0 as usize) {
+            pacer.on_ece(now, connection);
+        } else if let Some(pacer) = self.ports[host.0 as usize].head_pacer() {
+            pacer.on_ece(connection);
+        }
+    }
+
+    fn on_pacer_due(&mut self, now: Time, host: HostId) {
+        let nic = &mut self.ports[host.0 as usize];
+        self.pacers[host.0 as usize].on_due(now, nic, &mut self.wires);
+    }
+
+    /// Transports that waited for room get their turn, one after the other.
+    fn offer_room(&mut self, now: Time) {
+        while let Some(nic) = self.wires.room.pop() {
+            let waiting = self.waiting_for_room[nic.0 as usize].len();
+            for _ in 0..waiting {
+                let next = self.waiting_for_room[nic.0 as usize].pop_front();
+                let Some((connection, end)) = next else { break };
+                if let Some(open) = self.connections[connection as usize].as_deref_mut() {
+                    open.half(end).blocked = false;
+                    self.send(now, connection, end);
+                }
+            }
+        }
+    }
+
+    fn on_workload_due(&mut self, now: Time, workload: usize) {
+        if self.workload_armed[workload] != now {
+            return;
+        }
+        self.workload_armed[workload] = Time::MAX;
+        self.act(now, workload, |workload, actions| workload.on_due(now, actions));
+    }
+
+    fn arm_workload(&mut self, workload: usize) {
+        let due = self.workloads[workload].next_due();
+        if due < self.workload_armed[workload] {
+            self.workload_armed[workload] = due;
+            self.wires.events.push(due, Owner::new(OwnerKind::Workload, workload as u32));
+        }
+    }
+
+    /// Lets a workload act and does what it wants.
+    fn act(&mut self, now: Time, number: usize, act: impl FnOnce(&mut dyn Workload, &mut Actions)) {
+        let mut actions = std::mem::take(&mut self.actions);
+        actions.next_connection = self.connections.len() as u32;
+        act(self.workloads[number].as_mut(), &mut actions);
+        for opened in actions.opened.drain(..) {
+            let connection = Connection::new(&self.transport, number as u16, opened.client, opened.server);
+            self.connections.push(Some(Box::new(connection)));
+        }
+        for write in actions.writes.drain(..) {
+            self.write(now, write);
+        }
+        for packet in actions.packets.drain(..) {
+            self.wires.counters.packets_sent += 1;
+            self.ports[packet.src.0 as usize].on_arrival(now, packet, &mut self.wires);
+        }
+        self.recorder.take(&mut actions);
+        self.actions = actions;
+        self.acted = true;
+        self.arm_workload(number);
+    }
+
+    fn write(&mut self, now: Time, write: Write) {
+        let Write { connection, end, bytes, tag, created } = write;
+        let open = self.connections[connection as usize]
+            .as_deref_mut()
+            .expect("a workload writes to connections that it has open");
+        open.half(end).write(&self.transport, now, bytes, tag, created);
+        self.send(now, connection, end);
+    }
+
+    fn on_receive_due(&mut self, _now: Time, _host: HostId) {}
+
+    fn on_sample(&mut self, now: Time) {
+        let next = self.recorder.sample(now, &self.connections);
+        self.wires.events.push(next, Owner::new(OwnerKind::Sampler, 0));
+    }
+
+    /// Packets in = packets out + dropped + still on the way.
+    ///
+    /// # Panics
+    /// If not.
+    pub(crate) fn assert_conservation(&mut self) {
+        let held: usize = self.ports.iter().map(Port::held).sum::<usize>()
+            + self.pacers.iter().map(HostPacer::held).sum::<usize>();
+        let counters = &mut self.wires.counters;
+        counters.packets_in_flight = (held + self.wires.lanes.in_flight()) as u64;
+        assert_eq!(
+            counters.packets_sent,
+            counters.packets_delivered
+                + counters.nic_drops
+                + counters.switch_drops
+                + counters.packets_in_flight,
+            "packets are conserved: {counters:?}"
+        );
+    }
+}
+
+/// Events between two calls of a progress callback.
+const PROGRESS_EVENTS: u64 = 1 << 20;
