@@ -154,8 +154,13 @@ impl EventQueue {
         self.cursor = next;
         if in_wheel == next {
             self.wheel.take(next, &mut self.front);
-            if self.front.len() > 1 {
-                self.front.sort_unstable_by(|a, b| b.cmp(a));
+            match self.front[..] {
+                [] | [_] => {}
+                [a, b] => {
+                    self.front[0] = a.max(b);
+                    self.front[1] = a.min(b);
+                }
+                _ => self.front.sort_unstable_by(|a, b| b.cmp(a)),
             }
         }
         if in_far == next {
@@ -397,7 +402,7 @@ impl KeyHeap {
 }
 
 const FRONT_INSERT_MAX: usize = 24;
-const KEEP_MAX: usize = 4;
+const KEEP_MAX: usize = 32;
 const ARITY: usize = 4;
 /// Buckets in a word of the bitmap.
 const WORD: u64 = u64::BITS as u64;

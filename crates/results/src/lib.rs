@@ -5,6 +5,8 @@
 //! are told apart; [`run_dir`] keeps it all on disk so that a killed run loses no finished point.
 //! [`capture`] writes packets and timelines for other tools.
 
+pub mod capture;
+pub mod curves;
 pub mod digest;
 pub mod outcome;
 pub mod point;
@@ -14,6 +16,7 @@ pub mod summary;
 #[cfg(any(test, feature = "synthetic"))]
 pub mod synthetic;
 
+pub use curves::Curves;
 pub use digest::Digest;
 pub use outcome::Outcome;
 pub use point::{PointKey, PointOutcome};

@@ -30,7 +30,11 @@ const BUNDLED: &[(&str, &str, Interpolate)] = &[
     ("websearch", include_str!("../../../scenarios/cdf/websearch.csv"), Interpolate::Linear),
     ("websearch-pfabric", include_str!("../../../scenarios/cdf/websearch-pfabric.csv"), Interpolate::Linear),
     ("datamining", include_str!("../../../scenarios/cdf/datamining.csv"), Interpolate::Linear),
-    ("datamining-pfabric", include_str!("../../../scenarios/cdf/datamining-pfabric.csv"), Interpolate::Linear),
+    (
+        "datamining-pfabric",
+        include_str!("../../../scenarios/cdf/datamining-pfabric.csv"),
+        Interpolate::Linear,
+    ),
     ("facebook-hadoop", include_str!("../../../scenarios/cdf/facebook-hadoop.csv"), Interpolate::Linear),
     ("homa-w1", include_str!("../../../scenarios/cdf/homa-w1.csv"), Interpolate::Step),
     ("homa-w2", include_str!("../../../scenarios/cdf/homa-w2.csv"), Interpolate::Step),
@@ -55,7 +59,10 @@ impl CdfTable {
             Some((_, text, interpolate)) => CdfTable::parse(name, text, units, *interpolate),
             None => Err(CdfError {
                 message: format!("there is no distribution \"{name}\""),
-                allowed: Some(format!("{}, or the path of a CSV file", names().collect::<Vec<_>>().join(", "))),
+                allowed: Some(format!(
+                    "{}, or the path of a CSV file",
+                    names().collect::<Vec<_>>().join(", ")
+                )),
                 help: did_you_mean(name, names()),
             }),
         }
@@ -70,7 +77,10 @@ impl CdfTable {
         let columns: Vec<String> = units.iter().map(|(unit, _)| format!("{unit},cdf")).collect();
         let error = |line: usize, problem: &str| CdfError {
             message: format!("{name}, line {line}: {problem}"),
-            allowed: Some(format!("a first line {}; then values and shares that ascend to 1", columns.join(" or "))),
+            allowed: Some(format!(
+                "a first line {}; then values and shares that ascend to 1",
+                columns.join(" or ")
+            )),
             help: None,
         };
         let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
@@ -92,7 +102,10 @@ impl CdfTable {
             let value = value * factor;
             // Written so that NaN fails.
             if !(value >= value_before && share >= share_before && share <= 1.0 && value.is_finite()) {
-                return Err(error(line, &format!("`{row}` does not ascend from the line before, or leaves 0 to 1")));
+                return Err(error(
+                    line,
+                    &format!("`{row}` does not ascend from the line before, or leaves 0 to 1"),
+                ));
             }
             points.push((value, share));
         }

@@ -10,9 +10,11 @@
 use std::fmt;
 
 use serde::de::value::StrDeserializer;
-use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use serde::de::{
+    self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
 
-use crate::error::{Report, did_you_mean};
+use crate::error::{Report, did_you_mean, nearest};
 use crate::node::{Node, Table, Value, dotted};
 use crate::source::{Origin, Sources};
 
@@ -39,6 +41,12 @@ pub(crate) fn deserialize<T: de::DeserializeOwned>(sources: &Sources, root: &Nod
                 reports.push(error.report(sources, root));
             }
         } else {
+            if let Problem::UnknownKey { key, allowed } = &error.problem
+                && let Some(meant) = nearest(key, allowed.iter().copied())
+            {
+                // The key that was meant is then missing too; one report is enough.
+                removed.push(parent(&culprit).iter().cloned().chain([meant.to_owned()]).collect());
+            }
             reports.push(error.report(sources, root));
         }
         // A list item has no key of its own to take out; its list goes.
@@ -55,6 +63,10 @@ pub(crate) fn deserialize<T: de::DeserializeOwned>(sources: &Sources, root: &Nod
 
 /// Enough for any file that a person wrote.
 const ERRORS_MAX: usize = 100;
+
+fn parent(path: &[String]) -> &[String] {
+    path.split_last().map_or(&[], |(_, parent)| parent)
+}
 
 fn keys(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
@@ -121,34 +133,9 @@ impl DeError {
             Problem::Expected(expected) => {
                 Report::at(sources, origin, key, format!("{literal} does not fit")).allowed(expected.clone())
             }
-            Problem::Other(message) => {
-                let (message, allowed) = match message.split_once("; write ") {
-                    Some((message, allowed)) => (message, Some(allowed)),
-                    None => (message.as_str(), None),
-                };
-                let report = Report::at(sources, origin, key, message);
-                let report = report.maybe_help(nearest_unit(&self.literal, allowed.unwrap_or("")));
-                match allowed {
-                    Some(allowed) => report.allowed(allowed),
-                    None => report,
-                }
-            }
+            Problem::Other(message) => Report::at(sources, origin, key, "").quantity(&self.literal, message),
         }
     }
-}
-
-/// For a quantity with a misspelt unit: the unit among `allowed` ("a number and one of ps, ns, ...")
-/// that was meant.
-fn nearest_unit(literal: &str, allowed: &str) -> Option<String> {
-    let units = allowed.split_once("one of ")?.1;
-    let text = literal.trim_matches('"').trim();
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || "._ ".contains(c));
-    if unit.is_empty() || unit.len() == text.len() {
-        return None;
-    }
-    let number = &text[..text.len() - unit.len()];
-    let meant = crate::error::nearest(unit, units.split(", "))?;
-    Some(format!("did you mean \"{number}{meant}\"?"))
 }
 
 impl fmt::Display for DeError {
@@ -239,7 +226,11 @@ impl<'de> Deserializer<'de> for NodeDe<'de> {
         visitor.visit_some(self)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, DeError> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, DeError> {
         visitor.visit_newtype_struct(self)
     }
 
@@ -325,8 +316,9 @@ impl<'de> EnumAccess<'de> for KindAccess<'de> {
                 let problem = Problem::Expected(format!("one of {}", quoted(variants)));
                 return Err(DeError::new(problem).within(KIND, kind));
             };
-            let variant =
-                seed.deserialize(StrDeserializer::new(text)).map_err(|error: DeError| error.within(KIND, kind))?;
+            let variant = seed
+                .deserialize(StrDeserializer::new(text))
+                .map_err(|error: DeError| error.within(KIND, kind))?;
             return Ok((variant, content(Some(KIND))));
         }
         match variants.iter().find(|variant| table.contains_key(**variant)) {
@@ -369,7 +361,11 @@ impl<'de> VariantAccess<'de> for Content<'de> {
         self.de.deserialize_any(visitor)
     }
 
-    fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, DeError> {
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, DeError> {
         self.de.deserialize_any(visitor)
     }
 }

@@ -46,7 +46,8 @@ struct Fnv(u64);
 
 impl Write for Fnv {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0 = text.bytes().fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        self.0 =
+            text.bytes().fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         Ok(())
     }
 }

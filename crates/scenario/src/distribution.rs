@@ -152,7 +152,9 @@ pub enum Interpolate {
 }
 
 /// What a distribution is of: [`Span`] or [`Bytes`].
-pub trait Quantity: Copy + PartialEq + fmt::Debug + fmt::Display + DeserializeOwned + private::Sealed {
+pub trait Quantity:
+    Copy + PartialEq + fmt::Debug + fmt::Display + DeserializeOwned + private::Sealed
+{
     /// What to call it in a message.
     const NAME: &'static str;
     /// Units that the first column of a CSV file may name, and their factor to the smallest unit.
@@ -212,6 +214,14 @@ pub enum DistributionError {
         /// What is allowed.
         allowed: &'static str,
     },
+    /// Keys that do not go together.
+    #[error("{message}")]
+    Choice {
+        /// What is wrong.
+        message: &'static str,
+        /// What is allowed.
+        allowed: &'static str,
+    },
     /// A CDF that cannot be read.
     #[error(transparent)]
     Cdf(#[from] CdfError),
@@ -250,7 +260,13 @@ impl<Q: Quantity> Distribution<Q> {
             }
             Distribution::Lognormal { mean, sd, sigma } => {
                 positive("mean", *mean)?;
-                unless(sd.is_some() != sigma.is_some(), "mean", mean.to_string(), "with exactly one of sd and sigma")?;
+                if sd.is_some() == sigma.is_some() {
+                    let message = "its width is not given once";
+                    return Err(DistributionError::Choice {
+                        message,
+                        allowed: "exactly one of sd and sigma",
+                    });
+                }
                 let sigma = sigma.unwrap_or(0.0);
                 unless((0.0..=20.0).contains(&sigma), "sigma", sigma.to_string(), "0 to 20")
             }
@@ -276,7 +292,9 @@ impl<Q: Quantity> Distribution<Q> {
     /// If it is a CDF whose points were not loaded; those of a checked scenario are.
     pub fn sampler(&self) -> Sampler<Q> {
         let law = match self {
-            Distribution::Constant(value) => return Sampler { law: Law::Constant(value.to_f64()), value: Some(*value), table: None },
+            Distribution::Constant(value) => {
+                return Sampler { law: Law::Constant(value.to_f64()), value: Some(*value), table: None };
+            }
             Distribution::Exponential { mean } => Law::Exponential { mean: mean.to_f64() },
             Distribution::Gamma { shape, scale, offset } => Law::Gamma {
                 shape: *shape,
@@ -341,7 +359,9 @@ impl<Q: Quantity> Sampler<Q> {
                 let cut = 1.0 - libm::pow(min / max, shape);
                 min * libm::pow(1.0 - cut * uniform(rng), -1.0 / shape)
             }
-            Law::Cdf(interpolate) => self.table.as_ref().map_or(0.0, |table| table.quantile(uniform(rng), interpolate)),
+            Law::Cdf(interpolate) => {
+                self.table.as_ref().map_or(0.0, |table| table.quantile(uniform(rng), interpolate))
+            }
         })
     }
 

@@ -2,6 +2,7 @@
 //! with a caret under the culprit.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::source::{Origin, Sources};
 
@@ -68,7 +69,12 @@ pub struct Report {
 
 impl Report {
     /// A report about `key` that points at `origin`.
-    pub(crate) fn at(sources: &Sources, origin: &Origin, key: impl Into<String>, message: impl Into<String>) -> Report {
+    pub(crate) fn at(
+        sources: &Sources,
+        origin: &Origin,
+        key: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Report {
         let place = sources.place(origin);
         Report {
             file: place.file,
@@ -101,11 +107,73 @@ impl Report {
         self
     }
 
+    /// With the message of a quantity that could not be parsed from `text`: what follows `; write` is
+    /// what is allowed, and a misspelt unit gets the nearest.
+    pub(crate) fn quantity(mut self, text: &str, message: &str) -> Report {
+        let (message, allowed) = match message.split_once("; write ") {
+            Some((message, allowed)) => (message, Some(allowed)),
+            None => (message, None),
+        };
+        message.clone_into(&mut self.message);
+        self.help = allowed.and_then(|allowed| nearest_unit(text, allowed));
+        self.allowed = allowed.map(str::to_owned);
+        self
+    }
+
     /// Whether two reports say the same of the same place.
     pub(crate) fn same_as(&self, other: &Report) -> bool {
         (self.line, self.column) == (other.line, other.column)
             && self.file == other.file
             && self.message == other.message
+    }
+}
+
+/// Reports, each once, with the variants that they occur in.
+#[derive(Default)]
+pub(crate) struct Findings(Vec<(Report, Vec<Arc<str>>)>);
+
+impl Findings {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds a report about the file as such.
+    pub(crate) fn add(&mut self, report: Report) {
+        if !self.0.iter().any(|(known, _)| known.same_as(&report)) {
+            self.0.push((report, Vec::new()));
+        }
+    }
+
+    pub(crate) fn extend(&mut self, reports: Vec<Report>) {
+        reports.into_iter().for_each(|report| self.add(report));
+    }
+
+    /// Adds a report about one variant.
+    pub(crate) fn add_for(&mut self, report: Report, variant: &Arc<str>) {
+        match self.0.iter_mut().find(|(known, _)| known.same_as(&report)) {
+            None => self.0.push((report, vec![variant.clone()])),
+            Some((_, variants)) if variants.contains(variant) => {}
+            Some((_, variants)) => variants.push(variant.clone()),
+        }
+    }
+
+    /// Says in which variants each occurs, where that is not all of them, and sorts by place.
+    pub(crate) fn finish(&mut self, sources: &Sources, variants: usize) {
+        for (report, of) in &mut self.0 {
+            if !of.is_empty() && of.len() < variants && report.notes.is_empty() {
+                let names: Vec<String> = of.iter().map(|name| format!("`{name}`")).collect();
+                report.notes.push(format!("in variant {}", names.join(", ")));
+            }
+        }
+        self.0.sort_by_key(|(report, _)| (sources.index(&report.file), report.line, report.column));
+    }
+
+    pub(crate) fn reports(self) -> impl Iterator<Item = Report> {
+        self.0.into_iter().map(|(report, _)| report)
     }
 }
 
@@ -148,6 +216,20 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len().max(word.len()) / 4)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// For a quantity with a misspelt unit: the unit among `allowed` ("a number and one of ps, ns, ...")
+/// that was meant.
+fn nearest_unit(literal: &str, allowed: &str) -> Option<String> {
+    let units = allowed.split_once("one of ")?.1;
+    let text = literal.trim_matches('"').trim();
+    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || "._ ".contains(c));
+    if unit.is_empty() || unit.len() == text.len() {
+        return None;
+    }
+    let number = &text[..text.len() - unit.len()];
+    let meant = nearest(unit, units.split(", "))?;
+    Some(format!("did you mean \"{number}{meant}\"?"))
 }
 
 /// `did you mean ...?`, where something is near enough.

@@ -71,7 +71,9 @@ impl Graph {
     pub(crate) fn switch_ports(&self) -> usize {
         let mut ports = vec![0; self.switches.len()];
         for end in self.links.iter().flat_map(|link| [link.from, link.to]) {
-            if let Some(count) = (end as usize).checked_sub(self.hosts.len()).and_then(|switch| ports.get_mut(switch)) {
+            if let Some(count) =
+                (end as usize).checked_sub(self.hosts.len()).and_then(|switch| ports.get_mut(switch))
+            {
                 *count += 1;
             }
         }
@@ -123,15 +125,21 @@ impl Reader<'_> {
             let ends = [("from", &link.from), ("to", &link.to)].map(|(key, name)| {
                 let found = names.iter().position(|known| known == name);
                 if found.is_none() {
-                    let report = self.report(&["link", &index.to_string(), key], format!("there is no node \"{name}\""));
+                    let report = self
+                        .report(&["link", &index.to_string(), key], format!("there is no node \"{name}\""));
                     self.reports.push(
-                        report.allowed("a name from hosts or switches").maybe_help(did_you_mean(name, names.iter().copied())),
+                        report
+                            .allowed("a name from hosts or switches")
+                            .maybe_help(did_you_mean(name, names.iter().copied())),
                     );
                 }
                 found
             });
             if link.rate == Rate::ZERO {
-                let report = self.report(&["link", &index.to_string(), "rate"], "a link of rate 0 carries nothing".to_owned());
+                let report = self.report(
+                    &["link", &index.to_string(), "rate"],
+                    "a link of rate 0 carries nothing".to_owned(),
+                );
                 self.reports.push(report.allowed("more than 0bps"));
             }
             if let [Some(from), Some(to)] = ends {
@@ -141,10 +149,18 @@ impl Reader<'_> {
                     self.reports.push(report.allowed("a link with a switch at one end or both"));
                 }
                 if from == to {
-                    let report = self.report(&["link", &index.to_string()], format!("\"{}\" is linked to itself", link.to));
+                    let report = self.report(
+                        &["link", &index.to_string()],
+                        format!("\"{}\" is linked to itself", link.to),
+                    );
                     self.reports.push(report);
                 }
-                links.push(GraphLink { from: from as u32, to: to as u32, rate: link.rate, delay: link.delay });
+                links.push(GraphLink {
+                    from: from as u32,
+                    to: to as u32,
+                    rate: link.rate,
+                    delay: link.delay,
+                });
             }
         }
         if self.reports.is_empty() {
@@ -163,7 +179,8 @@ impl Reader<'_> {
         for (host, name) in hosts.iter().enumerate() {
             let count = neighbours[host].len();
             if count != 1 {
-                let report = self.report(&["hosts", &host.to_string()], format!("host \"{name}\" has {count} links"));
+                let report =
+                    self.report(&["hosts", &host.to_string()], format!("host \"{name}\" has {count} links"));
                 self.reports.push(report.allowed("exactly one, to a switch"));
             }
         }

@@ -21,8 +21,8 @@ use serde::{Deserialize, Serialize};
 use crate::quantity::{BufferLimit, MaybeOff, on};
 pub use crate::topology::{Graph, GraphLink, Topology};
 pub use crate::workload::{
-    AllToAll, Arrivals, FanOut, FlowList, Flows, HostName, Hosts, Incast, ListedFlow, Packets, Permutation, Pick,
-    Rpc, Transfer, Workload,
+    AllToAll, Arrivals, FanOut, FlowList, Flows, HostName, Hosts, Incast, ListedFlow, Packets, Permutation,
+    Pick, Rpc, Transfer, Workload,
 };
 
 /// One concrete run: what a variant and a sweep point make of the file.

@@ -48,7 +48,8 @@ pub(crate) fn apply(sources: &Sources, tree: &mut Node, setting: &Setting) -> Ap
             if names_what_exists(so_far) {
                 return Applied::Wrong(unknown_name(sources, setting, table, depth));
             }
-            let empty = Node { value: Value::Table(Table::new()), origin: node.key.clone(), key: node.key.clone() };
+            let empty =
+                Node { value: Value::Table(Table::new()), origin: node.key.clone(), key: node.key.clone() };
             table.insert(key.clone(), empty);
         }
         let Some(child) = table.get_mut(key) else { return Applied::Done };
@@ -91,15 +92,24 @@ fn unknown_name(sources: &Sources, setting: &Setting, table: &Table, depth: usiz
 fn not_a_table(sources: &Sources, setting: &Setting, literal: &str, depth: usize) -> Report {
     let parent = dotted(&setting.path[..depth]);
     let message = format!("`{parent}` is {literal}, which has no keys");
-    Report::at(sources, &setting.node.key, dotted(&setting.path), message).allowed(format!("a value for `{parent}` itself"))
+    Report::at(sources, &setting.node.key, dotted(&setting.path), message)
+        .allowed(format!("a value for `{parent}` itself"))
 }
 
 /// The error for a setting that applied to no variant.
 pub(crate) fn applies_nowhere(sources: &Sources, setting: &Setting) -> Report {
     let (key, mechanism) = mechanism_of(setting);
-    Report::at(sources, &setting.node.key, dotted(&setting.path), format!("`{mechanism}` is off in every variant"))
-        .allowed("parameters of mechanisms that some variant turns on")
-        .help(format!("to turn it on, set the mechanism itself: `{mechanism} = {{ {key} = {} }}`", setting.node.literal()))
+    Report::at(
+        sources,
+        &setting.node.key,
+        dotted(&setting.path),
+        format!("`{mechanism}` is off in every variant"),
+    )
+    .allowed("parameters of mechanisms that some variant turns on")
+    .help(format!(
+        "to turn it on, set the mechanism itself: `{mechanism} = {{ {key} = {} }}`",
+        setting.node.literal()
+    ))
 }
 
 /// The warning for a setting that does not apply to a variant.
@@ -116,25 +126,43 @@ fn mechanism_of(setting: &Setting) -> (String, String) {
 }
 
 /// The `[variant.NAME]` tables in file order; one named `base` where there is none.
-pub(crate) fn variants(sources: &Sources, table: Option<Node>, reports: &mut Vec<Report>) -> Vec<(Arc<str>, Node)> {
+pub(crate) fn variants(
+    sources: &Sources,
+    table: Option<Node>,
+    reports: &mut Vec<Report>,
+) -> Vec<(Arc<str>, Node)> {
     let base = || vec![(Arc::from("base"), Node::empty_table())];
     let Some(table) = table else { return base() };
     let Node { value: Value::Table(entries), .. } = table else {
-        reports.push(Report::at(sources, &table.origin, "variant", format!("{} does not fit", table.literal()))
-            .allowed("a table for each variant: [variant.NAME]"));
+        reports.push(
+            Report::at(sources, &table.origin, "variant", format!("{} does not fit", table.literal()))
+                .allowed("a table for each variant: [variant.NAME]"),
+        );
         return base();
     };
     let mut variants = Vec::new();
     for (name, mut node) in entries {
         if node.as_table().is_none() {
-            let report = Report::at(sources, &node.origin, format!("variant.{name}"), format!("{} does not fit", node.literal()));
+            let report = Report::at(
+                sources,
+                &node.origin,
+                format!("variant.{name}"),
+                format!("{} does not fit", node.literal()),
+            );
             reports.push(report.allowed("a table with the keys that the variant changes"));
             continue;
         }
         for key in ["variant", "sweep", "slo", "include", "version"] {
             if let Some(inner) = node.remove(&[key]) {
-                let report = Report::at(sources, &inner.key, format!("variant.{name}.{key}"), format!("a variant has no `{key}`"));
-                reports.push(report.allowed("the tables of a scenario: topology, port, host, transport, workload, run, observe"));
+                let report = Report::at(
+                    sources,
+                    &inner.key,
+                    format!("variant.{name}.{key}"),
+                    format!("a variant has no `{key}`"),
+                );
+                reports.push(report.allowed(
+                    "the tables of a scenario: topology, port, host, transport, workload, run, observe",
+                ));
             }
         }
         let name: Arc<str> = Arc::from(name);
@@ -153,8 +181,7 @@ pub(crate) struct Axis {
 /// The axes of `[sweep]` in file order. Keys may be quoted (`"a.b" = [...]`) or plain (`a.b = [...]`).
 pub(crate) fn axes(sources: &Sources, table: Option<Node>, reports: &mut Vec<Report>) -> Vec<Axis> {
     let mut axes = Vec::new();
-    let Some(mut table) = table else { return axes };
-    table.relayer(&Layer::Sweep);
+    let Some(table) = table else { return axes };
     if table.as_table().is_none() {
         let report = Report::at(sources, &table.origin, "sweep", format!("{} does not fit", table.literal()));
         reports.push(report.allowed("a table of dotted keys, each with a list of values"));
@@ -179,14 +206,20 @@ fn collect_axes(
         Value::Table(table) => {
             for (key, child) in table {
                 let Some(mut keys) = node::parse_path(&key) else {
-                    let report = Report::at(sources, &child.key, "sweep", format!("{key:?} is not a dotted key"));
+                    let report =
+                        Report::at(sources, &child.key, "sweep", format!("{key:?} is not a dotted key"));
                     reports.push(report.allowed("a key of the scenario, such as \"workload.small.load\""));
                     continue;
                 };
                 let depth = path.len();
                 path.append(&mut keys);
                 if matches!(path[0].as_str(), "variant" | "sweep" | "include" | "slo" | "version") {
-                    let report = Report::at(sources, &child.key, "sweep", format!("`{}` cannot be swept", dotted(path)));
+                    let report = Report::at(
+                        sources,
+                        &child.key,
+                        "sweep",
+                        format!("`{}` cannot be swept", dotted(path)),
+                    );
                     reports.push(report.allowed("a key of a run, such as \"workload.small.load\""));
                 } else {
                     collect_axes(sources, path, child, axes, reports);
@@ -194,8 +227,13 @@ fn collect_axes(
                 path.truncate(depth);
             }
         }
-        Value::Array(values) if values.is_empty() => reports.push(fail("there is nothing to sweep".to_owned())),
-        Value::Array(values) => axes.push(Axis { path: path.clone(), values }),
+        Value::Array(values) if values.is_empty() => {
+            reports.push(fail("there is nothing to sweep".to_owned()))
+        }
+        Value::Array(mut values) => {
+            values.iter_mut().for_each(|value| value.relayer(&Layer::Sweep));
+            axes.push(Axis { path: path.clone(), values });
+        }
         _ => reports.push(fail(format!("{} is not a list", node.literal()))),
     }
 }
@@ -211,7 +249,9 @@ pub(crate) fn parse_set(sources: &mut Sources, argument: &str) -> Result<Setting
         let source = sources.add("--set", argument);
         let origin = Origin { source, span: 0..argument.len(), layer: Layer::Flag };
         let report = Report::at(sources, &origin, "", "this is not `key=value`");
-        return Err(vec![report.allowed("a dotted key, =, and a TOML value, such as workload.small.load=0.2")]);
+        return Err(vec![
+            report.allowed("a dotted key, =, and a TOML value, such as workload.small.load=0.2"),
+        ]);
     };
     let as_toml = format!("{key} = {value}");
     let text = match toml::de::DeTable::parse(&as_toml) {

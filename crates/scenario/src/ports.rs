@@ -8,9 +8,10 @@ use crate::topology::Topology;
 
 /// Lays `port.<tier>` over `port.switch` for every tier.
 pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Report>) {
-    let kind = root.at(&["topology", "kind"]).and_then(Node::as_str);
+    let Some(kind) = root.at(&["topology", "kind"]) else { return };
     // Without a known kind, that is the error, and no tier name can be judged.
-    let Some(tiers) = kind.and_then(Topology::tiers_of) else { return };
+    let Some(tiers) = kind.as_str().and_then(Topology::tiers_of) else { return };
+    let topology_rank = kind.origin.layer.rank();
     let Some(table) = root.as_table_mut() else { return };
     let ports = table.entry("port".to_owned()).or_insert_with(Node::empty_table);
     let Some(ports) = ports.as_table_mut() else { return };
@@ -21,35 +22,53 @@ pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Repo
         .collect();
     for name in unknown {
         let Some(node) = ports.shift_remove(&name) else { continue };
+        if node.origin.layer.rank() < topology_rank && Topology::is_tier(&name) {
+            // A variant took another topology; what the base says of its own tiers is of no use there.
+            continue;
+        }
         let allowed: Vec<&str> = ["host", "switch"].iter().chain(tiers).copied().collect();
         let report = Report::at(sources, &node.key, format!("port.{name}"), format!("unknown tier `{name}`"));
-        reports.push(report.allowed(allowed.join(", ")).maybe_help(did_you_mean(&name, allowed.iter().copied())));
+        reports.push(
+            report.allowed(allowed.join(", ")).maybe_help(did_you_mean(&name, allowed.iter().copied())),
+        );
     }
     let switch = ports.entry("switch".to_owned()).or_insert_with(Node::empty_table).clone();
-    let mut resolved = vec!["host"];
+    let mut own_keys: Vec<(&str, String)> = Vec::new();
     for tier in tiers.iter().copied().filter(|tier| *tier != "switch") {
         let own = ports.shift_remove(tier);
         let mut complete = switch.clone();
         if let Some(own) = own {
+            if let Some(table) = own.as_table() {
+                own_keys.extend(table.keys().map(|key| (tier, key.clone())));
+            }
             merge(&mut complete, own, &mut vec!["port".to_owned(), tier.to_owned()]);
         }
         ports.insert(tier.to_owned(), complete);
     }
-    resolved.extend(tiers);
-    for name in resolved {
+    for name in ["host"].iter().chain(tiers).copied() {
         if let Some(port) = ports.get_mut(name) {
-            marking(sources, name, port, reports);
+            let table_of = |key: &str| {
+                let own = name == "host" || own_keys.iter().any(|(tier, own)| *tier == name && own == key);
+                if own { name } else { "switch" }
+            };
+            marking(sources, table_of, port, reports);
         }
     }
     if let Some(port) = ports.get_mut("switch") {
         // Its tiers have been judged; here only the same outcome.
-        marking(sources, "switch", port, &mut Vec::new());
+        marking(sources, |_| "switch", port, &mut Vec::new());
     }
 }
 
 /// One port marks in one way. A phantom queue silently turns off marking that comes from a less
 /// specific layer; whatever else meets is a contradiction, and the error says what to turn off.
-fn marking(sources: &Sources, name: &str, port: &mut Node, reports: &mut Vec<Report>) {
+/// `table_of` says in which table of `port` a key of this port was written.
+fn marking<'a>(
+    sources: &Sources,
+    table_of: impl Fn(&str) -> &'a str,
+    port: &mut Node,
+    reports: &mut Vec<Report>,
+) {
     let Some(table) = port.as_table_mut() else { return };
     if let Some(phantom) = table.get("phantom_queue").filter(|node| is_on(node)).cloned() {
         for marker in ["ecn", "red"] {
@@ -60,30 +79,36 @@ fn marking(sources: &Sources, name: &str, port: &mut Node, reports: &mut Vec<Rep
                 continue;
             }
             let message = "a port with a phantom queue does not mark on its own queue";
+            let (name, other) = (table_of(marker), table_of("phantom_queue"));
             let report = Report::at(sources, &node.key, format!("port.{name}.{marker}"), message);
             let place = sources.place(&phantom.key);
             reports.push(report.allowed("one of phantom_queue, ecn and red").help(format!(
-                "turn one off: `port.{name}.{marker} = \"off\"`, or `port.{name}.phantom_queue = \"off\"` \
+                "turn one off: `port.{name}.{marker} = \"off\"`, or `port.{other}.phantom_queue = \"off\"` \
                  (set in {}, line {})",
                 place.file, place.line
             )));
         }
         return;
     }
-    if let (Some(ecn), Some(red)) = (table.get("ecn").filter(|node| is_on(node)), table.get("red").filter(|node| is_on(node))) {
-        let later = if red.origin.layer.rank() >= ecn.origin.layer.rank() { ("red", red) } else { ("ecn", ecn) };
+    if let (Some(ecn), Some(red)) =
+        (table.get("ecn").filter(|node| is_on(node)), table.get("red").filter(|node| is_on(node)))
+    {
+        let later =
+            if red.origin.layer.rank() >= ecn.origin.layer.rank() { ("red", red) } else { ("ecn", ecn) };
         let report = Report::at(
             sources,
             &later.1.key,
-            format!("port.{name}.{}", later.0),
+            format!("port.{}.{}", table_of(later.0), later.0),
             "ecn and red would both mark the same queue",
         );
         reports.push(report.allowed("one of phantom_queue, ecn and red").help(format!(
-            "turn one off: `port.{name}.ecn = \"off\"` or `port.{name}.red = \"off\"`"
+            "turn one off: `port.{}.ecn = \"off\"` or `port.{}.red = \"off\"`",
+            table_of("ecn"),
+            table_of("red")
         )));
     }
 }
 
 fn is_on(node: &Node) -> bool {
-    node.as_str() != Some("off")
+    node.as_table().is_some()
 }

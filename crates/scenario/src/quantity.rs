@@ -152,7 +152,9 @@ impl<'de> Deserialize<'de> for Load {
                 Ok(Load::Share(share as f64))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Load, E> {
-                text.parse().map(Load::Rate).map_err(|error| E::custom(format!("{error}, or a share without quotes")))
+                text.parse()
+                    .map(Load::Rate)
+                    .map_err(|error| E::custom(format!("{error}, or a share without quotes")))
             }
         }
         deserializer.deserialize_any(Either)

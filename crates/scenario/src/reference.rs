@@ -11,7 +11,8 @@ use crate::schema::schema;
 /// The text of docs/reference/scenario.md.
 pub fn reference() -> String {
     let schema = schema();
-    let mut writer = Writer { schema: &schema, text: HEAD.to_owned(), done: BTreeSet::new(), waiting: Vec::new() };
+    let mut writer =
+        Writer { schema: &schema, text: HEAD.to_owned(), done: BTreeSet::new(), waiting: Vec::new() };
     let mut root = schema.as_object().cloned().unwrap_or_default();
     if let Some(Value::Object(properties)) = root.get_mut("properties") {
         // Variants repeat all other tables.
@@ -37,10 +38,21 @@ const HEAD: &str = "# Scenario file: all keys
 
 A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms\"`, `\"64KiB\"`,
 `\"10Gbps\"`). Where a key names a mechanism, its table turns the mechanism on (`{}` with all its
-defaults) and `\"off\"` turns it off.
+defaults) and `\"off\"` turns it off. Of several tables the later one wins:
+
+1. the file that `include` names, 2. this file, 3. `[variant.NAME]`, 4. the point of `[sweep]`,
+5. `--set key=value` and `--seed`.
+
+Tables merge key by key. A mechanism's table (`ecn`, `red`, `phantom_queue`, `shared_buffer`, `pacer`,
+`bursts`), a distribution, and a topology or workload of another `kind` are replaced whole. A phantom
+queue turns off the marking (`ecn`, `red`) of layers below its own. A sweep or `--set` of a parameter
+of a mechanism has no effect in a variant where that mechanism is off. Paths are relative to the
+scenario; that of an include is relative to the file that names it. `plimsoll scenario show` prints
+the result with where each value comes from.
 ";
 
-const FILE: &str = "A file is the description of one run, and around it the variants and the sweep that make many of it.";
+const FILE: &str =
+    "A file is the description of one run, and around it the variants and the sweep that make many of it.";
 
 struct Writer<'a> {
     schema: &'a Value,
@@ -66,7 +78,9 @@ impl Writer<'_> {
         if let Some(Value::Array(kinds)) = schema.get("oneOf").or_else(|| schema.get("anyOf")) {
             self.heading(title, schema);
             for kind in kinds {
-                let Some(name) = kind.get("properties").and_then(|properties| properties.get("kind")) else { continue };
+                let Some(name) = kind.get("properties").and_then(|properties| properties.get("kind")) else {
+                    continue;
+                };
                 let name = name.get("const").map(Value::to_string).unwrap_or_default();
                 let kind = match self.definition(kind) {
                     Some((_, definition)) => merged(&definition, kind),
@@ -113,7 +127,11 @@ impl Writer<'_> {
                 Some(Value::String(text)) if text.is_empty() => String::new(),
                 Some(value) => format!("`{value}`"),
             };
-            let default = if outer && ["version", "title", "topology"].contains(&key.as_str()) { "required".to_owned() } else { default };
+            let default = if outer && ["version", "title", "topology"].contains(&key.as_str()) {
+                "required".to_owned()
+            } else {
+                default
+            };
             self.line(format!("| `{key}` | {kind} | {default} | {} |", text_of(schema).replace('|', "\\|")));
         }
         if let Some(other) = table.get("additionalProperties").filter(|other| other.is_object()) {
@@ -154,10 +172,8 @@ impl Writer<'_> {
             };
         }
         if let Some(Value::Array(options)) = schema.get("anyOf") {
-            let kinds: Vec<String> = options
-                .iter()
-                .map(|option| self.type_of(path, option, choices))
-                .collect();
+            let kinds: Vec<String> =
+                options.iter().map(|option| self.type_of(path, option, choices)).collect();
             return kinds.join(" or ");
         }
         if let Some(value) = schema.get("const") {
@@ -192,12 +208,18 @@ impl Writer<'_> {
         if let Some(Value::Array(values)) = definition.get("oneOf")
             && values.iter().all(|value| value.get("const").is_some())
         {
-            let names: Vec<String> =
-                values.iter().filter_map(|value| value.get("const")).map(|value| format!("`{value}`")).collect();
+            let names: Vec<String> = values
+                .iter()
+                .filter_map(|value| value.get("const"))
+                .map(|value| format!("`{value}`"))
+                .collect();
             choices.push((path.rsplit('.').next().unwrap_or(path).to_owned(), Value::Array(values.clone())));
             return names.join(", ");
         }
-        let path = path.replace("port.host.", "port.*.").replace("port.switch", "port.*").replace("port.host", "port.*");
+        let path = path
+            .replace("port.host.", "port.*.")
+            .replace("port.switch", "port.*")
+            .replace("port.host", "port.*");
         self.later(name, format!("`{path}`"), definition);
         "table".to_owned()
     }

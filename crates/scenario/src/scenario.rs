@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::error::{Report, ScenarioError, Warning, did_you_mean};
+use crate::error::{Findings, Report, ScenarioError, Warning, did_you_mean};
 use crate::model::Model;
 use crate::node::{self, Node, Value, merge};
 use crate::overlay::{self, Applied, Axis, Setting};
@@ -90,7 +90,14 @@ impl Scenario {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
             let message = format!("cannot read {name}: {error}");
-            vec![ScenarioError(Report { file: name.clone(), line: 1, column: 1, message, width: 1, ..Report::default() })]
+            vec![ScenarioError(Report {
+                file: name.clone(),
+                line: 1,
+                column: 1,
+                message,
+                width: 1,
+                ..Report::default()
+            })]
         })?;
         let base_dir = path.parent().unwrap_or_else(|| Path::new("."));
         Scenario::parse_with(&name, &text, base_dir, overrides)
@@ -117,7 +124,7 @@ impl Scenario {
         let mut builder = Builder { base_dir, ..Builder::default() };
         let points = builder.points(name, text, overrides);
         if !builder.errors.is_empty() {
-            return Err(builder.errors.into_iter().map(ScenarioError).collect());
+            return Err(builder.errors.reports().map(ScenarioError).collect());
         }
         Ok(Scenario {
             name: name.to_owned(),
@@ -125,7 +132,7 @@ impl Scenario {
             base_dir: base_dir.to_owned(),
             overrides: overrides.clone(),
             points,
-            warnings: builder.warnings.into_iter().map(Warning).collect(),
+            warnings: builder.warnings.reports().map(Warning).collect(),
         })
     }
 
@@ -174,31 +181,40 @@ const POINTS_MAX: usize = 100_000;
 /// Keys of a file beside those of the model.
 const OUTER_KEYS: &[&str] = &["include", "variant", "sweep", "slo"];
 const MODEL_KEYS: &[&str] = &[
-    "version", "title", "description", "run", "topology", "port", "host", "transport", "workload", "observe",
+    "version",
+    "title",
+    "description",
+    "run",
+    "topology",
+    "port",
+    "host",
+    "transport",
+    "workload",
+    "observe",
 ];
 
 struct Builder<'a> {
     base_dir: &'a Path,
     sources: Sources,
-    errors: Vec<Report>,
-    warnings: Vec<Report>,
+    errors: Findings,
+    warnings: Findings,
 }
 
 impl Default for Builder<'_> {
     fn default() -> Self {
-        Builder { base_dir: Path::new("."), sources: Sources::default(), errors: Vec::new(), warnings: Vec::new() }
-    }
-}
-
-fn add(list: &mut Vec<Report>, report: Report) {
-    if !list.iter().any(|known| known.same_as(&report)) {
-        list.push(report);
+        Builder {
+            base_dir: Path::new("."),
+            sources: Sources::default(),
+            errors: Findings::default(),
+            warnings: Findings::default(),
+        }
     }
 }
 
 impl Builder<'_> {
     fn points(&mut self, name: &str, text: &str, overrides: &Overrides) -> Vec<Point> {
-        let mut root = self.read(name, text, self.base_dir.to_owned(), &mut vec![self.base_dir.join(file_name(name))]);
+        let mut root =
+            self.read(name, text, self.base_dir.to_owned(), &mut vec![self.base_dir.join(file_name(name))]);
         if !self.errors.is_empty() {
             return Vec::new();
         }
@@ -207,13 +223,15 @@ impl Builder<'_> {
         let variants = overlay::variants(&self.sources, root.remove(&["variant"]), &mut reports);
         let axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
         root.remove(&["slo"]);
-        self.errors.append(&mut reports);
+        self.errors.extend(reports);
         self.outline(&mut root);
-        let combinations = axes.iter().fold(variants.len(), |total, axis| total.saturating_mul(axis.values.len()));
+        let combinations =
+            axes.iter().fold(variants.len(), |total, axis| total.saturating_mul(axis.values.len()));
         let replicates = overrides.replicates.max(1);
         if combinations.saturating_mul(replicates as usize) > POINTS_MAX {
-            let report = Report::at(&self.sources, &root.origin, "sweep", format!("more than {POINTS_MAX} runs"));
-            self.errors.push(report.allowed("fewer variants, sweep values or replicates"));
+            let report =
+                Report::at(&self.sources, &root.origin, "sweep", format!("more than {POINTS_MAX} runs"));
+            self.errors.add(report.allowed("fewer variants, sweep values or replicates"));
             return Vec::new();
         }
         let mut merged = Vec::new();
@@ -227,6 +245,8 @@ impl Builder<'_> {
             }
         }
         self.nowhere(&settings, &axes, &variants, &root);
+        self.errors.finish(&self.sources, variants.len());
+        self.warnings.finish(&self.sources, variants.len());
         if self.errors.is_empty() { self.number(merged, replicates) } else { Vec::new() }
     }
 
@@ -234,12 +254,17 @@ impl Builder<'_> {
     fn read(&mut self, name: &str, text: &str, base_dir: PathBuf, open: &mut Vec<PathBuf>) -> Node {
         let source = self.sources.add(name, text);
         let layer = Layer::File(open.len() - 1);
-        let (mut tree, mut reports) = node::parse(&self.sources, source, text, &layer);
-        self.errors.append(&mut reports);
+        let (mut tree, reports) = node::parse(&self.sources, source, text, &layer);
+        self.errors.extend(reports);
         let Some(include) = tree.remove(&["include"]) else { return tree };
         let Value::String(file) = &include.value else {
-            let report = Report::at(&self.sources, &include.origin, "include", format!("{} does not fit", include.literal()));
-            self.errors.push(report.allowed("the path of one file, relative to this one"));
+            let report = Report::at(
+                &self.sources,
+                &include.origin,
+                "include",
+                format!("{} does not fit", include.literal()),
+            );
+            self.errors.add(report.allowed("the path of one file, relative to this one"));
             return tree;
         };
         let path = base_dir.join(file);
@@ -249,17 +274,20 @@ impl Builder<'_> {
             _ => known == &path,
         };
         if open.iter().any(same) || open.len() > INCLUDES_MAX {
-            self.errors.push(fail(format!("\"{file}\" includes itself")).allowed("includes without a cycle"));
+            self.errors.add(fail(format!("\"{file}\" includes itself")).allowed("includes without a cycle"));
             return tree;
         }
         match std::fs::read_to_string(&path) {
             Err(error) => {
-                self.errors.push(fail(format!("cannot read \"{file}\": {error}")).allowed("a file relative to this one"));
+                self.errors.add(
+                    fail(format!("cannot read \"{file}\": {error}")).allowed("a file relative to this one"),
+                );
                 tree
             }
             Ok(text) => {
                 let directory = path.parent().unwrap_or(&base_dir).to_owned();
-                let shown = Path::new(name).parent().map_or_else(|| PathBuf::from(file), |parent| parent.join(file));
+                let shown =
+                    Path::new(name).parent().map_or_else(|| PathBuf::from(file), |parent| parent.join(file));
                 open.push(path);
                 let mut below = self.read(&shown.display().to_string(), &text, directory, open);
                 open.pop();
@@ -275,10 +303,10 @@ impl Builder<'_> {
         let mut settings = Vec::new();
         for argument in &overrides.set {
             match overlay::parse_set(&mut self.sources, argument) {
-                Err(mut reports) => self.errors.append(&mut reports),
+                Err(reports) => self.errors.extend(reports),
                 Ok(setting) if OUTER_KEYS.contains(&setting.path[0].as_str()) => {
                     if let Applied::Wrong(report) = overlay::apply(&self.sources, root, &setting) {
-                        self.errors.push(report);
+                        self.errors.add(report);
                     }
                 }
                 Ok(setting) => settings.push(setting),
@@ -296,29 +324,45 @@ impl Builder<'_> {
 
     /// Unknown and missing tables at the top, where the keys of the file and of the model meet.
     fn outline(&mut self, root: &mut Node) {
+        for key in ["version", "title", "topology"] {
+            if root.get(key).is_none() {
+                let message = format!("the key `{key}` is missing");
+                self.errors.add(Report::at(&self.sources, &root.origin, "", message));
+            }
+        }
         let known = |key: &str| MODEL_KEYS.contains(&key) || OUTER_KEYS.contains(&key);
         let Some(table) = root.as_table_mut() else { return };
         let unknown: Vec<String> = table.keys().filter(|key| !known(key)).cloned().collect();
         for key in unknown {
             let Some(node) = table.shift_remove(&key) else { continue };
             let names = || MODEL_KEYS.iter().chain(OUTER_KEYS).copied();
-            let report = Report::at(&self.sources, &node.key, node::quoted_key(&key), format!("unknown key `{key}`"));
-            self.errors
-                .push(report.allowed(names().collect::<Vec<_>>().join(", ")).maybe_help(did_you_mean(&key, names())));
+            let report =
+                Report::at(&self.sources, &node.key, node::quoted_key(&key), format!("unknown key `{key}`"));
+            self.errors.add(
+                report
+                    .allowed(names().collect::<Vec<_>>().join(", "))
+                    .maybe_help(did_you_mean(&key, names())),
+            );
         }
     }
 
     /// One variant at one sweep point.
-    fn run(&mut self, variant: &str, mut tree: Node, sweep: Vec<Setting>, settings: &[Setting]) -> Option<Merged> {
+    fn run(
+        &mut self,
+        variant: &Arc<str>,
+        mut tree: Node,
+        sweep: Vec<Setting>,
+        settings: &[Setting],
+    ) -> Option<Merged> {
         let before = self.errors.len();
         for setting in sweep.iter().chain(settings) {
             match overlay::apply(&self.sources, &mut tree, setting) {
                 Applied::Done => {}
                 Applied::MechanismOff => {
                     let report = overlay::applies_not_to(&self.sources, setting, variant);
-                    add(&mut self.warnings, report);
+                    self.warnings.add(report);
                 }
-                Applied::Wrong(report) => add(&mut self.errors, report),
+                Applied::Wrong(report) => self.errors.add_for(report, variant),
             }
         }
         let mut reports = Vec::new();
@@ -331,14 +375,14 @@ impl Builder<'_> {
             Ok(mut model) => {
                 let mut checked = check::check(&self.sources, &tree, &mut model, self.base_dir);
                 reports.append(&mut checked.errors);
-                checked.warnings.into_iter().for_each(|warning| add(&mut self.warnings, warning));
+                checked.warnings.into_iter().for_each(|warning| self.warnings.add_for(warning, variant));
                 Some(model)
             }
         };
         let failed = !reports.is_empty() || self.errors.len() > before;
-        reports.into_iter().for_each(|report| add(&mut self.errors, report));
+        reports.into_iter().for_each(|report| self.errors.add_for(report, variant));
         let model = model.filter(|_| !failed)?;
-        Some(Merged { variant: variant.to_owned(), sweep, tree: Arc::new(tree), model })
+        Some(Merged { variant: variant.to_string(), sweep, tree: Arc::new(tree), model })
     }
 
     /// A setting that no variant has a use for is an error; the warnings for each then go.
@@ -355,7 +399,7 @@ impl Builder<'_> {
             };
             if variants.iter().all(|(_, over)| off(over)) {
                 let report = overlay::applies_nowhere(&self.sources, &setting);
-                add(&mut self.errors, report);
+                self.errors.add(report);
             }
         }
     }

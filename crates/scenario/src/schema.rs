@@ -23,8 +23,11 @@ pub fn schema() -> Value {
             properties.shift_remove("version");
         }
     }
-    let tables: Vec<String> =
-        definitions.iter().filter(|(_, definition)| has_keys(definition)).map(|(name, _)| name.clone()).collect();
+    let tables: Vec<String> = definitions
+        .iter()
+        .filter(|(_, definition)| has_keys(definition))
+        .map(|(name, _)| name.clone())
+        .collect();
     let partial: Vec<(String, Value)> = tables
         .iter()
         .filter_map(|name| {

@@ -37,7 +37,8 @@ impl Writer<'_> {
             let comment = if is_mechanism(path) { self.comment(path) } else { None };
             self.line(&header, 0, comment);
         }
-        let width = leaves.iter().map(|(line, _)| line.chars().count()).filter(|width| *width <= WIDTH_MAX).max();
+        let width =
+            leaves.iter().map(|(line, _)| line.chars().count()).filter(|width| *width <= WIDTH_MAX).max();
         for (line, key) in &leaves {
             path.push((*key).to_owned());
             let comment = self.comment(path);

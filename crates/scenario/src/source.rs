@@ -81,6 +81,11 @@ impl Sources {
         self.0.len() - 1
     }
 
+    /// Orders the names of texts: the scenario first. Files that the scenario names come last.
+    pub(crate) fn index(&self, name: &str) -> usize {
+        self.0.iter().position(|source| source.name == name).unwrap_or(self.0.len())
+    }
+
     /// The name a text was added under.
     pub(crate) fn name(&self, source: usize) -> &str {
         &self.0[source].name

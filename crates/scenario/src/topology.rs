@@ -66,7 +66,8 @@ pub enum Topology {
         #[serde(default)]
         bottleneck_delay: Option<Span>,
     },
-    /// Any graph: nodes and links from a TOML file beside the scenario. Tier name: `switch`.
+    /// Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and
+    /// each `[[link]]` has `from`, `to`, `rate` and `delay`. A host has one link. Tier name: `switch`.
     File {
         /// Path of the file, relative to the scenario.
         path: String,
@@ -155,11 +156,18 @@ impl Topology {
         TIERS.iter().find(|(name, _)| *name == kind).map(|(_, tiers)| *tiers)
     }
 
+    /// Whether some topology has a tier of that name.
+    pub(crate) fn is_tier(name: &str) -> bool {
+        TIERS.iter().any(|(_, tiers)| tiers.contains(&name))
+    }
+
     /// Number of hosts. Zero for a graph file that has not been read.
     pub fn host_count(&self) -> u32 {
         let count = match self {
             Topology::Rack { hosts, .. } => u64::from(*hosts),
-            Topology::LeafSpine { leaves, hosts_per_leaf, .. } => u64::from(*leaves) * u64::from(*hosts_per_leaf),
+            Topology::LeafSpine { leaves, hosts_per_leaf, .. } => {
+                u64::from(*leaves) * u64::from(*hosts_per_leaf)
+            }
             Topology::FatTree { k, .. } => u64::from(*k).saturating_pow(3) / 4,
             Topology::Dumbbell { left, right, .. } => u64::from(*left) + u64::from(*right),
             Topology::File { graph, .. } => graph.as_ref().map_or(0, |graph| graph.hosts.len() as u64),
@@ -171,7 +179,9 @@ impl Topology {
     pub fn switch_ports(&self, tier: &str) -> usize {
         let ports = match (self, tier) {
             (Topology::Rack { hosts, .. }, "tor") => *hosts,
-            (Topology::LeafSpine { hosts_per_leaf, spines, .. }, "leaf") => hosts_per_leaf.saturating_add(*spines),
+            (Topology::LeafSpine { hosts_per_leaf, spines, .. }, "leaf") => {
+                hosts_per_leaf.saturating_add(*spines)
+            }
             (Topology::LeafSpine { leaves, .. }, "spine") => *leaves,
             (Topology::FatTree { k, .. }, "edge" | "aggregation" | "core") => *k,
             (Topology::Dumbbell { left, right, .. }, "dumbbell") => (*left).max(*right).saturating_add(1),

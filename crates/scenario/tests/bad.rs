@@ -1,6 +1,7 @@
 //! Every kind of error and warning, word for word: tests/bad/NAME.toml gives tests/bad/NAME.txt,
 //! tests/warn/NAME.toml gives tests/warn/NAME.txt. To write the texts again:
 //! `UPDATE=1 cargo test -p plimsoll-scenario --test bad`
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +51,10 @@ fn errors_read_as_they_should() {
         Ok(_) => panic!("{} has no error", path.display()),
         Err(errors) => {
             for error in &errors {
-                assert!(error.line > 0 && error.column > 0 && !error.file.is_empty(), "{error:?} has no place");
+                assert!(
+                    error.line > 0 && error.column > 0 && !error.file.is_empty(),
+                    "{error:?} has no place"
+                );
             }
             errors.iter().map(ToString::to_string).collect()
         }

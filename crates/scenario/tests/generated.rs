@@ -1,5 +1,6 @@
 //! Generated files are what the code makes now. To make them again:
 //! `UPDATE=1 cargo test -p plimsoll-scenario --test generated`
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::Path;
 

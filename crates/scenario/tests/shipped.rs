@@ -1,13 +1,65 @@
-//! The scenarios in the repository load, and say what they should.
+//! The scenarios of the repository load without warnings. Those without a workload are there to be
+//! included; here they get a flow.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::path::{Path, PathBuf};
+
 use plimsoll_scenario::{Overrides, Scenario};
-use std::path::Path;
+
+fn scenarios(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            scenarios(&path, found);
+        } else if name.ends_with(".toml") {
+            found.push(path);
+        }
+    }
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
 
 #[test]
-fn quickstart() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/quickstart.toml");
-    let scenario = Scenario::load_with(path, &Overrides { replicates: 2, ..Overrides::default() });
-    let scenario = match scenario { Ok(s) => s, Err(errors) => { for e in errors { println!("{e}\n"); } panic!() } };
-    for w in scenario.warnings() { println!("{w}"); }
-    for p in scenario.points() { println!("{} {} {:x} {}", p.id, p.seed, p.digest, p.label()); }
-    println!("{}", scenario.points()[10].show());
+fn all_load() {
+    let mut files = Vec::new();
+    scenarios(&root(), &mut files);
+    assert!(!files.is_empty());
+    for file in files {
+        let mut text = std::fs::read_to_string(&file).unwrap();
+        if !text.contains("[workload") {
+            text.push_str(
+                "[workload.any]\nkind = \"flows\"\nfrom = \"h1\"\nto = \"client\"\nsize = \"1MB\"\n",
+            );
+        }
+        match Scenario::parse(&file.display().to_string(), &text, file.parent().unwrap()) {
+            Err(errors) => {
+                panic!("{}", errors.iter().map(|error| format!("{error}\n\n")).collect::<String>())
+            }
+            Ok(scenario) => {
+                let warnings: String =
+                    scenario.warnings().iter().map(|warning| format!("{warning}\n\n")).collect();
+                assert!(warnings.is_empty(), "{warnings}");
+                let shown = scenario.points()[0].show();
+                assert!(Scenario::parse("shown", &shown, file.parent().unwrap()).is_ok(), "{shown}");
+            }
+        }
+    }
+}
+
+#[test]
+fn quickstart_compares_three_variants() {
+    let overrides = Overrides { replicates: 2, ..Overrides::default() };
+    let scenario = Scenario::load_with(root().join("quickstart.toml"), &overrides).unwrap();
+    let variants: Vec<&str> = scenario
+        .points()
+        .iter()
+        .filter(|point| point.replicate == 0)
+        .map(|point| point.variant.as_str())
+        .collect();
+    assert_eq!(variants, ["TCP", "TCP", "DCTCP", "DCTCP", "HULL", "HULL"]);
+    let hull = &scenario.points().last().unwrap().model;
+    assert!(hull.host.pacer().is_some() && hull.port.of_tier("tor").phantom_queue().is_some());
 }

@@ -115,7 +115,7 @@ impl Endpoint {
     /// The application appends `bytes` to the stream; the first write opens the connection.
     #[inline]
     pub fn write(&mut self, config: &Config, now: Time, bytes: u64) {
-        self.sender.written += bytes;
+        self.sender.write(bytes);
         if self.state == State::Listen {
             self.open(config, now);
         }
@@ -338,7 +338,9 @@ impl Endpoint {
         self.sender.arm(now);
         self.segments_sent += 1;
         let flags = match self.state {
-            State::SynReceived => Flags::SYN.with(Flags::ACK).with_if(config.ecn && self.peer_ecn, Flags::ECE),
+            State::SynReceived => {
+                Flags::SYN.with(Flags::ACK).with_if(config.ecn && self.peer_ecn, Flags::ECE)
+            }
             _ => Flags::SYN.with_if(config.ecn, Flags::ECE.with(Flags::CWR)),
         };
         Some(Segment {

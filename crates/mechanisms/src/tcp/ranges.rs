@@ -98,7 +98,11 @@ impl Ranges {
 
     /// How many offsets of the set are below `offset`.
     pub(super) fn total_below(&self, offset: u64) -> u64 {
-        self.ranges.iter().take_while(|range| range.0 < offset).map(|range| range.1.min(offset) - range.0).sum()
+        self.ranges
+            .iter()
+            .take_while(|range| range.0 < offset)
+            .map(|range| range.1.min(offset) - range.0)
+            .sum()
     }
 }
 

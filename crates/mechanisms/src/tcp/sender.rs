@@ -67,6 +67,10 @@ pub(super) struct Sender {
     /// Most that was outstanding in the current window, and the ACK that ends that window.
     flight_max: u64,
     flight_end: u64,
+    /// The window was full at some time in that window of data.
+    was_full: bool,
+    /// The application wrote after everything had been acknowledged, and nothing was sent since.
+    resumes: bool,
     last_sent: Time,
     pub(super) rto: Rto,
     /// When the retransmission timer fires; `Time::MAX` if it is off.
@@ -119,6 +123,8 @@ impl Sender {
             cut_end: 0,
             flight_max: 0,
             flight_end: 0,
+            was_full: false,
+            resumes: false,
             last_sent: Time::ZERO,
             rto: Rto::new(config),
             deadline: Time::MAX,
@@ -126,6 +132,13 @@ impl Sender {
             scoreboard: None,
             stats: SenderStats::default(),
         }
+    }
+
+    /// The application appends `bytes`.
+    #[inline]
+    pub(super) fn write(&mut self, bytes: u64) {
+        self.resumes |= self.una == self.written;
+        self.written += bytes;
     }
 
     /// Sets cwnd, at least one segment, and what may be outstanding with it.
@@ -182,7 +195,7 @@ impl Sender {
     fn on_new_ack(&mut self, config: &Config, now: Time, ack: u64, ece: bool) -> u64 {
         let acked = ack - self.una;
         let flight = self.nxt.saturating_sub(self.una);
-        self.note_flight(flight);
+        self.note_flight(config, flight);
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         self.resend = false;
@@ -218,7 +231,7 @@ impl Sender {
             }
             self.ece_run = event.ece;
         }
-        if may_grow && ece_allows && (config.app_limited_growth || self.is_window_limited(config)) {
+        if may_grow && ece_allows && (config.app_limited_growth || self.is_window_limited()) {
             self.controller.grow(config, &mut self.window, &event);
             self.set_cwnd(config, self.window.cwnd);
         }
@@ -282,13 +295,19 @@ impl Sender {
         let keep = config.loss_after_ecn == LossAfterEcn::KeepSsthresh && self.last_cut == Some(Cause::Ecn);
         if !again && !keep {
             let target = self.cut_target(config, Cause::Timeout);
-            self.window.ssthresh = config.whole(target).max(config.min_ssthresh);
+            let mut ssthresh = config.whole(target).max(config.min_ssthresh);
+            if config.cut_from == CutBase::Flight && self.phase != Phase::Open {
+                // FlightSize then counts what duplicate ACKs have reported as received; without this,
+                // a timeout during recovery would raise ssthresh.
+                ssthresh = ssthresh.min(self.window.ssthresh);
+            }
+            self.window.ssthresh = ssthresh;
         }
         self.window.count = 0;
         self.set_cwnd(config, config.segment);
         self.timed_out_at = Some(self.una);
-        // A mark on what is sent from now on cuts again.
-        self.cut_end = 0;
+        // A mark cuts again at once, unless the window was already cut for a mark and not now.
+        self.cut_end = if keep { self.max } else { 0 };
         self.phase = Phase::Loss;
         self.recover = Some(self.max);
         self.nxt = self.una;
@@ -297,34 +316,31 @@ impl Sender {
         self.limited_bytes = 0;
         self.rto.back_off(config);
         self.rto.on_retransmitted();
-        if let Some(scoreboard) = &mut self.scoreboard {
-            scoreboard.on_timeout();
-        }
+        // RFC 6675, section 5.1: what was selectively acknowledged is kept, and not sent again.
         self.restart_timer(now);
     }
 
     // ---- window use ----
 
-    /// Keeps the most that was outstanding in this window and the last.
+    /// Keeps the most that was outstanding in this window of data, and whether the window was full.
     #[inline]
-    fn note_flight(&mut self, flight: u64) {
+    fn note_flight(&mut self, config: &Config, flight: u64) {
+        let full = flight + config.segment > self.usable;
         if self.una >= self.flight_end {
             self.flight_end = self.nxt;
             self.flight_max = flight;
+            self.was_full = full;
         } else {
             self.flight_max = self.flight_max.max(flight);
+            self.was_full |= full;
         }
     }
 
-    /// Whether the window is what limits the sender (RFC 7661, section 4.3). In slow start half of it
-    /// in use is enough, since the window doubles in a round trip.
+    /// Whether the window is what limits the sender (RFC 7661, section 4.3): it was full, or in slow
+    /// start, where it doubles in a round trip, half of it was in use.
     #[inline]
-    fn is_window_limited(&self, config: &Config) -> bool {
-        if self.window.in_slow_start() {
-            self.window.cwnd < 2 * self.flight_max
-        } else {
-            self.flight_max + config.segment > self.usable
-        }
+    fn is_window_limited(&self) -> bool {
+        self.was_full || (self.window.in_slow_start() && self.window.cwnd < 2 * self.flight_max)
     }
 
     // ---- sending ----
@@ -350,10 +366,10 @@ impl Sender {
         if len == 0 {
             return None;
         }
-        let flight = self.flight(config);
-        if flight == 0 {
+        if self.resumes {
             self.restart_after_idle(config, now);
         }
+        let flight = self.flight(config);
         // Silly window avoidance (RFC 9293, section 3.8.6.2.1): what is cut from the middle of the
         // stream is a full segment, or nothing.
         let allowed = self.usable + self.limited_transmit_allowance(config);
@@ -411,7 +427,9 @@ impl Sender {
     }
 
     /// RFC 5681, section 4.1.
+    #[cold]
     fn restart_after_idle(&mut self, config: &Config, now: Time) {
+        self.resumes = false;
         let idle = now.saturating_since(self.last_sent);
         if self.max == 0 || idle.is_zero() {
             return;
@@ -460,5 +478,4 @@ impl Sender {
         self.arm(now);
         Chunk { seq, len: len as u32, flags }
     }
-
 }

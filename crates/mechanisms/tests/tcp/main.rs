@@ -1,5 +1,14 @@
 //! The TCP transport, seen from outside: packet scripts with exact times, a random operation model,
 //! and flows over a virtual bottleneck.
 
+mod bottleneck;
+mod ecn;
 mod hull;
+mod loss;
+mod model;
 mod net;
+mod params;
+mod receiver;
+mod script;
+mod timers;
+mod window;

@@ -5,6 +5,7 @@ use plimsoll_results::summary::{Cell as PointCell, Distribution, WorkloadSummary
 use plimsoll_results::{Summary, point};
 
 use super::grid::{Cell, Column, Grid, Row};
+use super::numbers::{Good, Numbers, assemble, mark_best};
 use crate::figures::{self, RATES, TIMES, Unit};
 
 /// All tables of a summary, in the order in which they are read.
@@ -25,83 +26,8 @@ pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
 /// One estimate of a distribution.
 type Pick = fn(&Distribution) -> Estimate;
 
-/// Which end of a column is the good one.
-#[derive(Clone, Copy, PartialEq)]
-enum Good {
-    Low,
-    High,
-    Neither,
-}
-
-/// A column of numbers before it is written.
-struct Numbers {
-    group: String,
-    name: &'static str,
-    /// `None` for a plain count.
-    units: Option<&'static [Unit]>,
-    /// What the unit is chosen by, where other columns must have the same; `values` if empty.
-    beside: Vec<f64>,
-    good: Good,
-    values: Vec<Option<Estimate>>,
-}
-
-impl Numbers {
-    fn written(&self) -> (Column, Vec<Cell>) {
-        let unit = self.units.map(|units| {
-            let mine = self.values.iter().flatten().map(|estimate| estimate.value);
-            if self.beside.is_empty() {
-                figures::common_unit(mine, units)
-            } else {
-                figures::common_unit(self.beside.iter().copied(), units)
-            }
-        });
-        let size = unit.map_or(1.0, |unit| unit.size);
-        let mut cells: Vec<Cell> = self
-            .values
-            .iter()
-            .map(|value| match value {
-                Some(estimate) if self.units.is_some() => measured(&estimate.scaled(1.0 / size)),
-                Some(estimate) => Cell { value: figures::count(estimate.value as u64), ..Cell::default() },
-                None => Cell::default(),
-            })
-            .collect();
-        let sizes: Vec<Option<f64>> = self.values.iter().map(|value| value.map(|v| v.value)).collect();
-        mark_best(&mut cells, &sizes, self.good);
-        let name = unit.map_or(self.name.to_owned(), |unit| format!("{} {}", self.name, unit.name));
-        (Column { group: self.group.clone(), name: name.trim().to_owned() }, cells)
-    }
-}
-
-fn measured(estimate: &Estimate) -> Cell {
-    let decimals = figures::decimals(estimate.value);
-    Cell {
-        value: figures::number(estimate.value),
-        spread: estimate
-            .half_width()
-            .map_or(String::new(), |half| format!("±{}", figures::fixed(half, decimals))),
-        best: false,
-    }
-}
-
-/// Marks the best value, unless all look the same.
-fn mark_best(cells: &mut [Cell], sizes: &[Option<f64>], good: Good) {
-    let written: Vec<&str> = cells.iter().map(|c| c.value.as_str()).filter(|v| !v.is_empty()).collect();
-    let differ = written.windows(2).any(|pair| pair[0] != pair[1]);
-    let known = sizes.iter().flatten().copied();
-    let best = match good {
-        Good::Low => known.fold(f64::INFINITY, f64::min),
-        Good::High => known.fold(f64::NEG_INFINITY, f64::max),
-        Good::Neither => return,
-    };
-    if differ {
-        for (cell, size) in cells.iter_mut().zip(sizes) {
-            cell.best = *size == Some(best);
-        }
-    }
-}
-
 /// One row a variant.
-fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
+pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
     let mut columns: Vec<Numbers> = Vec::new();
     for name in summary.workloads() {
         workload_columns(name, cells, &mut columns);
@@ -115,19 +41,6 @@ fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
         n => format!("Completion times and queues, {n} replicates"),
     };
     assemble(title, "variant", rows, &columns)
-}
-
-fn assemble(title: String, corner: &str, labels: Vec<String>, columns: &[Numbers]) -> Grid {
-    let (heads, written): (Vec<Column>, Vec<Vec<Cell>>) = columns.iter().map(Numbers::written).unzip();
-    let rows = labels
-        .into_iter()
-        .enumerate()
-        .map(|(row, label)| Row {
-            label,
-            cells: written.iter().map(|column| column.get(row).cloned().unwrap_or_default()).collect(),
-        })
-        .collect();
-    Grid { title, corner: corner.to_owned(), columns: heads, rows }
 }
 
 fn workload_columns(name: &str, cells: &[&PointCell], columns: &mut Vec<Numbers>) {
@@ -152,7 +65,7 @@ fn workload_columns(name: &str, cells: &[&PointCell], columns: &mut Vec<Numbers>
     }
 }
 
-const PERCENT: &[Unit] = &[Unit { name: "%", size: 1.0 }, Unit { name: "%", size: 1.0 }];
+pub(crate) const PERCENT: &[Unit] = &[Unit { name: "%", size: 1.0 }, Unit { name: "%", size: 1.0 }];
 
 /// Goodput has an interval only where it was recorded or repeated.
 fn without_interval_at_one(estimate: Estimate) -> Estimate {
@@ -176,7 +89,7 @@ fn group_title(name: &str, workloads: &[Option<&WorkloadSummary>]) -> String {
     format!("{name}: {}, {count} {noun}", first.kind)
 }
 
-fn queue_names<'a>(cells: impl Iterator<Item = &'a PointCell>) -> Vec<(String, String)> {
+pub(crate) fn queue_names<'a>(cells: impl Iterator<Item = &'a PointCell>) -> Vec<(String, String)> {
     let mut names: Vec<(String, String)> = Vec::new();
     for queue in cells.flat_map(|cell| &cell.queues) {
         let name = (queue.name.clone(), queue.port.clone());
@@ -187,7 +100,7 @@ fn queue_names<'a>(cells: impl Iterator<Item = &'a PointCell>) -> Vec<(String, S
     names
 }
 
-fn queue_title((name, port): &(String, String)) -> String {
+pub(crate) fn queue_title((name, port): &(String, String)) -> String {
     if name == port { format!("queue {name}") } else { format!("queue {name} ({port})") }
 }
 
@@ -232,7 +145,7 @@ fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
 
 /// Where the time of the slowest hundredth went, as shares. Parts that are nowhere one in a
 /// thousand are left out.
-fn time_grid(workload: &str, cells: &[&PointCell]) -> Option<Grid> {
+pub(crate) fn time_grid(workload: &str, cells: &[&PointCell]) -> Option<Grid> {
     let splits: Vec<_> = cells
         .iter()
         .filter_map(|cell| Some((cell.variant.clone(), cell.workload(workload)?.time.clone()?)))
@@ -268,7 +181,7 @@ fn time_grid(workload: &str, cells: &[&PointCell]) -> Option<Grid> {
 }
 
 /// One row a sweep point, one group a variant.
-fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
+pub(crate) fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
     let picks: [(&'static str, Pick); 2] = [("mean", |d| d.mean), ("p99", |d| d.p99)];
     let value = |variant: &str, sweep: &[(String, String)], pick: Pick| {
         summary.cell(variant, sweep)?.workload(workload)?.waited_us().map(pick)
@@ -278,7 +191,7 @@ fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
     over_sweep(summary, format!("Completion time of {workload}"), &columns)
 }
 
-fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Grid {
+pub(crate) fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Grid {
     let queue = |variant: &str, sweep: &[(String, String)]| {
         summary.cell(variant, sweep)?.queues.iter().find(|q| q.name == key.0 && q.port == key.1)
     };

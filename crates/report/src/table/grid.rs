@@ -67,8 +67,7 @@ impl Grid {
     /// Aligned text. Groups that do not fit beside each other go below, with the labels repeated.
     pub fn to_terminal(&self, style: &Style) -> String {
         let widths: Vec<Width> = (0..self.columns.len()).map(|column| self.width(column)).collect();
-        let label_width =
-            self.rows.iter().map(|row| chars(&row.label)).chain([chars(&self.corner)]).max().unwrap_or(0);
+        let label_width = self.label_width();
         let mut out = format!("{}\n", bold(&self.title, style));
         for (page, groups) in self.pages(&widths, label_width, style.width).iter().enumerate() {
             if page > 0 {
@@ -102,6 +101,31 @@ impl Grid {
         }
         out.push('\n');
         out
+    }
+
+    /// The table cut between its groups into tables that are at most so many characters wide.
+    pub fn split(&self, limit: usize) -> Vec<Grid> {
+        let widths: Vec<Width> = (0..self.columns.len()).map(|column| self.width(column)).collect();
+        self.pages(&widths, self.label_width(), limit)
+            .into_iter()
+            .map(|groups| {
+                let columns: Vec<usize> = groups.into_iter().flatten().collect();
+                let rows = self.rows.iter().map(|row| Row {
+                    label: row.label.clone(),
+                    cells: columns.iter().filter_map(|&column| row.cells.get(column).cloned()).collect(),
+                });
+                Grid {
+                    title: self.title.clone(),
+                    corner: self.corner.clone(),
+                    columns: columns.iter().map(|&column| self.columns[column].clone()).collect(),
+                    rows: rows.collect(),
+                }
+            })
+            .collect()
+    }
+
+    fn label_width(&self) -> usize {
+        self.rows.iter().map(|row| chars(&row.label)).chain([chars(&self.corner)]).max().unwrap_or(0)
     }
 
     fn width(&self, column: usize) -> Width {

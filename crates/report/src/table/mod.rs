@@ -5,8 +5,9 @@
 //! hundredth went. With a sweep: one table a workload and one row a sweep point. Last, one sentence
 //! a variant ([`crate::verdict`]) and the warnings.
 
-mod blocks;
+pub(crate) mod blocks;
 mod grid;
+pub(crate) mod numbers;
 mod tidy;
 
 use plimsoll_results::Summary;

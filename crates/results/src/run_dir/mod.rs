@@ -172,6 +172,9 @@ impl RunDir {
         if existing == Existing::Replace {
             fs::remove_dir_all(&points).map_err(|source| Error::io("remove", &points, source))?;
             fs::create_dir_all(&points).map_err(|source| Error::io("make", &points, source))?;
+            for old in [SUMMARY, REPORT] {
+                let _ = fs::remove_file(path.join(old));
+            }
         }
         remove_unfinished(&points)?;
         let manifest = Manifest::of(plan);

@@ -11,7 +11,7 @@
 mod build;
 pub(crate) mod queue;
 mod warning;
-mod workload;
+pub(crate) mod workload;
 
 use serde::{Deserialize, Serialize};
 

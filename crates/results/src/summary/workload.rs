@@ -191,6 +191,18 @@ impl<'a> Runs<'a> {
     }
 }
 
+/// Completion times in us of what counts of a workload, over all outcomes, and whether they are those
+/// of queries.
+pub(crate) fn completion_us(name: &str, outcomes: &[&Outcome]) -> (Vec<f64>, bool) {
+    let runs = Runs::new(name, outcomes);
+    if runs.has_queries() {
+        let done = runs.queries().flatten().filter_map(|q| Some((q.completed? - q.created).as_us_f64()));
+        (done.collect(), true)
+    } else {
+        (runs.messages().flatten().filter_map(|m| Some(m.latency()?.as_us_f64())).collect(), false)
+    }
+}
+
 /// Whether something that happened at `time` lies behind the warm-up.
 pub(super) fn counts(outcome: &Outcome, time: plimsoll_units::Time) -> bool {
     time.as_ps() >= outcome.warmup.as_ps()

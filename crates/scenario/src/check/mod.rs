@@ -8,6 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_mechanisms::InvalidParam;
+use plimsoll_mechanisms::tcp::{EcnMode, Kind};
 use plimsoll_units::{Bytes, Rate, Span};
 
 use crate::error::{Report, did_you_mean};
@@ -101,7 +102,11 @@ impl Checker<'_> {
             }
             Topology::FatTree { k, rate, .. } => {
                 if *k < 2 || *k % 2 == 1 {
-                    self.error(&["topology", "k"], format!("a fat-tree of {k} ports"), "an even number, at least 2");
+                    self.error(
+                        &["topology", "k"],
+                        format!("a fat-tree of {k} ports"),
+                        "an even number, at least 2",
+                    );
                 }
                 self.rate("rate", *rate);
             }
@@ -148,7 +153,11 @@ impl Checker<'_> {
         match std::fs::read_to_string(self.base_dir.join(file)) {
             Ok(text) => Some(text),
             Err(error) => {
-                self.error(key, format!("cannot read \"{file}\": {error}"), "a file, its path relative to the scenario");
+                self.error(
+                    key,
+                    format!("cannot read \"{file}\": {error}"),
+                    "a file, its path relative to the scenario",
+                );
                 None
             }
         }
@@ -167,10 +176,24 @@ impl Checker<'_> {
     fn transport(&mut self, model: &Model) {
         let transport = &model.transport;
         self.params(&["transport"], transport.validate());
-        let packet = transport.segment.get().saturating_add(transport.header.get());
-        if packet > PACKET_MAX.get() {
-            let message = format!("segment {} and header {} make {packet} B", transport.segment, transport.header);
-            self.error(&["transport", "segment"], message, format!("at most {} B together", PACKET_MAX.get()));
+        let markable = match transport.ecn {
+            EcnMode::On => true,
+            EcnMode::Off => false,
+            EcnMode::Auto => transport.kind == Kind::Dctcp,
+        };
+        let marker = self.marker(model);
+        if let (Some(marker), false) = (&marker, markable) {
+            let path: Vec<&str> = marker.iter().map(String::as_str).collect();
+            let message = "the queue marks, and no packet can carry a mark";
+            self.warn(&path, message, "in transport, use `kind = \"dctcp\"` or `ecn = \"on\"`");
+        }
+        let marking = marker.is_some();
+        if transport.kind == Kind::Dctcp && !marking {
+            let message = "no queue marks, so dctcp does what tcp does";
+            self.warn(&["transport", "kind"], message, "turn on ecn, red or phantom_queue in port.switch");
+        } else if model.host.pacer().is_some() && !marking {
+            let message = "no queue marks, so no flow is ever paced";
+            self.warn(&["host", "pacer"], message, "turn on ecn, red or phantom_queue in port.switch");
         }
     }
 
@@ -180,7 +203,11 @@ impl Checker<'_> {
             let packet = model.transport.segment.get().saturating_add(model.transport.header.get());
             if pacer.bucket.get() < packet {
                 let message = format!("a bucket of {} never holds the tokens of a full packet", pacer.bucket);
-                self.error(&["host", "pacer", "bucket"], message, format!("at least segment and header, {packet}B"));
+                self.error(
+                    &["host", "pacer", "bucket"],
+                    message,
+                    format!("at least segment and header, {packet}B"),
+                );
             }
         }
         if let Some(bursts) = model.host.bursts() {
@@ -196,7 +223,9 @@ impl Checker<'_> {
                 self.error(&["observe", "queue", name, "every"], "intervals of no length", "more than 0s");
             }
         }
-        for (key, every) in [("flow_series", model.observe.flow_series), ("goodput_every", model.observe.goodput_every)] {
+        for (key, every) in
+            [("flow_series", model.observe.flow_series), ("goodput_every", model.observe.goodput_every)]
+        {
             if every == Some(Span::ZERO) {
                 self.error(&["observe", key], "intervals of no length", "more than 0s");
             }

@@ -35,7 +35,11 @@ impl Checker<'_> {
         }
         if name != "host" && port.order == ServiceOrder::FairPerFlow {
             let path = self.path_of(name, "order");
-            self.error(&keys(&path), "a switch port serves first come, first served", "\"fair-per-flow\" only in port.host");
+            self.error(
+                &keys(&path),
+                "a switch port serves first come, first served",
+                "\"fair-per-flow\" only in port.host",
+            );
         }
         self.buffer(name, port, model);
         self.engine(name, port, model);
@@ -48,7 +52,11 @@ impl Checker<'_> {
         let with_service = port.counts == BufferCounts::WaitingAndInService;
         match port.buffer {
             BufferLimit::Packets(0) if with_service => {
-                self.error(&keys(&path), "no packet fits", "at least 1 packet where the one in service counts");
+                self.error(
+                    &keys(&path),
+                    "no packet fits",
+                    "at least 1 packet where the one in service counts",
+                );
             }
             BufferLimit::Bytes(bytes) if bytes.get() < packet && with_service => {
                 let message = format!("no full packet fits into {bytes}");
@@ -77,6 +85,20 @@ impl Checker<'_> {
         let path = self.path_of(name, "engine");
         let message = format!("the express engine cannot do {reason}");
         self.error(&keys(&path), message, "\"auto\" or \"general\"");
+    }
+
+    /// Where the first queue that marks is told to.
+    pub(super) fn marker(&self, model: &Model) -> Option<[String; 3]> {
+        let tiers = model.topology.tiers().iter().map(|tier| (*tier, model.port.of_tier(tier)));
+        tiers.chain([("host", &model.port.host)]).find_map(|(name, port)| {
+            let marks = [
+                ("phantom_queue", port.phantom_queue().is_some()),
+                ("ecn", port.ecn().is_some()),
+                ("red", port.red().is_some_and(|red| red.ecn)),
+            ];
+            let (key, _) = marks.into_iter().find(|(_, marks)| *marks)?;
+            Some(self.path_of(name, key))
+        })
     }
 
     /// The path of a tier's key where it was written: in the tier's own table, or in `port.switch`.

@@ -7,7 +7,10 @@ use plimsoll_units::{Bytes, Rate, Span};
 use super::{Checker, PACKET_MAX};
 use crate::distribution::{Distribution, DistributionError, Quantity};
 use crate::flow_list;
-use crate::model::{HostName, Hosts, Model, Topology, Workload};
+use crate::model::{
+    AllToAll, FanOut, FlowList, Flows, HostName, Hosts, Incast, Model, Packets, Rpc, Topology, Transfer,
+    Workload,
+};
 use crate::quantity::Load;
 
 /// What all kinds have in common, gathered while one is checked.
@@ -35,11 +38,17 @@ impl Checker<'_> {
                 continue;
             }
             if !demand.ends && run.duration.is_none() {
-                let missing = if matches!(workload, Workload::Flows(_) | Workload::Permutation(_)) { "size" } else { "count" };
+                let missing = if matches!(workload, Workload::Flows(_) | Workload::Permutation(_)) {
+                    "size"
+                } else {
+                    "count"
+                };
                 let message = format!("it never ends: neither `{missing}` nor `run.duration` is given");
                 self.error(&["workload", name], message, format!("`run.duration`, or `{missing}` here"));
             }
-            if let Some(duration) = run.duration.filter(|duration| demand.start >= *duration && !demand.start.is_zero()) {
+            if let Some(duration) =
+                run.duration.filter(|duration| demand.start >= *duration && !demand.start.is_zero())
+            {
                 let message = format!("it starts at {}, when the run of {duration} is over", demand.start);
                 self.error(&["workload", name, "start"], message, "less than run.duration");
             }
@@ -75,102 +84,123 @@ impl Checker<'_> {
     }
 
     fn workload(&mut self, name: &str, workload: &mut Workload, topology: &Topology) -> Demand {
-        let at = |key| ["workload", name, key];
         match workload {
-            Workload::Flows(flows) => {
-                let to = self.host_named(&at("to"), &flows.to.0, topology);
-                self.hosts(&at("from"), &flows.from, topology, to);
-                self.some_bytes(&at("size"), flows.size.unwrap_or(Bytes::new(1)));
-                Demand { ends: flows.size.is_some(), start: flows.start, towards: None }
-            }
-            Workload::Rpc(rpc) => {
-                let client = self.host_named(&at("client"), &rpc.client.0, topology);
-                let servers = self.hosts(&at("servers"), &rpc.servers, topology, client);
-                self.some_bytes(&at("request"), rpc.request);
-                self.distribution(&at("response"), &mut rpc.response);
-                self.distribution(&at("service"), &mut rpc.service);
-                self.deadline(&at("deadline"), rpc.deadline);
-                let bits = self.load(&at("load"), rpc.load, client.map_or(Rate::ZERO, |host| topology.host_rate(host)));
-                if let (Some(response), Some(service)) = (mean(&rpc.response), mean(&rpc.service)) {
-                    let requests = bits / 8.0 / response;
-                    self.service(&at("service"), requests / servers.max(1) as f64, service);
-                }
-                let towards = client.map(|client| (client, bits));
-                Demand { ends: rpc.count.is_some(), start: rpc.start, towards }
-            }
-            Workload::Transfer(transfer) => {
-                let client = self.host_named(&at("client"), &transfer.client.0, topology);
-                self.hosts(&at("servers"), &transfer.servers, topology, client);
-                self.some_bytes(&at("request"), transfer.request);
-                self.distribution(&at("size"), &mut transfer.size);
-                let rate = client.map_or(Rate::ZERO, |host| topology.host_rate(host));
-                let bits = self.load(&at("load"), transfer.load, rate);
-                let towards = client.map(|client| (client, bits));
-                Demand { ends: transfer.count.is_some(), start: transfer.start, towards }
-            }
-            Workload::FanOut(fan_out) => {
-                let client = self.host_named(&at("client"), &fan_out.client.0, topology);
-                let servers = self.hosts(&at("servers"), &fan_out.servers, topology, client);
-                self.some_bytes(&at("request"), fan_out.request);
-                self.distribution(&at("response"), &mut fan_out.response);
-                self.distribution(&at("service"), &mut fan_out.service);
-                self.deadline(&at("deadline"), fan_out.deadline);
-                let queries = fan_out.queries_per_second;
-                if !(queries > 0.0 && queries.is_finite()) {
-                    self.error(&at("queries_per_second"), format!("{queries} queries per second"), "more than 0");
-                    return Demand::default();
-                }
-                if let Some(service) = mean(&fan_out.service) {
-                    self.service(&at("service"), queries, service);
-                }
-                let bits = mean(&fan_out.response).map(|response| queries * servers as f64 * response * 8.0);
-                Demand { ends: fan_out.count.is_some(), start: fan_out.start, towards: client.zip(bits) }
-            }
-            Workload::AllToAll(all) => {
-                self.distribution(&at("size"), &mut all.size);
-                let bits = self.load(&at("load"), all.load, topology.host_rate(0));
-                self.oversubscription(&at("load"), bits, topology);
-                Demand { ends: all.count.is_some(), start: all.start, towards: None }
-            }
+            Workload::Flows(flows) => self.flows(name, flows, topology),
+            Workload::Rpc(rpc) => self.rpc(name, rpc, topology),
+            Workload::Transfer(transfer) => self.transfer(name, transfer, topology),
+            Workload::FanOut(fan_out) => self.fan_out(name, fan_out, topology),
+            Workload::AllToAll(all) => self.all_to_all(name, all, topology),
             Workload::Permutation(permutation) => {
-                self.some_bytes(&at("size"), permutation.size.unwrap_or(Bytes::new(1)));
+                self.some_bytes(&["workload", name, "size"], permutation.size.unwrap_or(Bytes::new(1)));
                 Demand { ends: permutation.size.is_some(), ..Demand::default() }
             }
-            Workload::Incast(incast) => {
-                let to = self.host_named(&at("to"), &incast.to.0, topology);
-                self.hosts(&at("from"), &incast.from, topology, to);
-                self.some_bytes(&at("size"), incast.size);
-                if incast.rounds == 0 {
-                    self.error(&at("rounds"), "no round at all", "at least 1");
-                }
-                if incast.every.is_zero() && incast.rounds > 1 {
-                    self.error(&at("every"), "all rounds at once", "more than 0s");
-                }
-                Demand { ends: true, start: incast.start, towards: None }
-            }
-            Workload::FlowList(list) => {
-                if let Some(text) = self.read(&at("path"), &list.path) {
-                    match flow_list::parse(&list.path, &text, topology) {
-                        Ok(flows) => list.flows = Arc::new(flows),
-                        Err(mut reports) => self.found.errors.append(&mut reports),
-                    }
-                }
-                Demand { ends: true, ..Demand::default() }
-            }
-            Workload::Packets(packets) => {
-                let to = self.host_named(&at("to"), &packets.to.0, topology);
-                let senders = self.hosts(&at("from"), &packets.from, topology, to);
-                self.distribution(&at("size"), &mut packets.size);
-                if let Distribution::Constant(size) = packets.size
-                    && size > PACKET_MAX
-                {
-                    self.error(&at("size"), format!("a packet of {size}"), format!("at most {}B", PACKET_MAX.get()));
-                }
-                let bits = self.load(&at("load"), packets.load, topology.host_rate(0));
-                let towards = to.map(|to| (to, bits * senders as f64));
-                Demand { ends: packets.count.is_some(), start: Span::ZERO, towards }
+            Workload::Incast(incast) => self.incast(name, incast, topology),
+            Workload::FlowList(list) => self.flow_list(name, list, topology),
+            Workload::Packets(packets) => self.packets(name, packets, topology),
+        }
+    }
+
+    fn flows(&mut self, name: &str, flows: &Flows, topology: &Topology) -> Demand {
+        let at = |key| ["workload", name, key];
+        let to = self.host_named(&at("to"), &flows.to.0, topology);
+        self.hosts(&at("from"), &flows.from, topology, to);
+        self.some_bytes(&at("size"), flows.size.unwrap_or(Bytes::new(1)));
+        Demand { ends: flows.size.is_some(), start: flows.start, towards: None }
+    }
+
+    fn rpc(&mut self, name: &str, rpc: &mut Rpc, topology: &Topology) -> Demand {
+        let at = |key| ["workload", name, key];
+        let client = self.host_named(&at("client"), &rpc.client.0, topology);
+        let servers = self.hosts(&at("servers"), &rpc.servers, topology, client);
+        self.some_bytes(&at("request"), rpc.request);
+        self.distribution(&at("response"), &mut rpc.response);
+        self.distribution(&at("service"), &mut rpc.service);
+        self.deadline(&at("deadline"), rpc.deadline);
+        let bits = self.load(&at("load"), rpc.load, client.map(|host| topology.host_rate(host)));
+        if let (Some(response), Some(service)) = (mean(&rpc.response), mean(&rpc.service)) {
+            let requests = bits / 8.0 / response;
+            self.service(&at("service"), requests / servers.max(1) as f64, service);
+        }
+        let towards = client.map(|client| (client, bits));
+        Demand { ends: rpc.count.is_some(), start: rpc.start, towards }
+    }
+
+    fn transfer(&mut self, name: &str, transfer: &mut Transfer, topology: &Topology) -> Demand {
+        let at = |key| ["workload", name, key];
+        let client = self.host_named(&at("client"), &transfer.client.0, topology);
+        self.hosts(&at("servers"), &transfer.servers, topology, client);
+        self.some_bytes(&at("request"), transfer.request);
+        self.distribution(&at("size"), &mut transfer.size);
+        let bits = self.load(&at("load"), transfer.load, client.map(|host| topology.host_rate(host)));
+        let towards = client.map(|client| (client, bits));
+        Demand { ends: transfer.count.is_some(), start: transfer.start, towards }
+    }
+
+    fn fan_out(&mut self, name: &str, fan_out: &mut FanOut, topology: &Topology) -> Demand {
+        let at = |key| ["workload", name, key];
+        let client = self.host_named(&at("client"), &fan_out.client.0, topology);
+        let servers = self.hosts(&at("servers"), &fan_out.servers, topology, client);
+        self.some_bytes(&at("request"), fan_out.request);
+        self.distribution(&at("response"), &mut fan_out.response);
+        self.distribution(&at("service"), &mut fan_out.service);
+        self.deadline(&at("deadline"), fan_out.deadline);
+        let queries = fan_out.queries_per_second;
+        if !(queries > 0.0 && queries.is_finite()) {
+            self.error(&at("queries_per_second"), format!("{queries} queries per second"), "more than 0");
+            return Demand::default();
+        }
+        if let Some(service) = mean(&fan_out.service) {
+            self.service(&at("service"), queries, service);
+        }
+        let bits = mean(&fan_out.response).map(|response| queries * servers as f64 * response * 8.0);
+        Demand { ends: fan_out.count.is_some(), start: fan_out.start, towards: client.zip(bits) }
+    }
+
+    fn all_to_all(&mut self, name: &str, all: &mut AllToAll, topology: &Topology) -> Demand {
+        let at = |key| ["workload", name, key];
+        self.distribution(&at("size"), &mut all.size);
+        let bits = self.load(&at("load"), all.load, Some(topology.host_rate(0)));
+        self.oversubscription(&at("load"), bits, topology);
+        Demand { ends: all.count.is_some(), start: all.start, towards: None }
+    }
+
+    fn incast(&mut self, name: &str, incast: &Incast, topology: &Topology) -> Demand {
+        let at = |key| ["workload", name, key];
+        let to = self.host_named(&at("to"), &incast.to.0, topology);
+        self.hosts(&at("from"), &incast.from, topology, to);
+        self.some_bytes(&at("size"), incast.size);
+        if incast.rounds == 0 {
+            self.error(&at("rounds"), "no round at all", "at least 1");
+        }
+        if incast.every.is_zero() && incast.rounds > 1 {
+            self.error(&at("every"), "all rounds at once", "more than 0s");
+        }
+        Demand { ends: true, start: incast.start, towards: None }
+    }
+
+    fn flow_list(&mut self, name: &str, list: &mut FlowList, topology: &Topology) -> Demand {
+        if let Some(text) = self.read(&["workload", name, "path"], &list.path) {
+            match flow_list::parse(&list.path, &text, topology) {
+                Ok(flows) => list.flows = Arc::new(flows),
+                Err(mut reports) => self.found.errors.append(&mut reports),
             }
         }
+        Demand { ends: true, ..Demand::default() }
+    }
+
+    fn packets(&mut self, name: &str, packets: &mut Packets, topology: &Topology) -> Demand {
+        let at = |key| ["workload", name, key];
+        let to = self.host_named(&at("to"), &packets.to.0, topology);
+        let senders = self.hosts(&at("from"), &packets.from, topology, to);
+        self.distribution(&at("size"), &mut packets.size);
+        if let Distribution::Constant(size) = packets.size
+            && size > PACKET_MAX
+        {
+            self.error(&at("size"), format!("a packet of {size}"), format!("at most {}B", PACKET_MAX.get()));
+        }
+        let bits = self.load(&at("load"), packets.load, Some(topology.host_rate(0)));
+        let towards = to.map(|to| (to, bits * senders as f64));
+        Demand { ends: packets.count.is_some(), start: Span::ZERO, towards }
     }
 
     /// How many hosts a selection has; none, unknown ones and the host at the other end are errors.
@@ -230,6 +260,7 @@ impl Checker<'_> {
                 let path: Vec<&str> = path.iter().copied().chain([key]).collect();
                 self.error(&path, format!("{value} does not fit"), allowed);
             }
+            Err(DistributionError::Choice { message, allowed }) => self.error(path, message, allowed),
             Err(DistributionError::Cdf(error)) => {
                 let path: Vec<&str> = path.iter().copied().chain(["cdf"]).collect();
                 let mut report = self.report(&path, error.message).maybe_help(error.help);
@@ -239,8 +270,10 @@ impl Checker<'_> {
         }
     }
 
-    /// Bits per second; a load above 1 is allowed, and said.
-    fn load(&mut self, path: &[&str], load: Load, link: Rate) -> f64 {
+    /// Bits per second; a load above 1 is allowed, and said. Without a link (an unknown host) there is
+    /// nothing to judge.
+    fn load(&mut self, path: &[&str], load: Load, link: Option<Rate>) -> f64 {
+        let Some(link) = link else { return 0.0 };
         let bits = load.bits_per_second(link);
         if !(bits > 0.0 && bits.is_finite()) {
             self.error(path, format!("a load of {load}"), "a share more than 0, or a rate more than 0bps");
@@ -256,7 +289,11 @@ impl Checker<'_> {
         let busy = per_second * service_ps / 1e12;
         if busy >= 1.0 {
             let message = format!("each server is asked to work {busy:.3} of its time");
-            self.warn(path, message, "its queue grows as long as the run lasts; lower the load or add servers");
+            self.warn(
+                path,
+                message,
+                "its queue grows as long as the run lasts; lower the load or add servers",
+            );
         }
     }
 
@@ -265,7 +302,8 @@ impl Checker<'_> {
         let hosts = f64::from(topology.host_count());
         let (place, share) = match topology {
             Topology::LeafSpine { leaves, spines, hosts_per_leaf, rate, fabric_rate, .. } if *leaves > 1 => {
-                let leaving = bits * f64::from(*hosts_per_leaf) * (hosts - f64::from(*hosts_per_leaf)) / (hosts - 1.0);
+                let leaving =
+                    bits * f64::from(*hosts_per_leaf) * (hosts - f64::from(*hosts_per_leaf)) / (hosts - 1.0);
                 let fabric = fabric_rate.unwrap_or(*rate).as_bps() as f64 * f64::from(*spines);
                 ("the links from a leaf to the spines", leaving / fabric)
             }

@@ -104,7 +104,8 @@ impl Cubic {
         let cwnd = window.cwnd.min(config.max_window) as f64 / config.segment as f64;
         let beta = config.cubic_beta;
         self.cwnd_prior = cwnd;
-        self.w_max = if config.fast_convergence && cwnd < self.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
+        self.w_max =
+            if config.fast_convergence && cwnd < self.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
         self.epoch_start = Time::MAX;
         self.flat_start = cut.cause == Cause::Timeout;
         (cut.base as f64 * beta) as u64

@@ -17,7 +17,7 @@ use crate::tcp::sender::{Chunk, Phase, Sender};
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     sacked: Ranges,
-    /// HighRxt: everything missing below it has been sent again.
+    /// HighRxt: everything missing below it, and not below the ACK, has been sent again.
     high_rxt: u64,
     /// RescueRxt: the ACK beyond which another rescue is allowed.
     rescue: u64,
@@ -46,7 +46,8 @@ impl Scoreboard {
     fn set_pipe(&mut self, config: &Config, una: u64, max: u64) {
         self.lost_below = self.find_lost(config).max(una);
         let high_rxt = self.high_rxt.max(una);
-        let holes = |from: u64, to: u64| to - from - (self.sacked.total_below(to) - self.sacked.total_below(from));
+        let holes =
+            |from: u64, to: u64| to - from - (self.sacked.total_below(to) - self.sacked.total_below(from));
         self.pipe = holes(self.lost_below, max) + holes(una, high_rxt);
     }
 
@@ -73,12 +74,6 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn on_sent_new(&mut self, len: u64) {
         self.pipe += len;
-    }
-
-    /// RFC 6675, section 5.1: what was reported is kept, what was sent again is not.
-    pub(crate) fn on_timeout(&mut self) {
-        self.high_rxt = 0;
-        self.rescue = 0;
     }
 }
 
@@ -116,7 +111,6 @@ impl Sender {
         if self.phase == Phase::Recovery || !enough || !beyond {
             return;
         }
-        scoreboard.high_rxt = una;
         scoreboard.rescue = 0;
         scoreboard.set_pipe(config, una, max);
         if self.enter_recovery(config, now) {
@@ -161,7 +155,10 @@ impl Sender {
     /// Rule 4: once a recovery, the last segment that is missing, in case the tail was lost too.
     fn rescue(&mut self, config: &Config, now: Time) -> Option<Chunk> {
         let scoreboard = self.scoreboard.as_mut()?;
-        if self.una < scoreboard.rescue || scoreboard.high_rxt >= self.max || scoreboard.sacked.end() >= self.max {
+        if self.una < scoreboard.rescue
+            || scoreboard.high_rxt >= self.max
+            || scoreboard.sacked.end() >= self.max
+        {
             return None;
         }
         let start = scoreboard.sacked.end().max(self.max.saturating_sub(config.segment)).max(self.una);

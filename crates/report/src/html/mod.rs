@@ -1,0 +1,294 @@
+//! `report.html`: one file that needs no network, no library and no server.
+//!
+//! The tables are in the page as they are; the figures are drawn by `charts.js` from JSON in the
+//! page, each with a table of its numbers below it. A content security policy forbids the page to
+//! load anything at all.
+
+mod page;
+mod tables;
+
+use plimsoll_results::{Curves, Summary};
+use serde::Serialize;
+
+use crate::chart::Chart;
+use crate::plots;
+use crate::table::{Grid, blocks};
+
+/// Characters of a table that stand beside each other on the page.
+const TABLE_WIDTH: usize = 128;
+
+const SCRIPT: &str = include_str!("charts.js");
+
+/// What a report is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Page<'a> {
+    /// The scenario's title.
+    pub title: &'a str,
+    /// What the experiment shows; may be empty.
+    pub description: &'a str,
+    /// All numbers.
+    pub summary: &'a Summary,
+    /// What the figures draw.
+    pub curves: &'a Curves,
+    /// The command that repeats the run.
+    pub command: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// Version of plimsoll.
+    pub version: &'a str,
+    /// Commit it was built from, where known.
+    pub commit: Option<&'a str>,
+    /// The merged scenario; may be empty.
+    pub scenario: &'a str,
+    /// Warnings beyond those of the summary.
+    pub warnings: &'a [String],
+}
+
+/// A figure on the page: one chart, or one for each sweep point.
+#[derive(Serialize)]
+struct Figure {
+    id: String,
+    charts: Vec<Chart>,
+    #[serde(skip)]
+    tables: Vec<Grid>,
+    #[serde(skip)]
+    half_width: bool,
+}
+
+#[derive(Serialize)]
+struct Data<'a> {
+    figures: Vec<&'a Figure>,
+}
+
+/// Renders a report.
+pub fn render(page: &Page<'_>) -> String {
+    let summary = page.summary;
+    let swept = summary.sweep_points().len() > 1;
+    let sweep = if swept { sweep_figures(summary) } else { Vec::new() };
+    let trade = trade_figure(summary);
+    let times = time_figures(summary);
+    let distributions = distribution_figures(page);
+    let queues = queue_figures(page);
+
+    let mut sections: Vec<(&str, &str)> = vec![("numbers", "Numbers")];
+    let groups: [(&str, &str, &[Figure]); 5] = [
+        ("sweep", "Sweep", &sweep),
+        ("trade", "Who pays", &trade),
+        ("time", "Where the time went", &times),
+        ("distributions", "Distributions", &distributions),
+        ("queues", "Queues", &queues),
+    ];
+    let filled = groups.iter().filter(|(_, _, figures)| !figures.is_empty());
+    sections.extend(filled.map(|(id, name, _)| (*id, *name)));
+    sections.push(("repeat", "Repeat"));
+
+    let mut out = page::head(page, &sections);
+    if swept {
+        out.push_str(&page::section("sweep", "Over the sweep", "", &place(&sweep)));
+    }
+    out.push_str(&numbers(summary, swept));
+    if swept {
+        out.push_str(&point_chooser(summary));
+    }
+    for (id, _, figures) in &groups[1..] {
+        if !figures.is_empty() {
+            let (title, lead) = heading(id);
+            out.push_str(&page::section(id, title, lead, &place(figures)));
+        }
+    }
+    out.push_str(&page::section("repeat", "How to repeat this", "", &page::repeat(page)));
+    let figures = groups.iter().flat_map(|(_, _, figures)| figures.iter()).collect();
+    out.push_str(&format!(
+        "</main>\n<footer><main>Intervals are 95 % confidence intervals; ± is the wider side.</main></footer>\n\
+         <script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        embedded(&Data { figures })
+    ));
+    out
+}
+
+fn heading(id: &str) -> (&'static str, &'static str) {
+    match id {
+        "trade" => (
+            "Who pays and who gains",
+            "Every variant carried the same messages, so each is compared with its own twin under the first \
+             variant; what both suffer cancels out.",
+        ),
+        "time" => (
+            "Where the time went",
+            "Every message's completion time splits exactly into the places where it was spent.",
+        ),
+        "distributions" => (
+            "Distributions",
+            "Point at a share to compare the variants there. The tail shows what is left above, decade by decade.",
+        ),
+        _ => ("Queues", "The delay that a packet meets when it arrives at a watched port."),
+    }
+}
+
+/// The tables of all numbers: in sight for one point, folded for each of a sweep.
+fn numbers(summary: &Summary, swept: bool) -> String {
+    let mut inside = String::new();
+    for point in summary.sweep_points() {
+        let cells: Vec<_> = summary.cells.iter().filter(|cell| cell.sweep == point).collect();
+        let grid = blocks::variants_grid(summary, &cells);
+        let table: String = grid.split(TABLE_WIDTH).iter().map(|part| page::table(part, false)).collect();
+        if swept {
+            let name = escape(&plots::point_name(point));
+            inside.push_str(&format!("<details><summary>{name}</summary>{table}</details>\n"));
+        } else {
+            inside.push_str(&table);
+        }
+    }
+    let lead = if swept { "One table for each point of the sweep." } else { "" };
+    page::section("numbers", "Numbers", lead, &format!("<div class=\"card\">\n{inside}</div>\n"))
+}
+
+fn point_chooser(summary: &Summary) -> String {
+    let options: String = summary
+        .sweep_points()
+        .iter()
+        .map(|point| format!("<option>{}</option>", escape(&plots::point_name(point))))
+        .collect();
+    format!(
+        "<p class=\"points\"><label for=\"point\">Figures below at</label><select id=\"point\">{options}</select></p>\n"
+    )
+}
+
+fn sweep_figures(summary: &Summary) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    let mut push = |id: String, charts: Vec<Chart>, table: Option<Grid>| {
+        figures.push(Figure { id, charts, tables: table.into_iter().collect(), half_width: true });
+    };
+    for (number, workload) in summary.workloads().into_iter().enumerate() {
+        let table = blocks::sweep_grid(summary, workload);
+        let p99 = plots::over_sweep(summary, workload, "p99", |d| d.p99);
+        let mean = plots::over_sweep(summary, workload, "Mean", |d| d.mean);
+        push(format!("sweep-{number}-p99"), vec![p99], Some(table));
+        push(format!("sweep-{number}-mean"), vec![mean], None);
+    }
+    for (number, key) in blocks::queue_names(summary.cells.iter()).iter().enumerate() {
+        let table = blocks::sweep_queue_grid(summary, key);
+        let p99 = plots::queue_over_sweep(summary, key, "p99", |queue| queue.p99_us);
+        let mean = plots::queue_over_sweep(summary, key, "Mean", |queue| queue.mean_us);
+        push(format!("sweep-queue-{number}-p99"), vec![p99], Some(table));
+        push(format!("sweep-queue-{number}-mean"), vec![mean], None);
+    }
+    figures
+}
+
+fn trade_figure(summary: &Summary) -> Vec<Figure> {
+    let charts: Vec<Chart> =
+        summary.sweep_points().into_iter().filter_map(|point| plots::who_pays(summary, point)).collect();
+    if charts.is_empty() {
+        return Vec::new();
+    }
+    vec![Figure {
+        id: "who-pays".to_owned(),
+        charts,
+        tables: vec![tables::comparisons(summary)],
+        half_width: false,
+    }]
+}
+
+fn time_figures(summary: &Summary) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (number, workload) in summary.workloads().into_iter().enumerate() {
+        let charts: Vec<Chart> = summary
+            .sweep_points()
+            .into_iter()
+            .filter_map(|point| plots::time_split(summary, workload, point))
+            .collect();
+        if !charts.is_empty() {
+            let tables = vec![tables::times(summary, workload)];
+            figures.push(Figure { id: format!("time-{number}"), charts, tables, half_width: false });
+        }
+    }
+    figures
+}
+
+fn distribution_figures(page: &Page<'_>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (number, workload) in page.summary.workloads().into_iter().enumerate() {
+        if !page.curves.cdfs.iter().any(|cdf| cdf.workload == workload) {
+            continue;
+        }
+        let charts = page
+            .summary
+            .sweep_points()
+            .into_iter()
+            .map(|point| plots::distribution(page.summary, page.curves, workload, point))
+            .collect();
+        let tables = vec![tables::percentiles(page.summary, workload)];
+        figures.push(Figure { id: format!("distribution-{number}"), charts, tables, half_width: true });
+    }
+    figures
+}
+
+fn queue_figures(page: &Page<'_>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (number, key) in blocks::queue_names(page.summary.cells.iter()).iter().enumerate() {
+        let charts = page
+            .summary
+            .sweep_points()
+            .into_iter()
+            .map(|point| plots::timeline(page.summary, page.curves, key, point))
+            .collect();
+        let tables = vec![tables::queues(page.summary, key)];
+        figures.push(Figure { id: format!("queue-{number}"), charts, tables, half_width: false });
+    }
+    figures
+}
+
+/// The places that the script draws into, with their tables.
+fn place(figures: &[Figure]) -> String {
+    let mut out = String::new();
+    for pair in figures.chunk_by(|a, b| a.half_width && b.half_width) {
+        if pair[0].half_width {
+            out.push_str("<div class=\"pair\">\n");
+        }
+        for figure in pair {
+            let Some(chart) = figure.charts.first() else { continue };
+            out.push_str(&format!(
+                "<figure class=\"card\" id=\"{}\">\n<figcaption>{}</figcaption>\n<p class=\"note\">{}</p>\n\
+                 <div class=\"plot\"></div>\n",
+                figure.id,
+                escape(&chart.title),
+                escape(&chart.note)
+            ));
+            if !figure.tables.is_empty() {
+                out.push_str("<details><summary>As a table</summary>\n");
+                figure.tables.iter().for_each(|grid| out.push_str(&page::table(grid, false)));
+                out.push_str("</details>\n");
+            }
+            out.push_str("</figure>\n");
+        }
+        if pair[0].half_width {
+            out.push_str("</div>\n");
+        }
+    }
+    out
+}
+
+/// JSON that cannot end the element it stands in.
+fn embedded(data: &Data<'_>) -> String {
+    serde_json::to_string(data).expect("chart data has text keys only").replace('<', "\\u003c")
+}
+
+/// A text as HTML shows it, also inside a quoted attribute.
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests;

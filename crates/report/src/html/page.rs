@@ -1,0 +1,188 @@
+//! The parts of the page that are not figures.
+
+use plimsoll_results::Summary;
+
+use super::{Page, escape};
+use crate::table::{Cell, Grid};
+use crate::verdict;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Everything before the first section: head, title, what was found, warnings.
+pub(super) fn head(page: &Page<'_>, sections: &[(&str, &str)]) -> String {
+    let title = escape(page.title);
+    let mut out = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
+         script-src 'unsafe-inline'; img-src data:\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         <body>\n<header><div>\n<div class=\"bar\">{MARK}<span>Plimsoll report</span><nav>"
+    );
+    for (id, name) in sections {
+        out.push_str(&format!("<a href=\"#{id}\">{}</a>", escape(name)));
+    }
+    out.push_str("</nav><button id=\"theme\" type=\"button\" title=\"Switch colours\">Dark</button></div>\n");
+    out.push_str(&format!("<h1>{title}</h1>\n"));
+    if !page.description.trim().is_empty() {
+        out.push_str(&format!("<p class=\"about\">{}</p>\n", escape(page.description.trim())));
+    }
+    out.push_str(&found(page.summary));
+    out.push_str("</div></header>\n<main>\n");
+    out.push_str(
+        "<noscript><p class=\"card\">The figures need JavaScript; the table below each holds its \
+         numbers.</p></noscript>\n",
+    );
+    out.push_str(&warnings(page));
+    out
+}
+
+/// The Plimsoll mark: a ring and the line through it.
+const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"10\" cy=\"10\" r=\"6.2\" \
+                    fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"2\"/><path d=\"M0 10h20\" \
+                    stroke=\"var(--accent)\" stroke-width=\"2\"/></svg>";
+
+fn found(summary: &Summary) -> String {
+    let sentences = verdict::sentences(summary);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("<ul class=\"found\">\n");
+    for sentence in sentences {
+        let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
+        out.push_str(&format!("<li><b>{}</b>:{}</li>\n", escape(variant), escape(rest)));
+    }
+    out.push_str("</ul>\n");
+    out
+}
+
+fn warnings(page: &Page<'_>) -> String {
+    let texts = page.summary.warnings.iter().map(ToString::to_string).chain(page.warnings.iter().cloned());
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() {
+        return String::new();
+    }
+    let items: String = texts.iter().map(|text| format!("<li>{}</li>\n", with_code(text))).collect();
+    let title = if texts.len() == 1 { "One thing to know first" } else { "Things to know first" };
+    format!("<div class=\"card warnings\" role=\"note\"><b>{title}</b>\n<ul>\n{items}</ul></div>\n")
+}
+
+/// Escaped, with what stands between backticks as code.
+fn with_code(text: &str) -> String {
+    let mut out = String::new();
+    for (part, text) in text.split('`').enumerate() {
+        if part % 2 == 1 {
+            out.push_str(&format!("<code>{}</code>", escape(text)));
+        } else {
+            out.push_str(&escape(text));
+        }
+    }
+    out
+}
+
+/// A section with its heading and one sentence.
+pub(super) fn section(id: &str, title: &str, lead: &str, inside: &str) -> String {
+    let lead =
+        if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{}</p>\n", escape(lead)) };
+    format!("<section id=\"{id}\">\n<h2>{}</h2>\n{lead}{inside}</section>\n", escape(title))
+}
+
+/// How to run it again.
+pub(super) fn repeat(page: &Page<'_>) -> String {
+    let mut out = format!(
+        "<div class=\"card\">\n<pre><code>{}</code></pre>\n<dl>\n<dt>Seed</dt><dd>{}</dd>\n<dt>Plimsoll</dt><dd>{}",
+        escape(page.command),
+        page.seed,
+        escape(page.version)
+    );
+    if let Some(commit) = page.commit {
+        out.push_str(&format!(", commit <code>{}</code>", escape(commit)));
+    }
+    let runs: usize = page.summary.cells.iter().map(|cell| cell.runs.len()).sum();
+    let events: u64 = page.summary.cells.iter().map(|cell| cell.counters.events).sum();
+    out.push_str(&format!(
+        "</dd>\n<dt>Runs</dt><dd>{runs}, {} events in all</dd>\n</dl>\n",
+        crate::figures::count(events)
+    ));
+    let mut rows = String::new();
+    for cell in &page.summary.cells {
+        for run in &cell.runs {
+            rows.push_str(&format!(
+                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>\n",
+                escape(&cell.variant),
+                escape(&crate::plots::point_name(&cell.sweep)),
+                run.replicate,
+                run.seed,
+                run.digest
+            ));
+        }
+    }
+    out.push_str(&format!(
+        "<details><summary>Digests: the same on every machine</summary><div class=\"scroll\"><table>\n\
+         <thead><tr><th scope=\"col\">variant</th><th scope=\"col\">point</th><th scope=\"col\">replicate</th>\
+         <th scope=\"col\">seed</th><th scope=\"col\">digest</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n"
+    ));
+    if !page.scenario.is_empty() {
+        out.push_str(&format!(
+            "<details><summary>The scenario</summary><pre><code>{}</code></pre></details>\n",
+            escape(page.scenario)
+        ));
+    }
+    out.push_str("</div>\n");
+    out
+}
+
+/// A table.
+pub(super) fn table(grid: &Grid, with_title: bool) -> String {
+    let mut out = String::from("<div class=\"scroll\"><table>\n");
+    if with_title {
+        out.push_str(&format!("<caption>{}</caption>\n", escape(&grid.title)));
+    }
+    let groups: Vec<_> = grid.columns.chunk_by(|a, b| a.group == b.group).collect();
+    out.push_str("<thead>\n");
+    if grid.columns.iter().any(|column| !column.group.is_empty()) {
+        out.push_str("<tr><td></td>");
+        for group in &groups {
+            out.push_str(&format!(
+                "<th class=\"of first\" scope=\"colgroup\" colspan=\"{}\">{}</th>",
+                group.len(),
+                escape(&group[0].group)
+            ));
+        }
+        out.push_str("</tr>\n");
+    }
+    // Columns that begin a group have a line at their left.
+    let first: Vec<&str> =
+        groups.iter().flat_map(|group| (0..group.len()).map(|i| if i == 0 { "first" } else { "" })).collect();
+    out.push_str(&format!("<tr><th scope=\"col\">{}</th>", escape(&grid.corner)));
+    for (column, class) in grid.columns.iter().zip(&first) {
+        out.push_str(&format!("<th scope=\"col\"{}>{}</th>", class_of(&[class]), escape(&column.name)));
+    }
+    out.push_str("</tr>\n</thead>\n<tbody>\n");
+    for row in &grid.rows {
+        out.push_str(&format!("<tr><th scope=\"row\">{}</th>", escape(&row.label)));
+        for (cell, class) in row.cells.iter().zip(&first) {
+            out.push_str(&table_cell(cell, class));
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+    out
+}
+
+fn table_cell(cell: &Cell, first: &str) -> String {
+    let class = class_of(&[first, if cell.best { "best" } else { "" }]);
+    if cell.value.is_empty() {
+        return format!("<td{class}>–</td>");
+    }
+    let spread = if cell.spread.is_empty() {
+        String::new()
+    } else {
+        format!(" <span class=\"spread\">{}</span>", escape(&cell.spread))
+    };
+    format!("<td{class}><span class=\"value\">{}</span>{spread}</td>", escape(&cell.value))
+}
+
+fn class_of(classes: &[&str]) -> String {
+    let named: Vec<&str> = classes.iter().copied().filter(|class| !class.is_empty()).collect();
+    if named.is_empty() { String::new() } else { format!(" class=\"{}\"", named.join(" ")) }
+}

@@ -1,0 +1,121 @@
+//! The page: whole, escaped, small; and drawn by a browser where there is one.
+
+use std::path::Path;
+use std::process::Command;
+
+use plimsoll_results::curves::Detail;
+use plimsoll_results::summary::Options;
+use plimsoll_results::synthetic::{self, Shape};
+
+use super::*;
+
+fn report(variants: &[&str], loads: &[f64], replicates: u32, shape: &Shape) -> String {
+    let points = synthetic::experiment(shape, variants, loads, replicates, 1);
+    let summary = Summary::of(&points, &Options::default());
+    let curves = Curves::of(&points, Detail::for_runs(points.len()));
+    render(&Page {
+        title: "Small requests <beside> large transfers",
+        description: "900 B requests share a rack with 10 MB transfers: what does each mechanism do to both?",
+        summary: &summary,
+        curves: &curves,
+        command: "plimsoll run scenarios/hull.toml --seed 1",
+        seed: 1,
+        version: "0.1.0",
+        commit: Some("0123abc"),
+        scenario: "version = 1\ntitle = \"</script><b>\"\n",
+        warnings: &[],
+    })
+}
+
+#[test]
+fn texts_cannot_break_out() {
+    let html = report(&["TCP", "</script><img src=x>"], &[], 1, &Shape::default());
+    assert!(!html.contains("</script><"));
+    assert!(!html.contains("<img"));
+    assert!(html.contains("Small requests &lt;beside&gt; large transfers"));
+}
+
+#[test]
+fn the_page_loads_nothing() {
+    let html = report(&["TCP", "HULL"], &[0.2, 0.4], 1, &Shape::default());
+    for outside in ["<link", "src=", "@import", "url(", "fetch("] {
+        assert!(!html.contains(outside), "{outside}");
+    }
+    let without_namespace = html.replace("http://www.w3.org/2000/svg", "");
+    assert!(!without_namespace.contains("http://") && !without_namespace.contains("https://"));
+}
+
+#[test]
+fn the_page_is_small_whatever_the_run() {
+    let small = report(&["TCP"], &[], 1, &Shape::default());
+    assert!(small.len() < 150_000, "{}", small.len());
+    let large = Shape { requests: 40_000, transfers: 5_000, queries: 5_000, intervals: 20_000, load: 0.5 };
+    let html = report(&["TCP", "DCTCP", "HULL"], &[], 1, &large);
+    assert!(html.len() < 400_000, "{}", html.len());
+}
+
+#[test]
+fn every_figure_has_a_place_a_caption_and_a_table() {
+    let html = report(&["TCP", "DCTCP", "HULL"], &[], 1, &Shape::default());
+    let figures = html.matches("<figure ").count();
+    // Who pays, two times, three distributions, one queue.
+    assert_eq!(figures, 7);
+    assert_eq!(html.matches("<figcaption>").count(), figures);
+    assert_eq!(html.matches("<summary>As a table</summary>").count(), figures);
+}
+
+/// Draws a page in headless Chromium; `None` where there is none.
+fn browse(page: &Path, extra: &[&str]) -> Option<String> {
+    let found = ["chromium", "chromium-browser", "google-chrome"]
+        .into_iter()
+        .find(|name| Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success()));
+    let Some(browser) = found else {
+        eprintln!("skipped: no chromium is installed");
+        return None;
+    };
+    let profile = tempfile::tempdir().unwrap();
+    let out = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"])
+        .args(["--disable-background-networking", "--disable-component-update", "--hide-scrollbars"])
+        .args(["--virtual-time-budget=5000", "--window-size=1200,900"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(extra)
+        .arg(format!("file://{}", page.display()))
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+    Some(String::from_utf8_lossy(&out.stdout).into_owned())
+}
+
+#[test]
+fn a_browser_draws_every_figure() {
+    let place = tempfile::tempdir().unwrap();
+    for (name, loads, figures) in [("point.html", &[][..], 7), ("sweep.html", &[0.2, 0.4, 0.6][..], 15)] {
+        let path = place.path().join(name);
+        std::fs::write(&path, report(&["TCP", "DCTCP", "HULL"], loads, 2, &Shape::default())).unwrap();
+        let Some(dom) = browse(&path, &["--dump-dom"]) else { return };
+        assert!(dom.contains(&format!("data-drawn=\"{figures}\"")), "{name}: the script did not end");
+        assert!(!dom.contains("class=\"chart-error\""), "{name}");
+        // What the script drew, without the script itself.
+        let drawn: Vec<&str> = dom.split("<svg role=\"img\"").skip(1).collect();
+        assert_eq!(drawn.len(), figures, "{name}");
+        for svg in drawn {
+            let svg = &svg[..svg.find("</svg>").unwrap()];
+            assert!(!svg.contains("NaN") && !svg.contains("undefined") && !svg.contains("Infinity"), "{svg}");
+            let marks = svg.matches("<path").count() + svg.matches("<rect").count();
+            assert!(marks > 8, "{name}: only {marks} marks in {svg}");
+        }
+    }
+}
+
+/// Writes reports to the folder named by `PLIMSOLL_FIGURES`, to be looked at.
+#[test]
+fn reports_to_look_at() {
+    let Ok(folder) = std::env::var("PLIMSOLL_FIGURES") else { return };
+    let shape = Shape { requests: 9_000, transfers: 1_800, queries: 2_000, intervals: 2_000, load: 0.5 };
+    for (name, loads) in [("point", &[][..]), ("sweep", &[0.2, 0.4, 0.6, 0.8][..])] {
+        let html = report(&["TCP", "DCTCP", "HULL"], loads, 3, &shape);
+        eprintln!("{name}: {} bytes", html.len());
+        std::fs::write(Path::new(&folder).join(format!("{name}.html")), html).unwrap();
+    }
+}

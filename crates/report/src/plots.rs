@@ -1,0 +1,325 @@
+//! What the figures of an experiment show: charts from a summary and its curves.
+
+use plimsoll_results::curves::Curves;
+use plimsoll_results::point::sweep_label;
+use plimsoll_results::stats::paired::{Change, Direction};
+use plimsoll_results::stats::{Estimate, samples_needed};
+use plimsoll_results::summary::{Distribution, QueueSummary, Summary};
+
+use crate::chart::{
+    Around, Axis, Body, Chart, Color, DotRow, Dots, Format, Line, Lines, Part, Read, Shape, StackPart,
+    StackRow, Stacked, Whisker,
+};
+
+/// A sweep point: swept keys and their values.
+pub type Point = [(String, String)];
+
+/// The colour of a variant: the same in every figure.
+pub fn color_of(summary: &Summary, variant: &str) -> Color {
+    Color::Series(summary.variants.iter().position(|v| v == variant).unwrap_or(0))
+}
+
+/// The distribution of a workload's completion times at a sweep point, one line a variant.
+pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &Point) -> Chart {
+    let mine = curves.cdfs.iter().filter(|cdf| cdf.workload == workload && cdf.sweep == point);
+    let what = if mine.clone().any(|cdf| cdf.by_query) { "queries" } else { "messages" };
+    let series = mine
+        .map(|cdf| {
+            // The first step rises from nothing.
+            let us = cdf.us.first().into_iter().chain(&cdf.us).copied().collect();
+            let share = [0.0].iter().chain(&cdf.share).copied().collect();
+            Line { steps: true, ..Line::new(&cdf.variant, color_of(summary, &cdf.variant), us, share) }
+        })
+        .collect();
+    Chart {
+        title: format!("Completion time of {workload}"),
+        note: format!("Share of the {what} that took at most so long."),
+        body: Body::Lines(Lines {
+            x: Axis::log("completion time", Format::Time),
+            y: Axis { max: Some(1.0), ..Axis::from_zero(&format!("share of {what}"), Format::Percent) },
+            series,
+            read: Read::AtY,
+            tail_view: true,
+        }),
+    }
+}
+
+/// Where the time of a workload's messages went at a sweep point: the mean over all, and over the
+/// slowest hundredth. `None` where nothing is known.
+pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Chart> {
+    let splits: Vec<_> = summary
+        .cells
+        .iter()
+        .filter(|cell| cell.sweep == point)
+        .filter_map(|cell| Some((cell.variant.as_str(), cell.workload(workload)?.time.as_ref()?)))
+        .collect();
+    let (_, first) = splits.first()?;
+    // A part that is nowhere a thousandth of a bar could not be seen.
+    let seen = |part: usize| {
+        splits.iter().flat_map(|(_, split)| [&split.mean_us, &split.slowest_us]).any(|us| {
+            let total: f64 = us.iter().sum();
+            us.get(part).is_some_and(|value| *value > 1e-3 * total)
+        })
+    };
+    let kept: Vec<usize> = (0..first.parts.len()).filter(|&part| seen(part)).collect();
+    let tiers = first.parts.len().saturating_sub(7);
+    let mut rows = Vec::new();
+    for (group, slowest) in [("slowest 1 %", true), ("mean of all", false)] {
+        for (variant, split) in &splits {
+            let us = if slowest { &split.slowest_us } else { &split.mean_us };
+            rows.push(StackRow {
+                group: group.to_owned(),
+                label: (*variant).to_owned(),
+                values: kept.iter().map(|&part| us.get(part).copied().unwrap_or(0.0)).collect(),
+            });
+        }
+    }
+    let parts = kept
+        .iter()
+        .map(|&part| StackPart {
+            name: first.parts[part].clone(),
+            color: Color::Part(part_color(part, tiers)),
+        })
+        .collect();
+    Some(Chart {
+        title: format!("Where the time of {workload} went"),
+        note: "The parts of a message's completion time; they sum to the whole.".to_owned(),
+        body: Body::Stacked(Stacked { x: Axis::from_zero("time", Format::Time), parts, rows }),
+    })
+}
+
+/// The colour of the n-th part of a time split with so many switch tiers.
+fn part_color(part: usize, tiers: usize) -> Part {
+    match part {
+        0 => Part::Window,
+        1 => Part::Recovery,
+        2 => Part::Nic,
+        3 => Part::Pacer,
+        n if n < 4 + tiers => Part::Tier(n - 4),
+        n if n == 4 + tiers => Part::Serialisation,
+        n if n == 5 + tiers => Part::Propagation,
+        _ => Part::Service,
+    }
+}
+
+/// The delay of a queue over time at a sweep point, one line a variant.
+pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), point: &Point) -> Chart {
+    let series = curves
+        .timelines
+        .iter()
+        .filter(|line| line.queue == queue.0 && line.port == queue.1 && line.sweep == point)
+        .map(|line| {
+            let color = color_of(summary, &line.variant);
+            let us = line.ms.iter().map(|ms| ms * 1e3).collect();
+            let some = |values: &[f64]| values.iter().copied().map(Some).collect();
+            Line {
+                around: Some(Around {
+                    shape: Shape::Band,
+                    low: some(&line.least_us),
+                    high: some(&line.most_us),
+                }),
+                ..Line::new(&line.variant, color, us, line.mean_us.clone())
+            }
+        })
+        .collect();
+    Chart {
+        title: format!("Delay in the queue {} ({})", queue.0, queue.1),
+        note: "Mean of each interval; the band reaches from the least to the most. First replicate. Hide a \
+               variant to see the others at their own scale."
+            .to_owned(),
+        body: Body::Lines(Lines {
+            x: Axis { format: Format::Time, label: "time".to_owned(), ..Axis::default() },
+            y: Axis::from_zero("queueing delay", Format::Time),
+            series,
+            read: Read::AtX,
+            tail_view: false,
+        }),
+    }
+}
+
+/// What every variant did to every workload against the first variant, by pairs. `None` where there
+/// is nothing to compare.
+pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
+    let base = summary.variants.first()?;
+    let mut rows = Vec::new();
+    for workload in summary.workloads() {
+        for comparison in summary.comparisons.iter().filter(|c| c.sweep == point) {
+            let Some(change) = comparison.workloads.iter().find(|c| c.name == workload) else { continue };
+            let mut push = |statistic: &str, change: &Change| {
+                let Some(ratio) = change.ratio else { return };
+                rows.push(DotRow {
+                    group: workload.to_owned(),
+                    label: format!("{} {statistic}", comparison.variant),
+                    color: color_of(summary, &comparison.variant),
+                    at: whisker(&ratio),
+                    hollow: change.direction() == Direction::NotSeen,
+                });
+            };
+            push("mean", &change.mean);
+            if change.pairs >= samples_needed(0.99) {
+                push("p99", &change.p99);
+            }
+        }
+    }
+    (!rows.is_empty()).then(|| Chart {
+        title: format!("Completion time relative to {base}"),
+        note: "With 95 % intervals; a hollow point may well be no change.".to_owned(),
+        body: Body::Dots(Dots {
+            x: Axis::log(&format!("completion time relative to {base}"), Format::Ratio),
+            reference: 1.0,
+            sides: [format!("faster than {base}"), "slower".to_owned()],
+            rows,
+        }),
+    })
+}
+
+/// A statistic of a workload's completion time over the sweep, one line a variant.
+pub fn over_sweep(
+    summary: &Summary,
+    workload: &str,
+    statistic: &str,
+    pick: fn(&Distribution) -> Estimate,
+) -> Chart {
+    let title = format!("{statistic} completion time of {workload}");
+    sweep_chart(summary, title, "completion time", |variant, point| {
+        summary.cell(variant, point)?.workload(workload)?.waited_us().map(pick)
+    })
+}
+
+/// The delay of a queue over the sweep, one line a variant.
+pub fn queue_over_sweep(
+    summary: &Summary,
+    queue: &(String, String),
+    statistic: &str,
+    pick: fn(&QueueSummary) -> Option<Estimate>,
+) -> Chart {
+    let title = format!("{statistic} delay in the queue {} ({})", queue.0, queue.1);
+    sweep_chart(summary, title, "queueing delay", |variant, point| {
+        let found = |q: &&QueueSummary| q.name == queue.0 && q.port == queue.1;
+        summary.cell(variant, point)?.queues.iter().find(found).and_then(pick)
+    })
+}
+
+fn sweep_chart(
+    summary: &Summary,
+    title: String,
+    quantity: &str,
+    value: impl Fn(&str, &Point) -> Option<Estimate>,
+) -> Chart {
+    let points = summary.sweep_points();
+    let (x, places) = sweep_axis(&points);
+    let mut least = f64::INFINITY;
+    let mut most = 0.0f64;
+    let series: Vec<Line> = summary
+        .variants
+        .iter()
+        .map(|variant| {
+            let mut line = Line::new(variant, color_of(summary, variant), Vec::new(), Vec::new());
+            let (mut low, mut high) = (Vec::new(), Vec::new());
+            for (point, place) in points.iter().zip(&places) {
+                let Some(estimate) = value(variant, point) else { continue };
+                line.x.push(*place);
+                line.y.push(estimate.value);
+                low.push(estimate.interval.map(|interval| interval.low));
+                high.push(estimate.interval.map(|interval| interval.high));
+                least = least.min(estimate.value);
+                most = most.max(estimate.value);
+            }
+            line.around = Some(Around { shape: Shape::ErrorBars, low, high });
+            line
+        })
+        .collect();
+    // Where one variant is ten times another, only a logarithmic axis shows both.
+    let y = if least > 0.0 && most > 10.0 * least {
+        Axis::log(quantity, Format::Time)
+    } else {
+        Axis::from_zero(quantity, Format::Time)
+    };
+    let note = "With 95 % intervals.".to_owned();
+    Chart { title, note, body: Body::Lines(Lines { x, y, series, read: Read::AtX, tail_view: false }) }
+}
+
+/// The axis of a sweep and the place of each point: numbers where the values are ascending numbers
+/// of one unit, names otherwise.
+pub fn sweep_axis(points: &[&Point]) -> (Axis, Vec<f64>) {
+    if let Some((label, places)) = numeric_sweep(points) {
+        let (first, last) = (places[0], places[places.len() - 1]);
+        let log = first > 0.0 && last / first >= 50.0;
+        return (Axis { label, log, ..Axis::default() }, places);
+    }
+    let label = points.first().map_or(String::new(), |point| {
+        point.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(", ")
+    });
+    let categories = points
+        .iter()
+        .map(|point| point.iter().map(|(_, value)| value.as_str()).collect::<Vec<_>>().join(", "))
+        .collect();
+    (Axis { label, categories, ..Axis::default() }, (0..points.len()).map(|i| i as f64).collect())
+}
+
+fn numeric_sweep(points: &[&Point]) -> Option<(String, Vec<f64>)> {
+    let mut places = Vec::new();
+    let mut unit: Option<&str> = None;
+    let mut label = "";
+    for point in points {
+        let [(key, value)] = point else { return None };
+        let digits =
+            value.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-')).unwrap_or(value.len());
+        let (number, suffix) = value.split_at(digits);
+        if *unit.get_or_insert(suffix) != suffix {
+            return None;
+        }
+        places.push(number.parse().ok()?);
+        label = key;
+    }
+    let ascending = places.windows(2).all(|pair: &[f64]| pair[0] < pair[1]);
+    let label = match unit?.trim() {
+        "" => label.to_owned(),
+        unit => format!("{label} ({unit})"),
+    };
+    (ascending && places.len() > 1).then_some((label, places))
+}
+
+/// The name of a sweep point where one must be chosen: its values, with their keys if several.
+pub fn point_name(point: &Point) -> String {
+    sweep_label(point)
+}
+
+fn whisker(estimate: &Estimate) -> Whisker {
+    Whisker {
+        value: estimate.value,
+        low: estimate.interval.map(|interval| interval.low),
+        high: estimate.interval.map(|interval| interval.high),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn points(values: &[&str]) -> Vec<Vec<(String, String)>> {
+        values.iter().map(|value| vec![("load".to_owned(), (*value).to_owned())]).collect()
+    }
+
+    fn axis(values: &[&str]) -> (Axis, Vec<f64>) {
+        let points = points(values);
+        sweep_axis(&points.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_sweep_of_numbers_has_a_numeric_axis() {
+        assert_eq!(axis(&["0.2", "0.4", "0.9"]).1, [0.2, 0.4, 0.9]);
+        let (rate, places) = axis(&["1Gbps", "10Gbps", "100Gbps"]);
+        assert_eq!((rate.label.as_str(), rate.log), ("load (Gbps)", true));
+        assert_eq!(places, [1.0, 10.0, 100.0]);
+    }
+
+    #[test]
+    fn other_sweeps_have_names() {
+        for values in [&["a", "b"][..], &["1us", "1ms"], &["2", "1"]] {
+            let (axis, places) = axis(values);
+            assert_eq!(axis.categories, values);
+            assert_eq!(places, [0.0, 1.0]);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! From numbers to places on a line, and where an axis has its ticks.
+
+use crate::chart::{Axis, Format};
+use crate::figures::{self, RATES, TIMES, Unit};
+
+/// An axis with its range settled.
+pub(super) struct Scale {
+    log: bool,
+    low: f64,
+    high: f64,
+    from: f64,
+    to: f64,
+    /// What its numbers are written in.
+    unit: Option<Unit>,
+    format: Format,
+}
+
+/// A labelled place on an axis.
+pub(super) struct Tick {
+    pub(super) value: f64,
+    /// Empty for a minor tick.
+    pub(super) label: String,
+}
+
+impl Scale {
+    /// Fits an axis to its data; `from` and `to` are the ends on the page.
+    pub(super) fn fit(axis: &Axis, data: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
+        let usable = data.filter(|value| value.is_finite() && (!axis.log || *value > 0.0));
+        let (mut low, mut high) =
+            usable.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| (low.min(v), high.max(v)));
+        if low > high {
+            (low, high) = if axis.log { (1.0, 10.0) } else { (0.0, 1.0) };
+        }
+        if axis.log {
+            // Half a step of room on both sides of the outermost mark.
+            (low, high) = (axis.min.unwrap_or(low / 1.15), axis.max.unwrap_or(high * 1.15));
+        } else {
+            let room = if high > low { 0.04 * (high - low) } else { 0.5 * high.abs().max(1.0) };
+            (low, high) = (axis.min.unwrap_or(low - room), axis.max.unwrap_or(high + room));
+        }
+        if high <= low {
+            high = if axis.log { low * 10.0 } else { low + 1.0 };
+        }
+        let units = match axis.format {
+            Format::Time => Some(TIMES),
+            Format::Rate => Some(RATES),
+            _ => None,
+        };
+        let unit = units.filter(|_| !axis.log).map(|units| {
+            let fits = |unit: &&Unit| high.abs() >= unit.size;
+            *units.iter().rev().find(fits).unwrap_or(&units[0])
+        });
+        Scale { log: axis.log, low, high, from, to, unit, format: axis.format }
+    }
+
+    /// The place of a number.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let value = value.clamp(self.low, self.high);
+        let share = if self.log {
+            (value / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            (value - self.low) / (self.high - self.low)
+        };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// Where bars start: zero, or the low end.
+    pub(super) fn base(&self) -> f64 {
+        self.place(if self.log { self.low } else { 0.0 })
+    }
+
+    /// The axis's label with its unit.
+    pub(super) fn label(&self, label: &str) -> String {
+        match (self.unit, self.format) {
+            (Some(unit), _) => format!("{label} ({})", unit.name),
+            (None, Format::Percent) => format!("{label} (%)"),
+            _ => label.to_owned(),
+        }
+    }
+
+    /// About `wanted` ticks at round numbers.
+    pub(super) fn ticks(&self, wanted: usize) -> Vec<Tick> {
+        if self.log { self.log_ticks(wanted) } else { self.linear_ticks(wanted) }
+    }
+
+    fn linear_ticks(&self, wanted: usize) -> Vec<Tick> {
+        let size = match (self.unit, self.format) {
+            (Some(unit), _) => unit.size,
+            (None, Format::Percent) => 0.01,
+            _ => 1.0,
+        };
+        let (low, high) = (self.low / size, self.high / size);
+        let step = round_step((high - low) / wanted.max(1) as f64);
+        let decimals = (-(step.log10() + 1e-9).floor()).max(0.0) as usize;
+        let first = (low / step - 1e-9).ceil() as i64;
+        let last = (high / step + 1e-9).floor() as i64;
+        (first..=last)
+            .map(|i| {
+                let value = i as f64 * step;
+                let mut label = figures::fixed(value, decimals);
+                if self.format == Format::Ratio {
+                    label.push('x');
+                }
+                Tick { value: value * size, label }
+            })
+            .collect()
+    }
+
+    fn log_ticks(&self, wanted: usize) -> Vec<Tick> {
+        let first = (self.low.log10() + 1e-9).floor() as i32;
+        let last = (self.high.log10() - 1e-9).ceil() as i32;
+        let decades = f64::from(last - first).max(1.0);
+        // Few decades have room for labels at 2 and 5; many have not even for every decade.
+        let span = self.high.log10() - self.low.log10();
+        let room = 3.0 * span <= wanted as f64 + 1.0;
+        let labelled: &[f64] = if room { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let every = (decades / wanted.max(1) as f64).ceil().max(1.0) as i32;
+        let mut ticks = Vec::new();
+        for decade in first..=last {
+            for mantissa in 1..10 {
+                let value = f64::from(mantissa) * 10f64.powi(decade);
+                if value < self.low * (1.0 - 1e-9) || value > self.high * (1.0 + 1e-9) {
+                    continue;
+                }
+                let has_label = labelled.contains(&f64::from(mantissa)) && decade.rem_euclid(every) == 0;
+                let label = if has_label { self.log_label(value) } else { String::new() };
+                ticks.push(Tick { value, label });
+            }
+        }
+        ticks
+    }
+
+    fn log_label(&self, value: f64) -> String {
+        let short = |value: f64| {
+            let text = format!("{value:.6}");
+            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        };
+        let with_unit = |units: &'static [Unit]| {
+            let unit = units.iter().rev().find(|unit| value >= unit.size * (1.0 - 1e-9)).unwrap_or(&units[0]);
+            format!("{} {}", short(value / unit.size), unit.name)
+        };
+        match self.format {
+            Format::Time => with_unit(TIMES),
+            Format::Rate => with_unit(RATES),
+            Format::Percent => format!("{} %", short(value * 100.0)),
+            Format::Ratio => format!("{}x", short(value)),
+            Format::Number => short(value),
+        }
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least `raw`.
+fn round_step(raw: f64) -> f64 {
+    let magnitude = 10f64.powf((raw.log10() + 1e-9).floor());
+    let mantissa = raw / magnitude;
+    let round = [1.0, 2.0, 5.0].into_iter().find(|step| mantissa <= step + 1e-9).unwrap_or(10.0);
+    round * magnitude
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(axis: &Axis, data: &[f64]) -> Vec<String> {
+        let scale = Scale::fit(axis, data.iter().copied(), 0.0, 100.0);
+        scale.ticks(5).into_iter().map(|tick| tick.label).filter(|label| !label.is_empty()).collect()
+    }
+
+    #[test]
+    fn linear_ticks_are_round() {
+        let axis = Axis::from_zero("delay", Format::Time);
+        assert_eq!(labels(&axis, &[0.0, 1890.0]), ["0.0", "0.5", "1.0", "1.5"]);
+        assert_eq!(labels(&axis, &[0.0, 40.0]), ["0", "10", "20", "30", "40"]);
+        let percent = Axis { max: Some(1.0), ..Axis::from_zero("share", Format::Percent) };
+        assert_eq!(labels(&percent, &[]), ["0", "20", "40", "60", "80", "100"]);
+    }
+
+    #[test]
+    fn logarithmic_ticks_carry_their_unit() {
+        let axis = Axis::log("time", Format::Time);
+        assert_eq!(labels(&axis, &[37.6, 12_000.0]), ["100 us", "1 ms", "10 ms"]);
+        let ratio = Axis::log("change", Format::Ratio);
+        assert_eq!(labels(&ratio, &[0.5, 3.0]), ["0.5x", "1x", "2x"]);
+    }
+
+    #[test]
+    fn no_data_and_equal_data_still_make_an_axis() {
+        for axis in [Axis::default(), Axis::log("", Format::Number), Axis::from_zero("", Format::Time)] {
+            for data in [&[][..], &[5.0, 5.0][..], &[0.0][..]] {
+                let scale = Scale::fit(&axis, data.iter().copied(), 0.0, 100.0);
+                assert!(scale.place(5.0).is_finite());
+                assert!(scale.ticks(5).len() < 40);
+            }
+        }
+    }
+}

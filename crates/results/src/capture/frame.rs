@@ -1,0 +1,148 @@
+//! Ethernet, IPv4 and TCP headers made up from a [`PacketRecord`].
+//!
+//! Host `n` is 10.0.0.0/8 plus n + 1. A flow has the same pair of ports in both directions, so that
+//! Wireshark follows it as one stream. The payload is left out (`tcpdump -s` does the same); it
+//! counts as zeros in TCP's checksum, which is therefore right.
+
+use super::{Ecn, PacketRecord};
+
+const ETHERNET: usize = 14;
+const IPV4: usize = 20;
+const TCP: usize = 20;
+
+/// A packet's headers, and its length on the wire with the payload.
+pub(super) struct Frame {
+    pub(super) headers: Vec<u8>,
+    pub(super) wire_bytes: u32,
+}
+
+impl Frame {
+    pub(super) fn of(packet: &PacketRecord<'_>) -> Frame {
+        let tcp = tcp_header(packet);
+        let ip = ip_header(packet, tcp.len());
+        let mut headers = Vec::with_capacity(ETHERNET + ip.len() + tcp.len());
+        headers.extend(mac(packet.destination));
+        headers.extend(mac(packet.source));
+        headers.extend(0x0800u16.to_be_bytes());
+        headers.extend(&ip);
+        headers.extend(&tcp);
+        Frame { wire_bytes: headers.len() as u32 + payload(packet, tcp.len()), headers }
+    }
+}
+
+/// The payload as far as an IPv4 packet has room for it.
+fn payload(packet: &PacketRecord<'_>, tcp_len: usize) -> u32 {
+    packet.payload.min(u32::from(u16::MAX) - (IPV4 + tcp_len) as u32)
+}
+
+/// A locally administered address.
+fn mac(host: u32) -> [u8; 6] {
+    let [a, b, c, d] = host.to_be_bytes();
+    [2, 0, a, b, c, d]
+}
+
+fn address(host: u32) -> [u8; 4] {
+    let [_, b, c, d] = host.wrapping_add(1).to_be_bytes();
+    [10, b, c, d]
+}
+
+/// The ports of the sender and of the receiver: the lower-numbered host always has the first.
+fn ports(packet: &PacketRecord<'_>) -> (u16, u16) {
+    const FIRST: u64 = 1_024;
+    const PORTS: u64 = 64_000;
+    let lower = (FIRST + packet.flow % PORTS) as u16;
+    let higher = (FIRST + packet.flow / PORTS % PORTS) as u16;
+    if packet.source <= packet.destination { (lower, higher) } else { (higher, lower) }
+}
+
+fn ip_header(packet: &PacketRecord<'_>, tcp_len: usize) -> [u8; IPV4] {
+    let total = (IPV4 + tcp_len) as u32 + payload(packet, tcp_len);
+    let ecn = match packet.ecn {
+        Ecn::NotEct => 0b00,
+        Ecn::Ect0 => 0b10,
+        Ecn::Ce => 0b11,
+    };
+    let mut ip = [0; IPV4];
+    ip[0] = 0x45;
+    ip[1] = ecn;
+    ip[2..4].copy_from_slice(&(total as u16).to_be_bytes());
+    ip[6] = 0x40; // Do not fragment.
+    ip[8] = 64;
+    ip[9] = 6;
+    ip[12..16].copy_from_slice(&address(packet.source));
+    ip[16..20].copy_from_slice(&address(packet.destination));
+    let checksum = internet_checksum(&[&ip]);
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+    ip
+}
+
+fn tcp_header(packet: &PacketRecord<'_>) -> Vec<u8> {
+    let (from, to) = ports(packet);
+    let mut tcp = Vec::with_capacity(TCP + 28);
+    tcp.extend(from.to_be_bytes());
+    tcp.extend(to.to_be_bytes());
+    // Sequence numbers of the wire are the stream's, modulo 2^32.
+    tcp.extend((packet.seq as u32).to_be_bytes());
+    tcp.extend((packet.ack.unwrap_or(0) as u32).to_be_bytes());
+    let options = sack_option(packet.sack);
+    let words = ((TCP + options.len()) / 4) as u8;
+    let bits = [
+        (packet.flags.fin, 0x01),
+        (packet.flags.syn, 0x02),
+        (packet.ack.is_some(), 0x10),
+        (packet.flags.ece, 0x40),
+        (packet.flags.cwr, 0x80),
+    ];
+    let flags = bits.iter().filter(|(set, _)| *set).fold(0u8, |flags, (_, bit)| flags | bit);
+    tcp.extend([words << 4, flags]);
+    tcp.extend(u16::MAX.to_be_bytes());
+    tcp.extend([0; 4]);
+    tcp.extend(options);
+    let length = (tcp.len() as u32 + payload(packet, tcp.len())) as u16;
+    let mut pseudo = [0; 12];
+    pseudo[0..4].copy_from_slice(&address(packet.source));
+    pseudo[4..8].copy_from_slice(&address(packet.destination));
+    pseudo[9] = 6;
+    pseudo[10..12].copy_from_slice(&length.to_be_bytes());
+    let checksum = internet_checksum(&[&pseudo, &tcp]);
+    tcp[16..18].copy_from_slice(&checksum.to_be_bytes());
+    tcp
+}
+
+/// Two no-operations and the blocks (RFC 2018).
+fn sack_option(blocks: &[(u64, u64)]) -> Vec<u8> {
+    let blocks = &blocks[..blocks.len().min(3)];
+    if blocks.is_empty() {
+        return Vec::new();
+    }
+    let mut option = vec![1, 1, 5, 2 + 8 * blocks.len() as u8];
+    for &(first, after) in blocks {
+        option.extend((first as u32).to_be_bytes());
+        option.extend((after as u32).to_be_bytes());
+    }
+    option
+}
+
+/// RFC 1071, over parts of even length.
+fn internet_checksum(parts: &[&[u8]]) -> u16 {
+    let words = parts.iter().flat_map(|part| part.chunks(2));
+    let mut sum: u32 =
+        words.map(|pair| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u32::from(low))).sum();
+    while sum > 0xFFFF {
+        sum = (sum & 0xFFFF) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksum_of_a_known_header() {
+        // The example of many textbooks; its checksum is b861.
+        let header =
+            [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
+        assert_eq!(internet_checksum(&[&header]), 0xb861);
+    }
+}

@@ -1,0 +1,60 @@
+//! What other tools read: packets for Wireshark ([`pcapng`]), timelines for Perfetto ([`perfetto`]).
+
+mod frame;
+pub mod pcapng;
+pub mod perfetto;
+
+use plimsoll_units::Time;
+
+/// One packet as a port sent it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct PacketRecord<'a> {
+    /// When its last bit left.
+    pub time: Time,
+    /// The port that sent it, as an index into the interfaces of the capture.
+    pub interface: u32,
+    /// The sending host.
+    pub source: u32,
+    /// The receiving host.
+    pub destination: u32,
+    /// Its flow: both directions of a connection have the same.
+    pub flow: u64,
+    /// First payload byte's place in the stream.
+    pub seq: u64,
+    /// The next byte expected from the other side; `None` sends no ACK.
+    pub ack: Option<u64>,
+    /// Payload bytes.
+    pub payload: u32,
+    /// TCP's control bits but ACK.
+    pub flags: Flags,
+    /// The IP header's ECN field.
+    pub ecn: Ecn,
+    /// Blocks received out of order, as first byte and the byte after the last; at most three are
+    /// written.
+    pub sack: &'a [(u64, u64)],
+}
+
+/// TCP's control bits that the simulation knows, but ACK.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags {
+    /// Opens a connection.
+    pub syn: bool,
+    /// Closes it.
+    pub fin: bool,
+    /// ECN-Echo.
+    pub ece: bool,
+    /// Congestion window reduced.
+    pub cwr: bool,
+}
+
+/// The ECN field (RFC 3168).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// Not ECN-capable.
+    #[default]
+    NotEct,
+    /// ECN-capable, not marked.
+    Ect0,
+    /// Congestion experienced.
+    Ce,
+}

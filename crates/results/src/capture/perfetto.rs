@@ -1,0 +1,112 @@
+//! A run as a timeline for <https://ui.perfetto.dev> or `chrome://tracing`: messages as slices by
+//! the host that created them, queues as counters. The file is Chrome's JSON trace format.
+
+use std::io::{self, Write};
+
+use plimsoll_units::Time;
+use serde_json::{Value, json};
+
+use crate::outcome::{Message, Outcome};
+
+/// The process that counters of the network are shown under; hosts come after it.
+const NETWORK: u64 = 0;
+
+/// Writes a run as a timeline. Messages that did not complete end with the run.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(outcome: &Outcome, mut out: impl Write) -> io::Result<()> {
+    out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
+    serde_json::to_writer(&mut out, &process_name(NETWORK, "network"))?;
+    let mut hosts: Vec<u32> = outcome.messages.iter().map(|message| message.source).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    for host in hosts {
+        event(&mut out, &process_name(process(host), &format!("host h{host}")))?;
+    }
+    for (id, message) in outcome.messages.iter().enumerate() {
+        // Messages of a host overlap, so they are asynchronous slices, each with an id of its own.
+        let name = outcome.workloads.get(usize::from(message.workload)).map_or("?", |w| w.name.as_str());
+        let slice = |phase: &str, time: Time, args: Value| {
+            json!({
+                "ph": phase, "cat": name, "name": format!("{name} {}", message.index), "id": id,
+                "pid": process(message.source), "tid": 0, "ts": microseconds(time), "args": args,
+            })
+        };
+        event(&mut out, &slice("b", message.created, arguments(message)))?;
+        event(&mut out, &slice("e", message.completed.unwrap_or(outcome.end), json!({})))?;
+    }
+    for queue in &outcome.queues {
+        for (interval, bytes) in queue.mean_bytes.iter().enumerate() {
+            let time = queue.from.saturating_add(queue.every.saturating_mul(interval as u64));
+            let counter = json!({
+                "ph": "C", "name": format!("queue {} ({})", queue.name, queue.port), "pid": NETWORK,
+                "ts": microseconds(time), "args": { "bytes waiting": bytes },
+            });
+            event(&mut out, &counter)?;
+        }
+    }
+    out.write_all(b"\n]}\n")?;
+    out.flush()
+}
+
+fn event(out: &mut impl Write, event: &Value) -> io::Result<()> {
+    out.write_all(b",\n")?;
+    Ok(serde_json::to_writer(out, event)?)
+}
+
+fn process(host: u32) -> u64 {
+    NETWORK + 1 + u64::from(host)
+}
+
+fn process_name(pid: u64, name: &str) -> Value {
+    json!({ "ph": "M", "name": "process_name", "pid": pid, "args": { "name": name } })
+}
+
+/// The format counts microseconds; a double keeps nanoseconds over any run that fits a viewer.
+fn microseconds(time: Time) -> f64 {
+    time.as_ps() as f64 / 1e6
+}
+
+fn arguments(message: &Message) -> Value {
+    let split = &message.split;
+    json!({
+        "from": format!("h{}", message.source),
+        "to": format!("h{}", message.destination),
+        "bytes": message.bytes,
+        "completed": message.completed.is_some(),
+        "window us": split.window.as_us_f64(),
+        "recovery us": split.recovery.as_us_f64(),
+        "NIC queue us": split.nic.as_us_f64(),
+        "pacer us": split.pacer.as_us_f64(),
+        "switch queues us": split.tier.iter().map(|tier| tier.as_us_f64()).sum::<f64>(),
+        "service us": split.service.as_us_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::synthetic::{self, Shape};
+
+    #[test]
+    fn every_message_begins_and_ends_and_every_interval_counts() {
+        let outcome = synthetic::outcome(&Shape::default(), 1, "HULL");
+        let mut bytes = Vec::new();
+        write(&outcome, &mut bytes).unwrap();
+        let trace: Value = serde_json::from_slice(&bytes).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let count = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count();
+        assert_eq!(count("b"), outcome.messages.len());
+        assert_eq!(count("e"), outcome.messages.len());
+        assert_eq!(count("C"), outcome.queues[0].mean_bytes.len());
+        assert_eq!(count("M"), 2);
+    }
+
+    #[test]
+    fn an_empty_run_is_still_a_trace() {
+        let mut bytes = Vec::new();
+        write(&Outcome::default(), &mut bytes).unwrap();
+        assert!(serde_json::from_slice::<Value>(&bytes).is_ok());
+    }
+}

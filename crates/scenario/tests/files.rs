@@ -1,0 +1,112 @@
+//! What a scenario reads beside itself: graphs, flow lists, distributions.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use plimsoll_scenario::model::{Hosts, Topology, Workload};
+use plimsoll_scenario::{Scenario, ScenarioError};
+use plimsoll_units::{Bytes, Rate, Span};
+
+const GRAPH: &str = r#"
+hosts = ["web", "cache", "db"]
+switches = ["left", "right"]
+[[link]]
+from = "web"
+to = "left"
+rate = "1Gbps"
+delay = "1us"
+[[link]]
+from = "right"
+to = "cache"
+rate = "10Gbps"
+delay = "1us"
+[[link]]
+from = "db"
+to = "right"
+rate = "10Gbps"
+delay = "1us"
+[[link]]
+from = "left"
+to = "right"
+rate = "10Gbps"
+delay = "2us"
+"#;
+
+const SCENARIO: &str = r#"
+version = 1
+title = "t"
+[topology]
+kind = "file"
+path = "net.graph"
+[port.switch]
+buffer = "500 packets"
+[workload.list]
+kind = "flow-list"
+path = "flows.csv"
+[workload.some]
+kind = "transfer"
+client = "web"
+servers = "cache..db"
+size = { cdf = "sizes.csv" }
+load = 0.1
+count = 10
+"#;
+
+fn load(files: &[(&str, &str)]) -> Result<Scenario, Vec<ScenarioError>> {
+    let directory = tempfile::tempdir().unwrap();
+    let given = [
+        ("net.graph", GRAPH),
+        (
+            "flows.csv",
+            "start,source,destination,size,class\n# two flows\n0s,web,db,10MB,bulk\r\n 1.5ms , cache, client, 900B,\n",
+        ),
+        ("sizes.csv", "bytes,cdf\n100,0\n200,1\n"),
+    ];
+    for (name, text) in given.iter().chain(files) {
+        std::fs::write(directory.path().join(name), text).unwrap();
+    }
+    Scenario::parse("t.toml", SCENARIO, directory.path())
+}
+
+#[test]
+fn all_that_is_named_is_read() {
+    let scenario = load(&[]).unwrap();
+    let model = &scenario.points()[0].model;
+    let Topology::File { graph: Some(graph), .. } = &model.topology else { panic!() };
+    assert_eq!((graph.hosts.len(), graph.switches.len(), graph.links.len()), (3, 2, 4));
+    assert_eq!((graph.links[1].from, graph.links[1].to, graph.links[3].delay), (4, 1, Span::from_us(2)));
+    assert_eq!(model.topology.host("db"), Some(2));
+    assert_eq!(model.topology.host("client"), Some(0));
+    assert_eq!(model.topology.host("h1"), None);
+    assert_eq!(model.topology.host_rate(0), Rate::from_gbps(1));
+    assert_eq!(model.topology.host_name(1), "cache");
+    assert_eq!(model.topology.switch_ports("switch"), 3);
+    assert_eq!(Hosts::Selector("cache..db".to_owned()).resolve(&model.topology, None).unwrap(), [1, 2]);
+    let Workload::FlowList(list) = &model.workload["list"] else { panic!() };
+    assert_eq!(list.flows.len(), 2);
+    assert_eq!(
+        (list.flows[0].source, list.flows[0].destination, list.flows[0].size),
+        (0, 2, Bytes::new(10_000_000))
+    );
+    assert_eq!((list.flows[1].start, list.flows[1].destination), (Span::from_us(1500), 0));
+    assert_eq!(list.flows[0].class, "bulk");
+    let Workload::Transfer(some) = &model.workload["some"] else { panic!() };
+    assert_eq!(some.size.sampler().mean(), 150.0);
+}
+
+#[test]
+fn the_digest_is_of_their_content() {
+    let digest = |files: &[(&str, &str)]| load(files).unwrap().points()[0].digest;
+    let before = digest(&[]);
+    assert_eq!(before, digest(&[]));
+    assert_ne!(before, digest(&[("sizes.csv", "bytes,cdf\n100,0\n300,1\n")]));
+    assert_ne!(before, digest(&[("net.graph", &GRAPH.replace("2us", "3us"))]));
+    assert_ne!(
+        before,
+        digest(&[("flows.csv", "start,source,destination,size,class\n0s,web,db,10MB,bulk\n")])
+    );
+}
+
+#[test]
+fn errors_name_the_file_that_is_wrong() {
+    let errors = load(&[("net.graph", &GRAPH.replace("hosts =", "host ="))]).unwrap_err();
+    assert_eq!((errors[0].file.as_str(), errors[0].line), ("net.graph", 2));
+}

@@ -1,0 +1,192 @@
+//! Mutates the shipped scenarios and the fixtures with a seeded generator: no input may panic, and
+//! every error has a place.
+//!
+//! `FUZZ_SECONDS=60 cargo test -p plimsoll-scenario --test fuzz` runs for a minute, `FUZZ_SEED=7`
+//! with other mutations. A failure prints the seed and the input.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use plimsoll_scenario::{Overrides, Scenario};
+use rand::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+/// Runs without FUZZ_SECONDS.
+const ITERATIONS: u64 = 3_000;
+
+fn toml_files(directory: &Path, found: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            toml_files(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "toml" || extension == "graph") {
+            found.push(path);
+        }
+    }
+}
+
+fn below(rng: &mut Pcg64Mcg, bound: usize) -> usize {
+    (rng.next_u64() % bound.max(1) as u64) as usize
+}
+
+/// Fragments that mean something to the parser, to the merge rules or to the checks.
+const WORDS: &[&str] = &[
+    "\"off\"",
+    "{}",
+    "[]",
+    "0",
+    "-1",
+    "1e300",
+    "nan",
+    "inf",
+    "18446744073709551616",
+    "\"0s\"",
+    "\"0bps\"",
+    "\"0B\"",
+    "\"client\"",
+    "\"h1..h9\"",
+    "\"h9999999\"",
+    "true",
+    "1979-05-27",
+    "\"unlimited\"",
+    "\"0 packets\"",
+    "{ cdf = \"websearch\" }",
+    "{ kind = \"pareto\", min = \"1us\", shape = 0.0 }",
+    "[variant.X]\n",
+    "[sweep]\n",
+    "\"a.b\" = [1]\n",
+    "kind = ",
+    ".",
+    "\"",
+    "'''",
+    "\n",
+    "=",
+    "[[",
+    "]]",
+    "\u{fffd}",
+    "\u{1f6a2}",
+    "\t",
+    "\\",
+    "include = \"quickstart.toml\"\n",
+    "\"18446744s\"",
+    "\"1Tbps\"",
+    "k = 4294967294\n",
+    "port.switch.phantom_queue.drain = 0.5\n",
+    "\"99999999TB\"",
+];
+
+fn mutate(text: &str, others: &[String], rng: &mut Pcg64Mcg) -> String {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    for _ in 0..=below(rng, 4) {
+        let at = below(rng, lines.len());
+        match below(rng, 8) {
+            0 if !lines.is_empty() => drop(lines.remove(at)),
+            1 if !lines.is_empty() => lines.insert(at, lines[below(rng, lines.len())].clone()),
+            2 => {
+                let other = &others[below(rng, others.len())];
+                let line = other.lines().nth(below(rng, other.lines().count())).unwrap_or("").to_owned();
+                lines.insert(at.min(lines.len()), line);
+            }
+            3 if !lines.is_empty() => {
+                let line = &lines[at];
+                lines[at] = match line.split_once('=') {
+                    Some((key, _)) => format!("{key}= {}", WORDS[below(rng, WORDS.len())]),
+                    None => WORDS[below(rng, WORDS.len())].to_owned(),
+                };
+            }
+            _ if !lines.is_empty() => {
+                let mut chars: Vec<char> = lines[at].chars().collect();
+                let place = below(rng, chars.len() + 1);
+                match below(rng, 3) {
+                    0 if place < chars.len() => drop(chars.remove(place)),
+                    1 if place < chars.len() => chars[place] = char::from(32 + below(rng, 95) as u8),
+                    _ => {
+                        let word: Vec<char> = WORDS[below(rng, WORDS.len())].chars().collect();
+                        chars.splice(place..place, word);
+                    }
+                }
+                lines[at] = chars.into_iter().collect();
+            }
+            _ => lines.push(WORDS[below(rng, WORDS.len())].to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
+/// What must hold for any text.
+fn judge(text: &str, set: Vec<String>) {
+    let base = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/bad");
+    match Scenario::parse_with("fuzz.toml", text, &base, &Overrides { set, ..Overrides::default() }) {
+        Err(errors) => {
+            assert!(!errors.is_empty());
+            for error in errors {
+                assert!(
+                    error.line > 0 && error.column > 0 && !error.file.is_empty() && error.width > 0,
+                    "{error:?}"
+                );
+                assert!(error.to_string().contains("-->"));
+            }
+        }
+        Ok(scenario) => {
+            assert!(!scenario.points().is_empty());
+            for point in scenario.points().iter().take(3) {
+                let again = Scenario::parse("shown.toml", &point.show(), &base)
+                    .unwrap_or_else(|errors| panic!("{}\n{}", errors[0], point.show()));
+                assert_eq!(again.points()[0].digest, point.digest, "{}", point.show());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_text_panics_and_every_error_has_a_place() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    toml_files(&root.join("../../scenarios"), &mut files);
+    toml_files(&root.join("tests"), &mut files);
+    let texts: Vec<String> = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let limit = number("FUZZ_SECONDS").map(Duration::from_secs);
+    let first = number("FUZZ_SEED").unwrap_or(1);
+    let start = Instant::now();
+    for seed in first.. {
+        let done = match limit {
+            Some(limit) => start.elapsed() > limit,
+            None => seed - first >= ITERATIONS,
+        };
+        if done {
+            println!("{} inputs", seed - first);
+            break;
+        }
+        let mut rng = Pcg64Mcg::seed_from_u64(seed);
+        let text = mutate(&texts[below(&mut rng, texts.len())], &texts, &mut rng);
+        let line = text.lines().nth(below(&mut rng, text.lines().count())).unwrap_or("").to_owned();
+        let set = if below(&mut rng, 4) == 0 { vec![line] } else { Vec::new() };
+        if catch_unwind(AssertUnwindSafe(|| judge(&text, set.clone()))).is_err() {
+            panic!(
+                "FUZZ_SEED={seed} cargo test -p plimsoll-scenario --test fuzz; --set {set:?}; the input:\n{text}"
+            );
+        }
+    }
+}
+
+/// Deeper than any stack.
+#[test]
+fn depth_is_an_error() {
+    let deep = 200_000;
+    let (keys, lists, tables) = (".x".repeat(deep), "[".repeat(deep), "{a=".repeat(deep));
+    for text in [
+        format!("x{keys} = 1"),
+        format!("[x{keys}]"),
+        format!("x = {lists}"),
+        format!("x = {tables}"),
+        format!("[sweep]\n\"x{keys}\" = [1]"),
+    ] {
+        judge(&text, Vec::new());
+        judge("version = 1", vec![text]);
+    }
+}
