@@ -24,6 +24,8 @@ pub struct Row {
     pub ci: Option<(f64, f64)>,
     /// The published number; `None` where none was published or found.
     pub published: Option<f64>,
+    /// The original paper's number, where the study repeats an experiment of it.
+    pub original: Option<f64>,
     /// Measured / published.
     pub ratio: Option<f64>,
     /// The largest factor, either way, that counts as reproduced; `None` where none is asked for.
@@ -33,18 +35,75 @@ pub struct Row {
 }
 
 impl Row {
-    pub(crate) fn compare(mut self, published: Option<f64>, tolerance: Option<f64>) -> Row {
-        self.published = published;
-        self.ratio = published.filter(|&published| published != 0.0).map(|published| self.measured / published);
-        self.tolerance = tolerance.filter(|_| published.is_some());
-        self.within = self.ratio.zip(self.tolerance).map(|(ratio, tolerance)| {
-            (1.0 / tolerance..=tolerance).contains(&ratio)
-        });
-        self
+    pub(crate) fn new(figure: &str, base: &str, series: &str, x: &str, metric: &str, unit: &str) -> Row {
+        Row {
+            figure: figure.to_owned(),
+            base: base.to_owned(),
+            series: series.to_owned(),
+            x: x.to_owned(),
+            metric: metric.to_owned(),
+            unit: unit.to_owned(),
+            measured: f64::NAN,
+            ci: None,
+            published: None,
+            original: None,
+            ratio: None,
+            tolerance: None,
+            within: None,
+        }
     }
 
     pub(crate) fn set_measured(&mut self, estimate: &Estimate) {
         self.measured = estimate.value;
         self.ci = estimate.interval.map(|interval| (interval.low, interval.high));
+    }
+
+    pub(crate) fn compare(
+        mut self,
+        published: Option<f64>,
+        original: Option<f64>,
+        tolerance: Option<f64>,
+    ) -> Row {
+        self.published = published;
+        self.original = original;
+        self.ratio =
+            published.filter(|&published| published != 0.0).map(|published| self.measured / published);
+        self.tolerance = tolerance.filter(|_| self.ratio.is_some());
+        self.within = self
+            .ratio
+            .zip(self.tolerance)
+            .map(|(ratio, tolerance)| (1.0 / tolerance..=tolerance).contains(&ratio));
+        self
+    }
+
+    /// Whether the row is outside the tolerance that it is held to.
+    pub fn is_off(&self) -> bool {
+        self.within == Some(false)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tolerance_is_a_factor_either_way() {
+        let row = |measured, tolerance| {
+            let mut row = Row::new("fig2b", "source", "TCP", "2", "queue_us_mean", "us");
+            row.measured = measured;
+            row.compare(Some(100.0), None, Some(tolerance)).within
+        };
+        assert_eq!(row(134.0, 1.35), Some(true));
+        assert_eq!(row(75.0, 1.35), Some(true));
+        assert_eq!(row(73.0, 1.35), Some(false));
+        assert_eq!(row(136.0, 1.35), Some(false));
+    }
+
+    #[test]
+    fn without_a_published_value_nothing_is_judged() {
+        let mut row = Row::new("fig2c", "source", "TCP", "2", "queue_us_mean", "us");
+        row.measured = 1.0;
+        let row = row.compare(None, None, Some(1.05));
+        assert_eq!((row.ratio, row.tolerance, row.within), (None, None, None));
     }
 }

@@ -127,7 +127,7 @@ pub(crate) fn connection_record(connection: &Connection) -> outcome::Connection 
     for half in connection.halves() {
         let counters = half.endpoint.counters();
         record.delivered += half.endpoint.received();
-        record.segments += counters.segments_sent;
+        record.segments += counters.data_segments;
         record.retransmissions += counters.retransmissions;
         record.timeouts += counters.timeouts;
         record.marked += counters.ce_received;

@@ -36,7 +36,11 @@
       const [name, size] = unitFor(value === 0 ? 1 : value, unitsOf[format]);
       return `${significant(value / size)} ${name}`;
     }
-    if (format === 'percent') return `${+(value * 100).toPrecision(value > 0.99 && value < 1 ? 6 : 3)} %`;
+    if (format === 'percent') {
+      // Near the whole, two digits of what is missing to it: 99.71 %.
+      const missing = value < 1 ? Math.ceil(-Math.log10(1 - value)) - 1 : 0;
+      return value > 0.99 ? `${+(value * 100).toFixed(Math.max(missing, 0))} %` : `${+(value * 100).toPrecision(3)} %`;
+    }
     return significant(value) + (format === 'ratio' ? 'x' : '');
   };
 

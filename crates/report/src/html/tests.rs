@@ -55,6 +55,16 @@ fn the_page_is_small_whatever_the_run() {
 }
 
 #[test]
+fn nothing_observed_is_still_a_page_and_a_table() {
+    let html = report(&[], &[], 1, &Shape::default());
+    assert!(html.ends_with("</html>\n"));
+    let summary = Summary::of(&[], &Options::default());
+    for format in [crate::Format::Table, crate::Format::Json, crate::Format::Csv, crate::Format::Md] {
+        assert!(!crate::table::render(&summary, format, &crate::Style::default()).is_empty());
+    }
+}
+
+#[test]
 fn every_figure_has_a_place_a_caption_and_a_table() {
     let html = report(&["TCP", "DCTCP", "HULL"], &[], 1, &Shape::default());
     let figures = html.matches("<figure ").count();

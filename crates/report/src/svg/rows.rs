@@ -2,7 +2,7 @@
 
 use super::scale::{Scale, Tick};
 use super::{Anchor, CARD, Canvas, FAINT, Frame, GRID, INK, PAD, text_width};
-use crate::chart::{Axis, Color, Dots, Stacked};
+use crate::chart::{Axis, Color, Dots, Format, Stacked};
 
 const ROW: f64 = 26.0;
 const GROUP: f64 = 24.0;
@@ -12,7 +12,7 @@ pub(super) fn stacked(canvas: &mut Canvas, body: &Stacked) {
     let labels: Vec<(&str, &str)> =
         body.rows.iter().map(|row| (row.group.as_str(), row.label.as_str())).collect();
     let totals = body.rows.iter().map(|row| row.values.iter().sum::<f64>());
-    let (frame, x) = frame_of_rows(canvas, &labels, &body.x, totals);
+    let (frame, x) = frame_of_rows(canvas, &labels, &body.x, totals, 70.0);
     let places = draw_labels(canvas, &labels, frame);
     for (row, top) in body.rows.iter().zip(places) {
         let mut sum = 0.0;
@@ -24,6 +24,10 @@ pub(super) fn stacked(canvas: &mut Canvas, body: &Stacked) {
                 // A hair of the card tells neighbours of like brightness apart.
                 canvas.line((right, top + 4.0), (right, top + ROW - 4.0), CARD, 1.0);
             }
+        }
+        if body.x.format == Format::Time {
+            let total = crate::figures::time(sum);
+            canvas.text(x.place(sum) + 6.0, top + ROW / 2.0 + 4.0, Anchor::Start, &total, "", FAINT);
         }
     }
 }
@@ -38,7 +42,7 @@ pub(super) fn dots(canvas: &mut Canvas, body: &Dots) {
         .flatten()
         .chain([body.reference]);
     canvas.top += 14.0;
-    let (frame, x) = frame_of_rows(canvas, &labels, &body.x, data);
+    let (frame, x) = frame_of_rows(canvas, &labels, &body.x, data, 14.0);
     let zero = x.place(body.reference);
     canvas.text(zero - 8.0, frame.top - 6.0, Anchor::End, &format!("← {}", body.sides[0]), "", FAINT);
     canvas.text(zero + 8.0, frame.top - 6.0, Anchor::Start, &format!("{} →", body.sides[1]), "", FAINT);
@@ -54,12 +58,14 @@ pub(super) fn dots(canvas: &mut Canvas, body: &Dots) {
     }
 }
 
-/// The drawing area for so many rows; the canvas takes the height that they need.
+/// The drawing area for so many rows, with some room at the right; the canvas takes the height that
+/// they need.
 fn frame_of_rows(
     canvas: &mut Canvas,
     labels: &[(&str, &str)],
     axis: &Axis,
     data: impl Iterator<Item = f64>,
+    right: f64,
 ) -> (Frame, Scale) {
     let widest = labels
         .iter()
@@ -70,7 +76,7 @@ fn frame_of_rows(
     let frame = Frame {
         left: PAD + widest + 12.0,
         top,
-        right: canvas.width - PAD - 14.0,
+        right: canvas.width - PAD - right,
         bottom: top + labels.len() as f64 * ROW + groups as f64 * GROUP + 4.0,
     };
     canvas.height = frame.bottom + 44.0 + PAD * 0.5;

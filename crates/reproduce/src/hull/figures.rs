@@ -12,8 +12,8 @@ pub struct Figure {
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// The scenario under `scenarios/hull`, and its text.
-    pub scenario: (&'static str, &'static str),
+    /// The scenario under `scenarios/hull`.
+    pub scenario: &'static str,
     /// What the x axis is.
     pub axis: &'static str,
     /// The points on the x axis.
@@ -77,7 +77,10 @@ fn static_flows(far: bool) -> Figure {
     let delay = if far { "100us" } else { "5us" };
     let case = |flows: u32| Case {
         x: flows.to_string(),
-        set: vec![format!("workload.bulk.from=\"h1..h{flows}\""), format!("topology.delay=\"{delay}\"")],
+        set: vec![
+            format!("sweep.\"workload.bulk.from\"=[\"h1..h{flows}\"]"),
+            format!("topology.delay=\"{delay}\""),
+        ],
         warmup: Span::ZERO,
         duration: None,
     };
@@ -88,7 +91,7 @@ fn static_flows(far: bool) -> Figure {
         } else {
             "A few senders, one receiver, 5 us a link"
         },
-        scenario: ("static.toml", include_str!("../../../../scenarios/hull/static.toml")),
+        scenario: "static.toml",
         axis: "flows",
         cases: (2..=8).map(case).collect(),
         series: ALL,
@@ -160,7 +163,7 @@ fn dynamic() -> Figure {
     Figure {
         id: "table2",
         title: "900 B requests beside 10 MB transfers",
-        scenario: ("dynamic.toml", include_str!("../../../../scenarios/hull/dynamic.toml")),
+        scenario: "dynamic.toml",
         axis: "load in percent",
         cases: vec![
             case(20, "200Mbps", "0.09Mbps", 750),
@@ -230,7 +233,7 @@ fn search() -> Figure {
     Figure {
         id: "fig4",
         title: "Web search beside 10 MB transfers",
-        scenario: ("search.toml", include_str!("../../../../scenarios/hull/search.toml")),
+        scenario: "search.toml",
         axis: "background in Mb/s",
         cases: (0..4).map(|i| background_case(200 * i, warmup[i as usize], 150)).collect(),
         series: THREE,
@@ -254,7 +257,7 @@ fn low_latency() -> Figure {
     Figure {
         id: "fig5",
         title: "Lookups of 100 us beside 10 MB transfers",
-        scenario: ("low-latency.toml", include_str!("../../../../scenarios/hull/low-latency.toml")),
+        scenario: "low-latency.toml",
         axis: "background in Mb/s",
         cases: (0..4).map(|i| background_case(200 * i, warmup[i as usize], 100)).collect(),
         series: THREE,
@@ -278,7 +281,7 @@ fn variable() -> Figure {
     Figure {
         id: "fig6",
         title: "Forty servers, lookups of varying time, beside 10 MB transfers",
-        scenario: ("variable.toml", include_str!("../../../../scenarios/hull/variable.toml")),
+        scenario: "variable.toml",
         axis: "background in Mb/s",
         cases: (1..4).map(|i| background_case(200 * i, warmup[i as usize - 1], 100)).collect(),
         series: TWO,
@@ -316,7 +319,7 @@ fn sensitivity() -> Figure {
     Figure {
         id: "sensitivity",
         title: "HULL at 20 % load: threshold, drain and segment size",
-        scenario: ("dynamic.toml", include_str!("../../../../scenarios/hull/dynamic.toml")),
+        scenario: "dynamic.toml",
         axis: "setting",
         cases,
         series: &["DCTCP-PQ-Pacer"],

@@ -214,3 +214,50 @@ fn ids_of_points_are_readable_and_differ() {
     assert!(!point_id(&key("../..", "1")).contains('/'));
     assert!(!point_id(&key(".hidden", "1")).starts_with('.'));
 }
+
+/// Not a test by itself: the child of the next one, which ends it by SIGKILL.
+#[test]
+fn writes_until_killed() {
+    let Ok(path) = std::env::var("PLIMSOLL_TEST_WRITE_TO") else { return };
+    let points = synthetic::experiment(&small(), &["TCP"], &[], 400, 7);
+    let run = create(Path::new(&path), &points, Existing::Refuse).unwrap();
+    for point in &points {
+        run.write_point(point).unwrap();
+        println!("kept {}", point_id(&point.key));
+    }
+}
+
+#[test]
+fn a_kill_at_any_moment_loses_no_finished_point() {
+    use std::io::{BufRead, BufReader};
+    let place = tempfile::tempdir().unwrap();
+    let points = synthetic::experiment(&small(), &["TCP"], &[], 400, 7);
+    for round in 0..5 {
+        let path = place.path().join(format!("run{round}"));
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "run_dir::tests::writes_until_killed", "--nocapture"])
+            .env("PLIMSOLL_TEST_WRITE_TO", &path)
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let kept = lines.filter_map(|line| Some(line.split_once("kept ")?.1.to_owned()));
+        // Another moment in each round: the child is somewhere inside the next point.
+        let seen: Vec<String> = kept.take(3 + 17 * round).collect();
+        child.kill().unwrap();
+        child.wait().unwrap();
+
+        let run = create(&path, &points, Existing::Resume).unwrap();
+        let done: Vec<&str> = run
+            .status()
+            .into_iter()
+            .filter_map(|(point, status)| match status {
+                Status::Done(_) => Some(point.id.as_str()),
+                Status::Missing => None,
+                Status::Damaged(what) => panic!("{} is damaged: {what}", point.id),
+            })
+            .collect();
+        assert!(seen.iter().all(|id| done.contains(&id.as_str())), "{seen:?} against {done:?}");
+        assert_eq!(run.read_points().unwrap().len(), done.len());
+    }
+}

@@ -1,0 +1,41 @@
+//! Puts the commit into `plimsoll --version`, where the build is of a checkout. Reads git's files
+//! itself: there may be no git, and no checkout either.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    let commit = checkout().and_then(|git| commit(&git)).unwrap_or_default();
+    println!("cargo::rustc-env=PLIMSOLL_COMMIT={}", commit.get(..12).unwrap_or_default());
+}
+
+/// The folder with git's files; of a work tree, a file that names it stands in its place.
+fn checkout() -> Option<PathBuf> {
+    let root = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
+    let git = root.join(".git");
+    if git.is_dir() {
+        return Some(git);
+    }
+    let pointer = fs::read_to_string(&git).ok()?;
+    Some(root.join(pointer.strip_prefix("gitdir:")?.trim()))
+}
+
+fn commit(git: &Path) -> Option<String> {
+    let head = read(&git.join("HEAD"))?;
+    let Some(reference) = head.strip_prefix("ref:").map(str::trim) else { return Some(head) };
+    let common = read(&git.join("commondir")).map_or_else(|| git.to_owned(), |common| git.join(common));
+    read(&common.join(reference)).or_else(|| packed(&common, reference))
+}
+
+fn packed(git: &Path, reference: &str) -> Option<String> {
+    let packed = read(&git.join("packed-refs"))?;
+    let mut lines = packed.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|(_, name)| *name == reference).map(|(commit, _)| commit.to_owned())
+}
+
+fn read(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?.trim().to_owned();
+    println!("cargo::rerun-if-changed={}", path.display());
+    Some(text)
+}

@@ -1,0 +1,23 @@
+//! `plimsoll completions`.
+
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+use crate::Cli;
+use crate::output::{self, Done};
+
+/// Print a shell's completions for this command.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+pub fn completions(args: &Args) -> Done {
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "plimsoll", &mut text);
+    output::print(&String::from_utf8_lossy(&text))?;
+    Ok(ExitCode::SUCCESS)
+}

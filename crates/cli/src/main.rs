@@ -1,0 +1,71 @@
+//! The `plimsoll` command. One file a subcommand, and no simulation logic in any of them.
+//!
+//! stdout is results; everything else goes to stderr. Exit status: 0, 1 (a finding: a figure is
+//! off), 2 (an error), or 128 and the signal's number after Ctrl-C.
+
+mod batch;
+mod compare;
+mod completions;
+mod config;
+mod job;
+mod merge;
+mod output;
+mod progress;
+#[cfg(test)]
+mod reference;
+mod reproduce;
+mod run;
+mod scenario;
+mod signals;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Draws a network's load line: how much load it carries before the tail of its latency sinks, and
+/// which mechanism raises the line.
+#[derive(Parser)]
+#[command(name = "plimsoll", version = output::VERSION, arg_required_else_help = true)]
+#[command(after_help = "\
+Results go to stdout, progress and messages to stderr.
+Exit status: 0, 1 (a finding: a figure is off), 2 (an error), 130 (Ctrl-C).")]
+struct Cli {
+    /// Say more on stderr: every finished point with its time and speed.
+    #[arg(short, long, global = true)]
+    verbose: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Run(run::Args),
+    Compare(compare::Args),
+    Merge(merge::Args),
+    Reproduce(reproduce::Args),
+    Scenario(scenario::Args),
+    Config(config::Args),
+    Completions(completions::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Run(args) => run::run(&args, cli.verbose),
+        Command::Compare(args) => compare::compare(&args),
+        Command::Merge(args) => merge::merge(&args),
+        Command::Reproduce(args) => reproduce::reproduce(&args),
+        Command::Scenario(args) => scenario::scenario(&args),
+        Command::Config(args) => config::config(&args),
+        Command::Completions(args) => completions::completions(&args),
+    };
+    done.unwrap_or_else(|error| {
+        match error.downcast_ref::<source::BadScenario>() {
+            // These have their own form, with the line at fault.
+            Some(bad) => eprintln!("{bad}"),
+            None => eprintln!("error: {error:#}"),
+        }
+        ExitCode::from(output::ERROR)
+    })
+}

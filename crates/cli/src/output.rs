@@ -1,0 +1,109 @@
+//! What goes to stdout: the only place that writes there.
+
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use plimsoll_report::{Style, table};
+use plimsoll_results::{Digest, RunDir, Summary};
+use serde_json::{Map, Value, json};
+
+/// Exit status of an error.
+pub const ERROR: u8 = 2;
+
+/// Version and, where known, the commit of the build.
+pub const VERSION: &str = if COMMIT.is_empty() {
+    env!("CARGO_PKG_VERSION")
+} else {
+    concat!(env!("CARGO_PKG_VERSION"), " (commit ", env!("PLIMSOLL_COMMIT"), ")")
+};
+
+const COMMIT: &str = env!("PLIMSOLL_COMMIT");
+
+/// The commit of the build; `None` outside a checkout.
+pub fn commit() -> Option<&'static str> {
+    (!COMMIT.is_empty()).then_some(COMMIT)
+}
+
+/// What a command ends with.
+pub type Done = anyhow::Result<ExitCode>;
+
+/// In which form results are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Format {
+    /// Aligned columns.
+    #[default]
+    Table,
+    /// Every number, with the digests of the runs.
+    Json,
+    /// One number a row.
+    Csv,
+    /// Markdown.
+    Md,
+}
+
+/// Writes to stdout. A reader that has gone away (`| head`) is no error.
+///
+/// # Errors
+/// If stdout cannot be written, as on a full disk.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.context("cannot write to stdout"),
+    }
+}
+
+/// Prints a summary of one run, or of several side by side.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn print_summary(summary: &Summary, runs: &[&RunDir], format: Format) -> anyhow::Result<()> {
+    let form = match format {
+        Format::Table => table::Format::Table,
+        Format::Json => return print(&as_json(summary, runs)?),
+        Format::Csv => table::Format::Csv,
+        Format::Md => table::Format::Md,
+    };
+    print(&table::render(summary, form, &style()))
+}
+
+/// The summary, and before it what was run and the digest of it all.
+fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
+    let text = table::render(summary, table::Format::Json, &Style::default());
+    let numbers: Map<String, Value> = serde_json::from_str(&text).context("the summary is no JSON object")?;
+    let about: Vec<Value> = runs
+        .iter()
+        .map(|run| {
+            let manifest = run.manifest();
+            json!({
+                "title": manifest.title,
+                "command": manifest.command,
+                "seed": manifest.seed,
+                "plimsoll": manifest.plimsoll,
+                "commit": manifest.commit,
+                "scenario_digest": manifest.scenario_digest,
+                "warnings": manifest.warnings,
+            })
+        })
+        .collect();
+    let mut whole = Map::new();
+    whole.insert("digest".to_owned(), json!(digest(summary)));
+    whole.insert("of".to_owned(), Value::Array(about));
+    whole.extend(numbers);
+    Ok(format!("{:#}\n", Value::Object(whole)))
+}
+
+/// One digest for all runs of a summary, in their order.
+pub fn digest(summary: &Summary) -> Digest {
+    let runs = summary.cells.iter().flat_map(|cell| &cell.runs);
+    Digest::of_text(&runs.map(|run| run.digest.to_string()).collect::<String>())
+}
+
+fn style() -> Style {
+    let stdout = io::stdout();
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));
+    Style { color: stdout.is_terminal() && !plain, width: width.unwrap_or(Style::default().width) }
+}

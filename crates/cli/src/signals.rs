@@ -1,0 +1,45 @@
+//! Ctrl-C: the first asks for an orderly end, the second takes effect at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Whether and by which signal this process was asked to end.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicUsize>);
+
+impl Interrupt {
+    /// Watches SIGINT and SIGTERM from now on.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    #[cfg(unix)]
+    pub fn watch() -> std::io::Result<Interrupt> {
+        use signal_hook::consts::{SIGINT, SIGTERM};
+        let interrupt = Interrupt::default();
+        let armed = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        for signal in [SIGINT, SIGTERM] {
+            // Order matters: the second signal finds the flag that the first has set.
+            signal_hook::flag::register_conditional_default(signal, armed.clone())?;
+            signal_hook::flag::register(signal, armed.clone())?;
+            signal_hook::flag::register_usize(signal, interrupt.0.clone(), signal as usize)?;
+        }
+        Ok(interrupt)
+    }
+
+    /// Signals are not watched here: Ctrl-C ends the process, and finished points are kept.
+    ///
+    /// # Errors
+    /// None.
+    #[cfg(not(unix))]
+    pub fn watch() -> std::io::Result<Interrupt> {
+        Ok(Interrupt::default())
+    }
+
+    /// The signal, if there was one.
+    pub fn signal(&self) -> Option<u8> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => None,
+            signal => u8::try_from(signal).ok(),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The scenario that a command speaks of, and what is laid over it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::Args;
+use plimsoll_scenario::{Overrides, Scenario, ScenarioError};
+
+/// A scenario file with overrides.
+#[derive(Args, Clone, Debug)]
+pub struct Source {
+    /// The scenario file; `plimsoll scenario new` writes one to start from.
+    #[arg(value_name = "SCENARIO")]
+    pub path: PathBuf,
+    /// Override a key: `--set workload.background.load=0.4`; may be given often. `plimsoll config`
+    /// lists the keys.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of every random stream, in place of the file's `run.seed`.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Run each point N times with seeds of its own; intervals are then over the replicates.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub replicates: u32,
+}
+
+impl Source {
+    /// Reads and checks the file; its warnings go to stderr.
+    ///
+    /// # Errors
+    /// [`BadScenario`], with all that is wrong.
+    pub fn load(&self) -> anyhow::Result<Scenario> {
+        let overrides =
+            Overrides { set: self.set.clone(), seed: self.seed, replicates: self.replicates };
+        let scenario = Scenario::load_with(&self.path, &overrides).map_err(BadScenario)?;
+        for warning in scenario.warnings() {
+            eprintln!("{warning}\n");
+        }
+        Ok(scenario)
+    }
+
+    /// The command that repeats a run of this, with its seed, as a shell takes it.
+    pub fn command(&self, seed: u64) -> String {
+        let mut words = vec!["plimsoll".to_owned(), "run".to_owned(), quoted(&self.path.to_string_lossy())];
+        for set in &self.set {
+            words.extend(["--set".to_owned(), quoted(set)]);
+        }
+        words.extend(["--seed".to_owned(), seed.to_string()]);
+        if self.replicates > 1 {
+            words.extend(["--replicates".to_owned(), self.replicates.to_string()]);
+        }
+        words.join(" ")
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// All that is wrong with a scenario.
+#[derive(Debug)]
+pub struct BadScenario(Vec<ScenarioError>);
+
+impl fmt::Display for BadScenario {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for error in &self.0 {
+            writeln!(f, "{error}\n")?;
+        }
+        match self.0.len() {
+            1 => f.write_str("error: one thing is wrong; nothing was run"),
+            many => write!(f, "error: {many} things are wrong; nothing was run"),
+        }
+    }
+}
+
+impl std::error::Error for BadScenario {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_survive_a_shell() {
+        let cases = [
+            ("a.toml", "a.toml"),
+            ("run.duration=1s", "run.duration=1s"),
+            ("my file.toml", "'my file.toml'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(quoted(word), expected);
+        }
+    }
+}

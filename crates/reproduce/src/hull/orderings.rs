@@ -1,0 +1,84 @@
+//! Which of two schemes is better: as published, and as measured.
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::Row;
+
+/// Two schemes at one point of a figure.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ordering {
+    /// The figure.
+    pub figure: String,
+    /// The point on its axis.
+    pub x: String,
+    /// What is compared.
+    pub metric: String,
+    /// The scheme with the smaller published value.
+    pub smaller: String,
+    /// The scheme with the larger published value.
+    pub larger: String,
+    /// Whether the measured values have the published order. `None` if their intervals overlap, so
+    /// that the order is not decided.
+    pub holds: Option<bool>,
+}
+
+/// Every pair of schemes that has published values and whose measured intervals are apart.
+pub fn orderings(rows: &[Row]) -> Vec<Ordering> {
+    let source: Vec<&Row> = rows.iter().filter(|row| row.base == "source" && row.figure != "summary").collect();
+    let mut orderings = Vec::new();
+    for (index, a) in source.iter().enumerate() {
+        for b in &source[index + 1..] {
+            let same = (&a.figure, &a.x, &a.metric) == (&b.figure, &b.x, &b.metric);
+            if !same || a.series == b.series || a.figure == "sensitivity" || a.figure == "association" {
+                continue;
+            }
+            let (Some(published_a), Some(published_b)) = (a.published, b.published) else { continue };
+            if published_a == published_b {
+                continue;
+            }
+            let (smaller, larger) = if published_a < published_b { (a, b) } else { (b, a) };
+            orderings.push(Ordering {
+                figure: a.figure.clone(),
+                x: a.x.clone(),
+                metric: a.metric.clone(),
+                smaller: smaller.series.clone(),
+                larger: larger.series.clone(),
+                holds: decided(smaller, larger),
+            });
+        }
+    }
+    orderings
+}
+
+/// A number without an interval counts as exact.
+fn decided(smaller: &Row, larger: &Row) -> Option<bool> {
+    let interval = |row: &Row| row.ci.unwrap_or((row.measured, row.measured));
+    let ((low_a, high_a), (low_b, high_b)) = (interval(smaller), interval(larger));
+    if high_a < low_b {
+        Some(true)
+    } else if high_b < low_a {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(series: &str, measured: f64, half: f64, published: f64) -> Row {
+        let mut row = Row::new("table2", "source", series, "20", "queue_us_mean", "us");
+        row.measured = measured;
+        row.ci = Some((measured - half, measured + half));
+        row.compare(Some(published), None, None)
+    }
+
+    #[test]
+    fn an_order_is_judged_only_where_the_intervals_are_apart() {
+        let holds = |a, b| orderings(&[a, b]).first().and_then(|ordering| ordering.holds);
+        assert_eq!(holds(row("A", 1.0, 0.1, 10.0), row("B", 2.0, 0.1, 20.0)), Some(true));
+        assert_eq!(holds(row("A", 3.0, 0.1, 10.0), row("B", 2.0, 0.1, 20.0)), Some(false));
+        assert_eq!(holds(row("A", 2.1, 0.2, 10.0), row("B", 2.0, 0.1, 20.0)), None);
+    }
+}
