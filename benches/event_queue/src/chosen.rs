@@ -1,38 +1,41 @@
-//! The event queue: a bucketed wheel between two small heaps.
+//! The event queue: a wheel of buckets as wide as the traffic asks for.
 //!
 //! An entry is `(time, owner)`. The queue holds the head of every link that has packets in flight
-//! and the deadline of every armed timer, so it is as long as there are busy links, and popping an
-//! entry is nearly always followed by pushing another a microsecond or so ahead.
+//! and the deadline of every armed timer, so it is as long as there are busy links, and a pop is
+//! nearly always followed by a push a microsecond or so ahead.
 //!
 //! ```text
-//!   front                 wheel                                        far
-//!   4-ary heap of the     [ ][3][1][ ][2]...  unsorted lists, one      4-ary heap of what lies
-//!   bucket being served   a bucket of 2^shift ps, a bit says 'full'    beyond the wheel (timers)
+//!   front           wheel                                               far
+//!   the bucket      [ ][..][.][ ][...]  unsorted, 2^shift ps a bucket,  4-ary heap of what lies
+//!   being served,   a bit says 'has entries'                            beyond the wheel:
+//!   sorted; a heap                                                      timers, mostly
+//!   for a crowd
 //! ```
 //!
-//! A push drops its entry into one of the three; a pop takes from `front`, and an empty `front` is
-//! refilled from the next full bucket and from `far`. With two or three entries a bucket both cost
-//! the same however long the queue is. Nothing depends on it for correctness: whatever the bucket
-//! width, the pops come in the order of `(time, owner)`, and if the width is useless the queue is a
-//! 4-ary heap plus a constant.
+//! A push appends to a bucket; a pop takes the last of `front`; an empty `front` is swapped for the
+//! next bucket that has entries, which is sorted then, while it is in the cache. The order of the
+//! pops does not depend on the width of the buckets, only their cost does: with all entries in one
+//! bucket, or all of them beyond the wheel, what is left is a 4-ary heap.
 //!
-//! **Width.** [`EventQueue::retune`] sets it from the mean gap between pops. By Little's law the
-//! mean time that an entry waits is the length of the queue times that gap, so a wheel which spans
-//! [`REACH`] of these waits leaves at most one push in [`REACH`] to `far` (Markov's inequality), and
-//! for the narrow distribution of link delays next to none. The gap is counted in simulated time,
-//! so a run takes the same steps on every machine.
+//! **Width.** [`EventQueue::retune`] fits it to the mean gap between pops. By Little's law an entry
+//! waits, on average, the length of the queue times that gap. A wheel that spans [`REACH`] mean waits
+//! leaves at most one push in [`REACH`] to `far` (Markov's inequality), and next to none where the
+//! waits are link delays. The gap is in simulated time, so every machine takes the same steps.
+//!
+//! The alternatives and their times are in `docs/internals/event-queue.md`.
 
 use plimsoll_units::Time;
 
 /// Pending events, popped in the order of `(time, owner)`.
 ///
-/// Two live entries must differ in time or in owner; one owner may have several entries. A push is
-/// never earlier than the last pop. An equal time is fine, even with a smaller owner: it comes next.
+/// The owner is any number; only its order counts. Two live entries differ in time or in owner, and
+/// one owner may have several. A push is never earlier than the last pop. An equal time is fine, even
+/// with a smaller owner: it comes next.
 #[derive(Clone, Debug)]
 pub struct EventQueue {
     /// The bucket being served, the first entry last.
     front: Vec<Key>,
-    /// What was pushed into that bucket while it was served.
+    /// What was pushed into that bucket while `front` was too long to insert into. Mostly empty.
     late: KeyHeap,
     /// The bucket being served, counted from time zero.
     cursor: u64,
@@ -51,7 +54,8 @@ struct Pace {
     /// Pops until the next look.
     pops_left: u64,
     pops: u64,
-    /// How far the cursor moved, in buckets, with silences cut short.
+    /// How far the cursor moved, in buckets. A pause counts for one turn of the wheel at most: an
+    /// idle second must not widen the buckets for the busy microseconds around it.
     buckets: u64,
 }
 
@@ -71,7 +75,7 @@ impl EventQueue {
 
     /// Entries in the queue.
     pub fn len(&self) -> usize {
-        self.front.len() + self.late.len() + self.wheel.len() + self.far.len()
+        self.front.len() + self.late.len() + self.wheel.len + self.far.len()
     }
 
     /// Whether nothing is left to happen.
@@ -94,46 +98,30 @@ impl EventQueue {
         if self.front.is_empty() && self.late.is_empty() {
             self.refill();
         }
-        let key = if self.late.is_empty() { self.front.pop()? } else { self.pop_with_late()? };
+        let key = if self.late.is_empty() { self.front.pop()? } else { self.pop_from_crowd()? };
         self.pace.pops_left -= 1;
         Some((key.at(), key.owner()))
     }
 
-    /// The time of the first entry. Cheap while the current bucket lasts, a walk through the next
-    /// full bucket otherwise.
+    /// The time of the first entry. Cheap while the bucket being served lasts, a walk through the
+    /// next one with entries otherwise.
     ///
-    /// It moves nothing on purpose: were the cursor taken to that bucket, all that is pushed before
+    /// Moves nothing on purpose: were the cursor taken to that bucket, all that is then pushed before
     /// it (a live packet while the next deadline is seconds away) would crowd into `front`.
     pub fn peek_time(&self) -> Option<Time> {
         let served = [self.front.last().copied(), self.late.first()].into_iter().flatten().min();
         if let Some(first) = served {
             return Some(first.at());
         }
-        let in_wheel = self.wheel.next_full(self.cursor).and_then(|bucket| self.wheel.first_of(bucket));
+        let in_wheel = self.wheel.next_filled(self.cursor).and_then(|bucket| self.wheel.first_of(bucket));
         [in_wheel, self.far.first()].into_iter().flatten().min().map(Key::at)
-    }
-
-    fn pop_with_late(&mut self) -> Option<Key> {
-        match self.front.last() {
-            Some(&front) if self.late.first().is_none_or(|late| front < late) => self.front.pop(),
-            _ => self.late.pop(),
-        }
-    }
-
-    #[inline]
-    fn push_front(&mut self, key: Key) {
-        if self.front.len() >= FRONT_INSERT_MAX {
-            return self.late.push(key);
-        }
-        let after = self.front.iter().rposition(|&other| other > key).map_or(0, |index| index + 1);
-        self.front.insert(after, key);
     }
 
     #[inline]
     fn insert(&mut self, key: Key) {
         let bucket = key.bucket(self.shift);
         if bucket <= self.cursor {
-            self.push_front(key);
+            self.insert_in_front(key);
         } else if bucket - self.cursor < self.wheel.buckets() {
             self.wheel.insert(bucket, key);
         } else {
@@ -144,54 +132,69 @@ impl EventQueue {
     /// Moves the cursor to the next bucket that has entries, and these to `front`.
     #[inline]
     fn refill(&mut self) {
-        let in_wheel = self.wheel.next_full(self.cursor).unwrap_or(u64::MAX);
+        let in_wheel = self.wheel.next_filled(self.cursor).unwrap_or(u64::MAX);
         let in_far = self.far.first().map_or(u64::MAX, |key| key.bucket(self.shift));
         let next = in_wheel.min(in_far);
         if next == u64::MAX {
             return;
         }
-        self.pace.buckets += (next - self.cursor).min(self.wheel.buckets() / SILENCE_SHARE);
+        self.pace.buckets += (next - self.cursor).min(self.wheel.buckets());
         self.cursor = next;
         if in_wheel == next {
-            self.wheel.take(next, &mut self.front);
-            match self.front[..] {
-                [] | [_] => {}
-                [a, b] => {
-                    self.front[0] = a.max(b);
-                    self.front[1] = a.min(b);
-                }
-                _ => self.front.sort_unstable_by(|a, b| b.cmp(a)),
-            }
+            self.wheel.swap(next, &mut self.front);
         }
         if in_far == next {
-            self.refill_from_far();
+            self.take_from_far();
+        }
+        if self.front.len() > 1 {
+            self.front.sort_unstable_by(|a, b| b.cmp(a));
         }
     }
 
     #[cold]
-    fn refill_from_far(&mut self) {
+    fn take_from_far(&mut self) {
         while let Some(key) = self.far.first().filter(|key| key.bucket(self.shift) <= self.cursor) {
             self.far.pop();
-            self.push_front(key);
+            self.front.push(key);
         }
     }
 
-    /// Fits the bucket width and the number of buckets to the pops since the last look, and counts
-    /// anew. Moving every entry is paid for by the pops in between, which are at least as many.
+    /// Adds to the bucket being served.
+    #[inline]
+    fn insert_in_front(&mut self, key: Key) {
+        if self.front.len() >= FRONT_INSERT_MAX {
+            return self.late.push(key);
+        }
+        let after = self.front.iter().rposition(|&other| other > key).map_or(0, |index| index + 1);
+        self.front.insert(after, key);
+    }
+
+    #[cold]
+    fn pop_from_crowd(&mut self) -> Option<Key> {
+        match (self.front.last(), self.late.first()) {
+            (Some(&front), Some(late)) if front < late => self.front.pop(),
+            _ => self.late.pop(),
+        }
+    }
+
+    /// Fits the width and the number of the buckets to the pops since the last look. Moving every
+    /// entry is paid for by the pops in between, of which there were several for each entry.
     #[cold]
     fn retune(&mut self) {
         let live = self.len() as u64;
-        let buckets = (live * REACH / PER_BUCKET).next_power_of_two().clamp(BUCKETS_MIN, BUCKETS_MAX);
-        let gap_ps = (u128::from(self.pace.buckets) << self.shift) / u128::from(self.pace.pops);
-        let span_ps = gap_ps * u128::from(live * REACH);
-        let width_ps = u64::try_from(span_ps / u128::from(buckets)).unwrap_or(u64::MAX).max(WIDTH_PS_MIN);
-        let shift = width_ps.ilog2();
-        // A factor of two either way costs less than moving, and sitting on a boundary would mean
-        // moving for ever.
-        let moved = self.pace.buckets > 0 && shift.abs_diff(self.shift) > 1;
-        let resized = buckets.ilog2().abs_diff(self.wheel.buckets().ilog2()) > 1;
-        if moved || resized {
-            self.rebuild(if moved { shift } else { self.shift }, buckets);
+        let wanted = (live * REACH / PER_BUCKET).next_power_of_two().clamp(BUCKETS_MIN, BUCKETS_MAX);
+        let resize = wanted.ilog2().abs_diff(self.wheel.buckets().ilog2()) > 1;
+        let buckets = if resize { wanted } else { self.wheel.buckets() };
+
+        let elapsed_ps = u128::from(self.pace.buckets) << self.shift;
+        let span_ps = elapsed_ps * u128::from(live * REACH) / u128::from(self.pace.pops);
+        let shift = (span_ps / u128::from(buckets)).clamp(WIDTH_PS_MIN, WIDTH_PS_MAX).ilog2();
+        // No time elapsed: nothing is known. Too wide by a factor of two costs less than moving, and
+        // without that slack the width would flutter between two sizes.
+        let widen = self.pace.buckets > 0 && shift > self.shift;
+        let narrow = self.pace.buckets > 0 && shift + 1 < self.shift;
+        if resize || widen || narrow {
+            self.rebuild(if widen || narrow { shift } else { self.shift }, buckets);
         }
         self.pace = Pace::over((live * LOOK_POPS_PER_ENTRY).max(LOOK_POPS_MIN));
     }
@@ -199,14 +202,12 @@ impl EventQueue {
     fn rebuild(&mut self, shift: u32, buckets: u64) {
         let wheel = std::mem::replace(&mut self.wheel, Wheel::new(buckets));
         let mut keys = std::mem::take(&mut self.front);
-        keys.append(&mut std::mem::take(&mut self.late).into_keys());
-        keys.append(&mut std::mem::take(&mut self.far).into_keys());
-        keys.extend(wheel.into_keys());
-        // The start of the bucket being served is not after the last pop, so no later push can
-        // fall behind the new cursor by more than `front` takes.
-        let now_ps = self.cursor << self.shift;
+        keys.append(&mut self.late.0);
+        keys.append(&mut self.far.0);
+        keys.extend(wheel.buckets.into_iter().flatten());
+        // The cursor goes back by less than a bucket, to a time that is not after the last pop.
+        self.cursor = self.cursor << self.shift >> shift;
         self.shift = shift;
-        self.cursor = now_ps >> shift;
         for key in keys {
             self.insert(key);
         }
@@ -249,16 +250,17 @@ impl Key {
     }
 }
 
-/// A ring of unsorted lists, one for each bucket after the cursor.
+/// A ring of unsorted buckets: those that follow the cursor.
 #[derive(Clone, Debug)]
 struct Wheel {
-    /// A power of two long. An empty bucket owns no memory.
+    /// A power of two long.
     buckets: Vec<Vec<Key>>,
     /// One bit for each bucket: whether it has entries.
-    full: Vec<u64>,
-    /// The memory of emptied buckets. What was emptied last is filled first: it is still in the
-    /// cache, and the queue never holds more memory than its busiest moment needed.
+    filled: Vec<u64>,
+    /// Large buffers of emptied buckets. The one emptied last is filled first: it is still in the
+    /// cache, and there are never more of them than buckets were filled at once.
     spare: Vec<Vec<Key>>,
+    /// Entries in all buckets.
     len: usize,
 }
 
@@ -266,7 +268,7 @@ impl Wheel {
     fn new(buckets: u64) -> Wheel {
         Wheel {
             buckets: vec![Vec::new(); buckets as usize],
-            full: vec![0; (buckets / WORD) as usize],
+            filled: vec![0; (buckets / WORD) as usize],
             spare: Vec::new(),
             len: 0,
         }
@@ -278,11 +280,6 @@ impl Wheel {
     }
 
     #[inline]
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    #[inline]
     fn slot(&self, bucket: u64) -> usize {
         bucket as usize & (self.buckets.len() - 1)
     }
@@ -291,53 +288,48 @@ impl Wheel {
     fn insert(&mut self, bucket: u64, key: Key) {
         let slot = self.slot(bucket);
         let keys = &mut self.buckets[slot];
-        if keys.len() == keys.capacity() && keys.is_empty() {
+        if keys.capacity() == 0 {
             *keys = self.spare.pop().unwrap_or_default();
         }
         keys.push(key);
-        self.full[slot / WORD as usize] |= 1 << (slot % WORD as usize);
+        self.filled[slot / WORD as usize] |= 1 << (slot % WORD as usize);
         self.len += 1;
     }
 
-    /// Swaps the entries of `bucket` for `emptied`.
+    /// Swaps the entries of `bucket` for the buffer `emptied`.
     #[inline]
-    fn take(&mut self, bucket: u64, emptied: &mut Vec<Key>) {
+    fn swap(&mut self, bucket: u64, emptied: &mut Vec<Key>) {
         let slot = self.slot(bucket);
-        self.full[slot / WORD as usize] &= !(1 << (slot % WORD as usize));
+        self.filled[slot / WORD as usize] &= !(1 << (slot % WORD as usize));
         let keys = &mut self.buckets[slot];
         self.len -= keys.len();
         std::mem::swap(keys, emptied);
-        if keys.capacity() > KEEP_MAX {
+        if keys.capacity() > KEEP_CAPACITY_MAX {
             self.spare.push(std::mem::take(keys));
         }
     }
 
-    /// The first bucket after `cursor` that has entries. The bucket of the cursor itself is empty:
-    /// its entries are in `front`.
+    /// The first bucket after `cursor` that has entries. That of the cursor itself has none: they
+    /// are in `front`.
     #[inline]
-    fn next_full(&self, cursor: u64) -> Option<u64> {
+    fn next_filled(&self, cursor: u64) -> Option<u64> {
         if self.len == 0 {
             return None;
         }
         let start = self.slot(cursor + 1);
         let mut word = start / WORD as usize;
-        let mut bits = self.full[word] & (u64::MAX << (start % WORD as usize));
-        // Comes round to the first word once more, for the bits below the start.
+        let mut bits = self.filled[word] & (u64::MAX << (start % WORD as usize));
+        // At most once round, back to the bits of the first word that are below the start.
         while bits == 0 {
-            word = (word + 1) & (self.full.len() - 1);
-            bits = self.full[word];
+            word = (word + 1) & (self.filled.len() - 1);
+            bits = self.filled[word];
         }
-        let slot = word * WORD as usize + bits.trailing_zeros() as usize;
-        let ahead = self.slot((slot as u64).wrapping_sub(start as u64)) as u64;
-        Some(cursor + 1 + ahead)
+        let slot = word as u64 * WORD + u64::from(bits.trailing_zeros());
+        Some(cursor + 1 + (slot.wrapping_sub(start as u64) & (self.buckets() - 1)))
     }
 
     fn first_of(&self, bucket: u64) -> Option<Key> {
         self.buckets[self.slot(bucket)].iter().min().copied()
-    }
-
-    fn into_keys(self) -> impl Iterator<Item = Key> {
-        self.buckets.into_iter().flatten()
     }
 }
 
@@ -357,9 +349,6 @@ impl KeyHeap {
     #[inline]
     fn first(&self) -> Option<Key> {
         self.0.first().copied()
-    }
-    fn into_keys(self) -> Vec<Key> {
-        self.0
     }
 
     #[inline]
@@ -401,28 +390,139 @@ impl KeyHeap {
     }
 }
 
-const FRONT_INSERT_MAX: usize = 24;
-const KEEP_MAX: usize = 32;
-const ARITY: usize = 4;
-/// Buckets in a word of the bitmap.
-const WORD: u64 = u64::BITS as u64;
-/// Entries that a bucket should hold, on average: below two the search for the next full bucket
-/// dominates, from four on the sorting does. Measured flat in between.
-const PER_BUCKET: u64 = 32;
-/// The wheel spans this many mean waits.
+/// The wheel spans this many mean waits, or up to twice as many after rounding. Timers that hardly
+/// ever fire stretch the mean, so that packets leave the wheel even more rarely.
 const REACH: u64 = 4;
-/// A pause between two pops counts for no more than this part of the wheel. That is half a mean
-/// wait, which steady traffic never reaches; without the limit one idle second would widen the
-/// buckets for the microseconds of work around it.
-const SILENCE_SHARE: u64 = 8;
-/// One word of the bitmap.
+/// Entries that a bucket would hold if all of the wheel were in use. A long queue wants few, long
+/// buckets, which are written and sorted as one run of memory. Measured flat from 16 to 64.
+const PER_BUCKET: u64 = 32;
+/// A short queue wants more buckets than entries, so that most hold one and nothing is sorted:
+/// measured best from 256 to 1024. The headers, 6 KiB, stay in the first-level cache.
 const BUCKETS_MIN: u64 = 256;
-/// 4 MiB of list heads. More entries than this serves make the buckets fuller, not wrong.
+/// Enough for half a million entries; more make the buckets longer. The headers take 1.5 MiB.
 const BUCKETS_MAX: u64 = 1 << 16;
 /// Pops between two looks at the width: enough for a mean, and enough to pay for moving.
 const LOOK_POPS_MIN: u64 = 1024;
 const LOOK_POPS_PER_ENTRY: u64 = 4;
-/// Keeps every bucket number, that of `Time::MAX` too, below `u64::MAX`.
-const WIDTH_PS_MIN: u64 = 2;
-/// About a microsecond, the time of a full-sized packet at 10 Gb/s. Only the first look needs it.
+/// About a microsecond, the time of a full-sized packet at 10 Gb/s. Serves until the first look.
 const SHIFT_INITIAL: u32 = 20;
+/// Keeps every bucket number, that of `Time::MAX` too, below `u64::MAX`, which means 'none'.
+const WIDTH_PS_MIN: u128 = 2;
+/// Seven hours.
+const WIDTH_PS_MAX: u128 = 1 << 54;
+/// Up to here inserting into a sorted run costs less than a heap.
+const FRONT_INSERT_MAX: usize = 24;
+/// A bucket keeps a buffer of up to 256 bytes; handing it round would cost more than it saves.
+const KEEP_CAPACITY_MAX: usize = 16;
+/// Buckets in a word of the bitmap.
+const WORD: u64 = u64::BITS as u64;
+const ARITY: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use plimsoll_units::Span;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn drain(queue: &mut EventQueue) -> Vec<(u64, u32)> {
+        std::iter::from_fn(|| queue.pop()).map(|(at, owner)| (at.as_ps(), owner)).collect()
+    }
+
+    #[test]
+    fn orders_by_time_then_owner() {
+        let mut queue = EventQueue::new();
+        for (at, owner) in [(7, 1), (5, 9), (u64::MAX, 0), (5, 2), (0, u32::MAX), (1 << 40, 3), (7, 0)] {
+            queue.push(Time::from_ps(at), owner);
+        }
+        let expected = [(0, u32::MAX), (5, 2), (5, 9), (7, 0), (7, 1), (1 << 40, 3), (u64::MAX, 0)];
+        assert_eq!(drain(&mut queue), expected);
+    }
+
+    #[test]
+    fn a_push_at_the_time_last_popped_comes_next_whoever_owns_it() {
+        let at = Time::from_ps(1_200_000);
+        let mut queue = EventQueue::new();
+        (4..8).for_each(|owner| queue.push(at, owner));
+        assert_eq!(queue.pop(), Some((at, 4)));
+        queue.push(at, 1);
+        assert_eq!(queue.pop(), Some((at, 1)));
+        assert_eq!(drain(&mut queue).len(), 3);
+    }
+
+    /// Pops `pops` times; each popped owner comes back `wait(owner)` later.
+    fn hold(queue: &mut EventQueue, pops: u64, wait: impl Fn(u32) -> Span) {
+        for _ in 0..pops {
+            let (at, owner) = queue.pop().unwrap();
+            queue.push(at + wait(owner), owner);
+        }
+    }
+
+    #[test]
+    fn the_wheel_holds_what_is_a_link_delay_ahead() {
+        for owners in [20, 1_000, 40_000] {
+            let mut queue = EventQueue::new();
+            (0..owners).for_each(|owner| queue.push(Time::from_ps(u64::from(owner) * 977), owner));
+            hold(&mut queue, 40 * u64::from(owners).max(1_000), |owner| {
+                Span::from_ns(2_000 + u64::from(owner % 7))
+            });
+            assert_eq!((queue.far.len(), queue.late.len()), (0, 0), "{owners} owners, shift {}", queue.shift);
+            let longest = queue.wheel.buckets.iter().map(Vec::len).max().unwrap();
+            assert!(longest <= 8 * PER_BUCKET as usize, "{longest} in a bucket for {owners} owners");
+        }
+    }
+
+    #[test]
+    fn idle_seconds_do_not_widen_the_buckets() {
+        let mut queue = EventQueue::new();
+        (0..100).for_each(|owner| queue.push(Time::from_ps(u64::from(owner) * 10_000), owner));
+        hold(&mut queue, 10_000, |_| Span::from_us(1));
+        let busy = queue.shift;
+        for _ in 0..100 {
+            // The rack falls silent for a second, then all of it speaks again.
+            hold(&mut queue, 100, |_| Span::from_secs(1));
+            hold(&mut queue, 1_000, |_| Span::from_us(1));
+        }
+        assert!(queue.shift <= busy + 4, "from 2^{busy} to 2^{} ps", queue.shift);
+    }
+
+    #[test]
+    fn the_width_follows_a_crowd_that_moves_in_step() {
+        for wait in [Span::from_ns(1_200), Span::from_ms(10)] {
+            let mut queue = EventQueue::new();
+            (0..5_000).for_each(|owner| queue.push(Time::ZERO, owner));
+            hold(&mut queue, 500_000, |_| wait);
+            let wheel_ps = queue.wheel.buckets() << queue.shift;
+            assert!(wheel_ps > wait.as_ps() && wheel_ps < 16 * wait.as_ps(), "{wheel_ps} ps for {wait}");
+        }
+    }
+
+    proptest! {
+        /// Ties, link delays, think times, timers and silences, with several entries an owner.
+        #[test]
+        fn pops_like_an_ordered_set(
+            steps in prop::collection::vec((0u8..5, 0u64..1 << 44, 0u32..50, any::<bool>()), 0..6_000),
+        ) {
+            let mut queue = EventQueue::new();
+            let mut model = BTreeSet::new();
+            let mut now = Time::ZERO;
+            for (scale, draw, owner, push) in steps {
+                let ahead = Span::from_ps([draw % 4, 1_200_000, draw % (1 << 24), draw % (1 << 33), draw][scale as usize]);
+                if push && model.insert((now + ahead, owner)) {
+                    queue.push(now + ahead, owner);
+                } else if !push {
+                    let first = model.pop_first();
+                    now = first.map_or(now, |(at, _)| at);
+                    prop_assert_eq!(queue.pop(), first);
+                }
+                prop_assert_eq!(queue.len(), model.len());
+                prop_assert_eq!(queue.peek_time(), model.first().map(|&(at, _)| at));
+            }
+            let rest: Vec<_> = model.into_iter().map(|(at, owner)| (at.as_ps(), owner)).collect();
+            prop_assert_eq!(drain(&mut queue), rest);
+            prop_assert!(queue.is_empty());
+        }
+    }
+}

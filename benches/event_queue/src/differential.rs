@@ -10,6 +10,7 @@ use crate::candidates::binary_heap::StdHeap;
 use crate::candidates::delay_fifos::DelayFifos;
 use crate::candidates::fixed_calendar::FixedCalendar;
 use crate::candidates::hierarchical_wheel::HierarchicalWheel;
+use crate::candidates::linked_wheel::EventQueue as LinkedWheel;
 use crate::candidates::quad_heap::QuadHeap;
 use crate::candidates::radix_heap::RadixHeap;
 use crate::candidates::winner_tree::WinnerTree;
@@ -40,9 +41,9 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a queue popped, drained at the end; which pushes are legal follows from the ordered set,
+/// Expected and popped entries, drained at the end. Which pushes are legal follows from the ordered set,
 /// so that a wrong queue cannot lead its own load astray.
-fn pops<Q: EventQueue>(steps: &[Step]) -> (Vec<(Time, u32)>, Vec<(Time, u32)>) {
+fn pops<Q: EventQueue>(steps: &[Step]) -> [Vec<(Time, u32)>; 2] {
     let mut queue = Q::new(OWNERS);
     let mut model = BTreeSet::new();
     let mut armed = [false; OWNERS as usize];
@@ -68,7 +69,7 @@ fn pops<Q: EventQueue>(steps: &[Step]) -> (Vec<(Time, u32)>, Vec<(Time, u32)>) {
             }
         }
     }
-    (expected, popped)
+    [expected, popped]
 }
 
 macro_rules! same_as_an_ordered_set {
@@ -76,7 +77,7 @@ macro_rules! same_as_an_ordered_set {
         proptest! {
             $(#[test]
             fn $name(steps in prop::collection::vec(step(), 0..3_000)) {
-                let (expected, popped) = pops::<$queue>(&steps);
+                let [expected, popped] = pops::<$queue>(&steps);
                 prop_assert_eq!(expected, popped);
             })*
         }
@@ -92,5 +93,6 @@ same_as_an_ordered_set! {
     delay_fifos: DelayFifos,
     hierarchical_wheel: HierarchicalWheel,
     fixed_calendar: FixedCalendar,
+    linked_wheel: LinkedWheel,
     adaptive_wheel: chosen::EventQueue,
 }

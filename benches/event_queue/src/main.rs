@@ -3,18 +3,23 @@
 //! ```text
 //! event-queue-bench [time [NAME]]         nanoseconds a hop, all candidates (with NAME) in turn
 //! event-queue-bench instructions          the same in instructions, by callgrind
+//! event-queue-bench stress                nanoseconds a pop and push under loads made to hurt
 //! event-queue-bench one CANDIDATE CASE POPS    one run, for a profiler
 //! ```
 
 mod candidates;
+// Its tests use all of it, the model only push and pop.
+#[cfg_attr(not(test), allow(dead_code))]
 mod chosen;
 #[cfg(test)]
 mod differential;
 mod model;
+mod stress;
 
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
+use candidates::EventQueue;
 use candidates::binary_heap::StdHeap;
 use candidates::delay_fifos::DelayFifos;
 use candidates::fixed_calendar::FixedCalendar;
@@ -22,9 +27,9 @@ use candidates::hierarchical_wheel::HierarchicalWheel;
 use candidates::quad_heap::QuadHeap;
 use candidates::radix_heap::RadixHeap;
 use candidates::winner_tree::WinnerTree;
-use candidates::EventQueue;
 use model::{CASES, Case, World};
 use plimsoll_units::Time;
+use stress::{STRESSES, Stress};
 
 /// A world on some queue.
 trait Contestant {
@@ -120,7 +125,12 @@ fn nanoseconds(case: Case, wanted: &str) -> Vec<(&'static str, Vec<f64>)> {
     let warm_up = warm_up_pops(&case);
     let floor = ("(no queue: recorded)", recorded(case, warm_up + ROUNDS * POPS_A_ROUND));
     let mut worlds: Vec<_> = std::iter::once(floor)
-        .chain(CANDIDATES.iter().filter(|(name, _)| wanted.split(',').any(|part| name.contains(part))).map(|&(name, enter)| (name, enter(case))))
+        .chain(
+            CANDIDATES
+                .iter()
+                .filter(|(name, _)| wanted.split(',').any(|part| name.contains(part)))
+                .map(|&(name, enter)| (name, enter(case))),
+        )
         .map(|(name, world)| (name, world, Vec::new()))
         .collect();
     for (_, world, _) in &mut worlds {
@@ -199,12 +209,41 @@ fn print_instructions() -> Option<()> {
     Some(())
 }
 
+fn print_stress() {
+    type Measure = fn(&Stress) -> (f64, u64);
+    const QUEUES: [(&str, Measure); 5] = [
+        ("std binary heap", stress::nanoseconds::<StdHeap>),
+        ("4-ary heap, u128", stress::nanoseconds::<QuadHeap<u128>>),
+        ("radix heap", stress::nanoseconds::<RadixHeap>),
+        ("fixed calendar", stress::nanoseconds::<FixedCalendar>),
+        ("adaptive wheel", stress::nanoseconds::<chosen::EventQueue>),
+    ];
+    const ROUNDS: usize = 5;
+    print!("| least ns a pop and push |");
+    QUEUES.iter().for_each(|(name, _)| print!(" {name} |"));
+    print!("\n|---|");
+    QUEUES.iter().for_each(|_| print!("---:|"));
+    println!();
+    for stress in &STRESSES {
+        let mut least = [f64::INFINITY; QUEUES.len()];
+        for _ in 0..ROUNDS {
+            let results = QUEUES.map(|(_, measure)| measure(stress));
+            assert!(results.iter().all(|result| result.1 == results[0].1), "all pop the same sequence");
+            least.iter_mut().zip(results).for_each(|(least, (ns, _))| *least = least.min(ns));
+        }
+        print!("| {} |", stress.name);
+        least.iter().for_each(|ns| print!(" {ns:.1} |"));
+        println!();
+    }
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
         [] | ["time"] => print_times(""),
         ["time", wanted] => print_times(wanted),
+        ["stress"] => print_stress(),
         ["instructions"] => {
             if print_instructions().is_none() {
                 eprintln!("valgrind did not answer; is it installed?");
@@ -223,7 +262,9 @@ fn main() -> ExitCode {
             println!("{digest:016x}");
         }
         _ => {
-            eprintln!("usage: event-queue-bench [time [NAME] | instructions | one CANDIDATE CASE POPS]");
+            eprintln!(
+                "usage: event-queue-bench [time [NAME] | stress | instructions | one CANDIDATE CASE POPS]"
+            );
             return ExitCode::from(2);
         }
     }

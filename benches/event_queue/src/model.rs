@@ -149,12 +149,8 @@ impl<Q: EventQueue> World<Q> {
                 packet = ring.pop_front();
                 ring.front().map(|next| next.at)
             };
-            let (at, owner) = if IN_PLACE {
-                self.queue.pop_and_push_next(take)
-            } else {
-                self.queue.pop()
-            }
-            .expect("the connection timers are always armed");
+            let (at, owner) = if IN_PLACE { self.queue.pop_and_push_next(take) } else { self.queue.pop() }
+                .expect("the connection timers are always armed");
             self.digest = (self.digest.rotate_left(5) ^ at.as_ps() ^ u64::from(owner) << 40)
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15);
             if owner >= self.case.lanes() {

@@ -31,9 +31,6 @@ use clap::{Parser, Subcommand};
 Results go to stdout, progress and messages to stderr.
 Exit status: 0, 1 (a finding: a figure is off), 2 (an error), 130 (Ctrl-C).")]
 struct Cli {
-    /// Say more on stderr: every finished point with its time and speed.
-    #[arg(short, long, global = true)]
-    verbose: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -52,7 +49,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
-        Command::Run(args) => run::run(&args, cli.verbose),
+        Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Merge(args) => merge::merge(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
@@ -64,7 +61,7 @@ fn main() -> ExitCode {
         match error.downcast_ref::<source::BadScenario>() {
             // These have their own form, with the line at fault.
             Some(bad) => eprintln!("{bad}"),
-            None => eprintln!("error: {error:#}"),
+            None => eprintln!("error: {}", output::reasons(&error)),
         }
         ExitCode::from(output::ERROR)
     })

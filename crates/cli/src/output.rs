@@ -29,6 +29,19 @@ pub fn commit() -> Option<&'static str> {
 /// What a command ends with.
 pub type Done = anyhow::Result<ExitCode>;
 
+/// An error with its causes, but for those that the words before have told already.
+pub fn reasons(error: &anyhow::Error) -> String {
+    let mut told = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if told.is_empty() {
+            told = cause;
+        } else if !told.contains(&cause) {
+            told = format!("{told}: {cause}");
+        }
+    }
+    told
+}
+
 /// In which form results are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {

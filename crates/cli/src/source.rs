@@ -19,7 +19,8 @@ pub struct Source {
     /// Seed of every random stream, in place of the file's `run.seed`.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    /// Run each point N times with seeds of its own; intervals are then over the replicates.
+    /// Run each point N times with seeds of its own; from three on, intervals are
+    /// those of the spread between them.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub replicates: u32,
 }
@@ -30,9 +31,9 @@ impl Source {
     /// # Errors
     /// [`BadScenario`], with all that is wrong.
     pub fn load(&self) -> anyhow::Result<Scenario> {
-        let overrides =
-            Overrides { set: self.set.clone(), seed: self.seed, replicates: self.replicates };
-        let scenario = Scenario::load_with(&self.path, &overrides).map_err(BadScenario)?;
+        let overrides = Overrides { set: self.set.clone(), seed: self.seed, replicates: self.replicates };
+        let scenario = Scenario::load_with(&self.path, &overrides)
+            .map_err(|errors| BadScenario { name: self.path.display().to_string(), errors })?;
         for warning in scenario.warnings() {
             eprintln!("{warning}\n");
         }
@@ -64,16 +65,19 @@ fn quoted(word: &str) -> String {
 
 /// All that is wrong with a scenario.
 #[derive(Debug)]
-pub struct BadScenario(Vec<ScenarioError>);
+pub struct BadScenario {
+    name: String,
+    errors: Vec<ScenarioError>,
+}
 
 impl fmt::Display for BadScenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for error in &self.0 {
+        for error in &self.errors {
             writeln!(f, "{error}\n")?;
         }
-        match self.0.len() {
-            1 => f.write_str("error: one thing is wrong; nothing was run"),
-            many => write!(f, "error: {many} things are wrong; nothing was run"),
+        match self.errors.len() {
+            1 => write!(f, "error: {} cannot be run: 1 error", self.name),
+            many => write!(f, "error: {} cannot be run: {many} errors", self.name),
         }
     }
 }

@@ -75,10 +75,16 @@ impl SegmentationOffload {
 
     /// How many of `allowed` bytes to send now: all or none. `allowed` is what window and data permit,
     /// `window` the whole window, `in_flight` what is unacknowledged, all in bytes. `more_data` says
-    /// that the application has handed over more than the window permits.
+    /// that the application has handed over more than the window permits. What is more than a
+    /// [`piece`](Self::piece_bytes) is another one, to be asked for by itself.
     pub fn sendable(&self, allowed: u64, window: u64, in_flight: u64, more_data: bool) -> u64 {
         let worth = self.piece.min(window / WINDOW_DIVISOR);
         if allowed >= worth || in_flight == 0 || !more_data { allowed } else { 0 }
+    }
+
+    /// The largest piece, in bytes.
+    pub fn piece_bytes(&self) -> u64 {
+        self.piece
     }
 }
 
@@ -138,13 +144,16 @@ pub struct Segment {
     pub bytes: u64,
     /// Whether it arrived with CE. Segments that differ are not merged, so that marks stay exact.
     pub ce: bool,
+    /// What else of its header must be equal in segments that are merged: in TCP the acknowledgement
+    /// number and the flags, as one number.
+    pub header: u64,
     /// How many segments it was on the wire: 1 as received.
     pub segments: u32,
 }
 
 /// Merges the in-order segments of each flow in a batch into pieces of at most `largest` payload bytes.
 /// A piece stands where its first segment stood. Whatever cannot join its flow's latest piece (a hole,
-/// another CE, no room) starts a new one.
+/// another CE or header, no room) starts a new one.
 pub fn merge(batch: impl IntoIterator<Item = Segment>, largest: Bytes) -> Vec<Segment> {
     let mut pieces: Vec<Segment> = Vec::new();
     for segment in batch {
@@ -164,6 +173,7 @@ fn joins(piece: &Segment, segment: &Segment, largest: Bytes) -> bool {
     piece.bytes > 0
         && segment.bytes > 0
         && piece.ce == segment.ce
+        && piece.header == segment.header
         && piece.seq + piece.bytes == segment.seq
         && piece.bytes + segment.bytes <= largest.get()
 }
@@ -227,7 +237,7 @@ mod tests {
 
     #[test]
     fn in_order_segments_of_a_flow_become_one() {
-        let segment = |flow, seq, ce| Segment { flow, seq, bytes: 1_000, ce, segments: 1 };
+        let segment = |flow, seq, ce| Segment { flow, seq, bytes: 1_000, ce, header: 7, segments: 1 };
         let batch = [
             segment(1, 0, false),
             segment(2, 5_000, false),
@@ -250,11 +260,13 @@ mod tests {
             ]
         );
         assert_eq!(merge(batch, Bytes::ZERO), batch);
+        let other_ack = [batch[0], Segment { header: 8, seq: 1_000, ..batch[0] }];
+        assert_eq!(merge(other_ack, Bytes::new(64_000)), other_ack);
     }
 
     #[test]
     fn pure_acknowledgements_stay_apart() {
-        let ack = Segment { flow: 1, seq: 0, bytes: 0, ce: false, segments: 1 };
+        let ack = Segment { flow: 1, seq: 0, bytes: 0, ce: false, header: 0, segments: 1 };
         assert_eq!(merge([ack, ack], Bytes::new(64_000)), [ack, ack]);
     }
 

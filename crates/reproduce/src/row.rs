@@ -22,6 +22,9 @@ pub struct Row {
     pub measured: f64,
     /// Its 95 % interval, where there are enough samples for one.
     pub ci: Option<(f64, f64)>,
+    /// Smallest and largest number over runs with other seeds, made where one run is off: how far the
+    /// draw of arrivals alone moves it.
+    pub seeds: Option<(f64, f64)>,
     /// The published number; `None` where none was published or found.
     pub published: Option<f64>,
     /// The original paper's number, where the study repeats an experiment of it.
@@ -45,6 +48,7 @@ impl Row {
             unit: unit.to_owned(),
             measured: f64::NAN,
             ci: None,
+            seeds: None,
             published: None,
             original: None,
             ratio: None,
@@ -74,6 +78,12 @@ impl Row {
             .zip(self.tolerance)
             .map(|(ratio, tolerance)| (1.0 / tolerance..=tolerance).contains(&ratio));
         self
+    }
+
+    /// Whether other seeds give numbers on both sides of the published one.
+    pub fn is_the_draw(&self) -> bool {
+        let (Some((low, high)), Some(published)) = (self.seeds, self.published) else { return false };
+        (low..=high).contains(&published)
     }
 
     /// Whether the row is outside the tolerance that it is held to.

@@ -11,9 +11,10 @@
 //! single changed word can go unseen. The end mixes the lanes with SplitMix64's finaliser. Integer
 //! arithmetic only; not cryptographic.
 //!
-//! Two things of an [`Outcome`] are left out, because they may change while the observations do
-//! not: the wording of warnings, and the count of events handled (the two port engines need
-//! different numbers of them for the same result). The patterns below name every field, so that a
+//! Three things of an [`Outcome`] are left out, because they may change while the observations do
+//! not: the wording of warnings, the count of events handled (the two port engines need different
+//! numbers of them for the same result), and the captured packets (which the run directory does not
+//! keep). The patterns below name every field, so that a
 //! new one does not compile until it is taken in.
 
 use std::fmt;
@@ -216,7 +217,7 @@ macro_rules! feed_fields {
 
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
-} except { warnings });
+} except { capture, warnings });
 feed_fields!(WorkloadInfo { name, kind, deadline });
 feed_fields!(Message {
     workload,
@@ -317,11 +318,12 @@ mod tests {
     }
 
     #[test]
-    fn wording_and_events_do_not_count() {
+    fn wording_events_and_captures_do_not_count() {
         let outcome = synthetic::outcome(&synthetic::Shape::default(), 7, "TCP");
         let mut other = outcome.clone();
         other.warnings.push("another wording".to_owned());
         other.counters.events += 1;
+        other.capture.ports.push("tor -> h0".to_owned());
         assert_eq!(Digest::of(&other), Digest::of(&outcome));
     }
 

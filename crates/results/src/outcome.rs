@@ -5,6 +5,8 @@
 
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
+use crate::capture::Capture;
+
 /// Everything one run observed.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -30,6 +32,8 @@ pub struct Outcome {
     pub goodput: Vec<GoodputInterval>,
     /// Whole-run counters.
     pub counters: Counters,
+    /// The packets that the scenario asks to keep; not in the run directory.
+    pub capture: Capture,
     /// What the reader must know before believing a number.
     pub warnings: Vec<String>,
 }
@@ -84,7 +88,7 @@ pub struct Split {
     pub window: Span,
     /// From the first sending of the last byte to the sending that completed the message: losses.
     pub recovery: Span,
-    /// In the NIC queue.
+    /// In NICs: in the queue of the sender's, and held by the receiver's for coalescing.
     pub nic: Span,
     /// Held by the host's pacer.
     pub pacer: Span,

@@ -99,6 +99,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         queries,
         queues: vec![queue(shape, seed, effect)],
         connections: connections(effect),
+        capture: crate::capture::Capture::default(),
         series: (0..50)
             .map(|i| SeriesPoint {
                 time: Time::from_ps(i * 1_000_000_000),

@@ -120,7 +120,10 @@ impl DeError {
                     .maybe_help(did_you_mean(unknown, allowed.iter().copied()))
             }
             Problem::UnknownVariant { text, allowed } => {
-                let allowed: Vec<&str> = allowed.iter().copied().filter(|name| *name != CONSTANT).collect();
+                // A constant is written bare, not as a `kind`.
+                let of_kind = self.path.last().is_some_and(|key| key == KIND);
+                let allowed: Vec<&str> =
+                    allowed.iter().copied().filter(|name| !of_kind || *name != CONSTANT).collect();
                 let names: Vec<String> = allowed.iter().map(|name| format!("\"{name}\"")).collect();
                 Report::at(sources, origin, key, format!("\"{text}\" is not one of its values"))
                     .allowed(names.join(", "))
@@ -302,9 +305,11 @@ impl<'de> EnumAccess<'de> for KindAccess<'de> {
 
     fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Content<'de>), DeError> {
         let KindAccess { node, variants } = self;
-        let content = |hidden| Content { de: NodeDe { node, hidden } };
+        let content = |hidden| Content { de: NodeDe { node, hidden }, variants };
         let Value::Table(table) = &node.value else {
             let variant = match &node.value {
+                // One of the names, as `arrivals = "poisson"`.
+                Value::String(text) if variants.contains(&text.as_str()) => text,
                 _ if variants.contains(&CONSTANT) => CONSTANT,
                 Value::String(text) => text,
                 _ => return Err(DeError::new(Problem::Expected(format!("one of {}", quoted(variants))))),
@@ -335,6 +340,7 @@ fn quoted(names: &[&str]) -> String {
 
 struct Content<'a> {
     de: NodeDe<'a>,
+    variants: &'static [&'static str],
 }
 
 impl<'de> VariantAccess<'de> for Content<'de> {
@@ -349,6 +355,10 @@ impl<'de> VariantAccess<'de> for Content<'de> {
                     Err(DeError { origin: Some(node.key.clone()), ..error }.within(key, node))
                 }
             },
+            // A name and nothing else, so a bare text that is none of the names was not `constant`.
+            Value::String(text) if !self.variants.contains(&text.as_str()) => {
+                Err(de::Error::unknown_variant(text, self.variants))
+            }
             _ => Ok(()),
         }
     }

@@ -41,6 +41,9 @@ pub struct Model {
     pub run: Run,
     /// Hosts, switches and links.
     pub topology: Topology,
+    /// Which of several equally short paths a packet takes.
+    #[serde(default)]
+    pub paths: Paths,
     /// Queues: `port.host`, `port.switch`, or one tier by name (`port.tor`, `port.leaf`, ...); the
     /// most specific wins, key by key.
     #[serde(default)]
@@ -80,6 +83,17 @@ impl Default for Run {
     fn default() -> Run {
         Run { seed: 1, duration: None, warmup: Span::ZERO, drain: Span::from_secs(10) }
     }
+}
+
+/// Which of several equally short paths a packet takes (ECMP): the one that a hash of the packet's hosts
+/// and connection chooses, anew at every switch, so that packets of a connection keep their order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Paths {
+    /// Both directions of a connection take the same path. Every switch of a tier then hashes alike;
+    /// otherwise each has a salt of its own, and the two directions choose independently. Default
+    /// false.
+    pub symmetric: bool,
 }
 
 /// Queue settings after the most specific table has won: the host's NIC and each switch tier.
@@ -241,6 +255,10 @@ pub struct Observe {
     pub flow_series: Option<Span>,
     /// Pooled goodput per interval.
     pub goodput_every: Option<Span>,
+    /// Keep the first so many packets that complete a link, for a capture that Wireshark reads: at
+    /// most 10 million. Only links of the queues watched by `queue`; of every queue if none is
+    /// watched.
+    pub packets: Option<u64>,
 }
 
 /// A queue to watch.

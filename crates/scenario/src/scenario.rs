@@ -186,6 +186,7 @@ const MODEL_KEYS: &[&str] = &[
     "description",
     "run",
     "topology",
+    "paths",
     "port",
     "host",
     "transport",

@@ -90,6 +90,10 @@ pub struct Flows {
     /// Time between the starts of one flow and the next.
     #[serde(default)]
     pub stagger: Span,
+    /// Each flow starts later than `start` and `stagger` say by a time drawn uniformly from zero to
+    /// this.
+    #[serde(default)]
+    pub start_within: Span,
 }
 
 /// Open-loop requests of one client.

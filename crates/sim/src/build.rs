@@ -2,11 +2,12 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
 use plimsoll_fabric::net::port::{
-    Admission, BufferLimit, Discipline, HeadPacer, Marking, PortConfig, PortLink,
+    Admission, BufferLimit, Discipline, HeadPacer, Marking, PortConfig, PortLink, SharedRoom,
 };
 use plimsoll_fabric::net::topology::{GraphLink, Hashing, LinkClass};
 use plimsoll_fabric::net::{HostId, Network, Node, Port, PortId, QueueMeter};
 use plimsoll_mechanisms::ecn::{Ecn, MarkAt};
+use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_mechanisms::red::Red;
@@ -14,14 +15,17 @@ use plimsoll_mechanisms::tcp::{Config, Connections};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_scenario::model::{self, Model, Topology};
 use plimsoll_scenario::quantity::{self, MaybeOff};
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Bytes, Span, Time};
 
 use crate::RunError;
 use crate::host::HostPacer;
 use crate::observe::{Recorder, connection_record};
+use crate::receive::ReceiveOffload;
+use crate::tap::Tap;
 use crate::workload::{Actions, Workload};
 use crate::world::{Rules, Wires, World};
 
+mod pools;
 mod traffic;
 
 /// A world ready to run, and what is needed to read it afterwards.
@@ -50,41 +54,53 @@ pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
     let streams = Streams::new(model.run.seed);
     let transport =
         model.transport.resolve().map_err(|invalid| error(format!("transport.{}", invalid.key), &invalid))?;
-    let hashing = Hashing { salt: streams.word("paths"), symmetric: false };
+    let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
     let network = network(&model.topology)?.with_hashing(hashing);
     let watched = watched(model, &network)?;
     let traffic = traffic::Traffic::new(model, &streams)?;
-    let ports = (0..network.links().len())
-        .map(|port| build_port(model, &network, &transport, &streams, PortId(port as u32), &watched))
+    let pools = pools::Pools::new(model, &network);
+    let ports = (0..network.links().len() as u32)
+        .map(PortId)
+        .map(|port| build_port(model, &network, &transport, &streams, port, &watched, pools.room(port)))
         .collect();
     let pacers = host_pacers(model, &network, &streams);
     let mut wires = Wires::new(&network);
+    wires.pools = pools.buffers;
     let recorder =
         Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
         wires.events.push(first, Owner::new(OwnerKind::Sampler, 0));
     }
     let horizon = traffic.horizon();
-    let hosts = network.hosts() as usize;
+    let hosts = network.hosts();
+    let tap = model.observe.packets.map(|room| Box::new(tap(room, &network, &watched)));
+    let bursts = model.host.bursts();
     let workloads = traffic.workloads;
     let world = World {
         network,
         transport,
         ports,
         pacers,
+        receive_offload: bursts
+            .and_then(|params| ReceiveOffload::new(params, hosts))
+            .map(Box::new),
         connections: Vec::new(),
         workload_armed: vec![Time::MAX; workloads.len()],
         workloads,
         recorder,
+        tap,
         wires,
         rules: Rules {
             horizon,
             stop_when_finished: !traffic.endless,
             backpressure: model.host.backpressure,
             close_when_idle: model.transport.connections == Connections::PerMessage,
+            segmentation: bursts
+                .filter(|params| params.segmentation > Bytes::ZERO)
+                .map(SegmentationOffload::new),
         },
         actions: Actions::default(),
-        waiting_for_room: vec![Default::default(); if model.host.backpressure { hosts } else { 0 }],
+        waiting_for_room: vec![Default::default(); if model.host.backpressure { hosts as usize } else { 0 }],
         acted: false,
     };
     let workloads = traffic.infos;
@@ -153,6 +169,7 @@ fn build_port(
     streams: &Streams,
     port: PortId,
     watched: &[Watched],
+    shared: Option<SharedRoom>,
 ) -> Port {
     let link = network.link(port);
     let settings = settings(model, network, port);
@@ -174,6 +191,7 @@ fn build_port(
             Discipline::fair_per_flow(transport.segment + u64::from(transport.header_bytes))
         }
     };
+    let admission = Admission::new(buffer_limit(settings), marking, marks_at_dequeue);
     let head_pacer = on(&model.host.pacer).filter(|params| is_host && params.form == PacerForm::Source);
     Port::new(PortConfig {
         link: PortLink {
@@ -182,7 +200,10 @@ fn build_port(
             propagation: link.propagation,
             wait: link.wait(),
         },
-        admission: Admission::new(buffer_limit(settings), marking, marks_at_dequeue),
+        admission: match shared {
+            None => admission,
+            Some(shared) => admission.sharing(shared),
+        },
         phantom_queue,
         meter: watched.iter().find(|watched| watched.port == port).map(|watched| {
             let from = Time::ZERO + model.run.warmup;
@@ -242,6 +263,17 @@ fn watched(model: &Model, network: &Network) -> Result<Vec<Watched>, RunError> {
     Ok(watched)
 }
 
+/// Captures the watched ports; all, where none is watched.
+fn tap(room: u64, network: &Network, watched: &[Watched]) -> Tap {
+    let links = network.links().len();
+    let named = |port| (port, port_name(network, port));
+    if watched.is_empty() {
+        Tap::new(room, links, (0..links as u32).map(PortId).map(named))
+    } else {
+        Tap::new(room, links, watched.iter().map(|watched| named(watched.port)))
+    }
+}
+
 impl Build {
     /// Reads the world when its run has ended.
     pub(crate) fn finish(mut self, end: Time) -> Outcome {
@@ -278,6 +310,7 @@ impl Build {
             series: recorder.series,
             goodput,
             counters,
+            capture: world.tap.map(|tap| tap.into_capture()).unwrap_or_default(),
             warnings,
         }
     }

@@ -49,7 +49,11 @@ pub(crate) struct Half {
     pub(crate) armed: Time,
     /// Whether the end waits for room in its NIC queue.
     pub(crate) blocked: bool,
+    /// Stream offset up to which segmentation offload has let data go.
+    pub(crate) piece_end: u64,
     written: u64,
+    /// Bytes of the stream sent at least once.
+    sent: u64,
     messages: VecDeque<Outgoing>,
     /// How many of `messages` have been sent to their last byte.
     sent_messages: usize,
@@ -61,7 +65,9 @@ impl Half {
             endpoint: Endpoint::new(config),
             armed: Time::MAX,
             blocked: false,
+            piece_end: 0,
             written: 0,
+            sent: 0,
             messages: VecDeque::new(),
             sent_messages: 0,
         }
@@ -75,16 +81,23 @@ impl Half {
         self.endpoint.write(config, now, bytes);
     }
 
-    /// Notes which messages end in a segment that is sent for the first time.
+    /// Notes which messages end in what is sent for the first time, and says how many bytes those are. A
+    /// retransmission may have some: a short last segment sent again with what was written since.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Time, segment: &Segment) {
+    pub(crate) fn on_sent(&mut self, now: Time, segment: &Segment) -> u64 {
         let end = segment.seq + u64::from(segment.len);
+        if segment.len == 0 || end <= self.sent {
+            return 0;
+        }
+        let new_bytes = end - self.sent;
+        self.sent = end;
         while let Some(message) = self.messages.get_mut(self.sent_messages)
             && message.end <= end
         {
             message.first_sent = now;
             self.sent_messages += 1;
         }
+        new_bytes
     }
 
     /// The next message of this stream that the other end, having `received` so many bytes, has

@@ -14,6 +14,8 @@ mod build;
 mod connection;
 mod host;
 mod observe;
+mod receive;
+mod tap;
 mod wire;
 mod workload;
 mod world;

@@ -38,9 +38,9 @@ impl Recorder {
 
     /// `bytes` of payload of `workload` were sent for the first time.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Time, workload: u16, bytes: u32) {
+    pub(crate) fn on_sent(&mut self, now: Time, workload: u16, bytes: u64) {
         if let Some(every) = self.goodput_every {
-            self.interval(now, every, workload).0 += u64::from(bytes);
+            self.interval(now, every, workload).0 += bytes;
         }
     }
 

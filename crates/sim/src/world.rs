@@ -1,9 +1,12 @@
 //! [`World`]: one run, from the first event to the last.
 
 use std::collections::VecDeque;
+use std::slice;
 
 use plimsoll_fabric::engine::{EventQueue, Lanes, Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, HostId, Network, Node, Packet, Port, PortId, Sink, Wait};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Port, PortId, Sink, Wait};
+use plimsoll_mechanisms::nic_burst::SegmentationOffload;
+use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_mechanisms::tcp;
 use plimsoll_results::outcome::{Counters, Split};
 use plimsoll_units::Time;
@@ -11,6 +14,8 @@ use plimsoll_units::Time;
 use crate::connection::{Connection, End, ideal_time, split_of};
 use crate::host::HostPacer;
 use crate::observe::Recorder;
+use crate::receive::ReceiveOffload;
+use crate::tap::Tap;
 use crate::wire::{Address, packet_of, segment_of};
 use crate::workload::{Actions, Arrival, Workload, Write, workload_of_raw};
 use crate::{Progress, RunError};
@@ -23,11 +28,15 @@ pub(crate) struct World {
     pub(crate) ports: Vec<Port>,
     /// By host, where the scenario has the paper's pacer.
     pub(crate) pacers: Vec<HostPacer>,
+    /// Where hosts receive in batches.
+    pub(crate) receive_offload: Option<Box<ReceiveOffload>>,
     /// By number; `None` once closed.
     pub(crate) connections: Vec<Option<Box<Connection>>>,
     pub(crate) workloads: Vec<Box<dyn Workload>>,
     pub(crate) workload_armed: Vec<Time>,
     pub(crate) recorder: Recorder,
+    /// Where packets are captured.
+    pub(crate) tap: Option<Box<Tap>>,
     pub(crate) wires: Wires,
     pub(crate) rules: Rules,
     pub(crate) actions: Actions,
@@ -48,6 +57,8 @@ pub(crate) struct Rules {
     pub(crate) backpressure: bool,
     /// Connections are closed when they fall idle.
     pub(crate) close_when_idle: bool,
+    /// Senders wait for a piece worth handing to the NIC.
+    pub(crate) segmentation: Option<SegmentationOffload>,
 }
 
 /// The links, and what ports want from the world: the simulated [`Sink`].
@@ -58,6 +69,10 @@ pub(crate) struct Wires {
     pub(crate) counters: Counters,
     /// NICs with room for a transport that waits.
     pub(crate) room: Vec<PortId>,
+    /// Workloads whose raw packets were dropped, one entry a packet: nobody sends those again.
+    lost: Vec<u16>,
+    /// The buffers that ports of a switch share.
+    pub(crate) pools: Vec<SharedBuffer>,
     hosts: u32,
 }
 
@@ -68,6 +83,8 @@ impl Wires {
             lanes: Lanes::new(network.links().len()),
             counters: Counters::default(),
             room: Vec::new(),
+            lost: Vec::new(),
+            pools: Vec::new(),
             hosts: network.hosts(),
         }
     }
@@ -88,7 +105,8 @@ impl Sink for Wires {
         self.counters.marks += 1;
     }
 
-    fn dropped(&mut self, _: Time, port: PortId, _: &Packet) {
+    fn dropped(&mut self, _: Time, port: PortId, packet: &Packet) {
+        self.lost.extend(workload_of_raw(packet.flow));
         if port.0 < self.hosts {
             self.counters.nic_drops += 1;
         } else {
@@ -98,6 +116,10 @@ impl Sink for Wires {
 
     fn room(&mut self, port: PortId) {
         self.room.push(port);
+    }
+
+    fn pool(&mut self, pool: u32) -> &mut SharedBuffer {
+        &mut self.pools[pool as usize]
     }
 }
 
@@ -122,6 +144,9 @@ impl World {
                 OwnerKind::Workload => self.on_workload_due(now, owner.number() as usize),
                 OwnerKind::Sampler => self.on_sample(now),
                 OwnerKind::Receive => self.on_receive_due(now, HostId(owner.number())),
+            }
+            if !self.wires.lost.is_empty() {
+                self.on_lost(now);
             }
             self.wires.counters.events += 1;
             if self.wires.counters.events % PROGRESS_EVENTS == 0 && !progress(self.progress(now)) {
@@ -152,12 +177,15 @@ impl World {
     fn on_link(&mut self, now: Time, port: PortId) {
         let packet = self.wires.lanes.pop(port, &mut self.wires.events);
         self.wires.counters.packet_hops += 1;
-        match self.network.link(port).to {
-            Node::Switch(switch) => {
+        if let Some(tap) = &mut self.tap {
+            tap.on_packet(now - self.network.link(port).propagation, port, &packet);
+        }
+        match self.network.far_switch(port) {
+            Some(switch) => {
                 let next = self.network.next_port(switch, &packet);
                 self.ports[next.0 as usize].on_arrival(now, packet, &mut self.wires);
             }
-            Node::Host(_) => self.on_host(now, &packet),
+            None => self.on_host(now, &packet),
         }
     }
 
@@ -169,6 +197,19 @@ impl World {
     /// A packet has reached its host.
     fn on_host(&mut self, now: Time, packet: &Packet) {
         self.wires.counters.packets_delivered += 1;
+        if self.receive_offload.is_some() {
+            return self.on_nic(now, packet);
+        }
+        if packet.flags.has(Flags::ECE) {
+            self.on_ece(now, packet);
+        }
+        self.receive(now, slice::from_ref(packet));
+    }
+
+    /// The transport gets a packet, or several of one connection that receive offload has merged.
+    #[inline(always)] // once for single packets, without what only merged ones need
+    pub(crate) fn receive(&mut self, now: Time, piece: &[Packet]) {
+        let Some((packet, before)) = piece.split_last() else { return };
         if let Some(workload) = workload_of_raw(packet.flow) {
             let split = self.raw_split(packet);
             self.act(now, usize::from(workload), |workload, actions| {
@@ -180,20 +221,23 @@ impl World {
         let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
         let end = if packet.flags.has(Flags::FROM_SERVER) { End::Client } else { End::Server };
         let endpoint = &mut connection.half(end).endpoint;
-        let segment = segment_of(packet, endpoint.received(), endpoint.sent());
+        let mut segment = segment_of(&piece[0], endpoint.received(), endpoint.sent());
+        let mut sent_to = segment.seq;
+        segment.len += before.iter().map(|packet| u32::from(packet.len)).sum::<u32>();
         let delivered = endpoint.on_segment(&self.transport, now, &segment);
         let received = endpoint.received();
-        let (host, workload) = (connection.host(end), connection.workload);
+        let workload = connection.workload;
         if delivered.new_bytes > 0 {
             connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
             self.recorder.on_delivered(now, workload, delivered.new_bytes);
         }
-        if packet.flags.has(Flags::ECE) {
-            self.on_ece(now, host, number);
-        }
         // The acknowledgement leaves before whatever the application answers.
         self.send(now, number, end);
         if delivered.new_bytes > 0 {
+            for packet in before {
+                sent_to += u64::from(packet.len);
+                self.on_delivered(now, number, end, received.min(sent_to), packet);
+            }
             self.on_delivered(now, number, end, received, packet);
         }
     }
@@ -209,6 +253,13 @@ impl World {
             let arrival = Arrival { now, tag: message.tag, split, ideal };
             self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
             self.close_if_idle(number);
+        }
+    }
+
+    #[cold]
+    fn on_lost(&mut self, now: Time) {
+        while let Some(workload) = self.wires.lost.pop() {
+            self.act(now, usize::from(workload), |workload, _| workload.on_lost());
         }
     }
 
@@ -252,12 +303,17 @@ impl World {
                 }
                 break;
             }
+            if let Some(offload) = &self.rules.segmentation
+                && !half.may_send(offload, &self.transport)
+            {
+                break;
+            }
             let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
             let packet = packet_of(&segment, address, header);
             self.wires.counters.packets_sent += 1;
-            if segment.len > 0 && !packet.flags.has(Flags::RETRANSMISSION) {
-                half.on_sent(now, &segment);
-                self.recorder.on_sent(now, workload, segment.len);
+            let new_bytes = half.on_sent(now, &segment);
+            if new_bytes > 0 {
+                self.recorder.on_sent(now, workload, new_bytes);
             }
             match self.pacers.get_mut(src.0 as usize) {
                 Some(pacer) => pacer.on_packet(now, packet, nic, &mut self.wires),
@@ -287,8 +343,13 @@ impl World {
         self.send(now, connection, end);
     }
 
-    /// An ACK with ECE has reached `host`: its pacer may associate the connection.
-    fn on_ece(&mut self, now: Time, host: HostId, connection: u32) {
+    /// A packet with ECE has reached its host: the pacer may associate the connection.
+    #[cold]
+    pub(crate) fn on_ece(&mut self, now: Time, packet: &Packet) {
+        let (host, connection) = (packet.dst, packet.flow);
+        if self.connections.get(connection as usize).is_none_or(Option::is_none) {
+            return;
+        }
         if let Some(pacer) = self.pacers.get_mut(host.0 as usize) {
             pacer.on_ece(now, connection);
         } else if let Some(pacer) = self.ports[host.0 as usize].head_pacer() {
@@ -362,8 +423,6 @@ impl World {
         open.half(end).write(&self.transport, now, bytes, tag, created);
         self.send(now, connection, end);
     }
-
-    fn on_receive_due(&mut self, _now: Time, _host: HostId) {}
 
     fn on_sample(&mut self, now: Time) {
         let next = self.recorder.sample(now, &self.connections);

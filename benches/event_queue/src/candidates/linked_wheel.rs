@@ -1,26 +1,6 @@
-//! The event queue: a bucketed wheel between two small heaps.
-//!
-//! An entry is `(time, owner)`. The queue holds the head of every link that has packets in flight
-//! and the deadline of every armed timer, so it is as long as there are busy links, and popping an
-//! entry is nearly always followed by pushing another a microsecond or so ahead.
-//!
-//! ```text
-//!   front                 wheel                                        far
-//!   4-ary heap of the     [ ][3][1][ ][2]...  unsorted lists, one      4-ary heap of what lies
-//!   bucket being served   a bucket of 2^shift ps, a bit says 'full'    beyond the wheel (timers)
-//! ```
-//!
-//! A push drops its entry into one of the three; a pop takes from `front`, and an empty `front` is
-//! refilled from the next full bucket and from `far`. With two or three entries a bucket both cost
-//! the same however long the queue is. Nothing depends on it for correctness: whatever the bucket
-//! width, the pops come in the order of `(time, owner)`, and if the width is useless the queue is a
-//! 4-ary heap plus a constant.
-//!
-//! **Width.** [`EventQueue::retune`] sets it from the mean gap between pops. By Little's law the
-//! mean time that an entry waits is the length of the queue times that gap, so a wheel which spans
-//! [`REACH`] of these waits leaves at most one push in [`REACH`] to `far` (Markov's inequality), and
-//! for the narrow distribution of link delays next to none. The gap is counted in simulated time,
-//! so a run takes the same steps on every machine.
+//! The adaptive wheel with linked lists for buckets, two or three entries long, and a heap for the
+//! bucket being served: less code and a little faster on short queues, but on long ones every entry
+//! and every list head is a cache miss of its own. See `chosen.rs` for the parts in common.
 
 use plimsoll_units::Time;
 
@@ -66,14 +46,8 @@ impl EventQueue {
         }
     }
 
-    /// Entries in the queue.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.front.len() + self.wheel.len() + self.far.len()
-    }
-
-    /// Whether nothing is left to happen.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
     }
 
     /// Adds an entry; `at` is not before the time last popped.
@@ -94,19 +68,6 @@ impl EventQueue {
         let key = self.front.pop()?;
         self.pace.pops_left -= 1;
         Some((key.at(), key.owner()))
-    }
-
-    /// The time of the first entry. Cheap while the current bucket lasts, a walk through the next
-    /// full bucket otherwise.
-    ///
-    /// It moves nothing on purpose: were the cursor taken to that bucket, all that is pushed before
-    /// it (a live packet while the next deadline is seconds away) would crowd into `front`.
-    pub fn peek_time(&self) -> Option<Time> {
-        if let Some(first) = self.front.first() {
-            return Some(first.at());
-        }
-        let in_wheel = self.wheel.next_full(self.cursor).and_then(|bucket| self.wheel.first_of(bucket));
-        [in_wheel, self.far.first()].into_iter().flatten().min().map(Key::at)
     }
 
     #[inline]
@@ -318,13 +279,6 @@ impl Wheel {
         let slot = word * WORD as usize + bits.trailing_zeros() as usize;
         let ahead = self.slot((slot as u64).wrapping_sub(start as u64)) as u64;
         Some(cursor + 1 + ahead)
-    }
-
-    fn first_of(&self, bucket: u64) -> Option<Key> {
-        let node = |index: u32| self.nodes.get(index as usize);
-        std::iter::successors(node(self.heads[self.slot(bucket)]), |at| node(at.next))
-            .map(|node| Key::new(node.at, node.owner))
-            .min()
     }
 
     fn drain_into(&mut self, keys: &mut Vec<Key>) {

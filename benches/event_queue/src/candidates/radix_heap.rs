@@ -18,12 +18,7 @@ pub struct RadixHeap {
 
 impl EventQueue for RadixHeap {
     fn new(_owners: u32) -> Self {
-        RadixHeap {
-            last: 0,
-            now: EventQueue::new(0),
-            buckets: std::array::from_fn(|_| Vec::new()),
-            full: 0,
-        }
+        RadixHeap { last: 0, now: EventQueue::new(0), buckets: std::array::from_fn(|_| Vec::new()), full: 0 }
     }
     #[inline]
     fn push(&mut self, at: Time, owner: u32) {

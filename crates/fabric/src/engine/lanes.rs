@@ -1,57 +1,167 @@
 //! [`Lanes`]: the packets in flight, one first-in first-out lane per link.
-
-use std::collections::VecDeque;
+//!
+//! All lanes share one pool, in which each is a list:
+//!
+//! ```text
+//! ends      by link:   first, last ─┐
+//! chain     by slot:   next, and when it arrives
+//! packets   by slot:   one cache line each; the place freed last is filled first
+//! ```
+//!
+//! A packet that leaves a switch so takes the place that it had when it came in, which is still in the
+//! cache, and memory is what was in flight at the busiest moment, not what each lane once held. The
+//! arrival of the packet behind is kept beside the link to it: to make it an event, its own cache
+//! line is not touched.
 
 use plimsoll_units::Time;
 
 use super::{EventQueue, Owner, OwnerKind};
 use crate::net::{Packet, PortId};
 
-#[derive(Clone, Copy, Debug)]
-struct InFlight {
-    arrives: Time,
-    packet: Packet,
-}
-
 /// Packets on their way to the far end of a link, in order of arrival.
 #[derive(Debug)]
 pub struct Lanes {
-    lanes: Vec<VecDeque<InFlight>>,
+    ends: Vec<Ends>,
+    chain: Vec<Follower>,
+    packets: Vec<CacheLine>,
+    /// The slot freed last, from which the other free ones are linked; [`NONE`] if all are taken.
+    free: u32,
     in_flight: usize,
 }
+
+/// First and last slot of a lane; both [`NONE`] when it is empty.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u32,
+    last: u32,
+}
+
+/// What is behind a packet in its lane.
+#[derive(Clone, Copy, Debug)]
+struct Follower {
+    arrives: Time,
+    /// Its slot; [`NONE`] behind the last.
+    slot: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct CacheLine(Packet);
+
+/// No slot.
+const NONE: u32 = u32::MAX;
 
 impl Lanes {
     /// Empty lanes for `ports` links.
     pub fn new(ports: usize) -> Lanes {
-        Lanes { lanes: (0..ports).map(|_| VecDeque::new()).collect(), in_flight: 0 }
+        Lanes {
+            ends: vec![Ends { first: NONE, last: NONE }; ports],
+            chain: Vec::new(),
+            packets: Vec::new(),
+            free: NONE,
+            in_flight: 0,
+        }
     }
 
     /// Puts `packet` behind what `port` has sent before; the first of a lane becomes an event.
     #[inline]
     pub fn push(&mut self, port: PortId, arrives: Time, packet: Packet, events: &mut EventQueue) {
-        let lane = &mut self.lanes[port.0 as usize];
-        debug_assert!(lane.back().is_none_or(|last| last.arrives <= arrives), "a link keeps its order");
-        if lane.is_empty() {
+        let slot = self.take_slot(packet);
+        let ends = &mut self.ends[port.0 as usize];
+        if ends.first == NONE {
+            ends.first = slot;
             events.push(arrives, Owner::new(OwnerKind::Link, port.0));
+        } else {
+            self.chain[ends.last as usize] = Follower { arrives, slot };
         }
-        lane.push_back(InFlight { arrives, packet });
+        ends.last = slot;
         self.in_flight += 1;
     }
 
     /// Takes the packet whose event has come, and makes the next one an event.
     #[inline]
     pub fn pop(&mut self, port: PortId, events: &mut EventQueue) -> Packet {
-        let lane = &mut self.lanes[port.0 as usize];
-        let InFlight { packet, .. } = lane.pop_front().expect("a lane with an event has a packet");
-        if let Some(next) = lane.front() {
+        let ends = &mut self.ends[port.0 as usize];
+        let slot = ends.first;
+        assert!(slot != NONE, "a lane with an event has a packet");
+        let next = self.chain[slot as usize];
+        ends.first = next.slot;
+        if next.slot != NONE {
             events.push(next.arrives, Owner::new(OwnerKind::Link, port.0));
         }
+        self.chain[slot as usize].slot = self.free;
+        self.free = slot;
         self.in_flight -= 1;
-        packet
+        self.packets[slot as usize].0
     }
 
     /// Packets on all links, including those admitted by express ports and not yet sent.
     pub fn in_flight(&self) -> usize {
         self.in_flight
+    }
+
+    /// A slot that holds `packet`, with nothing behind it.
+    #[inline]
+    fn take_slot(&mut self, packet: Packet) -> u32 {
+        let slot = self.free;
+        if slot == NONE {
+            return self.grow(packet);
+        }
+        let follower = &mut self.chain[slot as usize];
+        self.free = std::mem::replace(&mut follower.slot, NONE);
+        self.packets[slot as usize] = CacheLine(packet);
+        slot
+    }
+
+    #[cold]
+    fn grow(&mut self, packet: Packet) -> u32 {
+        let slot = self.packets.len() as u32;
+        assert!(slot != NONE, "fewer than 2^32 packets are in flight");
+        self.packets.push(CacheLine(packet));
+        self.chain.push(Follower { arrives: Time::ZERO, slot: NONE });
+        slot
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use super::*;
+    use crate::net::HostId;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against one queue per link.
+        #[test]
+        fn lanes_are_queues(steps in prop::collection::vec((0..4u32, any::<bool>()), 0..200)) {
+            let mut lanes = Lanes::new(4);
+            let mut model = vec![VecDeque::new(); 4];
+            let mut events = EventQueue::new();
+            for (step, (port, push)) in steps.into_iter().enumerate() {
+                if push {
+                    let packet = Packet::new(HostId(0), HostId(1), step as u32, 40);
+                    lanes.push(PortId(port), Time::from_ps(step as u64), packet, &mut events);
+                    model[port as usize].push_back(step as u32);
+                } else if let Some(flow) = model[port as usize].pop_front() {
+                    prop_assert_eq!(lanes.pop(PortId(port), &mut EventQueue::new()).flow, flow);
+                }
+            }
+            prop_assert_eq!(lanes.in_flight(), model.iter().map(VecDeque::len).sum::<usize>());
+        }
+    }
+
+    #[test]
+    fn a_freed_place_is_filled_first() {
+        let mut lanes = Lanes::new(2);
+        let mut events = EventQueue::new();
+        let packet = |flow| Packet::new(HostId(0), HostId(1), flow, 40);
+        for flow in 0..3 {
+            lanes.push(PortId(0), Time::from_ps(1), packet(flow), &mut events);
+        }
+        assert_eq!(lanes.pop(PortId(0), &mut events).flow, 0);
+        lanes.push(PortId(1), Time::from_ps(2), packet(3), &mut events);
+        assert_eq!(lanes.packets.len(), 3);
+        assert_eq!(lanes.pop(PortId(1), &mut events).flow, 3);
     }
 }

@@ -8,6 +8,7 @@
 //! has at most one thing to do at a time. A link's packets wait in a lane of their own, first in
 //! first out, and only the first is an event.
 
+mod calendar;
 mod lanes;
 mod queue;
 mod streams;

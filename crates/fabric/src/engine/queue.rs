@@ -11,17 +11,15 @@
 //! rank = (owner xor high bits of (time x odd)) x odd      mod 2^32, invertible: the owner is not stored
 //! ```
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use plimsoll_units::Time;
 
 use super::Owner;
+use super::calendar::Calendar;
 
 /// Events in the order of time, then rank.
 #[derive(Debug, Default)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(Time, u32)>>,
+    calendar: Calendar,
 }
 
 impl EventQueue {
@@ -33,14 +31,24 @@ impl EventQueue {
     /// `owner` acts at `at`, which is not before the event popped last.
     #[inline]
     pub fn push(&mut self, at: Time, owner: Owner) {
-        self.heap.push(Reverse((at, rank(at, owner))));
+        self.calendar.push(at, rank(at, owner));
     }
 
     /// Takes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Owner)> {
-        let Reverse((at, rank)) = self.heap.pop()?;
+        let (at, rank) = self.calendar.pop()?;
         Some((at, owner_of(at, rank)))
+    }
+
+    /// When the next event is, for whoever sleeps until then; the queue is not changed.
+    pub fn peek_time(&self) -> Option<Time> {
+        self.calendar.peek_time()
+    }
+
+    /// Whether nothing is left to happen.
+    pub fn is_empty(&self) -> bool {
+        self.calendar.is_empty()
     }
 }
 

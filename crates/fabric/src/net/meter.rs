@@ -76,6 +76,11 @@ impl QueueMeter {
         }
     }
 
+    /// A packet that was admitted at `since` was marked later, as it left.
+    pub fn on_marked(&mut self, since: Time) {
+        self.reading.marks += u64::from(since >= self.reading.from);
+    }
+
     /// A packet found no room.
     pub fn on_dropped(&mut self, now: Time) {
         self.reading.drops += u64::from(now >= self.reading.from);

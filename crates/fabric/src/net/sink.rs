@@ -1,5 +1,6 @@
 //! [`Sink`]: everything that a port can want from the world around it.
 
+use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::Time;
 
 use super::{Packet, PortId};
@@ -22,4 +23,10 @@ pub trait Sink {
 
     /// A packet left the queue of a host's NIC whose transport waits for room.
     fn room(&mut self, port: PortId);
+
+    /// The buffer memory of number `pool`, for a port made with
+    /// [`Admission::sharing`](super::port::Admission::sharing). A world without such ports has none.
+    fn pool(&mut self, pool: u32) -> &mut SharedBuffer {
+        unreachable!("a port shares the buffer {pool}, and this world has none")
+    }
 }

@@ -183,6 +183,12 @@ impl Config {
             WindowUnit::Segments => window - window % self.segment,
         }
     }
+
+    /// How many segments a received one stands for: more than one only after receive offload.
+    #[inline]
+    pub(super) fn segments_in(&self, len: u32) -> u32 {
+        if u64::from(len) <= self.segment { 1 } else { u64::from(len).div_ceil(self.segment) as u32 }
+    }
 }
 
 const TWO_POW_30: f64 = (1u64 << 30) as f64;

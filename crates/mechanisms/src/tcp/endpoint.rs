@@ -49,6 +49,19 @@ pub struct Delivered {
     pub acked: u64,
 }
 
+/// New data that may be sent, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// What window and data permit: whole segments, or all that there is.
+    pub allowed: u64,
+    /// The whole window.
+    pub window: u64,
+    /// What is outstanding.
+    pub in_flight: u64,
+    /// The application has written more than `allowed`.
+    pub more_data: bool,
+}
+
 /// The window, for time series.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WindowState {
@@ -121,12 +134,13 @@ impl Endpoint {
         }
     }
 
-    /// A segment arrived.
+    /// A segment arrived, or several that receive offload has merged into one: it counts as as many as
+    /// it would fill.
     #[inline]
     pub fn on_segment(&mut self, config: &Config, now: Time, segment: &Segment) -> Delivered {
         self.segments_received += 1;
         if segment.ecn == Ecn::Ce {
-            self.ce_received += 1;
+            self.ce_received += u64::from(config.segments_in(segment.len));
         }
         if (self.state != State::Established || segment.flags.has(Flags::SYN))
             && !self.on_handshake(config, now, segment)
@@ -167,6 +181,14 @@ impl Endpoint {
             ecn: if ect { Ecn::Ect0 } else { Ecn::NotEct },
             sack: self.receiver.sack(config),
         })
+    }
+
+    /// What new data [`poll_transmit`](Endpoint::poll_transmit) would give, for a sender that waits
+    /// for a piece worth sending. `None` if there is none, if something else comes first, or while
+    /// losses are being repaired, when nothing should wait.
+    pub fn offer(&self, config: &Config) -> Option<Offer> {
+        let first = self.state != State::Established || self.receiver.owes_ack();
+        if first { None } else { self.sender.offer(config) }
     }
 
     fn pure_ack(&mut self, config: &Config) -> Segment {

@@ -30,7 +30,7 @@ mod sender;
 
 pub use config::{Config, MakeController};
 pub use controller::{Ack, Cause, CongestionControl, Controller, Cut, Window};
-pub use endpoint::{Counters, Delivered, Endpoint, WindowState};
+pub use endpoint::{Counters, Delivered, Endpoint, Offer, WindowState};
 pub use params::{
     BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, Kind, LossAfterEcn,
     Recovery, RttError, RttSampling, TransportParams, WindowUnit,

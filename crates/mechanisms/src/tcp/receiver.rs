@@ -89,7 +89,7 @@ impl Receiver {
             return self.on_data_out_of_order(segment);
         }
         self.nxt += u64::from(segment.len);
-        self.unacked += 1;
+        self.unacked += config.segments_in(segment.len);
         if self.unacked >= config.ack_every {
             self.ack_now = true;
         } else if self.deadline == Time::MAX {

@@ -11,6 +11,7 @@ use plimsoll_units::Time;
 
 use super::config::Config;
 use super::controller::{Ack, Cause, Controller, Cut, Window};
+use super::endpoint::Offer;
 use super::params::{CutBase, EceGrowth, LossAfterEcn, Recovery};
 use super::recovery::Scoreboard;
 use super::rto::Rto;
@@ -384,6 +385,19 @@ impl Sender {
             self.limited_bytes += len as u32;
         }
         Some(self.send(config, now, self.nxt, len))
+    }
+
+    /// The new data that may leave now, if that is what would leave next and no loss is being repaired.
+    pub(super) fn offer(&self, config: &Config) -> Option<Offer> {
+        let repairs =
+            self.resend || self.nxt < self.max || self.phase != Phase::Open || self.dup_acks > 0;
+        let in_flight = self.nxt - self.una;
+        let room = self.usable.saturating_sub(in_flight);
+        let waiting = self.written - self.nxt;
+        let more_data = waiting > room;
+        let allowed = if more_data { room - room % config.segment } else { waiting };
+        let offer = Offer { allowed, window: self.usable, in_flight, more_data };
+        (allowed > 0 && !repairs).then_some(offer)
     }
 
     /// After a timeout: everything from `nxt` on again, without what the receiver is known to have.

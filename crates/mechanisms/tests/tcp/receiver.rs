@@ -75,6 +75,18 @@ fn duplicates_are_acknowledged_and_not_delivered() {
 }
 
 #[test]
+fn merged_segments_are_acknowledged_once_and_at_once() {
+    let mut s = Script::new(TransportParams { ack_every: 2, ..params() });
+    assert_eq!(s.data(0, 5000, PLAIN).new_bytes, 5000);
+    s.acks(5000);
+    s.nothing();
+    s.data(5000, 1000, PLAIN);
+    s.nothing();
+    s.data(6000, 1500, PLAIN);
+    s.acks(7500);
+}
+
+#[test]
 fn blocks_are_reported_only_with_sack() {
     let mut s = Script::new(TransportParams { recovery: Recovery::NewReno, ..params() });
     s.data(1000, 1000, PLAIN);

@@ -52,7 +52,7 @@ const TWO: &[&str] = &["DCTCP-30K", "DCTCP-PQ-Pacer"];
 
 /// Every figure, in the study's order.
 pub fn figures() -> Vec<Figure> {
-    vec![static_flows(false), static_flows(true), dynamic(), search(), low_latency(), variable(), sensitivity()]
+    vec![static_flows(false), start_phase(), static_flows(true), dynamic(), search(), low_latency(), variable(), sensitivity()]
 }
 
 fn nothing(_: &str, _: &str, _: &str) -> Option<f64> {
@@ -99,6 +99,29 @@ fn static_flows(far: bool) -> Figure {
         published: if far { nothing } else { published_static },
         original: if far { nothing } else { original_static },
         tolerance: if far { no_tolerance } else { static_tolerance },
+    }
+}
+
+/// The points of Fig. 2b at which one run is a matter of phase, with starts a little apart.
+fn start_phase() -> Figure {
+    let case = |flows: u32, stagger: &str| Case {
+        x: format!("{flows} flows, {stagger} apart"),
+        set: vec![
+            format!("sweep.\"workload.bulk.from\"=[\"h1..h{flows}\"]"),
+            format!("workload.bulk.stagger=\"{stagger}\""),
+        ],
+        warmup: Span::ZERO,
+        duration: None,
+    };
+    Figure {
+        id: "fig2b-phase",
+        title: "Fig. 2b where the phase of the starts decides",
+        axis: "starts",
+        cases: vec![case(2, "50us"), case(2, "137us"), case(4, "100us")],
+        published: |series, x, metric| published_static(series, x.split_once(' ')?.0, metric),
+        original: nothing,
+        tolerance: no_tolerance,
+        ..static_flows(false)
     }
 }
 

@@ -14,6 +14,14 @@ mod summary;
 pub use figures::{Case, Figure, figures};
 pub use orderings::{Ordering, orderings};
 
+/// The completion times that the study's raw data settle exactly, measured: a second of work.
+///
+/// # Errors
+/// If a shipped scenario does not load.
+pub fn exact(seed: u64) -> Result<Vec<crate::Row>, run::ReproduceError> {
+    oracles::rows(seed, run::laid_out()?.path())
+}
+
 /// Which settings an experiment runs with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Base {

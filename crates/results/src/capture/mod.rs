@@ -34,6 +34,42 @@ pub struct PacketRecord<'a> {
     pub sack: &'a [(u64, u64)],
 }
 
+/// Packets that a run kept, in the order in which they left.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Capture {
+    /// The captured ports, in words: `tor -> h0`. Packets refer to them by index.
+    pub ports: Vec<String>,
+    /// The packets.
+    pub packets: Vec<CapturedPacket>,
+}
+
+/// A [`PacketRecord`] that owns its SACK blocks.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CapturedPacket {
+    /// All but the blocks.
+    header: PacketRecord<'static>,
+    sack: [(u64, u64); SACK_BLOCKS],
+    sack_len: u8,
+}
+
+/// As many SACK blocks as are written.
+const SACK_BLOCKS: usize = 3;
+
+impl CapturedPacket {
+    /// Keeps a packet with its first three SACK blocks.
+    pub fn new(packet: &PacketRecord<'_>) -> CapturedPacket {
+        let len = packet.sack.len().min(SACK_BLOCKS);
+        let mut sack = [(0, 0); SACK_BLOCKS];
+        sack[..len].copy_from_slice(&packet.sack[..len]);
+        CapturedPacket { header: PacketRecord { sack: &[], ..*packet }, sack, sack_len: len as u8 }
+    }
+
+    /// The packet.
+    pub fn record(&self) -> PacketRecord<'_> {
+        PacketRecord { sack: &self.sack[..usize::from(self.sack_len)], ..self.header }
+    }
+}
+
 /// TCP's control bits that the simulation knows, but ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags {

@@ -5,7 +5,7 @@
 
 use std::io::{self, Write};
 
-use super::PacketRecord;
+use super::{Capture, PacketRecord};
 use super::frame::Frame;
 
 /// Writes packets as they come.
@@ -13,6 +13,18 @@ use super::frame::Frame;
 pub struct Writer<W: Write> {
     out: W,
     interfaces: u32,
+}
+
+/// Writes all that a run has kept.
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(capture: &Capture, out: impl Write) -> io::Result<()> {
+    let mut writer = Writer::new(out, capture.ports.iter().map(String::as_str))?;
+    for packet in &capture.packets {
+        writer.packet(&packet.record())?;
+    }
+    writer.finish().map(drop)
 }
 
 const SECTION_HEADER: u32 = 0x0A0D_0D0A;
@@ -114,7 +126,7 @@ mod tests {
     use plimsoll_units::{Span, Time};
 
     use super::*;
-    use crate::capture::{Ecn, Flags};
+    use crate::capture::{CapturedPacket, Ecn, Flags};
 
     fn packets() -> Vec<PacketRecord<'static>> {
         let data = PacketRecord {
@@ -174,6 +186,17 @@ mod tests {
             at += length;
         }
         assert_eq!(kinds, [SECTION_HEADER, INTERFACE, INTERFACE, 6, 6, 6]);
+    }
+
+    #[test]
+    fn a_capture_is_written_packet_by_packet() {
+        let kept = Capture {
+            ports: vec!["tor -> h0".to_owned(), "h0 -> tor".to_owned()],
+            packets: packets().iter().map(CapturedPacket::new).collect(),
+        };
+        let mut out = Vec::new();
+        write(&kept, &mut out).unwrap();
+        assert_eq!(out, capture());
     }
 
     #[test]

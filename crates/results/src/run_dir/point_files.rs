@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::columns::{Fields, Names, QueueInterval, Record};
 use super::csv::{Reader, Writer, quoted};
 use super::{Error, FORMAT};
+use crate::capture::Capture;
 use crate::digest::Digest;
 use crate::outcome::{Counters, Outcome, Queue, WorkloadInfo};
 use crate::point::{PointKey, PointOutcome};
@@ -155,6 +156,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         series: read_records(folder, &mark, &names)?,
         goodput: read_records(folder, &mark, &names)?,
         counters: counts!(&mark.counters => Counters),
+        capture: Capture::default(),
         warnings: mark.warnings.clone(),
     };
     let digest = Digest::of(&outcome);

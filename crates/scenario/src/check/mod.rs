@@ -230,6 +230,9 @@ impl Checker<'_> {
                 self.error(&["observe", key], "intervals of no length", "more than 0s");
             }
         }
+        if let Some(packets) = model.observe.packets.filter(|packets| !(1..=CAPTURE_MAX).contains(packets)) {
+            self.error(&["observe", "packets"], format!("{packets} packets"), "1 to 10000000");
+        }
     }
 
     fn observed_port(&mut self, path: &[&str], port: &str, topology: &Topology) {
@@ -262,6 +265,9 @@ impl Checker<'_> {
         found
     }
 }
+
+/// A captured packet takes about 100 bytes of memory.
+const CAPTURE_MAX: u64 = 10_000_000;
 
 /// Host names compared for the nearest spelling.
 const NAMES_MAX: u32 = 1_000;

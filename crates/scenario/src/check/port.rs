@@ -78,6 +78,7 @@ impl Checker<'_> {
         let at_dequeue = port.ecn().is_some_and(|ecn| ecn.at == MarkAt::Dequeue);
         let reason = match () {
             () if port.order == ServiceOrder::FairPerFlow => "order = \"fair-per-flow\"",
+            () if port.shared_buffer().is_some() => "shared_buffer",
             () if at_dequeue => "ecn.at = \"dequeue\"",
             () if name == "host" && model.host.backpressure => "host.backpressure",
             () => return,

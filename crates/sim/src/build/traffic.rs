@@ -206,11 +206,16 @@ impl Context<'_> {
     fn flows(&self, flows: &model::Flows) -> Result<Box<dyn Workload>, RunError> {
         let to = self.host(&flows.to, "to")?;
         let from = self.hosts(&flows.from, to, "from")?;
+        let starts = self.streams.word(&format!("workload/{}/starts", self.name));
+        let late = |index: usize| {
+            let mut stream = Streams::keyed(starts, index as u64);
+            Span::from_ps(uniform_choice(&mut stream, flows.start_within.as_ps().max(1)))
+        };
         let list = from
             .into_iter()
             .enumerate()
             .map(|(index, source)| Flow {
-                start: Time::ZERO + flows.start + flows.stagger * index as u64,
+                start: Time::ZERO + flows.start + flows.stagger * index as u64 + late(index),
                 source,
                 destination: to,
                 bytes: flows.size.map(Bytes::get),

@@ -39,6 +39,9 @@ pub(crate) trait Workload: Send {
     /// One of its raw packets has arrived.
     fn on_packet(&mut self, _now: Time, _packet: &Packet, _split: Split, _actions: &mut Actions) {}
 
+    /// One of its raw packets has been dropped.
+    fn on_lost(&mut self) {}
+
     /// Whether it has sent everything and everything has arrived.
     fn is_finished(&self) -> bool;
 

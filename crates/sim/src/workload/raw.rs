@@ -147,6 +147,10 @@ impl Workload for RawPackets {
         }
     }
 
+    fn on_lost(&mut self) {
+        self.on_the_way = self.on_the_way.saturating_sub(1);
+    }
+
     fn is_finished(&self) -> bool {
         self.due.is_empty() && self.on_the_way == 0
     }

@@ -43,12 +43,29 @@ pub struct Admission {
     limit: BufferLimit,
     marking: Marking,
     marks_at_dequeue: bool,
+    shared: Option<SharedRoom>,
+}
+
+/// A port's part in a buffer memory that all ports of its switch share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedRoom {
+    /// The memory, as [`Sink::pool`](crate::net::Sink::pool) knows it.
+    pub pool: u32,
+    /// The port, as the memory knows it.
+    pub port: usize,
 }
 
 impl Admission {
     /// The rule of `limit` and `marking`; `marks_at_dequeue` says that `marking` looks at departures.
     pub fn new(limit: BufferLimit, marking: Marking, marks_at_dequeue: bool) -> Admission {
-        Admission { limit, marking, marks_at_dequeue }
+        Admission { limit, marking, marks_at_dequeue, shared: None }
+    }
+
+    /// The same rule, and a packet must also find room in a shared memory. It takes its bytes when it is
+    /// admitted and gives them back when it starts to be sent, or when it has been sent if the limit
+    /// counts the packet in service.
+    pub fn sharing(self, shared: SharedRoom) -> Admission {
+        Admission { shared: Some(shared), ..self }
     }
 
     /// Always room, never a mark.
@@ -60,9 +77,21 @@ impl Admission {
         self.marks_at_dequeue
     }
 
+    pub(super) fn shared(&self) -> Option<SharedRoom> {
+        self.shared
+    }
+
+    pub(super) fn counts_in_service(&self) -> bool {
+        self.limit.counts_in_service
+    }
+
     #[inline]
     pub(super) fn has_room(&self, packets: usize, bytes: u64, in_service: u64, size: u64) -> bool {
         let BufferLimit { packets: most, bytes: most_bytes, counts_in_service } = self.limit;
+        if packets == 0 && in_service == 0 && !counts_in_service {
+            // It will not wait, so no limit on what waits concerns it.
+            return true;
+        }
         let (mut packets, mut bytes) = (packets as u64, bytes);
         if counts_in_service && in_service > 0 {
             packets += 1;

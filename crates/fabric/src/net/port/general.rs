@@ -6,7 +6,7 @@ use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
 use super::admission::Verdict;
-use super::{Admission, HeadPacer, PortConfig, PortLink};
+use super::{Admission, HeadPacer, PortConfig, PortLink, SharedRoom};
 use crate::net::{Flags, Packet, QueueMeter, Sink, Wait};
 
 /// How waiting packets are served.
@@ -129,6 +129,8 @@ pub struct General {
     /// When the packet in service has left; the link is free from then on.
     busy_until: Time,
     admission: Admission,
+    /// What the packet in service still takes of the shared buffer.
+    shared_in_service: u64,
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<Box<HeadPacer>>,
     announces_room: bool,
@@ -144,6 +146,7 @@ impl General {
             in_service_bytes: 0,
             busy_until: Time::ZERO,
             admission: config.admission,
+            shared_in_service: 0,
             phantom_queue: config.phantom_queue,
             pacer: config.pacer,
             announces_room: config.announces_room,
@@ -159,7 +162,7 @@ impl General {
         if self.busy_until < now && self.discipline.len() == 0 {
             self.admission.on_idle(self.busy_until);
         }
-        if !self.has_room_now(now, size) {
+        if !self.has_room_now(now, size) || !self.take_shared(size, sink) {
             self.admission.on_overflow(now, self.waiting_bytes, &packet);
             return self.drop_packet(now, &packet, sink);
         }
@@ -167,7 +170,10 @@ impl General {
         {
             Verdict::Pass => false,
             Verdict::Mark => packet.mark(),
-            Verdict::Drop => return self.drop_packet(now, &packet, sink),
+            Verdict::Drop => {
+                self.give_back_shared(size, sink);
+                return self.drop_packet(now, &packet, sink);
+            }
         };
         if marked {
             sink.marked(self.link.id, &packet);
@@ -188,8 +194,8 @@ impl General {
         self.start_due(now, sink);
     }
 
-    pub(super) fn has_room(&self, size: u64) -> bool {
-        self.admission.has_room(self.discipline.len(), self.waiting_bytes, self.in_service_bytes, size)
+    pub(super) fn has_room(&self, now: Time, size: u64) -> bool {
+        self.has_room_now(now, size)
     }
 
     pub(super) fn pacer(&mut self) -> Option<&mut HeadPacer> {
@@ -214,9 +220,22 @@ impl General {
         if self.busy_until > now {
             return;
         }
-        let Some(Queued { mut packet, since, draws }) = self.discipline.pop() else { return };
+        let sent = std::mem::take(&mut self.shared_in_service);
+        self.give_back_shared(sent, sink);
+        let Some(Queued { mut packet, since, draws }) = self.discipline.pop() else {
+            // Where the limit counts the packet in service, its end makes room too.
+            if self.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
+                sink.room(self.link.id);
+            }
+            return;
+        };
         let size = u64::from(packet.size);
         self.waiting_bytes -= size;
+        if self.admission.counts_in_service() {
+            self.shared_in_service = size;
+        } else {
+            self.give_back_shared(size, sink);
+        }
         if let Some(meter) = &mut self.meter {
             meter.on_change(now, self.waiting_bytes);
         }
@@ -232,6 +251,9 @@ impl General {
             marked |= packet.mark();
         }
         if marked {
+            if let Some(meter) = &mut self.meter {
+                meter.on_marked(since);
+            }
             sink.marked(self.link.id, &packet);
         }
         packet.add_wait(self.link.wait, now - since);
@@ -242,6 +264,17 @@ impl General {
         sink.call_at(self.link.id, self.busy_until);
         if self.announces_room {
             sink.room(self.link.id);
+        }
+    }
+
+    /// Takes `size` bytes of the shared buffer, where there is one. False if it has no room.
+    fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
+        self.admission.shared().is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
+    }
+
+    fn give_back_shared(&mut self, size: u64, sink: &mut impl Sink) {
+        if let Some(SharedRoom { pool, port }) = self.admission.shared() {
+            sink.pool(pool).release(port, size);
         }
     }
 

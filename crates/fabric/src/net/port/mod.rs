@@ -4,7 +4,7 @@
 //! * [`Express`] serves first come first served at a fixed rate, so a packet's departure is known
 //!   the moment it is admitted: one event per hop.
 //! * [`General`] keeps the packets and decides at each departure: per-flow fairness, marking at
-//!   dequeue, a transport that waits for room.
+//!   dequeue, a buffer shared with other ports, a transport that waits for room.
 
 mod admission;
 mod express;
@@ -14,7 +14,7 @@ mod head_pacer;
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::{ByteTime, Span, Time};
 
-pub use admission::{Admission, BufferLimit, Marking};
+pub use admission::{Admission, BufferLimit, Marking, SharedRoom};
 pub use express::Express;
 pub use general::{Discipline, General};
 pub use head_pacer::HeadPacer;
@@ -70,6 +70,7 @@ impl Port {
         let express = config.discipline.is_fifo()
             && !config.announces_room
             && !config.admission.marks_at_dequeue()
+            && config.admission.shared().is_none()
             && !config.general;
         if express {
             Port::Express(Express::new(config))
@@ -99,7 +100,7 @@ impl Port {
     pub fn has_room(&mut self, now: Time, size: u64) -> bool {
         match self {
             Port::Express(port) => port.has_room(now, size),
-            Port::General(port) => port.has_room(size),
+            Port::General(port) => port.has_room(now, size),
         }
     }
 
@@ -128,3 +129,6 @@ impl Port {
         meter.map(|meter| meter.read(end))
     }
 }
+
+#[cfg(test)]
+mod shared_tests;

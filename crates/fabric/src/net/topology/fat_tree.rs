@@ -3,7 +3,7 @@
 //! With `n` hosts there are exactly `n` ports of each of six classes, in this order: NICs, edge
 //! down, edge up, aggregation down, aggregation up, core down.
 
-use super::{Link, LinkClass, Node, choose, host_links};
+use super::{Divisor, Link, LinkClass, Node, choose, host_links};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FatTree {
@@ -11,13 +11,14 @@ pub(super) struct FatTree {
     half: u32,
     hosts: u32,
     edges: u32,
+    by_half: Divisor,
 }
 
 impl FatTree {
     pub(super) fn new(k: u32) -> FatTree {
         assert!(k >= 2 && k.is_multiple_of(2), "a fat-tree's k is even and at least 2, not {k}");
         let half = k / 2;
-        FatTree { k, half, hosts: k * half * half, edges: k * half }
+        FatTree { k, half, hosts: k * half * half, edges: k * half, by_half: Divisor::new(half) }
     }
 
     pub(super) fn hosts(&self) -> u32 {
@@ -54,19 +55,19 @@ impl FatTree {
 
     #[inline]
     pub(super) fn next_port(&self, switch: u32, dst: u32, hash: impl Fn(u32) -> u32) -> u32 {
-        let FatTree { k, half, hosts, edges } = *self;
-        let dst_edge = dst / half;
+        let FatTree { k, half, hosts, edges, by_half } = *self;
+        let dst_edge = by_half.divide(dst);
         if switch < edges {
             if switch == dst_edge {
                 return hosts + dst;
             }
             return 2 * hosts + switch * half + choose(hash(0), half);
         }
-        let dst_pod = dst_edge / half;
+        let dst_pod = by_half.divide(dst_edge);
         if switch < 2 * edges {
             let aggregation = switch - edges;
-            if aggregation / half == dst_pod {
-                return 3 * hosts + aggregation * half + dst_edge % half;
+            if by_half.divide(aggregation) == dst_pod {
+                return 3 * hosts + aggregation * half + (dst_edge - dst_pod * half);
             }
             return 4 * hosts + aggregation * half + choose(hash(1), half);
         }

@@ -56,10 +56,16 @@ pub struct Network {
     hosts: u32,
     switches: u32,
     links: Vec<Link>,
+    /// By port: the switch at the far end, or [`A_HOST`]. All that forwarding asks of a link, in a
+    /// tenth of its room.
+    far_ends: Vec<u32>,
     tiers: Vec<&'static str>,
     paths: Paths,
     hashing: Hashing,
 }
+
+/// No switch.
+const A_HOST: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]
 enum Paths {
@@ -159,7 +165,19 @@ impl Network {
     }
 
     fn new(hosts: u32, switches: u32, links: Vec<Link>, tiers: &[&'static str], paths: Paths) -> Network {
-        Network { hosts, switches, links, tiers: tiers.to_vec(), paths, hashing: Hashing::default() }
+        let far_ends = links.iter().map(|link| match link.to {
+            Node::Host(_) => A_HOST,
+            Node::Switch(switch) => switch,
+        });
+        Network {
+            hosts,
+            switches,
+            far_ends: far_ends.collect(),
+            links,
+            tiers: tiers.to_vec(),
+            paths,
+            hashing: Hashing::default(),
+        }
     }
 
     /// The same network with another choice among equal-cost paths.
@@ -186,6 +204,13 @@ impl Network {
     /// The link that `port` sends on.
     pub fn link(&self, port: PortId) -> &Link {
         &self.links[port.0 as usize]
+    }
+
+    /// The switch at the far end of `port`'s link; `None` if a host is there.
+    #[inline]
+    pub fn far_switch(&self, port: PortId) -> Option<u32> {
+        let switch = self.far_ends[port.0 as usize];
+        (switch != A_HOST).then_some(switch)
     }
 
     /// Names of the switch tiers, from the hosts upwards.
@@ -225,10 +250,7 @@ impl Network {
         let mut next = Some(PortId(packet.src.0));
         std::iter::from_fn(move || {
             let port = next?;
-            next = match self.link(port).to {
-                Node::Host(_) => None,
-                Node::Switch(switch) => Some(self.next_port(switch, &packet)),
-            };
+            next = self.far_switch(port).map(|switch| self.next_port(switch, &packet));
             Some(port)
         })
     }
@@ -276,6 +298,32 @@ pub(crate) fn mix64(mut x: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
+}
+
+/// Divides by a number that is known before the run, without a division.
+///
+/// ```text
+/// n / d = (n x m) >> s     m = ceil(2^s / d), s = 31 + ceil(log2 d)     for n < 2^31
+/// ```
+/// Granlund and Montgomery (PLDI 1994), theorem 4.2.
+#[derive(Clone, Copy, Debug)]
+struct Divisor {
+    multiplier: u64,
+    shift: u32,
+}
+
+impl Divisor {
+    /// The divisor `d`, above zero.
+    fn new(d: u32) -> Divisor {
+        let shift = 31 + d.next_power_of_two().ilog2();
+        Divisor { multiplier: (1u64 << shift).div_ceil(u64::from(d)), shift }
+    }
+
+    /// `n / d`.
+    #[inline]
+    fn divide(self, n: u32) -> u32 {
+        ((u64::from(n) * self.multiplier) >> self.shift) as u32
+    }
 }
 
 /// `hash` scaled to `0..choices`, without a division.

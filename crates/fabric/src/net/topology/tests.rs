@@ -88,3 +88,14 @@ proptest! {
         prop_assert_eq!(switches(src, dst), back);
     }
 }
+
+#[test]
+fn division_by_a_known_number_is_exact() {
+    for d in (1..200).chain([255, 256, 257, 65_535, 65_536, 1 << 30]) {
+        let divisor = Divisor::new(d);
+        let near = |n: u64| n.saturating_sub(2)..(n + 3).min(1 << 31);
+        for n in (0..50).flat_map(|q| near(q * u64::from(d))).chain(near(1 << 31)) {
+            assert_eq!(divisor.divide(n as u32), n as u32 / d, "{n} / {d}");
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The three scenarios, and what is known about where the two simulators differ on them.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, anyhow};
+use clap::ValueEnum;
+use plimsoll_scenario::model::Model;
+use plimsoll_scenario::{Overrides, Scenario};
+
+/// A benchmark scenario; `benches/ns3/README.md` describes them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, ValueEnum)]
+pub enum Case {
+    /// Nine TCP senders to one receiver.
+    S1,
+    /// Nine DCTCP senders to one receiver.
+    S2,
+    /// A DCTCP permutation on a fat-tree.
+    S3,
+}
+
+impl Case {
+    /// All of them.
+    pub const ALL: [Case; 3] = [Case::S1, Case::S2, Case::S3];
+
+    /// `S1`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Case::S1 => "S1",
+            Case::S2 => "S2",
+            Case::S3 => "S3",
+        }
+    }
+
+    /// What it is, in words.
+    pub fn title(self) -> &'static str {
+        match self {
+            Case::S1 => "nine TCP senders to one receiver",
+            Case::S2 => "nine DCTCP senders to one receiver",
+            Case::S3 => "a DCTCP permutation on a fat-tree of 128 hosts",
+        }
+    }
+
+    /// Simulated seconds in which ns-3 stays below some eight seconds.
+    pub fn beside_ns3_s(self, quick: bool) -> f64 {
+        match (self, quick) {
+            (Case::S1 | Case::S2, false) => 2.0,
+            (Case::S1 | Case::S2, true) => 0.1,
+            (Case::S3, false) => 0.001,
+            (Case::S3, true) => 0.000_2,
+        }
+    }
+
+    /// Simulated seconds of a run without ns-3, long enough to be timed.
+    pub fn alone_s(self, quick: bool) -> f64 {
+        match (self, quick) {
+            (Case::S1 | Case::S2, false) => 20.0,
+            (Case::S3, false) => 0.01,
+            (_, true) => self.beside_ns3_s(true),
+        }
+    }
+
+    /// Simulated seconds of the two runs whose difference the instruction gate divides.
+    pub fn gate_s(self) -> (f64, f64) {
+        match self {
+            Case::S1 | Case::S2 => (0.05, 0.15),
+            Case::S3 => (0.000_2, 0.000_3),
+        }
+    }
+
+    /// The checked model, with `set` laid over the file.
+    pub fn model(self, set: Vec<String>) -> Result<Model> {
+        let overrides = Overrides { set, ..Overrides::default() };
+        let path = folder().join("scenarios").join(format!("{}.toml", self.name().to_lowercase()));
+        let scenario = Scenario::load_with(&path, &overrides).map_err(|errors| {
+            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+            anyhow!(errors.join("\n"))
+        })?;
+        let point = scenario.points().first().ok_or_else(|| anyhow!("{} has no point", self.name()))?;
+        Ok(point.model.clone())
+    }
+
+    /// Who is right, and why, about a result in which the two differ.
+    pub fn explanation(self, result: &str) -> Option<&'static str> {
+        let known: &[(&str, &str)] = match self {
+            Case::S1 => S1,
+            Case::S2 => S2,
+            Case::S3 => S3,
+        };
+        known.iter().find(|(name, _)| *name == result).map(|(_, why)| *why)
+    }
+}
+
+/// This crate's folder.
+pub fn folder() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The repository.
+pub fn repository() -> PathBuf {
+    folder().join("..")
+}
+
+const S1: &[(&str, &str)] = &[];
+const S2: &[(&str, &str)] = &[];
+const S3: &[(&str, &str)] = &[];

@@ -1,0 +1,180 @@
+//! Runs points into a run directory, and turns a run directory into results.
+
+use std::cell::RefCell;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+use std::panic;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use anyhow::{Context, anyhow};
+use plimsoll_report::html;
+use plimsoll_results::capture::{Capture, pcapng, perfetto};
+use plimsoll_results::curves::{Curves, Detail};
+use plimsoll_results::outcome::Outcome;
+use plimsoll_results::run_dir::point_id;
+use plimsoll_results::summary::Options;
+use plimsoll_results::{PointOutcome, RunDir, Summary};
+use plimsoll_scenario::Point;
+use plimsoll_scenario::model::Model;
+use plimsoll_sim::batch::{self, BatchError, Watch};
+use plimsoll_sim::{Progress, RunError};
+
+use crate::job::{key, label};
+use crate::progress::{Board, Show};
+use crate::signals::Interrupt;
+
+/// Why not all points were run.
+#[derive(Debug)]
+pub enum Stopped {
+    /// By this signal.
+    Signal(u8),
+    /// By this error, with these points under way.
+    Error(anyhow::Error, Vec<String>),
+}
+
+/// Runs `points` and keeps each as soon as it is done.
+pub fn run(run: &RunDir, points: &[&Point], threads: usize, show: Show) -> Result<(), Stopped> {
+    let interrupt = Interrupt::watch()
+        .context("cannot watch for Ctrl-C")
+        .map_err(|error| Stopped::Error(error, Vec::new()))?;
+    let keeper =
+        Keeper { run, points, board: Board::new(points, show), interrupt, failed: AtomicBool::new(false) };
+    name_the_point_in_panics();
+    let models: Vec<&Model> = points.iter().map(|point| &point.model).collect();
+    let ended = batch::run_all(&models, threads, &keeper);
+    keeper.board.clear();
+    let error = match ended {
+        Ok(()) => return Ok(()),
+        Err(error) => error,
+    };
+    if let Some(signal) = keeper.interrupt.signal().filter(|_| !keeper.failed.load(Ordering::Relaxed)) {
+        return Err(Stopped::Signal(signal));
+    }
+    let error = match error {
+        BatchError::Run(error) => error.into(),
+        BatchError::Owner(error) => anyhow!(error),
+    };
+    Err(Stopped::Error(error, keeper.board.under_way()))
+}
+
+/// As many threads as the user wants, or the machine has.
+pub fn threads(wanted: Option<usize>) -> usize {
+    wanted.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
+}
+
+struct Keeper<'a> {
+    run: &'a RunDir,
+    points: &'a [&'a Point],
+    board: Board<'a>,
+    interrupt: Interrupt,
+    /// A finished point could not be kept.
+    failed: AtomicBool,
+}
+
+thread_local! {
+    /// What this thread runs, for the message of a defect.
+    static POINT: RefCell<String> = const { RefCell::new(String::new()) };
+}
+
+impl Watch for Keeper<'_> {
+    fn on_start(&self, index: usize) {
+        POINT.with_borrow_mut(|name| *name = label(self.points[index]));
+        self.board.on_start(index);
+    }
+
+    fn on_progress(&self, index: usize, progress: Progress) -> bool {
+        self.board.on_progress(index, progress);
+        self.interrupt.signal().is_none()
+    }
+
+    fn on_done(
+        &self,
+        index: usize,
+        outcome: Outcome,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let point = self.points[index];
+        let hops = outcome.counters.packet_hops;
+        // Before the point counts as done: it will not be run again for the sake of its packets.
+        write_capture(self.run, point, &outcome.capture)
+            .inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
+        self.run
+            .write_point(&PointOutcome::new(key(point), point.seed, outcome))
+            .inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
+        self.board.on_done(index, hops);
+        match self.interrupt.signal() {
+            // Points that are shorter than a step of progress are asked here.
+            Some(_) => Err(Box::new(RunError::Cancelled)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A panic is a defect of the simulator; say which point it was, and that the others are safe.
+fn name_the_point_in_panics() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        usual(info);
+        let point = POINT.with_borrow(Clone::clone);
+        if !point.is_empty() {
+            eprintln!(
+                "error: plimsoll has a defect that shows at the point `{point}`; please report it with the \
+                 scenario. Finished points are kept"
+            );
+        }
+    }));
+}
+
+/// The finished points in numbers. Writes `summary.json` and `report.html`, and a timeline of each
+/// point where wanted.
+pub fn conclude(run: &RunDir, description: &str, timelines: bool) -> anyhow::Result<Summary> {
+    run.finish()?;
+    let points = run.read_points()?;
+    let summary = Summary::of(&points, &Options::default());
+    run.write_summary(&summary)?;
+    let curves = Curves::of(&points, Detail::for_runs(points.len()));
+    let manifest = run.manifest();
+    let scenario = fs::read_to_string(run.path().join("scenario.toml")).unwrap_or_default();
+    run.write_report(&html::render(&html::Page {
+        title: &manifest.title,
+        description,
+        summary: &summary,
+        curves: &curves,
+        command: &manifest.command,
+        seed: manifest.seed,
+        version: &manifest.plimsoll,
+        commit: manifest.commit.as_deref(),
+        scenario: &scenario,
+        warnings: &manifest.warnings,
+    }))?;
+    if timelines {
+        write_timelines(&run.path().join("perfetto"), &points)?;
+    }
+    Ok(summary)
+}
+
+/// The packets that a point has kept, if any.
+fn write_capture(run: &RunDir, point: &Point, capture: &Capture) -> anyhow::Result<()> {
+    if capture.ports.is_empty() {
+        return Ok(());
+    }
+    let path = run.path().join("pcap").join(format!("{}.pcapng", point_id(&key(point))));
+    write_file(&path, |out| pcapng::write(capture, out))
+}
+
+fn write_timelines(folder: &Path, points: &[PointOutcome]) -> anyhow::Result<()> {
+    for point in points {
+        let path = folder.join(format!("{}.json", point_id(&point.key)));
+        write_file(&path, |out| perfetto::write(&point.outcome, out))?;
+    }
+    Ok(())
+}
+
+/// Writes a file, and the folder that it is in.
+fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
+    path.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| write(BufWriter::new(File::create(path)?)))
+        .with_context(|| format!("cannot write {}", path.display()))
+}

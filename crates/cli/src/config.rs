@@ -1,0 +1,220 @@
+//! `plimsoll config`: what a key of a scenario means, from the generated reference.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+
+use crate::output::{self, Done};
+
+/// Explain a key of scenario files, or list all keys.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The key: `run.seed`, `port.switch.ecn.threshold`, `workload.small.load`, or its last part alone.
+    key: Option<String>,
+}
+
+/// A row of the reference.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Entry {
+    /// Dotted, with `*` and `NAME` for what is of one's own choice.
+    path: String,
+    /// The `kind` of the table that has it.
+    kind: Option<String>,
+    values: String,
+    default: String,
+    meaning: String,
+}
+
+/// Tables that stand wherever a size or a time may be a distribution.
+const SIZE: &str = "SIZE";
+const TIME: &str = "TIME";
+
+pub fn config(args: &Args) -> Done {
+    let entries = entries(&plimsoll_scenario::reference());
+    let Some(key) = &args.key else {
+        let mut paths: Vec<&str> = Vec::new();
+        for entry in &entries {
+            if !paths.contains(&entry.path.as_str()) {
+                paths.push(&entry.path);
+            }
+        }
+        output::print(&format!("{}\n", paths.join("\n")))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let found = find(&entries, key);
+    if found.is_empty() {
+        match nearest(&entries, key).as_slice() {
+            [] => bail!("no key is called `{key}`; `plimsoll config` lists all keys"),
+            near => bail!("no key is called `{key}`; did you mean {}?", near.join(" or ")),
+        }
+    }
+    let texts: Vec<String> = found.iter().map(|entry| entry.text(&entries)).collect();
+    output::print(&texts.join("\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Entry {
+    fn text(&self, all: &[Entry]) -> String {
+        let mut text = self.path.clone();
+        if let Some(kind) = &self.kind {
+            text.push_str(&format!("   (kind = \"{kind}\")"));
+        }
+        text.push_str(&format!("\n  {}\n  value:   {}\n", self.meaning, self.values));
+        if !self.default.is_empty() {
+            text.push_str(&format!("  default: {}\n", self.default));
+        }
+        let below =
+            |entry: &&Entry| entry.path.rsplit_once('.').is_some_and(|(table, _)| self.is_called(table));
+        let mut keys: Vec<&str> = all.iter().filter(below).map(Entry::last).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        if !keys.is_empty() {
+            text.push_str(&format!("  keys:    {}\n", keys.join(", ")));
+        }
+        text
+    }
+
+    /// Whether a key as one writes it in a scenario is this one.
+    fn is_called(&self, key: &str) -> bool {
+        let (mine, theirs): (Vec<&str>, Vec<&str>) =
+            (self.path.split('.').collect(), key.split('.').collect());
+        if let [table @ (SIZE | TIME), key] = mine[..] {
+            let holders: &[&str] =
+                if table == SIZE { &["size", "request", "response"] } else { &["service"] };
+            return matches!(theirs[..], [.., holder, last] if last == key && holders.contains(&holder));
+        }
+        mine.len() == theirs.len()
+            && mine.iter().zip(&theirs).all(|(mine, theirs)| mine == theirs || ["*", "NAME"].contains(mine))
+    }
+
+    fn last(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or_default()
+    }
+}
+
+/// The whole key, or else every key whose last part it is.
+fn find<'a>(entries: &'a [Entry], key: &str) -> Vec<&'a Entry> {
+    // A variant's keys are those of the file.
+    let key = match key.strip_prefix("variant.").and_then(|rest| rest.split_once('.')) {
+        Some((_, rest)) => rest,
+        None => key,
+    };
+    let exact: Vec<&Entry> = entries.iter().filter(|entry| entry.is_called(key)).collect();
+    if exact.is_empty() { entries.iter().filter(|entry| entry.last() == key).collect() } else { exact }
+}
+
+/// Up to three spellings that are near.
+fn nearest(entries: &[Entry], key: &str) -> Vec<String> {
+    let key = key.to_lowercase();
+    let mut near: Vec<(usize, &str)> = Vec::new();
+    for entry in entries {
+        // `NAME` and `*` stand for the user's word, which is never misspelt.
+        let words: Vec<&str> = key.split('.').collect();
+        let path: Vec<&str> = entry
+            .path
+            .split('.')
+            .enumerate()
+            .map(|(place, word)| match word {
+                "*" | "NAME" => words.get(place).copied().unwrap_or(word),
+                word => word,
+            })
+            .collect();
+        for candidate in [path.join("."), entry.last().to_owned()] {
+            let distance = strsim::damerau_levenshtein(&key, &candidate.to_lowercase());
+            if distance <= 1 + candidate.len().min(key.len()) / 4
+                && !near.iter().any(|(_, p)| *p == entry.path)
+            {
+                near.push((distance, &entry.path));
+            }
+        }
+    }
+    near.sort_by_key(|(distance, _)| *distance);
+    near.iter().take(3).map(|(_, path)| format!("`{path}`")).collect()
+}
+
+/// The rows of the reference: a heading names a table, the rows below it its keys.
+fn entries(reference: &str) -> Vec<Entry> {
+    let (mut table, mut kind) = (String::new(), None);
+    let mut entries = Vec::new();
+    for line in reference.lines() {
+        if let Some(heading) = line.strip_prefix("##") {
+            let heading = heading.trim_start_matches('#').trim();
+            let (name, of_kind) = match heading.split_once(", kind = ") {
+                Some((name, kind)) => (name, Some(kind.trim_matches('"').to_owned())),
+                None => (heading, None),
+            };
+            table = match name {
+                "The file" => String::new(),
+                "Distribution of sizes" => SIZE.to_owned(),
+                "Distribution of times" => TIME.to_owned(),
+                name => name.trim_matches('`').to_owned(),
+            };
+            kind = of_kind;
+        } else if let Some(row) = line.strip_prefix("| `") {
+            let cells: Vec<String> = row.split(" | ").map(plain).collect();
+            if let [key, values, default, meaning] = cells.as_slice() {
+                let path = if table.is_empty() { key.clone() } else { format!("{table}.{key}") };
+                entries.push(Entry {
+                    path,
+                    kind: kind.clone(),
+                    values: values.clone(),
+                    default: default.clone(),
+                    meaning: meaning.clone(),
+                });
+            }
+        }
+    }
+    entries
+}
+
+/// A cell without the marks of Markdown.
+fn plain(cell: &str) -> String {
+    cell.trim_end_matches(" |").replace("<br>", "\n  ").replace('`', "").replace("\\|", "|").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_found_as_one_writes_them() {
+        let entries = entries(&plimsoll_scenario::reference());
+        for (key, path) in [
+            ("run.seed", "run.seed"),
+            ("seed", "run.seed"),
+            ("port.switch.ecn.threshold", "port.*.ecn.threshold"),
+            ("port.leaf.buffer", "port.*.buffer"),
+            ("variant.HULL.host.pacer", "host.pacer"),
+            ("min_rto", "transport.min_rto"),
+            ("title", "title"),
+            ("workload.small.response.sigma", "SIZE.sigma"),
+            ("workload.small.service.mean", "TIME.mean"),
+            ("observe.queue.client.every", "observe.queue.NAME.every"),
+        ] {
+            let found = find(&entries, key);
+            assert!(found.iter().any(|entry| entry.path == path), "{key}: {found:?}");
+        }
+        let loads = find(&entries, "workload.small.load");
+        assert!(loads.len() > 1 && loads.iter().all(|entry| entry.kind.is_some()), "{loads:?}");
+    }
+
+    #[test]
+    fn misspelt_keys_have_a_nearest() {
+        let entries = entries(&plimsoll_scenario::reference());
+        for (key, path) in [
+            ("run.sed", "`run.seed`"),
+            ("port.switch.ecn.treshold", "`port.*.ecn.threshold`"),
+            ("min_rtto", "`transport.min_rto`"),
+        ] {
+            assert!(nearest(&entries, key).contains(&path.to_owned()), "{key}: {:?}", nearest(&entries, key));
+        }
+        assert!(nearest(&entries, "colour_of_the_cables").is_empty());
+    }
+
+    #[test]
+    fn every_entry_says_something() {
+        for entry in entries(&plimsoll_scenario::reference()) {
+            assert!(!entry.meaning.is_empty() && !entry.values.is_empty(), "{entry:?}");
+        }
+    }
+}

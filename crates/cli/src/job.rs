@@ -1,0 +1,151 @@
+//! [`Job`]: the points of a scenario, and the run directory that they belong to.
+
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use plimsoll_results::run_dir::{Plan, PlannedPoint, Status};
+use plimsoll_results::{Digest, PointKey, RunDir};
+use plimsoll_scenario::{Point, Scenario};
+
+use crate::output;
+use crate::source::Source;
+
+/// `1/3`: the first of three shares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    number: u32,
+    of: u32,
+}
+
+impl FromStr for Shard {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let parts = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parts {
+            Some((number, of)) if (1..=of).contains(&number) => Ok(Shard { number, of }),
+            _ => Err("write I/N with I from 1 to N, such as 1/3".to_owned()),
+        }
+    }
+}
+
+/// What `plimsoll run` was asked for.
+#[derive(Debug)]
+pub struct Job<'a> {
+    scenario: &'a Scenario,
+    shard: Option<Shard>,
+    plan: Plan,
+}
+
+impl<'a> Job<'a> {
+    /// The job of a checked scenario.
+    pub fn new(source: &Source, scenario: &'a Scenario, shard: Option<Shard>) -> Job<'a> {
+        let points = scenario.points();
+        let seed = points.first().map_or(0, |point| point.seed);
+        let mut command = source.command(seed);
+        if let Some(Shard { number, of }) = shard {
+            command.push_str(&format!(" --shard {number}/{of}"));
+        }
+        let plan = Plan {
+            title: scenario.title().to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: output::commit().map(str::to_owned),
+            command,
+            seed,
+            scenario: record(source, scenario),
+            shard: shard.map(|shard| (shard.number, shard.of)),
+            points: points.iter().map(|p| PlannedPoint { key: key(p), seed: p.seed }).collect(),
+            warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+        };
+        Job { scenario, shard, plan }
+    }
+
+    /// What the run directory keeps of it.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Every point of the scenario, those of other shards included.
+    pub fn points(&self) -> &'a [Point] {
+        self.scenario.points()
+    }
+
+    /// The points of this shard, each once.
+    pub fn share(&self) -> Vec<&'a Point> {
+        let mut share: Vec<&Point> = Vec::new();
+        for (index, point) in self.points().iter().enumerate() {
+            let mine = self.shard.is_none_or(|shard| index as u32 % shard.of + 1 == shard.number);
+            if mine && !share.iter().any(|known| key(known) == key(point)) {
+                share.push(point);
+            }
+        }
+        share
+    }
+
+    /// Where the run is kept unless the user says otherwise: the same for the same scenario and
+    /// overrides, so that the same command goes on where it stopped.
+    pub fn default_dir(&self) -> PathBuf {
+        let stem = Path::new(self.scenario.name()).file_stem().unwrap_or_default().to_string_lossy();
+        let digest = Digest::of_text(&self.plan.scenario).to_string();
+        let shard = self.shard.map_or_else(String::new, |s| format!("-shard-{}-of-{}", s.number, s.of));
+        Path::new("results").join(format!("{stem}-{}{shard}", &digest[..8]))
+    }
+
+    /// Whether a run directory holds results of this job.
+    pub fn is_of(&self, run: &RunDir) -> bool {
+        run.manifest().scenario_digest == Digest::of_text(&self.plan.scenario)
+    }
+}
+
+/// The coordinates of a point as results know them.
+pub fn key(point: &Point) -> PointKey {
+    PointKey { variant: point.variant.clone(), sweep: point.sweep.clone(), replicate: point.replicate }
+}
+
+/// A point in words: `HULL, workload.background.load = 0.2, replicate 1`.
+pub fn label(point: &Point) -> String {
+    match point.replicate {
+        0 => point.label(),
+        replicate => format!("{}, replicate {replicate}", point.label()),
+    }
+}
+
+/// Whether a point is done, and its digest.
+pub fn status(run: &RunDir, point: &Point) -> Status {
+    let key = key(point);
+    let found = run.status().into_iter().find(|(known, _)| known.key == key);
+    found.map_or(Status::Missing, |(_, status)| status)
+}
+
+/// `scenario.toml` of the run directory: the file as it was read, after a head that names all that
+/// a result depends on. Its digest therefore tells two runs apart.
+fn record(source: &Source, scenario: &Scenario) -> String {
+    let mut text =
+        "# The scenario as it was run. The digest of a point covers all that its result depends on:\n\
+                    # this file, what it includes and reads, --set and --seed.\n#\n"
+            .to_owned();
+    for point in scenario.points() {
+        text.push_str(&format!("# {:016x}  {}\n", point.digest, point.id));
+    }
+    for set in &source.set {
+        text.push_str(&format!("# --set {}\n", set.replace('\n', " ")));
+    }
+    if let Some(seed) = source.seed {
+        text.push_str(&format!("# --seed {seed}\n"));
+    }
+    text.push('\n');
+    text.push_str(scenario.text());
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_counted_from_one() {
+        assert_eq!("1/3".parse(), Ok(Shard { number: 1, of: 3 }));
+        for wrong in ["0/3", "4/3", "1", "1/0", "a/b", "-1/2", ""] {
+            assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! `plimsoll merge`: shards of one run, taken together.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use plimsoll_results::run_dir;
+
+use crate::batch;
+use crate::output::{self, Done, Format};
+
+/// Take the run directories of shards together into one.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The run directory to make, or to add to.
+    out: PathBuf,
+    /// Run directories of the same scenario, seed and version.
+    #[arg(required = true, value_name = "DIR")]
+    parts: Vec<PathBuf>,
+    /// In which form to print the results.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+pub fn merge(args: &Args) -> Done {
+    let merged = run_dir::merge(&args.out, &args.parts)?;
+    let summary = batch::conclude(&merged, "", false)?;
+    output::print_summary(&summary, &[&merged], args.format)?;
+    eprintln!("\nResults  {}", merged.path().display());
+    eprintln!("Report   {}", merged.path().join("report.html").display());
+    let open = merged.missing();
+    if !open.is_empty() {
+        eprintln!("warning: {} of {} points are missing:", open.len(), merged.manifest().points.len());
+        open.iter().take(NAMED_AT_MOST).for_each(|key| eprintln!("  {key}"));
+        if open.len() > NAMED_AT_MOST {
+            eprintln!("  ...");
+        }
+        eprintln!(
+            "Run them into {} with:\n  {} --out {0}",
+            merged.path().display(),
+            merged.manifest().command
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+const NAMED_AT_MOST: usize = 20;

@@ -1,0 +1,187 @@
+//! How far a batch is, on stderr: a bar on a terminal, a line a finished point elsewhere.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plimsoll_scenario::Point;
+use plimsoll_sim::Progress;
+use plimsoll_units::Time;
+
+use crate::job::label;
+
+/// A point without end tells that it is alive this often where there is no bar.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
+
+/// Steps of the bar a point.
+const STEPS: f64 = 1_000.0;
+
+/// How a batch is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Show {
+    /// Nothing at all.
+    pub quiet: bool,
+    /// Lines for finished points beside the bar.
+    pub verbose: bool,
+}
+
+/// The display of a batch.
+#[derive(Debug)]
+pub struct Board<'a> {
+    points: &'a [&'a Point],
+    show: Show,
+    bar: ProgressBar,
+    began: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: BTreeMap<usize, Running>,
+    done: usize,
+    done_hops: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    began: Instant,
+    said: Instant,
+    now: Time,
+    hops: u64,
+}
+
+impl<'a> Board<'a> {
+    /// A display of these points.
+    pub fn new(points: &'a [&'a Point], show: Show) -> Board<'a> {
+        let target = match show.quiet || !std::io::stderr().is_terminal() {
+            true => ProgressDrawTarget::hidden(),
+            false => ProgressDrawTarget::stderr(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(points.len() as u64 * STEPS as u64), target);
+        let style = ProgressStyle::with_template("{bar:24.cyan/dim} {wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
+        Board { points, show, bar, began: Instant::now(), state: Mutex::default() }
+    }
+
+    /// Point `index` has begun.
+    pub fn on_start(&self, index: usize) {
+        let now = Instant::now();
+        let running = Running { began: now, said: now, now: Time::ZERO, hops: 0 };
+        let mut state = self.state();
+        state.running.insert(index, running);
+        self.draw(&state);
+    }
+
+    /// Point `index` is so far.
+    pub fn on_progress(&self, index: usize, progress: Progress) {
+        let mut state = self.state();
+        let Some(running) = state.running.get_mut(&index) else { return };
+        running.now = progress.now;
+        running.hops = progress.packet_hops;
+        if self.has_no_bar() && running.said.elapsed() >= SIGN_OF_LIFE {
+            running.said = Instant::now();
+            self.say(&format!("{} is at {}", self.name(index), self.so_far(index, progress.now)));
+        }
+        self.draw(&state);
+    }
+
+    /// Point `index` is done and kept.
+    pub fn on_done(&self, index: usize, packet_hops: u64) {
+        let mut state = self.state();
+        let Some(running) = state.running.remove(&index) else { return };
+        state.done += 1;
+        state.done_hops += packet_hops;
+        let took = running.began.elapsed();
+        if self.show.verbose || self.has_no_bar() {
+            self.say(&format!(
+                "[{}/{}] {}: {}, {}",
+                state.done,
+                self.points.len(),
+                self.name(index),
+                duration(took),
+                speed(packet_hops, took)
+            ));
+        }
+        self.draw(&state);
+    }
+
+    /// The bar goes; what has been said stays.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    /// The points that were under way.
+    pub fn under_way(&self) -> Vec<String> {
+        self.state().running.keys().map(|&index| self.name(index)).collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn has_no_bar(&self) -> bool {
+        self.bar.is_hidden()
+    }
+
+    fn say(&self, line: &str) {
+        if !self.show.quiet {
+            self.bar.suspend(|| eprintln!("{line}"));
+        }
+    }
+
+    fn name(&self, index: usize) -> String {
+        self.points.get(index).map_or_else(String::new, |point| label(point))
+    }
+
+    fn draw(&self, state: &State) {
+        if self.has_no_bar() {
+            return;
+        }
+        let shares: f64 = state.running.iter().filter_map(|(&i, r)| self.share(i, r.now)).sum();
+        let done = state.done as f64 + shares;
+        let took = self.began.elapsed();
+        let hops = state.done_hops + state.running.values().map(|running| running.hops).sum::<u64>();
+        let mut message = format!("{} of {} points · {}", state.done, self.points.len(), speed(hops, took));
+        if done > 0.0 {
+            let left = took.mul_f64((self.points.len() as f64 - done).max(0.0) / done);
+            message.push_str(&format!(" · {} left", duration(left)));
+        }
+        if let Some((&index, running)) = state.running.first_key_value() {
+            message.push_str(&format!(" · {} of {}", self.so_far(index, running.now), self.name(index)));
+        }
+        self.bar.set_position((done * STEPS) as u64);
+        self.bar.set_message(message);
+    }
+
+    /// The share of a point that is done; `None` where it ends when its work is done.
+    fn share(&self, index: usize, now: Time) -> Option<f64> {
+        let end = self.points.get(index)?.model.run.duration?;
+        Some((now.as_ps() as f64 / end.as_ps().max(1) as f64).min(1.0))
+    }
+
+    fn so_far(&self, index: usize, now: Time) -> String {
+        match self.share(index, now) {
+            Some(share) => format!("{:.0} %", share * 100.0),
+            None => format!("{:.3} s simulated", now.as_secs_f64()),
+        }
+    }
+}
+
+/// `11.2 M packet-hops/s`.
+fn speed(hops: u64, took: Duration) -> String {
+    let seconds = took.as_secs_f64().max(1e-6);
+    format!("{:.1} M packet-hops/s", hops as f64 / seconds / 1e6)
+}
+
+/// A time as people say it.
+fn duration(took: Duration) -> String {
+    match took.as_secs() {
+        0 => format!("{} ms", took.as_millis()),
+        1..10 => format!("{:.1} s", took.as_secs_f64()),
+        10..120 => format!("{:.0} s", took.as_secs_f64()),
+        seconds @ 120..7_200 => format!("{} min", seconds / 60),
+        seconds => format!("{} h {:02} min", seconds / 3_600, seconds / 60 % 60),
+    }
+}

@@ -1,0 +1,209 @@
+//! `plimsoll run`: all points of a scenario, into a run directory, a table and a page.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, anyhow};
+use plimsoll_results::RunDir;
+use plimsoll_results::run_dir::{self, Existing, Status};
+use plimsoll_scenario::Point;
+
+use crate::batch::{self, Stopped};
+use crate::job::{self, Job, Shard, key};
+use crate::output::{self, Done, Format};
+use crate::progress::Show;
+use crate::source::Source;
+
+/// Run every variant, sweep point and replicate of a scenario, and compare them.
+///
+/// Each finished point is kept at once: the same command goes on where a stopped one was.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// Runs at a time; all cores by default. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// In which form to print the results.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Run directory; results/SCENARIO-DIGEST by default.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Remove what the run directory has, and run all points again.
+    #[arg(long, conflicts_with = "resume")]
+    force: bool,
+    /// Go on with a run that is there; an error if there is none. Without it a run is gone on with
+    /// or begun, whichever it is.
+    #[arg(long)]
+    resume: bool,
+    /// Print the points, and whether each is done; run nothing.
+    #[arg(long)]
+    list: bool,
+    /// Run only the I-th of N shares of the points; `plimsoll merge` takes the shares together.
+    #[arg(long, value_name = "I/N")]
+    shard: Option<Shard>,
+    /// No progress and no closing notes; warnings and errors remain.
+    #[arg(long, short)]
+    quiet: bool,
+    /// On a terminal too, a line for every finished point with its time and speed.
+    #[arg(long, short, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Also capture packets of each point for Wireshark, below pcap/ in the run directory: the first
+    /// 100,000 at the watched queues, or as many as `--set observe.packets=N` says.
+    #[arg(long)]
+    pcap: bool,
+    /// Also write a timeline of each point for ui.perfetto.dev, below perfetto/ in the run directory.
+    #[arg(long)]
+    perfetto: bool,
+}
+
+pub fn run(args: &Args) -> Done {
+    let source = with_capture(args);
+    let scenario = source.load()?;
+    let job = Job::new(&source, &scenario, args.shard);
+    let out = args.out.clone().unwrap_or_else(|| job.default_dir());
+    if args.list {
+        return list(&job, &out);
+    }
+    let dir = open(args, &job, &out)?;
+    let share = job.share();
+    let todo = missing(&dir, &share);
+    tell_what_is_there(args, &dir, share.len(), todo.len());
+    let show = Show { quiet: args.quiet, verbose: args.verbose };
+    let ended = batch::run(&dir, &todo, batch::threads(args.threads.map(usize::from)), show);
+    if let Err(stopped) = ended {
+        dir.finish().context("cannot note what is complete")?;
+        return stop(stopped, &dir, &share);
+    }
+    let description = share.first().map_or("", |point| point.model.description.as_str());
+    let summary = batch::conclude(&dir, description, args.perfetto)?;
+    output::print_summary(&summary, &[&dir], args.format)?;
+    if !args.quiet {
+        closing_notes(&job, &dir);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is captured is part of the scenario, so that a capture is repeated with the run.
+fn with_capture(args: &Args) -> Source {
+    let mut source = args.source.clone();
+    let key = "observe.packets=";
+    if args.pcap && !source.set.iter().any(|set| set.trim_start().starts_with(key)) {
+        source.set.push(format!("{key}{CAPTURED_PACKETS}"));
+    }
+    source
+}
+
+const CAPTURED_PACKETS: u64 = 100_000;
+
+/// The run directory, checked for room and for whose it is before anything runs.
+fn open(args: &Args, job: &Job<'_>, out: &Path) -> anyhow::Result<RunDir> {
+    if args.resume && RunDir::open(out).is_err() {
+        return Err(anyhow!(
+            "{} holds no run to go on with; leave `--resume` away to begin one",
+            out.display()
+        ));
+    }
+    let existing = if args.force { Existing::Replace } else { Existing::Resume };
+    RunDir::create(out, job.plan(), existing, 0).map_err(|error| match error {
+        run_dir::Error::Conflict { path, why } => anyhow!(
+            "{} holds another run: {why}. Choose another place with `--out DIR`, or remove that run and \
+             begin anew with `--force`",
+            path.display()
+        ),
+        other => other.into(),
+    })
+}
+
+fn missing<'a>(dir: &RunDir, share: &[&'a Point]) -> Vec<&'a Point> {
+    let statuses = dir.status();
+    let done = |point: &Point| {
+        let key = key(point);
+        let status = statuses.iter().find(|(known, _)| known.key == key).map(|(_, status)| status);
+        if let Some(Status::Damaged(what)) = status {
+            eprintln!("warning: {}: {what}; it runs again", job::label(point));
+        }
+        matches!(status, Some(Status::Done(_)))
+    };
+    share.iter().copied().filter(|point| !done(point)).collect()
+}
+
+fn tell_what_is_there(args: &Args, dir: &RunDir, share: usize, todo: usize) {
+    let there = share - todo;
+    if there == 0 || args.quiet {
+        return;
+    }
+    eprintln!(
+        "{there} of {share} points were there already, in {}; `--force` runs them again",
+        dir.path().display()
+    );
+}
+
+/// Says what is complete and how to go on.
+fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
+    let complete: Vec<&Point> =
+        share.iter().copied().filter(|point| matches!(job::status(dir, point), Status::Done(_))).collect();
+    let mut notes = format!("{} of {} points are complete", complete.len(), share.len());
+    if !complete.is_empty() {
+        let names: Vec<String> = complete.iter().map(|point| job::label(point)).collect();
+        let named: Vec<&str> = names.iter().take(NAMED_AT_MOST).map(String::as_str).collect();
+        let more = if names.len() > named.len() { "\n  ..." } else { "" };
+        notes.push_str(&format!(" and kept in {}:\n  {}{more}", dir.path().display(), named.join("\n  ")));
+    }
+    match stopped {
+        Stopped::Signal(signal) => {
+            eprintln!("cancelled: {notes}\nThe same command goes on from there.");
+            Ok(ExitCode::from(128 + signal))
+        }
+        Stopped::Error(error, under_way) => {
+            let at = match under_way.as_slice() {
+                [] => String::new(),
+                points => format!("\nUnder way: {}", points.join("; ")),
+            };
+            eprintln!(
+                "error: {}{at}\n{notes}\nThe same command goes on from there.",
+                output::reasons(&error)
+            );
+            Ok(ExitCode::from(output::ERROR))
+        }
+    }
+}
+
+/// Complete points that are named when a run stops; `--list` has them all.
+const NAMED_AT_MOST: usize = 20;
+
+fn closing_notes(job: &Job<'_>, dir: &RunDir) {
+    eprintln!();
+    eprintln!("Results  {}", dir.path().display());
+    eprintln!("Report   {}", dir.path().join("report.html").display());
+    eprintln!("Repeat   {}", job.plan().command);
+    let open = dir.missing().len();
+    if open > 0 {
+        eprintln!(
+            "{open} of {} points are other shards' work; `plimsoll merge OUT DIR...` takes the shards together",
+            job.points().len()
+        );
+    }
+}
+
+/// One line a point: its name, the digest of what it runs, whether it is done, and in words.
+fn list(job: &Job<'_>, out: &Path) -> Done {
+    let run = RunDir::open(out).ok().filter(|run| job.is_of(run));
+    let mut rows = Vec::new();
+    for point in job.share() {
+        let state = match run.as_ref().map(|run| job::status(run, point)) {
+            Some(Status::Done(_)) => "done",
+            Some(Status::Damaged(_)) => "damaged",
+            Some(Status::Missing) | None => "open",
+        };
+        rows.push((point.id.clone(), format!("{:016x}", point.digest), state, job::label(point)));
+    }
+    let width = rows.iter().map(|(id, ..)| id.len()).max().unwrap_or(0).max(2);
+    let mut text = format!("{:<width$}  {:<16}  {:<7}  what\n", "id", "digest", "state");
+    for (id, digest, state, label) in rows {
+        text.push_str(&format!("{id:<width$}  {digest}  {state:<7}  {label}\n"));
+    }
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}

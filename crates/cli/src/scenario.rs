@@ -1,0 +1,136 @@
+//! `plimsoll scenario`: write, check and look into scenario files.
+
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Subcommand;
+use plimsoll_scenario::Point;
+
+use crate::job::{key, label};
+use crate::output::{self, Done};
+use crate::source::Source;
+
+/// Write, check and look into scenario files.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write a commented scenario to start from.
+    New {
+        /// Its name; the file is NAME.toml.
+        #[arg(default_value = "scenario")]
+        name: String,
+    },
+    /// Check a scenario and print what it would run.
+    Check {
+        #[command(flatten)]
+        source: Source,
+    },
+    /// Print a point as it is run: every key, and where its value comes from.
+    Show {
+        #[command(flatten)]
+        source: Source,
+        /// Which point, by its name in `plimsoll run --list`; the first by default.
+        #[arg(long, value_name = "ID")]
+        point: Option<String>,
+    },
+    /// Print the JSON Schema of scenario files, for editors.
+    Schema,
+}
+
+const STARTER: &str = include_str!("starter.toml");
+
+pub fn scenario(args: &Args) -> Done {
+    match &args.command {
+        Command::New { name } => new(name),
+        Command::Check { source } => check(source),
+        Command::Show { source, point } => show(source, point.as_deref()),
+        Command::Schema => {
+            output::print(&format!("{:#}\n", plimsoll_scenario::schema()))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn new(name: &str) -> Done {
+    let path = PathBuf::from(format!("{}.toml", name.strip_suffix(".toml").unwrap_or(name)));
+    let mut file = match File::create_new(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{} is there already; give another name: `plimsoll scenario new NAME`", path.display())
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
+    };
+    let title = Path::new(name).file_stem().unwrap_or_default().to_string_lossy();
+    let text = STARTER.replace("@TITLE@", &title.replace(['"', '\\'], ""));
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
+    output::print(&format!("{}\n", path.display()))?;
+    eprintln!("Now: plimsoll run {}", path.display());
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(source: &Source) -> Done {
+    let scenario = source.load()?;
+    let points = scenario.points();
+    let mut text = format!("{}\n{}\n", scenario.title(), counted(points.len()));
+    for point in points {
+        text.push_str(&format!("  {}, seed {}\n", label(point), point.seed));
+    }
+    match scenario.warnings().len() {
+        0 => {}
+        1 => text.push_str("1 warning\n"),
+        many => text.push_str(&format!("{many} warnings\n")),
+    }
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(source: &Source, wanted: Option<&str>) -> Done {
+    let scenario = source.load()?;
+    let points = scenario.points();
+    let named =
+        |point: &&Point, id: &str| point.id == id || plimsoll_results::run_dir::point_id(&key(point)) == id;
+    let point = match wanted {
+        None => points.first(),
+        Some(id) => points.iter().find(|point| named(point, id)),
+    };
+    let Some(point) = point else {
+        let ids: Vec<&str> = points.iter().map(|point| point.id.as_str()).collect();
+        bail!("there is no point `{}`; there are:\n  {}", wanted.unwrap_or_default(), ids.join("\n  "));
+    };
+    if wanted.is_none() && points.len() > 1 {
+        eprintln!(
+            "This is {}, the first of {}; `--point ID` shows another.",
+            point.id,
+            counted(points.len())
+        );
+    }
+    output::print(&point.show())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn counted(points: usize) -> String {
+    if points == 1 { "1 point".to_owned() } else { format!("{points} points") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_scenario::Scenario;
+
+    #[test]
+    fn the_starter_is_a_scenario_without_warnings() {
+        let text = STARTER.replace("@TITLE@", "mine");
+        let scenario = Scenario::parse("mine.toml", &text, Path::new(".")).unwrap();
+        assert_eq!(scenario.title(), "mine");
+        assert_eq!(scenario.warnings(), []);
+        assert!(scenario.points().len() > 1);
+    }
+}

@@ -1,0 +1,152 @@
+//! What the tests of the command share: the binary, a small scenario, a folder of one's own.
+#![allow(dead_code, clippy::unwrap_used, reason = "a test, of which no file uses all")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The scenario that `make run` runs.
+pub const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/quickstart.toml");
+
+/// Eight points of some hundred milliseconds each.
+pub const SWEEP: &str = r#"
+version = 1
+title = "A sweep to be stopped"
+[run]
+duration = "8s"
+[topology]
+kind = "rack"
+hosts = 3
+rate = "1Gbps"
+delay = "5us"
+[port.switch]
+buffer = "100 packets"
+[port.host]
+buffer = "1000 packets"
+[transport]
+min_rto = "10ms"
+[workload.transfers]
+kind = "transfer"
+size = "1MB"
+load = 0.5
+[variant.TCP]
+transport.kind = "tcp"
+[variant.DCTCP]
+transport.kind = "dctcp"
+port.switch.ecn = { threshold = "30KB" }
+[sweep]
+"workload.transfers.load" = [0.5, 0.6, 0.7, 0.8]
+"#;
+
+/// A folder that goes with the test.
+pub struct Place {
+    dir: TempDir,
+}
+
+impl Place {
+    pub fn new() -> Place {
+        Place { dir: TempDir::new().unwrap() }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        let path = self.path(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// The command with these arguments, in this folder.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        command.args(args).current_dir(self.dir.path()).stdin(Stdio::null()).env_remove("COLUMNS");
+        command
+    }
+
+    #[track_caller]
+    pub fn plimsoll(&self, args: &[&str]) -> Ran {
+        Ran::of(args, self.command(args).output().unwrap())
+    }
+
+    /// The names of all that is in the folder.
+    pub fn entries(&self) -> Vec<String> {
+        names(self.dir.path())
+    }
+}
+
+/// How a command ended.
+pub struct Ran {
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+    said: String,
+}
+
+impl Ran {
+    pub fn of(args: &[&str], output: Output) -> Ran {
+        let (stdout, stderr) = (text(output.stdout), text(output.stderr));
+        let said = format!("plimsoll {}\n{}\n{stdout}\n{stderr}", args.join(" "), output.status);
+        Ran { code: output.status.code(), stdout, stderr, said }
+    }
+
+    #[track_caller]
+    pub fn ends_with(self, code: i32) -> Ran {
+        assert_eq!(self.code, Some(code), "{}", self.said);
+        self
+    }
+
+    #[track_caller]
+    pub fn says(self, words: &str) -> Ran {
+        assert!(self.stderr.contains(words), "no `{words}` in: {}", self.said);
+        self
+    }
+
+    #[track_caller]
+    pub fn prints(self, words: &str) -> Ran {
+        assert!(self.stdout.contains(words), "no `{words}` in: {}", self.said);
+        self
+    }
+
+    #[track_caller]
+    pub fn prints_nothing(self) -> Ran {
+        assert_eq!(self.stdout, "", "{}", self.said);
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.said))
+    }
+}
+
+/// The names in a folder, hidden ones left out.
+pub fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();
+    names.sort();
+    names
+}
+
+/// Waits until `ready`, but not for ever.
+#[track_caller]
+pub fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !ready() {
+        assert!(Instant::now() < deadline, "{what} did not come about");
+        std::thread::yield_now();
+    }
+}
+
+fn text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap()
+}

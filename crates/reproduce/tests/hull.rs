@@ -1,0 +1,44 @@
+//! A small, exact version of the reproduction, and the committed page.
+
+use std::fs;
+use std::path::Path;
+
+use plimsoll_reproduce::hull::explain::explanation;
+use plimsoll_reproduce::{Reproduction, page};
+
+#[test]
+fn exact_completion_times_are_those_of_the_raw_data() {
+    let rows = plimsoll_reproduce::hull::exact(1).expect("the shipped scenarios load");
+    assert_eq!(rows.len(), 8);
+    for row in rows {
+        assert_eq!(row.within, Some(true), "{row:?}");
+    }
+}
+
+fn committed() -> (std::path::PathBuf, Reproduction) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");
+    let rows = fs::read_to_string(folder.join("hull/rows.json")).expect("the rows are committed");
+    (folder, serde_json::from_str(&rows).expect("the rows are a reproduction"))
+}
+
+#[test]
+fn the_committed_page_is_what_the_committed_rows_give() {
+    let (folder, reproduction) = committed();
+    for (name, text) in page::files(&reproduction) {
+        let kept = fs::read_to_string(folder.join(&name)).unwrap_or_default();
+        assert!(
+            kept == text,
+            "docs/reproductions/{name} is out of date; \
+             run `plimsoll reproduce hull --redraw --out docs/reproductions`"
+        );
+    }
+}
+
+#[test]
+fn every_committed_row_that_is_off_is_explained() {
+    let (_, reproduction) = committed();
+    assert!(!reproduction.quick, "the committed page is of a full run");
+    let unexplained: Vec<_> =
+        reproduction.rows.iter().filter(|row| row.is_off() && explanation(row).is_none()).collect();
+    assert!(unexplained.is_empty(), "{unexplained:#?}");
+}

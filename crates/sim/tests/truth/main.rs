@@ -1,0 +1,13 @@
+//! What a wrong simulator would get wrong: completion times that follow from arithmetic, waits that
+//! follow from queueing theory, and runs that must be equal.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod arbitrary;
+mod conservation;
+mod determinism;
+mod ecmp;
+mod engines;
+mod idle;
+mod lab;
+mod queueing;
+mod standing_queue;
