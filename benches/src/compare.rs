@@ -127,11 +127,10 @@ fn beside(case: Case, ours: &Runs, theirs: &Runs, version: &str) {
         }
     }
     table.print();
-    for name in apart {
-        let why = case.explanation(name).unwrap_or("not explained yet");
-        println!("* **{name}**: {why}");
+    let why = |name: &str| case.explanation(name).unwrap_or("not explained yet");
+    for same in apart.chunk_by(|a, b| why(a) == why(b)) {
+        println!("* **{}**: {}\n", same.join("; "), why(same[0]));
     }
-    println!();
 }
 
 fn alone(case: Case, ours: &Runs) {

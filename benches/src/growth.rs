@@ -14,7 +14,10 @@ pub fn run(plan: &Plan) -> Result<()> {
         Table::new(&["", "simulated", "packet-hops", "hops per CPU second", "ns per hop", "peak memory"]);
     for case in plan.cases() {
         let seconds = case.alone_s(plan.quick);
-        let runs = times(plan.rounds, &OneArguments { case, seconds, set: Vec::new(), observe: false, untimed: false })?;
+        let runs = times(
+            plan.rounds,
+            &OneArguments { case, seconds, set: Vec::new(), observe: false, untimed: false },
+        )?;
         row(&mut table, case.name(), seconds, &runs);
     }
     if plan.only.is_some_and(|only| only != Case::S3) {

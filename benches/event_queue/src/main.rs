@@ -1,7 +1,8 @@
 //! Which event queue? Prints nanoseconds (or instructions) a hop for each candidate, as markdown.
 //!
 //! ```text
-//! event-queue-bench [time [NAME]]         nanoseconds a hop, all candidates (with NAME) in turn
+//! event-queue-bench [time [NAME [CASE]]]  nanoseconds a hop, all candidates in turn; of those (and of
+//!                                         the cases) whose name contains NAME (A+B: A or B)
 //! event-queue-bench instructions          the same in instructions, by callgrind
 //! event-queue-bench stress                nanoseconds a pop and push under loads made to hurt
 //! event-queue-bench one CANDIDATE CASE POPS    one run, for a profiler
@@ -128,7 +129,7 @@ fn nanoseconds(case: Case, wanted: &str) -> Vec<(&'static str, Vec<f64>)> {
         .chain(
             CANDIDATES
                 .iter()
-                .filter(|(name, _)| wanted.split(',').any(|part| name.contains(part)))
+                .filter(|(name, _)| contains(name, wanted))
                 .map(|&(name, enter)| (name, enter(case))),
         )
         .map(|(name, world)| (name, world, Vec::new()))
@@ -151,11 +152,13 @@ fn nanoseconds(case: Case, wanted: &str) -> Vec<(&'static str, Vec<f64>)> {
     worlds.into_iter().map(|(name, _, times)| (name, times)).collect()
 }
 
-fn print_times(wanted: &str) {
-    let columns: Vec<_> = CASES.iter().map(|&case| nanoseconds(case, wanted)).collect();
-    print_head("ns a hop: median (least)");
-    for row in 0..columns[0].len() {
-        print!("| {} |", columns[0][row].0);
+fn print_times(wanted: &str, wanted_case: &str) {
+    let cases: Vec<Case> = CASES.into_iter().filter(|case| contains(case.name, wanted_case)).collect();
+    let columns: Vec<_> = cases.iter().map(|&case| nanoseconds(case, wanted)).collect();
+    let Some(first) = columns.first() else { return };
+    print_head("ns a hop: median (least)", cases.iter().map(|case| case.name));
+    for row in 0..first.len() {
+        print!("| {} |", first[row].0);
         for column in &columns {
             let mut times = column[row].1.clone();
             times.sort_by(f64::total_cmp);
@@ -165,12 +168,17 @@ fn print_times(wanted: &str) {
     }
 }
 
-fn print_head(corner: &str) {
+fn print_head<'a>(corner: &str, columns: impl Iterator<Item = &'a str> + Clone) {
     print!("| {corner} |");
-    CASES.iter().for_each(|case| print!(" {} |", case.name));
+    columns.clone().for_each(|name| print!(" {name} |"));
     print!("\n|---|");
-    CASES.iter().for_each(|_| print!("---:|"));
+    columns.for_each(|_| print!("---:|"));
     println!();
+}
+
+/// Whether `name` contains one of `wanted`, which are set apart by plus signs.
+fn contains(name: &str, wanted: &str) -> bool {
+    wanted.split('+').any(|part| name.contains(part))
 }
 
 /// Instructions of this program running `one` with `pops`, as callgrind counts them.
@@ -191,11 +199,7 @@ fn print_instructions() -> Option<()> {
     // The difference of two lengths is free of the start and of the warm-up.
     const POPS: u64 = 100_000;
     let cases = || CASES.iter().enumerate().filter(|(_, case)| case.tier < 1_000);
-    print!("| instructions a hop |");
-    cases().for_each(|(_, case)| print!(" {} |", case.name));
-    print!("\n|---|");
-    cases().for_each(|_| print!("---:|"));
-    println!();
+    print_head("instructions a hop", cases().map(|(_, case)| case.name));
     for (row, (name, _)) in CANDIDATES.iter().enumerate() {
         print!("| {name} |");
         for (column, case) in cases() {
@@ -219,11 +223,7 @@ fn print_stress() {
         ("adaptive wheel", stress::nanoseconds::<chosen::EventQueue>),
     ];
     const ROUNDS: usize = 5;
-    print!("| least ns a pop and push |");
-    QUEUES.iter().for_each(|(name, _)| print!(" {name} |"));
-    print!("\n|---|");
-    QUEUES.iter().for_each(|_| print!("---:|"));
-    println!();
+    print_head("least ns a pop and push", QUEUES.iter().map(|queue| queue.0));
     for stress in &STRESSES {
         let mut least = [f64::INFINITY; QUEUES.len()];
         for _ in 0..ROUNDS {
@@ -241,8 +241,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        [] | ["time"] => print_times(""),
-        ["time", wanted] => print_times(wanted),
+        [] | ["time"] => print_times("", ""),
+        ["time", wanted] => print_times(wanted, ""),
+        ["time", wanted, case] => print_times(wanted, case),
         ["stress"] => print_stress(),
         ["instructions"] => {
             if print_instructions().is_none() {
@@ -263,7 +264,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: event-queue-bench [time [NAME] | stress | instructions | one CANDIDATE CASE POPS]"
+                "usage: event-queue-bench [time [NAME [CASE]] | stress | instructions | one CANDIDATE CASE POPS]"
             );
             return ExitCode::from(2);
         }

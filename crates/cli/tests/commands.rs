@@ -73,8 +73,19 @@ fn runs_are_compared() {
     let place = Place::new();
     let run = |buffer: &str, out: &str| {
         let buffer = format!("port.switch.buffer={buffer} packets");
-        let args =
-            ["run", QUICKSTART, "--set", "run.duration=0.5s", "--set", &buffer, "--out", out, "--quiet"];
+        let args = [
+            "run",
+            QUICKSTART,
+            "--set",
+            "run.duration=0.5s",
+            "--set",
+            "run.warmup=0s",
+            "--set",
+            &buffer,
+            "--out",
+            out,
+            "--quiet",
+        ];
         place.plimsoll(&args).ends_with(0);
     };
     run("500", "deep");

@@ -6,7 +6,15 @@ mod common;
 use common::{Place, QUICKSTART, SWEEP, names};
 use serde_json::Value;
 
-const SHORT: [&str; 4] = ["--set", "run.duration=0.2s", "--set", "run.warmup=0s"];
+/// Two short points a variant.
+const SHORT: [&str; 6] = [
+    "--set",
+    "sweep.\"workload.background.load\"=[0.2, 0.4]",
+    "--set",
+    "run.duration=0.2s",
+    "--set",
+    "run.warmup=0s",
+];
 
 fn quickstart<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", QUICKSTART][..], &SHORT, more].concat()

@@ -15,5 +15,5 @@ pub mod page;
 pub mod published;
 pub mod row;
 
-pub use hull::run::{Options, Reproduction, ReproduceError, reproduce};
+pub use hull::run::{Options, ReproduceError, Reproduction, reproduce};
 pub use row::Row;

@@ -7,7 +7,7 @@ use plimsoll_report::chart::{Around, Axis, Body, Chart, Color, Format, Line, Lin
 use plimsoll_report::figures::number;
 use plimsoll_report::svg::{self, Size};
 
-use crate::hull::explain::{EXPLANATIONS, explanation};
+use crate::hull::explain::{EXPLANATIONS, Explanation, OPEN, explanation, open_question};
 use crate::hull::figures;
 use crate::hull::run::Reproduction;
 use crate::row::Row;
@@ -57,7 +57,8 @@ fn verdict(page: &mut String, reproduction: &Reproduction) {
     let (held, all) = (judged().filter(|row| row.within == Some(true)).count(), judged().count());
     let decided = || reproduction.orderings.iter().filter(|ordering| ordering.holds.is_some());
     let in_order = decided().filter(|ordering| ordering.holds == Some(true)).count();
-    let unexplained = reproduction.rows.iter().filter(|row| row.is_off() && explanation(row).is_none()).count();
+    let unexplained =
+        reproduction.rows.iter().filter(|row| row.is_off() && explanation(row).is_none()).count();
     let _ = writeln!(
         page,
         "**{held} of {all}** numbers that are held to a tolerance are within it; {} of the others are \
@@ -98,7 +99,9 @@ fn drawn(figure: &str) -> &'static [&'static str] {
 }
 
 fn table(page: &mut String, rows: &[&Row]) {
-    page.push_str("| scheme | x | metric | source | 95 % | seeds | published | ratio | | standard | original |\n");
+    page.push_str(
+        "| scheme | x | metric | source | 95 % | seeds | published | ratio | | standard | original |\n",
+    );
     page.push_str("|---|---|---|--:|--:|--:|--:|--:|---|--:|--:|\n");
     for row in rows.iter().filter(|row| row.base == "source") {
         let same = |other: &&&Row| {
@@ -136,14 +139,26 @@ fn table(page: &mut String, rows: &[&Row]) {
 fn explanations(page: &mut String, reproduction: &Reproduction) {
     page.push_str("\n## What is outside its tolerance, and why\n");
     for explained in EXPLANATIONS {
-        let rows: Vec<&Row> = reproduction
-            .rows
-            .iter()
-            .filter(|row| row.is_off() && explanation(row).is_some_and(|other| other.title == explained.title))
-            .collect();
-        if rows.is_empty() {
-            continue;
-        }
+        let of = |row: &Row| explanation(row).is_some_and(|other| other.title == explained.title);
+        explained_rows(page, reproduction, explained, of);
+    }
+    page.push_str("\n## What is outside its tolerance and not understood\n");
+    for open in OPEN {
+        let of = |row: &Row| {
+            explanation(row).is_none() && open_question(row).is_some_and(|other| other.title == open.title)
+        };
+        explained_rows(page, reproduction, open, of);
+    }
+}
+
+fn explained_rows(
+    page: &mut String,
+    reproduction: &Reproduction,
+    explained: &Explanation,
+    of: impl Fn(&Row) -> bool,
+) {
+    let rows: Vec<&Row> = reproduction.rows.iter().filter(|row| row.is_off() && of(row)).collect();
+    if !rows.is_empty() {
         let _ = writeln!(page, "\n### {}\n\n{}\n", explained.title, explained.text);
         table(page, &rows);
     }
@@ -210,9 +225,10 @@ fn chart(figure: &crate::hull::Figure, metric: &str, rows: &[&Row]) -> Chart {
     }
     let unit = rows.first().map_or("", |row| row.unit.as_str());
     let label = format!("{metric} ({unit})");
-    let spread = rows.iter().map(|row| row.measured).fold((f64::MAX, 0.0f64), |(low, high), value| {
-        (low.min(value), high.max(value))
-    });
+    let spread = rows
+        .iter()
+        .map(|row| row.measured)
+        .fold((f64::MAX, 0.0f64), |(low, high), value| (low.min(value), high.max(value)));
     let y = if spread.0 > 0.0 && spread.1 / spread.0 > 30.0 {
         Axis::log(&label, Format::Number)
     } else {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_reproduce::hull::explain::explanation;
+use plimsoll_reproduce::hull::explain::{explanation, open_question};
 use plimsoll_reproduce::{Reproduction, page};
 
 #[test]
@@ -35,10 +35,13 @@ fn the_committed_page_is_what_the_committed_rows_give() {
 }
 
 #[test]
-fn every_committed_row_that_is_off_is_explained() {
+fn every_committed_row_that_is_off_is_explained_or_an_open_question() {
     let (_, reproduction) = committed();
     assert!(!reproduction.quick, "the committed page is of a full run");
-    let unexplained: Vec<_> =
-        reproduction.rows.iter().filter(|row| row.is_off() && explanation(row).is_none()).collect();
-    assert!(unexplained.is_empty(), "{unexplained:#?}");
+    let untold: Vec<_> = reproduction
+        .rows
+        .iter()
+        .filter(|row| row.is_off() && explanation(row).is_none() && open_question(row).is_none())
+        .collect();
+    assert!(untold.is_empty(), "{untold:#?}");
 }

@@ -56,11 +56,31 @@ fn main() {
             let large: Vec<_> = o.messages.iter().filter(|m| m.workload == 1).collect();
             let mut cls: [Vec<f64>; 3] = Default::default();
             for m in o.messages.iter().filter(|m| m.workload == 0) {
-                let t = m.created; let mut c = 2;
-                for l in &large { if l.created <= t && l.completed.is_some_and(|e| e >= t) { if l.destination == m.destination { c = 0; break; } c = 1; } }
+                let t = m.created;
+                let mut c = 2;
+                for l in &large {
+                    if l.created <= t && l.completed.is_some_and(|e| e >= t) {
+                        if l.destination == m.destination {
+                            c = 0;
+                            break;
+                        }
+                        c = 1;
+                    }
+                }
                 cls[c].push(m.latency().map_or(0.0, |l| l.as_us_f64()));
             }
-            for (name, v) in ["same", "other", "idle"].iter().zip(cls.iter_mut()) { v.sort_by(f64::total_cmp); if !v.is_empty() { println!("  {} n {} p50 {:.1} p99 {:.1}", name, v.len(), v[v.len()/2], v[v.len()*99/100]); } }
+            for (name, v) in ["same", "other", "idle"].iter().zip(cls.iter_mut()) {
+                v.sort_by(f64::total_cmp);
+                if !v.is_empty() {
+                    println!(
+                        "  {} n {} p50 {:.1} p99 {:.1}",
+                        name,
+                        v.len(),
+                        v[v.len() / 2],
+                        v[v.len() * 99 / 100]
+                    );
+                }
+            }
         }
         if !o.queries.is_empty() {
             let mut l: Vec<f64> =
@@ -74,7 +94,16 @@ fn main() {
             );
         }
         for q in &o.queues {
-            if std::env::var_os("QUEUE").is_some() { let us = 8e6 / q.rate.as_bps() as f64; let n = q.mean_bytes.len(); for (i, b) in q.mean_bytes.iter().enumerate() { if i % (n/60).max(1) == 0 || i < 20 { print!(" {}:{:.1}", i, b*us); } } println!(); }
+            if std::env::var_os("QUEUE").is_some() {
+                let us = 8e6 / q.rate.as_bps() as f64;
+                let n = q.mean_bytes.len();
+                for (i, b) in q.mean_bytes.iter().enumerate() {
+                    if i % (n / 60).max(1) == 0 || i < 20 {
+                        print!(" {}:{:.1}", i, b * us);
+                    }
+                }
+                println!();
+            }
             let us = 8e6 / q.rate.as_bps() as f64;
             let mut v: Vec<f64> = q.mean_bytes.iter().map(|b| b * us).collect();
             while v.last() == Some(&0.0) {
@@ -105,7 +134,27 @@ fn main() {
             }
             println!("  goodput {:.2}", v.iter().sum::<f64>() / v.len() as f64);
         }
-        if std::env::var_os("SERIES").is_some() { for p in o.series.iter().filter(|p| p.rate.as_bps() > 0 || p.time.as_ps() % 100_000_000_000 == 0).take(130) { println!("    {} conn {} cwnd {:.1} ssthresh {:.1} alpha {:.3} rate {}", p.time, p.connection, p.cwnd as f64 / 950.0, p.ssthresh as f64 / 950.0, p.alpha, p.rate); } for m in o.messages.iter().take(12) { println!("    {:?} {} {:?}", m.latency(), m.index, m.split); } }
+        if std::env::var_os("SERIES").is_some() {
+            for p in o
+                .series
+                .iter()
+                .filter(|p| p.rate.as_bps() > 0 || p.time.as_ps() % 100_000_000_000 == 0)
+                .take(130)
+            {
+                println!(
+                    "    {} conn {} cwnd {:.1} ssthresh {:.1} alpha {:.3} rate {}",
+                    p.time,
+                    p.connection,
+                    p.cwnd as f64 / 950.0,
+                    p.ssthresh as f64 / 950.0,
+                    p.alpha,
+                    p.rate
+                );
+            }
+            for m in o.messages.iter().take(12) {
+                println!("    {:?} {} {:?}", m.latency(), m.index, m.split);
+            }
+        }
         let tot: u64 = o.connections.iter().map(|c| c.delivered).sum();
         println!("  delivered {:.2} Mb/s", tot as f64 * 8e-6 / o.end.as_secs_f64());
     }

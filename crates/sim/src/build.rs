@@ -81,9 +81,7 @@ pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
         transport,
         ports,
         pacers,
-        receive_offload: bursts
-            .and_then(|params| ReceiveOffload::new(params, hosts))
-            .map(Box::new),
+        receive_offload: bursts.and_then(|params| ReceiveOffload::new(params, hosts)).map(Box::new),
         connections: Vec::new(),
         workload_armed: vec![Time::MAX; workloads.len()],
         workloads,

@@ -41,6 +41,16 @@ pub(crate) struct Outgoing {
     first_sent: Time,
 }
 
+impl Outgoing {
+    /// The one of the packets that carries the last byte.
+    pub(crate) fn ends_in<'a>(&self, packets: &'a [Packet]) -> Option<&'a Packet> {
+        packets.iter().find(|packet| {
+            let before_end = (self.end as u32).wrapping_sub(packet.seq).wrapping_sub(1);
+            before_end < u32::from(packet.len)
+        })
+    }
+}
+
 /// One end and what it has written.
 #[derive(Debug)]
 pub(crate) struct Half {
@@ -100,11 +110,16 @@ impl Half {
         new_bytes
     }
 
+    /// Whether the other end, having `received` so many bytes, has got the next message whole.
+    #[inline]
+    pub(crate) fn is_whole(&self, received: u64) -> bool {
+        self.messages.front().is_some_and(|message| message.end <= received)
+    }
+
     /// The next message of this stream that the other end, having `received` so many bytes, has
     /// got whole.
     pub(crate) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
-        let whole = self.messages.front().is_some_and(|message| message.end <= received);
-        if !whole {
+        if !self.is_whole(received) {
             return None;
         }
         self.sent_messages = self.sent_messages.saturating_sub(1);

@@ -11,7 +11,7 @@
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Packet, Wait};
 use plimsoll_mechanisms::nic_burst::{Coalescer, NicBurstParams, Segment, SegmentationOffload, merge};
-use plimsoll_mechanisms::tcp::{Config, Offer};
+use plimsoll_mechanisms::tcp::{self, Config, Offer};
 use plimsoll_units::{Bytes, Time};
 
 use crate::connection::Half;
@@ -76,7 +76,9 @@ impl World {
             packet
         }));
         for piece in merged(&batch, offload.largest) {
-            self.receive(now, &piece);
+            if let Some((last, before)) = piece.split_last() {
+                self.receive(now, last, before);
+            }
         }
         batch.clear();
         if let Some(offload) = &mut self.receive_offload {
@@ -119,6 +121,14 @@ fn received(packet: &Packet) -> Segment {
     }
 }
 
+/// Puts the payload of the packets `before` in front of a segment that continues it.
+#[cold]
+pub(crate) fn prepend(segment: &mut tcp::Segment, before: &[Packet]) {
+    let bytes: u32 = before.iter().map(|packet| u32::from(packet.len)).sum();
+    segment.seq -= u64::from(bytes);
+    segment.len += bytes;
+}
+
 impl Half {
     /// Whether the end's next segment may leave now: anything but new data may, and new data in pieces
     /// that are worth it.
@@ -152,10 +162,12 @@ mod tests {
 
     #[test]
     fn pieces_hold_the_packets_that_they_were_made_of() {
-        let marked = Packet { ecn: Ecn::Ce, ..data(1, 2_000) };
+        let mut marked = data(1, 2_000);
+        marked.ecn = Ecn::Ce;
         let mut again = data(2, 1_000);
         again.flags = again.flags.with(Flags::RETRANSMISSION);
-        let other_ack = Packet { ack: 1, ..data(2, 2_000) };
+        let mut other_ack = data(2, 2_000);
+        other_ack.ack = 1;
         let batch = [data(1, 0), data(2, 0), data(1, 1_000), marked, again, other_ack];
         let pieces = merged(&batch, Bytes::new(64_000));
         let seen: Vec<Vec<(u32, u32)>> =

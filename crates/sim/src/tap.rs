@@ -90,7 +90,10 @@ mod tests {
         }
         let capture = tap.into_capture();
         let seen: Vec<_> = capture.packets.iter().map(|p| (p.record().time, p.record().interface)).collect();
-        assert_eq!((capture.ports, seen), (vec!["b".to_owned(), "a".to_owned()], vec![(at(4), 0), (at(6), 1)]));
+        assert_eq!(
+            (capture.ports, seen),
+            (vec!["b".to_owned(), "a".to_owned()], vec![(at(4), 0), (at(6), 1)])
+        );
     }
 
     #[test]

@@ -16,7 +16,6 @@ pub(crate) struct Address {
 }
 
 /// The packet that carries `segment`, `header` bytes more on the wire than its payload.
-#[inline]
 pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, header: u32) -> Packet {
     let size = (segment.len + header) as u16;
     let mut packet = Packet::new(address.src, address.dst, address.flow, size);
@@ -44,7 +43,7 @@ pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, header: u32) -
 
 /// The segment in `packet`; `received` and `sent` are the ends of what the receiving end has got in
 /// order and has sent, near which the 32-bit numbers lie.
-#[inline(always)] // into the hot loop, though it has two callers
+#[inline(always)] // see World::receive
 pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segment {
     let mut flags = tcp::Flags::default();
     for (ours, theirs) in FLAGS {

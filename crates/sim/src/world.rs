@@ -1,7 +1,6 @@
 //! [`World`]: one run, from the first event to the last.
 
 use std::collections::VecDeque;
-use std::slice;
 
 use plimsoll_fabric::engine::{EventQueue, Lanes, Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Port, PortId, Sink, Wait};
@@ -14,7 +13,7 @@ use plimsoll_units::Time;
 use crate::connection::{Connection, End, ideal_time, split_of};
 use crate::host::HostPacer;
 use crate::observe::Recorder;
-use crate::receive::ReceiveOffload;
+use crate::receive::{ReceiveOffload, prepend};
 use crate::tap::Tap;
 use crate::wire::{Address, packet_of, segment_of};
 use crate::workload::{Actions, Arrival, Workload, Write, workload_of_raw};
@@ -149,7 +148,7 @@ impl World {
                 self.on_lost(now);
             }
             self.wires.counters.events += 1;
-            if self.wires.counters.events % PROGRESS_EVENTS == 0 && !progress(self.progress(now)) {
+            if self.wires.counters.events.is_multiple_of(PROGRESS_EVENTS) && !progress(self.progress(now)) {
                 return Err(RunError::Cancelled);
             }
             if std::mem::take(&mut self.acted) && self.rules.stop_when_finished && self.all_finished() {
@@ -203,13 +202,12 @@ impl World {
         if packet.flags.has(Flags::ECE) {
             self.on_ece(now, packet);
         }
-        self.receive(now, slice::from_ref(packet));
+        self.receive(now, packet, &[]);
     }
 
-    /// The transport gets a packet, or several of one connection that receive offload has merged.
-    #[inline(always)] // once for single packets, without what only merged ones need
-    pub(crate) fn receive(&mut self, now: Time, piece: &[Packet]) {
-        let Some((packet, before)) = piece.split_last() else { return };
+    /// The transport gets a packet, which receive offload may have merged with those `before` it.
+    #[inline(always)] // it has a caller for each, and single packets are all that most runs have
+    pub(crate) fn receive(&mut self, now: Time, packet: &Packet, before: &[Packet]) {
         if let Some(workload) = workload_of_raw(packet.flow) {
             let split = self.raw_split(packet);
             self.act(now, usize::from(workload), |workload, actions| {
@@ -221,33 +219,40 @@ impl World {
         let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
         let end = if packet.flags.has(Flags::FROM_SERVER) { End::Client } else { End::Server };
         let endpoint = &mut connection.half(end).endpoint;
-        let mut segment = segment_of(&piece[0], endpoint.received(), endpoint.sent());
-        let mut sent_to = segment.seq;
-        segment.len += before.iter().map(|packet| u32::from(packet.len)).sum::<u32>();
+        let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
+        if !before.is_empty() {
+            prepend(&mut segment, before);
+        }
         let delivered = endpoint.on_segment(&self.transport, now, &segment);
         let received = endpoint.received();
         let workload = connection.workload;
+        let completes = delivered.new_bytes > 0 && connection.half(end.other()).is_whole(received);
         if delivered.new_bytes > 0 {
             connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
             self.recorder.on_delivered(now, workload, delivered.new_bytes);
         }
         // The acknowledgement leaves before whatever the application answers.
         self.send(now, number, end);
-        if delivered.new_bytes > 0 {
-            for packet in before {
-                sent_to += u64::from(packet.len);
-                self.on_delivered(now, number, end, received.min(sent_to), packet);
-            }
-            self.on_delivered(now, number, end, received, packet);
+        if completes {
+            self.on_delivered(now, number, end, received, packet, before);
         }
     }
 
     /// The application at `end` gets what has become whole.
-    fn on_delivered(&mut self, now: Time, number: u32, end: End, received: u64, packet: &Packet) {
+    fn on_delivered(
+        &mut self,
+        now: Time,
+        number: u32,
+        end: End,
+        received: u64,
+        packet: &Packet,
+        before: &[Packet],
+    ) {
         loop {
             let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
             let workload = usize::from(connection.workload);
             let Some(message) = connection.half(end.other()).take_received(received) else { return };
+            let packet = message.ends_in(before).unwrap_or(packet);
             let split = split_of(&self.network, now, packet, &message);
             let ideal = ideal_time(&self.network, &self.transport, message.bytes, *packet);
             let arrival = Arrival { now, tag: message.tag, split, ideal };

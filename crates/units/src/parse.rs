@@ -50,7 +50,8 @@ fn parse_with_units(
 ) -> Result<u64, ParseQuantityError> {
     let error = |problem| ParseQuantityError { text: text.to_owned(), kind, problem, units };
     let trimmed = text.trim();
-    let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
+    let digits =
+        trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
     let (number, unit) = (trimmed[..digits].replace('_', ""), trimmed[digits..].trim());
     let (whole, decimals) = number.split_once('.').unwrap_or((&number, ""));
     if number.is_empty() || whole.is_empty() && decimals.is_empty() || decimals.contains('.') {
@@ -107,13 +108,8 @@ const BYTES_UNITS: &[(&str, u64)] = &[
     ("GiB", 1 << 30),
 ];
 
-const RATE_UNITS: &[(&str, u64)] = &[
-    ("bps", 1),
-    ("Kbps", 1_000),
-    ("Mbps", 1_000_000),
-    ("Gbps", 1_000_000_000),
-    ("Tbps", 1_000_000_000_000),
-];
+const RATE_UNITS: &[(&str, u64)] =
+    &[("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)];
 
 impl FromStr for Span {
     type Err = ParseQuantityError;

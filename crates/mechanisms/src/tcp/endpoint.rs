@@ -136,7 +136,7 @@ impl Endpoint {
 
     /// A segment arrived, or several that receive offload has merged into one: it counts as as many as
     /// it would fill.
-    #[inline]
+    #[inline(always)] // a simulator's hot loop calls it
     pub fn on_segment(&mut self, config: &Config, now: Time, segment: &Segment) -> Delivered {
         self.segments_received += 1;
         if segment.ecn == Ecn::Ce {

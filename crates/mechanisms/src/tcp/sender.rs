@@ -389,8 +389,7 @@ impl Sender {
 
     /// The new data that may leave now, if that is what would leave next and no loss is being repaired.
     pub(super) fn offer(&self, config: &Config) -> Option<Offer> {
-        let repairs =
-            self.resend || self.nxt < self.max || self.phase != Phase::Open || self.dup_acks > 0;
+        let repairs = self.resend || self.nxt < self.max || self.phase != Phase::Open || self.dup_acks > 0;
         let in_flight = self.nxt - self.una;
         let room = self.usable.saturating_sub(in_flight);
         let waiting = self.written - self.nxt;

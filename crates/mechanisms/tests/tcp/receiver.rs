@@ -79,9 +79,9 @@ fn merged_segments_are_acknowledged_once_and_at_once() {
     let mut s = Script::new(TransportParams { ack_every: 2, ..params() });
     assert_eq!(s.data(0, 5000, PLAIN).new_bytes, 5000);
     s.acks(5000);
-    s.nothing();
+    s.silent();
     s.data(5000, 1000, PLAIN);
-    s.nothing();
+    s.silent();
     s.data(6000, 1500, PLAIN);
     s.acks(7500);
 }

@@ -52,7 +52,16 @@ const TWO: &[&str] = &["DCTCP-30K", "DCTCP-PQ-Pacer"];
 
 /// Every figure, in the study's order.
 pub fn figures() -> Vec<Figure> {
-    vec![static_flows(false), start_phase(), static_flows(true), dynamic(), search(), low_latency(), variable(), sensitivity()]
+    vec![
+        static_flows(false),
+        start_phase(),
+        static_flows(true),
+        dynamic(),
+        search(),
+        low_latency(),
+        variable(),
+        sensitivity(),
+    ]
 }
 
 fn nothing(_: &str, _: &str, _: &str) -> Option<f64> {
@@ -66,11 +75,13 @@ fn no_tolerance(_: &str, _: &str, _: &str, _: f64) -> Option<f64> {
 const QUEUE_MEAN: Metric = Metric::new("queue_us_mean", "us", Population::Queue, Of::Mean);
 const QUEUE_P99: Metric = Metric::new("queue_us_p99", "us", Population::Queue, Of::P99);
 const GOODPUT: Metric = Metric::new("goodput_mbps", "Mb/s", Population::Goodput, Of::Mean);
-const SMALL_MEAN: Metric = Metric::new("small_fct_us_mean", "us", Population::CompletionUs("small"), Of::Mean);
+const SMALL_MEAN: Metric =
+    Metric::new("small_fct_us_mean", "us", Population::CompletionUs("small"), Of::Mean);
 const SMALL_P99: Metric = Metric::new("small_fct_us_p99", "us", Population::CompletionUs("small"), Of::P99);
 const LARGE_MEAN: Metric =
     Metric::new("bkg_fct_ms_mean", "ms", Population::CompletionMs("background"), Of::Mean);
-const LARGE_P99: Metric = Metric::new("bkg_fct_ms_p99", "ms", Population::CompletionMs("background"), Of::P99);
+const LARGE_P99: Metric =
+    Metric::new("bkg_fct_ms_p99", "ms", Population::CompletionMs("background"), Of::P99);
 
 /// Figs. 2b and 2c: a few senders, one receiver.
 fn static_flows(far: bool) -> Figure {
@@ -335,7 +346,8 @@ fn sensitivity() -> Figure {
         let set = format!("port.switch.phantom_queue={{drain={share},threshold=\"1000B\"}}");
         case(&format!("drain {share}"), &[&set])
     };
-    let segment = |bytes: u32| case(&format!("segment {bytes} B"), &[&format!("transport.segment=\"{bytes}B\"")]);
+    let segment =
+        |bytes: u32| case(&format!("segment {bytes} B"), &[&format!("transport.segment=\"{bytes}B\"")]);
     let mut cases = vec![threshold(1000), threshold(1500), threshold(3000), threshold(6000)];
     cases.extend(["0.80", "0.90", "0.99"].map(drain));
     cases.extend([600, 1460].map(segment));

@@ -54,9 +54,7 @@ pub(crate) const SCENARIOS: &[(&str, &str)] = &[
 
 /// The text of a scenario, including `base` instead of what it includes.
 pub(crate) fn scenario_text(name: &str, base: Base) -> String {
-    let (_, text) = SCENARIOS
-        .iter()
-        .find(|(file, _)| *file == name)
-        .expect("figures name files of the list above");
+    let (_, text) =
+        SCENARIOS.iter().find(|(file, _)| *file == name).expect("figures name files of the list above");
     text.replace("include = \"source.toml\"", &format!("include = \"{}.toml\"", base.name()))
 }

@@ -18,8 +18,7 @@ pub(super) fn rows(seed: u64, folder: &std::path::Path) -> Result<Vec<Row>, Repr
         "workload.background.count=20",
         "workload.background.start=\"300s\"",
     ];
-    let overrides =
-        Overrides { set: set.map(str::to_owned).to_vec(), seed: Some(seed), replicates: 1 };
+    let overrides = Overrides { set: set.map(str::to_owned).to_vec(), seed: Some(seed), replicates: 1 };
     let text = scenario_text("dynamic.toml", Base::Source);
     let scenario = load("dynamic.toml", &text, folder, &overrides)?;
     let mut rows = Vec::new();

@@ -24,7 +24,8 @@ pub struct Ordering {
 
 /// Every pair of schemes that has published values and whose measured intervals are apart.
 pub fn orderings(rows: &[Row]) -> Vec<Ordering> {
-    let source: Vec<&Row> = rows.iter().filter(|row| row.base == "source" && row.figure != "summary").collect();
+    let source: Vec<&Row> =
+        rows.iter().filter(|row| row.base == "source" && row.figure != "summary").collect();
     let mut orderings = Vec::new();
     for (index, a) in source.iter().enumerate() {
         for b in &source[index + 1..] {

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::{Overrides, Scenario};
-use plimsoll_sim::batch::{self, BatchError, Watch};
 use plimsoll_sim::Progress;
+use plimsoll_sim::batch::{self, BatchError, Watch};
 use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
@@ -252,7 +252,8 @@ impl Gather<'_> {
             .metrics
             .iter()
             .filter_map(|metric| {
-                let mut row = Row::new(figure.id, job.base.name(), job.series, &case.x, metric.name, metric.unit);
+                let mut row =
+                    Row::new(figure.id, job.base.name(), job.series, &case.x, metric.name, metric.unit);
                 row.set_measured(&metric.measure(outcome, warmup)?);
                 Some(self.beside_published(job, figure, row))
             })

@@ -5,8 +5,8 @@
 
 use std::io::{self, Write};
 
-use super::{Capture, PacketRecord};
 use super::frame::Frame;
+use super::{Capture, PacketRecord};
 
 /// Writes packets as they come.
 #[derive(Debug)]

@@ -176,6 +176,16 @@ impl Checker<'_> {
     fn transport(&mut self, model: &Model) {
         let transport = &model.transport;
         self.params(&["transport"], transport.validate());
+        if transport.ack_every > 1 && transport.ack_delay >= transport.min_rto {
+            self.warn(
+                &["transport", "ack_delay"],
+                format!(
+                    "an ACK may wait {} while a sender waits only {} for it: timeouts without a loss",
+                    transport.ack_delay, transport.min_rto
+                ),
+                "set transport.ack_every = 1, or an ack_delay well below transport.min_rto",
+            );
+        }
         let markable = match transport.ecn {
             EcnMode::On => true,
             EcnMode::Off => false,

@@ -5,7 +5,8 @@ use proptest::sample::select;
 
 /// So many cases, or what `PROPTEST_CASES` says. A failing scenario is printed whole, so none is kept.
 pub fn config(cases: u32) -> ProptestConfig {
-    let cases = if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { cases };
+    let cases =
+        if std::env::var_os("PROPTEST_CASES").is_some() { ProptestConfig::default().cases } else { cases };
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
 
@@ -118,16 +119,13 @@ fn workloads() -> impl Strategy<Value = String> {
     let fan_out = (100.0f64..3000.0).prop_map(|queries| {
         format!("[workload.fan]\nkind = 'fan-out'\nrequest = '100B'\nresponse = '3000B'\nqueries_per_second = {queries:.1}\ncount = 20\nservice = '10us'\n")
     });
-    proptest::collection::vec(
-        prop_oneof![rpc, transfer, incast, packets, all_to_all, fan_out],
-        1..4,
-    )
-    .prop_map(|mut tables| {
-        // The same table twice is no scenario.
-        tables.sort_unstable();
-        tables.dedup_by_key(|table| table.lines().next().map(str::to_owned));
-        tables.concat()
-    })
+    proptest::collection::vec(prop_oneof![rpc, transfer, incast, packets, all_to_all, fan_out], 1..4)
+        .prop_map(|mut tables| {
+            // The same table twice is no scenario.
+            tables.sort_unstable();
+            tables.dedup_by_key(|table| table.lines().next().map(str::to_owned));
+            tables.concat()
+        })
 }
 
 /// A scenario whose text ends with the tables `[port.host]` and `[port.switch]` still open in place of

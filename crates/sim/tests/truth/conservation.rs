@@ -41,19 +41,24 @@ fn check(run: &Run, hosts: u64) -> Result<(), TestCaseError> {
         prop_assert_eq!(messages.len() as u64, expected, "messages of {}", &info.name);
         let request = if matches!(info.kind.as_str(), "rpc" | "transfer" | "fan-out") { 100 } else { 0 };
         let written: u64 = messages.iter().map(|message| message.bytes + request).sum();
-        let connections = run.connections.iter().filter(|connection| usize::from(connection.workload) == number);
+        let connections =
+            run.connections.iter().filter(|connection| usize::from(connection.workload) == number);
         let delivered: u64 = connections.map(|connection| connection.delivered).sum();
         prop_assert_eq!(delivered, written, "bytes of {}", &info.name);
     }
     for message in &run.messages {
-        let Some(latency) = message.latency() else { return Err(TestCaseError::fail(format!("{message:?}"))) };
+        let Some(latency) = message.latency() else {
+            return Err(TestCaseError::fail(format!("{message:?}")));
+        };
         prop_assert_eq!(message.split.total(), latency);
         prop_assert!(message.ideal <= latency || message.query.is_some(), "faster than light: {:?}", message);
     }
     for query in &run.queries {
-        let parts: Vec<_> = run.messages.iter().filter(|message| {
-            message.workload == query.workload && message.query == Some(query.index)
-        }).collect();
+        let parts: Vec<_> = run
+            .messages
+            .iter()
+            .filter(|message| message.workload == query.workload && message.query == Some(query.index))
+            .collect();
         let last = parts.iter().filter_map(|message| message.completed).max();
         prop_assert_eq!(query.completed, last);
         prop_assert_eq!(query.servers as usize, parts.len());
@@ -96,7 +101,10 @@ fn a_fair_nic_isolates_a_small_message() {
     }
     let fifo = shared_nic("fifo");
     for message in fifo.of("small").filter(|message| message.completed.is_some()) {
-        assert!(message.split.nic > two_packets * 100, "a thousand packets stand in a shared queue: {message:?}");
+        assert!(
+            message.split.nic > two_packets * 100,
+            "a thousand packets stand in a shared queue: {message:?}"
+        );
     }
 }
 

@@ -53,7 +53,11 @@ fn equal_cost_paths_share_the_load_and_reorder_nobody() {
         assert!(run.messages.iter().all(|message| message.completed.is_some()));
         // Packets that overtook each other would look like losses.
         let counters = run.counters;
-        assert_eq!((counters.retransmissions, counters.timeouts, counters.switch_drops), (0, 0, 0), "{topology}");
+        assert_eq!(
+            (counters.retransmissions, counters.timeouts, counters.switch_drops),
+            (0, 0, 0),
+            "{topology}"
+        );
         let up: Vec<f64> = run
             .queues
             .iter()
@@ -63,7 +67,11 @@ fn equal_cost_paths_share_the_load_and_reorder_nobody() {
         let mean = up.iter().sum::<f64>() / up.len() as f64;
         // 16 ports and about 200 data flows of a fixed size on each: a standard deviation of 7 %.
         for (port, bytes) in up.iter().enumerate() {
-            assert!((bytes / mean - 1.0).abs() < 0.3, "{topology}: uplink {port} carries {:.2} of the mean", bytes / mean);
+            assert!(
+                (bytes / mean - 1.0).abs() < 0.3,
+                "{topology}: uplink {port} carries {:.2} of the mean",
+                bytes / mean
+            );
         }
         assert!(up.len() >= 16, "{}", up.len());
     }
@@ -72,9 +80,11 @@ fn equal_cost_paths_share_the_load_and_reorder_nobody() {
 /// With one flow a host nothing is oversubscribed: whatever slows a flow is a collision of hashes.
 #[test]
 fn a_permutation_on_a_fat_tree_loses_only_to_collisions() {
-    let run = run("version = 1\ntitle = 'a permutation'\n[topology]\nkind = 'fat-tree'\nk = 4\nrate = '10Gbps'\ndelay = '1us'\n\
+    let run = run(
+        "version = 1\ntitle = 'a permutation'\n[topology]\nkind = 'fat-tree'\nk = 4\nrate = '10Gbps'\ndelay = '1us'\n\
          [port.switch]\necn = { threshold = '65 packets' }\n[transport]\nkind = 'dctcp'\nmin_rto = '10ms'\n\
-         [workload.w]\nkind = 'permutation'\nsize = '5MB'\nstart_within = '100us'\n");
+         [workload.w]\nkind = 'permutation'\nsize = '5MB'\nstart_within = '100us'\n",
+    );
     assert_eq!(run.messages.len(), 16);
     let slowdowns: Vec<f64> = run
         .messages

@@ -142,13 +142,13 @@ fn messages_within_the_first_window() {
         for bytes in [1, 1000, 1001, 2500, 64_000] {
             let sizes = segments(bytes, 1000, 40);
             let transport = "segment = '1000B'\nheader = '40B'\ninitial_window = 64\nhandshake = ";
-            let opened = run(&one_message(&topology, from, to, bytes, &format!("{transport}false")));
+            let opened = run(&one_message(topology, from, to, bytes, &format!("{transport}false")));
             let expected = burst(0, &sizes, path);
             place.assert(&opened.messages[0], sizes.len(), expected);
             let back = &place.back();
             let established = burst(burst(0, &[40], path), &[40], back);
             let after_ack: Vec<u64> = [40].into_iter().chain(sizes).collect();
-            let fresh = run(&one_message(&topology, from, to, bytes, &format!("{transport}true")));
+            let fresh = run(&one_message(topology, from, to, bytes, &format!("{transport}true")));
             place.assert(&fresh.messages[0], after_ack.len() + 2, burst(established, &after_ack, path));
         }
     }
@@ -160,7 +160,7 @@ fn a_window_that_never_limits_gives_line_rate() {
     let (bytes, transport) = (10_000 * 1460 + 77, "initial_window = 20000\nhandshake = false");
     for place in places().into_iter().step_by(3) {
         let Place { topology, from, to, path } = &place;
-        let run = run(&one_message(&topology, from, to, bytes, transport));
+        let run = run(&one_message(topology, from, to, bytes, transport));
         place.assert(&run.messages[0], 10_001, burst(0, &segments(bytes, 1460, 40), path));
         // What a completion time is compared with counts the full segments at the slowest link.
         let slowdown = run.messages[0].latency().unwrap().as_secs_f64() / run.messages[0].ideal.as_secs_f64();
@@ -181,14 +181,15 @@ fn slow_start_is_clocked_by_acknowledgements() {
             let released = if number == 1 {
                 0
             } else {
-                let acknowledged: Vec<(u64, u64)> = arrivals[..number / 2].iter().map(|at| (*at, 40)).collect();
+                let acknowledged: Vec<(u64, u64)> =
+                    arrivals[..number / 2].iter().map(|at| (*at, 40)).collect();
                 *tandem(&acknowledged, back).last().unwrap()
             };
             packets.push((released, size));
             arrivals = tandem(&packets, path);
         }
         let run = run(&one_message(
-            &topology,
+            topology,
             from,
             to,
             count as u64 * 1000,
@@ -254,7 +255,8 @@ fn a_fan_out_meets_itself_at_the_client() {
         assert_eq!(latency, Span::from_ps(*finished.last().unwrap()), "{query:?}");
     }
     for message in &run.messages {
-        let last = at_client.iter().rposition(|(.., server)| *server as u64 == message.index % servers as u64);
+        let last =
+            at_client.iter().rposition(|(.., server)| *server as u64 == message.index % servers as u64);
         assert_eq!(message.latency(), Some(Span::from_ps(finished[last.unwrap()])), "{message:?}");
     }
     assert_eq!((run.queries.len(), run.messages.len()), (4, 4 * servers));

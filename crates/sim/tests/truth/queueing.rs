@@ -5,7 +5,7 @@
 
 use plimsoll_units::{Span, Time};
 
-use crate::lab::{Run, run, run_with_seed};
+use crate::lab::{run, run_with_seed};
 
 /// One sender whose own link is the queue. `S` is a thousand bytes' time: 0.8 us.
 fn one_sender(size: &str, load: f64, arrivals: &str, packets: u64) -> String {
@@ -106,11 +106,7 @@ fn waits_with_exponential_sizes() {
 
 #[test]
 fn waits_with_other_sizes() {
-    assert_waits(&[
-        (&UNIFORM, 0.6, 200_000, 8),
-        (&LOGNORMAL, 0.5, 330_000, 8),
-        (&BIMODAL, 0.4, 200_000, 8),
-    ]);
+    assert_waits(&[(&UNIFORM, 0.6, 200_000, 8), (&LOGNORMAL, 0.5, 330_000, 8), (&BIMODAL, 0.4, 200_000, 8)]);
 }
 
 /// Many senders at one port: eight links of 100 Gb/s into one of 1 Gb/s are nearly Poisson.
@@ -156,9 +152,12 @@ fn each_packet_waits_for_those_before_it() {
 /// the same area. The last packet's flight is longer than an interval, so no waiting is cut off.
 #[test]
 fn the_queue_meter_sees_what_the_packets_waited() {
-    for (port, place, engine) in
-        [("nic:h1", "nic", "auto"), ("nic:h1", "nic", "general"), ("client", "tier", "auto"), ("client", "tier", "general")]
-    {
+    for (port, place, engine) in [
+        ("nic:h1", "nic", "auto"),
+        ("nic:h1", "nic", "general"),
+        ("client", "tier", "auto"),
+        ("client", "tier", "general"),
+    ] {
         let run = run(&format!(
             "version = 1\ntitle = 'a meter'\n[topology]\nkind = 'rack'\nhosts = 4\nrate = '10Gbps'\ndelay = '5us'\n\
              [port.host]\nengine = '{engine}'\n[port.switch]\nengine = '{engine}'\n\
@@ -176,13 +175,17 @@ fn the_queue_meter_sees_what_the_packets_waited() {
                 message.bytes as f64 * wait.as_ps() as f64
             })
             .sum();
-        assert!((area / waits - 1.0).abs() < 1e-9, "{port}, {engine}: {area} byte ps over time, {waits} by packets");
+        assert!(
+            (area / waits - 1.0).abs() < 1e-9,
+            "{port}, {engine}: {area} byte ps over time, {waits} by packets"
+        );
         let expected = if place == "tier" { 60_000 } else { 20_000 };
         assert_eq!((queue.packets, queue.drops), (expected, 0));
         let watched: u64 = queue.time_at.iter().sum();
         assert_eq!(Time::from_ps(watched), run.end, "the histogram covers the run");
         // As long as the histogram's bins hold whole packets' sizes, it gives the same mean: half a bin off.
-        let binned: f64 = queue.time_at.iter().enumerate().map(|(bin, ps)| bin as f64 * 1000.0 * *ps as f64).sum();
+        let binned: f64 =
+            queue.time_at.iter().enumerate().map(|(bin, ps)| bin as f64 * 1000.0 * *ps as f64).sum();
         let busy = watched as f64 - queue.time_at[0] as f64;
         assert!((binned - area).abs() <= 1000.0 * busy, "a bin rounds up by less than its width");
     }

@@ -28,7 +28,8 @@ fn dctcp(flows: u64, threshold: &str, at: &str) -> Run {
 /// Bytes that the connection from host `client` delivered, as a share of all.
 fn share(run: &Run, client: u32) -> f64 {
     let delivered = |wanted: Option<u32>| -> u64 {
-        let of = run.connections.iter().filter(|connection| wanted.is_none_or(|host| connection.client == host));
+        let of =
+            run.connections.iter().filter(|connection| wanted.is_none_or(|host| connection.client == host));
         of.map(|connection| connection.delivered).sum()
     };
     delivered(Some(client)) as f64 / delivered(None) as f64
@@ -43,12 +44,19 @@ fn dctcp_stands_at_its_threshold() {
             let peak = *queue.max_bytes.iter().max().unwrap() / 1000;
             // Two packets are those that meet the threshold and the one in service.
             let expected = if at == "enqueue" { K + flows..=K + flows + 3 } else { K + 1..=K + 5 };
-            assert!(expected.contains(&peak), "{at}, {flows} flows: peak {peak} packets, expected {expected:?}");
+            assert!(
+                expected.contains(&peak),
+                "{at}, {flows} flows: peak {peak} packets, expected {expected:?}"
+            );
             let mean = queue.mean_bytes.iter().sum::<f64>() / queue.mean_bytes.len() as f64 / 1000.0;
             assert!((mean / K as f64 - 1.0).abs() < 0.1, "{at}, {flows} flows: mean {mean:.1} packets");
             assert_eq!(queue.time_at[0], 0, "{at}, {flows} flows: the queue ran empty");
             // 400 ms at line rate are 50 000 packets.
-            assert!((49_980..=50_020).contains(&queue.packets), "{at}, {flows} flows: {} packets", queue.packets);
+            assert!(
+                (49_980..=50_020).contains(&queue.packets),
+                "{at}, {flows} flows: {} packets",
+                queue.packets
+            );
             assert_eq!((run.counters.switch_drops, run.counters.retransmissions), (0, 0));
         }
     }

@@ -116,7 +116,8 @@ fn everything_is_given_back() {
 
 #[test]
 fn a_packet_dropped_for_another_reason_takes_nothing() {
-    let params = RedParams { min: Bytes::new(5_000), max: Bytes::new(5_000), ecn: false, ..RedParams::default() };
+    let params =
+        RedParams { min: Bytes::new(5_000), max: Bytes::new(5_000), ecn: false, ..RedParams::default() };
     let red = Red::new(&params, Rate::from_gbps(1));
     let marking = Marking::Red(Box::new((red, rand_pcg::Pcg64::seed_from_u64(1))));
     let mut switch = switch(1.0, 1);

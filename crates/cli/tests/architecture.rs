@@ -1,0 +1,76 @@
+//! The crates depend on each other in the directions that ARCHITECTURE.md draws, and in no other.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A crate of this workspace, and the crates of this workspace that it may use outside its tests.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    ("mechanisms", &["units"]),
+    ("fabric", &["mechanisms", "units"]),
+    ("scenario", &["mechanisms", "units"]),
+    ("results", &["units"]),
+    ("report", &["results"]),
+    // The simulator sees neither a published value nor how a result is shown.
+    ("sim", &["fabric", "mechanisms", "results", "scenario", "units"]),
+    ("reproduce", &["report", "results", "scenario", "sim", "units"]),
+    ("cli", &["report", "reproduce", "results", "scenario", "sim", "units"]),
+];
+
+/// Dependencies between the crates of the workspace, tests left out.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path", manifest])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let short = |name: &Value| name.as_str().unwrap().strip_prefix("plimsoll-").map(str::to_owned);
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages
+        .filter_map(|package| {
+            let outside_tests = |dependency: &&Value| dependency["kind"] != "dev";
+            let all = package["dependencies"].as_array().unwrap().iter().filter(outside_tests);
+            // A crate of the same name from a registry would not have a path.
+            let ours = all.filter(|dependency| dependency["path"].is_string());
+            Some((
+                short(&package["name"])?,
+                ours.filter_map(|dependency| short(&dependency["name"])).collect(),
+            ))
+        })
+        .collect()
+}
+
+#[test]
+fn crates_depend_only_downwards() {
+    let found = dependencies();
+    for (name, allowed) in ALLOWED {
+        let uses = found.get(*name).unwrap_or_else(|| panic!("no crate plimsoll-{name} in the workspace"));
+        let more: Vec<_> = uses.iter().filter(|used| !allowed.contains(&used.as_str())).collect();
+        assert!(more.is_empty(), "plimsoll-{name} uses {more:?}; ARCHITECTURE.md allows {allowed:?}");
+    }
+}
+
+#[test]
+fn nothing_depends_on_the_command_line() {
+    for (name, uses) in dependencies() {
+        assert!(!uses.contains("cli"), "plimsoll-{name} uses plimsoll-cli");
+    }
+}
+
+/// What is above draws no circle with what is below.
+#[test]
+fn the_allowed_directions_have_no_cycle() {
+    let mut below: BTreeSet<&str> = BTreeSet::new();
+    while below.len() < ALLOWED.len() {
+        let next = ALLOWED
+            .iter()
+            .find(|(name, uses)| !below.contains(name) && uses.iter().all(|used| below.contains(used)));
+        let (name, _) = next.expect("a crate whose dependencies are all below");
+        below.insert(name);
+    }
+}

@@ -1,0 +1,102 @@
+//! A port on a bench: packets go in at given times, and what it asks of its sink is written down.
+
+use plimsoll_fabric::net::port::{Admission, Discipline, PortConfig, PortLink};
+use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Wait};
+use plimsoll_units::{Rate, Span, Time};
+
+/// What a port did.
+#[derive(Default)]
+pub struct Recorder {
+    /// When a packet's last bit reaches the far end, and the packet.
+    pub sent: Vec<(Time, Packet)>,
+    /// Sequence numbers of packets marked and of packets dropped.
+    pub marked: Vec<u32>,
+    pub dropped: Vec<(Time, u32)>,
+    pub room: usize,
+    due: Vec<Time>,
+}
+
+impl Sink for Recorder {
+    fn transmit(&mut self, _: PortId, arrives: Time, packet: Packet) {
+        assert!(self.sent.last().is_none_or(|(last, _)| *last <= arrives), "a link keeps its order");
+        self.sent.push((arrives, packet));
+    }
+    fn call_at(&mut self, _: PortId, at: Time) {
+        self.due.push(at);
+    }
+    fn marked(&mut self, _: PortId, packet: &Packet) {
+        self.marked.push(packet.seq);
+    }
+    fn dropped(&mut self, now: Time, _: PortId, packet: &Packet) {
+        self.dropped.push((now, packet.seq));
+    }
+    fn room(&mut self, _: PortId) {
+        self.room += 1;
+    }
+}
+
+/// Of a call and an arrival at the same instant, which comes first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ties {
+    CallFirst,
+    ArrivalFirst,
+}
+
+impl Recorder {
+    /// Calls `port` at the times that it asked for, up to `now`; the ones at `now` only if `including`.
+    pub fn call(&mut self, port: &mut Port, now: Time, including: bool) {
+        while let Some(next) =
+            self.due.iter().copied().min().filter(|at| *at < now || including && *at == now)
+        {
+            let index = self.due.iter().position(|at| *at == next).unwrap();
+            self.due.swap_remove(index);
+            port.on_due(next, self);
+        }
+    }
+
+    /// Offers `packets` at their times; `before` sees each packet and the port first.
+    pub fn drive(
+        &mut self,
+        port: &mut Port,
+        packets: &[(Time, Packet)],
+        ties: Ties,
+        mut before: impl FnMut(&mut Port, &Packet),
+    ) {
+        for &(at, packet) in packets {
+            self.call(port, at, ties == Ties::CallFirst);
+            before(port, &packet);
+            port.on_arrival(at, packet, self);
+        }
+        self.call(port, Time::MAX, true);
+    }
+}
+
+/// A first-come-first-served port of 10 Gb/s that never drops or marks.
+pub fn plain() -> PortConfig {
+    PortConfig {
+        link: PortLink {
+            id: PortId(0),
+            byte_time: RATE.byte_time(),
+            propagation: Span::from_us(1),
+            wait: Wait::Tier0,
+        },
+        admission: Admission::unlimited(),
+        phantom_queue: None,
+        meter: None,
+        discipline: Discipline::fifo(),
+        pacer: None,
+        announces_room: false,
+        general: false,
+    }
+}
+
+pub const RATE: Rate = Rate::from_gbps(10);
+
+/// Packet number `seq` of connection `flow`, all of whose bytes but 40 are payload.
+pub fn packet(flow: u32, seq: u32, size: u16) -> Packet {
+    let mut packet = Packet::new(HostId(0), HostId(1), flow, size);
+    packet.seq = seq;
+    packet.len = size.saturating_sub(40);
+    packet.ecn = plimsoll_fabric::net::Ecn::Ect;
+    packet
+}

@@ -1,0 +1,7 @@
+//! One port at a time, in front of a sink that writes everything down.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod bench;
+mod engines;
+mod fairness;
+mod pacing;
