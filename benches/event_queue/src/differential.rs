@@ -94,5 +94,5 @@ same_as_an_ordered_set! {
     hierarchical_wheel: HierarchicalWheel,
     fixed_calendar: FixedCalendar,
     linked_wheel: LinkedWheel,
-    adaptive_wheel: chosen::EventQueue,
+    adaptive_wheel: chosen::Calendar,
 }

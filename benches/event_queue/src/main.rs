@@ -11,6 +11,8 @@
 mod candidates;
 // Its tests use all of it, the model only push and pop.
 #[cfg_attr(not(test), allow(dead_code))]
+/// The winner, where it lives.
+#[path = "../../../crates/fabric/src/engine/calendar.rs"]
 mod chosen;
 #[cfg(test)]
 mod differential;
@@ -65,8 +67,8 @@ const CANDIDATES: [(&str, Enter); 14] = [
     ("hierarchical wheel", enter::<HierarchicalWheel, false>),
     ("fixed calendar", enter::<FixedCalendar, false>),
     ("linked wheel", enter::<candidates::linked_wheel::EventQueue, false>),
-    ("adaptive wheel", enter::<chosen::EventQueue, false>),
-    ("adaptive wheel, in place", enter::<chosen::EventQueue, true>),
+    ("adaptive wheel", enter::<chosen::Calendar, false>),
+    ("adaptive wheel, in place", enter::<chosen::Calendar, true>),
 ];
 
 /// Answers from a recording: what a hop costs when the queue costs next to nothing.
@@ -86,13 +88,13 @@ impl EventQueue for Recorded {
 
 /// The queue under record.
 struct Recorder {
-    queue: chosen::EventQueue,
+    queue: chosen::Calendar,
     pops: std::rc::Rc<std::cell::RefCell<Vec<(Time, u32)>>>,
 }
 
 impl EventQueue for Recorder {
     fn new(_owners: u32) -> Self {
-        Recorder { queue: chosen::EventQueue::new(), pops: Default::default() }
+        Recorder { queue: chosen::Calendar::new(), pops: Default::default() }
     }
     fn push(&mut self, at: Time, owner: u32) {
         self.queue.push(at, owner);
@@ -220,7 +222,7 @@ fn print_stress() {
         ("4-ary heap, u128", stress::nanoseconds::<QuadHeap<u128>>),
         ("radix heap", stress::nanoseconds::<RadixHeap>),
         ("fixed calendar", stress::nanoseconds::<FixedCalendar>),
-        ("adaptive wheel", stress::nanoseconds::<chosen::EventQueue>),
+        ("adaptive wheel", stress::nanoseconds::<chosen::Calendar>),
     ];
     const ROUNDS: usize = 5;
     print_head("least ns a pop and push", QUEUES.iter().map(|queue| queue.0));

@@ -15,10 +15,9 @@ pub(crate) struct Address {
     pub(crate) from_server: bool,
 }
 
-/// The packet that carries `segment`, `header` bytes more on the wire than its payload.
-pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, header: u32) -> Packet {
-    let size = (segment.len + header) as u16;
-    let mut packet = Packet::new(address.src, address.dst, address.flow, size);
+/// The packet that carries `segment` and takes `size` bytes on the wire.
+pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> Packet {
+    let mut packet = Packet::new(address.src, address.dst, address.flow, size as u16);
     packet.seq = segment.seq as u32;
     packet.ack = segment.ack as u32;
     packet.len = segment.len as u16;

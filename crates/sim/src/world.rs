@@ -296,7 +296,6 @@ impl World {
         let (src, dst) = (connection.host(end), connection.host(end.other()));
         let address = Address { flow: number, src, dst, from_server: end == End::Server };
         let workload = connection.workload;
-        let header = self.transport.header_bytes;
         let nic = &mut self.ports[src.0 as usize];
         let half = connection.half(end);
         loop {
@@ -314,7 +313,7 @@ impl World {
                 break;
             }
             let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
-            let packet = packet_of(&segment, address, header);
+            let packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
             self.wires.counters.packets_sent += 1;
             let new_bytes = half.on_sent(now, &segment);
             if new_bytes > 0 {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_results::Digest;
 use plimsoll_results::outcome::Outcome;
-use plimsoll_scenario::Scenario;
+use plimsoll_scenario::{Overrides, Scenario};
 use plimsoll_units::Span;
 
 /// One flow of 2 MB on a rack of 10 Gb/s, with `more` at the end.
@@ -63,22 +63,31 @@ fn the_time_in_a_batch_is_time_in_the_nic() {
     }
 }
 
+/// Time average of the client's queue in bytes, and what its link delivered in bytes.
+fn shipped(variant: &str) -> (f64, u64) {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/bursts.toml");
+    let set = vec!["run.duration=150ms".to_owned()];
+    let scenario = Scenario::load_with(file, &Overrides { set, ..Overrides::default() }).unwrap();
+    let point = scenario.points().iter().find(|point| point.variant == variant).unwrap();
+    let outcome = plimsoll_sim::run(&point.model, &mut |_| true).unwrap();
+    let queue = &outcome.queues[0];
+    (queue.mean_bytes.iter().sum::<f64>() / queue.mean_bytes.len() as f64, queue.bytes)
+}
+
 #[test]
-fn trains_are_what_fills_the_switch() {
-    let watch = "[observe]\nqueue.client = { port = 'client', every = '1ms' }\n";
-    let longest = |host: &str| {
-        let outcome = run(&format!("{watch}[host]\n{host}\n"));
-        outcome.queues[0].max_bytes.iter().copied().max().unwrap()
-    };
-    let (plain, trains) = (longest(""), longest("bursts = {}"));
-    assert!(trains > plain, "{trains} B with trains, {plain} B without");
+fn hull_needs_its_pacer_when_offloads_are_on() {
+    let (plain, trains, paced) = (shipped("plain"), shipped("offloads"), shipped("offloads-pacer"));
+    assert!(trains.0 > 5.0 * plain.0, "trains stand in the queue: {trains:?}, {plain:?}");
+    assert!(trains.0 > 5.0 * paced.0, "the pacer spreads them: {trains:?}, {paced:?}");
+    assert!(trains.1 < paced.1 && paced.1 < plain.1, "and saves part of the rate: {trains:?}, {paced:?}");
 }
 
 #[test]
 fn losses_are_repaired_and_conserved() {
     for engine in ["auto", "general"] {
         let lossy = format!(
-            "buffer = '20 packets'\nengine = '{engine}'\n[host]\nbursts = {{}}\nbackpressure = true\n[port.host]\nbuffer = '50 packets'\n"
+            "buffer = '20 packets'\nengine = '{engine}'\n[host]\nbursts = {{}}\nbackpressure = true\n\
+             [port.host]\nbuffer = '50 packets'\n"
         );
         let outcome = run(&lossy);
         assert!(outcome.counters.switch_drops > 0);

@@ -1,6 +1,6 @@
 //! The adaptive wheel with linked lists for buckets, two or three entries long, and a heap for the
 //! bucket being served: less code and a little faster on short queues, but on long ones every entry
-//! and every list head is a cache miss of its own. See `chosen.rs` for the parts in common.
+//! and every list head is a cache miss of its own. See `crates/fabric/src/engine/calendar.rs` for the parts in common.
 
 use plimsoll_units::Time;
 

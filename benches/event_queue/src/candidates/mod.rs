@@ -33,9 +33,9 @@ pub trait EventQueue {
     }
 }
 
-impl EventQueue for chosen::EventQueue {
+impl EventQueue for chosen::Calendar {
     fn new(_owners: u32) -> Self {
-        chosen::EventQueue::new()
+        chosen::Calendar::new()
     }
     #[inline]
     fn push(&mut self, at: Time, owner: u32) {

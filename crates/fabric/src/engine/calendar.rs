@@ -188,7 +188,10 @@ impl Calendar {
 
         let elapsed_ps = u128::from(self.pace.buckets) << self.shift;
         let span_ps = elapsed_ps * u128::from(live * REACH) / u128::from(self.pace.pops);
-        let shift = (span_ps / u128::from(buckets)).clamp(WIDTH_PS_MIN, WIDTH_PS_MAX).ilog2();
+        // So few entries fit into `front`, sorted as they come: then one bucket spans all waits, and
+        // the wheel is left alone.
+        let share = if live <= FRONT_INSERT_MAX as u64 { 1 } else { buckets };
+        let shift = (span_ps / u128::from(share)).clamp(WIDTH_PS_MIN, WIDTH_PS_MAX).ilog2();
         // No time elapsed: nothing is known. Too wide by a factor of two costs less than moving, and
         // without that slack the width would flutter between two sizes.
         let widen = self.pace.buckets > 0 && shift > self.shift;

@@ -1,8 +1,8 @@
 //! How the window opens, and what may leave with it.
 
 use plimsoll_mechanisms::tcp::{
-    Ack, Config, CongestionControl, Cut, CutBase, Endpoint, Growth, Recovery, TransportParams, Window,
-    WindowUnit,
+    Ack, Config, CongestionControl, Cut, CutBase, Ecn, Endpoint, Growth, Offer, Recovery, TransportParams,
+    Window, WindowUnit,
 };
 use plimsoll_units::Span;
 
@@ -39,6 +39,37 @@ fn slow_start_counts_at_most_a_segment_an_ack() {
     let mut s = Script::new(TransportParams { initial_window: 4, growth: Growth::Count, ..params() });
     s.write(100 * MSS).sends(0, 4);
     s.at(100).ack(300).cwnd(5000);
+}
+
+#[test]
+fn an_offer_is_the_new_data_that_may_leave() {
+    let newreno = TransportParams { recovery: Recovery::NewReno, ..params() };
+    let mut s = Script::new(TransportParams { initial_window: 4, ..newreno });
+    assert_eq!(s.end.offer(&s.config), None);
+    s.write(10 * MSS + 1);
+    let first = Offer { allowed: 4000, window: 4000, in_flight: 0, more_data: true };
+    assert_eq!(s.end.offer(&s.config), Some(first));
+    s.sends(0, 3);
+    let rest = Offer { allowed: 1000, in_flight: 3000, ..first };
+    assert_eq!(s.end.offer(&s.config), Some(rest));
+    s.sends(3000, 1);
+    assert_eq!(s.end.offer(&s.config), None);
+    // An acknowledgement that is owed comes first.
+    s.at(100).ack(1000).data(0, 1000, Ecn::NotEct);
+    assert_eq!(s.end.offer(&s.config), None);
+    s.acks(1000);
+    assert_eq!(s.end.offer(&s.config), Some(Offer { allowed: 2000, window: 5000, ..rest }));
+    // So does what is sent again.
+    s.ack(1000).ack(1000).ack(1000);
+    assert_eq!(s.end.offer(&s.config), None);
+}
+
+#[test]
+fn a_last_short_segment_is_offered_whole() {
+    let mut s = Script::new(TransportParams { initial_window: 4, ..params() });
+    s.write(2 * MSS + 1);
+    let offer = Offer { allowed: 2001, window: 4000, in_flight: 0, more_data: false };
+    assert_eq!(s.end.offer(&s.config), Some(offer));
 }
 
 #[test]
