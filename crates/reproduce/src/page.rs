@@ -270,12 +270,16 @@ DCTCP's 99th percentile (about 0.85 ms) is several times its queue at the switch
 window is two or three packets, takes it away.\n";
 
 const DIFFERENCE: &str = "\n## What the standard base teaches\n
-* A threshold that marks every packet above K, instead of every second one, gives DCTCP an honest estimate:
-  alpha no longer saturates at one half, and the queue above K is shorter.
-* SACK repairs in a round trip what the study's Reno repaired by a timeout, so drop-tail TCP loses less to
-  stalls; its queue is as full as before.
-* The paper's pacer stands in front of the NIC queue and lets other flows pass. The study's stands behind it
-  and blocks them: a small response on a server whose large flow is being paced waits for the pacer too.\n";
+* **DCTCP that marks every packet above K** instead of every second one cuts in time: Table II's 99th
+  percentile of the queue is a fifth lower at 40 and 60 % load, at the same completion times.
+* **HULL's floor is one packet, not two.** The study's ns-2 opens the window on every ECE ACK but the first of a
+  run, so a sender that is always marked keeps two packets in flight; by RFC 3168 no ECE ACK opens it, and one
+  remains. Eight static flows then queue for 8 us instead of 51, and Table II's 99th percentile of the queue is
+  three to six times lower, for transfers that take at most 7 % longer on average.
+* **The paper's pacer** stands in front of the NIC queue and lets other flows pass; the study's stands behind it
+  and blocks them. Small requests gain from that as well: their 99th percentile is a third to a half lower.
+* **SACK** repairs in a round trip what the study's Reno repaired by a timeout, so drop-tail TCP hardly stalls:
+  1 % more goodput from four flows on, and a queue that is 5 to 15 % longer for it.\n";
 
 const ORDERINGS: &str = "\n## Pairs in the other order\n
 Where the measured intervals are apart and the order is not the published one. In Fig. 2b at two flows the

@@ -25,11 +25,14 @@ fn committed() -> (std::path::PathBuf, Reproduction) {
 fn the_committed_page_is_what_the_committed_rows_give() {
     let (folder, reproduction) = committed();
     for (name, text) in page::files(&reproduction) {
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(folder.join(&name), &text).expect("the page can be written");
+        }
         let kept = fs::read_to_string(folder.join(&name)).unwrap_or_default();
         assert!(
             kept == text,
             "docs/reproductions/{name} is out of date; \
-             run `plimsoll reproduce hull --redraw --out docs/reproductions`"
+             run `UPDATE=1 cargo test -p plimsoll-reproduce --test hull`"
         );
     }
 }

@@ -220,9 +220,11 @@ impl General {
         if self.busy_until > now {
             return;
         }
-        let sent = std::mem::take(&mut self.shared_in_service);
-        self.give_back_shared(sent, sink);
-        let Some(Queued { mut packet, since, draws }) = self.discipline.pop() else {
+        let next = self.discipline.pop();
+        if self.admission.shared().is_some() {
+            self.on_departure(next.as_ref(), sink);
+        }
+        let Some(Queued { mut packet, since, draws }) = next else {
             // Where the limit counts the packet in service, its end makes room too.
             if self.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
                 sink.room(self.link.id);
@@ -231,11 +233,6 @@ impl General {
         };
         let size = u64::from(packet.size);
         self.waiting_bytes -= size;
-        if self.admission.counts_in_service() {
-            self.shared_in_service = size;
-        } else {
-            self.give_back_shared(size, sink);
-        }
         if let Some(meter) = &mut self.meter {
             meter.on_change(now, self.waiting_bytes);
         }
@@ -270,6 +267,19 @@ impl General {
     /// Takes `size` bytes of the shared buffer, where there is one. False if it has no room.
     fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
         self.admission.shared().is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
+    }
+
+    /// The packet in service has been sent, and `next` leaves the queue.
+    #[cold]
+    fn on_departure(&mut self, next: Option<&Queued>, sink: &mut impl Sink) {
+        let mut leaves = std::mem::take(&mut self.shared_in_service);
+        let size = next.map_or(0, |queued| u64::from(queued.packet.size));
+        if self.admission.counts_in_service() {
+            self.shared_in_service = size;
+        } else {
+            leaves += size;
+        }
+        self.give_back_shared(leaves, sink);
     }
 
     fn give_back_shared(&mut self, size: u64, sink: &mut impl Sink) {
