@@ -6,6 +6,10 @@ SHELL := /bin/bash
 # Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
 TEST_PACKAGES := chromium tshark valgrind python3
 SCENARIO ?= scenarios/quickstart.toml
+# On the build machine the scenario parser is fuzzed for a minute.
+ifdef CI
+export FUZZ_SECONDS ?= 60
+endif
 
 .PHONY: help
 help: ## This list.
@@ -29,7 +33,8 @@ run: toolchain ## Build, then TCP, DCTCP and HULL on a rack, in a table and a re
 test: toolchain test-packages ## Format, lints, and every test.
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	cargo test --workspace --locked
+	cargo test --workspace --locked --doc
+	cargo test --workspace --locked --lib --bins --tests
 
 .PHONY: test-packages
 test-packages:
