@@ -10,6 +10,7 @@
 
 mod candidates;
 // Its tests use all of it, the model only push and pop.
+// Its length and `peek_time` serve live worlds; here only the tests call them.
 #[cfg_attr(not(test), allow(dead_code))]
 /// The winner, where it lives.
 #[path = "../../../crates/fabric/src/engine/calendar.rs"]
