@@ -76,6 +76,11 @@ impl Ecn {
         Ecn(*params)
     }
 
+    /// Whether packets are judged as they leave.
+    pub fn marks_at_dequeue(&self) -> bool {
+        self.0.at == MarkAt::Dequeue
+    }
+
     /// Whether a packet that joins behind `waiting_bytes` in `waiting_packets` must be marked now.
     #[inline]
     pub fn on_enqueue(&self, waiting_bytes: u64, waiting_packets: u64) -> bool {

@@ -1,24 +1,19 @@
 //! A model becomes a world.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
-use plimsoll_fabric::net::port::{
-    Admission, BufferLimit, Discipline, HeadPacer, Marking, PortConfig, PortLink, SharedRoom,
-};
 use plimsoll_fabric::net::topology::{GraphLink, Hashing, LinkClass};
-use plimsoll_fabric::net::{HostId, Network, Node, Port, PortId, QueueMeter};
-use plimsoll_mechanisms::ecn::{Ecn, MarkAt};
+use plimsoll_fabric::net::{HostId, Network, Node, PortId};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::pacer::PacerForm;
-use plimsoll_mechanisms::phantom_queue::PhantomQueue;
-use plimsoll_mechanisms::red::Red;
-use plimsoll_mechanisms::tcp::{Config, Connections};
+use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
-use plimsoll_scenario::model::{self, Model, Topology};
-use plimsoll_scenario::quantity::{self, MaybeOff};
+use plimsoll_scenario::model::{Model, Topology};
+use plimsoll_scenario::quantity::MaybeOff;
 use plimsoll_units::{Bytes, Span, Time};
 
 use crate::RunError;
 use crate::host::HostPacer;
+use crate::look_ahead::LOOK_AHEAD_PORTS;
 use crate::observe::{Recorder, connection_record};
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
@@ -26,6 +21,7 @@ use crate::workload::{Actions, Workload};
 use crate::world::{Rules, Wires, World};
 
 mod pools;
+mod ports;
 mod traffic;
 
 /// A world ready to run, and what is needed to read it afterwards.
@@ -59,10 +55,8 @@ pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
     let watched = watched(model, &network)?;
     let traffic = traffic::Traffic::new(model, &streams)?;
     let pools = pools::Pools::new(model, &network);
-    let ports = (0..network.links().len() as u32)
-        .map(PortId)
-        .map(|port| build_port(model, &network, &transport, &streams, port, &watched, pools.room(port)))
-        .collect();
+    let ports = ports::build(model, &network, &transport, &streams, &watched, &pools);
+    let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
     let pacers = host_pacers(model, &network, &streams);
     let mut wires = Wires::new(&network);
     wires.pools = pools.buffers;
@@ -100,6 +94,7 @@ pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
         actions: Actions::default(),
         waiting_for_room: vec![Default::default(); if model.host.backpressure { hosts as usize } else { 0 }],
         acted: false,
+        ahead: looks_ahead.then(Box::default),
     };
     let workloads = traffic.infos;
     let endless = traffic.endless;
@@ -146,85 +141,6 @@ pub(crate) fn network(topology: &Topology) -> Result<Network, RunError> {
 
 fn on<T>(mechanism: &Option<MaybeOff<T>>) -> Option<&T> {
     mechanism.as_ref().and_then(MaybeOff::on)
-}
-
-/// The settings of the tier that `port` belongs to.
-fn settings<'a>(model: &'a Model, network: &Network, port: PortId) -> &'a model::Port {
-    let link = network.link(port);
-    match link.from {
-        Node::Host(_) => &model.port.host,
-        Node::Switch(_) => {
-            let tier = network.tiers()[usize::from(link.tier)];
-            model.port.tier.get(tier).unwrap_or(&model.port.switch)
-        }
-    }
-}
-
-fn build_port(
-    model: &Model,
-    network: &Network,
-    transport: &Config,
-    streams: &Streams,
-    port: PortId,
-    watched: &[Watched],
-    shared: Option<SharedRoom>,
-) -> Port {
-    let link = network.link(port);
-    let settings = settings(model, network, port);
-    let is_host = matches!(link.from, Node::Host(_));
-    let phantom_queue = on(&settings.phantom_queue).map(|params| PhantomQueue::new(params, link.rate));
-    let marks_at_dequeue = on(&settings.ecn).is_some_and(|params| params.at == MarkAt::Dequeue);
-    // A phantom queue marks in place of the port.
-    let marking = if phantom_queue.is_some() {
-        Marking::Off
-    } else if let Some(params) = on(&settings.red) {
-        let stream = streams.stream(&format!("port/{}/red", port.0));
-        Marking::Red(Box::new((Red::new(params, link.rate), stream)))
-    } else {
-        on(&settings.ecn).map_or(Marking::Off, |params| Marking::Threshold(Ecn::new(params)))
-    };
-    let discipline = match settings.order {
-        model::ServiceOrder::Fifo => Discipline::fifo(),
-        model::ServiceOrder::FairPerFlow => {
-            Discipline::fair_per_flow(transport.segment + u64::from(transport.header_bytes))
-        }
-    };
-    let admission = Admission::new(buffer_limit(settings), marking, marks_at_dequeue);
-    let head_pacer = on(&model.host.pacer).filter(|params| is_host && params.form == PacerForm::Source);
-    Port::new(PortConfig {
-        link: PortLink {
-            id: port,
-            byte_time: link.rate.byte_time(),
-            propagation: link.propagation,
-            wait: link.wait(),
-        },
-        admission: match shared {
-            None => admission,
-            Some(shared) => admission.sharing(shared),
-        },
-        phantom_queue,
-        meter: watched.iter().find(|watched| watched.port == port).map(|watched| {
-            let from = Time::ZERO + model.run.warmup;
-            QueueMeter::new(from, watched.every, outcome::Queue::BIN_BYTES)
-        }),
-        discipline,
-        pacer: head_pacer.map(|params| {
-            let stream = streams.stream(&format!("host/{}/pacer", port.0));
-            Box::new(HeadPacer::new(params, stream))
-        }),
-        announces_room: is_host && model.host.backpressure,
-        general: settings.engine == model::PortEngine::General,
-    })
-}
-
-fn buffer_limit(settings: &model::Port) -> BufferLimit {
-    let counts_in_service = settings.counts == model::BufferCounts::WaitingAndInService;
-    let limit = BufferLimit { counts_in_service, ..BufferLimit::UNLIMITED };
-    match settings.buffer {
-        quantity::BufferLimit::Unlimited => limit,
-        quantity::BufferLimit::Packets(packets) => BufferLimit { packets, ..limit },
-        quantity::BufferLimit::Bytes(bytes) => BufferLimit { bytes: bytes.get(), ..limit },
-    }
 }
 
 fn host_pacers(model: &Model, network: &Network, streams: &Streams) -> Vec<HostPacer> {

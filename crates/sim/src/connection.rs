@@ -23,6 +23,12 @@ impl End {
         }
     }
 
+    /// The end that gets `packet`.
+    #[inline]
+    pub(crate) fn receiving(packet: &Packet) -> End {
+        if packet.flags.has(Flags::FROM_SERVER) { End::Client } else { End::Server }
+    }
+
     pub(crate) fn from_bit(bit: u32) -> End {
         if bit & 1 == 0 { End::Client } else { End::Server }
     }
@@ -144,6 +150,23 @@ impl Connection {
 
     pub(crate) fn half(&mut self, end: End) -> &mut Half {
         &mut self.halves[end as usize]
+    }
+
+    /// Loads what a segment that arrives at `end` will use, for a look ahead. The number means nothing.
+    #[inline]
+    pub(crate) fn load(&self, end: End) -> u64 {
+        let (half, other) = (&self.halves[end as usize], &self.halves[end.other() as usize]);
+        let (endpoint, window) = (&half.endpoint, half.endpoint.window());
+        let message = other.messages.front().map_or(0, |message| message.end);
+        half.sent
+            ^ endpoint.received()
+            ^ endpoint.sent()
+            ^ endpoint.counters().segments_received
+            ^ endpoint.deadline().as_ps()
+            ^ window.cwnd_bytes
+            ^ window.srtt.as_ps()
+            ^ window.alpha.to_bits()
+            ^ message
     }
 
     pub(crate) fn halves(&self) -> &[Half; 2] {

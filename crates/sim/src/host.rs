@@ -1,7 +1,7 @@
 //! [`HostPacer`]: the paper's pacer in a simulated host, between the transport and the NIC queue.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Stream};
-use plimsoll_fabric::net::{HostId, Packet, Port, Wait};
+use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Wait};
 use plimsoll_mechanisms::pacer::{self, Admission, FlowAssociations, PacerParams};
 use plimsoll_units::Time;
 use rand::Rng;
@@ -33,7 +33,7 @@ impl HostPacer {
     pub(crate) fn on_packet(&mut self, now: Time, packet: Packet, nic: &mut Port, wires: &mut Wires) {
         let (flow, size) = (u64::from(packet.flow), u64::from(packet.size));
         match self.pacer.on_packet(now, flow, size, Held { packet, since: now }) {
-            Admission::Bypass(held) => nic.on_arrival(now, held.packet, wires),
+            Admission::Bypass(held) => nic.on_arrival(PortId(self.host.0), now, held.packet, wires),
             Admission::Queued => self.release(now, nic, wires),
         }
     }
@@ -65,7 +65,7 @@ impl HostPacer {
     fn release(&mut self, now: Time, nic: &mut Port, wires: &mut Wires) {
         while let Some(Held { mut packet, since }) = self.pacer.poll(now) {
             packet.add_wait(Wait::Pacer, now - since);
-            nic.on_arrival(now, packet, wires);
+            nic.on_arrival(PortId(self.host.0), now, packet, wires);
         }
         if let Some(due) = self.pacer.next_due()
             && due < self.armed

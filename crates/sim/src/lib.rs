@@ -13,6 +13,7 @@ pub mod batch;
 mod build;
 mod connection;
 mod host;
+mod look_ahead;
 mod observe;
 mod receive;
 mod tap;

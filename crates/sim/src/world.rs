@@ -12,6 +12,7 @@ use plimsoll_units::Time;
 
 use crate::connection::{Connection, End, ideal_time, split_of};
 use crate::host::HostPacer;
+use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
 use crate::receive::{ReceiveOffload, prepend};
 use crate::tap::Tap;
@@ -43,6 +44,8 @@ pub(crate) struct World {
     pub(crate) waiting_for_room: Vec<VecDeque<(u32, End)>>,
     /// A workload has acted since the last look at whether all have finished.
     pub(crate) acted: bool,
+    /// Where the network is too large for the cache.
+    pub(crate) ahead: Option<Box<LookAhead>>,
 }
 
 /// What the scenario says about the run as a whole.
@@ -91,8 +94,8 @@ impl Wires {
 
 impl Sink for Wires {
     #[inline]
-    fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) {
-        self.lanes.push(port, arrives, packet, &mut self.events);
+    fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet {
+        self.lanes.push(port, arrives, packet, &mut self.events)
     }
 
     fn call_at(&mut self, port: PortId, at: Time) {
@@ -135,6 +138,7 @@ impl World {
                 break;
             }
             now = time;
+            self.look_ahead();
             match owner.kind() {
                 OwnerKind::Link => self.on_link(now, PortId(owner.number())),
                 OwnerKind::Port => self.on_port_due(now, PortId(owner.number())),
@@ -182,14 +186,14 @@ impl World {
         match self.network.far_switch(port) {
             Some(switch) => {
                 let next = self.network.next_port(switch, &packet);
-                self.ports[next.0 as usize].on_arrival(now, packet, &mut self.wires);
+                self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.wires);
             }
             None => self.on_host(now, &packet),
         }
     }
 
     fn on_port_due(&mut self, now: Time, port: PortId) {
-        self.ports[port.0 as usize].on_due(now, &mut self.wires);
+        self.ports[port.0 as usize].on_due(port, now, &mut self.wires);
         self.offer_room(now);
     }
 
@@ -217,7 +221,7 @@ impl World {
         }
         let number = packet.flow;
         let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
-        let end = if packet.flags.has(Flags::FROM_SERVER) { End::Client } else { End::Server };
+        let end = End::receiving(packet);
         let endpoint = &mut connection.half(end).endpoint;
         let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
         if !before.is_empty() {
@@ -321,7 +325,7 @@ impl World {
             }
             match self.pacers.get_mut(src.0 as usize) {
                 Some(pacer) => pacer.on_packet(now, packet, nic, &mut self.wires),
-                None => nic.on_arrival(now, packet, &mut self.wires),
+                None => nic.on_arrival(PortId(src.0), now, packet, &mut self.wires),
             }
         }
         let deadline = half.endpoint.deadline();
@@ -411,7 +415,7 @@ impl World {
         }
         for packet in actions.packets.drain(..) {
             self.wires.counters.packets_sent += 1;
-            self.ports[packet.src.0 as usize].on_arrival(now, packet, &mut self.wires);
+            self.ports[packet.src.0 as usize].on_arrival(PortId(packet.src.0), now, packet, &mut self.wires);
         }
         self.recorder.take(&mut actions);
         self.actions = actions;

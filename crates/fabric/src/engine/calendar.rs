@@ -46,6 +46,8 @@ pub(super) struct Calendar {
     /// its bucket comes, never through the wheel.
     far: KeyHeap,
     pace: Pace,
+    /// A bucket was taken up since [`Calendar::take_turn`] last asked.
+    turned: bool,
 }
 
 /// What [`Calendar::retune`] looks at, counted since it last looked.
@@ -70,6 +72,7 @@ impl Calendar {
             wheel: Wheel::new(BUCKETS_MIN),
             far: KeyHeap::default(),
             pace: Pace::over(LOOK_POPS_MIN),
+            turned: false,
         }
     }
 
@@ -117,6 +120,18 @@ impl Calendar {
         [in_wheel, self.far.first()].into_iter().flatten().min().map(Key::at)
     }
 
+    /// Whether a bucket was taken up since this was last asked: [`Calendar::served`] is new, then.
+    #[inline]
+    pub(super) fn take_turn(&mut self) -> bool {
+        std::mem::take(&mut self.turned)
+    }
+
+    /// What is left of the bucket being served, in no order that counts.
+    #[inline]
+    pub(super) fn served(&self) -> impl Iterator<Item = (Time, u32)> + '_ {
+        self.front.iter().map(|key| (key.at(), key.owner()))
+    }
+
     #[inline]
     fn insert(&mut self, key: Key) {
         let bucket = key.bucket(self.shift);
@@ -140,6 +155,7 @@ impl Calendar {
         }
         self.pace.buckets += (next - self.cursor).min(self.wheel.buckets());
         self.cursor = next;
+        self.turned = true;
         if in_wheel == next {
             self.wheel.swap(next, &mut self.front);
         }
@@ -397,8 +413,9 @@ impl KeyHeap {
 /// ever fire stretch the mean, so that packets leave the wheel even more rarely.
 const REACH: u64 = 4;
 /// Entries that a bucket would hold if all of the wheel were in use. A long queue wants few, long
-/// buckets, which are written and sorted as one run of memory. Measured flat from 16 to 64.
-const PER_BUCKET: u64 = 32;
+/// buckets, which are written and sorted as one run of memory, and which tell more of what comes next to
+/// whoever loads it ahead: with 64 a run of 8,192 hosts took 8 % less than with 32, and 128 gave no more.
+const PER_BUCKET: u64 = 64;
 /// A short queue wants more buckets than entries, so that most hold one and nothing is sorted:
 /// measured best from 256 to 1024. The headers, 6 KiB, stay in the first-level cache.
 const BUCKETS_MIN: u64 = 256;

@@ -63,9 +63,16 @@ impl Lanes {
         }
     }
 
-    /// Puts `packet` behind what `port` has sent before; the first of a lane becomes an event.
+    /// Puts `packet` behind what `port` has sent before, and gives it back where it lies now. The first of a
+    /// lane becomes an event.
     #[inline]
-    pub fn push(&mut self, port: PortId, arrives: Time, packet: Packet, events: &mut EventQueue) {
+    pub fn push(
+        &mut self,
+        port: PortId,
+        arrives: Time,
+        packet: Packet,
+        events: &mut EventQueue,
+    ) -> &mut Packet {
         let slot = self.take_slot(packet);
         let ends = &mut self.ends[port.0 as usize];
         if ends.first == NONE {
@@ -76,6 +83,7 @@ impl Lanes {
         }
         ends.last = slot;
         self.in_flight += 1;
+        &mut self.packets[slot as usize].0
     }
 
     /// Takes the packet whose event has come, and makes the next one an event.
@@ -93,6 +101,28 @@ impl Lanes {
         self.free = slot;
         self.in_flight -= 1;
         self.packets[slot as usize].0
+    }
+
+    /// The packet that `port` delivers next.
+    #[inline]
+    pub fn first(&self, port: PortId) -> Option<&Packet> {
+        self.packets.get(self.ends[port.0 as usize].first as usize).map(|line| &line.0)
+    }
+
+    /// Loads what [`Lanes::pop`] from `port` will read, for a look ahead. The number means nothing.
+    #[inline]
+    pub fn load_first(&self, port: PortId) -> u64 {
+        let slot = self.ends[port.0 as usize].first as usize;
+        let packet = self.packets.get(slot).map_or(0, |line| line.0.dst.0);
+        let next = self.chain.get(slot).map_or(0, |next| next.slot);
+        u64::from(packet ^ next)
+    }
+
+    /// Loads what [`Lanes::push`] to `port` will write to, for a look ahead. The number means nothing.
+    #[inline]
+    pub fn load_last(&self, port: PortId) -> u64 {
+        let slot = self.ends[port.0 as usize].last as usize;
+        self.chain.get(slot).map_or(0, |follower| u64::from(follower.slot))
     }
 
     /// Packets on all links, including those admitted by express ports and not yet sent.

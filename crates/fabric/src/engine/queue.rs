@@ -41,6 +41,19 @@ impl EventQueue {
         Some((at, owner_of(at, rank)))
     }
 
+    /// Whether a new stretch of time has begun since this was last asked: [`EventQueue::soon`] is new.
+    #[inline]
+    pub fn take_turn(&mut self) -> bool {
+        self.calendar.take_turn()
+    }
+
+    /// The owners known to act in the current stretch of time, in no order that counts; others may come
+    /// between. For whoever wants to have their memory at hand.
+    #[inline]
+    pub fn soon(&self) -> impl Iterator<Item = Owner> + '_ {
+        self.calendar.served().map(|(at, rank)| owner_of(at, rank))
+    }
+
     /// When the next event is, for whoever sleeps until then; the queue is not changed.
     pub fn peek_time(&self) -> Option<Time> {
         self.calendar.peek_time()

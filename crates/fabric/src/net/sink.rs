@@ -9,8 +9,9 @@ use super::{Packet, PortId};
 /// frames and timers. Implementations are monomorphised into the ports.
 pub trait Sink {
     /// The packet's last bit reaches the far end of `port`'s link at `arrives`. One port's packets
-    /// are handed over in the order of `arrives`.
-    fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet);
+    /// are handed over in the order of `arrives`. Gives the packet back where it lies now: what is written
+    /// into it there need not be read again soon, while a change just before the move would hold it up.
+    fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet;
 
     /// `on_due` of `port` wants to be called at `at`.
     fn call_at(&mut self, port: PortId, at: Time);
@@ -24,8 +25,8 @@ pub trait Sink {
     /// A packet left the queue of a host's NIC whose transport waits for room.
     fn room(&mut self, port: PortId);
 
-    /// The buffer memory of number `pool`, for a port made with
-    /// [`Admission::sharing`](super::port::Admission::sharing). A world without such ports has none.
+    /// The buffer memory of number `pool`, for a port with a [`SharedRoom`](super::port::SharedRoom). A world
+    /// without such ports has none.
     fn pool(&mut self, pool: u32) -> &mut SharedBuffer {
         unreachable!("a port shares the buffer {pool}, and this world has none")
     }

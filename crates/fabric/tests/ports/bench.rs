@@ -1,6 +1,8 @@
 //! A port on a bench: packets go in at given times, and what it asks of its sink is written down.
 
-use plimsoll_fabric::net::port::{Admission, Discipline, PortConfig, PortLink};
+use std::sync::Arc;
+
+use plimsoll_fabric::net::port::{BufferLimit, Discipline, PortConfig, PortRules};
 use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Wait};
 use plimsoll_units::{Rate, Span, Time};
 
@@ -17,9 +19,9 @@ pub struct Recorder {
 }
 
 impl Sink for Recorder {
-    fn transmit(&mut self, _: PortId, arrives: Time, packet: Packet) {
+    fn transmit(&mut self, _: PortId, arrives: Time, packet: Packet) -> &mut Packet {
         assert!(self.sent.last().is_none_or(|(last, _)| *last <= arrives), "a link keeps its order");
-        self.sent.push((arrives, packet));
+        &mut self.sent.push_mut((arrives, packet)).1
     }
     fn call_at(&mut self, _: PortId, at: Time) {
         self.due.push(at);
@@ -50,7 +52,7 @@ impl Recorder {
         {
             let index = self.due.iter().position(|at| *at == next).unwrap();
             self.due.swap_remove(index);
-            port.on_due(next, self);
+            port.on_due(PortId(0), next, self);
         }
     }
 
@@ -65,22 +67,29 @@ impl Recorder {
         for &(at, packet) in packets {
             self.call(port, at, ties == Ties::CallFirst);
             before(port, &packet);
-            port.on_arrival(at, packet, self);
+            port.on_arrival(PortId(0), at, packet, self);
         }
         self.call(port, Time::MAX, true);
+    }
+}
+
+/// A link of 10 Gb/s and 1 us behind a queue without limit.
+pub fn rules() -> PortRules {
+    PortRules {
+        byte_time: RATE.byte_time(),
+        propagation: Span::from_us(1),
+        wait: Wait::Tier0,
+        limit: BufferLimit::UNLIMITED,
+        ecn: None,
     }
 }
 
 /// A first-come-first-served port of 10 Gb/s that never drops or marks.
 pub fn plain() -> PortConfig {
     PortConfig {
-        link: PortLink {
-            id: PortId(0),
-            byte_time: RATE.byte_time(),
-            propagation: Span::from_us(1),
-            wait: Wait::Tier0,
-        },
-        admission: Admission::unlimited(),
+        rules: Arc::new(rules()),
+        red: None,
+        shared: None,
         phantom_queue: None,
         meter: None,
         discipline: Discipline::fifo(),

@@ -1,8 +1,10 @@
 //! The express and the general engine do the same, packet by packet, and it does not matter whether a port
 //! is first called or first offered a packet when both happen at one instant.
 
+use std::sync::Arc;
+
 use plimsoll_fabric::engine::Streams;
-use plimsoll_fabric::net::port::{Admission, BufferLimit, HeadPacer, Marking, PortConfig};
+use plimsoll_fabric::net::port::{BufferLimit, HeadPacer, PortConfig, PortRules, RedMarker};
 use plimsoll_fabric::net::{Packet, Port, QueueMeter, Wait};
 use plimsoll_mechanisms::Depth;
 use plimsoll_mechanisms::ecn::{Compare, Ecn, EcnParams, MarkAt};
@@ -13,7 +15,7 @@ use plimsoll_units::{Bytes, Span, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::bench::{RATE, Recorder, Ties, packet, plain};
+use crate::bench::{RATE, Recorder, Ties, packet, plain, rules};
 
 /// What a random port is made of; the port itself cannot be cloned.
 #[derive(Clone, Debug)]
@@ -35,14 +37,15 @@ enum Mark {
 
 impl Setup {
     fn port(&self, general: bool) -> Port {
-        let marking = match &self.mark {
-            Mark::Off => Marking::Off,
+        let (ecn, red) = match &self.mark {
+            Mark::Off => (None, None),
             Mark::Above(threshold, compare) => {
                 let params = EcnParams { threshold: *threshold, at: MarkAt::Enqueue, compare: *compare };
-                Marking::Threshold(Ecn::new(&params))
+                (Some(Ecn::new(&params)), None)
             }
             Mark::Red(params) => {
-                Marking::Red(Box::new((Red::new(params, RATE), Streams::new(1).stream("red"))))
+                let marker = RedMarker::new(Red::new(params, RATE), Streams::new(1).stream("red"));
+                (None, Some(marker))
             }
         };
         let phantom = PhantomQueueParams::default();
@@ -53,11 +56,12 @@ impl Setup {
                 initial_rate: plimsoll_units::Rate::from_gbps(1),
                 ..PacerParams::default()
             };
-            Box::new(HeadPacer::new(&params, Streams::new(1).stream("pacer")))
+            HeadPacer::new(&params, Streams::new(1).stream("pacer"))
         });
         let from = Time::ZERO + Span::from_us(self.meter_from_us);
         Port::new(PortConfig {
-            admission: Admission::new(self.limit, marking, false),
+            rules: Arc::new(PortRules { limit: self.limit, ecn, ..rules() }),
+            red,
             phantom_queue: self.phantom_queue.then(|| PhantomQueue::new(&phantom, RATE)),
             pacer,
             meter: Some(QueueMeter::new(from, Span::from_us(3), 500)),
@@ -126,7 +130,7 @@ fn observed(
     ties: Ties,
 ) -> impl PartialEq + std::fmt::Debug {
     let mut port = setup.port(general);
-    assert_eq!(matches!(port, Port::General(_)), general);
+    assert_eq!(!port.is_express(), general);
     let mut recorder = Recorder::default();
     recorder.drive(&mut port, packets, ties, |port, packet| {
         // Every third packet is preceded by congestion feedback.

@@ -2,7 +2,7 @@
 
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::port::{HeadPacer, PortConfig};
-use plimsoll_fabric::net::{Packet, Port};
+use plimsoll_fabric::net::{Packet, Port, PortId};
 use plimsoll_mechanisms::pacer::{Admission, HostPacer, PacerForm, PacerParams};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use proptest::prelude::*;
@@ -67,11 +67,11 @@ fn paper(params: &PacerParams, packets: &[(Time, Packet)], associated: bool) -> 
         }
         while let Some((_, packet)) = arrivals.next_if(|(at, _)| *at == now) {
             if let Admission::Bypass(packet) = pacer.on_packet(now, 0, u64::from(packet.size), *packet) {
-                port.on_arrival(now, packet, &mut recorder);
+                port.on_arrival(PortId(0), now, packet, &mut recorder);
             }
         }
         while let Some(packet) = pacer.poll(now) {
-            port.on_arrival(now, packet, &mut recorder);
+            port.on_arrival(PortId(0), now, packet, &mut recorder);
         }
     }
     (recorder, rates)
@@ -121,7 +121,7 @@ proptest! {
             ..PacerParams::default()
         };
         let pacer = HeadPacer::new(&params, Streams::new(1).stream("pacer"));
-        let mut port = Port::new(PortConfig { pacer: Some(Box::new(pacer)), ..plain() });
+        let mut port = Port::new(PortConfig { pacer: Some(pacer), ..plain() });
         let mut recorder = Recorder::default();
         recorder.drive(&mut port, &packets, Ties::CallFirst, |port, packet| {
             port.head_pacer().unwrap().on_ece(packet.flow);

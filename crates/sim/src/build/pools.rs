@@ -5,7 +5,7 @@ use plimsoll_fabric::net::{Network, Node, PortId};
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_scenario::model::Model;
 
-use super::settings;
+use super::ports::settings;
 
 /// One buffer for each switch whose ports share one, and each port's place in it.
 #[derive(Debug, Default)]

@@ -1,103 +1,114 @@
 //! [`Express`]: first come first served at a fixed rate, so a packet's departure is known at once.
 //!
 //! A packet that arrives when the link is booked until `busy_until` starts exactly then; it is
-//! handed to the sink with its arrival time at the far end, and all that stays here is the ring of
-//! times at which packets leave the queue, from which the queue's length at any later instant follows.
+//! handed to the sink with its arrival time at the far end. All that stays here is the time at which the
+//! first waiting packet leaves the queue and the sizes of those that wait, two bytes each: every one leaves
+//! when the link has sent the one before, so the queue's length at any later instant follows.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
-use plimsoll_units::Time;
+use plimsoll_units::{Span, Time};
 
-use super::admission::Verdict;
-use super::{Admission, HeadPacer, PortConfig, PortLink};
-use crate::net::{Packet, QueueMeter, Sink, Wait};
+use super::marking::{RedMarker, Verdict};
+use super::sizes::Sizes;
+use super::{HeadPacer, PortConfig, PortRules};
+use crate::net::{Packet, PortId, QueueMeter, Sink, Wait};
 
 /// A port whose departures are known at admission.
 #[derive(Debug)]
 pub struct Express {
-    link: PortLink,
+    rules: Arc<PortRules>,
     /// When the last admitted packet has left.
     busy_until: Time,
-    /// When it leaves the queue, and its size: every admitted packet that waited when last looked.
-    waiting: VecDeque<(Time, u32)>,
-    waiting_bytes: u64,
-    in_service_bytes: u64,
-    admission: Admission,
+    /// When the first packet that waits leaves the queue; [`Time::MAX`] if none waits.
+    first_leaves: Time,
+    /// The sizes of the packets that waited when last looked.
+    waiting: Sizes,
+    waiting_bytes: u32,
+    in_service_bytes: u16,
+    extras: Option<Box<Extras>>,
+}
+
+const _: () = assert!(size_of::<Express>() == 64, "an express port is one cache line");
+
+/// What most ports do not have.
+#[derive(Debug)]
+struct Extras {
+    red: Option<RedMarker>,
     phantom_queue: Option<PhantomQueue>,
-    pacer: Option<Box<HeadPacer>>,
-    meter: Option<Box<QueueMeter>>,
+    pacer: Option<HeadPacer>,
+    meter: Option<QueueMeter>,
 }
 
 impl Express {
     pub(super) fn new(config: PortConfig) -> Express {
+        let PortConfig { rules, red, phantom_queue, pacer, meter, .. } = config;
+        let plain = red.is_none() && phantom_queue.is_none() && pacer.is_none() && meter.is_none();
         Express {
-            link: config.link,
+            rules,
             busy_until: Time::ZERO,
-            waiting: VecDeque::new(),
+            first_leaves: Time::MAX,
+            waiting: Sizes::default(),
             waiting_bytes: 0,
             in_service_bytes: 0,
-            admission: config.admission,
-            phantom_queue: config.phantom_queue,
-            pacer: config.pacer,
-            meter: config.meter.map(Box::new),
+            extras: (!plain).then(|| Box::new(Extras { red, phantom_queue, pacer, meter })),
         }
     }
 
     #[inline]
-    pub(super) fn on_arrival(&mut self, now: Time, mut packet: Packet, sink: &mut impl Sink) {
+    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, mut packet: Packet, sink: &mut impl Sink) {
         self.start_due(now);
         let size = u64::from(packet.size);
-        if self.busy_until < now {
-            self.admission.on_idle(self.busy_until);
+        let waiting_bytes = u64::from(self.waiting_bytes);
+        let has_room = self.has_room_now(now, size);
+        let mut verdict = self.rules.on_enqueue(self.waiting.len(), waiting_bytes);
+        if let Some(Extras { red: Some(red), .. }) = self.extras.as_deref_mut() {
+            if self.busy_until < now {
+                red.on_idle(self.busy_until);
+            }
+            if has_room {
+                verdict = red.on_enqueue(now, waiting_bytes, &packet);
+            } else {
+                red.on_overflow(now, waiting_bytes, &packet);
+            }
         }
-        if !self.has_room_now(now, size) {
-            self.admission.on_overflow(now, self.waiting_bytes, &packet);
-            return self.drop_packet(now, &packet, sink);
+        if !has_room || verdict == Verdict::Drop {
+            return self.drop_packet(id, now, &packet, sink);
         }
-        let mut marked = false;
-        match self.admission.on_enqueue(now, self.waiting.len(), self.waiting_bytes, &packet) {
-            Verdict::Pass => {}
-            Verdict::Mark => marked = packet.mark(),
-            Verdict::Drop => return self.drop_packet(now, &packet, sink),
-        }
+        let mut marked = verdict == Verdict::Mark && packet.mark();
         // Out of the queue when the link is free; on the link at once, unless the pacer holds it.
         let leaves = now.max(self.busy_until);
-        let start = match &mut self.pacer {
-            None => leaves,
-            Some(pacer) => {
-                let draws = pacer.on_enqueue(&packet);
-                pacer.release(leaves, &packet, draws)
+        let mut start = leaves;
+        if let Some(extras) = &mut self.extras {
+            start = extras.release(now, leaves, &packet);
+            if let Some(phantom_queue) = &mut extras.phantom_queue {
+                marked |= phantom_queue.on_transmit(start, size) && packet.mark();
             }
-        };
-        if let Some(phantom_queue) = &mut self.phantom_queue
-            && phantom_queue.on_transmit(start, size)
-        {
-            marked |= packet.mark();
+            if let Some(meter) = &mut extras.meter {
+                meter.on_admitted(now, size, marked);
+            }
         }
         if marked {
-            sink.marked(self.link.id, &packet);
-        }
-        if let Some(meter) = &mut self.meter {
-            meter.on_admitted(now, size, marked);
+            sink.marked(id, &packet);
         }
         if leaves > now {
-            packet.add_wait(self.link.wait, leaves - now);
-            self.waiting.push_back((leaves, u32::from(packet.size)));
-            self.waiting_bytes += size;
-            if let Some(meter) = &mut self.meter {
-                meter.on_change(now, self.waiting_bytes);
-            }
+            self.first_leaves = self.first_leaves.min(leaves);
+            self.waiting.push(packet.size);
+            let bytes = self.waiting_bytes.checked_add(u32::from(packet.size));
+            self.waiting_bytes = bytes.expect("less than 4 GiB wait at one port");
+            self.on_change(now);
         } else {
-            self.in_service_bytes = size;
+            self.in_service_bytes = packet.size;
         }
-        packet.add_wait(Wait::Pacer, start - leaves);
-        self.busy_until = start + self.link.byte_time.span(size);
-        sink.transmit(self.link.id, self.busy_until + self.link.propagation, packet);
+        self.busy_until = start + self.rules.byte_time.span(size);
+        let sent = sink.transmit(id, self.busy_until + self.rules.propagation, packet);
+        sent.add_wait(self.rules.wait, leaves - now);
+        sent.add_wait(Wait::Pacer, start - leaves);
     }
 
     pub(super) fn pacer(&mut self) -> Option<&mut HeadPacer> {
-        self.pacer.as_deref_mut()
+        self.extras.as_mut()?.pacer.as_mut()
     }
 
     pub(super) fn has_room(&mut self, now: Time, size: u64) -> bool {
@@ -107,35 +118,74 @@ impl Express {
 
     pub(super) fn take_meter(&mut self, end: Time) -> Option<QueueMeter> {
         self.start_due(end);
-        self.meter.take().map(|meter| *meter)
+        self.extras.as_mut()?.meter.take()
+    }
+
+    #[inline]
+    pub(super) fn load(&self) -> u64 {
+        self.busy_until.as_ps()
+    }
+
+    #[inline]
+    pub(super) fn load_queue(&self) -> u64 {
+        u64::from(self.waiting.first() ^ self.waiting.last())
     }
 
     #[inline]
     fn has_room_now(&self, now: Time, size: u64) -> bool {
-        let in_service = if self.busy_until > now { self.in_service_bytes } else { 0 };
-        self.admission.has_room(self.waiting.len(), self.waiting_bytes, in_service, size)
+        let in_service = if self.busy_until > now { u64::from(self.in_service_bytes) } else { 0 };
+        self.rules.limit.has_room(self.waiting.len(), u64::from(self.waiting_bytes), in_service, size)
     }
 
-    /// Takes what has started by `now` out of the queue. Idempotent; a later call sees the same.
+    /// Takes what has left by `now` out of the queue. Idempotent; a later call sees the same.
     #[inline]
     fn start_due(&mut self, now: Time) {
-        while let Some(&(start, size)) = self.waiting.front()
-            && start <= now
+        while self.first_leaves <= now
+            && let Some(size) = self.waiting.pop()
         {
-            self.waiting.pop_front();
-            self.waiting_bytes -= u64::from(size);
-            self.in_service_bytes = u64::from(size);
-            if let Some(meter) = &mut self.meter {
-                meter.on_change(start, self.waiting_bytes);
-            }
+            let leaves = self.first_leaves;
+            self.in_service_bytes = size;
+            self.waiting_bytes -= u32::from(size);
+            let held = match self.extras.as_deref_mut() {
+                Some(Extras { pacer: Some(pacer), .. }) => pacer.take_hold(),
+                _ => Span::ZERO,
+            };
+            self.first_leaves = if self.waiting.is_empty() {
+                Time::MAX
+            } else {
+                leaves + held + self.rules.byte_time.span(u64::from(size))
+            };
+            self.on_change(leaves);
+        }
+    }
+
+    /// From `now` on other bytes wait than before.
+    #[inline]
+    fn on_change(&mut self, now: Time) {
+        if let Some(Extras { meter: Some(meter), .. }) = self.extras.as_deref_mut() {
+            meter.on_change(now, u64::from(self.waiting_bytes));
         }
     }
 
     #[cold]
-    fn drop_packet(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
-        if let Some(meter) = &mut self.meter {
+    fn drop_packet(&mut self, id: PortId, now: Time, packet: &Packet, sink: &mut impl Sink) {
+        if let Some(Extras { meter: Some(meter), .. }) = self.extras.as_deref_mut() {
             meter.on_dropped(now);
         }
-        sink.dropped(now, self.link.id, packet);
+        sink.dropped(now, id, packet);
+    }
+}
+
+impl Extras {
+    /// When a packet starts to be sent that is admitted at `now` and leaves the queue at `leaves`.
+    #[inline]
+    fn release(&mut self, now: Time, leaves: Time, packet: &Packet) -> Time {
+        let Some(pacer) = &mut self.pacer else { return leaves };
+        let draws = pacer.on_enqueue(packet);
+        let start = pacer.release(leaves, packet, draws);
+        if leaves > now {
+            pacer.note_hold(start - leaves);
+        }
+        start
     }
 }

@@ -1,13 +1,14 @@
 //! [`General`]: explicit departures, for whatever cannot be known at admission.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
-use super::admission::Verdict;
-use super::{Admission, HeadPacer, PortConfig, PortLink, SharedRoom};
-use crate::net::{Flags, Packet, QueueMeter, Sink, Wait};
+use super::marking::{RedMarker, Verdict};
+use super::{HeadPacer, PortConfig, PortRules, SharedRoom};
+use crate::net::{Flags, Packet, PortId, QueueMeter, Sink, Wait};
 
 /// How waiting packets are served.
 #[derive(Clone, Debug)]
@@ -122,17 +123,18 @@ impl FairQueues {
 /// A port that decides at each departure.
 #[derive(Debug)]
 pub struct General {
-    link: PortLink,
+    rules: Arc<PortRules>,
     discipline: Discipline,
     waiting_bytes: u64,
     in_service_bytes: u64,
     /// When the packet in service has left; the link is free from then on.
     busy_until: Time,
-    admission: Admission,
+    red: Option<RedMarker>,
+    shared: Option<SharedRoom>,
     /// What the packet in service still takes of the shared buffer.
     shared_in_service: u64,
     phantom_queue: Option<PhantomQueue>,
-    pacer: Option<Box<HeadPacer>>,
+    pacer: Option<HeadPacer>,
     announces_room: bool,
     meter: Option<QueueMeter>,
 }
@@ -140,12 +142,13 @@ pub struct General {
 impl General {
     pub(super) fn new(config: PortConfig) -> General {
         General {
-            link: config.link,
+            rules: config.rules,
             discipline: config.discipline,
             waiting_bytes: 0,
             in_service_bytes: 0,
             busy_until: Time::ZERO,
-            admission: config.admission,
+            red: config.red,
+            shared: config.shared,
             shared_in_service: 0,
             phantom_queue: config.phantom_queue,
             pacer: config.pacer,
@@ -154,29 +157,34 @@ impl General {
         }
     }
 
-    pub(super) fn on_arrival(&mut self, now: Time, mut packet: Packet, sink: &mut impl Sink) {
+    pub(super) fn on_arrival(&mut self, id: PortId, now: Time, mut packet: Packet, sink: &mut impl Sink) {
         // A departure that is due at this very instant comes first, whatever order the two events
         // have: what arrives now sees the queue without it.
-        self.start_due(now, sink);
+        self.start_due(id, now, sink);
         let size = u64::from(packet.size);
-        if self.busy_until < now && self.discipline.len() == 0 {
-            self.admission.on_idle(self.busy_until);
+        if let Some(red) = &mut self.red
+            && self.busy_until < now
+            && self.discipline.len() == 0
+        {
+            red.on_idle(self.busy_until);
         }
         if !self.has_room_now(now, size) || !self.take_shared(size, sink) {
-            self.admission.on_overflow(now, self.waiting_bytes, &packet);
-            return self.drop_packet(now, &packet, sink);
-        }
-        let marked = match self.admission.on_enqueue(now, self.discipline.len(), self.waiting_bytes, &packet)
-        {
-            Verdict::Pass => false,
-            Verdict::Mark => packet.mark(),
-            Verdict::Drop => {
-                self.give_back_shared(size, sink);
-                return self.drop_packet(now, &packet, sink);
+            if let Some(red) = &mut self.red {
+                red.on_overflow(now, self.waiting_bytes, &packet);
             }
+            return self.drop_packet(id, now, &packet, sink);
+        }
+        let verdict = match &mut self.red {
+            Some(red) => red.on_enqueue(now, self.waiting_bytes, &packet),
+            None => self.rules.on_enqueue(self.discipline.len(), self.waiting_bytes),
         };
+        if verdict == Verdict::Drop {
+            self.give_back_shared(size, sink);
+            return self.drop_packet(id, now, &packet, sink);
+        }
+        let marked = verdict == Verdict::Mark && packet.mark();
         if marked {
-            sink.marked(self.link.id, &packet);
+            sink.marked(id, &packet);
         }
         if let Some(meter) = &mut self.meter {
             meter.on_admitted(now, size, marked);
@@ -184,14 +192,14 @@ impl General {
         let draws = self.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
         self.discipline.push(Queued { packet, since: now, draws });
         self.waiting_bytes += size;
-        self.start_due(now, sink);
+        self.start_due(id, now, sink);
         if let Some(meter) = &mut self.meter {
             meter.on_change(now, self.waiting_bytes);
         }
     }
 
-    pub(super) fn on_due(&mut self, now: Time, sink: &mut impl Sink) {
-        self.start_due(now, sink);
+    pub(super) fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        self.start_due(id, now, sink);
     }
 
     pub(super) fn has_room(&self, now: Time, size: u64) -> bool {
@@ -199,7 +207,7 @@ impl General {
     }
 
     pub(super) fn pacer(&mut self) -> Option<&mut HeadPacer> {
-        self.pacer.as_deref_mut()
+        self.pacer.as_mut()
     }
 
     pub(super) fn held(&self) -> usize {
@@ -212,22 +220,22 @@ impl General {
 
     fn has_room_now(&self, now: Time, size: u64) -> bool {
         let in_service = if self.busy_until > now { self.in_service_bytes } else { 0 };
-        self.admission.has_room(self.discipline.len(), self.waiting_bytes, in_service, size)
+        self.rules.limit.has_room(self.discipline.len(), self.waiting_bytes, in_service, size)
     }
 
     /// Starts the next transmission if the link is free.
-    fn start_due(&mut self, now: Time, sink: &mut impl Sink) {
+    fn start_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         if self.busy_until > now {
             return;
         }
         let next = self.discipline.pop();
-        if self.admission.shared().is_some() {
+        if self.shared.is_some() {
             self.on_departure(next.as_ref(), sink);
         }
         let Some(Queued { mut packet, since, draws }) = next else {
             // Where the limit counts the packet in service, its end makes room too.
             if self.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
-                sink.room(self.link.id);
+                sink.room(id);
             }
             return;
         };
@@ -240,8 +248,7 @@ impl General {
             None => now,
             Some(pacer) => pacer.release(now, &packet, draws),
         };
-        let mut marked =
-            self.admission.on_dequeue(self.discipline.len(), self.waiting_bytes) && packet.mark();
+        let mut marked = self.rules.on_dequeue(self.discipline.len(), self.waiting_bytes) && packet.mark();
         if let Some(phantom_queue) = &mut self.phantom_queue
             && phantom_queue.on_transmit(start, size)
         {
@@ -251,22 +258,22 @@ impl General {
             if let Some(meter) = &mut self.meter {
                 meter.on_marked(since);
             }
-            sink.marked(self.link.id, &packet);
+            sink.marked(id, &packet);
         }
-        packet.add_wait(self.link.wait, now - since);
-        packet.add_wait(Wait::Pacer, start - now);
         self.in_service_bytes = size;
-        self.busy_until = start + self.link.byte_time.span(size);
-        sink.transmit(self.link.id, self.busy_until + self.link.propagation, packet);
-        sink.call_at(self.link.id, self.busy_until);
+        self.busy_until = start + self.rules.byte_time.span(size);
+        let sent = sink.transmit(id, self.busy_until + self.rules.propagation, packet);
+        sent.add_wait(self.rules.wait, now - since);
+        sent.add_wait(Wait::Pacer, start - now);
+        sink.call_at(id, self.busy_until);
         if self.announces_room {
-            sink.room(self.link.id);
+            sink.room(id);
         }
     }
 
     /// Takes `size` bytes of the shared buffer, where there is one. False if it has no room.
     fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
-        self.admission.shared().is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
+        self.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
     }
 
     /// The packet in service has been sent, and `next` leaves the queue.
@@ -274,7 +281,7 @@ impl General {
     fn on_departure(&mut self, next: Option<&Queued>, sink: &mut impl Sink) {
         let mut leaves = std::mem::take(&mut self.shared_in_service);
         let size = next.map_or(0, |queued| u64::from(queued.packet.size));
-        if self.admission.counts_in_service() {
+        if self.rules.limit.counts_in_service {
             self.shared_in_service = size;
         } else {
             leaves += size;
@@ -283,16 +290,16 @@ impl General {
     }
 
     fn give_back_shared(&mut self, size: u64, sink: &mut impl Sink) {
-        if let Some(SharedRoom { pool, port }) = self.admission.shared() {
+        if let Some(SharedRoom { pool, port }) = self.shared {
             sink.pool(pool).release(port, size);
         }
     }
 
     #[cold]
-    fn drop_packet(&mut self, now: Time, packet: &Packet, sink: &mut impl Sink) {
+    fn drop_packet(&mut self, id: PortId, now: Time, packet: &Packet, sink: &mut impl Sink) {
         if let Some(meter) = &mut self.meter {
             meter.on_dropped(now);
         }
-        sink.dropped(now, self.link.id, packet);
+        sink.dropped(now, id, packet);
     }
 }

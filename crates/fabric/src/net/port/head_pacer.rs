@@ -1,8 +1,10 @@
 //! [`HeadPacer`]: the pacer between a NIC queue and its link, with the random stream that it draws
 //! from.
 
+use std::collections::VecDeque;
+
 use plimsoll_mechanisms::pacer::{FlowAssociations, LinkPacer, PacerParams, Release};
-use plimsoll_units::Time;
+use plimsoll_units::{Span, Time};
 use rand::Rng;
 use rand_pcg::Pcg64;
 
@@ -17,12 +19,14 @@ use crate::net::Packet;
 pub struct HeadPacer {
     pacer: LinkPacer,
     stream: Pcg64,
+    /// By waiting packet of an express port: how long it will be held between queue and link.
+    holds: VecDeque<Span>,
 }
 
 impl HeadPacer {
     /// A pacer that has seen no packet.
     pub fn new(params: &PacerParams, stream: Pcg64) -> HeadPacer {
-        HeadPacer { pacer: LinkPacer::new(params), stream }
+        HeadPacer { pacer: LinkPacer::new(params), stream, holds: VecDeque::new() }
     }
 
     /// An acknowledgement with ECE arrived for connection `flow`.
@@ -48,5 +52,15 @@ impl HeadPacer {
             Release::Now => now,
             Release::At(later) => later,
         }
+    }
+
+    /// Notes that the packet which now joins those that wait will be held for `hold` at its turn.
+    pub(super) fn note_hold(&mut self, hold: Span) {
+        self.holds.push_back(hold);
+    }
+
+    /// The hold of the first packet that waits, which leaves the queue now.
+    pub(super) fn take_hold(&mut self) -> Span {
+        self.holds.pop_front().unwrap_or(Span::ZERO)
     }
 }

@@ -6,41 +6,46 @@
 //! * [`General`] keeps the packets and decides at each departure: per-flow fairness, marking at
 //!   dequeue, a buffer shared with other ports, a transport that waits for room.
 
-mod admission;
 mod express;
 mod general;
 mod head_pacer;
+mod marking;
+mod rules;
+mod sizes;
+
+use std::sync::Arc;
 
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
-use plimsoll_units::{ByteTime, Span, Time};
+use plimsoll_units::Time;
 
-pub use admission::{Admission, BufferLimit, Marking, SharedRoom};
 pub use express::Express;
 pub use general::{Discipline, General};
 pub use head_pacer::HeadPacer;
+pub use marking::RedMarker;
+pub use rules::{BufferLimit, PortRules};
 
-use super::{Packet, PortId, QueueMeter, Sink, Wait};
+use super::{Packet, PortId, QueueMeter, Sink};
 
-/// What every port knows about itself and its link.
-#[derive(Clone, Copy, Debug)]
-pub struct PortLink {
-    /// The port.
-    pub id: PortId,
-    /// Time a byte takes on the link.
-    pub byte_time: ByteTime,
-    /// One-way propagation.
-    pub propagation: Span,
-    /// The account that waiting here goes to.
-    pub wait: Wait,
+/// A port's part in a buffer memory that all ports of its switch share. A packet takes its bytes when it is
+/// admitted and gives them back when it starts to be sent, or when it has been sent if the limit counts the
+/// packet in service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SharedRoom {
+    /// The memory, as [`Sink::pool`](crate::net::Sink::pool) knows it.
+    pub pool: u32,
+    /// The port, as the memory knows it.
+    pub port: usize,
 }
 
 /// Everything a port is made of.
 #[derive(Debug)]
 pub struct PortConfig {
-    /// The port and its link.
-    pub link: PortLink,
-    /// Room and marking.
-    pub admission: Admission,
+    /// Link, room and threshold.
+    pub rules: Arc<PortRules>,
+    /// Random early detection in place of the threshold.
+    pub red: Option<RedMarker>,
+    /// Needs the general engine: the memory that a packet must also find room in.
+    pub shared: Option<SharedRoom>,
     /// HULL's phantom queue, consulted at the start of each transmission.
     pub phantom_queue: Option<PhantomQueue>,
     /// Watches the waiting bytes.
@@ -48,7 +53,7 @@ pub struct PortConfig {
     /// Needs the general engine: how waiting packets are served.
     pub discipline: Discipline,
     /// The pacer between queue and link.
-    pub pacer: Option<Box<HeadPacer>>,
+    pub pacer: Option<HeadPacer>,
     /// Needs the general engine: the owner wants [`Sink::room`] when a packet has left the queue.
     pub announces_room: bool,
     /// Use the general engine even where express applies.
@@ -57,74 +62,103 @@ pub struct PortConfig {
 
 /// An output port.
 #[derive(Debug)]
-pub enum Port {
+#[repr(align(64))]
+pub struct Port(Engine);
+
+#[derive(Debug)]
+enum Engine {
     /// Departure known at admission.
     Express(Express),
     /// Explicit departures.
     General(Box<General>),
 }
 
+const _: () = assert!(size_of::<Port>() == 64, "a port is one cache line");
+
 impl Port {
     /// The port, on the simplest engine that can do what `config` asks.
     pub fn new(config: PortConfig) -> Port {
         let express = config.discipline.is_fifo()
             && !config.announces_room
-            && !config.admission.marks_at_dequeue()
-            && config.admission.shared().is_none()
+            && !config.rules.ecn.is_some_and(|ecn| ecn.marks_at_dequeue())
+            && config.shared.is_none()
             && !config.general;
         if express {
-            Port::Express(Express::new(config))
+            Port(Engine::Express(Express::new(config)))
         } else {
-            Port::General(Box::new(General::new(config)))
+            Port(Engine::General(Box::new(General::new(config))))
         }
     }
 
-    /// A packet wants to leave by this port.
+    /// Whether its packets' departures are known at admission.
+    pub fn is_express(&self) -> bool {
+        matches!(self.0, Engine::Express(_))
+    }
+
+    /// A packet wants to leave by this port, which is number `id`.
     #[inline]
-    pub fn on_arrival(&mut self, now: Time, packet: Packet, sink: &mut impl Sink) {
-        match self {
-            Port::Express(port) => port.on_arrival(now, packet, sink),
-            Port::General(port) => port.on_arrival(now, packet, sink),
+    pub fn on_arrival(&mut self, id: PortId, now: Time, packet: Packet, sink: &mut impl Sink) {
+        match &mut self.0 {
+            Engine::Express(port) => port.on_arrival(id, now, packet, sink),
+            Engine::General(port) => port.on_arrival(id, now, packet, sink),
+        }
+    }
+
+    /// Loads what an arrival will read of the port, for a look ahead. The number means nothing.
+    #[inline]
+    pub fn load(&self) -> u64 {
+        match &self.0 {
+            Engine::Express(port) => port.load(),
+            Engine::General(_) => 0,
+        }
+    }
+
+    /// Loads what an arrival will read of what the port refers to. The number means nothing.
+    #[inline]
+    pub fn load_queue(&self) -> u64 {
+        match &self.0 {
+            Engine::Express(port) => port.load_queue(),
+            Engine::General(_) => 0,
         }
     }
 
     /// The time asked for by [`Sink::call_at`] has come.
-    pub fn on_due(&mut self, now: Time, sink: &mut impl Sink) {
-        match self {
-            Port::Express(_) => unreachable!("an express port asks for no call"),
-            Port::General(port) => port.on_due(now, sink),
+    pub fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("an express port asks for no call"),
+            Engine::General(port) => port.on_due(id, now, sink),
         }
     }
 
     /// Whether a packet of `size` bytes would find room.
     pub fn has_room(&mut self, now: Time, size: u64) -> bool {
-        match self {
-            Port::Express(port) => port.has_room(now, size),
-            Port::General(port) => port.has_room(now, size),
+        match &mut self.0 {
+            Engine::Express(port) => port.has_room(now, size),
+            Engine::General(port) => port.has_room(now, size),
         }
     }
 
     /// The pacer behind the queue, where there is one.
     pub fn head_pacer(&mut self) -> Option<&mut HeadPacer> {
-        match self {
-            Port::Express(port) => port.pacer(),
-            Port::General(port) => port.pacer(),
+        match &mut self.0 {
+            Engine::Express(port) => port.pacer(),
+            Engine::General(port) => port.pacer(),
         }
     }
 
     /// Packets that wait and have not been handed to the sink: all that a general port holds.
     pub fn held(&self) -> usize {
-        match self {
-            Port::Express(_) => 0,
-            Port::General(port) => port.held(),
+        match &self.0 {
+            Engine::Express(_) => 0,
+            Engine::General(port) => port.held(),
         }
     }
 
     /// Stops watching, and gives what was seen up to `end`.
     pub fn take_meter(&mut self, end: Time) -> Option<super::MeterReading> {
-        let meter = match self {
-            Port::Express(port) => port.take_meter(end),
-            Port::General(port) => port.take_meter(),
+        let meter = match &mut self.0 {
+            Engine::Express(port) => port.take_meter(end),
+            Engine::General(port) => port.take_meter(),
         };
         meter.map(|meter| meter.read(end))
     }

@@ -1,12 +1,14 @@
 //! Ports that share a buffer, without a network: packets are offered faster than they leave.
 
+use std::sync::Arc;
+
 use plimsoll_mechanisms::red::{Red, RedParams};
 use plimsoll_mechanisms::shared_buffer::{SharedBuffer, SharedBufferParams};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use rand::SeedableRng;
 
 use super::*;
-use crate::net::HostId;
+use crate::net::{HostId, Wait};
 
 const SIZE: u64 = 1_000;
 
@@ -15,12 +17,14 @@ struct Switch {
     pool: SharedBuffer,
     calls: Vec<(Time, PortId)>,
     sent: usize,
+    last: Option<Packet>,
     dropped: Vec<u32>,
 }
 
 impl Sink for Switch {
-    fn transmit(&mut self, _: PortId, _: Time, _: Packet) {
+    fn transmit(&mut self, _: PortId, _: Time, packet: Packet) -> &mut Packet {
         self.sent += 1;
+        self.last.insert(packet)
     }
     fn call_at(&mut self, port: PortId, at: Time) {
         self.calls.push((at, port));
@@ -38,19 +42,26 @@ impl Sink for Switch {
 
 fn switch(alpha: f64, ports: usize) -> Switch {
     let params = SharedBufferParams { total: Bytes::new(1_000_000), alpha, reserved: Bytes::ZERO };
-    Switch { pool: SharedBuffer::new(&params, ports), calls: Vec::new(), sent: 0, dropped: vec![0; ports] }
+    Switch {
+        pool: SharedBuffer::new(&params, ports),
+        calls: Vec::new(),
+        sent: 0,
+        last: None,
+        dropped: vec![0; ports],
+    }
 }
 
-fn port(number: u32, limit: BufferLimit, marking: Marking) -> Port {
-    let shared = SharedRoom { pool: 7, port: number as usize };
+fn port(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> Port {
     Port::new(PortConfig {
-        link: PortLink {
-            id: PortId(number),
+        rules: Arc::new(PortRules {
             byte_time: Rate::from_gbps(1).byte_time(),
             propagation: Span::ZERO,
             wait: Wait::Tier0,
-        },
-        admission: Admission::new(limit, marking, false).sharing(shared),
+            limit,
+            ecn: None,
+        }),
+        red,
+        shared: Some(SharedRoom { pool: 7, port: number as usize }),
         phantom_queue: None,
         meter: None,
         discipline: Discipline::fifo(),
@@ -61,7 +72,7 @@ fn port(number: u32, limit: BufferLimit, marking: Marking) -> Port {
 }
 
 fn plain(number: u32) -> Port {
-    port(number, BufferLimit::UNLIMITED, Marking::Off)
+    port(number, BufferLimit::UNLIMITED, None)
 }
 
 /// Offers a packet to each port in turn until none takes any more, all at one instant.
@@ -69,7 +80,7 @@ fn congest(ports: &mut [Port], switch: &mut Switch) {
     for _ in 0..1_200 {
         for (number, port) in ports.iter_mut().enumerate() {
             let packet = Packet::new(HostId(9), HostId(number as u32), 0, SIZE as u16);
-            port.on_arrival(Time::ZERO, packet, switch);
+            port.on_arrival(PortId(number as u32), Time::ZERO, packet, switch);
         }
     }
 }
@@ -77,7 +88,7 @@ fn congest(ports: &mut [Port], switch: &mut Switch) {
 /// Lets everything leave.
 fn drain(ports: &mut [Port], switch: &mut Switch) {
     while let Some((at, port)) = switch.calls.pop() {
-        ports[port.0 as usize].on_due(at, switch);
+        ports[port.0 as usize].on_due(port, at, switch);
     }
 }
 
@@ -101,7 +112,7 @@ fn everything_is_given_back() {
     for counts_in_service in [false, true] {
         let limit = BufferLimit { counts_in_service, ..BufferLimit::UNLIMITED };
         let mut switch = switch(1.0, 2);
-        let mut ports = [port(0, limit, Marking::Off), port(1, limit, Marking::Off)];
+        let mut ports = [port(0, limit, None), port(1, limit, None)];
         congest(&mut ports, &mut switch);
         let held = switch.pool.total_bytes();
         // Both ports have one packet in service, which the pool holds if the limit counts it.
@@ -119,9 +130,9 @@ fn a_packet_dropped_for_another_reason_takes_nothing() {
     let params =
         RedParams { min: Bytes::new(5_000), max: Bytes::new(5_000), ecn: false, ..RedParams::default() };
     let red = Red::new(&params, Rate::from_gbps(1));
-    let marking = Marking::Red(Box::new((red, rand_pcg::Pcg64::seed_from_u64(1))));
+    let marker = RedMarker::new(red, rand_pcg::Pcg64::seed_from_u64(1));
     let mut switch = switch(1.0, 1);
-    let mut ports = [port(0, BufferLimit::UNLIMITED, marking)];
+    let mut ports = [port(0, BufferLimit::UNLIMITED, Some(marker))];
     congest(&mut ports, &mut switch);
     assert!(switch.dropped[0] > 0);
     assert_eq!(switch.pool.total_bytes(), ports[0].held() as u64 * SIZE);

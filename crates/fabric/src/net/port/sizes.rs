@@ -1,0 +1,100 @@
+//! [`Sizes`]: a first-in first-out queue of packet sizes, in 24 bytes and two more a packet.
+
+/// Sizes of waiting packets, in bytes. A `VecDeque` would do the same in 32 bytes, and a port would no longer
+/// be one cache line.
+#[derive(Debug, Default)]
+pub(super) struct Sizes {
+    /// A power of two long, or empty.
+    slots: Box<[u16]>,
+    first: u32,
+    len: u32,
+}
+
+impl Sizes {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, size: u16) {
+        if self.len() == self.slots.len() {
+            self.grow();
+        }
+        let slot = self.slot(self.len);
+        self.slots[slot] = size;
+        self.len += 1;
+    }
+
+    #[inline]
+    pub(super) fn pop(&mut self) -> Option<u16> {
+        if self.is_empty() {
+            return None;
+        }
+        let size = self.slots[self.slot(0)];
+        self.first = self.first.wrapping_add(1);
+        self.len -= 1;
+        Some(size)
+    }
+
+    /// The size that [`Sizes::pop`] gives next, or anything.
+    #[inline]
+    pub(super) fn first(&self) -> u16 {
+        self.slots.get(self.slot(0)).copied().unwrap_or(0)
+    }
+
+    /// The size pushed last, or anything.
+    #[inline]
+    pub(super) fn last(&self) -> u16 {
+        self.slots.get(self.slot(self.len.wrapping_sub(1))).copied().unwrap_or(0)
+    }
+
+    /// Where the size behind `ahead` others is.
+    #[inline]
+    fn slot(&self, ahead: u32) -> usize {
+        self.first.wrapping_add(ahead) as usize & self.slots.len().wrapping_sub(1)
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        let mut slots = vec![0; (2 * self.slots.len()).max(SLOTS_MIN)].into_boxed_slice();
+        for (ahead, slot) in (0..self.len).zip(&mut slots) {
+            *slot = self.slots[self.slot(ahead)];
+        }
+        self.slots = slots;
+        self.first = 0;
+    }
+}
+
+const SLOTS_MIN: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::VecDeque;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn sizes_come_out_as_they_went_in(steps in prop::collection::vec((any::<bool>(), any::<u16>()), 0..400)) {
+            let (mut sizes, mut model) = (Sizes::default(), VecDeque::new());
+            for (push, size) in steps {
+                if push {
+                    sizes.push(size);
+                    model.push_back(size);
+                    prop_assert_eq!(sizes.last(), size);
+                } else {
+                    prop_assert_eq!(sizes.pop(), model.pop_front());
+                }
+                prop_assert_eq!(sizes.len(), model.len());
+            }
+        }
+    }
+}

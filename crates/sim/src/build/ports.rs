@@ -1,0 +1,126 @@
+//! The output ports of a world.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use plimsoll_fabric::engine::Streams;
+use plimsoll_fabric::net::port::{BufferLimit, Discipline, HeadPacer, PortConfig, PortRules, RedMarker};
+use plimsoll_fabric::net::{Network, Node, Port, PortId, QueueMeter};
+use plimsoll_mechanisms::ecn::Ecn;
+use plimsoll_mechanisms::pacer::PacerForm;
+use plimsoll_mechanisms::phantom_queue::PhantomQueue;
+use plimsoll_mechanisms::red::Red;
+use plimsoll_mechanisms::tcp::Config;
+use plimsoll_results::outcome;
+use plimsoll_scenario::model::{self, Model};
+use plimsoll_scenario::quantity;
+use plimsoll_units::{Span, Time};
+
+use super::pools::Pools;
+use super::{Watched, on};
+
+/// Every port of `network`, by number.
+pub(super) fn build(
+    model: &Model,
+    network: &Network,
+    transport: &Config,
+    streams: &Streams,
+    watched: &[Watched],
+    pools: &Pools,
+) -> Vec<Port> {
+    // Of a port that is watched twice the first counts.
+    let watched = watched.iter().rev().map(|watched| (watched.port, watched.every)).collect();
+    let mut builder = Builder { model, network, transport, streams, watched, pools, rules: Vec::new() };
+    (0..network.links().len() as u32).map(|port| builder.port(PortId(port))).collect()
+}
+
+struct Builder<'a> {
+    model: &'a Model,
+    network: &'a Network,
+    transport: &'a Config,
+    streams: &'a Streams,
+    watched: HashMap<PortId, Span>,
+    pools: &'a Pools,
+    /// Those made so far; as many as there are kinds of port.
+    rules: Vec<Arc<PortRules>>,
+}
+
+impl Builder<'_> {
+    fn port(&mut self, port: PortId) -> Port {
+        let (model, link) = (self.model, self.network.link(port));
+        let settings = settings(model, self.network, port);
+        let is_host = matches!(link.from, Node::Host(_));
+        let phantom_queue = on(&settings.phantom_queue).map(|params| PhantomQueue::new(params, link.rate));
+        // A phantom queue marks in place of the port.
+        let marks = phantom_queue.is_none();
+        let red = on(&settings.red).filter(|_| marks).map(|params| {
+            let stream = self.streams.stream(&format!("port/{}/red", port.0));
+            RedMarker::new(Red::new(params, link.rate), stream)
+        });
+        let ecn = on(&settings.ecn).filter(|_| marks && red.is_none()).map(Ecn::new);
+        let head_pacer = on(&model.host.pacer).filter(|params| is_host && params.form == PacerForm::Source);
+        Port::new(PortConfig {
+            rules: self.shared_rules(PortRules {
+                byte_time: link.rate.byte_time(),
+                propagation: link.propagation,
+                wait: link.wait(),
+                limit: buffer_limit(settings),
+                ecn,
+            }),
+            red,
+            shared: self.pools.room(port),
+            phantom_queue,
+            meter: self.watched.get(&port).map(|every| {
+                let from = Time::ZERO + model.run.warmup;
+                QueueMeter::new(from, *every, outcome::Queue::BIN_BYTES)
+            }),
+            discipline: self.discipline(settings),
+            pacer: head_pacer
+                .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),
+            announces_room: is_host && model.host.backpressure,
+            general: settings.engine == model::PortEngine::General,
+        })
+    }
+
+    fn discipline(&self, settings: &model::Port) -> Discipline {
+        match settings.order {
+            model::ServiceOrder::Fifo => Discipline::fifo(),
+            model::ServiceOrder::FairPerFlow => {
+                let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
+                Discipline::fair_per_flow(full_size)
+            }
+        }
+    }
+
+    /// `rules`, kept once however many ports have them.
+    fn shared_rules(&mut self, rules: PortRules) -> Arc<PortRules> {
+        if let Some(known) = self.rules.iter().find(|known| ***known == rules) {
+            return Arc::clone(known);
+        }
+        let rules = Arc::new(rules);
+        self.rules.push(Arc::clone(&rules));
+        rules
+    }
+}
+
+/// The settings of the tier that `port` belongs to.
+pub(super) fn settings<'a>(model: &'a Model, network: &Network, port: PortId) -> &'a model::Port {
+    let link = network.link(port);
+    match link.from {
+        Node::Host(_) => &model.port.host,
+        Node::Switch(_) => {
+            let tier = network.tiers()[usize::from(link.tier)];
+            model.port.tier.get(tier).unwrap_or(&model.port.switch)
+        }
+    }
+}
+
+fn buffer_limit(settings: &model::Port) -> BufferLimit {
+    let counts_in_service = settings.counts == model::BufferCounts::WaitingAndInService;
+    let limit = BufferLimit { counts_in_service, ..BufferLimit::UNLIMITED };
+    match settings.buffer {
+        quantity::BufferLimit::Unlimited => limit,
+        quantity::BufferLimit::Packets(packets) => BufferLimit { packets, ..limit },
+        quantity::BufferLimit::Bytes(bytes) => BufferLimit { bytes: bytes.get(), ..limit },
+    }
+}
