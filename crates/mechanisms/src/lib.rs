@@ -11,6 +11,7 @@ pub mod ecn;
 mod invalid;
 pub mod nic_burst;
 pub mod pacer;
+pub mod pfabric;
 pub mod phantom_queue;
 pub mod qjump;
 pub mod red;
