@@ -12,6 +12,7 @@ mod invalid;
 pub mod nic_burst;
 pub mod pacer;
 pub mod pfabric;
+pub mod pfc;
 pub mod phantom_queue;
 pub mod qjump;
 pub mod red;
