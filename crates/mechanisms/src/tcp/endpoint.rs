@@ -27,7 +27,6 @@ pub struct Endpoint {
     sender: Sender,
     receiver: Receiver,
     segments_sent: u64,
-    segments_received: u64,
     ce_received: u64,
 }
 
@@ -112,7 +111,6 @@ impl Endpoint {
             sender: Sender::new(config),
             receiver: Receiver::new(),
             segments_sent: 0,
-            segments_received: 0,
             ce_received: 0,
         }
     }
@@ -138,7 +136,7 @@ impl Endpoint {
     /// it would fill.
     #[inline(always)] // a simulator's hot loop calls it
     pub fn on_segment(&mut self, config: &Config, now: Time, segment: &Segment) -> Delivered {
-        self.segments_received += 1;
+        self.sender.heard += 1;
         if segment.ecn == Ecn::Ce {
             self.ce_received += u64::from(config.segments_in(segment.len));
         }
@@ -256,6 +254,12 @@ impl Endpoint {
         self.sender.written
     }
 
+    /// Bytes written that the other end is not known to have: neither acknowledged nor selectively
+    /// acknowledged. What pFabric ranks packets by.
+    pub fn remaining(&self) -> u64 {
+        self.sender.remaining()
+    }
+
     /// Whether the handshake is done.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
@@ -283,7 +287,7 @@ impl Endpoint {
         let stats = &self.sender.stats;
         Counters {
             segments_sent: self.segments_sent,
-            segments_received: self.segments_received,
+            segments_received: self.sender.heard,
             data_segments: stats.data_segments,
             retransmissions: stats.retransmissions,
             timeouts: stats.timeouts,

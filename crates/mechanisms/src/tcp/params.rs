@@ -57,12 +57,17 @@ pub struct TransportParams {
     /// Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681,
     /// section 4.1). Default true.
     pub idle_restart: bool,
+    /// Whether cwnd is set to the initial window, up or down, by data written after everything before it was
+    /// acknowledged, so that every message on a long-lived connection starts alike; ssthresh stays. RFC
+    /// 5681, section 4.1: false; the pFabric and QJump authors' ns-2 scripts: true. Default false.
+    pub message_restart: bool,
 
     /// Smallest RTO (RFC 6298, section 2.4). Default 1 s; data centers use 5 to 200 ms.
     pub min_rto: Span,
     /// RTO before the first measurement (RFC 6298, section 2.1). Default 1 s.
     pub initial_rto: Span,
-    /// Largest RTO, also after backing off (RFC 6298, section 2.5). Default 60 s.
+    /// Largest RTO, also after backing off (RFC 6298, section 2.5). Equal to `min_rto` and `initial_rto` for
+    /// a constant RTO without backoff (pFabric: 45 us). Default 60 s.
     pub max_rto: Span,
     /// Clock granularity G: RTO = SRTT + max(G, 4 RTTVAR) (RFC 6298, section 2.3). Default 1 ms.
     pub rto_granularity: Span,
@@ -81,6 +86,13 @@ pub struct TransportParams {
     /// Duplicate ACKs that mean a loss; 0 turns fast retransmit off, so that only timeouts repair
     /// (DeTail, pFabric). RFC 5681, section 3.2. Default 3.
     pub dup_ack_threshold: u32,
+    /// Whether data that was selectively acknowledged takes room in the window after a timeout, which then
+    /// reaches from the first byte missing to the last sent. RFC 6675, section 4 (pipe): false; ns-2
+    /// FullTcp: true. For `sack`. Default false.
+    pub sacked_in_window: bool,
+    /// Consecutive timeouts, with nothing received in between, from which on only one byte is sent per
+    /// RTO, until anything arrives; 0 for never. RFC 6298: never; pFabric's MinTCP: 5. Default 0.
+    pub probe_after: u32,
     /// When a further loss may start a fast retransmit: `recover` once the ACK has passed what was
     /// outstanding at the last one or at the last timeout (RFC 6582, section 3.2); `after-timeout` the
     /// same, but only a timeout blocks, and blocked duplicate ACKs still inflate the window (ns-2
@@ -151,6 +163,7 @@ impl Default for TransportParams {
             cut_from: CutBase::Flight,
             app_limited_growth: false,
             idle_restart: true,
+            message_restart: false,
             min_rto: Span::from_secs(1),
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),
@@ -160,6 +173,8 @@ impl Default for TransportParams {
             backoff_reset: BackoffReset::Sample,
             syn_loss_rto: Span::from_secs(3),
             dup_ack_threshold: 3,
+            sacked_in_window: false,
+            probe_after: 0,
             fast_retransmit_guard: FastRetransmitGuard::Recover,
             limited_transmit: true,
             loss_after_ecn: LossAfterEcn::Cut,

@@ -63,6 +63,11 @@ pub(super) struct Sender {
     pub(super) recover: Option<u64>,
     /// `una` at the last timeout.
     timed_out_at: Option<u64>,
+    /// Segments of any kind that have arrived.
+    pub(super) heard: u64,
+    /// `heard` at the last timeout, and how many timeouts in a row found nothing new.
+    heard_at_timeout: u64,
+    silent_timeouts: u32,
     /// `max` at the last cut: a mark cuts again once the ACK is beyond.
     pub(super) cut_end: u64,
     /// Most that was outstanding in the current window, and the ACK that ends that window.
@@ -121,6 +126,9 @@ impl Sender {
             limited_bytes: 0,
             recover: None,
             timed_out_at: None,
+            heard: 0,
+            heard_at_timeout: 0,
+            silent_timeouts: 0,
             cut_end: 0,
             flight_max: 0,
             flight_end: 0,
@@ -289,6 +297,11 @@ impl Sender {
     /// The retransmission timer fired (RFC 6298, section 5; RFC 5681, section 3.1).
     pub(super) fn on_timeout(&mut self, config: &Config, now: Time) {
         self.stats.timeouts += 1;
+        if self.heard != self.heard_at_timeout {
+            self.heard_at_timeout = self.heard;
+            self.silent_timeouts = 0;
+        }
+        self.silent_timeouts = self.silent_timeouts.saturating_add(1);
         // RFC 5681, equation 4, and what follows it: a segment that times out again cuts no more.
         let again = config.cut_from == CutBase::Flight
             && self.last_cut == Some(Cause::Timeout)
@@ -410,11 +423,20 @@ impl Sender {
                 return self.next_new(config, now);
             }
         }
+        if self.is_probing(config) {
+            // pFabric's probe mode: the window is one byte.
+            return (self.nxt == self.una).then(|| self.send(config, now, self.una, 1));
+        }
         let len = (end - self.nxt).min(config.segment);
         if self.flight(config) + len > self.usable {
             return None;
         }
         Some(self.send(config, now, self.nxt, len))
+    }
+
+    /// Whether so many timeouts have followed each other, and nothing has arrived, that only probes leave.
+    fn is_probing(&self, config: &Config) -> bool {
+        self.silent_timeouts >= config.probe_after && self.heard == self.heard_at_timeout
     }
 
     /// Bytes outstanding as the window counts them. After a timeout that leaves out what was
@@ -423,7 +445,11 @@ impl Sender {
     fn flight(&self, config: &Config) -> u64 {
         let outstanding = self.nxt - self.una;
         match &self.scoreboard {
-            Some(scoreboard) if self.phase == Phase::Loss && config.recovery == Recovery::Sack => {
+            Some(scoreboard)
+                if self.phase == Phase::Loss
+                    && config.recovery == Recovery::Sack
+                    && !config.sacked_in_window =>
+            {
                 outstanding - scoreboard.sacked_below(self.nxt)
             }
             _ => outstanding,
@@ -439,15 +465,24 @@ impl Sender {
         u64::from(self.dup_acks.min(2)) * config.segment
     }
 
+    /// Written, and not known to be received.
+    pub(super) fn remaining(&self) -> u64 {
+        let sacked = self.scoreboard.as_ref().map_or(0, |scoreboard| scoreboard.sacked_below(self.max));
+        self.written - self.una - sacked
+    }
+
     /// RFC 5681, section 4.1.
     #[cold]
     fn restart_after_idle(&mut self, config: &Config, now: Time) {
         self.resumes = false;
         let idle = now.saturating_since(self.last_sent);
-        if self.max == 0 || idle.is_zero() {
+        if self.max == 0 || idle.is_zero() && !config.message_restart {
             return;
         }
-        if config.idle_restart && idle > self.rto.current() {
+        if config.message_restart {
+            self.set_cwnd(config, config.initial_window);
+            self.window.count = 0;
+        } else if config.idle_restart && idle > self.rto.current() {
             self.set_cwnd(config, self.window.cwnd.min(config.initial_window));
             self.window.count = 0;
         }

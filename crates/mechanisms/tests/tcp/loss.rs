@@ -116,6 +116,32 @@ fn fast_retransmit_can_be_off() {
     s.expire().resends(0, 1000).ack(10_000).sends(10_000, 2).silent();
 }
 
+/// After a timeout, with 1 to 8 reported and 0 and 9 missing.
+#[test]
+fn what_is_sacked_may_take_room_in_the_window() {
+    for sacked_in_window in [false, true] {
+        let sack = TransportParams { dup_ack_threshold: 0, sacked_in_window, ..with(Recovery::Sack) };
+        let mut s = ten_out(sack);
+        s.sack(0, &[(1000, 9000)]).silent();
+        assert_eq!(s.end.remaining(), 92_000);
+        s.expire().cwnd(1000).resends(0, 1000).silent();
+        // The first duplicate of an ACK from before opens nothing: one segment is out either way.
+        s.sack(0, &[(1000, 9000)]).silent();
+        s.ack(9000).cwnd(2000).resends(9000, 1000).sends(10_000, 1).silent();
+    }
+    // Two holes: with a window of two segments, the second is out of reach where all counts.
+    for (sacked_in_window, reached) in [(false, true), (true, false)] {
+        let sack = TransportParams { dup_ack_threshold: 0, sacked_in_window, ..with(Recovery::Sack) };
+        let mut s = ten_out(sack);
+        s.sack(0, &[(2000, 8000)]).expire().resends(0, 1000).silent();
+        s.sack(1000, &[(2000, 8000)]).cwnd(2000).resends(1000, 1000);
+        if reached {
+            s.resends(8000, 1000);
+        }
+        s.silent();
+    }
+}
+
 #[test]
 fn newreno_repairs_a_hole_a_round_trip() {
     // 0, 3 and 6 are lost.

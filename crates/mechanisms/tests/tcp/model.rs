@@ -47,8 +47,8 @@ fn params() -> impl Strategy<Value = TransportParams> {
         Just(FastRetransmitGuard::AfterTimeout),
         Just(FastRetransmitGuard::Off)
     ];
-    let switches = prop::array::uniform12(any::<bool>());
-    let numbers = (1..4u32, 1..12u32, 0..4u32, prop::option::of(1..20u32), 1..4u32);
+    let switches = prop::array::uniform14(any::<bool>());
+    let numbers = (1..4u32, 1..12u32, 0..4u32, prop::option::of(1..20u32), 1..4u32, 0..4u32);
     (kinds, recoveries, guards, switches, numbers).prop_map(|(kind, recovery, guard, on, n)| {
         TransportParams {
             kind,
@@ -72,6 +72,9 @@ fn params() -> impl Strategy<Value = TransportParams> {
             dup_ack_threshold: n.2,
             initial_ssthresh: n.3,
             min_window: n.4,
+            probe_after: n.5,
+            message_restart: on[12],
+            sacked_in_window: on[13],
             max_window: 12,
             min_rto: Span::from_us(500),
             initial_rto: Span::from_ms(1),
@@ -115,6 +118,9 @@ impl Model {
         assert!(window.ssthresh_bytes >= self.config.min_ssthresh.min(self.config.initial_ssthresh));
         assert!((0.0..=1.0).contains(&window.alpha), "alpha {}", window.alpha);
         assert!(end.acknowledged() <= end.sent() && end.sent() <= end.written());
+        let (remaining, arrived) = (end.remaining(), self.ends[1 - index].received());
+        assert!(remaining <= end.written() - end.acknowledged());
+        assert!(remaining > 0 || arrived == end.written(), "{remaining} B remain, {arrived} B arrived");
         assert!(end.acknowledged() <= self.ends[1 - index].received(), "acknowledged before it arrived");
         assert!(end.received() <= self.ends[1 - index].sent());
         if end.sent() > end.acknowledged() {

@@ -1,6 +1,8 @@
 //! The retransmission timer, Karn's algorithm, backoff, and the handshake.
 
-use plimsoll_mechanisms::tcp::{BackoffReset, Flags, RttError, RttSampling, Segment, TransportParams};
+use plimsoll_mechanisms::tcp::{
+    BackoffReset, Ecn, Flags, Growth, RttError, RttSampling, Segment, TransportParams,
+};
 use plimsoll_units::Span;
 
 use crate::script::{MSS, Script, params, us};
@@ -56,6 +58,88 @@ fn backoff_doubles_and_a_sample_ends_it() {
     let mut s = Script::new(TransportParams { backoff_reset: BackoffReset::Ack, ..params() });
     s.write(2 * MSS).sends(0, 2).expire().resends(0, 1000).deadline(3_000_000);
     s.at(1_000_100).ack(1000).resends(1000, 1000).deadline(2_000_100);
+}
+
+/// pFabric's MinTCP: all losses are left to a constant timer, and after five silent timeouts one byte at a
+/// time asks whether anybody is there.
+fn min_tcp() -> TransportParams {
+    let rto = Span::from_us(45);
+    TransportParams {
+        growth: Growth::Count,
+        initial_window: 12,
+        dup_ack_threshold: 0,
+        limited_transmit: false,
+        probe_after: 5,
+        min_rto: rto,
+        initial_rto: rto,
+        max_rto: rto,
+        ..params()
+    }
+}
+
+#[test]
+fn the_rto_can_be_constant() {
+    let mut s = Script::new(TransportParams { probe_after: 0, ..min_tcp() });
+    s.write(20 * MSS).sends(0, 12).silent().deadline(45);
+    for timeout in 1..=30 {
+        s.expire().cwnd(1000).resends(0, 1000).silent().deadline(45 + 45 * timeout);
+    }
+    s.at(1400).ack(1000).cwnd(2000).resends(1000, 1000).resends(2000, 1000).silent().deadline(1445);
+}
+
+#[test]
+fn silence_leads_to_probes_of_one_byte() {
+    let mut s = Script::new(min_tcp());
+    s.write(20 * MSS).sends(0, 12).silent();
+    for timeout in 1..5 {
+        s.expire().resends(0, 1000).silent().deadline(45 + 45 * timeout);
+    }
+    for timeout in 5..9 {
+        s.expire().resends(0, 1).silent().deadline(45 + 45 * timeout);
+    }
+    assert_eq!((s.end.counters().timeouts, s.end.counters().retransmissions), (8, 8));
+    // The byte is acknowledged: slow start from one segment, from the next byte on.
+    s.at(410).ack(1).cwnd(2000).resends(1, 1000).resends(1001, 1000).silent();
+    // Five more timeouts are needed.
+    for _ in 1..5 {
+        s.expire().resends(1, 1000).silent();
+    }
+    s.expire().resends(1, 1).silent();
+}
+
+#[test]
+fn anything_that_arrives_ends_the_silence() {
+    // A duplicate ACK or data after four timeouts; the next timeout is the first again.
+    for with_data in [false, true] {
+        let mut s = Script::new(min_tcp());
+        s.write(20 * MSS).sends(0, 12);
+        for _ in 0..4 {
+            s.expire().resends(0, 1000).silent();
+        }
+        if with_data {
+            s.data(0, 100, Ecn::NotEct);
+            s.acks(100);
+        } else {
+            s.ack(0);
+        }
+        for _ in 0..4 {
+            s.expire().resends(0, 1000).silent();
+        }
+        s.expire().resends(0, 1).silent();
+        // While probing, it ends them from the next timeout on.
+        s.ack(0).silent().expire().resends(0, 1000).silent();
+    }
+}
+
+#[test]
+fn a_probe_of_the_last_byte() {
+    let mut s = Script::new(min_tcp());
+    s.write(1).sends_part(0, 1);
+    for _ in 0..9 {
+        s.expire().resends(0, 1).silent();
+    }
+    s.ack(1).no_deadline();
+    assert!(s.end.is_idle());
 }
 
 #[test]

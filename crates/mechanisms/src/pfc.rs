@@ -1,0 +1,313 @@
+//! Ethernet flow control, by link (IEEE 802.3x) or by priority (IEEE 802.1Qbb, PFC): a switch that runs out
+//! of room for what a link brings tells the link's other end to stop, so that nothing is lost.
+//!
+//! ```text
+//!    sender                       link                        receiver, per ingress and priority
+//!  PauseState  ──────────── data, propagation d ───────────>  IngressAccount: bytes held
+//!   may(p)?    <── pause / resume, after a packet under way ──   held >= xoff: pause
+//!              obeys after `response`                            held <= xon:  resume
+//!
+//!  buffer of a priority:  | ... xon ... xoff | crossing packet < MTU | headroom |
+//! ```
+//!
+//! # Headroom
+//! What may still arrive whole after the packet that crossed xoff, on a link of rate R with packets of at
+//! most MTU bytes:
+//!
+//! ```text
+//! MTU            the receiver's end has just begun a packet, so the pause frame waits        MTU / R
+//! pause frame    is sent                                                                   pause / R
+//! R x d          propagates to the sender                                                          d
+//! R x response   the sender takes its time to obey                                          response
+//! MTU            the sender has just begun a packet, and ends it                             MTU / R
+//! R x d          that was on its way when the pause was decided                                    d
+//! headroom = 2 MTU + pause + R (2 d + response)
+//! ```
+//!
+//! The receiver goes on counting from the end of the crossing packet: what left the sender from d before
+//! that moment on arrives later. Every term can be reached, and all of them at once, so nothing less
+//! is safe (tested by a model link, term by term).
+//!
+//! Departures: a pause lasts until the resume. A real port repeats it before its at most 65535 quanta have
+//! run out, which changes nothing as long as both ends live.
+
+use plimsoll_units::{Bytes, Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Flow control on the links into a switch. It needs a buffer for each link and priority.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PfcParams {
+    /// What is paused: one `priority` (802.1Qbb), or the whole `link` (802.3x). Default `priority`.
+    pub scope: PauseScope,
+    /// The bytes held of one priority (of one link) from which its sender is paused: more than 0. Default
+    /// as much as the buffer allows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xoff: Option<Bytes>,
+    /// The bytes held at which the sender may go on: at most `xoff`. Default half of `xoff` (our choice).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xon: Option<Bytes>,
+    /// The room kept for what arrives after a pause is decided. Default what the link needs so that
+    /// nothing is ever lost: 2 MTU + the pause frame + what arrives in a round trip and `response`. Less may
+    /// lose packets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Bytes>,
+    /// How long a sender takes to obey a pause that has arrived, at most 1 ms; it ends the packet that it
+    /// is sending in any case. Default 0 s (802.3, Annex 31B allows a port a time that depends on its
+    /// speed, of the order of a microsecond).
+    pub response: Span,
+}
+
+impl Default for PfcParams {
+    fn default() -> PfcParams {
+        PfcParams { scope: PauseScope::Priority, xoff: None, xon: None, headroom: None, response: Span::ZERO }
+    }
+}
+
+/// What a pause stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PauseScope {
+    /// One priority (802.1Qbb).
+    Priority,
+    /// Everything on the link (802.3x).
+    Link,
+}
+
+/// A link into a switch, as flow control sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PausedLink {
+    /// Its rate, in both directions.
+    pub rate: Rate,
+    /// Its one-way propagation delay.
+    pub propagation: Span,
+    /// The largest packet in either direction, in bytes on the wire.
+    pub mtu: Bytes,
+    /// The buffer for what arrives by it, of all priorities.
+    pub buffer: Bytes,
+    /// How many priorities are in use, 1 to 8; each has its own share of the buffer.
+    pub priorities: u8,
+}
+
+/// Thresholds that fit their buffer, in bytes held of one class: a priority, or the link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Thresholds {
+    /// What a pause stops.
+    pub scope: PauseScope,
+    /// Held at least this: pause.
+    pub xoff: u64,
+    /// Held at most this: resume.
+    pub xon: u64,
+    /// Kept for what arrives after the pause.
+    pub headroom: u64,
+}
+
+/// Flow control that cannot work as asked for. Sizes are for one of `classes` priorities or links.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "each field is the key or quantity that its name says")]
+pub enum PfcError {
+    /// The buffer is too small.
+    #[error(
+        "flow control needs {needed} of buffer for a link, which has {buffer}: for each of {classes} class(es) \
+         `xoff` {xoff}, the packet that crosses it {mtu}, and `headroom` {headroom}"
+    )]
+    BufferTooSmall { buffer: Bytes, needed: Bytes, classes: u8, xoff: Bytes, mtu: Bytes, headroom: Bytes },
+    /// The thresholds are the wrong way round, or a sender would be paused by nothing.
+    #[error("`xoff` cannot be {xoff} where `xon` is {xon}; it is more than 0, and at least `xon`")]
+    Thresholds { xoff: Bytes, xon: Bytes },
+    /// The sender would not obey in time.
+    #[error("`response` cannot be {response}; allowed: at most 1ms")]
+    Response { response: Span },
+    /// Priorities are numbered from 0 to 7.
+    #[error("a link cannot have {priorities} priorities; allowed: 1 to 8")]
+    Priorities { priorities: u8 },
+}
+
+impl PfcParams {
+    /// Works out the thresholds for `link`, and sees that they fit its buffer.
+    ///
+    /// # Errors
+    /// What does not fit, with the numbers.
+    ///
+    /// # Panics
+    /// If the link's rate is zero.
+    pub fn resolve(&self, link: &PausedLink) -> Result<Thresholds, PfcError> {
+        let PausedLink { mtu, buffer, priorities, .. } = *link;
+        if self.response > Span::from_ms(1) {
+            return Err(PfcError::Response { response: self.response });
+        }
+        if !(1..=PRIORITIES as u8).contains(&priorities) {
+            return Err(PfcError::Priorities { priorities });
+        }
+        let classes = if self.scope == PauseScope::Link { 1 } else { priorities };
+        let headroom = self.headroom.unwrap_or_else(|| headroom(link, self.response));
+        let rest = mtu + headroom;
+        let most = Bytes::new(buffer.get() / u64::from(classes)).saturating_sub(rest);
+        let xoff = self.xoff.unwrap_or(most.max(Bytes::new(1)));
+        let needed = (xoff + rest) * u64::from(classes);
+        if needed > buffer {
+            return Err(PfcError::BufferTooSmall { buffer, needed, classes, xoff, mtu, headroom });
+        }
+        let xon = self.xon.unwrap_or(Bytes::new(xoff.get() / 2));
+        if xon > xoff || xoff == Bytes::ZERO {
+            return Err(PfcError::Thresholds { xoff, xon });
+        }
+        Ok(Thresholds { scope: self.scope, xoff: xoff.get(), xon: xon.get(), headroom: headroom.get() })
+    }
+}
+
+/// What may still arrive after a pause is decided, in bytes rounded up; see the head of this module. It
+/// grows by `2 d x R`: 2.5 kB for each microsecond of delay at 10 Gb/s.
+pub fn headroom(link: &PausedLink, response: Span) -> Bytes {
+    let span = u128::from(link.propagation.as_ps()) * 2 + u128::from(response.as_ps());
+    let in_flight = (span * u128::from(link.rate.as_bps())).div_ceil(8 * PS_PER_S);
+    link.mtu * 2 + PAUSE_FRAME + Bytes::new(in_flight.min(u128::from(u64::MAX >> 1)) as u64)
+}
+
+/// A set of priorities.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Priorities(u8);
+
+impl Priorities {
+    /// All of them.
+    pub const ALL: Priorities = Priorities(u8::MAX);
+
+    /// The set of `priority` alone, 0 to 7.
+    ///
+    /// # Panics
+    /// If `priority` is 8 or more.
+    pub const fn one(priority: u8) -> Priorities {
+        assert!(priority < PRIORITIES as u8, "priorities are 0 to 7");
+        Priorities(1 << priority)
+    }
+
+    /// Whether `priority` is in the set.
+    #[inline]
+    pub const fn has(self, priority: u8) -> bool {
+        priority < PRIORITIES as u8 && self.0 >> priority & 1 == 1
+    }
+
+    /// Whether none is.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// What a receiver tells its link's other end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// Stop sending these.
+    Pause(Priorities),
+    /// Go on sending these.
+    Resume(Priorities),
+}
+
+/// The receiver's books for one ingress: what it holds of each priority, wherever in the switch it waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IngressAccount {
+    thresholds: Thresholds,
+    /// Bytes held by class; for 802.3x only the first.
+    held: [u64; PRIORITIES],
+    paused: Priorities,
+}
+
+impl IngressAccount {
+    /// Nothing held.
+    pub fn new(thresholds: &Thresholds) -> IngressAccount {
+        IngressAccount { thresholds: *thresholds, held: [0; PRIORITIES], paused: Priorities::default() }
+    }
+
+    /// A packet of `bytes` bytes has arrived whole. The signal to send now, if any.
+    ///
+    /// # Panics
+    /// If `priority` is 8 or more.
+    #[inline]
+    pub fn on_arrival(&mut self, priority: u8, bytes: u64) -> Option<Signal> {
+        let (class, members) = self.class(priority);
+        self.held[class] += bytes;
+        if self.held[class] < self.thresholds.xoff || self.paused.has(priority) {
+            return None;
+        }
+        self.paused.0 |= members.0;
+        Some(Signal::Pause(members))
+    }
+
+    /// A packet of `bytes` bytes that came in by this ingress has left the switch. The signal to send now,
+    /// if any.
+    ///
+    /// # Panics
+    /// If `priority` is 8 or more, or as many bytes are not held: bytes would have been made up.
+    #[inline]
+    pub fn on_departure(&mut self, priority: u8, bytes: u64) -> Option<Signal> {
+        let (class, members) = self.class(priority);
+        assert!(self.held[class] >= bytes, "more leaves than is held");
+        self.held[class] -= bytes;
+        if self.held[class] > self.thresholds.xon || !self.paused.has(priority) {
+            return None;
+        }
+        self.paused.0 &= !members.0;
+        Some(Signal::Resume(members))
+    }
+
+    /// Bytes held in the class of `priority`.
+    pub fn held_bytes(&self, priority: u8) -> u64 {
+        self.held[self.class(priority).0]
+    }
+
+    /// What the sender has been told to stop.
+    pub fn paused(&self) -> Priorities {
+        self.paused
+    }
+
+    /// The place of a priority's count, and the priorities that share it.
+    fn class(&self, priority: u8) -> (usize, Priorities) {
+        match self.thresholds.scope {
+            PauseScope::Priority => (usize::from(priority), Priorities::one(priority)),
+            PauseScope::Link => (0, Priorities::ALL),
+        }
+    }
+}
+
+/// What a sender may send on its link.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct PauseState {
+    paused: Priorities,
+}
+
+impl PauseState {
+    /// A signal takes effect: it has arrived, and the response time is over. True if a priority may be
+    /// sent now that could not before, so that an idle port should look again.
+    pub fn on_signal(&mut self, signal: Signal) -> bool {
+        let before = self.paused;
+        match signal {
+            Signal::Pause(priorities) => self.paused.0 |= priorities.0,
+            Signal::Resume(priorities) => self.paused.0 &= !priorities.0,
+        }
+        before.0 & !self.paused.0 != 0
+    }
+
+    /// Whether a packet of `priority`, 0 to 7, may be begun.
+    #[inline]
+    pub fn may(&self, priority: u8) -> bool {
+        !self.paused.has(priority)
+    }
+
+    /// What is paused.
+    pub fn paused(&self) -> Priorities {
+        self.paused
+    }
+}
+
+/// A pause frame on the wire, of either kind: the smallest frame, 64 B, with preamble and gap (802.3,
+/// clauses 3 and 31).
+pub const PAUSE_FRAME: Bytes = Bytes::new(84);
+
+/// 802.1Q has eight priorities.
+pub const PRIORITIES: usize = 8;
+
+const PS_PER_S: u128 = 1_000_000_000_000;
+
+#[cfg(test)]
+#[path = "pfc_tests.rs"]
+mod tests;
