@@ -57,6 +57,10 @@ pub struct TransportParams {
     /// Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681,
     /// section 4.1). Default true.
     pub idle_restart: bool,
+    /// Whether cwnd is set to the initial window whenever the application writes, so that every message
+    /// begins with it, also on a connection that is in use; ssthresh stays. So the HULL study's ns-2 runs.
+    /// Default false.
+    pub restart_on_write: bool,
 
     /// Smallest RTO (RFC 6298, section 2.4). Default 1 s; data centers use 5 to 200 ms.
     pub min_rto: Span,
@@ -151,6 +155,7 @@ impl Default for TransportParams {
             cut_from: CutBase::Flight,
             app_limited_growth: false,
             idle_restart: true,
+            restart_on_write: false,
             min_rto: Span::from_secs(1),
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

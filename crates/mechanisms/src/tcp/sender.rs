@@ -137,9 +137,13 @@ impl Sender {
 
     /// The application appends `bytes`.
     #[inline]
-    pub(super) fn write(&mut self, bytes: u64) {
+    pub(super) fn write(&mut self, config: &Config, bytes: u64) {
         self.resumes |= self.una == self.written;
         self.written += bytes;
+        if config.restart_on_write {
+            self.set_cwnd(config, config.initial_window);
+            self.window.count = 0;
+        }
     }
 
     /// Sets cwnd, at least one segment, and what may be outstanding with it.

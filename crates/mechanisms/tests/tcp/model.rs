@@ -47,7 +47,7 @@ fn params() -> impl Strategy<Value = TransportParams> {
         Just(FastRetransmitGuard::AfterTimeout),
         Just(FastRetransmitGuard::Off)
     ];
-    let switches = prop::array::uniform12(any::<bool>());
+    let switches = prop::array::uniform13(any::<bool>());
     let numbers = (1..4u32, 1..12u32, 0..4u32, prop::option::of(1..20u32), 1..4u32);
     (kinds, recoveries, guards, switches, numbers).prop_map(|(kind, recovery, guard, on, n)| {
         TransportParams {
@@ -62,6 +62,7 @@ fn params() -> impl Strategy<Value = TransportParams> {
             backoff_reset: if on[5] { BackoffReset::Ack } else { BackoffReset::Sample },
             app_limited_growth: on[6],
             idle_restart: on[7],
+            restart_on_write: on[12],
             limited_transmit: on[8],
             nagle: on[9],
             handshake: on[10],

@@ -216,6 +216,17 @@ fn the_window_falls_back_after_an_idle_rto() {
 }
 
 #[test]
+fn a_write_may_bring_the_initial_window_back() {
+    for (restart_on_write, large, small) in [(true, 10_000, 10_000), (false, 12_000, 1000)] {
+        let mut s = Script::new(TransportParams { restart_on_write, ..params() });
+        s.write(12 * MSS).sends(0, 10).at(100).ack(1000).ack(2000).sends(10_000, 2).cwnd(12_000);
+        // With data outstanding, and from below too; ssthresh stays.
+        s.write(MSS).cwnd(large).ssthresh(u64::MAX);
+        s.expire().cwnd(1000).ssthresh(5000).write(MSS).cwnd(small).ssthresh(5000);
+    }
+}
+
+#[test]
 fn initial_window_and_threshold() {
     let mut s = Script::new(TransportParams { initial_window: 3, initial_ssthresh: Some(4), ..params() });
     s.ssthresh(4000).write(20 * MSS).sends(0, 3).at(100).ack(1000).cwnd(4000).sends(3000, 2);
