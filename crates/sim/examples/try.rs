@@ -92,6 +92,13 @@ fn main() {
                 l.iter().sum::<f64>() / l.len() as f64,
                 l[l.len() * 99 / 100]
             );
+            let mut l: Vec<f64> = o.queries.iter().map(|q| q.response_min.as_us_f64()).collect();
+            l.sort_by(f64::total_cmp);
+            println!(
+                "  fastest response mean {:.3} p99 {:.3}",
+                l.iter().sum::<f64>() / l.len() as f64,
+                l[l.len() * 99 / 100]
+            );
         }
         for q in &o.queues {
             if std::env::var_os("QUEUE").is_some() {

@@ -126,7 +126,7 @@ impl Endpoint {
     /// The application appends `bytes` to the stream; the first write opens the connection.
     #[inline]
     pub fn write(&mut self, config: &Config, now: Time, bytes: u64) {
-        self.sender.write(bytes);
+        self.sender.write(config, bytes);
         if self.state == State::Listen {
             self.open(config, now);
         }

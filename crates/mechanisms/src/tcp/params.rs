@@ -57,10 +57,10 @@ pub struct TransportParams {
     /// Whether cwnd falls back to the initial window after an idle time longer than the RTO (RFC 5681,
     /// section 4.1). Default true.
     pub idle_restart: bool,
-    /// Whether cwnd is set to the initial window, up or down, by data written after everything before it was
-    /// acknowledged, so that every message on a long-lived connection starts alike; ssthresh stays. RFC
-    /// 5681, section 4.1: false; the pFabric and QJump authors' ns-2 scripts: true. Default false.
-    pub message_restart: bool,
+    /// Whether cwnd is set to the initial window whenever the application writes, so that every message
+    /// begins with it, also on a connection that is in use; ssthresh stays. RFC 5681, section 4.1: false;
+    /// the ns-2 runs of the HULL, pFabric and QJump authors: true. Default false.
+    pub restart_on_write: bool,
 
     /// Smallest RTO (RFC 6298, section 2.4). Default 1 s; data centers use 5 to 200 ms.
     pub min_rto: Span,
@@ -163,7 +163,7 @@ impl Default for TransportParams {
             cut_from: CutBase::Flight,
             app_limited_growth: false,
             idle_restart: true,
-            message_restart: false,
+            restart_on_write: false,
             min_rto: Span::from_secs(1),
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

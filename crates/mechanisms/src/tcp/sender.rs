@@ -145,9 +145,13 @@ impl Sender {
 
     /// The application appends `bytes`.
     #[inline]
-    pub(super) fn write(&mut self, bytes: u64) {
+    pub(super) fn write(&mut self, config: &Config, bytes: u64) {
         self.resumes |= self.una == self.written;
         self.written += bytes;
+        if config.restart_on_write {
+            self.set_cwnd(config, config.initial_window);
+            self.window.count = 0;
+        }
     }
 
     /// Sets cwnd, at least one segment, and what may be outstanding with it.
@@ -476,13 +480,10 @@ impl Sender {
     fn restart_after_idle(&mut self, config: &Config, now: Time) {
         self.resumes = false;
         let idle = now.saturating_since(self.last_sent);
-        if self.max == 0 || idle.is_zero() && !config.message_restart {
+        if self.max == 0 || idle.is_zero() {
             return;
         }
-        if config.message_restart {
-            self.set_cwnd(config, config.initial_window);
-            self.window.count = 0;
-        } else if config.idle_restart && idle > self.rto.current() {
+        if config.idle_restart && idle > self.rto.current() {
             self.set_cwnd(config, self.window.cwnd.min(config.initial_window));
             self.window.count = 0;
         }

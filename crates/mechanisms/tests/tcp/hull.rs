@@ -21,6 +21,7 @@ pub fn full_tcp() -> TransportParams {
         cut_from: CutBase::Window,
         app_limited_growth: true,
         idle_restart: false,
+        restart_on_write: true,
         min_rto: Span::from_ms(10),
         initial_rto: Span::from_secs(3),
         rto_granularity: Span::from_ns(10),
@@ -68,8 +69,9 @@ fn small_response() {
 fn a_large_response_stalls_once_on_a_new_connection() {
     // Slow start overflows the sender's own NIC queue, which loses every other segment of the last
     // round; one loss is repaired by fast retransmit, the others wait for the timer (10 ms) and
-    // go-back-N. From then on the connection sends at line rate. The study's runs, which had other
-    // traffic too, show 97.50 ms and then 83.42 to 83.44 ms.
+    // go-back-N. From then on the connection sends at line rate once its window has grown again, for
+    // which the link idles 20.64 and then 4.80 us. The study's runs, which had other traffic too, show
+    // 97.50 ms and then 83.42 to 83.44 ms.
     for kind in [Kind::Tcp, Kind::Dctcp] {
         let mut net = star(&TransportParams { kind, ..full_tcp() });
         assert_eq!(transfer(&mut net, 10_000_000), 97_488.72);
@@ -77,7 +79,7 @@ fn a_large_response_stalls_once_on_a_new_connection() {
         assert_eq!((net.to_client[0].drops, net.to_client[1].drops), (252, 0));
         assert_eq!((counters.fast_retransmits, counters.timeouts), (1, 1));
         for _ in 0..3 {
-            assert_eq!(transfer(&mut net, 10_000_000), 83_399.12);
+            assert_eq!(transfer(&mut net, 10_000_000), 83_424.56);
         }
         assert_eq!(net.server.counters().timeouts, 1);
     }
@@ -89,4 +91,17 @@ fn line_rate_is_what_the_links_allow() {
     let request = 2.0 * 1.12 + 10.0 + 0.32;
     let response = 10_526.0 * 7.92 + 2.72 + 7.92 + 10.0;
     assert!((request + response - 83_399.12f64).abs() < 1e-6);
+}
+
+#[test]
+fn every_response_begins_with_the_initial_window() {
+    // Two segments, and the third when the first is acknowledged: in the study's runs a 2800 B response
+    // takes 61.52 us and never the 41.28 us of three segments in a row, however short the pause.
+    let mut net = star(&full_tcp());
+    let request = 2.0 * 1.12 + 10.0 + 0.32;
+    transfer(&mut net, 2800);
+    for _ in 0..3 {
+        let response = transfer(&mut net, 2800) - request;
+        assert!((response - 61.52).abs() < 1e-6, "{response}");
+    }
 }

@@ -49,7 +49,7 @@ fn the_transports_of_the_144_hosts() {
         initial_window = 12
         initial_ssthresh = 1000000
         app_limited_growth = true
-        message_restart = true
+        restart_on_write = true
         rto_granularity = '1us'
         rtt_sampling = 'one-per-window'
         backoff_reset = 'ack'

@@ -216,23 +216,14 @@ fn the_window_falls_back_after_an_idle_rto() {
 }
 
 #[test]
-fn every_message_may_start_alike() {
-    // As scripts that set cwnd at every flow start; 2 segments here.
-    let base = TransportParams { message_restart: true, initial_window: 2, ..params() };
-    let mut s = Script::new(base.clone());
-    s.write(6 * MSS).sends(0, 2).at(100).ack(1000).ack(2000).cwnd(4000).sends(2000, 4);
-    // Down, at once after the last ACK; not while something is outstanding.
-    s.at(200).ack(3000).write(MSS).cwnd(5000).sends(6000, 1).ack(7000).no_deadline();
-    s.write(10 * MSS).cwnd(6000).sends(7000, 2).cwnd(2000).silent().ssthresh(u64::MAX);
-    // Up, after a timeout; ssthresh stays. The count of ACKs starts anew.
-    let count = TransportParams { growth: Growth::Count, initial_ssthresh: Some(2), ..base };
-    let mut s = Script::new(count);
-    s.write(2 * MSS).sends(0, 2).expire().ssthresh(2000).cwnd(1000).resends(0, 1000);
-    s.at(1_000_100).ack(2000).cwnd(2000).write(MSS).sends(2000, 1).at(1_000_200).ack(3000);
-    s.write(9 * MSS).sends(3000, 2).silent().at(1_000_300).ack(4000).cwnd(2000).ack(5000).cwnd(3000);
-    // Without the key the window stays, up to an idle RTO.
-    let mut s = Script::new(TransportParams { initial_window: 2, ..params() });
-    s.write(2 * MSS).sends(0, 2).at(100).ack(1000).ack(2000).cwnd(4000).at(200).write(9 * MSS).sends(2000, 4);
+fn a_write_may_bring_the_initial_window_back() {
+    for (restart_on_write, large, small) in [(true, 10_000, 10_000), (false, 12_000, 1000)] {
+        let mut s = Script::new(TransportParams { restart_on_write, ..params() });
+        s.write(12 * MSS).sends(0, 10).at(100).ack(1000).ack(2000).sends(10_000, 2).cwnd(12_000);
+        // With data outstanding, and from below too; ssthresh stays.
+        s.write(MSS).cwnd(large).ssthresh(u64::MAX);
+        s.expire().cwnd(1000).ssthresh(5000).write(MSS).cwnd(small).ssthresh(5000);
+    }
 }
 
 #[test]
