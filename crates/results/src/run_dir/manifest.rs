@@ -19,7 +19,7 @@ pub struct Plan {
     pub command: String,
     /// The seed that all others derive from.
     pub seed: u64,
-    /// The merged scenario; written as `scenario.toml`.
+    /// The scenario with all that it depends on; written as `scenario.toml`.
     pub scenario: String,
     /// Which part of the points this process runs (`--shard 2/4` is `(2, 4)`).
     pub shard: Option<(u32, u32)>,

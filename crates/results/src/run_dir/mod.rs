@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! manifest.json   what was run, how to repeat it, the points and their digests
-//! scenario.toml   the merged scenario
+//! scenario.toml   the scenario with all that it depends on
 //! columns.md      what the columns of the files below hold
 //! points/<id>/    one folder a point: point.json and CSV files
 //! summary.json    every number, with intervals
@@ -207,7 +207,7 @@ impl RunDir {
         &self.manifest
     }
 
-    /// The merged scenario.
+    /// The scenario with all that it depends on.
     pub fn scenario(&self) -> Result<String, Error> {
         let path = self.path.join(SCENARIO);
         fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))

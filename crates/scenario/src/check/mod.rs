@@ -4,7 +4,6 @@
 mod port;
 mod workload;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_mechanisms::InvalidParam;
@@ -12,6 +11,7 @@ use plimsoll_mechanisms::tcp::{EcnMode, Kind};
 use plimsoll_units::{Bytes, Rate, Span};
 
 use crate::error::{Report, did_you_mean};
+use crate::files::Files;
 use crate::graph::Graph;
 use crate::model::{Model, Topology};
 use crate::node::{Node, dotted};
@@ -25,8 +25,8 @@ pub(crate) struct Checked {
 }
 
 /// Checks a model against itself and loads what it reads. `tree` says where its values stand.
-pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, base_dir: &Path) -> Checked {
-    let mut checker = Checker { sources, tree, base_dir, found: Checked::default() };
+pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &Files) -> Checked {
+    let mut checker = Checker { sources, tree, files, found: Checked::default() };
     checker.head(model);
     let topology_ok = checker.topology(&mut model.topology);
     checker.run(model);
@@ -49,7 +49,7 @@ const PACKET_MAX: Bytes = Bytes::new(65_535);
 struct Checker<'a> {
     sources: &'a Sources,
     tree: &'a Node,
-    base_dir: &'a Path,
+    files: &'a Files,
     found: Checked,
 }
 
@@ -150,7 +150,7 @@ impl Checker<'_> {
 
     /// The text of a file that a key names.
     fn read(&mut self, key: &[&str], file: &str) -> Option<String> {
-        match std::fs::read_to_string(self.base_dir.join(file)) {
+        match self.files.read(file) {
             Ok(text) => Some(text),
             Err(error) => {
                 self.error(
