@@ -233,6 +233,7 @@ impl Checker<'_> {
                 self.error(&["observe", "queue", name, "every"], "intervals of no length", "more than 0s");
             }
         }
+        self.watched_twice(model);
         for (key, every) in
             [("flow_series", model.observe.flow_series), ("goodput_every", model.observe.goodput_every)]
         {
@@ -242,6 +243,37 @@ impl Checker<'_> {
         }
         if let Some(packets) = model.observe.packets.filter(|packets| !(1..=CAPTURE_MAX).contains(packets)) {
             self.error(&["observe", "packets"], format!("{packets} packets"), "1 to 10000000");
+        }
+    }
+
+    /// A port has one meter, so all that watch it use one interval.
+    fn watched_twice(&mut self, model: &Model) {
+        let tiers = model.topology.tiers();
+        let host = |name: &str| model.topology.host(name);
+        // The tier, and the host that a port stands at: none for a tier as a whole.
+        let place = |port: &str| match (port.strip_prefix("tier:"), port.strip_prefix("nic:")) {
+            (Some(tier), _) => tiers.iter().position(|known| *known == tier).map(|tier| (Some(tier), None)),
+            (_, Some(nic)) => host(nic).map(|host| (None, Some(host))),
+            _ => host(port).map(|host| (Some(0), Some(host))),
+        };
+        let queues: Vec<_> = model.observe.queue.iter().collect();
+        for (index, (name, queue)) in queues.iter().enumerate() {
+            let Some((tier, host)) = place(&queue.port) else { continue };
+            let shares = |known: &str| {
+                let known = place(known);
+                known.is_some_and(|(t, h)| t == tier && (h == host || h.is_none() || host.is_none()))
+            };
+            let other =
+                queues[..index].iter().find(|(_, known)| shares(&known.port) && known.every != queue.every);
+            if let Some((before, known)) = other {
+                let report = self
+                    .report(
+                        &["observe", "queue", name, "every"],
+                        format!("{} for a port that `{before}` watches every {}", queue.every, known.every),
+                    )
+                    .allowed(format!("\"{}\", as in `observe.queue.{before}`", known.every));
+                self.found.errors.push(report);
+            }
         }
     }
 
