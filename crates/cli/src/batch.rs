@@ -185,10 +185,15 @@ fn write_timelines(folder: &Path, points: &[PointOutcome]) -> anyhow::Result<()>
 
 /// Writes a file, and the folder that it is in.
 fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
-    path.parent()
+    let written = path
+        .parent()
         .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| write(BufWriter::new(File::create(path)?)))
-        .with_context(|| format!("cannot write {}", path.display()))
+        .and_then(|()| write(BufWriter::new(File::create(path)?)));
+    if written.is_err() {
+        // Half a file helps nobody, least of all on a full disk.
+        let _ = fs::remove_file(path);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 #[cfg(test)]
