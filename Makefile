@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
-TEST_PACKAGES := chromium tshark valgrind python3
+TEST_PACKAGES := chromium tshark valgrind python3 python3-pandas
 SCENARIO ?= scenarios/quickstart.toml
 # On the build machine the scenario parser is fuzzed for a minute.
 ifdef CI

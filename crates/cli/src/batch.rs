@@ -145,7 +145,7 @@ pub fn conclude(run: &RunDir, description: &str, timelines: bool) -> anyhow::Res
         seed: manifest.seed,
         version: &manifest.plimsoll,
         commit: manifest.commit.as_deref(),
-        scenario: &scenario,
+        scenario: shown(&scenario),
         warnings: &manifest.warnings,
     }))?;
     if timelines {
@@ -153,6 +153,18 @@ pub fn conclude(run: &RunDir, description: &str, timelines: bool) -> anyhow::Res
     }
     Ok(summary)
 }
+
+/// A scenario as the page shows it: without the files that it carries, where they are long.
+fn shown(scenario: &str) -> &str {
+    let files = scenario.find(FILES).filter(|_| scenario.len() > SHOWN_MAX);
+    files.map_or(scenario, |start| &scenario[..start])
+}
+
+/// Where the files of a kept scenario begin.
+const FILES: &str = "\n[files.";
+
+/// Bytes of a scenario with its files that a page shows whole.
+const SHOWN_MAX: usize = 64 << 10;
 
 /// The packets that a point has kept, if any.
 fn write_capture(run: &RunDir, point: &Point, capture: &Capture) -> anyhow::Result<()> {
@@ -173,8 +185,28 @@ fn write_timelines(folder: &Path, points: &[PointOutcome]) -> anyhow::Result<()>
 
 /// Writes a file, and the folder that it is in.
 fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
-    path.parent()
+    let written = path
+        .parent()
         .map_or(Ok(()), fs::create_dir_all)
-        .and_then(|()| write(BufWriter::new(File::create(path)?)))
-        .with_context(|| format!("cannot write {}", path.display()))
+        .and_then(|()| write(BufWriter::new(File::create(path)?)));
+    if written.is_err() {
+        // Half a file helps nobody, least of all on a full disk.
+        let _ = fs::remove_file(path);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_shows_no_long_files() {
+        let scenario = "version = 1\n";
+        let carries =
+            |rows: usize| format!("{scenario}\n[files.\"a.csv\"]\ntext = '''\n{}'''\n", "1,2\n".repeat(rows));
+        assert_eq!(shown(scenario), scenario);
+        assert_eq!(shown(&carries(3)), carries(3));
+        assert_eq!(shown(&carries(100_000)), scenario);
+    }
 }

@@ -1,5 +1,6 @@
 //! [`Job`]: the points of a scenario, and the run directory that they belong to.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -51,7 +52,7 @@ impl<'a> Job<'a> {
             commit: output::commit().map(str::to_owned),
             command,
             seed,
-            scenario: record(source, scenario),
+            scenario: record(scenario),
             shard: shard.map(|shard| (shard.number, shard.of)),
             points: points.iter().map(|p| PlannedPoint { key: key(p), seed: p.seed }).collect(),
             warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
@@ -116,25 +117,30 @@ pub fn status(run: &RunDir, point: &Point) -> Status {
     found.map_or(Status::Missing, |(_, status)| status)
 }
 
-/// `scenario.toml` of the run directory: the file as it was read, after a head that names all that
-/// a result depends on. Its digest therefore tells two runs apart.
-fn record(source: &Source, scenario: &Scenario) -> String {
-    let mut text =
-        "# The scenario as it was run. The digest of a point covers all that its result depends on:\n\
-                    # this file, what it includes and reads, --set and --seed.\n#\n"
-            .to_owned();
+/// `scenario.toml` of the run directory: the scenario with all that it depends on, after a head that
+/// names the points. It repeats the run anywhere, and its digest tells two runs apart.
+fn record(scenario: &Scenario) -> String {
+    let mut text = HEAD.to_owned();
     for point in scenario.points() {
         text.push_str(&format!("# {:016x}  {}\n", point.digest, point.id));
     }
-    for set in &source.set {
-        text.push_str(&format!("# --set {}\n", set.replace('\n', " ")));
-    }
-    if let Some(seed) = source.seed {
-        text.push_str(&format!("# --seed {seed}\n"));
-    }
     text.push('\n');
-    text.push_str(scenario.text());
+    text.push_str(&without_head(scenario.self_contained()));
     text
+}
+
+const HEAD: &str = "# The scenario as it was run, with all that it depends on: `plimsoll run` of this file repeats it.\n\
+                    # The points and the digest of what each runs:\n#\n";
+
+/// A scenario that a run directory has kept gets no second head, so that it is recorded as it is.
+fn without_head(text: &str) -> Cow<'_, str> {
+    // Before it there are at most keys for the flags; a later one is in the text of a file.
+    let start = text.find(HEAD).filter(|start| !text[..*start].contains("\n["));
+    let end = start.and_then(|start| Some(start + text[start..].find("\n\n")? + 2));
+    match start.zip(end) {
+        Some((start, end)) => Cow::Owned(format!("{}{}", &text[..start], &text[end..])),
+        None => Cow::Borrowed(text),
+    }
 }
 
 #[cfg(test)]

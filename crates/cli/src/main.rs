@@ -8,6 +8,7 @@ mod compare;
 mod completions;
 mod config;
 mod job;
+mod man;
 mod merge;
 mod output;
 mod progress;
@@ -44,6 +45,7 @@ enum Command {
     Scenario(scenario::Args),
     Config(config::Args),
     Completions(completions::Args),
+    Man(man::Args),
 }
 
 fn main() -> ExitCode {
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         Command::Scenario(args) => scenario::scenario(&args),
         Command::Config(args) => config::config(&args),
         Command::Completions(args) => completions::completions(&args),
+        Command::Man(args) => man::man(&args),
     };
     done.unwrap_or_else(|error| {
         match error.downcast_ref::<source::BadScenario>() {

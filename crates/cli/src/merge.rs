@@ -9,6 +9,11 @@ use crate::batch;
 use crate::output::{self, Done, Format};
 
 /// Take the run directories of shards together into one.
+///
+/// The shards are those of `plimsoll run --shard I/N`, made on any machine. Every finished point is
+/// checked against its digest and copied; two shards that have a point must agree on it. OUT gets the
+/// table and the page of the whole, and says which points are missing and how to run them: it is a
+/// run directory like any other. The shards are left as they are.
 #[derive(clap::Args)]
 pub struct Args {
     /// The run directory to make, or to add to.

@@ -70,11 +70,16 @@ pub fn run(args: &Args) -> Done {
     let share = job.share();
     let todo = missing(&dir, &share);
     tell_what_is_there(args, &dir, share.len(), todo.len());
+    if let Some(warning) = dir.other_build() {
+        eprintln!("warning: {warning}");
+    }
     let show = Show { quiet: args.quiet, verbose: args.verbose };
     let ended = batch::run(&dir, &todo, batch::threads(args.threads.map(usize::from)), show);
     if let Err(stopped) = ended {
-        dir.finish().context("cannot note what is complete")?;
-        return stop(stopped, &dir, &share);
+        // On a full disk this fails like what was before, and what is complete is told all the same.
+        let noted = dir.finish().context("cannot note what is complete");
+        let said = stop(stopped, &dir, &share);
+        return noted.and(said);
     }
     let description = share.first().map_or("", |point| point.model.description.as_str());
     let summary = batch::conclude(&dir, description, args.perfetto)?;

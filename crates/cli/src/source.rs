@@ -20,9 +20,9 @@ pub struct Source {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Run each point N times with seeds of its own; from three on, intervals are
-    /// those of the spread between them.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub replicates: u32,
+    /// those of the spread between them. Without it the file's `replicates`, or one.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub replicates: Option<u32>,
 }
 
 impl Source {
@@ -31,7 +31,8 @@ impl Source {
     /// # Errors
     /// [`BadScenario`], with all that is wrong.
     pub fn load(&self) -> anyhow::Result<Scenario> {
-        let overrides = Overrides { set: self.set.clone(), seed: self.seed, replicates: self.replicates };
+        let overrides =
+            Overrides { set: self.set.clone(), seed: self.seed, replicates: self.replicates.unwrap_or(0) };
         let scenario = Scenario::load_with(&self.path, &overrides)
             .map_err(|errors| BadScenario { name: self.path.display().to_string(), errors })?;
         for warning in scenario.warnings() {
@@ -47,8 +48,8 @@ impl Source {
             words.extend(["--set".to_owned(), quoted(set)]);
         }
         words.extend(["--seed".to_owned(), seed.to_string()]);
-        if self.replicates > 1 {
-            words.extend(["--replicates".to_owned(), self.replicates.to_string()]);
+        if let Some(replicates) = self.replicates {
+            words.extend(["--replicates".to_owned(), replicates.to_string()]);
         }
         words.join(" ")
     }

@@ -118,3 +118,16 @@ fn a_reader_may_go_away() {
     let ran = common::Ran::of(&["scenario", "schema"], child.wait_with_output().unwrap());
     assert_eq!(ran.ends_with(0).stderr, "");
 }
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let place = Place::new();
+    place.plimsoll(&["man", "share/man1"]).ends_with(0).prints_nothing();
+    let pages = common::names(&place.path("share/man1"));
+    for page in ["plimsoll.1", "plimsoll-run.1", "plimsoll-merge.1", "plimsoll-scenario-check.1"] {
+        assert!(pages.iter().any(|name| name == page), "{page} is not among {pages:?}");
+        assert!(place.read(&format!("share/man1/{page}")).contains(".SH NAME"), "{page}");
+    }
+    place.write("file", "");
+    place.plimsoll(&["man", "file"]).ends_with(2).says("cannot write manual pages to file");
+}

@@ -36,7 +36,7 @@ fn a_run_leaves_its_directory_and_prints_its_table() {
     let summary: Value = serde_json::from_str(&place.read("out/summary.json")).unwrap();
     assert_eq!(summary["cells"].as_array().unwrap().len(), 6);
     assert!(place.read("out/report.html").contains("</html>"));
-    assert!(place.read("out/scenario.toml").contains("# --set run.duration=0.2s"));
+    assert!(place.read("out/scenario.toml").contains("\"run.duration=0.2s\""));
     for timeline in names(&place.path("out/perfetto")) {
         let _: Value = serde_json::from_str(&place.read(&format!("out/perfetto/{timeline}"))).unwrap();
     }

@@ -101,3 +101,57 @@ fn signal(child: &Child, signal: i32) {
     let sent = std::process::Command::new("kill").arg(format!("-{signal}")).arg(pid).status().unwrap();
     assert!(sent.success());
 }
+
+/// A disk of its own, if the system lets us have one; it goes with the test.
+struct Disk(std::path::PathBuf);
+
+impl Disk {
+    fn mount(path: std::path::PathBuf, size: &str) -> Option<Disk> {
+        std::fs::create_dir(&path).unwrap();
+        let mut mount = std::process::Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(&path);
+        let mounted = mount.stderr(Stdio::null()).status().is_ok_and(|status| status.success());
+        mounted.then_some(Disk(path))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = std::process::Command::new("umount").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_disk_that_fills_up() {
+    let place = Place::new();
+    let Some(_disk) = Disk::mount(place.path("disk"), "80m") else {
+        eprintln!("skipped: only root may mount a small disk");
+        return;
+    };
+    place.write("sweep.toml", SWEEP);
+    // Some 10 MB a point, of which eight are too many for what the disk has.
+    let run =
+        ["run", "sweep.toml", "--threads", "1", "--set", "observe.flow_series=40us", "--out", "disk/out"];
+    place
+        .plimsoll(&run)
+        .ends_with(2)
+        .prints_nothing()
+        .says("no room on the disk of")
+        .says(" of 8 points are complete and kept in disk/out")
+        .says("The same command goes on from there.");
+    let points = place.path("disk/out/points");
+    let kept = names(&points);
+    assert!((1..8).contains(&kept.len()), "{kept:?}");
+    let all: Vec<_> = std::fs::read_dir(&points).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(all.len(), kept.len(), "nothing half-written is left: {all:?}");
+
+    // No room yet: said before anything runs. With room, it goes on.
+    place.plimsoll(&run).ends_with(2).says("no room on the disk of");
+    let larger = std::process::Command::new("mount")
+        .args(["-o", "remount,size=400m"])
+        .arg(place.path("disk"))
+        .status()
+        .unwrap();
+    assert!(larger.success());
+    place.plimsoll(&run).ends_with(0).says(&format!("{} of 8 points were there already", kept.len()));
+}

@@ -1,6 +1,6 @@
 //! The measurements of the HULL study, computed from an [`Outcome`] as its scripts computed them.
 
-use plimsoll_results::outcome::{Message, Outcome, Query};
+use plimsoll_results::outcome::{GoodputInterval, Message, Outcome, Query};
 use plimsoll_results::stats::{Estimate, Samples, Statistic};
 use plimsoll_units::Span;
 
@@ -98,10 +98,8 @@ fn queue_delays(outcome: &Outcome, warmup: Span) -> Vec<f64> {
 }
 
 fn goodput(outcome: &Outcome) -> Vec<f64> {
-    let [first, second, ..] = outcome.goodput.as_slice() else { return Vec::new() };
-    let every = second.time - first.time;
-    let mbps = |bytes: u64| bytes as f64 * 8e-6 / every.as_secs_f64();
-    trimmed(outcome.goodput.iter().map(|interval| mbps(interval.sent.get())).collect())
+    let mbps = |interval: &GoodputInterval| interval.sent.get() as f64 * 8e-6 / interval.length.as_secs_f64();
+    trimmed(outcome.goodput.iter().map(mbps).collect())
 }
 
 fn trimmed(values: Vec<f64>) -> Vec<f64> {

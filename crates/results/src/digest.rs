@@ -276,7 +276,8 @@ feed_fields!(Queue {
     bytes
 });
 feed_fields!(SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate });
-feed_fields!(GoodputInterval { time, workload, sent, delivered });
+// The length follows from the scenario.
+feed_fields!(GoodputInterval { time, workload, sent, delivered } except { length });
 
 #[cfg(test)]
 mod tests {

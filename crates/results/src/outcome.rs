@@ -154,8 +154,8 @@ pub struct Queue {
     pub mean_bytes: Vec<f64>,
     /// Most bytes that waited in each interval.
     pub max_bytes: Vec<u64>,
-    /// Time spent at each number of waiting bytes, in bins of [`Queue::BIN_BYTES`]; the last bin is
-    /// open. Time in picoseconds.
+    /// Picoseconds spent at each number of waiting bytes: bin 0 is the empty queue, bin `i` holds more
+    /// than `i - 1` and at most `i` times [`Queue::BIN_BYTES`], and the last bin is open.
     pub time_at: Vec<u64>,
     /// Packets that found no room.
     pub drops: u64,
@@ -210,7 +210,7 @@ pub struct SeriesPoint {
     pub connection: u32,
     /// Congestion window in bytes.
     pub cwnd: u64,
-    /// Slow start threshold in bytes.
+    /// Slow start threshold in bytes; [`SeriesPoint::NO_SSTHRESH`] while slow start has no end.
     pub ssthresh: u64,
     /// DCTCP's estimate of the marked share; 0 for others.
     pub alpha: f64,
@@ -218,11 +218,18 @@ pub struct SeriesPoint {
     pub rate: Rate,
 }
 
+impl SeriesPoint {
+    /// The threshold of a slow start without an end.
+    pub const NO_SSTHRESH: u64 = u64::MAX;
+}
+
 /// Bytes sent for the first time by all senders of a workload in one interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GoodputInterval {
     /// Start of the interval.
     pub time: Time,
+    /// Its length, the same for all; the run may end within the last.
+    pub length: Span,
     /// Index into [`Outcome::workloads`].
     pub workload: u16,
     /// Payload sent less retransmissions, by the senders.

@@ -105,7 +105,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
                 time: Time::from_ps(i * 1_000_000_000),
                 connection: 1,
                 cwnd: 1_900 + 950 * (i % 7),
-                ssthresh: 9_500,
+                ssthresh: if i == 0 { SeriesPoint::NO_SSTHRESH } else { 9_500 },
                 alpha: (i % 10) as f64 / 16.0,
                 rate: Rate::from_mbps(200 + i),
             })
@@ -309,6 +309,7 @@ fn goodput(shape: &Shape, seed: u64, effect: Effect) -> Vec<GoodputInterval> {
             let sent = 1.25e6 * shape.load * (0.6 + 0.8 * draw.uniform()) / effect.transfer_factor.sqrt();
             GoodputInterval {
                 time: Time::ZERO + Span::from_ms(10 * i as u64),
+                length: Span::from_ms(10),
                 workload: 1,
                 sent: Bytes::new(sent as u64),
                 delivered: Bytes::new(sent as u64 - 950),

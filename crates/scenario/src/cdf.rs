@@ -1,6 +1,6 @@
 //! [`CdfTable`]: the points of a cumulative distribution, bundled or from a CSV file.
 
-use std::path::Path;
+use std::io;
 
 use crate::distribution::Interpolate;
 use crate::error::did_you_mean;
@@ -45,9 +45,13 @@ const BUNDLED: &[(&str, &str, Interpolate)] = &[
 
 impl CdfTable {
     /// The bundled distribution of that name, or the file: a path has a slash or ends in `.csv`.
-    pub(crate) fn open(name: &str, base: &Path, units: &[(&str, f64)]) -> Result<CdfTable, CdfError> {
+    pub(crate) fn open(
+        name: &str,
+        read: &dyn Fn(&str) -> io::Result<String>,
+        units: &[(&str, f64)],
+    ) -> Result<CdfTable, CdfError> {
         if name.contains('/') || name.to_lowercase().ends_with(".csv") {
-            let text = std::fs::read_to_string(base.join(name)).map_err(|error| CdfError {
+            let text = read(name).map_err(|error| CdfError {
                 message: format!("cannot read \"{name}\": {error}"),
                 allowed: Some("a CSV file, its path relative to the scenario".to_owned()),
                 help: None,

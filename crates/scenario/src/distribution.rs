@@ -9,7 +9,7 @@
 //! on its `std` feature.
 
 use std::fmt;
-use std::path::Path;
+use std::io;
 use std::sync::Arc;
 
 use plimsoll_units::{Bytes, Span};
@@ -228,13 +228,13 @@ pub enum DistributionError {
 }
 
 impl<Q: Quantity> Distribution<Q> {
-    /// Reads the points of a CDF, if this is one; paths are relative to `base`.
+    /// Gets the points of a CDF, if this is one; `read` gives the text of a file by its name.
     ///
     /// # Errors
     /// If there is no such file or bundled distribution, or its points are not a distribution.
-    pub fn load(&mut self, base: &Path) -> Result<(), DistributionError> {
+    pub fn load(&mut self, read: &dyn Fn(&str) -> io::Result<String>) -> Result<(), DistributionError> {
         if let Distribution::Cdf { cdf, table, .. } = self {
-            *table = Some(Arc::new(CdfTable::open(cdf, base, Q::COLUMNS)?));
+            *table = Some(Arc::new(CdfTable::open(cdf, read, Q::COLUMNS)?));
         }
         Ok(())
     }

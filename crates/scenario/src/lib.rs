@@ -16,6 +16,7 @@ mod de;
 mod digest;
 pub mod distribution;
 mod error;
+mod files;
 mod flow_list;
 mod graph;
 mod hosts;

@@ -115,6 +115,17 @@ impl Node {
         }
     }
 
+    /// Moves the node and all below it to one place.
+    pub(crate) fn move_to(&mut self, place: &Origin) {
+        self.origin = place.clone();
+        self.key = place.clone();
+        match &mut self.value {
+            Value::Table(table) => table.values_mut().for_each(|node| node.move_to(place)),
+            Value::Array(nodes) => nodes.iter_mut().for_each(|node| node.move_to(place)),
+            _ => {}
+        }
+    }
+
     /// The value as the user would write it; tables and long lists by their kind.
     pub(crate) fn literal(&self) -> String {
         match &self.value {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::{Report, did_you_mean};
 use crate::node::{self, Node, Table, Value, dotted, is_mechanism, merge};
+use crate::scenario::OUTER_KEYS;
 use crate::source::{Layer, Origin, Sources};
 
 /// One value at one place of the tree.
@@ -152,7 +153,7 @@ pub(crate) fn variants(
             reports.push(report.allowed("a table with the keys that the variant changes"));
             continue;
         }
-        for key in ["variant", "sweep", "slo", "include", "version"] {
+        for key in OUTER_KEYS.iter().copied().chain(["version"]) {
             if let Some(inner) = node.remove(&[key]) {
                 let report = Report::at(
                     sources,
@@ -213,7 +214,7 @@ fn collect_axes(
                 };
                 let depth = path.len();
                 path.append(&mut keys);
-                if matches!(path[0].as_str(), "variant" | "sweep" | "include" | "slo" | "version") {
+                if OUTER_KEYS.contains(&path[0].as_str()) || path[0] == "version" {
                     let report = Report::at(
                         sources,
                         &child.key,
@@ -239,15 +240,21 @@ fn collect_axes(
 }
 
 /// Parses `key=value` of `--set`. The value is TOML; what is not TOML is taken as a text, so that
-/// `--set transport.kind=dctcp` needs no second pair of quotes.
-pub(crate) fn parse_set(sources: &mut Sources, argument: &str) -> Result<Setting, Vec<Report>> {
+/// `--set transport.kind=dctcp` needs no second pair of quotes. `place` is where a file has it.
+pub(crate) fn parse_set(
+    sources: &mut Sources,
+    argument: &str,
+    place: Option<Origin>,
+) -> Result<Setting, Vec<Report>> {
     let parsed = match argument.split_once('=') {
         Some((key, value)) => node::parse_path(key.trim()).map(|path| (key.trim(), value.trim(), path)),
         None => None,
     };
     let Some((key, value, path)) = parsed else {
-        let source = sources.add("--set", argument);
-        let origin = Origin { source, span: 0..argument.len(), layer: Layer::Flag };
+        let origin = place.unwrap_or_else(|| {
+            let source = sources.add("--set", argument);
+            Origin { source, span: 0..argument.len(), layer: Layer::Flag }
+        });
         let report = Report::at(sources, &origin, "", "this is not `key=value`");
         return Err(vec![
             report.allowed("a dotted key, =, and a TOML value, such as workload.small.load=0.2"),
@@ -266,6 +273,9 @@ pub(crate) fn parse_set(sources: &mut Sources, argument: &str) -> Result<Setting
     for key in &path {
         let child = node.as_table_mut().and_then(|table| table.shift_remove(key));
         node = child.unwrap_or_else(Node::empty_table);
+    }
+    if let Some(place) = place {
+        node.move_to(&Origin { layer: Layer::Flag, ..place });
     }
     Ok(Setting { path, node })
 }

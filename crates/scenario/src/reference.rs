@@ -16,7 +16,7 @@ pub fn reference() -> String {
     let mut root = schema.as_object().cloned().unwrap_or_default();
     if let Some(Value::Object(properties)) = root.get_mut("properties") {
         // Variants repeat all other tables.
-        for key in ["variant", "sweep", "slo"] {
+        for key in ["variant", "sweep", "slo", "files"] {
             if let Some(Value::Object(table)) = properties.get_mut(key) {
                 table.shift_remove("additionalProperties");
             }
@@ -41,7 +41,7 @@ A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms
 defaults) and `\"off\"` turns it off. Of several tables the later one wins:
 
 1. the file that `include` names, 2. this file, 3. `[variant.NAME]`, 4. the point of `[sweep]`,
-5. `--set key=value` and `--seed`.
+5. `set` of the file, `--set key=value` and `--seed`.
 
 Tables merge key by key. A mechanism's table (`ecn`, `red`, `phantom_queue`, `shared_buffer`, `pacer`,
 `bursts`), a distribution, and a topology or workload of another `kind` are replaced whole. A phantom

@@ -1,11 +1,13 @@
 //! [`Scenario`]: a file, what is laid over it, and the runs that come of it.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::error::{Findings, Report, ScenarioError, Warning, did_you_mean};
+use crate::files::{self, Files, Flags};
 use crate::model::Model;
-use crate::node::{self, Node, Value, merge};
+use crate::node::{self, Node, Table, Value, merge};
 use crate::overlay::{self, Applied, Axis, Setting};
 use crate::source::{Layer, Origin, Sources};
 use crate::{check, de, digest, ports, show};
@@ -13,11 +15,12 @@ use crate::{check, de, digest, ports, show};
 /// What the command line lays over a file.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Overrides {
-    /// `key=value`, in order; the value is TOML, and what is not TOML is a text.
+    /// `key=value`, in order, after those of the file's own `set`; the value is TOML, and what is not
+    /// TOML is a text.
     pub set: Vec<String>,
     /// Replaces `run.seed`.
     pub seed: Option<u64>,
-    /// Runs of each point with different seeds; 0 counts as 1.
+    /// Runs of each point with different seeds; 0 leaves it to the file's `replicates`, or 1.
     pub replicates: u32,
 }
 
@@ -28,6 +31,7 @@ pub struct Scenario {
     text: String,
     base_dir: PathBuf,
     overrides: Overrides,
+    self_contained: String,
     points: Vec<Point>,
     warnings: Vec<Warning>,
 }
@@ -121,7 +125,7 @@ impl Scenario {
         base_dir: &Path,
         overrides: &Overrides,
     ) -> Result<Scenario, Vec<ScenarioError>> {
-        let mut builder = Builder { base_dir, ..Builder::default() };
+        let mut builder = Builder::new(base_dir);
         let points = builder.points(name, text, overrides);
         if !builder.errors.is_empty() {
             return Err(builder.errors.reports().map(ScenarioError).collect());
@@ -131,6 +135,12 @@ impl Scenario {
             text: text.to_owned(),
             base_dir: base_dir.to_owned(),
             overrides: overrides.clone(),
+            self_contained: files::self_contained(
+                text,
+                &builder.flag_places,
+                &builder.flags,
+                &builder.files.into_read(),
+            ),
             points,
             warnings: builder.warnings.reports().map(Warning).collect(),
         })
@@ -152,6 +162,13 @@ impl Scenario {
     /// The file as it was read.
     pub fn text(&self) -> &str {
         &self.text
+    }
+
+    /// The file with all that it depends on: the overrides as its keys `set` and `replicates`, and the
+    /// files that it includes and reads in its table `files`. It gives the same points anywhere. A
+    /// scenario that depends on nothing is returned as it was read.
+    pub fn self_contained(&self) -> &str {
+        &self.self_contained
     }
 
     /// The overrides it was read with.
@@ -179,7 +196,7 @@ impl Scenario {
 const POINTS_MAX: usize = 100_000;
 
 /// Keys of a file beside those of the model.
-const OUTER_KEYS: &[&str] = &["include", "variant", "sweep", "slo"];
+pub(crate) const OUTER_KEYS: &[&str] = &["include", "set", "replicates", "variant", "sweep", "slo", "files"];
 const MODEL_KEYS: &[&str] = &[
     "version",
     "title",
@@ -194,32 +211,37 @@ const MODEL_KEYS: &[&str] = &[
     "observe",
 ];
 
-struct Builder<'a> {
-    base_dir: &'a Path,
+#[derive(Default)]
+struct Builder {
+    base_dir: PathBuf,
+    files: Files,
+    /// What the command line adds to the file.
+    flags: Flags,
+    /// Where the file itself has the keys of flags.
+    flag_places: Vec<(&'static str, Range<usize>)>,
     sources: Sources,
     errors: Findings,
     warnings: Findings,
 }
 
-impl Default for Builder<'_> {
-    fn default() -> Self {
+impl Builder {
+    fn new(base_dir: &Path) -> Builder {
         Builder {
-            base_dir: Path::new("."),
-            sources: Sources::default(),
-            errors: Findings::default(),
-            warnings: Findings::default(),
+            base_dir: base_dir.to_owned(),
+            files: Files::new(base_dir.to_owned()),
+            ..Builder::default()
         }
     }
-}
 
-impl Builder<'_> {
     fn points(&mut self, name: &str, text: &str, overrides: &Overrides) -> Vec<Point> {
-        let mut root =
-            self.read(name, text, self.base_dir.to_owned(), &mut vec![self.base_dir.join(file_name(name))]);
+        let path = self.base_dir.join(file_name(name));
+        let path = path.canonicalize().unwrap_or(path);
+        let mut root = self.read(name, text, Path::new(""), &mut vec![path]);
         if !self.errors.is_empty() {
             return Vec::new();
         }
         let settings = self.settings(&mut root, overrides);
+        let replicates = self.replicates(&mut root, overrides);
         let mut reports = Vec::new();
         let variants = overlay::variants(&self.sources, root.remove(&["variant"]), &mut reports);
         let axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
@@ -228,7 +250,6 @@ impl Builder<'_> {
         self.outline(&mut root);
         let combinations =
             axes.iter().fold(variants.len(), |total, axis| total.saturating_mul(axis.values.len()));
-        let replicates = overrides.replicates.max(1);
         if combinations.saturating_mul(replicates as usize) > POINTS_MAX {
             let report =
                 Report::at(&self.sources, &root.origin, "sweep", format!("more than {POINTS_MAX} runs"));
@@ -252,11 +273,21 @@ impl Builder<'_> {
     }
 
     /// Parses a text and lays it over what it includes.
-    fn read(&mut self, name: &str, text: &str, base_dir: PathBuf, open: &mut Vec<PathBuf>) -> Node {
+    /// `folder` is where it is, relative to the scenario.
+    fn read(&mut self, name: &str, text: &str, folder: &Path, open: &mut Vec<PathBuf>) -> Node {
         let source = self.sources.add(name, text);
         let layer = Layer::File(open.len() - 1);
         let (mut tree, reports) = node::parse(&self.sources, source, text, &layer);
         self.errors.extend(reports);
+        if let Some(table) = tree.remove(&["files"]) {
+            self.embed(table, folder);
+        }
+        if open.len() == 1 {
+            for key in ["set", "replicates"] {
+                let place = |node: &Node| (key, node.key.span.start..node.origin.span.end);
+                self.flag_places.extend(tree.get(key).map(place));
+            }
+        }
         let Some(include) = tree.remove(&["include"]) else { return tree };
         let Value::String(file) = &include.value else {
             let report = Report::at(
@@ -268,17 +299,15 @@ impl Builder<'_> {
             self.errors.add(report.allowed("the path of one file, relative to this one"));
             return tree;
         };
-        let path = base_dir.join(file);
+        let path = folder.join(file);
+        let key = path.to_string_lossy();
+        let identity = self.files.identity(&key);
         let fail = |message: String| Report::at(&self.sources, &include.origin, "include", message);
-        let same = |known: &PathBuf| match (known.canonicalize(), path.canonicalize()) {
-            (Ok(known), Ok(path)) => known == path,
-            _ => known == &path,
-        };
-        if open.iter().any(same) || open.len() > INCLUDES_MAX {
+        if open.contains(&identity) || open.len() > INCLUDES_MAX {
             self.errors.add(fail(format!("\"{file}\" includes itself")).allowed("includes without a cycle"));
             return tree;
         }
-        match std::fs::read_to_string(&path) {
+        match self.files.read(&key) {
             Err(error) => {
                 self.errors.add(
                     fail(format!("cannot read \"{file}\": {error}")).allowed("a file relative to this one"),
@@ -286,11 +315,11 @@ impl Builder<'_> {
                 tree
             }
             Ok(text) => {
-                let directory = path.parent().unwrap_or(&base_dir).to_owned();
                 let shown =
                     Path::new(name).parent().map_or_else(|| PathBuf::from(file), |parent| parent.join(file));
-                open.push(path);
-                let mut below = self.read(&shown.display().to_string(), &text, directory, open);
+                open.push(identity);
+                let folder = path.parent().unwrap_or(folder);
+                let mut below = self.read(&shown.display().to_string(), &text, folder, open);
                 open.pop();
                 merge(&mut below, tree, &mut Vec::new());
                 below
@@ -298,13 +327,65 @@ impl Builder<'_> {
         }
     }
 
-    /// `--set` and `--seed`. Those that speak of variants or the sweep are applied to the file here;
-    /// the others are returned, for every point.
+    /// Takes the texts of a file's table `files`.
+    fn embed(&mut self, table: Node, folder: &Path) {
+        let Value::Table(entries) = table.value else {
+            let report = Report::at(&self.sources, &table.origin, "files", "this is no table");
+            return self.errors.add(report.allowed(FILES_ALLOWED));
+        };
+        for (name, mut node) in entries {
+            match node.remove(&["text"]).map(|text| text.value) {
+                Some(Value::String(text)) if node.as_table().is_some_and(Table::is_empty) => {
+                    // Values name files relative to the scenario, includes relative to their own file.
+                    let from_here = folder.join(&name).to_string_lossy().into_owned();
+                    self.files.embed(name, text.clone());
+                    self.files.embed(from_here, text);
+                }
+                _ => {
+                    let key = node::dotted(&["files", &name]);
+                    let report = Report::at(&self.sources, &node.key, key, "this is no file");
+                    self.errors.add(report.allowed(FILES_ALLOWED));
+                }
+            }
+        }
+    }
+
+    /// `set` of the file, and after it `--set` and `--seed`. Those that speak of variants or the sweep
+    /// are applied to the file here; the others are returned, for every point.
     fn settings(&mut self, root: &mut Node, overrides: &Overrides) -> Vec<Setting> {
         let mut settings = Vec::new();
-        for argument in &overrides.set {
-            match overlay::parse_set(&mut self.sources, argument) {
+        let mut arguments: Vec<(String, Option<Origin>)> = Vec::new();
+        let own = root.remove(&["set"]);
+        let items = own.as_ref().map(|own| match &own.value {
+            Value::Array(items) => items.iter().map(|item| Some((item.as_str()?.to_owned(), item))).collect(),
+            _ => None,
+        });
+        match items {
+            None => {}
+            Some(Some(items)) => {
+                let items: Vec<(String, &Node)> = items;
+                arguments.extend(items.into_iter().map(|(text, item)| (text, Some(item.origin.clone()))));
+            }
+            Some(None) => {
+                let origin = own.as_ref().map_or_else(Origin::start, |own| own.origin.clone());
+                let report = Report::at(&self.sources, &origin, "set", "this is no list of texts");
+                self.errors
+                    .add(report.allowed(r#"texts as `--set` takes them: ["workload.small.load=0.2"]"#));
+            }
+        }
+        arguments.extend(overrides.set.iter().map(|argument| (argument.clone(), None)));
+        if !overrides.set.is_empty() || overrides.seed.is_some() {
+            let seed = overrides.seed.map(|seed| format!("run.seed={seed}"));
+            self.flags.set = Some(arguments.iter().map(|(text, _)| text.clone()).chain(seed).collect());
+        }
+        for (argument, place) in arguments {
+            match overlay::parse_set(&mut self.sources, &argument, place) {
                 Err(reports) => self.errors.extend(reports),
+                Ok(setting) if NOT_SET.contains(&setting.path[0].as_str()) => {
+                    let key = node::dotted(&setting.path);
+                    let report = Report::at(&self.sources, &setting.node.key, key, "this key cannot be set");
+                    self.errors.add(report.allowed("other keys of a scenario"));
+                }
                 Ok(setting) if OUTER_KEYS.contains(&setting.path[0].as_str()) => {
                     if let Applied::Wrong(report) = overlay::apply(&self.sources, root, &setting) {
                         self.errors.add(report);
@@ -321,6 +402,30 @@ impl Builder<'_> {
             settings.push(Setting { path: vec!["run".to_owned(), "seed".to_owned()], node });
         }
         settings
+    }
+
+    /// Runs of each point: what the command line says, else the file's `replicates`.
+    fn replicates(&mut self, root: &mut Node, overrides: &Overrides) -> u32 {
+        let own = root.remove(&["replicates"]);
+        if overrides.replicates > 0 {
+            let known =
+                own.as_ref().is_some_and(|own| own.value == Value::Integer(overrides.replicates.into()));
+            self.flags.replicates =
+                Some(overrides.replicates).filter(|number| !known && (*number > 1 || own.is_some()));
+            return overrides.replicates;
+        }
+        match own.as_ref().map(|own| (&own.value, own)) {
+            None => 1,
+            Some((Value::Integer(number), _)) if (1..=i128::from(REPLICATES_MAX)).contains(number) => {
+                *number as u32
+            }
+            Some((_, own)) => {
+                let message = format!("{} does not fit", own.literal());
+                let report = Report::at(&self.sources, &own.origin, "replicates", message);
+                self.errors.add(report.allowed(format!("1 to {REPLICATES_MAX}")));
+                1
+            }
+        }
     }
 
     /// Unknown and missing tables at the top, where the keys of the file and of the model meet.
@@ -374,7 +479,7 @@ impl Builder<'_> {
                 None
             }
             Ok(mut model) => {
-                let mut checked = check::check(&self.sources, &tree, &mut model, self.base_dir);
+                let mut checked = check::check(&self.sources, &tree, &mut model, &self.files);
                 reports.append(&mut checked.errors);
                 checked.warnings.into_iter().for_each(|warning| self.warnings.add_for(warning, variant));
                 Some(model)
@@ -439,6 +544,15 @@ impl Builder<'_> {
         points
     }
 }
+
+const FILES_ALLOWED: &str =
+    "a table for each file, with its text: [files.\"sizes.csv\"] and text = '''...'''";
+
+/// More replicates than points may be.
+const REPLICATES_MAX: u32 = 100_000;
+
+/// Keys that `set` does not reach: what they say has been read before.
+const NOT_SET: &[&str] = &["include", "set", "files"];
 
 /// Longer chains of includes are taken for a cycle.
 const INCLUDES_MAX: usize = 16;

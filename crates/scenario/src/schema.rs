@@ -58,6 +58,18 @@ fn outer() -> Map<String, Value> {
             "type": "string",
             "description": "A file, its path relative to this one, over which this one is laid."
         },
+        "set": {
+            "type": "array",
+            "items": { "type": "string" },
+            "description": "What `--set` would be given, each as `key=value`: laid over every run, also over \
+                variants and the sweep."
+        },
+        "replicates": {
+            "type": "integer",
+            "minimum": 1,
+            "default": 1,
+            "description": "Runs of each point with seeds of their own; `--replicates` goes before it."
+        },
         "variant": {
             "type": "object",
             "additionalProperties": { "$ref": "#/$defs/Variant" },
@@ -69,7 +81,18 @@ fn outer() -> Map<String, Value> {
             "additionalProperties": { "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] },
             "description": "Dotted keys, each with a list of values; several keys make the product of their lists."
         },
-        "slo": { "type": "object", "description": "Reserved for objectives." }
+        "slo": { "type": "object", "description": "Reserved for objectives." },
+        "files": {
+            "type": "object",
+            "additionalProperties": {
+                "type": "object",
+                "properties": { "text": { "type": "string" } },
+                "required": ["text"],
+                "additionalProperties": false
+            },
+            "description": "Texts of files under the names that the scenario has for them, looked up before the \
+                disk; a run directory keeps its scenario in this way."
+        }
     });
     match tables {
         Value::Object(tables) => tables,

@@ -79,6 +79,7 @@ fn describe(sources: &Sources, origin: &Origin) -> String {
         Layer::File(_) => place(),
         Layer::Variant(name) => format!("variant {name}, {}", place()),
         Layer::Sweep => format!("sweep, {}", place()),
+        Layer::Flag if !sources.name(origin.source).starts_with("--") => format!("set, {}", place()),
         Layer::Flag => sources.name(origin.source).to_owned(),
     }
 }

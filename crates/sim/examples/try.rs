@@ -133,9 +133,9 @@ fn main() {
                 );
             }
         }
-        if let [a, b, ..] = o.goodput.as_slice() {
-            let every = (b.time - a.time).as_secs_f64();
-            let mut v: Vec<f64> = o.goodput.iter().map(|g| g.sent.get() as f64 * 8e-6 / every).collect();
+        if !o.goodput.is_empty() {
+            let mut v: Vec<f64> =
+                o.goodput.iter().map(|g| g.sent.get() as f64 * 8e-6 / g.length.as_secs_f64()).collect();
             while v.last() == Some(&0.0) {
                 v.pop();
             }

@@ -1,8 +1,10 @@
 //! A model becomes a world.
 
+use std::collections::BTreeMap;
+
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
 use plimsoll_fabric::net::topology::{GraphLink, Hashing, LinkClass};
-use plimsoll_fabric::net::{HostId, Network, Node, PortId};
+use plimsoll_fabric::net::{HostId, MeterReading, Network, Node, PortId};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::tcp::Connections;
@@ -152,7 +154,7 @@ fn host_pacers(model: &Model, network: &Network, streams: &Streams) -> Vec<HostP
     })
 }
 
-/// The ports that the scenario watches. A port watched twice is watched at the first interval.
+/// The ports that the scenario watches. A port that is watched twice has the same interval in both.
 fn watched(model: &Model, network: &Network) -> Result<Vec<Watched>, RunError> {
     let mut watched = Vec::new();
     for (name, queue) in &model.observe.queue {
@@ -257,9 +259,13 @@ impl Build {
 
     fn queues(&mut self, end: Time) -> Vec<outcome::Queue> {
         let mut queues = Vec::new();
+        // A port may be watched under several names.
+        let mut readings: BTreeMap<PortId, MeterReading> = BTreeMap::new();
         for watched in &self.watched {
             let link = *self.world.network.link(watched.port);
-            let Some(reading) = self.world.ports[watched.port.0 as usize].take_meter(end) else { continue };
+            let read = self.world.ports[watched.port.0 as usize].take_meter(end);
+            let Some(reading) = read.or_else(|| readings.get(&watched.port).cloned()) else { continue };
+            readings.entry(watched.port).or_insert_with(|| reading.clone());
             queues.push(outcome::Queue {
                 name: watched.name.clone(),
                 port: port_name(&self.world.network, watched.port),

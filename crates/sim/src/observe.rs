@@ -68,6 +68,7 @@ impl Recorder {
                 let time = Time::ZERO + every * index as u64;
                 of_workload.iter().enumerate().map(move |(workload, &(sent, delivered))| GoodputInterval {
                     time,
+                    length: every,
                     workload: workload as u16,
                     sent: Bytes::new(sent),
                     delivered: Bytes::new(delivered),

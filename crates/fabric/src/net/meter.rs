@@ -28,7 +28,8 @@ pub struct MeterReading {
     pub mean_bytes: Vec<f64>,
     /// Most bytes that waited in each interval.
     pub max_bytes: Vec<u64>,
-    /// Picoseconds spent at each number of waiting bytes, in bins; the last one is open.
+    /// Picoseconds spent at each number of waiting bytes: bin 0 is the empty queue, bin `i` holds more
+    /// than `i - 1` and at most `i` widths of a bin, and the last bin is open.
     pub time_at: Vec<u64>,
     /// Packets that found no room.
     pub drops: u64,
@@ -111,7 +112,6 @@ impl QueueMeter {
             return;
         }
         self.interval_area += u128::from(self.bytes) * u128::from(span.as_ps());
-        // An empty queue has a bin of its own; bin i holds the lengths above (i - 1) bins.
         let bin = (self.bytes.div_ceil(self.bin_bytes) as usize).min(BINS - 1);
         if bin >= self.reading.time_at.len() {
             self.reading.time_at.resize(bin + 1, 0);

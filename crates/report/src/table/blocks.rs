@@ -1,8 +1,8 @@
 //! From a summary to its tables.
 
+use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell as PointCell, Distribution, WorkloadSummary};
-use plimsoll_results::{Summary, point};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::numbers::{Good, Numbers, assemble, mark_best};
@@ -202,6 +202,22 @@ pub(crate) fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Gri
     over_sweep(summary, format!("Delay in {}", queue_title(key)), &columns)
 }
 
+/// Dotted keys by their last two words, or as many more as tell them apart.
+fn short_keys(keys: &[String]) -> Vec<String> {
+    let tail = |key: &str, words: usize| {
+        let cut = key.rmatch_indices('.').nth(words - 1).map_or(0, |(dot, _)| dot + 1);
+        // A quoted name may have dots of its own.
+        if key.contains('"') { key.to_owned() } else { key[cut..].to_owned() }
+    };
+    let short = |key: &String| {
+        let others = || keys.iter().filter(|other| *other != key);
+        let tells = |words: &usize| others().all(|other| tail(other, *words) != tail(key, *words));
+        let words = (2..).find(|words| tells(words) || tail(key, *words) == *key).unwrap_or(usize::MAX);
+        tail(key, words)
+    };
+    keys.iter().map(short).collect()
+}
+
 /// The number of a variant at a sweep point.
 type Value<'a> = Box<dyn Fn(&str, &[(String, String)]) -> Option<Estimate> + 'a>;
 
@@ -221,13 +237,10 @@ fn over_sweep(summary: &Summary, title: String, columns: &[(&'static str, Value<
             });
         }
     }
-    let corner = match summary.sweep_keys.as_slice() {
-        [key] => key.clone(),
-        _ => "sweep point".to_owned(),
-    };
-    let labels = points.iter().map(|point| match point {
-        [(_, value)] => value.clone(),
-        many => point::sweep_label(many),
+    let corner = short_keys(&summary.sweep_keys).join(", ");
+    let labels = points.iter().map(|point| {
+        let values: Vec<&str> = point.iter().map(|(_, value)| value.as_str()).collect();
+        values.join(", ")
     });
     let mut grid = assemble(title, &corner, labels.collect(), &numbers);
     // Here variants stand side by side, so the best is that of its row.
@@ -242,4 +255,27 @@ fn over_sweep(summary: &Summary, title: String, columns: &[(&'static str, Value<
         }
     }
     grid
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_cut_to_what_tells_them_apart() {
+        let cases: [(&[&str], &[&str]); 5] = [
+            (&["workload.background.load"], &["background.load"]),
+            (&["run.seed"], &["run.seed"]),
+            (
+                &["port.switch.ecn.threshold", "port.leaf.ecn.threshold", "transport.min_rto"],
+                &["switch.ecn.threshold", "leaf.ecn.threshold", "transport.min_rto"],
+            ),
+            (&["workload.\"a.b\".load"], &["workload.\"a.b\".load"]),
+            (&["a.b.c", "b.c"], &["a.b.c", "b.c"]),
+        ];
+        for (keys, expected) in cases {
+            let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+            assert_eq!(short_keys(&keys), expected);
+        }
+    }
 }

@@ -39,15 +39,20 @@ pub(super) fn csv(summary: &Summary) -> String {
         for (subject, metric, estimate) in numbers(cell) {
             let mut fields = start.clone();
             let (low, high) = match estimate.interval {
-                Some(interval) => (interval.low.to_string(), interval.high.to_string()),
+                Some(interval) => (float(interval.low), float(interval.high)),
                 None => (String::new(), String::new()),
             };
-            fields.extend([subject, metric, estimate.value.to_string(), low, high]);
+            fields.extend([subject, metric, float(estimate.value), low, high]);
             fields.push(estimate.samples.to_string());
             out.push_str(&line(&fields));
         }
     }
     out
+}
+
+/// A number that also where it is whole shows its column to be floating point.
+fn float(value: f64) -> String {
+    format!("{value:?}")
 }
 
 /// A line of CSV, fields quoted where they must be (RFC 4180).

@@ -2,7 +2,9 @@
 //!
 //! Every file starts with the columns `variant`, `replicate` and one for each swept key, so that all
 //! points of a run can be read at once (`points/*/messages.csv`). Times are integer picoseconds
-//! since the start of the run; an empty field is 'none'.
+//! since the start of the run; an empty field is 'none'. A column holds one type: estimates always
+//! have a decimal point, so that a reader that looks at some rows only takes none for integers, and
+//! 'no limit' is empty instead of the largest integer, which no signed column holds.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -20,7 +22,7 @@ pub(super) type ColumnDoc = (&'static str, &'static str);
 pub(super) const KEY_COLUMNS: &[ColumnDoc] = &[
     ("variant", "the variant's name"),
     ("replicate", "number of the replicate, from 0"),
-    ("(each swept key)", "its value; one column a key, under the key's own name"),
+    ("(each swept key)", "its value as the scenario writes it; one column a key, under the key's own name"),
 ];
 
 /// Names that records refer to by index.
@@ -228,7 +230,7 @@ impl Record for QueueInterval {
         row.text(name);
         row.text(port);
         row.plain(time.as_ps());
-        row.maybe(*mean_bytes);
+        row.maybe_float(*mean_bytes);
         row.maybe(*max_bytes);
     }
 
@@ -252,7 +254,7 @@ impl Record for Connection {
         ("workload", "the workload's name"),
         ("client", "host that opened it"),
         ("server", "host at the other end"),
-        ("delivered", "bytes delivered to the applications, both directions"),
+        ("delivered_bytes", "payload delivered to the applications, both directions"),
         ("first_ps", "first delivery; empty if there was none"),
         ("last_ps", "last delivery; empty if there was none"),
         ("segments", "data segments sent, retransmissions included"),
@@ -306,8 +308,8 @@ impl Record for SeriesPoint {
     const COLUMNS: &'static [ColumnDoc] = &[
         ("time_ps", "when"),
         ("connection", "row of `connections.csv`, from 0"),
-        ("cwnd", "congestion window in bytes"),
-        ("ssthresh", "slow start threshold in bytes"),
+        ("cwnd_bytes", "congestion window"),
+        ("ssthresh_bytes", "slow start threshold; empty while slow start has no end"),
         ("alpha", "DCTCP's estimate of the marked share; 0 for others"),
         ("rate_bps", "bits acknowledged per second since the last sample"),
     ];
@@ -317,8 +319,8 @@ impl Record for SeriesPoint {
         row.plain(time.as_ps());
         row.plain(connection);
         row.plain(cwnd);
-        row.plain(ssthresh);
-        row.plain(alpha);
+        row.maybe(Some(ssthresh).filter(|&bytes| bytes != SeriesPoint::NO_SSTHRESH));
+        row.maybe_float(Some(alpha));
         row.plain(rate.as_bps());
     }
 
@@ -327,7 +329,7 @@ impl Record for SeriesPoint {
             time: fields.time()?,
             connection: fields.parse()?,
             cwnd: fields.parse()?,
-            ssthresh: fields.parse()?,
+            ssthresh: fields.maybe()?.unwrap_or(SeriesPoint::NO_SSTHRESH),
             alpha: fields.parse()?,
             rate: Rate::from_bps(fields.parse()?),
         })
@@ -339,14 +341,16 @@ impl Record for GoodputInterval {
     const ABOUT: &'static str = "One row a workload and interval.";
     const COLUMNS: &'static [ColumnDoc] = &[
         ("time_ps", "start of the interval"),
+        ("length_ps", "its length; the run may end within the last"),
         ("workload", "the workload's name"),
-        ("sent", "payload bytes sent for the first time by all senders"),
-        ("delivered", "payload bytes delivered in order to the applications"),
+        ("sent_bytes", "payload sent for the first time by all senders"),
+        ("delivered_bytes", "payload delivered in order to the applications"),
     ];
 
     fn write(&self, row: &mut Writer, names: &Names) {
-        let GoodputInterval { time, workload, sent, delivered } = *self;
+        let GoodputInterval { time, length, workload, sent, delivered } = *self;
         row.plain(time.as_ps());
+        row.plain(length.as_ps());
         row.text(names.workload(workload));
         row.plain(sent.get());
         row.plain(delivered.get());
@@ -355,6 +359,7 @@ impl Record for GoodputInterval {
     fn read(fields: &mut Fields<'_>, names: &Names) -> Result<GoodputInterval, String> {
         Ok(GoodputInterval {
             time: fields.time()?,
+            length: fields.span()?,
             workload: fields.workload(names)?,
             sent: Bytes::new(fields.parse()?),
             delivered: Bytes::new(fields.parse()?),
@@ -362,15 +367,38 @@ impl Record for GoodputInterval {
     }
 }
 
+/// How to read the messages of all points; run by a test, where the library is there.
+pub const READERS: &[(&str, &str)] = &[
+    (
+        "pandas",
+        "import glob, pandas\n\
+         files = glob.glob('points/*/messages.csv')\n\
+         read = lambda file: pandas.read_csv(file, keep_default_na=False, na_values=[''])\n\
+         messages = pandas.concat(map(read, files), ignore_index=True).convert_dtypes()",
+    ),
+    (
+        "Polars",
+        "import polars\n\
+         whole = {'query': polars.Int64, 'completed_ps': polars.Int64}\n\
+         messages = polars.read_csv('points/*/messages.csv', infer_schema_length=None, schema_overrides=whole)",
+    ),
+    ("DuckDB", "SELECT * FROM read_csv('points/*/messages.csv', sample_size=-1)"),
+];
+
 /// What all files and columns hold, in Markdown; written into every run directory.
 pub fn documentation() -> String {
     let mut out = String::from(
         "# Columns\n\nEach point of the run (a variant at one sweep point with one seed) has a folder under \
-         `points/` with these files; a file without rows is left out. All points at once:\n\n\
-         * pandas: `pandas.concat(map(pandas.read_csv, glob.glob('points/*/messages.csv')))`\n\
-         * Polars: `polars.scan_csv('points/*/messages.csv')`\n\
-         * DuckDB: `SELECT * FROM 'points/*/messages.csv'`\n\nTimes are integer picoseconds since the start of \
-         the run; an empty field is 'none'.\n\n## In every file\n",
+         `points/` with these files; a file without rows is left out. All points at once:\n\n",
+    );
+    for (name, how) in READERS {
+        out.push_str(&format!("{name}:\n\n```\n{how}\n```\n\n"));
+    }
+    out.push_str(
+        "The options make a reader look at every row before it chooses a column's type. Times are integer \
+         picoseconds since the start of the run; columns that are described as mean or share are floating \
+         point; an empty field is 'none'. Where a column is empty in a whole file, Polars takes it for text, \
+         unless it is told the type.\n\n## In every file\n",
     );
     list(KEY_COLUMNS, &mut out);
     section::<Message>(&mut out);

@@ -30,6 +30,11 @@ impl Writer {
         }
     }
 
+    /// A field of a floating-point column, which shows that it is one also where it is whole.
+    pub(super) fn maybe_float(&mut self, value: Option<f64>) {
+        self.maybe(value.map(|value| format!("{value:?}")));
+    }
+
     /// Any text.
     pub(super) fn text(&mut self, value: &str) {
         self.separate();

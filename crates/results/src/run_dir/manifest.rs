@@ -19,7 +19,7 @@ pub struct Plan {
     pub command: String,
     /// The seed that all others derive from.
     pub seed: u64,
-    /// The merged scenario; written as `scenario.toml`.
+    /// The scenario with all that it depends on; written as `scenario.toml`.
     pub scenario: String,
     /// Which part of the points this process runs (`--shard 2/4` is `(2, 4)`).
     pub shard: Option<(u32, u32)>,
@@ -103,6 +103,25 @@ impl Manifest {
         }
     }
 
+    /// Takes over what was said about the builds of points that are there already, and says it of those
+    /// of `before` if they are from another commit.
+    pub(super) fn go_on_with(&mut self, before: &Manifest) -> Option<String> {
+        let said = before.warnings.iter().filter(|warning| warning.contains(OTHER_BUILD));
+        self.warnings.extend(said.cloned());
+        if self.commit == before.commit {
+            return None;
+        }
+        let name = |commit: &Option<String>| commit.clone().unwrap_or_else(|| "an unknown commit".to_owned());
+        let warning = format!(
+            "{OTHER_BUILD} {}, and others by one of {}; run all again with `--force` if the \
+             simulator differs between them",
+            name(&before.commit),
+            name(&self.commit)
+        );
+        self.warnings.push(warning.clone());
+        Some(warning)
+    }
+
     /// What keeps results of the two from standing side by side, in words; `None` if nothing does.
     pub(super) fn conflict_with(&self, other: &Manifest) -> Option<String> {
         if self.scenario_digest != other.scenario_digest {
@@ -116,6 +135,9 @@ impl Manifest {
         }
     }
 }
+
+/// How the warning about points of another build begins.
+const OTHER_BUILD: &str = "some points were run by a build of";
 
 /// The name of a point's folder: readable, and unique by a digest of the whole key.
 pub fn point_id(key: &PointKey) -> String {

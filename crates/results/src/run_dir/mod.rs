@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! manifest.json   what was run, how to repeat it, the points and their digests
-//! scenario.toml   the merged scenario
+//! scenario.toml   the scenario with all that it depends on
 //! columns.md      what the columns of the files below hold
 //! points/<id>/    one folder a point: point.json and CSV files
 //! summary.json    every number, with intervals
@@ -25,7 +25,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-pub use columns::documentation;
+pub use columns::{READERS, documentation};
 pub use manifest::{Manifest, ManifestPoint, Plan, PlannedPoint, point_id};
 pub use merge::merge;
 
@@ -33,7 +33,7 @@ use crate::point::{PointKey, PointOutcome};
 use crate::summary::Summary;
 
 /// Version of the layout of a run directory.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Free space that a run must find at its start, in bytes, unless it asks for more.
 pub const ROOM_AT_LEAST: u64 = 64 << 20;
@@ -156,6 +156,7 @@ pub enum Status {
 pub struct RunDir {
     path: PathBuf,
     manifest: Manifest,
+    other_build: Option<String>,
     /// Held while this process writes; the system releases it however the process ends.
     _lock: Option<File>,
 }
@@ -177,14 +178,18 @@ impl RunDir {
             }
         }
         remove_unfinished(&points)?;
-        let manifest = Manifest::of(plan);
+        let mut manifest = Manifest::of(plan);
+        let mut other_build = None;
         if existing == Existing::Resume && path.join(MANIFEST).exists() {
             let found = read_manifest(path)?;
             if let Some(why) = found.conflict_with(&manifest) {
                 return Err(Error::Conflict { path: path.to_owned(), why });
             }
+            if has_points(&points)? {
+                other_build = manifest.go_on_with(&found);
+            }
         }
-        let run = RunDir { path: path.to_owned(), manifest, _lock: Some(lock) };
+        let run = RunDir { path: path.to_owned(), manifest, other_build, _lock: Some(lock) };
         run.write_file(SCENARIO, &plan.scenario)?;
         run.write_file(COLUMNS, &documentation())?;
         run.write_manifest(&run.manifest)?;
@@ -193,7 +198,7 @@ impl RunDir {
 
     /// Opens a run for reading.
     pub fn open(path: &Path) -> Result<RunDir, Error> {
-        Ok(RunDir { path: path.to_owned(), manifest: read_manifest(path)?, _lock: None })
+        Ok(RunDir { path: path.to_owned(), manifest: read_manifest(path)?, other_build: None, _lock: None })
     }
 
     /// Where it is.
@@ -207,7 +212,13 @@ impl RunDir {
         &self.manifest
     }
 
-    /// The merged scenario.
+    /// The warning that points which were here already are of a build from another commit; also among
+    /// those of the manifest.
+    pub fn other_build(&self) -> Option<&str> {
+        self.other_build.as_deref()
+    }
+
+    /// The scenario with all that it depends on.
     pub fn scenario(&self) -> Result<String, Error> {
         let path = self.path.join(SCENARIO);
         fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))
@@ -317,9 +328,13 @@ impl RunDir {
     /// Writes a file whole or not at all.
     pub fn write_file(&self, name: &str, text: &str) -> Result<(), Error> {
         let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
-        fs::write(&unfinished, text).map_err(|source| Error::io("write", &unfinished, source))?;
         let path = self.path.join(name);
-        fs::rename(&unfinished, &path).map_err(|source| Error::io("write", &path, source))
+        let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, &path));
+        if written.is_err() {
+            // On a full disk, what is left would keep others from writing.
+            let _ = fs::remove_file(&unfinished);
+        }
+        written.map_err(|source| Error::io("write", &path, source))
     }
 }
 
@@ -385,6 +400,12 @@ fn free_bytes(path: &Path) -> Option<u64> {
     let place = path.ancestors().find(|place| place.exists())?;
     let stat = rustix::fs::statvfs(place).ok()?;
     stat.f_bavail.checked_mul(stat.f_frsize)
+}
+
+/// Whether any point has been finished.
+fn has_points(points: &Path) -> Result<bool, Error> {
+    let mut entries = fs::read_dir(points).map_err(|source| Error::io("read", points, source))?;
+    Ok(entries.any(|entry| entry.is_ok_and(|entry| !entry.file_name().to_string_lossy().starts_with('.'))))
 }
 
 /// Removes what killed runs left half-written.

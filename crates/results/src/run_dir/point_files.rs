@@ -55,7 +55,7 @@ struct QueueMark {
     marks: u64,
     packets: u64,
     bytes: u64,
-    /// Picoseconds at each depth of the queue, in bins of 1,000 bytes; the last is open.
+    /// As [`Queue::time_at`].
     time_at_ps: Vec<u64>,
 }
 

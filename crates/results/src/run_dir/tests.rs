@@ -129,6 +129,27 @@ fn another_scenario_seed_or_version_is_a_conflict() {
 }
 
 #[test]
+fn points_of_another_commit_are_told() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let resume = |commit: &str| {
+        let plan = Plan { commit: Some(commit.into()), ..plan_of(&points) };
+        RunDir::create(place.path(), &plan, Existing::Resume, 0).unwrap()
+    };
+    drop(resume("aaaa"));
+    let run = resume("bbbb");
+    assert_eq!(run.other_build(), None, "nothing was there");
+    run.write_point(&points[0]).unwrap();
+    drop(run);
+    assert_eq!(resume("bbbb").other_build(), None);
+    let warning = "some points were run by a build of bbbb, and others by one of cccc";
+    assert!(resume("cccc").other_build().unwrap().starts_with(warning));
+    let again = resume("cccc");
+    assert_eq!(again.other_build(), None, "said once");
+    assert!(again.manifest().warnings[0].starts_with(warning), "and kept for the page");
+}
+
+#[test]
 fn a_place_that_cannot_be_written_is_told_before_the_run() {
     let place = tempfile::tempdir().unwrap();
     let file = place.path().join("file");
@@ -200,6 +221,19 @@ fn columns_are_named_once_and_documented() {
         }
     }
     assert_eq!(files, 6);
+
+    // A threshold that is not there is empty, and an estimate that is whole is still no integer.
+    let column = |file: &str, name: &str| -> Vec<String> {
+        let text = fs::read_to_string(folder.join(file)).unwrap();
+        let mut rows = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+        let at = rows.next().unwrap().iter().position(|column| column == name).unwrap();
+        rows.map(|row| row[at].clone()).collect()
+    };
+    assert_eq!(column("series.csv", "ssthresh_bytes")[..2], ["", "9500"]);
+    for (file, name) in [("series.csv", "alpha"), ("queues.csv", "mean_bytes")] {
+        assert!(column(file, name).iter().all(|value| value.contains(['.', 'e'])), "{name}");
+    }
+    assert!(column("goodput.csv", "length_ps").iter().all(|length| length == "10000000000"));
 }
 
 #[test]

@@ -190,9 +190,9 @@ pub struct QueueSummary {
     pub p99_us: Option<Estimate>,
     /// Largest delay at any instant.
     pub max_us: f64,
-    /// Share of the time in which less than [`crate::outcome::Queue::BIN_BYTES`] waited.
+    /// Share of the time in which nothing waited.
     pub nearly_empty: Option<f64>,
-    /// Delay at an instant, by time; each the lower edge of its bin of waiting bytes.
+    /// Delay at an instant, by time; each the upper edge of its bin of waiting bytes.
     pub instant_us: Option<InstantDelay>,
     /// Share of the link's time that was used, from the first interval to the end of the run.
     pub utilisation: Option<f64>,

@@ -92,6 +92,7 @@ fn goodput_from_intervals_leaves_the_idle_ends_out() {
     outcome.goodput = (0..6)
         .map(|i| GoodputInterval {
             time: at(i * 1_000),
+            length: Span::from_ms(1),
             workload: 0,
             sent: Bytes::new(sent[i as usize]),
             delivered: Bytes::new(sent[i as usize] / 2),

@@ -69,7 +69,7 @@ impl fmt::Display for Warning {
         };
         match self {
             Warning::TooFewSamples { workload, statistic, samples, needed, cells } => {
-                write!(f, "{statistic} of `{workload}` rests on {samples} samples")?;
+                write!(f, "{statistic} of `{workload}` rests on {}", counted(*samples, "sample"))?;
                 if *cells > 1 {
                     write!(f, " at the least, too few in {cells} places")?;
                 }
@@ -81,10 +81,11 @@ impl fmt::Display for Warning {
             }
             Warning::Unfinished { variant, at, workload, unfinished, messages } => write!(
                 f,
-                "{}: {unfinished} of {messages} messages of `{workload}` had not completed when the run \
+                "{}: {unfinished} of {} of `{workload}` had not completed when the run \
                  ended, so its completion times are those of the luckier ones. Allow more time with \
                  `--set run.drain=...`; if that does not help, the network is overloaded",
-                place(variant, at)
+                place(variant, at),
+                counted(*messages, "message")
             ),
             Warning::NothingCompleted { variant, at, workload } => write!(
                 f,
@@ -98,6 +99,12 @@ impl fmt::Display for Warning {
             },
         }
     }
+}
+
+/// `1 sample`, `2 samples`.
+fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
 }
 
 /// Everything worth a warning, in the order of the cells.
@@ -170,6 +177,39 @@ fn said_by_runs(points: &[&PointOutcome], warnings: &mut Vec<Warning>) {
                     text: said.clone(),
                 }),
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        let few = |samples| Warning::TooFewSamples {
+            workload: "small".into(),
+            statistic: "p99".into(),
+            samples,
+            needed: 1000,
+            cells: 1,
+        };
+        let unfinished = |messages| Warning::Unfinished {
+            variant: "TCP".into(),
+            at: String::new(),
+            workload: "small".into(),
+            unfinished: 1,
+            messages,
+        };
+        let cases = [
+            (few(0), "rests on 0 samples;"),
+            (few(1), "rests on 1 sample;"),
+            (few(2), "rests on 2 samples;"),
+            (unfinished(1), "1 of 1 message of `small`"),
+            (unfinished(2), "1 of 2 messages of `small`"),
+        ];
+        for (warning, words) in cases {
+            assert!(warning.to_string().contains(words), "{warning}");
         }
     }
 }

@@ -4,7 +4,6 @@
 mod port;
 mod workload;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use plimsoll_mechanisms::InvalidParam;
@@ -12,6 +11,7 @@ use plimsoll_mechanisms::tcp::{EcnMode, Kind};
 use plimsoll_units::{Bytes, Rate, Span};
 
 use crate::error::{Report, did_you_mean};
+use crate::files::Files;
 use crate::graph::Graph;
 use crate::model::{Model, Topology};
 use crate::node::{Node, dotted};
@@ -25,8 +25,8 @@ pub(crate) struct Checked {
 }
 
 /// Checks a model against itself and loads what it reads. `tree` says where its values stand.
-pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, base_dir: &Path) -> Checked {
-    let mut checker = Checker { sources, tree, base_dir, found: Checked::default() };
+pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &Files) -> Checked {
+    let mut checker = Checker { sources, tree, files, found: Checked::default() };
     checker.head(model);
     let topology_ok = checker.topology(&mut model.topology);
     checker.run(model);
@@ -49,7 +49,7 @@ const PACKET_MAX: Bytes = Bytes::new(65_535);
 struct Checker<'a> {
     sources: &'a Sources,
     tree: &'a Node,
-    base_dir: &'a Path,
+    files: &'a Files,
     found: Checked,
 }
 
@@ -150,7 +150,7 @@ impl Checker<'_> {
 
     /// The text of a file that a key names.
     fn read(&mut self, key: &[&str], file: &str) -> Option<String> {
-        match std::fs::read_to_string(self.base_dir.join(file)) {
+        match self.files.read(file) {
             Ok(text) => Some(text),
             Err(error) => {
                 self.error(
@@ -233,6 +233,7 @@ impl Checker<'_> {
                 self.error(&["observe", "queue", name, "every"], "intervals of no length", "more than 0s");
             }
         }
+        self.watched_twice(model);
         for (key, every) in
             [("flow_series", model.observe.flow_series), ("goodput_every", model.observe.goodput_every)]
         {
@@ -242,6 +243,37 @@ impl Checker<'_> {
         }
         if let Some(packets) = model.observe.packets.filter(|packets| !(1..=CAPTURE_MAX).contains(packets)) {
             self.error(&["observe", "packets"], format!("{packets} packets"), "1 to 10000000");
+        }
+    }
+
+    /// A port has one meter, so all that watch it use one interval.
+    fn watched_twice(&mut self, model: &Model) {
+        let tiers = model.topology.tiers();
+        let host = |name: &str| model.topology.host(name);
+        // The tier, and the host that a port stands at: none for a tier as a whole.
+        let place = |port: &str| match (port.strip_prefix("tier:"), port.strip_prefix("nic:")) {
+            (Some(tier), _) => tiers.iter().position(|known| *known == tier).map(|tier| (Some(tier), None)),
+            (_, Some(nic)) => host(nic).map(|host| (None, Some(host))),
+            _ => host(port).map(|host| (Some(0), Some(host))),
+        };
+        let queues: Vec<_> = model.observe.queue.iter().collect();
+        for (index, (name, queue)) in queues.iter().enumerate() {
+            let Some((tier, host)) = place(&queue.port) else { continue };
+            let shares = |known: &str| {
+                let known = place(known);
+                known.is_some_and(|(t, h)| t == tier && (h == host || h.is_none() || host.is_none()))
+            };
+            let other =
+                queues[..index].iter().find(|(_, known)| shares(&known.port) && known.every != queue.every);
+            if let Some((before, known)) = other {
+                let report = self
+                    .report(
+                        &["observe", "queue", name, "every"],
+                        format!("{} for a port that `{before}` watches every {}", queue.every, known.every),
+                    )
+                    .allowed(format!("\"{}\", as in `observe.queue.{before}`", known.every));
+                self.found.errors.push(report);
+            }
         }
     }
 

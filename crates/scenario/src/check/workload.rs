@@ -254,7 +254,7 @@ impl Checker<'_> {
         {
             return self.error(path, "a message without bytes", "at least 1B");
         }
-        match distribution.validate().and_then(|()| distribution.load(self.base_dir)) {
+        match distribution.validate().and_then(|()| distribution.load(&|name| self.files.read(name))) {
             Ok(()) => {}
             Err(DistributionError::Parameter { key, value, allowed }) => {
                 let path: Vec<&str> = path.iter().copied().chain([key]).collect();

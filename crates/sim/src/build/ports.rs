@@ -28,8 +28,7 @@ pub(super) fn build(
     watched: &[Watched],
     pools: &Pools,
 ) -> Vec<Port> {
-    // Of a port that is watched twice the first counts.
-    let watched = watched.iter().rev().map(|watched| (watched.port, watched.every)).collect();
+    let watched = watched.iter().map(|watched| (watched.port, watched.every)).collect();
     let mut builder = Builder { model, network, transport, streams, watched, pools, rules: Vec::new() };
     (0..network.links().len() as u32).map(|port| builder.port(PortId(port))).collect()
 }

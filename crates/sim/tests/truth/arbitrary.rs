@@ -140,7 +140,7 @@ pub fn scenario(scope: Scope) -> impl Strategy<Value = String> {
         (buffer(), buffer(), marking(scope), host(scope), order),
     )
         .prop_map(|((seed, topology, workloads, transport), (nic, buffer, marking, host, order))| {
-            let tier = if topology.contains("'rack'") { "queue.tor = { port = 'tier:tor', every = '100us' }\n" } else { "" };
+            let tier = if topology.contains("'rack'") { "queue.tor = { port = 'tier:tor', every = '10us' }\n" } else { "" };
             format!(
                 "version = 1\ntitle = 'random'\n[run]\nseed = {seed}\ndrain = '60s'\nduration = '1s'\n[topology]\n{topology}\n\
                  [port.host]\n{nic}\norder = '{order}'\nENGINE\n[port.switch]\n{buffer}\n{marking}\nENGINE\n\

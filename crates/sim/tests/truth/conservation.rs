@@ -180,3 +180,18 @@ fn a_full_buffer_holds_what_it_says() {
         }
     }
 }
+
+/// A port that two names watch is under both of them, and the tier lacks none of its ports.
+#[test]
+fn a_port_is_watched_under_each_of_its_names() {
+    let run =
+        run("version = 1\ntitle = 'twice'\n[run]\nduration = '2ms'\n[topology]\nkind = 'rack'\nhosts = 3\n\
+         rate = '1Gbps'\ndelay = '1us'\n[workload.w]\nkind = 'transfer'\nsize = '10KB'\nload = 0.5\n\
+         [observe.queue]\nclient = { port = 'client', every = '1ms' }\nh0 = { port = 'h0', every = '1ms' }\n\
+         tor = { port = 'tier:tor', every = '1ms' }\n");
+    let of = |name: &str| run.queues.iter().filter(|queue| queue.name == name).collect::<Vec<_>>();
+    assert_eq!((of("client").len(), of("h0").len(), of("tor").len()), (1, 1, 3));
+    assert!(of("client")[0].packets > 0);
+    assert_eq!(of("client")[0].mean_bytes, of("h0")[0].mean_bytes);
+    assert_eq!(of("client")[0].packets, of("tor")[0].packets);
+}

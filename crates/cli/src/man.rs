@@ -1,0 +1,25 @@
+//! `plimsoll man`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::CommandFactory;
+
+use crate::Cli;
+use crate::output::Done;
+
+/// Write the manual pages, one a command, for `man plimsoll-run` and the others.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The folder to write them to, such as ~/.local/share/man/man1; made if there is none.
+    dir: PathBuf,
+}
+
+pub fn man(args: &Args) -> Done {
+    fs::create_dir_all(&args.dir)
+        .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.dir))
+        .with_context(|| format!("cannot write manual pages to {}", args.dir.display()))?;
+    Ok(ExitCode::SUCCESS)
+}
