@@ -2,12 +2,14 @@
 
 pub mod meter;
 pub mod packet;
+pub mod paths;
 pub mod port;
 pub mod sink;
 pub mod topology;
 
 pub use meter::{MeterReading, QueueMeter};
 pub use packet::{Ecn, Flags, HostId, Packet, PortId, Wait};
+pub use paths::{PathSelector, SelectPath};
 pub use port::{Port, PortConfig};
 pub use sink::Sink;
 pub use topology::{Network, Node};

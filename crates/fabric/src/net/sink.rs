@@ -25,6 +25,12 @@ pub trait Sink {
     /// A packet left the queue of a host's NIC whose transport waits for room.
     fn room(&mut self, port: PortId);
 
+    /// A packet joined those that wait at `port`, which was made to tell.
+    fn entered(&mut self, _port: PortId, _packet: &Packet) {}
+
+    /// A packet that had [`entered`](Sink::entered) `port` starts to be sent, or was dropped after all.
+    fn left(&mut self, _port: PortId, _packet: &Packet) {}
+
     /// The buffer memory of number `pool`, for a port with a [`SharedRoom`](super::port::SharedRoom). A world
     /// without such ports has none.
     fn pool(&mut self, pool: u32) -> &mut SharedBuffer {

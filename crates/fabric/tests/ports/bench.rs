@@ -95,6 +95,8 @@ pub fn plain() -> PortConfig {
         discipline: Discipline::fifo(),
         pacer: None,
         announces_room: false,
+        accounts: false,
+        counts_drain_bytes: false,
         general: false,
     }
 }

@@ -77,6 +77,8 @@ impl Builder<'_> {
             pacer: head_pacer
                 .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),
             announces_room: is_host && model.host.backpressure,
+            accounts: false,
+            counts_drain_bytes: false,
             general: settings.engine == model::PortEngine::General,
         })
     }

@@ -107,6 +107,10 @@ impl Express {
         sent.add_wait(Wait::Pacer, start - leaves);
     }
 
+    pub(super) fn busy_until(&self) -> Time {
+        self.busy_until
+    }
+
     pub(super) fn pacer(&mut self) -> Option<&mut HeadPacer> {
         self.extras.as_mut()?.pacer.as_mut()
     }

@@ -1,124 +1,16 @@
 //! [`General`]: explicit departures, for whatever cannot be known at admission.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
+use plimsoll_mechanisms::paths::adaptive::DrainBytes;
+use plimsoll_mechanisms::pfc::{PauseState, Signal};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
+use super::discipline::{Discipline, Queued};
 use super::marking::{RedMarker, Verdict};
 use super::{HeadPacer, PortConfig, PortRules, SharedRoom};
-use crate::net::{Flags, Packet, PortId, QueueMeter, Sink, Wait};
-
-/// How waiting packets are served.
-#[derive(Clone, Debug)]
-pub enum Discipline {
-    /// First come, first served.
-    Fifo(VecDeque<Queued>),
-    /// One queue per flow, deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
-    FairPerFlow(FairQueues),
-}
-
-/// A packet and when it came.
-#[derive(Clone, Copy, Debug)]
-pub struct Queued {
-    packet: Packet,
-    since: Time,
-    /// What the pacer said of it when it came.
-    draws: bool,
-}
-
-/// Deficit round robin over the flows that have packets here.
-#[derive(Clone, Debug, Default)]
-pub struct FairQueues {
-    quantum: u64,
-    /// Flows in the order of their turns.
-    turns: VecDeque<FlowQueue>,
-    packets: usize,
-}
-
-#[derive(Clone, Debug)]
-struct FlowQueue {
-    /// Connection and direction.
-    flow: (u32, bool),
-    deficit: u64,
-    packets: VecDeque<Queued>,
-}
-
-impl Discipline {
-    /// First come, first served.
-    pub fn fifo() -> Discipline {
-        Discipline::Fifo(VecDeque::new())
-    }
-
-    /// Per-flow fairness; `quantum` bytes a turn, at least one full-size packet.
-    pub fn fair_per_flow(quantum: u64) -> Discipline {
-        Discipline::FairPerFlow(FairQueues { quantum, ..FairQueues::default() })
-    }
-
-    /// Whether the order of service is the order of arrival.
-    pub fn is_fifo(&self) -> bool {
-        matches!(self, Discipline::Fifo(_))
-    }
-
-    fn push(&mut self, queued: Queued) {
-        match self {
-            Discipline::Fifo(queue) => queue.push_back(queued),
-            Discipline::FairPerFlow(queues) => queues.push(queued),
-        }
-    }
-
-    fn pop(&mut self) -> Option<Queued> {
-        match self {
-            Discipline::Fifo(queue) => queue.pop_front(),
-            Discipline::FairPerFlow(queues) => queues.pop(),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Discipline::Fifo(queue) => queue.len(),
-            Discipline::FairPerFlow(queues) => queues.packets,
-        }
-    }
-}
-
-impl FairQueues {
-    fn push(&mut self, queued: Queued) {
-        let flow = (queued.packet.flow, queued.packet.flags.has(Flags::FROM_SERVER));
-        self.packets += 1;
-        // A NIC has few flows with packets waiting at a time; a scan beats a table.
-        if let Some(queue) = self.turns.iter_mut().find(|queue| queue.flow == flow) {
-            queue.packets.push_back(queued);
-        } else {
-            let packets = VecDeque::from([queued]);
-            self.turns.push_back(FlowQueue { flow, deficit: self.quantum, packets });
-        }
-    }
-
-    /// Brings the flow whose turn it is to the front.
-    fn turn(&mut self) {
-        while let Some(first) = self.turns.front_mut()
-            && let Some(head) = first.packets.front()
-            && u64::from(head.packet.size) > first.deficit
-        {
-            first.deficit += self.quantum;
-            self.turns.rotate_left(1);
-        }
-    }
-
-    fn pop(&mut self) -> Option<Queued> {
-        self.turn();
-        let first = self.turns.front_mut()?;
-        let queued = first.packets.pop_front()?;
-        first.deficit -= u64::from(queued.packet.size);
-        if first.packets.is_empty() {
-            self.turns.pop_front();
-        }
-        self.packets -= 1;
-        Some(queued)
-    }
-}
+use crate::net::{Packet, PortId, QueueMeter, Sink, Wait};
 
 /// A port that decides at each departure.
 #[derive(Debug)]
@@ -136,6 +28,14 @@ pub struct General {
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<HeadPacer>,
     announces_room: bool,
+    /// The owner counts what every ingress holds here.
+    accounts: bool,
+    /// What the far end has paused.
+    pause: PauseState,
+    /// Where paths are chosen by what waits.
+    drain_bytes: Option<Box<DrainBytes>>,
+    /// Packets that the discipline has just dropped; empty in between.
+    victims: Vec<Packet>,
     meter: Option<QueueMeter>,
 }
 
@@ -153,6 +53,10 @@ impl General {
             phantom_queue: config.phantom_queue,
             pacer: config.pacer,
             announces_room: config.announces_room,
+            accounts: config.accounts,
+            pause: PauseState::default(),
+            drain_bytes: config.counts_drain_bytes.then(Box::default),
+            victims: Vec::new(),
             meter: config.meter,
         }
     }
@@ -190,8 +94,7 @@ impl General {
             meter.on_admitted(now, size, marked);
         }
         let draws = self.pacer.as_mut().is_some_and(|pacer| pacer.on_enqueue(&packet));
-        self.discipline.push(Queued { packet, since: now, draws });
-        self.waiting_bytes += size;
+        self.push(id, Queued { packet, since: now, draws }, sink);
         self.start_due(id, now, sink);
         if let Some(meter) = &mut self.meter {
             meter.on_change(now, self.waiting_bytes);
@@ -200,6 +103,28 @@ impl General {
 
     pub(super) fn on_due(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         self.start_due(id, now, sink);
+    }
+
+    /// The far end pauses or resumes priorities.
+    pub(super) fn on_signal(&mut self, id: PortId, now: Time, signal: Signal, sink: &mut impl Sink) {
+        self.pause.on_signal(signal);
+        self.start_due(id, now, sink);
+    }
+
+    /// Bytes that leave before a packet of `priority` that came now; all that wait where nobody asked for
+    /// the count.
+    pub(super) fn drain_bytes(&self, priority: u8) -> u64 {
+        self.drain_bytes.as_ref().map_or(self.waiting_bytes, |drain| drain.of(priority))
+    }
+
+    /// When the packet in service has left.
+    pub(super) fn busy_until(&self) -> Time {
+        self.busy_until
+    }
+
+    /// Whether packets wait and all that could go are paused.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.discipline.len() > 0 && !self.pause.paused().is_empty()
     }
 
     pub(super) fn has_room(&self, now: Time, size: u64) -> bool {
@@ -228,7 +153,7 @@ impl General {
         if self.busy_until > now {
             return;
         }
-        let next = self.discipline.pop();
+        let next = self.discipline.pop(self.pause);
         if self.shared.is_some() {
             self.on_departure(next.as_ref(), sink);
         }
@@ -240,7 +165,7 @@ impl General {
             return;
         };
         let size = u64::from(packet.size);
-        self.waiting_bytes -= size;
+        self.on_left(id, &packet, sink);
         if let Some(meter) = &mut self.meter {
             meter.on_change(now, self.waiting_bytes);
         }
@@ -268,6 +193,37 @@ impl General {
         sink.call_at(id, self.busy_until);
         if self.announces_room {
             sink.room(id);
+        }
+    }
+
+    /// The packet joins those that wait, which may cost others their place.
+    fn push(&mut self, id: PortId, queued: Queued, sink: &mut impl Sink) {
+        let (now, packet) = (queued.since, queued.packet);
+        self.waiting_bytes += u64::from(packet.size);
+        if let Some(drain) = &mut self.drain_bytes {
+            drain.on_enqueue(packet.priority, u64::from(packet.size));
+        }
+        if self.accounts {
+            sink.entered(id, &packet);
+        }
+        let mut victims = std::mem::take(&mut self.victims);
+        self.discipline.push(queued, |victim| victims.push(victim.packet));
+        for victim in victims.drain(..) {
+            self.on_left(id, &victim, sink);
+            self.give_back_shared(u64::from(victim.size), sink);
+            self.drop_packet(id, now, &victim, sink);
+        }
+        self.victims = victims;
+    }
+
+    /// A packet no longer waits.
+    fn on_left(&mut self, id: PortId, packet: &Packet, sink: &mut impl Sink) {
+        self.waiting_bytes -= u64::from(packet.size);
+        if let Some(drain) = &mut self.drain_bytes {
+            drain.on_dequeue(packet.priority, u64::from(packet.size));
+        }
+        if self.accounts {
+            sink.left(id, packet);
         }
     }
 

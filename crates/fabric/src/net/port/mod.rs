@@ -6,6 +6,7 @@
 //! * [`General`] keeps the packets and decides at each departure: per-flow fairness, marking at
 //!   dequeue, a buffer shared with other ports, a transport that waits for room.
 
+mod discipline;
 mod express;
 mod general;
 mod head_pacer;
@@ -15,11 +16,13 @@ mod sizes;
 
 use std::sync::Arc;
 
+use plimsoll_mechanisms::pfc::Signal;
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
+pub use discipline::{Discipline, FairQueues, PriorityQueues, QueueDiscipline, Queued};
 pub use express::Express;
-pub use general::{Discipline, General};
+pub use general::General;
 pub use head_pacer::HeadPacer;
 pub use marking::RedMarker;
 pub use rules::{BufferLimit, PortRules};
@@ -56,6 +59,10 @@ pub struct PortConfig {
     pub pacer: Option<HeadPacer>,
     /// Needs the general engine: the owner wants [`Sink::room`] when a packet has left the queue.
     pub announces_room: bool,
+    /// Needs the general engine: the owner wants [`Sink::entered`] and [`Sink::left`], and may pause.
+    pub accounts: bool,
+    /// Needs the general engine: [`Port::drain_bytes`] by priority.
+    pub counts_drain_bytes: bool,
     /// Use the general engine even where express applies.
     pub general: bool,
 }
@@ -80,6 +87,8 @@ impl Port {
     pub fn new(config: PortConfig) -> Port {
         let express = config.discipline.is_fifo()
             && !config.announces_room
+            && !config.accounts
+            && !config.counts_drain_bytes
             && !config.rules.ecn.is_some_and(|ecn| ecn.marks_at_dequeue())
             && config.shared.is_none()
             && !config.general;
@@ -127,6 +136,38 @@ impl Port {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port asks for no call"),
             Engine::General(port) => port.on_due(id, now, sink),
+        }
+    }
+
+    /// The far end pauses or resumes priorities. An express port has none that does.
+    pub fn on_signal(&mut self, id: PortId, now: Time, signal: Signal, sink: &mut impl Sink) {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("an express port is never paused"),
+            Engine::General(port) => port.on_signal(id, now, signal, sink),
+        }
+    }
+
+    /// Bytes that leave before a packet of `priority` that came now.
+    pub fn drain_bytes(&self, priority: u8) -> u64 {
+        match &self.0 {
+            Engine::Express(_) => unreachable!("an express port does not count by priority"),
+            Engine::General(port) => port.drain_bytes(priority),
+        }
+    }
+
+    /// When the link is free.
+    pub fn busy_until(&self) -> Time {
+        match &self.0 {
+            Engine::Express(port) => port.busy_until(),
+            Engine::General(port) => port.busy_until(),
+        }
+    }
+
+    /// Whether packets wait here while the far end has paused the port.
+    pub fn is_blocked(&self) -> bool {
+        match &self.0 {
+            Engine::Express(_) => false,
+            Engine::General(port) => port.is_blocked(),
         }
     }
 

@@ -67,6 +67,8 @@ fn port(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> Port {
         discipline: Discipline::fifo(),
         pacer: None,
         announces_room: false,
+        accounts: false,
+        counts_drain_bytes: false,
         general: false,
     })
 }

@@ -3,7 +3,7 @@
 //! With `n` hosts there are exactly `n` ports of each of six classes, in this order: NICs, edge
 //! down, edge up, aggregation down, aggregation up, core down.
 
-use super::{Divisor, Link, LinkClass, Node, choose, host_links};
+use super::{Choices, Divisor, Link, LinkClass, Node, host_links};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FatTree {
@@ -54,23 +54,23 @@ impl FatTree {
     }
 
     #[inline]
-    pub(super) fn next_port(&self, switch: u32, dst: u32, hash: impl Fn(u32) -> u32) -> u32 {
+    pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
         let FatTree { k, half, hosts, edges, by_half } = *self;
         let dst_edge = by_half.divide(dst);
         if switch < edges {
             if switch == dst_edge {
-                return hosts + dst;
+                return Choices::one(hosts + dst);
             }
-            return 2 * hosts + switch * half + choose(hash(0), half);
+            return Choices { first: 2 * hosts + switch * half, count: half, tier: 0 };
         }
         let dst_pod = by_half.divide(dst_edge);
         if switch < 2 * edges {
             let aggregation = switch - edges;
             if by_half.divide(aggregation) == dst_pod {
-                return 3 * hosts + aggregation * half + (dst_edge - dst_pod * half);
+                return Choices::one(3 * hosts + aggregation * half + (dst_edge - dst_pod * half));
             }
-            return 4 * hosts + aggregation * half + choose(hash(1), half);
+            return Choices { first: 4 * hosts + aggregation * half, count: half, tier: 1 };
         }
-        5 * hosts + (switch - 2 * edges) * k + dst_pod
+        Choices::one(5 * hosts + (switch - 2 * edges) * k + dst_pod)
     }
 }

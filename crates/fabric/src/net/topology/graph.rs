@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use plimsoll_units::{Rate, Span};
 
-use super::{HostId, Link, Node, choose};
+use super::{Choices, HostId, Link, Node};
 
 /// An end of a link in a graph.
 pub type GraphNode = Node;
@@ -34,7 +34,8 @@ pub struct Unreachable {
 /// Next hops of every switch towards every switch that has hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Graph {
-    hosts: u32,
+    /// From here on `ports` has the ports towards the hosts.
+    towards_hosts: u32,
     /// The switch of each host.
     switch_of: Vec<u32>,
     /// `choices[from * switches + to]`: where in `ports` the equal-cost ports are.
@@ -82,18 +83,26 @@ impl Graph {
                 choices[(from * switches + to) as usize] = (start, ports.len() as u32 - start);
             }
         }
-        Ok((Graph { hosts, switch_of, choices, ports, switches }, links))
+        let towards_hosts = ports.len() as u32;
+        ports.extend(hosts..2 * hosts);
+        Ok((Graph { towards_hosts, switch_of, choices, ports, switches }, links))
     }
 
+    /// The choices at `switch` for packets to `dst`, as places of [`Graph::port`].
     #[inline]
-    pub(super) fn next_port(&self, switch: u32, dst: u32, hash: impl FnOnce() -> u32) -> u32 {
+    pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
         let to = self.switch_of[dst as usize];
         if to == switch {
-            return self.hosts + dst;
+            return Choices::one(self.towards_hosts + dst);
         }
-        let (start, count) = self.choices[(switch * self.switches + to) as usize];
-        let choice = if count > 1 { choose(hash(), count) } else { 0 };
-        self.ports[(start + choice) as usize]
+        let (first, count) = self.choices[(switch * self.switches + to) as usize];
+        Choices { first, count, tier: 0 }
+    }
+
+    /// The port at a place that [`Graph::choices`] gave.
+    #[inline]
+    pub(super) fn port(&self, place: u32) -> u32 {
+        self.ports[place as usize]
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Ports after the NICs and the ports towards hosts: leaf up (leaf by leaf), then spine down.
 
-use super::{Link, LinkClass, Node, choose, host_links};
+use super::{Choices, Link, LinkClass, Node, host_links};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeafSpine {
@@ -28,16 +28,16 @@ impl LeafSpine {
     }
 
     #[inline]
-    pub(super) fn next_port(&self, switch: u32, dst: u32, hash: impl Fn(u32) -> u32) -> u32 {
+    pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
         let LeafSpine { leaves, spines, hosts_per_leaf } = *self;
         let hosts = leaves * hosts_per_leaf;
         let dst_leaf = dst / hosts_per_leaf;
         if switch >= leaves {
-            return 2 * hosts + leaves * spines + (switch - leaves) * leaves + dst_leaf;
+            return Choices::one(2 * hosts + leaves * spines + (switch - leaves) * leaves + dst_leaf);
         }
         if switch == dst_leaf {
-            return hosts + dst;
+            return Choices::one(hosts + dst);
         }
-        2 * hosts + switch * spines + choose(hash(0), spines)
+        Choices { first: 2 * hosts + switch * spines, count: spines, tier: 0 }
     }
 }

@@ -76,6 +76,23 @@ enum Paths {
     Graph(Graph),
 }
 
+/// The ports that lead to a destination on shortest paths, in [`Network::choice`]'s terms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Choices {
+    first: u32,
+    /// How many there are; at least one.
+    pub count: u32,
+    /// Of the switches that choose.
+    pub(crate) tier: u32,
+}
+
+impl Choices {
+    #[inline]
+    fn one(port: u32) -> Choices {
+        Choices { first: port, count: 1, tier: 0 }
+    }
+}
+
 /// How equal-cost paths are chosen: by a hash of the packet's addresses and connection, salted so
 /// that switches choose independently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -223,25 +240,37 @@ impl Network {
         PortId(self.hosts + host.0)
     }
 
-    /// The port by which `switch` passes `packet` on.
+    /// The port by which `switch` passes `packet` on, of several the one that its flow's hash chooses.
     #[inline]
     pub fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
-        let dst = packet.dst.0;
-        let port = match &self.paths {
-            Paths::Rack => self.hosts + dst,
-            Paths::LeafSpine(shape) => {
-                shape.next_port(switch, dst, |tier| self.flow_hash(packet, switch, tier))
-            }
-            Paths::FatTree(shape) => {
-                shape.next_port(switch, dst, |tier| self.flow_hash(packet, switch, tier))
-            }
+        let choices = self.choices(switch, packet.dst);
+        let hash = if choices.count > 1 { self.flow_hash(packet, switch, choices.tier) } else { 0 };
+        self.choice(choices, choose(hash, choices.count))
+    }
+
+    /// The ports by which `switch` may pass on a packet to `dst`: those of the shortest paths.
+    #[inline]
+    pub fn choices(&self, switch: u32, dst: HostId) -> Choices {
+        match &self.paths {
+            Paths::Rack => Choices::one(self.hosts + dst.0),
+            Paths::LeafSpine(shape) => shape.choices(switch, dst.0),
+            Paths::FatTree(shape) => shape.choices(switch, dst.0),
             Paths::Dumbbell { left } => {
-                let side = u32::from(dst >= *left);
-                if side == switch { self.hosts + dst } else { 2 * self.hosts + switch }
+                let side = u32::from(dst.0 >= *left);
+                Choices::one(if side == switch { self.hosts + dst.0 } else { 2 * self.hosts + switch })
             }
-            Paths::Graph(graph) => graph.next_port(switch, dst, || self.flow_hash(packet, switch, 0)),
-        };
-        PortId(port)
+            Paths::Graph(graph) => graph.choices(switch, dst.0),
+        }
+    }
+
+    /// Choice number `index` of `choices`.
+    #[inline]
+    pub fn choice(&self, choices: Choices, index: u32) -> PortId {
+        let place = choices.first + index;
+        PortId(match &self.paths {
+            Paths::Graph(graph) => graph.port(place),
+            _ => place,
+        })
     }
 
     /// The ports that `packet` passes, its sender's NIC first.
@@ -266,7 +295,7 @@ impl Network {
 
     /// 32 well mixed bits that are the same for every packet of a connection's direction.
     #[inline]
-    fn flow_hash(&self, packet: &Packet, switch: u32, tier: u32) -> u32 {
+    pub(crate) fn flow_hash(&self, packet: &Packet, switch: u32, tier: u32) -> u32 {
         let Hashing { salt, symmetric } = self.hashing;
         let (mut a, mut b) = (packet.src.0, packet.dst.0);
         let mut place = switch;

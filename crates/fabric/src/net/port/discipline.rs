@@ -1,0 +1,203 @@
+//! [`Discipline`]: the order in which waiting packets are served, and whom a full queue drops.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use plimsoll_mechanisms::pfabric::{PfabricParams, PfabricQueue};
+use plimsoll_mechanisms::pfc::PauseState;
+use plimsoll_units::Time;
+
+use crate::net::{Flags, Packet};
+
+/// How waiting packets are served.
+#[derive(Debug)]
+pub enum Discipline {
+    /// First come, first served.
+    Fifo(VecDeque<Queued>),
+    /// One queue per flow, deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
+    FairPerFlow(FairQueues),
+    /// One queue for each of the eight 802.1p priorities; the highest that has a packet goes first.
+    Priorities(Box<PriorityQueues>),
+    /// pFabric: by rank, with a limit of its own.
+    Pfabric(Box<PfabricQueue<Queued>>),
+    /// Any other.
+    Custom(Box<dyn QueueDiscipline>),
+}
+
+/// A queue discipline from outside.
+pub trait QueueDiscipline: fmt::Debug + Send {
+    /// A packet joins, and `dropped` gets every packet that this costs, which may be that packet.
+    fn push(&mut self, queued: Queued, dropped: &mut dyn FnMut(Queued));
+
+    /// The packet that is sent next, which leaves. Only one whose priority `pause` lets through.
+    fn pop(&mut self, pause: PauseState) -> Option<Queued>;
+
+    /// Packets that wait.
+    fn len(&self) -> usize;
+
+    /// Whether no packet waits.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A packet and when it came.
+#[derive(Clone, Copy, Debug)]
+pub struct Queued {
+    /// What waits.
+    pub packet: Packet,
+    /// Since when.
+    pub since: Time,
+    /// What the pacer said of it when it came.
+    pub(super) draws: bool,
+}
+
+/// Deficit round robin over the flows that have packets here.
+#[derive(Clone, Debug, Default)]
+pub struct FairQueues {
+    quantum: u64,
+    /// Flows in the order of their turns.
+    turns: VecDeque<FlowQueue>,
+    packets: usize,
+}
+
+#[derive(Clone, Debug)]
+struct FlowQueue {
+    /// Connection and direction.
+    flow: (u32, bool),
+    deficit: u64,
+    packets: VecDeque<Queued>,
+}
+
+/// A queue for each priority.
+#[derive(Clone, Debug, Default)]
+pub struct PriorityQueues {
+    queues: [VecDeque<Queued>; 8],
+    packets: usize,
+}
+
+impl Discipline {
+    /// First come, first served.
+    pub fn fifo() -> Discipline {
+        Discipline::Fifo(VecDeque::new())
+    }
+
+    /// Per-flow fairness; `quantum` bytes a turn, at least one full-size packet.
+    pub fn fair_per_flow(quantum: u64) -> Discipline {
+        Discipline::FairPerFlow(FairQueues { quantum, ..FairQueues::default() })
+    }
+
+    /// Strict priorities.
+    pub fn priorities() -> Discipline {
+        Discipline::Priorities(Box::default())
+    }
+
+    /// pFabric's queue; the port's own limit should then be none.
+    pub fn pfabric(params: &PfabricParams) -> Discipline {
+        Discipline::Pfabric(Box::new(PfabricQueue::new(params)))
+    }
+
+    /// Whether the order of service is the order of arrival.
+    pub fn is_fifo(&self) -> bool {
+        matches!(self, Discipline::Fifo(_))
+    }
+
+    /// A packet joins; `dropped` gets what this costs.
+    pub(super) fn push(&mut self, queued: Queued, mut dropped: impl FnMut(Queued)) {
+        match self {
+            Discipline::Fifo(queue) => queue.push_back(queued),
+            Discipline::FairPerFlow(queues) => queues.push(queued),
+            Discipline::Priorities(queues) => queues.push(queued),
+            Discipline::Pfabric(queue) => {
+                let packet = &queued.packet;
+                let (rank, flow, size) = (packet.rank, directed_flow(packet), packet.size);
+                queue.push(u64::from(rank), flow, u64::from(size), queued, dropped);
+            }
+            Discipline::Custom(queue) => queue.push(queued, &mut dropped),
+        }
+    }
+
+    /// The packet that is sent next, of those whose priority `pause` lets through. In a queue without
+    /// priorities the first one blocks the others.
+    pub(super) fn pop(&mut self, pause: PauseState) -> Option<Queued> {
+        match self {
+            Discipline::Fifo(queue) => queue.pop_front_if(|queued| pause.may(queued.packet.priority)),
+            Discipline::FairPerFlow(queues) => queues.pop(pause),
+            Discipline::Priorities(queues) => queues.pop(pause),
+            Discipline::Pfabric(queue) => {
+                queue.peek().filter(|queued| pause.may(queued.packet.priority))?;
+                queue.pop()
+            }
+            Discipline::Custom(queue) => queue.pop(pause),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Discipline::Fifo(queue) => queue.len(),
+            Discipline::FairPerFlow(queues) => queues.packets,
+            Discipline::Priorities(queues) => queues.packets,
+            Discipline::Pfabric(queue) => queue.len(),
+            Discipline::Custom(queue) => queue.len(),
+        }
+    }
+}
+
+/// A connection's direction as one number.
+fn directed_flow(packet: &Packet) -> u64 {
+    u64::from(packet.flow) << 1 | u64::from(packet.flags.has(Flags::FROM_SERVER))
+}
+
+impl FairQueues {
+    fn push(&mut self, queued: Queued) {
+        let flow = (queued.packet.flow, queued.packet.flags.has(Flags::FROM_SERVER));
+        self.packets += 1;
+        // A NIC has few flows with packets waiting at a time; a scan beats a table.
+        if let Some(queue) = self.turns.iter_mut().find(|queue| queue.flow == flow) {
+            queue.packets.push_back(queued);
+        } else {
+            let packets = VecDeque::from([queued]);
+            self.turns.push_back(FlowQueue { flow, deficit: self.quantum, packets });
+        }
+    }
+
+    /// Brings the flow whose turn it is to the front.
+    fn turn(&mut self) {
+        while let Some(first) = self.turns.front_mut()
+            && let Some(head) = first.packets.front()
+            && u64::from(head.packet.size) > first.deficit
+        {
+            first.deficit += self.quantum;
+            self.turns.rotate_left(1);
+        }
+    }
+
+    fn pop(&mut self, pause: PauseState) -> Option<Queued> {
+        self.turn();
+        let first = self.turns.front_mut()?;
+        let queued = first.packets.pop_front_if(|queued| pause.may(queued.packet.priority))?;
+        first.deficit -= u64::from(queued.packet.size);
+        if first.packets.is_empty() {
+            self.turns.pop_front();
+        }
+        self.packets -= 1;
+        Some(queued)
+    }
+}
+
+impl PriorityQueues {
+    fn push(&mut self, queued: Queued) {
+        self.queues[usize::from(queued.packet.priority & 7)].push_back(queued);
+        self.packets += 1;
+    }
+
+    fn pop(&mut self, pause: PauseState) -> Option<Queued> {
+        if self.packets == 0 {
+            return None;
+        }
+        let priorities = (0..8u8).rev().filter(|priority| pause.may(*priority));
+        let queued = priorities.filter_map(|p| self.queues[usize::from(p)].pop_front()).next()?;
+        self.packets -= 1;
+        Some(queued)
+    }
+}
