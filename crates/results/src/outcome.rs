@@ -103,6 +103,20 @@ pub struct Split {
 }
 
 impl Split {
+    /// Part by part, this and `other`.
+    pub fn plus(&self, other: &Split) -> Split {
+        Split {
+            window: self.window + other.window,
+            recovery: self.recovery + other.recovery,
+            nic: self.nic + other.nic,
+            pacer: self.pacer + other.pacer,
+            tier: std::array::from_fn(|tier| self.tier[tier] + other.tier[tier]),
+            serialisation: self.serialisation + other.serialisation,
+            propagation: self.propagation + other.propagation,
+            service: self.service + other.service,
+        }
+    }
+
     /// The sum of all parts.
     pub fn total(&self) -> Span {
         self.window

@@ -82,6 +82,10 @@ pub enum Distribution<Q> {
         /// linear for a file.
         #[serde(default)]
         interpolate: Option<Interpolate>,
+        /// Every draw is rounded up to a multiple of this, as sources do that count in packets; default: not.
+        /// A load is shared out by the mean before rounding.
+        #[serde(default)]
+        in_multiples_of: Option<Q>,
         /// The points, read when the scenario is checked.
         #[serde(skip)]
         table: Option<Arc<CdfTable>>,
@@ -125,6 +129,8 @@ enum InFile<Q> {
         cdf: String,
         #[serde(default)]
         interpolate: Option<Interpolate>,
+        #[serde(default = "none")]
+        in_multiples_of: Option<Q>,
         #[serde(skip)]
         table: Option<Arc<CdfTable>>,
     },
@@ -252,7 +258,10 @@ impl<Q: Quantity> Distribution<Q> {
             unless(shape > least && shape.is_finite(), "shape", shape.to_string(), allowed)
         };
         match self {
-            Distribution::Constant(_) | Distribution::Cdf { .. } => Ok(()),
+            Distribution::Constant(_) => Ok(()),
+            Distribution::Cdf { in_multiples_of, .. } => {
+                in_multiples_of.map_or(Ok(()), |multiple| positive("in_multiples_of", multiple))
+            }
             Distribution::Exponential { mean } => positive("mean", *mean),
             Distribution::Gamma { shape: k, scale, .. } => {
                 shape(*k, 0.0, "more than 0")?;
@@ -293,7 +302,12 @@ impl<Q: Quantity> Distribution<Q> {
     pub fn sampler(&self) -> Sampler<Q> {
         let law = match self {
             Distribution::Constant(value) => {
-                return Sampler { law: Law::Constant(value.to_f64()), value: Some(*value), table: None };
+                return Sampler {
+                    law: Law::Constant(value.to_f64()),
+                    value: Some(*value),
+                    table: None,
+                    multiple: None,
+                };
             }
             Distribution::Exponential { mean } => Law::Exponential { mean: mean.to_f64() },
             Distribution::Gamma { shape, scale, offset } => Law::Gamma {
@@ -313,13 +327,14 @@ impl<Q: Quantity> Distribution<Q> {
             Distribution::Pareto { min, shape, max } => {
                 Law::Pareto { min: min.to_f64(), shape: *shape, max: max.map(Quantity::to_f64) }
             }
-            Distribution::Cdf { interpolate, table, .. } => {
+            Distribution::Cdf { interpolate, in_multiples_of, table, .. } => {
                 let table = table.clone().expect("the points of a checked scenario are loaded");
                 let interpolate = interpolate.unwrap_or(table.interpolate());
-                return Sampler { law: Law::Cdf(interpolate), value: None, table: Some(table) };
+                let multiple = in_multiples_of.map(Quantity::to_f64);
+                return Sampler { law: Law::Cdf(interpolate), value: None, table: Some(table), multiple };
             }
         };
-        Sampler { law, value: None, table: None }
+        Sampler { law, value: None, table: None, multiple: None }
     }
 }
 
@@ -329,6 +344,8 @@ pub struct Sampler<Q> {
     law: Law,
     value: Option<Q>,
     table: Option<Arc<CdfTable>>,
+    /// Draws from a table are rounded up to a multiple of this.
+    multiple: Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -360,7 +377,8 @@ impl<Q: Quantity> Sampler<Q> {
                 min * libm::pow(1.0 - cut * uniform(rng), -1.0 / shape)
             }
             Law::Cdf(interpolate) => {
-                self.table.as_ref().map_or(0.0, |table| table.quantile(uniform(rng), interpolate))
+                let draw = self.table.as_ref().map_or(0.0, |table| table.quantile(uniform(rng), interpolate));
+                self.multiple.map_or(draw, |multiple| (draw / multiple).ceil() * multiple)
             }
         })
     }

@@ -9,11 +9,17 @@ use indexmap::IndexMap;
 use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::nic_burst::NicBurstParams;
 use plimsoll_mechanisms::pacer::PacerParams;
+use plimsoll_mechanisms::paths::adaptive::AdaptiveParams;
+use plimsoll_mechanisms::paths::flowlet::FlowletParams;
+use plimsoll_mechanisms::paths::spray::SprayParams;
+use plimsoll_mechanisms::pfabric::PfabricParams;
+use plimsoll_mechanisms::pfc::PfcParams;
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
+use plimsoll_mechanisms::qjump::QjumpParams;
 use plimsoll_mechanisms::red::RedParams;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::tcp::TransportParams;
-use plimsoll_units::Span;
+use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -62,6 +68,26 @@ pub struct Model {
     pub observe: Observe,
 }
 
+impl Model {
+    /// Whether some switch pauses its neighbours, so that every port may be paused.
+    pub fn has_flow_control(&self) -> bool {
+        let mut tiers = self.topology.tiers().iter();
+        tiers.any(|tier| self.port.of_tier(tier).pfc().is_some())
+    }
+
+    /// How many of the eight priorities packets may have.
+    pub fn priorities_in_use(&self) -> u8 {
+        let host = &self.host;
+        let mut used = [false; 8];
+        let by_size = (0..8u8).filter(|level| usize::from(*level) < host.priority_by_size.len());
+        let named = host.priority.values().copied().chain(host.ack_priority);
+        for priority in by_size.map(|level| 7 - level).chain(named).chain([0]) {
+            used[usize::from(priority & 7)] = true;
+        }
+        used.iter().filter(|used| **used).count() as u8
+    }
+}
+
 /// How long a run is and which random numbers it draws.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -85,15 +111,37 @@ impl Default for Run {
     }
 }
 
-/// Which of several equally short paths a packet takes (ECMP): the one that a hash of the packet's hosts
-/// and connection chooses, anew at every switch, so that packets of a connection keep their order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+/// Which of several equally short paths a packet takes. Without more (ECMP) it is the one that a hash of the
+/// packet's hosts and connection chooses, anew at every switch, so that packets of a connection keep their
+/// order. At most one of the others is on.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Paths {
     /// Both directions of a connection take the same path. Every switch of a tier then hashes alike;
     /// otherwise each has a salt of its own, and the two directions choose independently. Default
     /// false.
     pub symmetric: bool,
+    /// Each packet by itself, by chance or in turn.
+    pub spray: Option<MaybeOff<SprayParams>>,
+    /// A flow keeps its path until it pauses.
+    pub flowlet: Option<MaybeOff<FlowletParams>>,
+    /// DeTail's adaptive load balancing: each packet takes one of the ports before which little waits.
+    pub adaptive: Option<MaybeOff<AdaptiveParams>>,
+}
+
+impl Paths {
+    /// Packet spraying, where it is on.
+    pub fn spray(&self) -> Option<&SprayParams> {
+        on(&self.spray)
+    }
+    /// Flowlet switching, where it is on.
+    pub fn flowlet(&self) -> Option<&FlowletParams> {
+        on(&self.flowlet)
+    }
+    /// Adaptive load balancing, where it is on.
+    pub fn adaptive(&self) -> Option<&AdaptiveParams> {
+        on(&self.adaptive)
+    }
 }
 
 /// Queue settings after the most specific table has won: the host's NIC and each switch tier.
@@ -154,8 +202,14 @@ pub struct Port {
     pub buffer: BufferLimit,
     /// Whether `buffer` counts the packet in service.
     pub counts: BufferCounts,
-    /// First come first served, or one queue per flow served in turn (hosts only).
+    /// First come first served, by priority, or one queue per flow served in turn (hosts only).
     pub order: ServiceOrder,
+    /// pFabric's queue: by the rank that the sending host gives a packet (`host.rank`). It has a limit of its
+    /// own, and `buffer` and `order` do not count.
+    pub pfabric: Option<MaybeOff<PfabricParams>>,
+    /// Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in
+    /// bytes, is then what arrives by one link may take, and is shared among the priorities in use.
+    pub pfc: Option<MaybeOff<PfcParams>>,
     /// Mark ECN at a threshold on the instantaneous queue.
     pub ecn: Option<MaybeOff<EcnParams>>,
     /// Random early detection.
@@ -176,6 +230,14 @@ impl Port {
     /// Random early detection, where it is on.
     pub fn red(&self) -> Option<&RedParams> {
         on(&self.red)
+    }
+    /// pFabric's queue, where it is on.
+    pub fn pfabric(&self) -> Option<&PfabricParams> {
+        on(&self.pfabric)
+    }
+    /// Priority flow control, where it is on.
+    pub fn pfc(&self) -> Option<&PfcParams> {
+        on(&self.pfc)
     }
     /// The phantom queue, where it is on. In a checked scenario `ecn` and `red` are then off.
     pub fn phantom_queue(&self) -> Option<&PhantomQueueParams> {
@@ -205,6 +267,8 @@ pub enum ServiceOrder {
     /// First come, first served.
     #[default]
     Fifo,
+    /// Eight strict priorities (802.1p): the highest that has a packet goes first.
+    Priorities,
     /// One queue per flow, deficit round robin with a quantum of one full-size packet.
     FairPerFlow,
 }
@@ -232,12 +296,38 @@ pub struct Host {
     pub pacer: Option<MaybeOff<PacerParams>>,
     /// Segmentation offload, interrupt coalescing and receive offload; off by default.
     pub bursts: Option<MaybeOff<NicBurstParams>>,
+    /// QJump: each priority may send so much in a network epoch. A workload's level is its `priority`.
+    pub qjump: Option<MaybeOff<QjumpParams>>,
+    /// The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7.
+    pub priority: IndexMap<String, u8>,
+    /// Priority by the size of a message, for workloads without one in `priority`: up to the first size it is
+    /// 7, up to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none.
+    pub priority_by_size: Vec<Bytes>,
+    /// The priority of packets without data, 0 to 7. Default that of their connection.
+    pub ack_priority: Option<u8>,
+    /// What pFabric's queues sort by. Packets without data come before all others.
+    pub rank: Rank,
+}
+
+/// What gives a packet its rank.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rank {
+    /// The bytes written to its connection that were not known to be received when it was sent (pFabric).
+    #[default]
+    Remaining,
+    /// Its priority.
+    Priority,
 }
 
 impl Host {
     /// The pacer, where it is on.
     pub fn pacer(&self) -> Option<&PacerParams> {
         on(&self.pacer)
+    }
+    /// QJump, where it is on.
+    pub fn qjump(&self) -> Option<&QjumpParams> {
+        on(&self.qjump)
     }
     /// Offloads, where they are on.
     pub fn bursts(&self) -> Option<&NicBurstParams> {
@@ -253,12 +343,27 @@ pub struct Observe {
     pub queue: IndexMap<String, ObserveQueue>,
     /// Per-flow series of cwnd, ssthresh, alpha and rate, sampled this often.
     pub flow_series: Option<Span>,
+    /// When a message is complete.
+    pub completion: Completion,
     /// Pooled goodput per interval.
     pub goodput_every: Option<Span>,
     /// Keep the first so many packets that complete a link, for a capture that Wireshark reads: at
     /// most 10 million. Only links of the queues watched by `queue`; of every queue if none is
     /// watched.
     pub packets: Option<u64>,
+}
+
+/// When a message is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Completion {
+    /// When its last byte has been delivered.
+    #[default]
+    Delivered,
+    /// When the sender has been told so, an acknowledgement later (the completion times of the pFabric and
+    /// QJump studies). For flows (`flows`, `all-to-all`, `permutation`, `incast`, `flow-list`); what
+    /// is answered is complete when it is delivered.
+    Acknowledged,
 }
 
 /// A queue to watch.

@@ -227,4 +227,21 @@ impl Topology {
             }
         }
     }
+
+    /// Rate and one-way propagation of every kind of link.
+    pub fn link_classes(&self) -> Vec<(Rate, Span)> {
+        match self {
+            Topology::Rack { rate, delay, .. } | Topology::FatTree { rate, delay, .. } => vec![(*rate, *delay)],
+            Topology::LeafSpine { rate, fabric_rate, delay, fabric_delay, .. } => {
+                vec![(*rate, *delay), (fabric_rate.unwrap_or(*rate), fabric_delay.unwrap_or(*delay))]
+            }
+            Topology::Dumbbell { rate, delay, bottleneck_rate, bottleneck_delay, .. } => {
+                vec![(*rate, *delay), (*bottleneck_rate, bottleneck_delay.unwrap_or(*delay))]
+            }
+            Topology::File { graph, .. } => {
+                let links = graph.iter().flat_map(|graph| &graph.links);
+                links.map(|link| (link.rate, link.delay)).collect()
+            }
+        }
+    }
 }

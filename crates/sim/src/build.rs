@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
 use plimsoll_fabric::net::topology::{GraphLink, Hashing, LinkClass};
-use plimsoll_fabric::net::{HostId, MeterReading, Network, Node, PortId};
+use plimsoll_fabric::net::{HostId, MeterReading, Network, Node, PathSelector, PortId};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
-use plimsoll_scenario::model::{Model, Topology};
+use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_scenario::quantity::MaybeOff;
 use plimsoll_units::{Bytes, Span, Time};
 
 use crate::RunError;
+use crate::classes::Classes;
+use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
 use crate::look_ahead::LOOK_AHEAD_PORTS;
 use crate::observe::{Recorder, connection_record};
@@ -23,7 +25,7 @@ use crate::workload::{Actions, Workload};
 use crate::world::{Rules, Wires, World};
 
 mod pools;
-mod ports;
+pub(crate) mod ports;
 mod traffic;
 
 /// A world ready to run, and what is needed to read it afterwards.
@@ -59,9 +61,11 @@ pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
     let pools = pools::Pools::new(model, &network);
     let ports = ports::build(model, &network, &transport, &streams, &watched, &pools);
     let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
+    let selector = selector(model, network.switches(), &streams).map(Box::new);
     let pacers = host_pacers(model, &network, &streams);
     let mut wires = Wires::new(&network);
     wires.pools = pools.buffers;
+    wires.flow_control = FlowControl::new(model, &network)?;
     let recorder =
         Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
@@ -88,6 +92,7 @@ pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
             horizon,
             stop_when_finished: !traffic.endless,
             backpressure: model.host.backpressure,
+            completes_acknowledged: model.observe.completion == Completion::Acknowledged,
             close_when_idle: model.transport.connections == Connections::PerMessage,
             segmentation: bursts
                 .filter(|params| params.segmentation > Bytes::ZERO)
@@ -96,7 +101,9 @@ pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
         actions: Actions::default(),
         waiting_for_room: vec![Default::default(); if model.host.backpressure { hosts as usize } else { 0 }],
         acted: false,
-        ahead: looks_ahead.then(Box::default),
+        classes: Classes::new(model)?,
+        ahead: (looks_ahead && selector.is_none()).then(Box::default),
+        selector,
     };
     let workloads = traffic.infos;
     let endless = traffic.endless;
@@ -143,6 +150,18 @@ pub(crate) fn network(topology: &Topology) -> Result<Network, RunError> {
 
 fn on<T>(mechanism: &Option<MaybeOff<T>>) -> Option<&T> {
     mechanism.as_ref().and_then(MaybeOff::on)
+}
+
+/// What chooses among shortest paths in place of the flow's hash.
+fn selector(model: &Model, switches: u32, streams: &Streams) -> Option<PathSelector> {
+    let paths = &model.paths;
+    let stream = streams.stream("paths/selector");
+    match (paths.spray(), paths.flowlet(), paths.adaptive()) {
+        (Some(params), ..) => Some(PathSelector::spray(params, switches, stream)),
+        (_, Some(params), _) => Some(PathSelector::flowlet(params, switches, stream)),
+        (.., Some(params)) => Some(PathSelector::adaptive(params, stream)),
+        _ => None,
+    }
 }
 
 fn host_pacers(model: &Model, network: &Network, streams: &Streams) -> Vec<HostPacer> {

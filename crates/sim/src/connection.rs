@@ -3,9 +3,12 @@
 use std::collections::VecDeque;
 
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Wait};
+use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint, Segment};
 use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
+
+use crate::workload::Arrival;
 
 /// Which end of a connection: the one that opened it, or the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +70,12 @@ pub(crate) struct Half {
     pub(crate) blocked: bool,
     /// Stream offset up to which segmentation offload has let data go.
     pub(crate) piece_end: u64,
+    /// Priority of what this end sends.
+    pub(crate) priority: u8,
+    /// QJump's limiter, where connections have their own.
+    pub(crate) limiter: Option<Box<PeriodicLimiter>>,
+    /// Messages that have been delivered and not yet acknowledged, where that completes them.
+    unacknowledged: VecDeque<Delivered>,
     written: u64,
     /// Bytes of the stream sent at least once.
     sent: u64,
@@ -82,6 +91,9 @@ impl Half {
             armed: Time::MAX,
             blocked: false,
             piece_end: 0,
+            priority: 0,
+            limiter: None,
+            unacknowledged: VecDeque::new(),
             written: 0,
             sent: 0,
             messages: VecDeque::new(),
@@ -131,6 +143,48 @@ impl Half {
         self.sent_messages = self.sent_messages.saturating_sub(1);
         self.messages.pop_front()
     }
+}
+
+/// A message that has been delivered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Delivered {
+    /// Stream offset just after its last byte.
+    end: u64,
+    pub(crate) arrival: Arrival,
+}
+
+impl Half {
+    /// Keeps `arrival` of `message` until its sender knows of it.
+    pub(crate) fn await_acknowledgement(&mut self, message: &Outgoing, arrival: Arrival) {
+        self.unacknowledged.push_back(Delivered { end: message.end, arrival });
+    }
+
+    /// The next message of which this end now knows that it was delivered.
+    #[inline]
+    pub(crate) fn take_acknowledged(&mut self) -> Option<Arrival> {
+        let acknowledged = self.endpoint.acknowledged();
+        let delivered = self.unacknowledged.pop_front_if(|delivered| delivered.end <= acknowledged)?;
+        Some(delivered.arrival)
+    }
+}
+
+/// What `arrival` becomes when the acknowledgement `packet` reaches the sender at `now`: the time since its
+/// delivery goes where the acknowledgement waited, and what that does not explain, such as a lost
+/// acknowledgement, to recovery.
+pub(crate) fn acknowledged(network: &Network, config: &Config, now: Time, packet: &Packet, arrival: Arrival) -> Arrival {
+    let back = transit_of(network, packet);
+    let since = now - arrival.now;
+    let mut split = arrival.split;
+    if back.total() <= since {
+        split = split.plus(&back);
+        split.recovery += since - back.total();
+    } else {
+        split.recovery += since;
+    }
+    let mut acknowledgement = *packet;
+    acknowledgement.size = config.header_bytes as u16;
+    let (serialisation, propagation) = network.idle_transit(&acknowledgement);
+    Arrival { now, split, ideal: arrival.ideal + serialisation + propagation, ..arrival }
 }
 
 /// A connection of a workload.
@@ -186,6 +240,19 @@ impl Connection {
     }
 }
 
+/// Where the time of a packet went that has arrived.
+pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
+    let (serialisation, propagation) = network.idle_transit(packet);
+    Split {
+        nic: packet.wait(Wait::Nic),
+        pacer: packet.wait(Wait::Pacer),
+        tier: Wait::TIERS.map(|tier| packet.wait(tier)),
+        serialisation,
+        propagation,
+        ..Split::default()
+    }
+}
+
 /// Where the time of `message` went, which `packet` completed by arriving at `now`.
 ///
 /// The packet knows where it waited; its serialisation and propagation follow from its path; so the
@@ -195,15 +262,7 @@ impl Connection {
 /// # Panics
 /// If it is not: then a delay has been counted twice or not at all.
 pub(crate) fn split_of(network: &Network, now: Time, packet: &Packet, message: &Outgoing) -> Split {
-    let (serialisation, propagation) = network.idle_transit(packet);
-    let mut split = Split {
-        nic: packet.wait(Wait::Nic),
-        pacer: packet.wait(Wait::Pacer),
-        tier: Wait::TIERS.map(|tier| packet.wait(tier)),
-        serialisation,
-        propagation,
-        ..Split::default()
-    };
+    let mut split = transit_of(network, packet);
     let total = now - message.created;
     let transit = split.total();
     if transit > total {

@@ -11,7 +11,9 @@
 
 pub mod batch;
 mod build;
+mod classes;
 mod connection;
+mod flow_control;
 mod host;
 mod look_ahead;
 mod observe;
@@ -44,6 +46,14 @@ pub enum RunError {
     /// The progress callback said so.
     #[error("the run was cancelled")]
     Cancelled,
+    /// Switches that pause each other in a circle: none of these ports will ever send again.
+    #[error("deadlock at {at}: flow control has paused these links in a circle, none can move: {}", links.join(", "))]
+    Deadlock {
+        /// When it was found.
+        at: Time,
+        /// The links of the circle, each as `from -> to`.
+        links: Vec<String>,
+    },
     /// The model cannot be built.
     #[error("{key}: {problem}")]
     Build {

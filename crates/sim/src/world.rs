@@ -3,14 +3,16 @@
 use std::collections::VecDeque;
 
 use plimsoll_fabric::engine::{EventQueue, Lanes, Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Port, PortId, Sink, Wait};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathSelector, Port, PortId, Sink};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_mechanisms::tcp;
-use plimsoll_results::outcome::{Counters, Split};
+use plimsoll_results::outcome::Counters;
 use plimsoll_units::Time;
 
-use crate::connection::{Connection, End, ideal_time, split_of};
+use crate::classes::Classes;
+use crate::connection::{Connection, End, acknowledged, ideal_time, split_of, transit_of};
+use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
@@ -44,6 +46,10 @@ pub(crate) struct World {
     pub(crate) waiting_for_room: Vec<VecDeque<(u32, End)>>,
     /// A workload has acted since the last look at whether all have finished.
     pub(crate) acted: bool,
+    /// Priorities and limits, where packets differ in them.
+    pub(crate) classes: Option<Box<Classes>>,
+    /// Where a flow's hash does not choose its path.
+    pub(crate) selector: Option<Box<PathSelector>>,
     /// Where the network is too large for the cache.
     pub(crate) ahead: Option<Box<LookAhead>>,
 }
@@ -59,6 +65,8 @@ pub(crate) struct Rules {
     pub(crate) backpressure: bool,
     /// Connections are closed when they fall idle.
     pub(crate) close_when_idle: bool,
+    /// A message is complete when its sender knows of its delivery.
+    pub(crate) completes_acknowledged: bool,
     /// Senders wait for a piece worth handing to the NIC.
     pub(crate) segmentation: Option<SegmentationOffload>,
 }
@@ -75,6 +83,8 @@ pub(crate) struct Wires {
     lost: Vec<u16>,
     /// The buffers that ports of a switch share.
     pub(crate) pools: Vec<SharedBuffer>,
+    /// Where switches pause each other.
+    pub(crate) flow_control: Option<Box<FlowControl>>,
     hosts: u32,
 }
 
@@ -87,6 +97,7 @@ impl Wires {
             room: Vec::new(),
             lost: Vec::new(),
             pools: Vec::new(),
+            flow_control: None,
             hosts: network.hosts(),
         }
     }
@@ -120,6 +131,18 @@ impl Sink for Wires {
         self.room.push(port);
     }
 
+    fn entered(&mut self, port: PortId, packet: &Packet) {
+        if let Some(control) = &mut self.flow_control {
+            control.entered(port, packet);
+        }
+    }
+
+    fn left(&mut self, port: PortId, packet: &Packet) {
+        if let Some(control) = &mut self.flow_control {
+            control.left(port, packet);
+        }
+    }
+
     fn pool(&mut self, pool: u32) -> &mut SharedBuffer {
         &mut self.pools[pool as usize]
     }
@@ -147,9 +170,13 @@ impl World {
                 OwnerKind::Workload => self.on_workload_due(now, owner.number() as usize),
                 OwnerKind::Sampler => self.on_sample(now),
                 OwnerKind::Receive => self.on_receive_due(now, HostId(owner.number())),
+                OwnerKind::Pause => self.on_pause_due(now, PortId(owner.number())),
             }
             if !self.wires.lost.is_empty() {
                 self.on_lost(now);
+            }
+            if let Some(control) = &self.wires.flow_control {
+                self.on_flow_control(now, control.has_pending(), control.is_stalled(now))?;
             }
             self.wires.counters.events += 1;
             if self.wires.counters.events.is_multiple_of(PROGRESS_EVENTS) && !progress(self.progress(now)) {
@@ -158,6 +185,9 @@ impl World {
             if std::mem::take(&mut self.acted) && self.rules.stop_when_finished && self.all_finished() {
                 break;
             }
+        }
+        if self.wires.flow_control.is_some() {
+            self.on_flow_control(now, false, true)?;
         }
         Ok(now)
     }
@@ -178,14 +208,24 @@ impl World {
     /// The first packet of a link has reached its far end.
     #[inline]
     fn on_link(&mut self, now: Time, port: PortId) {
-        let packet = self.wires.lanes.pop(port, &mut self.wires.events);
+        let mut packet = self.wires.lanes.pop(port, &mut self.wires.events);
         self.wires.counters.packet_hops += 1;
         if let Some(tap) = &mut self.tap {
             tap.on_packet(now - self.network.link(port).propagation, port, &packet);
         }
+        if let Some(control) = &mut self.wires.flow_control
+            && !control.admit(now, port, &mut packet)
+        {
+            return self.wires.dropped(now, self.network.port_towards(packet.dst), &packet);
+        }
         match self.network.far_switch(port) {
             Some(switch) => {
-                let next = self.network.next_port(switch, &packet);
+                let next = match &mut self.selector {
+                    None => self.network.next_port(switch, &packet),
+                    Some(selector) => {
+                        selector.next_port(now, &self.network, &self.ports, switch, &packet)
+                    }
+                };
                 self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.wires);
             }
             None => self.on_host(now, &packet),
@@ -213,7 +253,7 @@ impl World {
     #[inline(always)] // it has a caller for each, and single packets are all that most runs have
     pub(crate) fn receive(&mut self, now: Time, packet: &Packet, before: &[Packet]) {
         if let Some(workload) = workload_of_raw(packet.flow) {
-            let split = self.raw_split(packet);
+            let split = transit_of(&self.network, packet);
             self.act(now, usize::from(workload), |workload, actions| {
                 workload.on_packet(now, packet, split, actions);
             });
@@ -237,6 +277,9 @@ impl World {
         }
         // The acknowledgement leaves before whatever the application answers.
         self.send(now, number, end);
+        if delivered.acked > 0 && self.rules.completes_acknowledged {
+            self.on_acknowledged(now, number, end, packet);
+        }
         if completes {
             self.on_delivered(now, number, end, received, packet, before);
         }
@@ -260,6 +303,22 @@ impl World {
             let split = split_of(&self.network, now, packet, &message);
             let ideal = ideal_time(&self.network, &self.transport, message.bytes, *packet);
             let arrival = Arrival { now, tag: message.tag, split, ideal };
+            if self.rules.completes_acknowledged && self.workloads[workload].is_one_way() {
+                connection.half(end.other()).await_acknowledgement(&message, arrival);
+                continue;
+            }
+            self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
+            self.close_if_idle(number);
+        }
+    }
+
+    /// The sender at `end` has learnt from `packet` of more that was delivered.
+    fn on_acknowledged(&mut self, now: Time, number: u32, end: End, packet: &Packet) {
+        loop {
+            let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+            let workload = usize::from(connection.workload);
+            let Some(arrival) = connection.half(end).take_acknowledged() else { return };
+            let arrival = acknowledged(&self.network, &self.transport, now, packet, arrival);
             self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
             self.close_if_idle(number);
         }
@@ -282,18 +341,6 @@ impl World {
         }
     }
 
-    fn raw_split(&self, packet: &Packet) -> Split {
-        let (serialisation, propagation) = self.network.idle_transit(packet);
-        Split {
-            nic: packet.wait(Wait::Nic),
-            pacer: packet.wait(Wait::Pacer),
-            tier: Wait::TIERS.map(|tier| packet.wait(tier)),
-            serialisation,
-            propagation,
-            ..Split::default()
-        }
-    }
-
     /// Sends what the end may send now, and sees to its timer.
     fn send(&mut self, now: Time, number: u32, end: End) {
         let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
@@ -302,10 +349,10 @@ impl World {
         let workload = connection.workload;
         let nic = &mut self.ports[src.0 as usize];
         let half = connection.half(end);
+        let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
+        let mut wake = Time::MAX;
         loop {
-            if self.rules.backpressure
-                && !nic.has_room(now, self.transport.segment + u64::from(self.transport.header_bytes))
-            {
+            if self.rules.backpressure && !nic.has_room(now, full_size) {
                 if !std::mem::replace(&mut half.blocked, true) {
                     self.waiting_for_room[src.0 as usize].push_back((number, end));
                 }
@@ -316,19 +363,33 @@ impl World {
             {
                 break;
             }
+            if let Some(classes) = &self.classes
+                && let Some(until) =
+                    classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
+            {
+                wake = until;
+                break;
+            }
             let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
-            let packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
+            let mut packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
             self.wires.counters.packets_sent += 1;
             let new_bytes = half.on_sent(now, &segment);
             if new_bytes > 0 {
                 self.recorder.on_sent(now, workload, new_bytes);
+            }
+            if let Some(classes) = &mut self.classes {
+                classes.label(&mut packet, half.priority, || half.endpoint.remaining());
+                if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
+                    self.wires.dropped(now, PortId(src.0), &packet);
+                    continue;
+                }
             }
             match self.pacers.get_mut(src.0 as usize) {
                 Some(pacer) => pacer.on_packet(now, packet, nic, &mut self.wires),
                 None => nic.on_arrival(PortId(src.0), now, packet, &mut self.wires),
             }
         }
-        let deadline = half.endpoint.deadline();
+        let deadline = half.endpoint.deadline().min(wake);
         if deadline < half.armed {
             half.armed = deadline;
             let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
@@ -371,7 +432,7 @@ impl World {
     }
 
     /// Transports that waited for room get their turn, one after the other.
-    fn offer_room(&mut self, now: Time) {
+    pub(crate) fn offer_room(&mut self, now: Time) {
         while let Some(nic) = self.wires.room.pop() {
             let waiting = self.waiting_for_room[nic.0 as usize].len();
             for _ in 0..waiting {
@@ -413,8 +474,17 @@ impl World {
         for write in actions.writes.drain(..) {
             self.write(now, write);
         }
-        for packet in actions.packets.drain(..) {
+        for mut packet in actions.packets.drain(..) {
             self.wires.counters.packets_sent += 1;
+            if let Some(classes) = &mut self.classes {
+                let priority = classes.priority(number as u16, u64::from(packet.size));
+                let bytes = u64::from(packet.len);
+                classes.label(&mut packet, priority, || bytes);
+                if !classes.passes(now, &packet, None) {
+                    self.wires.dropped(now, PortId(packet.src.0), &packet);
+                    continue;
+                }
+            }
             self.ports[packet.src.0 as usize].on_arrival(PortId(packet.src.0), now, packet, &mut self.wires);
         }
         self.recorder.take(&mut actions);
@@ -428,6 +498,13 @@ impl World {
         let open = self.connections[connection as usize]
             .as_deref_mut()
             .expect("a workload writes to connections that it has open");
+        if let Some(classes) = &self.classes {
+            let priority = classes.priority(open.workload, bytes);
+            open.half(end.other()).priority = priority;
+            let half = open.half(end);
+            half.priority = priority;
+            half.limiter = classes.connection_limiter(now, priority).map(Box::new);
+        }
         open.half(end).write(&self.transport, now, bytes, tag, created);
         self.send(now, connection, end);
     }

@@ -40,6 +40,8 @@ pub enum OwnerKind {
     Sampler = 5,
     /// A host's receive offload hands over what it has gathered.
     Receive = 6,
+    /// Pauses reach the port that sends on a link; the number is that port's.
+    Pause = 7,
 }
 
 const KIND_SHIFT: u32 = 29;
@@ -62,7 +64,8 @@ impl Owner {
             3 => OwnerKind::Endpoint,
             4 => OwnerKind::Workload,
             5 => OwnerKind::Sampler,
-            _ => OwnerKind::Receive,
+            6 => OwnerKind::Receive,
+            _ => OwnerKind::Pause,
         }
     }
 

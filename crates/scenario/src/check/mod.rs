@@ -32,8 +32,9 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
     checker.run(model);
     checker.transport(model);
     checker.ports(model);
-    checker.host(model);
+    checker.paths(model);
     if topology_ok {
+        checker.host(model);
         checker.workloads(model);
         checker.observe(model);
     }
@@ -222,6 +223,62 @@ impl Checker<'_> {
         }
         if let Some(bursts) = model.host.bursts() {
             self.params(&["host", "bursts"], bursts.validate());
+        }
+        if let Some(qjump) = model.host.qjump() {
+            let levels = qjump.resolve(model.topology.host_count(), model.topology.host_rate(0));
+            self.params(&["host", "qjump"], levels.map(|_| ()));
+        }
+        self.priorities(model);
+    }
+
+    fn priorities(&mut self, model: &Model) {
+        let host = &model.host;
+        for (name, priority) in &host.priority {
+            let path = ["host", "priority", name];
+            if !model.workload.contains_key(name) {
+                let names = || model.workload.keys().map(String::as_str);
+                let report = self
+                    .report(&path, format!("no workload `{name}`"))
+                    .allowed(names().collect::<Vec<_>>().join(", "))
+                    .maybe_help(did_you_mean(name, names()));
+                self.found.errors.push(report);
+            }
+            self.priority(&path, *priority);
+        }
+        if let Some(priority) = host.ack_priority {
+            self.priority(&["host", "ack_priority"], priority);
+        }
+        let sizes = &host.priority_by_size;
+        if sizes.len() > 7 || !sizes.is_sorted_by(|a, b| a < b) {
+            let message = "sizes that tell priorities apart";
+            self.error(&["host", "priority_by_size"], message, "at most 7 sizes, each larger than the one before");
+        }
+    }
+
+    fn priority(&mut self, path: &[&str], priority: u8) {
+        if priority > 7 {
+            self.error(path, format!("priority {priority}"), "0 to 7, the highest");
+        }
+    }
+
+    fn paths(&mut self, model: &Model) {
+        let paths = &model.paths;
+        if let Some(flowlet) = paths.flowlet() {
+            self.params(&["paths", "flowlet"], flowlet.validate());
+        }
+        if let Some(adaptive) = paths.adaptive() {
+            self.params(&["paths", "adaptive"], adaptive.validate());
+        }
+        let selectors = [
+            ("spray", paths.spray().is_some()),
+            ("flowlet", paths.flowlet().is_some()),
+            ("adaptive", paths.adaptive().is_some()),
+        ];
+        let mut selectors = selectors.iter().filter(|(_, on)| *on).map(|(name, _)| *name);
+        if let (Some(first), Some(second)) = (selectors.next(), selectors.next()) {
+            let message = format!("`{first}` and `{second}` would both choose a packet's path");
+            let allowed = format!("one of them; turn one off: `paths.{first} = \"off\"`");
+            self.error(&["paths", second], message, allowed);
         }
     }
 

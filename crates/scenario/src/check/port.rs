@@ -1,6 +1,7 @@
 //! Checks of `port.*`.
 
 use plimsoll_mechanisms::ecn::MarkAt;
+use plimsoll_mechanisms::pfc::PausedLink;
 
 use super::Checker;
 use crate::model::{BufferCounts, Model, Port, PortEngine, ServiceOrder};
@@ -18,6 +19,7 @@ impl Checker<'_> {
     fn port(&mut self, name: &str, port: &Port, model: &Model) {
         let on = |key| self.path_of(name, key);
         let (ecn, red, phantom, shared) = (on("ecn"), on("red"), on("phantom_queue"), on("shared_buffer"));
+        let pfabric = on("pfabric");
         if let Some(params) = port.ecn() {
             self.params(&keys(&ecn), params.validate());
         }
@@ -30,6 +32,10 @@ impl Checker<'_> {
         if let Some(params) = port.shared_buffer() {
             self.params(&keys(&shared), params.validate(model.topology.switch_ports(name)));
         }
+        if let Some(params) = port.pfabric() {
+            self.params(&keys(&pfabric), params.validate());
+        }
+        self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
             self.error(&keys(&shared), "a NIC shares its buffer with no other port", "switch ports only");
         }
@@ -37,12 +43,37 @@ impl Checker<'_> {
             let path = self.path_of(name, "order");
             self.error(
                 &keys(&path),
-                "a switch port serves first come, first served",
-                "\"fair-per-flow\" only in port.host",
+                "a switch port does not know flows",
+                "\"fifo\" or \"priorities\"; \"fair-per-flow\" only in port.host",
             );
         }
         self.buffer(name, port, model);
         self.engine(name, port, model);
+    }
+
+    /// Flow control whose thresholds and headroom fit the buffer of every link.
+    fn flow_control(&mut self, name: &str, port: &Port, model: &Model) {
+        let Some(params) = port.pfc() else { return };
+        let path = self.path_of(name, "pfc");
+        if name == "host" {
+            self.error(&keys(&path), "a host's NIC does not pause others", "switch ports only");
+            return;
+        }
+        let BufferLimit::Bytes(buffer) = port.buffer else {
+            let path = self.path_of(name, "buffer");
+            self.error(&keys(&path), "flow control shares out a buffer in bytes", "a size, such as \"128KB\"");
+            return;
+        };
+        let mtu = model.transport.segment + model.transport.header;
+        for (rate, propagation) in model.topology.link_classes() {
+            let priorities = model.priorities_in_use();
+            let link = PausedLink { rate, propagation, mtu, buffer, priorities };
+            if let Err(error) = params.resolve(&link) {
+                let allowed = "a buffer with room for thresholds and headroom of every class";
+                self.error(&keys(&path), error.to_string(), allowed);
+                return;
+            }
+        }
     }
 
     /// A queue into which nothing fits.
@@ -78,6 +109,10 @@ impl Checker<'_> {
         let at_dequeue = port.ecn().is_some_and(|ecn| ecn.at == MarkAt::Dequeue);
         let reason = match () {
             () if port.order == ServiceOrder::FairPerFlow => "order = \"fair-per-flow\"",
+            () if port.order == ServiceOrder::Priorities => "order = \"priorities\"",
+            () if port.pfabric().is_some() => "pfabric",
+            () if model.has_flow_control() => "pfc on the links of a switch",
+            () if model.paths.adaptive().is_some() => "paths.adaptive",
             () if port.shared_buffer().is_some() => "shared_buffer",
             () if at_dequeue => "ecn.at = \"dequeue\"",
             () if name == "host" && model.host.backpressure => "host.backpressure",

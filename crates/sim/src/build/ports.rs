@@ -29,7 +29,9 @@ pub(super) fn build(
     pools: &Pools,
 ) -> Vec<Port> {
     let watched = watched.iter().map(|watched| (watched.port, watched.every)).collect();
-    let mut builder = Builder { model, network, transport, streams, watched, pools, rules: Vec::new() };
+    let pausable = model.has_flow_control();
+    let mut builder =
+        Builder { model, network, transport, streams, watched, pools, pausable, rules: Vec::new() };
     (0..network.links().len() as u32).map(|port| builder.port(PortId(port))).collect()
 }
 
@@ -40,6 +42,8 @@ struct Builder<'a> {
     streams: &'a Streams,
     watched: HashMap<PortId, Span>,
     pools: &'a Pools,
+    /// Some switch pauses its neighbours.
+    pausable: bool,
     /// Those made so far; as many as there are kinds of port.
     rules: Vec<Arc<PortRules>>,
 }
@@ -77,14 +81,18 @@ impl Builder<'_> {
             pacer: head_pacer
                 .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),
             announces_room: is_host && model.host.backpressure,
-            accounts: false,
-            counts_drain_bytes: false,
+            accounts: self.pausable,
+            counts_drain_bytes: model.paths.adaptive().is_some() && !is_host,
             general: settings.engine == model::PortEngine::General,
         })
     }
 
     fn discipline(&self, settings: &model::Port) -> Discipline {
+        if let Some(params) = settings.pfabric() {
+            return Discipline::pfabric(params);
+        }
         match settings.order {
+            model::ServiceOrder::Priorities => Discipline::priorities(),
             model::ServiceOrder::Fifo => Discipline::fifo(),
             model::ServiceOrder::FairPerFlow => {
                 let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
@@ -105,7 +113,7 @@ impl Builder<'_> {
 }
 
 /// The settings of the tier that `port` belongs to.
-pub(super) fn settings<'a>(model: &'a Model, network: &Network, port: PortId) -> &'a model::Port {
+pub(crate) fn settings<'a>(model: &'a Model, network: &Network, port: PortId) -> &'a model::Port {
     let link = network.link(port);
     match link.from {
         Node::Host(_) => &model.port.host,
@@ -119,6 +127,9 @@ pub(super) fn settings<'a>(model: &'a Model, network: &Network, port: PortId) ->
 fn buffer_limit(settings: &model::Port) -> BufferLimit {
     let counts_in_service = settings.counts == model::BufferCounts::WaitingAndInService;
     let limit = BufferLimit { counts_in_service, ..BufferLimit::UNLIMITED };
+    if settings.pfabric().is_some() || settings.pfc().is_some() {
+        return limit;
+    }
     match settings.buffer {
         quantity::BufferLimit::Unlimited => limit,
         quantity::BufferLimit::Packets(packets) => BufferLimit { packets, ..limit },

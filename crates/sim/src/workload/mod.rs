@@ -42,6 +42,11 @@ pub(crate) trait Workload: Send {
     /// One of its raw packets has been dropped.
     fn on_lost(&mut self) {}
 
+    /// Whether its messages are flows, which nobody answers.
+    fn is_one_way(&self) -> bool {
+        false
+    }
+
     /// Whether it has sent everything and everything has arrived.
     fn is_finished(&self) -> bool;
 

@@ -208,6 +208,10 @@ impl Workload for OneWay {
         actions.messages.extend(self.record(&open, Some(arrival.now), arrival.ideal, arrival.split));
     }
 
+    fn is_one_way(&self) -> bool {
+        true
+    }
+
     fn is_finished(&self) -> bool {
         self.flows.next() == Time::MAX && self.open.is_empty()
     }

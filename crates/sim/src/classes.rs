@@ -1,0 +1,140 @@
+//! [`Classes`]: priority and rank of what a host sends, and QJump's limiters on it.
+
+use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_mechanisms::pfabric::data_rank;
+use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, QjumpParams, Refill, Verdict};
+use plimsoll_scenario::model::{Model, Rank};
+use plimsoll_units::{Bytes, Time};
+
+use crate::RunError;
+
+/// Priorities, ranks and limits of a run.
+#[derive(Debug)]
+pub(crate) struct Classes {
+    /// By workload, where the scenario gives one.
+    priority: Vec<Option<u8>>,
+    /// Messages up to the first size have priority 7, and so on.
+    by_size: Vec<Bytes>,
+    ack: Option<u8>,
+    /// Where some queue sorts by it.
+    rank: Option<Rank>,
+    qjump: Option<Qjump>,
+}
+
+#[derive(Debug)]
+struct Qjump {
+    levels: Levels,
+    excess: Excess,
+    refill: Refill,
+    /// By host; empty where every connection has its own.
+    hosts: Vec<Limiter>,
+}
+
+impl Classes {
+    /// Those of `model`; none where all packets are alike.
+    pub(crate) fn new(model: &Model) -> Result<Option<Box<Classes>>, RunError> {
+        let host = &model.host;
+        let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
+        let ranked = ports.chain([&model.port.host]).any(|port| port.pfabric().is_some());
+        let qjump = host.qjump().map(|params| Qjump::new(params, model)).transpose()?;
+        let plain = host.priority.is_empty() && host.priority_by_size.is_empty() && host.ack_priority.is_none();
+        if plain && !ranked && qjump.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Classes {
+            priority: model.workload.keys().map(|name| host.priority.get(name).copied()).collect(),
+            by_size: host.priority_by_size.clone(),
+            ack: host.ack_priority,
+            rank: ranked.then_some(host.rank),
+            qjump,
+        })))
+    }
+
+    /// The priority of a message of `bytes` bytes.
+    pub(crate) fn priority(&self, workload: u16, bytes: u64) -> u8 {
+        self.priority[usize::from(workload)].unwrap_or_else(|| {
+            let larger_than = self.by_size.iter().filter(|size| bytes > size.get()).count();
+            if self.by_size.is_empty() { 0 } else { 7u8.saturating_sub(larger_than as u8) }
+        })
+    }
+
+    /// The limiter of a connection on which a message of `priority` starts, where connections have limiters.
+    pub(crate) fn connection_limiter(&self, now: Time, priority: u8) -> Option<PeriodicLimiter> {
+        let qjump = self.qjump.as_ref().filter(|qjump| qjump.refill == Refill::Periodic)?;
+        let mut limiter = PeriodicLimiter::new(qjump.levels.epoch, qjump.excess);
+        let level = qjump.levels.levels.get(usize::from(priority));
+        limiter.activate(now, level.map_or(Bytes::ZERO, |level| level.bucket));
+        Some(limiter)
+    }
+
+    /// Writes priority and rank into a packet of a connection of `priority` that has `remaining` bytes to
+    /// send.
+    #[inline]
+    pub(crate) fn label(&self, packet: &mut Packet, priority: u8, remaining: impl FnOnce() -> u64) {
+        let is_control = packet.len == 0;
+        packet.priority = if is_control { self.ack.unwrap_or(priority) } else { priority };
+        packet.rank = match self.rank {
+            None => 0,
+            Some(_) if is_control => 0,
+            Some(Rank::Remaining) => u32::try_from(data_rank(remaining())).unwrap_or(u32::MAX),
+            Some(Rank::Priority) => u32::from(7 - (priority & 7)),
+        };
+    }
+
+    /// When the host may send `bytes` at `priority`, if a limiter that refuses makes it wait. `None` if it
+    /// may now; [`Time::MAX`] if never.
+    pub(crate) fn waits_until(
+        &self,
+        now: Time,
+        host: HostId,
+        priority: u8,
+        bytes: u64,
+        own: Option<&PeriodicLimiter>,
+    ) -> Option<Time> {
+        let qjump = self.qjump.as_ref().filter(|qjump| qjump.excess == Excess::Refuse)?;
+        let ready = match own {
+            Some(limiter) => limiter.ready_at(now, bytes),
+            None => qjump.hosts.get(host.0 as usize)?.ready_at(now, priority, bytes),
+        };
+        match ready {
+            Some(at) if at <= now => None,
+            Some(at) => Some(at),
+            None => Some(Time::MAX),
+        }
+    }
+
+    /// Whether the limiter lets a packet pass; connections' own limiters look at data only.
+    pub(crate) fn passes(&mut self, now: Time, packet: &Packet, own: Option<&mut PeriodicLimiter>) -> bool {
+        let Some(qjump) = &mut self.qjump else { return true };
+        let bytes = u64::from(packet.size);
+        let verdict = match (own, qjump.refill) {
+            (_, Refill::Periodic) if packet.len == 0 => Verdict::Send,
+            (Some(limiter), Refill::Periodic) => limiter.on_packet(now, bytes),
+            (None, Refill::Periodic) => Verdict::Send,
+            (_, Refill::OnPacket) => {
+                qjump.hosts[packet.src.0 as usize].on_packet(now, packet.priority & 7, bytes)
+            }
+        };
+        verdict == Verdict::Send
+    }
+}
+
+impl Qjump {
+    fn new(params: &QjumpParams, model: &Model) -> Result<Qjump, RunError> {
+        let hosts = model.topology.host_count();
+        let resolve = |host| {
+            params.resolve(hosts, model.topology.host_rate(host)).map_err(|invalid| RunError::Build {
+                key: format!("host.qjump.{}", invalid.key),
+                problem: invalid.to_string(),
+            })
+        };
+        let limiters = if params.refill == Refill::Periodic { 0 } else { hosts };
+        let limiter = |host| Ok(Limiter::new(&resolve(host)?, params.excess));
+        Ok(Qjump {
+            levels: resolve(0)?,
+            excess: params.excess,
+            refill: params.refill,
+            hosts: (0..limiters).map(limiter).collect::<Result<_, RunError>>()?,
+        })
+    }
+}

@@ -1,0 +1,259 @@
+//! [`FlowControl`]: what every switch holds of each of its links, and the pauses that it sends.
+//!
+//! ```text
+//! on_link ──> admit: room in the link's buffer? ──> port ──> entered ──┐
+//!                                                   port ──> left  ────┤
+//!                                      IngressAccount: pause, resume <─┘
+//!                                            │ behind the packet that the port back is sending,
+//!                                            v one frame and the propagation later
+//!                                     Port::on_signal of the port that sends on the link
+//! ```
+//!
+//! A pause frame goes ahead of waiting packets and takes no time from them.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_fabric::net::{Network, Node, Packet, PortId};
+use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PausedLink, PfcParams, Signal};
+use plimsoll_scenario::model::Model;
+use plimsoll_scenario::quantity::BufferLimit;
+use plimsoll_units::{Bytes, Span, Time};
+
+use crate::RunError;
+use crate::build::ports::settings;
+use crate::world::World;
+
+/// Flow control of all switches.
+#[derive(Debug)]
+pub(crate) struct FlowControl {
+    /// By link, where the switch at its far end pauses.
+    links: Vec<Option<PausableLink>>,
+    /// By link: its number among those of the switch at its far end.
+    local: Vec<u16>,
+    /// By switch: where its links are in `ingress`.
+    first: Vec<u32>,
+    ingress: Vec<PortId>,
+    /// By port: the switch that it belongs to.
+    switch_of: Vec<Option<u32>>,
+    /// Decided in the current event.
+    pending: Vec<(PortId, Signal)>,
+    /// When a packet last completed a link.
+    moved: Time,
+    pub(crate) pauses: u64,
+}
+
+#[derive(Debug)]
+struct PausableLink {
+    account: IngressAccount,
+    buffer: u64,
+    held: u64,
+    /// The port that sends the other way.
+    back: PortId,
+    /// From the start of a pause frame until it is obeyed.
+    delay: Span,
+    travelling: VecDeque<(Time, Signal)>,
+}
+
+impl FlowControl {
+    /// That of `model`, if it has any.
+    pub(crate) fn new(model: &Model, network: &Network) -> Result<Option<Box<FlowControl>>, RunError> {
+        if !model.has_flow_control() {
+            return Ok(None);
+        }
+        let mut ports_between: HashMap<(Node, Node), VecDeque<PortId>> = HashMap::new();
+        for (port, link) in (0..).map(PortId).zip(network.links()) {
+            ports_between.entry((link.from, link.to)).or_default().push_back(port);
+        }
+        let mut control = FlowControl {
+            links: Vec::new(),
+            local: vec![0; network.links().len()],
+            first: Vec::new(),
+            ingress: Vec::new(),
+            switch_of: Vec::new(),
+            pending: Vec::new(),
+            moved: Time::ZERO,
+            pauses: 0,
+        };
+        let mut into: Vec<Vec<PortId>> = vec![Vec::new(); network.switches() as usize];
+        for (port, link) in (0..).map(PortId).zip(network.links()) {
+            control.switch_of.push(match link.from {
+                Node::Switch(switch) => Some(switch),
+                Node::Host(_) => None,
+            });
+            let Node::Switch(switch) = link.to else {
+                control.links.push(None);
+                continue;
+            };
+            control.local[port.0 as usize] = into[switch as usize].len() as u16;
+            into[switch as usize].push(port);
+            let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
+            let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
+            // The far switch's ports are all of one tier; the one that sends back is one of them.
+            let settings = settings(model, network, back);
+            control.links.push(match (settings.pfc(), settings.buffer) {
+                (Some(params), BufferLimit::Bytes(buffer)) => {
+                    Some(PausableLink::new(params, model, network, port, back, buffer)?)
+                }
+                _ => None,
+            });
+        }
+        for links in into {
+            control.first.push(control.ingress.len() as u32);
+            control.ingress.extend(links);
+        }
+        Ok(Some(Box::new(control)))
+    }
+
+    /// Whether the switch at the far end of `link` has room for `packet`, which then knows where it came in.
+    /// With enough headroom it always has.
+    pub(crate) fn admit(&mut self, now: Time, link: PortId, packet: &mut Packet) -> bool {
+        self.moved = now;
+        packet.ingress = self.local[link.0 as usize];
+        self.links[link.0 as usize]
+            .as_ref()
+            .is_none_or(|link| link.held + u64::from(packet.size) <= link.buffer)
+    }
+
+    /// `packet` waits at `port`.
+    pub(crate) fn entered(&mut self, port: PortId, packet: &Packet) {
+        self.count(port, packet, |link| {
+            link.held += u64::from(packet.size);
+            link.account.on_arrival(packet.priority & 7, u64::from(packet.size))
+        });
+    }
+
+    /// `packet` waits at `port` no longer.
+    pub(crate) fn left(&mut self, port: PortId, packet: &Packet) {
+        self.count(port, packet, |link| {
+            link.held -= u64::from(packet.size);
+            link.account.on_departure(packet.priority & 7, u64::from(packet.size))
+        });
+    }
+
+    fn count(&mut self, port: PortId, packet: &Packet, count: impl FnOnce(&mut PausableLink) -> Option<Signal>) {
+        let Some(switch) = self.switch_of[port.0 as usize] else { return };
+        let ingress = self.ingress[self.first[switch as usize] as usize + usize::from(packet.ingress)];
+        let Some(link) = &mut self.links[ingress.0 as usize] else { return };
+        self.pending.extend(count(link).map(|signal| (ingress, signal)));
+    }
+
+    /// Whether nothing has moved for so long before `now` that a deadlock is likely.
+    pub(crate) fn is_stalled(&self, now: Time) -> bool {
+        now.saturating_since(self.moved) >= STALL
+    }
+
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+}
+
+impl PausableLink {
+    fn new(
+        params: &PfcParams,
+        model: &Model,
+        network: &Network,
+        port: PortId,
+        back: PortId,
+        buffer: Bytes,
+    ) -> Result<PausableLink, RunError> {
+        let link = network.link(port);
+        let mtu = model.transport.segment + model.transport.header;
+        let (rate, propagation, priorities) = (link.rate, link.propagation, model.priorities_in_use());
+        let paused = PausedLink { rate, propagation, mtu, buffer, priorities };
+        let thresholds = params.resolve(&paused).map_err(build_error)?;
+        Ok(PausableLink {
+            account: IngressAccount::new(&thresholds),
+            buffer: buffer.get(),
+            held: 0,
+            back,
+            delay: PAUSE_FRAME.time_at(link.rate) + link.propagation + params.response,
+            travelling: VecDeque::new(),
+        })
+    }
+}
+
+fn build_error(problem: impl ToString) -> RunError {
+    RunError::Build { key: "port.switch.pfc".to_owned(), problem: problem.to_string() }
+}
+
+impl World {
+    /// After an event: sends what pauses were decided, and sees that something moves.
+    ///
+    /// # Errors
+    /// A deadlock.
+    pub(crate) fn on_flow_control(&mut self, now: Time, pending: bool, stalled: bool) -> Result<(), RunError> {
+        if pending {
+            self.on_pending_pauses(now);
+        }
+        if stalled && let Some(circle) = self.deadlock() {
+            let name = |node| match node {
+                Node::Host(host) => format!("h{}", host.0),
+                Node::Switch(switch) => format!("s{switch}"),
+            };
+            let links = circle.iter().map(|port| {
+                let link = self.network.link(*port);
+                format!("{} -> {}", name(link.from), name(link.to))
+            });
+            return Err(RunError::Deadlock { at: now, links: links.collect() });
+        }
+        Ok(())
+    }
+
+    /// Sends the pauses that have just been decided.
+    #[cold]
+    pub(crate) fn on_pending_pauses(&mut self, now: Time) {
+        let Some(control) = &mut self.wires.flow_control else { return };
+        while let Some((port, signal)) = control.pending.pop() {
+            control.pauses += u64::from(matches!(signal, Signal::Pause(_)));
+            let Some(link) = &mut control.links[port.0 as usize] else { continue };
+            let at = now.max(self.ports[link.back.0 as usize].busy_until()) + link.delay;
+            if link.travelling.back().is_none_or(|(last, _)| *last != at) {
+                self.wires.events.push(at, Owner::new(OwnerKind::Pause, port.0));
+            }
+            link.travelling.push_back((at, signal));
+        }
+    }
+
+    /// Pauses reach the port that they are for.
+    #[cold]
+    pub(crate) fn on_pause_due(&mut self, now: Time, port: PortId) {
+        while let Some(control) = &mut self.wires.flow_control
+            && let Some(link) = &mut control.links[port.0 as usize]
+            && let Some((_, signal)) = link.travelling.pop_front_if(|(at, _)| *at <= now)
+        {
+            self.ports[port.0 as usize].on_signal(port, now, signal, &mut self.wires);
+        }
+        self.offer_room(now);
+    }
+
+    /// Ports that wait for each other in a circle.
+    #[cold]
+    pub(crate) fn deadlock(&self) -> Option<Vec<PortId>> {
+        let mut blocked: Vec<PortId> =
+            (0..self.ports.len() as u32).map(PortId).filter(|port| self.ports[port.0 as usize].is_blocked()).collect();
+        // Who is blocked waits for a blocked port of the switch at the far end of its link. One that waits for
+        // none of those will move, and so in the end will all that are not in a circle or behind one.
+        loop {
+            let at: HashSet<Node> = blocked.iter().map(|port| self.network.link(*port).from).collect();
+            let before = blocked.len();
+            blocked.retain(|port| at.contains(&self.network.link(*port).to));
+            if blocked.len() == before {
+                break;
+            }
+        }
+        let mut circle = vec![*blocked.first()?];
+        loop {
+            let far_end = self.network.link(*circle.last()?).to;
+            let next = *blocked.iter().find(|port| self.network.link(**port).from == far_end)?;
+            if let Some(first) = circle.iter().position(|port| *port == next) {
+                return Some(circle.split_off(first));
+            }
+            circle.push(next);
+        }
+    }
+}
+
+/// No packet completes a link for this long, and packets wait: longer than any queue of a data center takes.
+const STALL: Span = Span::from_ms(1);
+
