@@ -11,10 +11,12 @@
 //! ranks. Sending the flow's oldest packet keeps them in order and lets the flow's newest rank speak for
 //! all of them.
 //!
-//! Both ends scan a plain `Vec` in order of arrival. pFabric's buffers are short (24 to 153 full packets in
-//! the QJump authors' runs): a push that drops looks at each entry once, a pop twice and then moves the
-//! entries behind the one it takes, 40 B and the item each. With small acknowledgements a buffer of
-//! 36 KB holds 900 of them at worst. A heap would still need that scan for the flow's oldest packet.
+//! Packets are kept by flow, and each flow's most urgent rank beside it, so that a pop looks at the flows that
+//! wait, not at their packets. A push that drops looks at every packet's rank. Buffers are short (24 to 153
+//! full packets in the QJump authors' runs, from a handful of flows); a heap would not help with a flow's oldest
+//! packet.
+
+use std::collections::VecDeque;
 
 use plimsoll_units::Bytes;
 use schemars::JsonSchema;
@@ -75,56 +77,77 @@ pub fn data_rank(remaining_bytes: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub struct PfabricQueue<T> {
     params: PfabricParams,
-    /// In order of arrival.
-    entries: Vec<Entry<T>>,
+    /// Those with packets here; empty ones are kept in `spare`.
+    flows: Vec<Flow<T>>,
+    spare: Vec<Flow<T>>,
+    /// Of the next packet that joins.
+    arrival: u64,
+    len: usize,
     bytes: u64,
 }
 
 #[derive(Clone, Debug)]
-struct Entry<T> {
-    rank: u64,
-    flow: u64,
-    bytes: u64,
-    item: T,
+struct Flow<T> {
+    key: u64,
+    /// Rank and arrival of its most urgent packet.
+    best: (u64, u64),
+    /// Rank and arrival of each packet, in order of arrival.
+    order: VecDeque<(u64, u64)>,
+    /// The packets, and their sizes.
+    packets: VecDeque<(u64, T)>,
+}
+
+impl<T> Flow<T> {
+    fn find_best(&mut self) {
+        self.best = self.order.iter().copied().min().unwrap_or((u64::MAX, u64::MAX));
+    }
 }
 
 impl<T> PfabricQueue<T> {
     /// An empty queue. `params` must be valid.
     pub fn new(params: &PfabricParams) -> PfabricQueue<T> {
-        PfabricQueue { params: *params, entries: Vec::new(), bytes: 0 }
+        PfabricQueue { params: *params, flows: Vec::new(), spare: Vec::new(), arrival: 0, len: 0, bytes: 0 }
     }
 
     /// A packet of `bytes` bytes with rank `rank` (a smaller one is more urgent) of flow `flow` joins.
     /// `dropped` is handed every packet that it costs, which may be itself.
     pub fn push(&mut self, rank: u64, flow: u64, bytes: u64, item: T, mut dropped: impl FnMut(T)) {
-        self.entries.push(Entry { rank, flow, bytes, item });
+        let place = (rank, self.arrival);
+        self.arrival += 1;
+        let index = self.flows.iter().position(|known| known.key == flow);
+        let index = index.unwrap_or_else(|| self.open(flow));
+        let flow = &mut self.flows[index];
+        flow.best = flow.best.min(place);
+        flow.order.push_back(place);
+        flow.packets.push_back((bytes, item));
+        self.len += 1;
         self.bytes += bytes;
         // What was there before fits: the arriving packet is always a candidate, so this ends.
         while !self.fits(self.bytes)
-            && let Some(victim) = self.victim()
+            && let Some((flow, index)) = self.victim()
         {
-            dropped(self.take(victim));
+            dropped(self.take(flow, index));
         }
     }
 
     /// The next packet to send, which leaves the queue.
     pub fn pop(&mut self) -> Option<T> {
-        self.next().map(|index| self.take(index))
+        self.next().map(|flow| self.take(flow, 0))
     }
 
     /// The next packet to send.
     pub fn peek(&self) -> Option<&T> {
-        self.next().map(|index| &self.entries[index].item)
+        self.next().and_then(|flow| self.flows[flow].packets.front()).map(|(_, item)| item)
     }
 
     /// Packets waiting.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.len
     }
 
     /// Whether none waits.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len == 0
     }
 
     /// Bytes waiting.
@@ -134,8 +157,14 @@ impl<T> PfabricQueue<T> {
 
     /// Empties the queue, in order of arrival: its link has failed.
     pub fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
-        self.bytes = 0;
-        self.entries.drain(..).map(|entry| entry.item)
+        (self.len, self.bytes) = (0, 0);
+        let mut all: Vec<(u64, T)> = Vec::new();
+        for flow in self.flows.drain(..) {
+            let arrivals = flow.order.into_iter().map(|(_, arrival)| arrival);
+            all.extend(arrivals.zip(flow.packets.into_iter().map(|(_, item)| item)));
+        }
+        all.sort_by_key(|(arrival, _)| *arrival);
+        all.into_iter().map(|(_, item)| item)
     }
 
     fn fits(&self, bytes: u64) -> bool {
@@ -145,26 +174,50 @@ impl<T> PfabricQueue<T> {
         }
     }
 
-    /// Largest rank, newest among equals.
-    fn victim(&self) -> Option<usize> {
-        let allowed = |entry: &Entry<T>| match self.params.eviction {
+    /// A place for a flow that has no packet here.
+    fn open(&mut self, key: u64) -> usize {
+        let empty = || Flow { key, best: (0, 0), order: VecDeque::new(), packets: VecDeque::new() };
+        let mut flow = self.spare.pop().unwrap_or_else(empty);
+        (flow.key, flow.best) = (key, (u64::MAX, u64::MAX));
+        self.flows.push(flow);
+        self.flows.len() - 1
+    }
+
+    /// Largest rank, newest among equals: its flow, and its place there.
+    fn victim(&self) -> Option<(usize, usize)> {
+        let allowed = |bytes: u64| match self.params.eviction {
             Eviction::AsNeeded => true,
-            Eviction::One => self.fits(self.bytes - entry.bytes),
+            Eviction::One => self.fits(self.bytes - bytes),
         };
-        let candidates = self.entries.iter().enumerate().filter(|(_, entry)| allowed(entry));
-        candidates.max_by_key(|(_, entry)| entry.rank).map(|(index, _)| index)
+        let mut worst: Option<((u64, u64), usize, usize)> = None;
+        for (number, flow) in self.flows.iter().enumerate() {
+            for (index, (&place, (bytes, _))) in flow.order.iter().zip(&flow.packets).enumerate() {
+                if worst.is_none_or(|(worst, ..)| place > worst) && allowed(*bytes) {
+                    worst = Some((place, number, index));
+                }
+            }
+        }
+        worst.map(|(_, flow, index)| (flow, index))
     }
 
-    /// Smallest rank, oldest among equals, then the oldest of that flow.
+    /// The flow of the smallest rank, the oldest among equals.
     fn next(&self) -> Option<usize> {
-        let flow = self.entries.iter().min_by_key(|entry| entry.rank)?.flow;
-        self.entries.iter().position(|entry| entry.flow == flow)
+        (0..self.flows.len()).min_by_key(|flow| self.flows[*flow].best)
     }
 
-    fn take(&mut self, index: usize) -> T {
-        let entry = self.entries.remove(index);
-        self.bytes -= entry.bytes;
-        entry.item
+    fn take(&mut self, number: usize, index: usize) -> T {
+        let flow = &mut self.flows[number];
+        let place = flow.order.remove(index).expect("a packet's place is known");
+        let (bytes, item) = flow.packets.remove(index).expect("a packet for each place");
+        if flow.order.is_empty() {
+            let flow = self.flows.swap_remove(number);
+            self.spare.push(flow);
+        } else if place == flow.best {
+            flow.find_best();
+        }
+        self.len -= 1;
+        self.bytes -= bytes;
+        item
     }
 }
 

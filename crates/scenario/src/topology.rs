@@ -231,7 +231,9 @@ impl Topology {
     /// Rate and one-way propagation of every kind of link.
     pub fn link_classes(&self) -> Vec<(Rate, Span)> {
         match self {
-            Topology::Rack { rate, delay, .. } | Topology::FatTree { rate, delay, .. } => vec![(*rate, *delay)],
+            Topology::Rack { rate, delay, .. } | Topology::FatTree { rate, delay, .. } => {
+                vec![(*rate, *delay)]
+            }
             Topology::LeafSpine { rate, fabric_rate, delay, fabric_delay, .. } => {
                 vec![(*rate, *delay), (fabric_rate.unwrap_or(*rate), fabric_delay.unwrap_or(*delay))]
             }

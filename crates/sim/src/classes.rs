@@ -37,7 +37,8 @@ impl Classes {
         let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
         let ranked = ports.chain([&model.port.host]).any(|port| port.pfabric().is_some());
         let qjump = host.qjump().map(|params| Qjump::new(params, model)).transpose()?;
-        let plain = host.priority.is_empty() && host.priority_by_size.is_empty() && host.ack_priority.is_none();
+        let plain =
+            host.priority.is_empty() && host.priority_by_size.is_empty() && host.ack_priority.is_none();
         if plain && !ranked && qjump.is_none() {
             return Ok(None);
         }

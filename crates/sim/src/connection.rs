@@ -171,7 +171,13 @@ impl Half {
 /// What `arrival` becomes when the acknowledgement `packet` reaches the sender at `now`: the time since its
 /// delivery goes where the acknowledgement waited, and what that does not explain, such as a lost
 /// acknowledgement, to recovery.
-pub(crate) fn acknowledged(network: &Network, config: &Config, now: Time, packet: &Packet, arrival: Arrival) -> Arrival {
+pub(crate) fn acknowledged(
+    network: &Network,
+    config: &Config,
+    now: Time,
+    packet: &Packet,
+    arrival: Arrival,
+) -> Arrival {
     let back = transit_of(network, packet);
     let since = now - arrival.now;
     let mut split = arrival.split;
@@ -281,17 +287,31 @@ pub(crate) fn split_of(network: &Network, now: Time, packet: &Packet, message: &
     split
 }
 
-/// Completion time of `bytes` from `packet.src` to `packet.dst` on idle links: every segment but the
-/// last one after the other on the slowest link, then the last one's own way.
-pub(crate) fn ideal_time(network: &Network, config: &Config, bytes: u64, mut packet: Packet) -> Span {
+/// Completion time of `bytes` from `packet.src` to `packet.dst` on idle links: every segment but the last one
+/// one after the other where that takes longest, then the last one's own way. Where packets are `spread` over
+/// several paths, those that are ahead of the last one are, too.
+pub(crate) fn ideal_time(
+    network: &Network,
+    config: &Config,
+    bytes: u64,
+    mut packet: Packet,
+    spread: bool,
+) -> Span {
     let segment = config.segment;
     let header = u64::from(config.header_bytes);
     let segments = bytes.div_ceil(segment).max(1);
     let last = bytes - (segments - 1) * segment;
     packet.size = (last + header) as u16;
     let (serialisation, propagation) = network.idle_transit(&packet);
-    let slowest =
-        network.path(&packet).map(|port| network.link(port).rate).min().expect("a path has at least the NIC");
-    let ahead = slowest.byte_time().span(segment + header) * (segments - 1);
-    serialisation + propagation + ahead
+    let full = segment + header;
+    let ahead = if spread {
+        network
+            .tiers_between(packet.src, packet.dst)
+            .map(|(link, links)| link.rate.byte_time().span(full) * (segments.div_ceil(links) - 1))
+            .max()
+    } else {
+        let links = network.path(&packet).map(|port| network.link(port).rate);
+        links.min().map(|slowest| slowest.byte_time().span(full) * (segments - 1))
+    };
+    serialisation + propagation + ahead.expect("a path has at least the NIC")
 }

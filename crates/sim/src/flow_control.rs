@@ -131,7 +131,12 @@ impl FlowControl {
         });
     }
 
-    fn count(&mut self, port: PortId, packet: &Packet, count: impl FnOnce(&mut PausableLink) -> Option<Signal>) {
+    fn count(
+        &mut self,
+        port: PortId,
+        packet: &Packet,
+        count: impl FnOnce(&mut PausableLink) -> Option<Signal>,
+    ) {
         let Some(switch) = self.switch_of[port.0 as usize] else { return };
         let ingress = self.ingress[self.first[switch as usize] as usize + usize::from(packet.ingress)];
         let Some(link) = &mut self.links[ingress.0 as usize] else { return };
@@ -182,7 +187,12 @@ impl World {
     ///
     /// # Errors
     /// A deadlock.
-    pub(crate) fn on_flow_control(&mut self, now: Time, pending: bool, stalled: bool) -> Result<(), RunError> {
+    pub(crate) fn on_flow_control(
+        &mut self,
+        now: Time,
+        pending: bool,
+        stalled: bool,
+    ) -> Result<(), RunError> {
         if pending {
             self.on_pending_pauses(now);
         }
@@ -230,8 +240,10 @@ impl World {
     /// Ports that wait for each other in a circle.
     #[cold]
     pub(crate) fn deadlock(&self) -> Option<Vec<PortId>> {
-        let mut blocked: Vec<PortId> =
-            (0..self.ports.len() as u32).map(PortId).filter(|port| self.ports[port.0 as usize].is_blocked()).collect();
+        let mut blocked: Vec<PortId> = (0..self.ports.len() as u32)
+            .map(PortId)
+            .filter(|port| self.ports[port.0 as usize].is_blocked())
+            .collect();
         // Who is blocked waits for a blocked port of the switch at the far end of its link. One that waits for
         // none of those will move, and so in the end will all that are not in a circle or behind one.
         loop {
@@ -256,4 +268,3 @@ impl World {
 
 /// No packet completes a link for this long, and packets wait: longer than any queue of a data center takes.
 const STALL: Span = Span::from_ms(1);
-

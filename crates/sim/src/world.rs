@@ -222,9 +222,7 @@ impl World {
             Some(switch) => {
                 let next = match &mut self.selector {
                     None => self.network.next_port(switch, &packet),
-                    Some(selector) => {
-                        selector.next_port(now, &self.network, &self.ports, switch, &packet)
-                    }
+                    Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, &packet),
                 };
                 self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.wires);
             }
@@ -301,7 +299,8 @@ impl World {
             let Some(message) = connection.half(end.other()).take_received(received) else { return };
             let packet = message.ends_in(before).unwrap_or(packet);
             let split = split_of(&self.network, now, packet, &message);
-            let ideal = ideal_time(&self.network, &self.transport, message.bytes, *packet);
+            let ideal =
+                ideal_time(&self.network, &self.transport, message.bytes, *packet, self.selector.is_some());
             let arrival = Arrival { now, tag: message.tag, split, ideal };
             if self.rules.completes_acknowledged && self.workloads[workload].is_one_way() {
                 connection.half(end.other()).await_acknowledgement(&message, arrival);

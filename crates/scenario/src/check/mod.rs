@@ -251,7 +251,11 @@ impl Checker<'_> {
         let sizes = &host.priority_by_size;
         if sizes.len() > 7 || !sizes.is_sorted_by(|a, b| a < b) {
             let message = "sizes that tell priorities apart";
-            self.error(&["host", "priority_by_size"], message, "at most 7 sizes, each larger than the one before");
+            self.error(
+                &["host", "priority_by_size"],
+                message,
+                "at most 7 sizes, each larger than the one before",
+            );
         }
     }
 

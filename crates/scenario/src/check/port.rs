@@ -61,7 +61,11 @@ impl Checker<'_> {
         }
         let BufferLimit::Bytes(buffer) = port.buffer else {
             let path = self.path_of(name, "buffer");
-            self.error(&keys(&path), "flow control shares out a buffer in bytes", "a size, such as \"128KB\"");
+            self.error(
+                &keys(&path),
+                "flow control shares out a buffer in bytes",
+                "a size, such as \"128KB\"",
+            );
             return;
         };
         let mtu = model.transport.segment + model.transport.header;

@@ -79,6 +79,38 @@ fn host(scope: Scope) -> impl Strategy<Value = String> {
     (backpressure, pacer).prop_map(|(backpressure, pacer)| format!("backpressure = {backpressure}\n{pacer}"))
 }
 
+/// What fabrics add: path selection, how switches queue, priorities.
+#[derive(Clone, Debug, Default)]
+struct Fabric {
+    paths: &'static str,
+    queue: &'static str,
+    priorities: String,
+}
+
+fn fabric() -> impl Strategy<Value = Fabric> {
+    let paths = select(vec![
+        "",
+        "",
+        "spray = {}",
+        "spray = { by = 'round-robin' }",
+        "flowlet = { gap = '20us', entries = 16 }",
+        "adaptive = {}",
+        "adaptive = { thresholds = ['2KB'] }",
+    ]);
+    let queue = select(vec![
+        "",
+        "order = 'priorities'",
+        "pfabric = {}",
+        "pfabric = { limit = '6KB', overflow = 'at-least', eviction = 'one' }",
+    ]);
+    let priorities =
+        (any::<bool>(), select(vec!["remaining", "priority"]), 0u8..8).prop_map(|(on, rank, ack)| {
+            let by_size = "priority_by_size = ['1KB', '10KB', '40KB']";
+            if on { format!("{by_size}\nrank = '{rank}'\nack_priority = {ack}") } else { String::new() }
+        });
+    (paths, queue, priorities).prop_map(|(paths, queue, priorities)| Fabric { paths, queue, priorities })
+}
+
 fn transport() -> impl Strategy<Value = String> {
     (
         select(vec!["tcp", "dctcp", "cubic"]),
@@ -133,18 +165,20 @@ fn workloads() -> impl Strategy<Value = String> {
 pub fn scenario(scope: Scope) -> impl Strategy<Value = String> {
     let order = match scope {
         Scope::Express => Just("fifo").boxed(),
-        Scope::All => select(vec!["fifo", "fair-per-flow"]).boxed(),
+        Scope::All => select(vec!["fifo", "fair-per-flow", "priorities"]).boxed(),
     };
+    let fabric = if scope == Scope::All { fabric().boxed() } else { Just(Fabric::default()).boxed() };
     (
         (any::<u32>(), topology(), workloads(), transport()),
-        (buffer(), buffer(), marking(scope), host(scope), order),
+        (buffer(), buffer(), marking(scope), host(scope), order, fabric),
     )
-        .prop_map(|((seed, topology, workloads, transport), (nic, buffer, marking, host, order))| {
+        .prop_map(|((seed, topology, workloads, transport), (nic, buffer, marking, host, order, fabric))| {
             let tier = if topology.contains("'rack'") { "queue.tor = { port = 'tier:tor', every = '10us' }\n" } else { "" };
+            let Fabric { paths, queue, priorities } = fabric;
             format!(
-                "version = 1\ntitle = 'random'\n[run]\nseed = {seed}\ndrain = '60s'\nduration = '1s'\n[topology]\n{topology}\n\
-                 [port.host]\n{nic}\norder = '{order}'\nENGINE\n[port.switch]\n{buffer}\n{marking}\nENGINE\n\
-                 [host]\n{host}\n[transport]\n{transport}\n{workloads}\
+                "version = 1\ntitle = 'random'\n[paths]\n{paths}\n[run]\nseed = {seed}\ndrain = '60s'\nduration = '1s'\n[topology]\n{topology}\n\
+                 [port.host]\n{nic}\norder = '{order}'\nENGINE\n[port.switch]\n{buffer}\n{marking}\n{queue}\nENGINE\n\
+                 [host]\n{host}\n{priorities}\n[transport]\n{transport}\n{workloads}\
                  [observe]\nflow_series = '1ms'\ngoodput_every = '200us'\nqueue.client = {{ port = 'client', every = '10us' }}\n\
                  queue.nic = {{ port = 'nic:h1', every = '50us' }}\n{tier}"
             )

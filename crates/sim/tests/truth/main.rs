@@ -7,6 +7,7 @@ mod conservation;
 mod determinism;
 mod ecmp;
 mod engines;
+mod fabrics;
 mod idle;
 mod lab;
 mod queueing;

@@ -284,6 +284,24 @@ impl Network {
         })
     }
 
+    /// The hops from `src` to `dst`: of each one link, and how many there are on all shortest paths together.
+    pub fn tiers_between(&self, src: HostId, dst: HostId) -> impl Iterator<Item = (&Link, u64)> + '_ {
+        let mut ports = vec![PortId(src.0)];
+        std::iter::from_fn(move || {
+            let link = self.link(*ports.first()?);
+            let links = ports.len() as u64;
+            let mut switches: Vec<u32> = ports.iter().filter_map(|port| self.far_switch(*port)).collect();
+            switches.sort_unstable();
+            switches.dedup();
+            let next = switches.into_iter().flat_map(|switch| {
+                let choices = self.choices(switch, dst);
+                (0..choices.count).map(move |index| self.choice(choices, index))
+            });
+            ports = next.collect();
+            Some((link, links))
+        })
+    }
+
     /// How long `packet` serialises and propagates on its path when nothing is in its way.
     pub fn idle_transit(&self, packet: &Packet) -> (Span, Span) {
         self.path(packet).fold((Span::ZERO, Span::ZERO), |(serialisation, propagation), port| {
