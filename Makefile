@@ -6,6 +6,8 @@ SHELL := /bin/bash
 # Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
 TEST_PACKAGES := chromium tshark valgrind python3 python3-pandas
 SCENARIO ?= scenarios/quickstart.toml
+# Packages of their own, which share what the workspace has built.
+EXAMPLES := --locked --manifest-path examples/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
 # On the build machine the scenario parser is fuzzed for a minute.
 ifdef CI
 export FUZZ_SECONDS ?= 60
@@ -32,7 +34,10 @@ run: toolchain ## Build, then TCP, DCTCP and HULL on a rack, in a table and a re
 .PHONY: test
 test: toolchain test-packages ## Format, lints, and every test.
 	cargo fmt --all --check
+	cargo fmt --manifest-path examples/Cargo.toml --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	cargo clippy $(EXAMPLES) --all-targets -- -D warnings
+	for name in codel vegas two_choices; do cargo run --quiet --profile test $(EXAMPLES) --bin $$name; done
 	cargo test --workspace --locked --doc
 	cargo test --workspace --locked --lib --bins --tests
 

@@ -10,6 +10,7 @@ mod config;
 mod job;
 mod man;
 mod merge;
+mod model;
 mod output;
 mod progress;
 #[cfg(test)]
@@ -41,6 +42,7 @@ enum Command {
     Run(run::Args),
     Compare(compare::Args),
     Merge(merge::Args),
+    Model(model::Args),
     Reproduce(reproduce::Args),
     Scenario(scenario::Args),
     Config(config::Args),
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Merge(args) => merge::merge(&args),
+        Command::Model(args) => model::model(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Scenario(args) => scenario::scenario(&args),
         Command::Config(args) => config::config(&args),

@@ -8,7 +8,8 @@ fn rng() -> Pcg64Mcg {
 }
 
 fn cdf(name: &str, interpolate: Option<Interpolate>) -> SizeDistribution {
-    let mut distribution = Distribution::Cdf { cdf: name.to_owned(), interpolate, table: None };
+    let mut distribution =
+        Distribution::Cdf { cdf: name.to_owned(), interpolate, in_multiples_of: None, table: None };
     distribution.load(&|name| std::fs::read_to_string(name)).unwrap();
     distribution
 }
@@ -167,8 +168,12 @@ fn a_constant_draws_no_random_number() {
 #[test]
 fn a_table_must_be_a_distribution() {
     let parse = |text: &str| {
-        let mut distribution: SizeDistribution =
-            Distribution::Cdf { cdf: "x.csv".to_owned(), interpolate: None, table: None };
+        let mut distribution: SizeDistribution = Distribution::Cdf {
+            cdf: "x.csv".to_owned(),
+            interpolate: None,
+            in_multiples_of: None,
+            table: None,
+        };
         distribution.load(&|_| Ok(text.to_owned())).map_err(|error| error.to_string())
     };
     assert_eq!(parse("bytes,cdf\n0,0\n10,0.5\n20,1\n"), Ok(()));
@@ -188,4 +193,36 @@ fn a_table_must_be_a_distribution() {
         let error = parse(text).unwrap_err();
         assert!(error.contains(place), "{text:?}: {error}");
     }
+}
+
+#[test]
+fn a_table_may_count_in_packets() {
+    let packets = |multiple: Option<u64>| {
+        let mut distribution = Distribution::Cdf {
+            cdf: "websearch-pfabric".to_owned(),
+            interpolate: None,
+            in_multiples_of: multiple.map(Bytes::new),
+            table: None,
+        };
+        distribution.load(&|_| unreachable!("bundled")).unwrap();
+        distribution.validate().unwrap();
+        let sampler = distribution.sampler();
+        let mut rng = rand_pcg::Pcg64::new(1, 1);
+        (0..2000).map(|_| sampler.sample(&mut rng).get()).collect::<Vec<_>>()
+    };
+    let (plain, rounded) = (packets(None), packets(Some(1460)));
+    for (plain, rounded) in plain.into_iter().zip(rounded) {
+        assert!(
+            rounded % 1460 == 0 && rounded + 1 > plain && rounded < plain + 1461,
+            "{plain} became {rounded}"
+        );
+    }
+    let mut zero: SizeDistribution = Distribution::Cdf {
+        cdf: "websearch".to_owned(),
+        interpolate: None,
+        in_multiples_of: Some(Bytes::ZERO),
+        table: None,
+    };
+    zero.load(&|_| unreachable!("bundled")).unwrap();
+    assert!(zero.validate().is_err());
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
 use plimsoll_fabric::net::topology::{GraphLink, Hashing, LinkClass};
-use plimsoll_fabric::net::{HostId, MeterReading, Network, Node, PathSelector, PortId};
+use plimsoll_fabric::net::{HostId, MeterReading, Network, Node, PathSelector, PortId, SelectPath};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::tcp::Connections;
@@ -13,7 +13,6 @@ use plimsoll_scenario::model::{Completion, Model, Topology};
 use plimsoll_scenario::quantity::MaybeOff;
 use plimsoll_units::{Bytes, Span, Time};
 
-use crate::RunError;
 use crate::classes::Classes;
 use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
@@ -23,6 +22,7 @@ use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::workload::{Actions, Workload};
 use crate::world::{Rules, Wires, World};
+use crate::{Extensions, RunError};
 
 mod pools;
 pub(crate) mod ports;
@@ -50,18 +50,19 @@ fn error(key: impl Into<String>, problem: impl ToString) -> RunError {
     RunError::Build { key: key.into(), problem: problem.to_string() }
 }
 
-pub(crate) fn build(model: &Model) -> Result<Build, RunError> {
+pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunError> {
     let streams = Streams::new(model.run.seed);
-    let transport =
+    let mut transport =
         model.transport.resolve().map_err(|invalid| error(format!("transport.{}", invalid.key), &invalid))?;
+    transport.custom = extensions.congestion_control;
     let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
     let network = network(&model.topology)?.with_hashing(hashing);
     let watched = watched(model, &network)?;
     let traffic = traffic::Traffic::new(model, &streams)?;
     let pools = pools::Pools::new(model, &network);
-    let ports = ports::build(model, &network, &transport, &streams, &watched, &pools);
+    let ports = ports::build(model, &network, &transport, &streams, &watched, &pools, &extensions);
     let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
-    let selector = selector(model, network.switches(), &streams).map(Box::new);
+    let selector = selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
     let pacers = host_pacers(model, &network, &streams);
     let mut wires = Wires::new(&network);
     wires.pools = pools.buffers;
@@ -153,9 +154,17 @@ fn on<T>(mechanism: &Option<MaybeOff<T>>) -> Option<&T> {
 }
 
 /// What chooses among shortest paths in place of the flow's hash.
-fn selector(model: &Model, switches: u32, streams: &Streams) -> Option<PathSelector> {
+fn selector(
+    model: &Model,
+    switches: u32,
+    streams: &Streams,
+    custom: Option<Box<dyn SelectPath>>,
+) -> Option<PathSelector> {
     let paths = &model.paths;
     let stream = streams.stream("paths/selector");
+    if let Some(custom) = custom {
+        return Some(PathSelector::custom(custom, stream));
+    }
     match (paths.spray(), paths.flowlet(), paths.adaptive()) {
         (Some(params), ..) => Some(PathSelector::spray(params, switches, stream)),
         (_, Some(params), _) => Some(PathSelector::flowlet(params, switches, stream)),

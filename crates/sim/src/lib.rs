@@ -23,6 +23,10 @@ mod wire;
 mod workload;
 mod world;
 
+use plimsoll_fabric::net::SelectPath;
+use plimsoll_fabric::net::port::QueueDiscipline;
+use plimsoll_fabric::net::topology::Link;
+use plimsoll_mechanisms::tcp::MakeController;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::Time;
@@ -74,7 +78,37 @@ pub enum RunError {
 /// If packets were not conserved, or the parts of a completion time do not sum to it: a defect of
 /// the simulator, never of the scenario.
 pub fn run(model: &Model, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Outcome, RunError> {
-    let mut build = build::build(model)?;
+    run_with(model, Extensions::default(), progress)
+}
+
+/// Makes the queue discipline of the port that sends on a link.
+pub type MakeDiscipline<'a> = dyn Fn(&Link) -> Option<Box<dyn QueueDiscipline>> + 'a;
+
+/// Mechanisms from outside, in place of the scenario's own: `docs/extending.md`.
+#[derive(Default)]
+pub struct Extensions<'a> {
+    /// Makes the congestion controller of every end of a connection.
+    pub congestion_control: Option<MakeController>,
+    /// Makes the queue discipline of a switch port; where it gives `None`, the scenario's own stays. The port's
+    /// `buffer` still limits what waits.
+    pub queue_discipline: Option<&'a MakeDiscipline<'a>>,
+    /// Chooses among shortest paths at every switch.
+    pub path_selector: Option<Box<dyn SelectPath>>,
+}
+
+/// Runs `model` with mechanisms from outside. A run is a pure function of the model as long as these are.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// As [`run`], and if a path selector chooses a path that there is not.
+pub fn run_with(
+    model: &Model,
+    extensions: Extensions,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    let mut build = build::build(model, extensions)?;
     let end = build.world.run(progress)?;
     Ok(build.finish(end))
 }

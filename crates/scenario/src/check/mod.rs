@@ -250,7 +250,7 @@ impl Checker<'_> {
         }
         let sizes = &host.priority_by_size;
         if sizes.len() > 7 || !sizes.is_sorted_by(|a, b| a < b) {
-            let message = "sizes that tell priorities apart";
+            let message = "the sizes do not ascend, or are more than priorities";
             self.error(
                 &["host", "priority_by_size"],
                 message,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::port::{BufferLimit, Discipline, HeadPacer, PortConfig, PortRules, RedMarker};
+use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Network, Node, Port, PortId, QueueMeter};
 use plimsoll_mechanisms::ecn::Ecn;
 use plimsoll_mechanisms::pacer::PacerForm;
@@ -18,6 +19,7 @@ use plimsoll_units::{Span, Time};
 
 use super::pools::Pools;
 use super::{Watched, on};
+use crate::Extensions;
 
 /// Every port of `network`, by number.
 pub(super) fn build(
@@ -27,11 +29,21 @@ pub(super) fn build(
     streams: &Streams,
     watched: &[Watched],
     pools: &Pools,
+    extensions: &Extensions,
 ) -> Vec<Port> {
     let watched = watched.iter().map(|watched| (watched.port, watched.every)).collect();
     let pausable = model.has_flow_control();
-    let mut builder =
-        Builder { model, network, transport, streams, watched, pools, pausable, rules: Vec::new() };
+    let mut builder = Builder {
+        model,
+        network,
+        transport,
+        streams,
+        watched,
+        pools,
+        pausable,
+        extensions,
+        rules: Vec::new(),
+    };
     (0..network.links().len() as u32).map(|port| builder.port(PortId(port))).collect()
 }
 
@@ -44,6 +56,7 @@ struct Builder<'a> {
     pools: &'a Pools,
     /// Some switch pauses its neighbours.
     pausable: bool,
+    extensions: &'a Extensions<'a>,
     /// Those made so far; as many as there are kinds of port.
     rules: Vec<Arc<PortRules>>,
 }
@@ -77,14 +90,21 @@ impl Builder<'_> {
                 let from = Time::ZERO + model.run.warmup;
                 QueueMeter::new(from, *every, outcome::Queue::BIN_BYTES)
             }),
-            discipline: self.discipline(settings),
+            discipline: self.custom_discipline(link).unwrap_or_else(|| self.discipline(settings)),
             pacer: head_pacer
                 .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),
             announces_room: is_host && model.host.backpressure,
             accounts: self.pausable,
-            counts_drain_bytes: model.paths.adaptive().is_some() && !is_host,
+            counts_drain_bytes: !is_host
+                && (model.paths.adaptive().is_some() || self.extensions.path_selector.is_some()),
             general: settings.engine == model::PortEngine::General,
         })
+    }
+
+    /// The discipline from outside, if there is one for the port that sends on `link`.
+    fn custom_discipline(&self, link: &Link) -> Option<Discipline> {
+        let make = self.extensions.queue_discipline.filter(|_| matches!(link.from, Node::Switch(_)))?;
+        make(link).map(Discipline::Custom)
     }
 
     fn discipline(&self, settings: &model::Port) -> Discipline {

@@ -29,8 +29,9 @@ pub trait QueueDiscipline: fmt::Debug + Send {
     /// A packet joins, and `dropped` gets every packet that this costs, which may be that packet.
     fn push(&mut self, queued: Queued, dropped: &mut dyn FnMut(Queued));
 
-    /// The packet that is sent next, which leaves. Only one whose priority `pause` lets through.
-    fn pop(&mut self, pause: PauseState) -> Option<Queued>;
+    /// The packet that is sent next, which leaves: one whose priority `pause` lets through. `dropped` gets
+    /// those that are not worth sending any more.
+    fn pop(&mut self, now: Time, pause: PauseState, dropped: &mut dyn FnMut(Queued)) -> Option<Queued>;
 
     /// Packets that wait.
     fn len(&self) -> usize;
@@ -119,7 +120,12 @@ impl Discipline {
 
     /// The packet that is sent next, of those whose priority `pause` lets through. In a queue without
     /// priorities the first one blocks the others.
-    pub(super) fn pop(&mut self, pause: PauseState) -> Option<Queued> {
+    pub(super) fn pop(
+        &mut self,
+        now: Time,
+        pause: PauseState,
+        mut dropped: impl FnMut(Queued),
+    ) -> Option<Queued> {
         match self {
             Discipline::Fifo(queue) => queue.pop_front_if(|queued| pause.may(queued.packet.priority)),
             Discipline::FairPerFlow(queues) => queues.pop(pause),
@@ -128,7 +134,7 @@ impl Discipline {
                 queue.peek().filter(|queued| pause.may(queued.packet.priority))?;
                 queue.pop()
             }
-            Discipline::Custom(queue) => queue.pop(pause),
+            Discipline::Custom(queue) => queue.pop(now, pause, &mut dropped),
         }
     }
 

@@ -153,7 +153,7 @@ impl General {
         if self.busy_until > now {
             return;
         }
-        let next = self.discipline.pop(self.pause);
+        let next = self.pop(id, now, sink);
         if self.shared.is_some() {
             self.on_departure(next.as_ref(), sink);
         }
@@ -206,8 +206,24 @@ impl General {
         if self.accounts {
             sink.entered(id, &packet);
         }
-        let mut victims = std::mem::take(&mut self.victims);
+        let victims = &mut self.victims;
         self.discipline.push(queued, |victim| victims.push(victim.packet));
+        self.drop_victims(id, now, sink);
+    }
+
+    /// The packet that goes next leaves those that wait.
+    fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Queued> {
+        let victims = &mut self.victims;
+        let next = self.discipline.pop(now, self.pause, |victim| victims.push(victim.packet));
+        self.drop_victims(id, now, sink);
+        next
+    }
+
+    fn drop_victims(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        if self.victims.is_empty() {
+            return;
+        }
+        let mut victims = std::mem::take(&mut self.victims);
         for victim in victims.drain(..) {
             self.on_left(id, &victim, sink);
             self.give_back_shared(u64::from(victim.size), sink);

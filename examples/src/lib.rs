@@ -1,0 +1,29 @@
+//! What the examples share: a scenario, run as it is and with a mechanism of theirs.
+
+use std::path::Path;
+
+use plimsoll_results::outcome::Outcome;
+use plimsoll_scenario::Scenario;
+use plimsoll_sim::{Extensions, run, run_with};
+
+/// Runs the only point of a scenario as it stands and with `extensions`.
+///
+/// # Panics
+/// If the scenario is wrong, with its errors.
+pub fn with_and_without(scenario: &str, extensions: Extensions) -> (Outcome, Outcome) {
+    let scenario = Scenario::parse("example", scenario, Path::new("."))
+        .unwrap_or_else(|errors| panic!("{}", errors.iter().map(ToString::to_string).collect::<String>()));
+    let model = &scenario.points()[0].model;
+    let without = run(model, &mut |_| true).expect("the scenario can be run");
+    let with = run_with(model, extensions, &mut |_| true).expect("the scenario can be run");
+    (without, with)
+}
+
+/// A percentile of the completion times of the workload number `workload`, in us.
+pub fn percentile_us(outcome: &Outcome, workload: u16, share: f64) -> f64 {
+    let of = outcome.messages.iter().filter(|message| message.workload == workload);
+    let mut times: Vec<f64> =
+        of.filter_map(|message| message.latency()).map(|time| time.as_us_f64()).collect();
+    times.sort_by(f64::total_cmp);
+    times[((times.len() - 1) as f64 * share).round() as usize]
+}
