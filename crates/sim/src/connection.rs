@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Wait};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint, Segment};
@@ -177,6 +178,7 @@ pub(crate) fn acknowledged(
     now: Time,
     packet: &Packet,
     arrival: Arrival,
+    spread: bool,
 ) -> Arrival {
     let back = transit_of(network, packet);
     let since = now - arrival.now;
@@ -187,10 +189,9 @@ pub(crate) fn acknowledged(
     } else {
         split.recovery += since;
     }
-    let mut acknowledgement = *packet;
-    acknowledgement.size = config.header_bytes as u16;
-    let (serialisation, propagation) = network.idle_transit(&acknowledgement);
-    Arrival { now, split, ideal: arrival.ideal + serialisation + propagation, ..arrival }
+    // An empty message takes what an acknowledgement does.
+    let ideal = arrival.ideal + ideal_time(network, config, 0, *packet, spread);
+    Arrival { now, split, ideal, ..arrival }
 }
 
 /// A connection of a workload.
@@ -248,7 +249,12 @@ impl Connection {
 
 /// Where the time of a packet went that has arrived.
 pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
-    let (serialisation, propagation) = network.idle_transit(packet);
+    let (mut serialisation, mut propagation) = network.idle_transit(packet);
+    if !packet.transit().is_zero() {
+        // Its path was its own: the packet knows how long the links took together.
+        propagation = propagation.min(packet.transit());
+        serialisation = packet.transit() - propagation;
+    }
     Split {
         nic: packet.wait(Wait::Nic),
         pacer: packet.wait(Wait::Pacer),
@@ -302,16 +308,19 @@ pub(crate) fn ideal_time(
     let segments = bytes.div_ceil(segment).max(1);
     let last = bytes - (segments - 1) * segment;
     packet.size = (last + header) as u16;
-    let (serialisation, propagation) = network.idle_transit(&packet);
-    let full = segment + header;
-    let ahead = if spread {
-        network
-            .tiers_between(packet.src, packet.dst)
-            .map(|(link, links)| link.rate.byte_time().span(full) * (segments.div_ceil(links) - 1))
-            .max()
-    } else {
-        let links = network.path(&packet).map(|port| network.link(port).rate);
-        links.min().map(|slowest| slowest.byte_time().span(full) * (segments - 1))
+    // A link that `links` like it share, and what waits for what there.
+    let hop = |link: &Link, links: u64| {
+        let byte_time = link.rate.byte_time();
+        let ahead = byte_time.span(segment + header) * (segments.div_ceil(links) - 1);
+        (byte_time.span(last + header) + link.propagation, ahead)
     };
-    serialisation + propagation + ahead.expect("a path has at least the NIC")
+    let sum = |(own, most): (Span, Span), (hop, ahead): (Span, Span)| (own + hop, most.max(ahead));
+    let (own, ahead) = if spread {
+        let tiers = network.tiers_between(packet.src, packet.dst);
+        tiers.map(|(link, links)| hop(link, links)).fold(Default::default(), sum)
+    } else {
+        let path = network.path(&packet).map(|port| hop(network.link(port), 1));
+        path.fold(Default::default(), sum)
+    };
+    own + ahead
 }

@@ -213,6 +213,10 @@ impl World {
         if let Some(tap) = &mut self.tap {
             tap.on_packet(now - self.network.link(port).propagation, port, &packet);
         }
+        if self.selector.is_some() {
+            let link = self.network.link(port);
+            packet.add_transit(link.rate.byte_time().span(u64::from(packet.size)) + link.propagation);
+        }
         if let Some(control) = &mut self.wires.flow_control
             && !control.admit(now, port, &mut packet)
         {
@@ -317,7 +321,8 @@ impl World {
             let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
             let workload = usize::from(connection.workload);
             let Some(arrival) = connection.half(end).take_acknowledged() else { return };
-            let arrival = acknowledged(&self.network, &self.transport, now, packet, arrival);
+            let arrival =
+                acknowledged(&self.network, &self.transport, now, packet, arrival, self.selector.is_some());
             self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
             self.close_if_idle(number);
         }

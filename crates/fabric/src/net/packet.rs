@@ -77,7 +77,8 @@ pub struct Packet {
     pub ack: u32,
     /// Urgency where a discipline sorts by it; the smallest goes first.
     pub rank: u32,
-    /// Index of the frame behind this packet when live; unused when simulated.
+    /// Index of the frame behind this packet when live. When simulated and paths are chosen packet by packet,
+    /// the low bits of [`Packet::transit`].
     pub payload: u32,
     /// Bytes on the wire.
     pub size: u16,
@@ -179,6 +180,20 @@ impl Packet {
         Span::from_ps(u64::from_le_bytes(bytes))
     }
 
+    /// Adds what a link took when nothing is in the way: serialisation and propagation. For a packet whose path
+    /// is not its flow's. The sum saturates at 2^40 ps, 1.1 seconds.
+    #[inline]
+    pub fn add_transit(&mut self, span: Span) {
+        let total = (self.transit().as_ps() + span.as_ps()).min((1 << 40) - 1);
+        (self.payload, self.spare) = (total as u32, (total >> 32) as u8);
+    }
+
+    /// What [`Packet::add_transit`] was told; zero if nothing.
+    #[inline]
+    pub fn transit(&self) -> Span {
+        Span::from_ps(u64::from(self.spare) << 32 | u64::from(self.payload))
+    }
+
     /// Attaches up to three SACK blocks (RFC 2018), modulo 2^32, most recent first.
     pub fn set_sack(&mut self, blocks: impl Iterator<Item = (u32, u32)>) {
         for (index, (start, end)) in blocks.take(3).enumerate() {
@@ -223,6 +238,18 @@ mod tests {
         packet.add_wait(Wait::Nic, Span::from_us(3));
         assert_eq!(packet.sack().collect::<Vec<_>>(), [(1, 2), (3, u32::MAX)]);
         assert_eq!(packet.wait(Wait::Nic), Span::ZERO);
+    }
+
+    #[test]
+    fn transit_is_a_sum_of_its_own() {
+        let mut packet = Packet::new(HostId(0), HostId(1), 0, 1500);
+        packet.add_wait(Wait::Tier2, Span::from_ms(900));
+        packet.add_transit(Span::from_ms(20));
+        packet.add_transit(Span::from_ps(7));
+        assert_eq!(packet.transit(), Span::from_ps(20_000_000_007));
+        assert_eq!(packet.wait(Wait::Tier2), Span::from_ms(900));
+        packet.add_transit(Span::from_secs(9));
+        assert_eq!(packet.transit(), Span::from_ps((1 << 40) - 1));
     }
 
     #[test]

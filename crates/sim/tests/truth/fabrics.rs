@@ -176,6 +176,29 @@ fn adaptive_paths_use_a_lossless_fabric_better_than_hashed_ones() {
     assert!(adaptive as f64 > 1.2 * hashed as f64, "{adaptive} beside {hashed}");
 }
 
+/// One link of several is slow: every part of a flow's time is still told apart, and adaptive paths go round it.
+#[test]
+fn a_degraded_link_is_avoided_by_those_who_look() {
+    let p99 = |paths: &str| {
+        let text = format!(
+            "version = 1\ntitle = 'degraded'\n[topology]\nkind = 'file'\npath = 'degraded.toml'\n[paths]\n{paths}\n\
+             [port.switch]\nbuffer = '100KB'\npfc = {{}}\n[transport]\nack_every = 1\ndup_ack_threshold = 0\n\
+             handshake = false\nconnections = 'per-message'\nmin_rto = '50ms'\ninitial_rto = '50ms'\n\
+             [workload.all]\nkind = 'all-to-all'\nsize = '30KB'\nload = 0.2\ncount = 400\n"
+        );
+        let run = run(&text);
+        assert_lossless(&run);
+        let mut times: Vec<Span> = run.of("all").map(|message| message.latency().unwrap()).collect();
+        assert!(run.of("all").all(|message| message.split.total() == message.latency().unwrap()));
+        assert!(run.of("all").all(|message| message.ideal <= message.latency().unwrap()));
+        times.sort_unstable();
+        times[times.len() * 99 / 100]
+    };
+    let (hashed, sprayed, adaptive) =
+        (p99(""), p99("spray = {}"), p99("adaptive = { thresholds = ['3KB', '20KB'] }"));
+    assert!(adaptive * 2 < hashed && adaptive * 2 < sprayed, "{adaptive} beside {hashed} and {sprayed}");
+}
+
 proptest! {
     #![proptest_config(config(24))]
 

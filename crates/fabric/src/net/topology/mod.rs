@@ -284,11 +284,12 @@ impl Network {
         })
     }
 
-    /// The hops from `src` to `dst`: of each one link, and how many there are on all shortest paths together.
+    /// The hops from `src` to `dst`: of each the fastest link, and how many there are on all shortest paths
+    /// together.
     pub fn tiers_between(&self, src: HostId, dst: HostId) -> impl Iterator<Item = (&Link, u64)> + '_ {
         let mut ports = vec![PortId(src.0)];
         std::iter::from_fn(move || {
-            let link = self.link(*ports.first()?);
+            let link = ports.iter().map(|port| self.link(*port)).max_by_key(|link| link.rate)?;
             let links = ports.len() as u64;
             let mut switches: Vec<u32> = ports.iter().filter_map(|port| self.far_switch(*port)).collect();
             switches.sort_unstable();
