@@ -19,7 +19,7 @@ use plimsoll_mechanisms::qjump::QjumpParams;
 use plimsoll_mechanisms::red::RedParams;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::tcp::TransportParams;
-use plimsoll_units::{Bytes, Span};
+use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
@@ -47,6 +47,9 @@ pub struct Model {
     pub run: Run,
     /// Hosts, switches and links.
     pub topology: Topology,
+    /// Links that are slower than the topology says, one table each.
+    #[serde(default)]
+    pub fault: Vec<Fault>,
     /// Which of several equally short paths a packet takes.
     #[serde(default)]
     pub paths: Paths,
@@ -109,6 +112,18 @@ impl Default for Run {
     fn default() -> Run {
         Run { seed: 1, duration: None, warmup: Span::ZERO, drain: Span::from_secs(10) }
     }
+}
+
+/// A link that is slower than the topology says, from the beginning of the run; routing does not know of it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Fault {
+    /// One end: a host such as `h3`, or a switch by its tier and number, such as `core0`.
+    pub from: String,
+    /// The other end.
+    pub to: String,
+    /// What is left of its rate, in both directions.
+    pub rate: Rate,
 }
 
 /// Which of several equally short paths a packet takes. Without more (ECMP) it is the one that a hash of the

@@ -203,6 +203,7 @@ const MODEL_KEYS: &[&str] = &[
     "description",
     "run",
     "topology",
+    "fault",
     "paths",
     "port",
     "host",

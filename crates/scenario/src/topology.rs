@@ -49,6 +49,25 @@ pub enum Topology {
         /// One-way propagation of every link.
         delay: Span,
     },
+    /// Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`,
+    /// `core`. Each aggregation switch has cores of its own, which connect it with those of the same number in
+    /// other pods.
+    Clos {
+        /// Number of pods.
+        pods: u32,
+        /// Edge switches of a pod, each connected to every aggregation switch of its pod.
+        edges: u32,
+        /// Aggregation switches of a pod.
+        aggregations: u32,
+        /// Cores that each aggregation switch is connected to.
+        cores: u32,
+        /// Hosts of an edge switch.
+        hosts_per_edge: u32,
+        /// Rate of every link.
+        rate: Rate,
+        /// One-way propagation of every link.
+        delay: Span,
+    },
     /// Two switches with hosts on both sides of one link. Tier name: `dumbbell`; the hosts of the
     /// left side come first.
     Dumbbell {
@@ -102,6 +121,15 @@ enum InFile {
         rate: Rate,
         delay: Span,
     },
+    Clos {
+        pods: u32,
+        edges: u32,
+        aggregations: u32,
+        cores: u32,
+        hosts_per_edge: u32,
+        rate: Rate,
+        delay: Span,
+    },
     Dumbbell {
         left: u32,
         right: u32,
@@ -129,6 +157,7 @@ const TIERS: &[(&str, &[&str])] = &[
     ("rack", &["tor"]),
     ("leaf-spine", &["leaf", "spine"]),
     ("fat-tree", &["edge", "aggregation", "core"]),
+    ("clos", &["edge", "aggregation", "core"]),
     ("dumbbell", &["dumbbell"]),
     ("file", &["switch"]),
 ];
@@ -140,6 +169,7 @@ impl Topology {
             Topology::Rack { .. } => "rack",
             Topology::LeafSpine { .. } => "leaf-spine",
             Topology::FatTree { .. } => "fat-tree",
+            Topology::Clos { .. } => "clos",
             Topology::Dumbbell { .. } => "dumbbell",
             Topology::File { .. } => "file",
         }
@@ -169,6 +199,9 @@ impl Topology {
                 u64::from(*leaves) * u64::from(*hosts_per_leaf)
             }
             Topology::FatTree { k, .. } => u64::from(*k).saturating_pow(3) / 4,
+            Topology::Clos { pods, edges, hosts_per_edge, .. } => {
+                u64::from(*pods).saturating_mul(u64::from(*edges)).saturating_mul(u64::from(*hosts_per_edge))
+            }
             Topology::Dumbbell { left, right, .. } => u64::from(*left) + u64::from(*right),
             Topology::File { graph, .. } => graph.as_ref().map_or(0, |graph| graph.hosts.len() as u64),
         };
@@ -184,6 +217,11 @@ impl Topology {
             }
             (Topology::LeafSpine { leaves, .. }, "spine") => *leaves,
             (Topology::FatTree { k, .. }, "edge" | "aggregation" | "core") => *k,
+            (Topology::Clos { hosts_per_edge, aggregations, .. }, "edge") => {
+                hosts_per_edge.saturating_add(*aggregations)
+            }
+            (Topology::Clos { edges, cores, .. }, "aggregation") => edges.saturating_add(*cores),
+            (Topology::Clos { pods, .. }, "core") => *pods,
             (Topology::Dumbbell { left, right, .. }, "dumbbell") => (*left).max(*right).saturating_add(1),
             (Topology::File { graph: Some(graph), .. }, "switch") => return graph.switch_ports(),
             _ => 0,
@@ -221,6 +259,7 @@ impl Topology {
             Topology::Rack { rate, .. }
             | Topology::LeafSpine { rate, .. }
             | Topology::FatTree { rate, .. }
+            | Topology::Clos { rate, .. }
             | Topology::Dumbbell { rate, .. } => *rate,
             Topology::File { graph, .. } => {
                 graph.as_ref().and_then(|graph| graph.host_rate(host)).unwrap_or(Rate::ZERO)
@@ -231,7 +270,9 @@ impl Topology {
     /// Rate and one-way propagation of every kind of link.
     pub fn link_classes(&self) -> Vec<(Rate, Span)> {
         match self {
-            Topology::Rack { rate, delay, .. } | Topology::FatTree { rate, delay, .. } => {
+            Topology::Rack { rate, delay, .. }
+            | Topology::FatTree { rate, delay, .. }
+            | Topology::Clos { rate, delay, .. } => {
                 vec![(*rate, *delay)]
             }
             Topology::LeafSpine { rate, fabric_rate, delay, fabric_delay, .. } => {
@@ -245,5 +286,37 @@ impl Topology {
                 links.map(|link| (link.rate, link.delay)).collect()
             }
         }
+    }
+
+    /// How many switches each tier has, from the hosts upwards. Those of a tier are named after it: `edge0`,
+    /// `edge1`, ...; a graph file names its own.
+    fn switches(&self) -> Vec<u32> {
+        match self {
+            Topology::Rack { .. } => vec![1],
+            Topology::LeafSpine { leaves, spines, .. } => vec![*leaves, *spines],
+            Topology::FatTree { k, .. } => vec![k * k / 2, k * k / 2, k * k / 4],
+            Topology::Clos { pods, edges, aggregations, cores, .. } => {
+                vec![pods * edges, pods * aggregations, aggregations * cores]
+            }
+            Topology::Dumbbell { .. } => vec![2],
+            Topology::File { graph, .. } => {
+                vec![graph.as_ref().map_or(0, |graph| graph.switches.len() as u32)]
+            }
+        }
+    }
+
+    /// The number of the switch of that name.
+    pub fn switch(&self, name: &str) -> Option<u32> {
+        if let Topology::File { graph: Some(graph), .. } = self {
+            return graph.switches.iter().position(|switch| switch == name).map(|index| index as u32);
+        }
+        let mut before = 0;
+        for (tier, count) in self.tiers().iter().zip(self.switches()) {
+            if let Some(number) = name.strip_prefix(tier).and_then(|digits| digits.parse::<u32>().ok()) {
+                return (number < count).then_some(before + number);
+            }
+            before += count;
+        }
+        None
     }
 }

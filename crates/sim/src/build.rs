@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
-use plimsoll_fabric::net::topology::{GraphLink, Hashing, LinkClass};
+use plimsoll_fabric::net::topology::{ClosShape, GraphLink, Hashing, LinkClass};
 use plimsoll_fabric::net::{HostId, MeterReading, Network, Node, PathSelector, PortId, SelectPath};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::pacer::PacerForm;
@@ -56,7 +56,8 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         model.transport.resolve().map_err(|invalid| error(format!("transport.{}", invalid.key), &invalid))?;
     transport.custom = extensions.congestion_control;
     let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
-    let network = network(&model.topology)?.with_hashing(hashing);
+    let mut network = network(&model.topology)?.with_hashing(hashing);
+    degrade(model, &mut network)?;
     let watched = watched(model, &network)?;
     let traffic = traffic::Traffic::new(model, &streams)?;
     let pools = pools::Pools::new(model, &network);
@@ -121,6 +122,10 @@ pub(crate) fn network(topology: &Topology) -> Result<Network, RunError> {
             Network::leaf_spine(leaves, spines, hosts_per_leaf, class(rate, delay), fabric)
         }
         Topology::FatTree { k, rate, delay } => Network::fat_tree(k, class(rate, delay)),
+        Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, rate, delay } => {
+            let shape = ClosShape { pods, edges, aggregations, cores, hosts_per_edge };
+            Network::clos(shape, class(rate, delay), class(rate, delay), class(rate, delay))
+        }
         Topology::Dumbbell { left, right, rate, delay, bottleneck_rate, bottleneck_delay } => {
             let bottleneck = class(bottleneck_rate, bottleneck_delay.unwrap_or(delay));
             Network::dumbbell(left, right, class(rate, delay), bottleneck)
@@ -147,6 +152,23 @@ pub(crate) fn network(topology: &Topology) -> Result<Network, RunError> {
             })?
         }
     })
+}
+
+/// Slows the links that the scenario says are slow.
+fn degrade(model: &Model, network: &mut Network) -> Result<(), RunError> {
+    for (index, fault) in model.fault.iter().enumerate() {
+        let node = |name: &str| {
+            let topology = &model.topology;
+            let host = topology.host(name).map(|host| Node::Host(HostId(host)));
+            host.or_else(|| topology.switch(name).map(Node::Switch))
+        };
+        let ends = node(&fault.from).zip(node(&fault.to));
+        if !ends.is_some_and(|(from, to)| network.set_rate(from, to, fault.rate)) {
+            let problem = format!("there is no link between `{}` and `{}`", fault.from, fault.to);
+            return Err(error(format!("fault.{index}"), problem));
+        }
+    }
+    Ok(())
 }
 
 fn on<T>(mechanism: &Option<MaybeOff<T>>) -> Option<&T> {

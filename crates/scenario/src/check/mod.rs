@@ -35,6 +35,7 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
     checker.paths(model);
     if topology_ok {
         checker.host(model);
+        checker.faults(model);
         checker.workloads(model);
         checker.observe(model);
     }
@@ -109,6 +110,15 @@ impl Checker<'_> {
                         "an even number, at least 2",
                     );
                 }
+                self.rate("rate", *rate);
+            }
+            Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, rate, .. } => {
+                let least = if *edges == 1 && *hosts_per_edge == 1 { 2 } else { 1 };
+                self.at_least("pods", *pods, least);
+                self.at_least("edges", *edges, 1);
+                self.at_least("aggregations", *aggregations, 1);
+                self.at_least("cores", *cores, 1);
+                self.at_least("hosts_per_edge", *hosts_per_edge, 1);
                 self.rate("rate", *rate);
             }
             Topology::Dumbbell { left, right, rate, bottleneck_rate, .. } => {
@@ -256,6 +266,25 @@ impl Checker<'_> {
                 message,
                 "at most 7 sizes, each larger than the one before",
             );
+        }
+    }
+
+    fn faults(&mut self, model: &Model) {
+        for (index, fault) in model.fault.iter().enumerate() {
+            let index = index.to_string();
+            for (key, name) in [("from", &fault.from), ("to", &fault.to)] {
+                let topology = &model.topology;
+                if topology.host(name).or_else(|| topology.switch(name)).is_none() {
+                    let tiers = topology.tiers().iter().map(|tier| format!("{tier}0"));
+                    let allowed =
+                        std::iter::once("h0".to_owned()).chain(tiers).collect::<Vec<_>>().join(", ");
+                    let message = format!("no host or switch `{name}`");
+                    self.error(&["fault", &index, key], message, format!("a node such as {allowed}"));
+                }
+            }
+            if fault.rate == Rate::ZERO {
+                self.error(&["fault", &index, "rate"], "a link of rate 0 carries nothing", "more than 0bps");
+            }
         }
     }
 

@@ -4,14 +4,15 @@
 //! port towards host `h` is `hosts + h`, and what generated topologies add follows. Their next hops
 //! are computed; only a graph from a file keeps a table.
 
-mod fat_tree;
+mod clos;
 mod graph;
 mod leaf_spine;
 
 use plimsoll_units::{Rate, Span};
 
 use super::{HostId, Packet, PortId, Wait};
-use fat_tree::FatTree;
+use clos::Clos;
+pub use clos::ClosShape;
 use graph::Graph;
 pub use graph::{GraphLink, GraphNode, Unreachable};
 use leaf_spine::LeafSpine;
@@ -71,7 +72,7 @@ const A_HOST: u32 = u32::MAX;
 enum Paths {
     Rack,
     LeafSpine(LeafSpine),
-    FatTree(FatTree),
+    Clos(Clos),
     Dumbbell { left: u32 },
     Graph(Graph),
 }
@@ -152,15 +153,15 @@ impl Network {
     /// # Panics
     /// If `k` is odd or zero; scenarios reject that.
     pub fn fat_tree(k: u32, class: LinkClass) -> Network {
-        let shape = FatTree::new(k);
-        let links = shape.links(class);
-        Network::new(
-            shape.hosts(),
-            shape.switches(),
-            links,
-            &["edge", "aggregation", "core"],
-            Paths::FatTree(shape),
-        )
+        Network::clos(ClosShape::fat_tree(k), class, class, class)
+    }
+
+    /// Three tiers of switches (`edge`, `aggregation`, `core`), their links by tier.
+    pub fn clos(shape: ClosShape, host: LinkClass, fabric: LinkClass, core: LinkClass) -> Network {
+        let shape = Clos::new(shape);
+        let links = shape.links(host, fabric, core);
+        let tiers = ["edge", "aggregation", "core"];
+        Network::new(shape.hosts(), shape.switches(), links, &tiers, Paths::Clos(shape))
     }
 
     /// Two switches (tier `dumbbell`); hosts `0..left` on one, the others on the other.
@@ -201,6 +202,13 @@ impl Network {
     pub fn with_hashing(mut self, hashing: Hashing) -> Network {
         self.hashing = hashing;
         self
+    }
+
+    /// Gives the link between two nodes another rate, in both directions. False if there is none.
+    pub fn set_rate(&mut self, a: Node, b: Node, rate: Rate) -> bool {
+        let between = |link: &&mut Link| [(a, b), (b, a)].contains(&(link.from, link.to));
+        let links = self.links.iter_mut().filter(between);
+        links.map(|link| link.rate = rate).count() > 0
     }
 
     /// Number of hosts.
@@ -254,7 +262,7 @@ impl Network {
         match &self.paths {
             Paths::Rack => Choices::one(self.hosts + dst.0),
             Paths::LeafSpine(shape) => shape.choices(switch, dst.0),
-            Paths::FatTree(shape) => shape.choices(switch, dst.0),
+            Paths::Clos(shape) => shape.choices(switch, dst.0),
             Paths::Dumbbell { left } => {
                 let side = u32::from(dst.0 >= *left);
                 Choices::one(if side == switch { self.hosts + dst.0 } else { 2 * self.hosts + switch })

@@ -40,6 +40,12 @@ fn every_pair_is_connected_in_every_topology() {
         Network::rack(4, class()),
         Network::leaf_spine(3, 2, 4, class(), class()),
         Network::fat_tree(4, class()),
+        Network::clos(
+            ClosShape { pods: 3, edges: 2, aggregations: 4, cores: 1, hosts_per_edge: 3 },
+            class(),
+            class(),
+            class(),
+        ),
         Network::dumbbell(3, 2, class(), class()),
         Network::graph(3, 4, &graph).expect("connected"),
     ];
