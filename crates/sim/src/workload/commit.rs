@@ -143,11 +143,11 @@ impl Commits {
             if let Carrier::Broadcast(_) = self.config.carrier {
                 self.timers.push(Reverse((now.saturating_add(self.config.timeout), index as u32)));
             }
-            self.to_all(now, index as u32, false, actions);
+            self.tell_all(now, index as u32, false, actions);
         }
     }
 
-    fn to_all(&mut self, now: Time, transaction: u32, commit: bool, actions: &mut Actions) {
+    fn tell_all(&mut self, now: Time, transaction: u32, commit: bool, actions: &mut Actions) {
         for participant in 0..self.config.participants.len() as u32 {
             let word = Word { transaction, participant, commit, reply: false };
             if let Carrier::Datagram(_) = self.config.carrier {
@@ -234,7 +234,7 @@ impl Commits {
             transaction.commit = true;
             transaction.answered.fill(false);
             transaction.left = transaction.answered.len() as u32;
-            self.to_all(now, number, true, actions);
+            self.tell_all(now, number, true, actions);
         } else if let Some(transaction) = self.open.remove(&number) {
             actions.queries.extend(self.record(&transaction, Some(now)));
             self.begin(now, actions);

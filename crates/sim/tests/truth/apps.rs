@@ -4,13 +4,15 @@
 //! to host, and packets that one host sends back to back arrive `0.8 ns w` apart.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use plimsoll_results::outcome::Message;
+use plimsoll_scenario::{Overrides, Scenario};
 use plimsoll_units::{Span, Time};
 use proptest::prelude::*;
 
 use crate::arbitrary::config;
-use crate::lab::{Run, run};
+use crate::lab::{Run, run, run_variant};
 
 /// Picoseconds that a byte takes on a link.
 const BYTE: u64 = 800;
@@ -374,4 +376,122 @@ proptest! {
         let extra = run.extra.iter().map(|extra| extra.replicas).sum::<u64>();
         prop_assert!(extra >= 60 * u64::from(retrievals) * u64::from(replicas - 1));
     }
+}
+
+/// All of them at once, with losses and marks.
+const ALL: &str = "
+version = 1
+title = 'all applications'
+[run]
+duration = '5ms'
+drain = '200ms'
+[topology]
+kind = 'leaf-spine'
+leaves = 2
+spines = 2
+hosts_per_leaf = 4
+rate = '1Gbps'
+delay = '2us'
+[port.switch]
+buffer = '20 packets'
+ecn = { threshold = '10 packets' }
+[transport]
+kind = 'dctcp'
+min_rto = '1ms'
+[workload.ping]
+kind = 'ping'
+to = 'h5'
+interval = '50us'
+arrivals = 'poisson'
+[workload.cache]
+kind = 'closed-loop'
+clients = 'h0..h1'
+servers = 'h4..h5'
+outstanding = 4
+pick = 'random'
+response = { kind = 'exponential', mean = '1KB' }
+service = { kind = 'gamma', shape = 0.7, scale = '20us' }
+think = { kind = 'exponential', mean = '10us' }
+[workload.shuffle]
+kind = 'shuffle'
+size = '20KB'
+[workload.barrier]
+kind = 'barrier'
+compute = { kind = 'exponential', mean = '5us' }
+[workload.commit]
+kind = 'commit'
+over = 'datagram'
+timeout = '200us'
+depth = 3
+[workload.pages]
+kind = 'pages'
+front_ends = 'h2..h3'
+pages_per_second = 2000.0
+order = 'graph'
+levels = [1, 4, 2]
+deadline = '5ms'
+timeout = '500us'
+replicas = 2
+[workload.clock]
+kind = 'ptp'
+interval = '100us'
+[variant.first]
+[variant.second]
+transport.kind = 'tcp'
+[variant.per-message]
+transport.connections = 'per-message'
+[variant.general]
+port.switch.engine = 'general'
+port.host.engine = 'general'
+";
+
+#[test]
+fn a_run_repeats_and_does_not_depend_on_the_engine() {
+    let first = run_variant(ALL, "first");
+    assert!(first.counters.switch_drops > 0 && first.counters.marks > 0);
+    assert_eq!(first.digest(), run_variant(ALL, "first").digest());
+    assert_eq!(first.digest(), run_variant(ALL, "general").digest());
+    assert_ne!(first.digest(), run_variant(ALL, "second").digest());
+    run_variant(ALL, "per-message");
+}
+
+/// What a request draws depends on the request alone, so that variants can be compared by pairs.
+#[test]
+fn every_variant_meets_the_same_requests() {
+    let variants = ["first", "second", "per-message"].map(|name| run_variant(ALL, name));
+    for name in ["cache", "pages", "shuffle"] {
+        let [first, others @ ..] = variants.each_ref().map(|run| {
+            // A retrieval of replicated reads may be answered by either of two.
+            let to = |message: &Message| if name == "pages" { 0 } else { message.destination };
+            let drawn = run.of(name).map(|message| (message.index, (to(message), message.bytes)));
+            drawn.collect::<BTreeMap<_, _>>()
+        });
+        for other in others {
+            let common = first.keys().filter(|index| other.contains_key(index)).count();
+            assert!(common > 20, "{name}: {common}");
+            assert!(first.iter().all(|(index, drawn)| other.get(index).is_none_or(|o| o == drawn)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn shipped_examples_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/apps");
+    let mut files = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let scenario = Scenario::load_with(entry.unwrap().path(), &Overrides::default()).unwrap();
+        files += 1;
+        for point in scenario.points() {
+            let outcome = plimsoll_sim::run(&point.model, &mut |_| true).unwrap();
+            for (number, info) in outcome.workloads.iter().enumerate() {
+                let number = number as u16;
+                let seen = outcome.messages.iter().any(|message| message.workload == number)
+                    || outcome.queries.iter().any(|query| query.workload == number)
+                    || outcome.observations.iter().any(|seen| seen.workload == number);
+                let endless = info.kind == "flows";
+                assert!(seen || endless, "{} of {}", info.name, scenario.title());
+            }
+        }
+    }
+    assert_eq!(files, 7);
 }
