@@ -19,10 +19,17 @@ pub fn color_of(summary: &Summary, variant: &str) -> Color {
     Color::Series(summary.variants.iter().position(|v| v == variant).unwrap_or(0))
 }
 
-/// The distribution of a workload's completion times at a sweep point, one line a variant.
+/// The distribution of a workload's completion times, or of what it observed, at a sweep point; one line a
+/// variant.
 pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &Point) -> Chart {
     let mine = curves.cdfs.iter().filter(|cdf| cdf.workload == workload && cdf.sweep == point);
-    let what = if mine.clone().any(|cdf| cdf.by_query) { "queries" } else { "messages" };
+    let quantity = summary.quantity(workload);
+    let observed = summary.cells.iter().filter_map(|cell| cell.workload(workload)?.observed.as_ref()).next();
+    let (what, took) = match observed {
+        Some(observed) => (format!("{}s", observed.what), "are at most so large"),
+        None if mine.clone().any(|cdf| cdf.by_query) => ("queries".to_owned(), "took at most so long"),
+        None => ("messages".to_owned(), "took at most so long"),
+    };
     let series = mine
         .map(|cdf| {
             // The first step rises from nothing.
@@ -32,10 +39,10 @@ pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &
         })
         .collect();
     Chart {
-        title: format!("Completion time of {workload}"),
-        note: format!("Share of the {what} that took at most so long."),
+        title: format!("{quantity} of {workload}"),
+        note: format!("Share of the {what} that {took}."),
         body: Body::Lines(Lines {
-            x: Axis::log("completion time", Format::Time),
+            x: Axis::log(&quantity.to_lowercase(), Format::Time),
             y: Axis { max: Some(1.0), ..Axis::from_zero(&format!("share of {what}"), Format::Percent) },
             series,
             read: Read::AtY,
@@ -180,8 +187,9 @@ pub fn over_sweep(
     statistic: &str,
     pick: fn(&Distribution) -> Estimate,
 ) -> Chart {
-    let title = format!("{statistic} completion time of {workload}");
-    sweep_chart(summary, title, "completion time", |variant, point| {
+    let quantity = summary.quantity(workload).to_lowercase();
+    let title = format!("{statistic} {quantity} of {workload}");
+    sweep_chart(summary, title, &quantity, |variant, point| {
         summary.cell(variant, point)?.workload(workload)?.waited_us().map(pick)
     })
 }

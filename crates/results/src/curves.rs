@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::outcome::{Outcome, Queue};
 use crate::point::PointOutcome;
 use crate::summary::queue::delay_us;
-use crate::summary::workload::completion_us;
+use crate::summary::workload::{Subject, values_us};
 
 /// Most points of each curve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,7 +44,7 @@ pub struct Curves {
     pub timelines: Vec<Timeline>,
 }
 
-/// A distribution of completion times.
+/// A distribution of completion times, or of what a workload observed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cdf {
     /// The variant.
@@ -55,9 +55,9 @@ pub struct Cdf {
     pub workload: String,
     /// Whether of queries instead of messages.
     pub by_query: bool,
-    /// Completion times in us, ascending.
+    /// The values in us, ascending.
     pub us: Vec<f64>,
-    /// Share of all that took at most so long.
+    /// Share of all that are at most so large.
     pub share: Vec<f64>,
 }
 
@@ -105,7 +105,7 @@ impl Curves {
         let outcomes: Vec<&Outcome> = runs.iter().map(|run| &run.outcome).collect();
         let Some(first) = runs.first() else { return };
         for workload in &first.outcome.workloads {
-            let (mut us, by_query) = completion_us(&workload.name, &outcomes);
+            let (mut us, subject) = values_us(&workload.name, &outcomes);
             us.sort_unstable_by(f64::total_cmp);
             if us.is_empty() {
                 continue;
@@ -115,7 +115,7 @@ impl Curves {
                 variant: first.key.variant.clone(),
                 sweep: first.key.sweep.clone(),
                 workload: workload.name.clone(),
-                by_query,
+                by_query: subject == Subject::Queries,
                 us,
                 share,
             });

@@ -14,7 +14,7 @@
 //! Three things of an [`Outcome`] are left out, because they may change while the observations do
 //! not: the wording of warnings, the count of events handled (the two port engines need different
 //! numbers of them for the same result), and the captured packets (which the run directory does not
-//! keep). The patterns below name every field, so that a
+//! keep). Observations and extra load, where there are none, leave no trace. The patterns below name every field, so that a
 //! new one does not compile until it is taken in.
 
 use std::fmt;
@@ -24,7 +24,8 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::outcome::{
-    Connection, Counters, GoodputInterval, Message, Outcome, Query, Queue, SeriesPoint, Split, WorkloadInfo,
+    Connection, Counters, ExtraLoad, GoodputInterval, Message, Observation, Outcome, Query, Queue,
+    SeriesPoint, Split, WorkloadInfo,
 };
 
 /// 128 bits that differ whenever two runs observed something different. Written as 32 hex digits.
@@ -36,6 +37,11 @@ impl Digest {
     pub fn of(outcome: &Outcome) -> Digest {
         let mut hasher = Hasher::new();
         outcome.feed(&mut hasher);
+        let Outcome { observations, extra, .. } = outcome;
+        if !(observations.is_empty() && extra.is_empty()) {
+            observations.feed(&mut hasher);
+            extra.feed(&mut hasher);
+        }
         hasher.finish()
     }
 
@@ -217,8 +223,10 @@ macro_rules! feed_fields {
 
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
-} except { capture, warnings });
-feed_fields!(WorkloadInfo { name, kind, deadline });
+} except { observations, extra, capture, warnings });
+feed_fields!(WorkloadInfo { name, kind, deadline } except { observed });
+feed_fields!(Observation { workload, index, host, begun, value });
+feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
 feed_fields!(Message {
     workload,
     index,
@@ -291,19 +299,24 @@ mod tests {
         assert_eq!(Digest::of_text("plimsoll").to_string(), "0557e939c6e3f8276bc39680f1c3dfeb");
     }
 
+    const SEEN: Observation =
+        Observation { workload: 0, index: 0, host: 0, begun: Time::ZERO, value: Span::ZERO };
+
     #[test]
     fn every_observation_counts() {
         let outcome = synthetic::outcome(&synthetic::Shape::default(), 7, "TCP");
         let digest = Digest::of(&outcome);
         assert_eq!(Digest::of(&outcome.clone()), digest);
         type Edit = fn(&mut Outcome);
-        let changed: [(&str, Edit); 12] = [
+        let changed: [(&str, Edit); 14] = [
             ("end", |o| o.end += Span::from_ps(1)),
             ("workload name", |o| o.workloads[0].name.push('x')),
             ("completion", |o| o.messages[5].completed = None),
             ("split", |o| o.messages[5].split.tier[2] = Span::from_ps(1)),
             ("order", |o| o.messages.swap(0, 1)),
             ("query", |o| o.queries[0].in_deadline += 1),
+            ("observation", |o| o.observations.push(Observation { value: Span::from_ps(1), ..SEEN })),
+            ("extra load", |o| o.extra.push(ExtraLoad { retries: 1, ..ExtraLoad::default() })),
             ("queue mean", |o| o.queues[0].mean_bytes[3] += 1e-9),
             ("queue bin", |o| o.queues[0].time_at[0] += 1),
             ("connection", |o| o.connections[1].timeouts += 1),

@@ -3,6 +3,8 @@
 //! One [`Outcome`] is one point: a variant at one sweep point with one seed. Everything else in
 //! this crate (summaries, columns, digests) is computed from it.
 
+use std::ops::Add;
+
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::capture::Capture;
@@ -22,6 +24,10 @@ pub struct Outcome {
     pub messages: Vec<Message>,
     /// Fan-out queries, ordered by workload, then index.
     pub queries: Vec<Query>,
+    /// What workloads measured that is no completion time, ordered by workload, then index.
+    pub observations: Vec<Observation>,
+    /// What workloads asked for beyond what they needed, one for each that may.
+    pub extra: Vec<ExtraLoad>,
     /// The queues that the scenario watches.
     pub queues: Vec<Queue>,
     /// Every connection that carried data.
@@ -47,6 +53,8 @@ pub struct WorkloadInfo {
     pub kind: String,
     /// The deadline of its responses.
     pub deadline: Option<Span>,
+    /// What its [`Observation`]s are, in words: `clock offset`. Follows from the kind.
+    pub observed: Option<String>,
 }
 
 /// One message: a flow, or a request with its response.
@@ -130,7 +138,27 @@ impl Split {
     }
 }
 
-/// One fan-out query.
+/// Part by part.
+impl Add for Split {
+    type Output = Split;
+
+    fn add(self, other: Split) -> Split {
+        let [a, b, c] = self.tier;
+        Split {
+            window: self.window + other.window,
+            recovery: self.recovery + other.recovery,
+            nic: self.nic + other.nic,
+            pacer: self.pacer + other.pacer,
+            tier: [a + other.tier[0], b + other.tier[1], c + other.tier[2]],
+            serialisation: self.serialisation + other.serialisation,
+            propagation: self.propagation + other.propagation,
+            service: self.service + other.service,
+        }
+    }
+}
+
+/// One fan-out query, or another thing that is whole when all its parts are: a page, a round of a barrier, a
+/// transaction, a job.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Query {
     /// Index into [`Outcome::workloads`].
@@ -149,6 +177,34 @@ pub struct Query {
     pub response_mean: Span,
     /// Completion time of the fastest server.
     pub response_min: Span,
+}
+
+/// A length of time that a workload measured and that is no completion time, such as a clock's offset.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Observation {
+    /// Index into [`Outcome::workloads`]; its `observed` says what the value is.
+    pub workload: u16,
+    /// Which observation of the workload; pairs the same one across variants.
+    pub index: u64,
+    /// Host that measured.
+    pub host: u32,
+    /// When the measurement began.
+    pub begun: Time,
+    /// What was measured.
+    pub value: Span,
+}
+
+/// Requests of a workload beyond one for each thing that it wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ExtraLoad {
+    /// Index into [`Outcome::workloads`].
+    pub workload: u16,
+    /// Requests sent again because no answer had come.
+    pub retries: u64,
+    /// Further requests sent at once, so that the first answer may count.
+    pub replicas: u64,
+    /// Payload of the answers to both.
+    pub bytes: u64,
 }
 
 /// One watched queue.

@@ -85,6 +85,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         name: name.to_owned(),
         kind: kind.to_owned(),
         deadline,
+        observed: None,
     };
     Outcome {
         workloads: vec![
@@ -97,6 +98,8 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         warmup: Span::from_ms(10),
         messages,
         queries,
+        observations: Vec::new(),
+        extra: Vec::new(),
         queues: vec![queue(shape, seed, effect)],
         connections: connections(effect),
         capture: crate::capture::Capture::default(),

@@ -14,23 +14,43 @@ pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
         let _ = write!(hash, "{graph:?}");
     }
     for workload in model.workload.values() {
-        let size = match workload {
+        match workload {
             Workload::FlowList(list) => {
                 let _ = write!(hash, "{:?}", list.flows);
-                continue;
             }
-            Workload::Rpc(rpc) => &rpc.response,
-            Workload::Transfer(transfer) => &transfer.size,
-            Workload::FanOut(fan_out) => &fan_out.response,
-            Workload::AllToAll(all) => &all.size,
-            Workload::Packets(packets) => &packets.size,
-            Workload::Flows(_) | Workload::Permutation(_) | Workload::Incast(_) => continue,
-        };
-        table(&mut hash, size);
-        if let Workload::Rpc(rpc) = workload {
-            table(&mut hash, &rpc.service);
-        } else if let Workload::FanOut(fan_out) = workload {
-            table(&mut hash, &fan_out.service);
+            Workload::Rpc(rpc) => {
+                table(&mut hash, &rpc.response);
+                table(&mut hash, &rpc.service);
+            }
+            Workload::Transfer(transfer) => table(&mut hash, &transfer.size),
+            Workload::FanOut(fan_out) => {
+                table(&mut hash, &fan_out.response);
+                table(&mut hash, &fan_out.service);
+            }
+            Workload::AllToAll(all) => table(&mut hash, &all.size),
+            Workload::Packets(packets) => table(&mut hash, &packets.size),
+            Workload::ClosedLoop(closed) => {
+                table(&mut hash, &closed.request);
+                table(&mut hash, &closed.response);
+                table(&mut hash, &closed.service);
+                table(&mut hash, &closed.think);
+            }
+            Workload::Shuffle(shuffle) => {
+                table(&mut hash, &shuffle.size);
+                table(&mut hash, &shuffle.request);
+            }
+            Workload::Barrier(barrier) => table(&mut hash, &barrier.compute),
+            Workload::Pages(pages) => {
+                table(&mut hash, &pages.request);
+                pages.size.iter().for_each(|size| table(&mut hash, size));
+                table(&mut hash, &pages.service);
+            }
+            Workload::Flows(_)
+            | Workload::Permutation(_)
+            | Workload::Incast(_)
+            | Workload::Ping(_)
+            | Workload::Commit(_)
+            | Workload::Ptp(_) => {}
         }
     }
     hash.0

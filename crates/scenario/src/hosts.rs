@@ -49,9 +49,17 @@ impl Hosts {
     /// # Errors
     /// Names the first host that the topology does not have.
     pub fn resolve(&self, topology: &Topology, other: Option<u32>) -> Result<Vec<u32>, UnknownHost> {
+        self.resolve_except(topology, other.as_slice())
+    }
+
+    /// [`Hosts::resolve`], where several hosts are at the other end.
+    ///
+    /// # Errors
+    /// Names the first host that the topology does not have.
+    pub fn resolve_except(&self, topology: &Topology, others: &[u32]) -> Result<Vec<u32>, UnknownHost> {
         let find = |name: &str| topology.host(name).ok_or_else(|| UnknownHost { name: name.to_owned() });
         let all = || 0..topology.host_count();
-        let others = || all().filter(|host| Some(*host) != other).collect();
+        let others = || all().filter(|host| !others.contains(host)).collect();
         match self {
             Hosts::Others => Ok(others()),
             Hosts::List(names) => names.iter().map(|name| find(&name.0)).collect(),

@@ -30,6 +30,9 @@ pub use crate::workload::{
     AllToAll, Arrivals, FanOut, FlowList, Flows, HostName, Hosts, Incast, ListedFlow, Packets, Permutation,
     Pick, Rpc, Transfer, Workload,
 };
+pub use crate::workload::{
+    Barrier, BarrierPattern, ClosedLoop, Commit, CommitOver, PageOrder, Pages, Ping, PingOver, Ptp, Shuffle,
+};
 
 /// One concrete run: what a variant and a sweep point make of the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

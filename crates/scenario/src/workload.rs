@@ -11,6 +11,14 @@ pub use crate::flow_list::ListedFlow;
 pub use crate::hosts::{HostName, Hosts};
 use crate::quantity::Load;
 
+mod probe;
+mod rounds;
+mod service;
+
+pub use probe::{Ping, PingOver, Ptp};
+pub use rounds::{Barrier, BarrierPattern, Commit, CommitOver, Shuffle};
+pub use service::{ClosedLoop, PageOrder, Pages};
+
 /// A source of traffic.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -33,6 +41,20 @@ pub enum Workload {
     FlowList(FlowList),
     /// Raw packets without a transport, for queueing theory.
     Packets(Packets),
+    /// Small messages that come back at once; their round-trip time is what is measured.
+    Ping(Ping),
+    /// Clients that keep a number of requests in flight, as of memcached.
+    ClosedLoop(ClosedLoop),
+    /// The shuffle of a MapReduce job, in waves.
+    Shuffle(Shuffle),
+    /// Workers that wait for each other, round after round.
+    Barrier(Barrier),
+    /// Two-phase commit of a coordinator with its participants.
+    Commit(Commit),
+    /// Pages made of many retrievals, with deadlines, retries and replicated reads.
+    Pages(Pages),
+    /// Clocks compared by two-way timestamps; the error of the estimate is what is measured.
+    Ptp(Ptp),
 }
 
 /// The shape that the scenario's own deserialiser reads; see the module `de`.
@@ -48,6 +70,13 @@ enum InFile {
     Incast(Incast),
     FlowList(FlowList),
     Packets(Packets),
+    Ping(Ping),
+    ClosedLoop(ClosedLoop),
+    Shuffle(Shuffle),
+    Barrier(Barrier),
+    Commit(Commit),
+    Pages(Pages),
+    Ptp(Ptp),
 }
 
 impl<'de> Deserialize<'de> for Workload {
@@ -69,6 +98,13 @@ impl Workload {
             Workload::Incast(_) => "incast",
             Workload::FlowList(_) => "flow-list",
             Workload::Packets(_) => "packets",
+            Workload::Ping(_) => "ping",
+            Workload::ClosedLoop(_) => "closed-loop",
+            Workload::Shuffle(_) => "shuffle",
+            Workload::Barrier(_) => "barrier",
+            Workload::Commit(_) => "commit",
+            Workload::Pages(_) => "pages",
+            Workload::Ptp(_) => "ptp",
         }
     }
 }

@@ -256,6 +256,7 @@ impl Build {
         let goodput = recorder.goodput();
         recorder.messages.sort_unstable_by_key(|message| (message.workload, message.index));
         recorder.queries.sort_unstable_by_key(|query| (query.workload, query.index));
+        recorder.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
         let mut counters = world.wires.counters;
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
@@ -271,6 +272,8 @@ impl Build {
             warmup: self.warmup,
             messages: recorder.messages,
             queries: recorder.queries,
+            observations: recorder.observations,
+            extra: recorder.extra,
             queues,
             connections,
             series: recorder.series,

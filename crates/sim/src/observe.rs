@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_results::outcome::{self, GoodputInterval, Message, Query, SeriesPoint};
+use plimsoll_results::outcome::{self, ExtraLoad, GoodputInterval, Message, Observation, Query, SeriesPoint};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::connection::Connection;
@@ -13,6 +13,8 @@ use crate::workload::Actions;
 pub(crate) struct Recorder {
     pub(crate) messages: Vec<Message>,
     pub(crate) queries: Vec<Query>,
+    pub(crate) observations: Vec<Observation>,
+    pub(crate) extra: Vec<ExtraLoad>,
     pub(crate) series: Vec<SeriesPoint>,
     /// Connections that were closed before the end, by number.
     pub(crate) closed: BTreeMap<u32, outcome::Connection>,
@@ -34,6 +36,8 @@ impl Recorder {
     pub(crate) fn take(&mut self, actions: &mut Actions) {
         self.messages.append(&mut actions.messages);
         self.queries.append(&mut actions.queries);
+        self.observations.append(&mut actions.observations);
+        self.extra.append(&mut actions.extra);
     }
 
     /// `bytes` of payload of `workload` were sent for the first time.

@@ -331,7 +331,7 @@ impl World {
     #[cold]
     fn on_lost(&mut self, now: Time) {
         while let Some(workload) = self.wires.lost.pop() {
-            self.act(now, usize::from(workload), |workload, _| workload.on_lost());
+            self.act(now, usize::from(workload), |workload, _| workload.on_lost(now));
         }
     }
 

@@ -30,7 +30,7 @@ pub(super) fn percentiles(summary: &Summary, workload: &str) -> Grid {
         column("most", Good::Neither, |d| Estimate::bare(d.max, 1)),
     ];
     let labels = known.iter().map(|(label, _)| label.clone()).collect();
-    assemble(format!("Completion time of {workload}"), "variant", labels, &columns)
+    assemble(format!("{} of {workload}", summary.quantity(workload)), "variant", labels, &columns)
 }
 
 /// Where the time of a workload went at every sweep point, in absolute terms.

@@ -2,7 +2,7 @@
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
-use plimsoll_results::summary::{Cell as PointCell, Distribution, WorkloadSummary};
+use plimsoll_results::summary::{Cell as PointCell, Distribution, ExtraTotals, WorkloadSummary};
 
 use super::grid::{Cell, Column, Grid, Row};
 use super::numbers::{Good, Numbers, assemble, mark_best};
@@ -59,9 +59,27 @@ fn workload_columns(name: &str, cells: &[&PointCell], columns: &mut Vec<Numbers>
     push("goodput", Some(RATES), Good::High, goodput);
     let deadline = workloads.iter().map(|w| Some((*w)?.queries?.in_deadline?.scaled(100.0)));
     push("in time", Some(PERCENT), Good::High, deadline.collect());
-    if workloads.iter().flatten().any(|w| w.unfinished > 0) {
-        let unfinished = workloads.iter().map(|w| Some(Estimate::bare((*w)?.unfinished as f64, 1)));
+    let extra = |pick: fn(&ExtraTotals) -> u64| -> Vec<Option<Estimate>> {
+        let of = |w: &Option<&WorkloadSummary>| Some(Estimate::bare(pick(&(*w)?.extra?) as f64, 1));
+        workloads.iter().map(of).collect()
+    };
+    if workloads.iter().flatten().any(|w| w.extra.is_some_and(|extra| extra.retries > 0)) {
+        push("retries", None, Good::Low, extra(|extra| extra.retries));
+    }
+    if workloads.iter().flatten().any(|w| w.extra.is_some_and(|extra| extra.replicas > 0)) {
+        push("replicas", None, Good::Neither, extra(|extra| extra.replicas));
+    }
+    if workloads.iter().flatten().any(|w| unfinished(w) > 0) {
+        let unfinished = workloads.iter().map(|w| Some(Estimate::bare(unfinished((*w)?) as f64, 1)));
         push("unfinished", None, Good::Neither, unfinished.collect());
+    }
+}
+
+/// Messages without an end, or queries where there are only those.
+fn unfinished(workload: &WorkloadSummary) -> u64 {
+    match &workload.queries {
+        Some(queries) if workload.messages == 0 => queries.unfinished,
+        _ => workload.unfinished,
     }
 }
 
@@ -75,12 +93,17 @@ fn without_interval_at_one(estimate: Estimate) -> Estimate {
 /// `small: rpc, 9366 messages`.
 fn group_title(name: &str, workloads: &[Option<&WorkloadSummary>]) -> String {
     let Some(first) = workloads.iter().flatten().next() else { return name.to_owned() };
-    let counts = workloads.iter().flatten().map(|w| match &w.queries {
-        Some(queries) => queries.queries,
-        None => w.messages,
+    let counts = workloads.iter().flatten().map(|w| match (&w.observed, &w.queries) {
+        (Some(observed), _) => observed.us.mean.samples,
+        (None, Some(queries)) => queries.queries,
+        (None, None) => w.messages,
     });
     let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
-    let noun = if first.queries.is_some() { "queries" } else { "messages" };
+    let noun = match (&first.observed, &first.queries) {
+        (Some(observed), _) => format!("{}s", observed.what),
+        (None, Some(_)) => "queries".to_owned(),
+        (None, None) => "messages".to_owned(),
+    };
     let count = if least == most {
         figures::count(most)
     } else {
@@ -188,7 +211,7 @@ pub(crate) fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
     };
     let columns =
         picks.map(|(name, pick)| (name, Box::new(move |v: &str, s: &[_]| value(v, s, pick)) as Value));
-    over_sweep(summary, format!("Completion time of {workload}"), &columns)
+    over_sweep(summary, format!("{} of {workload}", summary.quantity(workload)), &columns)
 }
 
 pub(crate) fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Grid {

@@ -1,5 +1,6 @@
 //! The tables as they are printed.
 
+use plimsoll_results::outcome::{ExtraLoad, Observation};
 use plimsoll_results::summary::Options;
 use plimsoll_results::synthetic::{self, Shape};
 
@@ -24,6 +25,43 @@ fn a_sweep() {
 #[test]
 fn markdown_form() {
     insta::assert_snapshot!(render(&summary(&[], 1), Format::Md, &Style::default()));
+}
+
+#[test]
+fn an_observation_is_named_for_what_it_is() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[0.2, 0.4], 1, 1);
+    for point in &mut points {
+        let outcome = &mut point.outcome;
+        outcome.workloads[0].observed = Some("clock offset".to_owned());
+        let messages = outcome.messages.iter().filter(|message| message.workload == 0);
+        outcome.observations = messages
+            .map(|message| Observation {
+                workload: 0,
+                index: message.index,
+                host: 1,
+                begun: message.created,
+                value: message.split.tier[0],
+            })
+            .collect();
+        outcome.messages.retain(|message| message.workload != 0);
+        outcome.extra = vec![ExtraLoad { workload: 1, retries: 5, replicas: 7, bytes: 9 }];
+    }
+    let summary = Summary::of(&points, &Options::default());
+    let table = render(&summary, Format::Table, &Style::default());
+    assert!(
+        table.contains("Clock offset of small") && !table.contains("Completion time of small"),
+        "{table}"
+    );
+    assert!(!table.contains("no message of `small`"), "{table}");
+    let csv = render(&summary, Format::Csv, &Style::default());
+    let metrics = ["small,clock_offset_us.p99,", "background,retries,5.0", "background,replicas,7.0"];
+    for metric in metrics {
+        assert!(csv.contains(metric), "{metric}");
+    }
+    let one = Summary::of(&points[..1], &Options::default());
+    let table = render(&one, Format::Table, &Style { color: false, width: 160 });
+    assert!(table.contains("clock offsets"), "{table}");
+    assert!(table.contains("retries") && table.contains("replicas"), "{table}");
 }
 
 #[test]

@@ -94,6 +94,14 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
             push("in_deadline", queries.in_deadline);
             push("in_deadline_worst", queries.in_deadline_worst.map(|value| Estimate::bare(value, 1)));
         }
+        if let Some(observed) = &workload.observed {
+            percentiles(&format!("{}_us", observed.what.replace(' ', "_")), Some(&observed.us), &mut push);
+        }
+        if let Some(extra) = &workload.extra {
+            push("retries", Some(Estimate::bare(extra.retries as f64, 1)));
+            push("replicas", Some(Estimate::bare(extra.replicas as f64, 1)));
+            push("extra_bytes", Some(Estimate::bare(extra.bytes as f64, 1)));
+        }
         if let Some(time) = &workload.time {
             for (part, (mean, slowest)) in time.parts.iter().zip(time.mean_us.iter().zip(&time.slowest_us)) {
                 let count = workload.messages - workload.unfinished;

@@ -13,7 +13,7 @@ use std::str::FromStr;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::csv::Writer;
-use crate::outcome::{Connection, GoodputInterval, Message, Query, SeriesPoint, Split};
+use crate::outcome::{Connection, GoodputInterval, Message, Observation, Query, SeriesPoint, Split};
 
 /// A column's header and what it holds.
 pub(super) type ColumnDoc = (&'static str, &'static str);
@@ -197,6 +197,38 @@ impl Record for Query {
             in_deadline: fields.parse()?,
             response_mean: fields.span()?,
             response_min: fields.span()?,
+        })
+    }
+}
+
+impl Record for Observation {
+    const FILE: &'static str = "observations.csv";
+    const ABOUT: &'static str = "One row a measurement that is no completion time; `point.json` says of each \
+                                 workload what it measures.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("workload", "the workload's name"),
+        ("index", "which observation of the workload; the same one in every variant"),
+        ("host", "host that measured"),
+        ("begun_ps", "when the measurement began"),
+        ("value_ps", "what was measured"),
+    ];
+
+    fn write(&self, row: &mut Writer, names: &Names) {
+        let Observation { workload, index, host, begun, value } = *self;
+        row.text(names.workload(workload));
+        row.plain(index);
+        row.plain(host);
+        row.plain(begun.as_ps());
+        row.plain(value.as_ps());
+    }
+
+    fn read(fields: &mut Fields<'_>, names: &Names) -> Result<Observation, String> {
+        Ok(Observation {
+            workload: fields.workload(names)?,
+            index: fields.parse()?,
+            host: fields.parse()?,
+            begun: fields.time()?,
+            value: fields.span()?,
         })
     }
 }
@@ -403,6 +435,7 @@ pub fn documentation() -> String {
     list(KEY_COLUMNS, &mut out);
     section::<Message>(&mut out);
     section::<Query>(&mut out);
+    section::<Observation>(&mut out);
     section::<QueueInterval>(&mut out);
     section::<Connection>(&mut out);
     section::<SeriesPoint>(&mut out);

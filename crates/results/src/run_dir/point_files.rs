@@ -13,7 +13,7 @@ use super::csv::{Reader, Writer, quoted};
 use super::{Error, FORMAT};
 use crate::capture::Capture;
 use crate::digest::Digest;
-use crate::outcome::{Counters, Outcome, Queue, WorkloadInfo};
+use crate::outcome::{Counters, ExtraLoad, Outcome, Queue, WorkloadInfo};
 use crate::point::{PointKey, PointOutcome};
 
 pub(super) const MARK: &str = "point.json";
@@ -31,6 +31,8 @@ pub(super) struct Mark {
     workloads: Vec<WorkloadMark>,
     tiers: Vec<String>,
     counters: Counts,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    extra: Vec<ExtraMark>,
     queues: Vec<QueueMark>,
     warnings: Vec<String>,
     /// Each file beside this one and its length in bytes.
@@ -42,6 +44,16 @@ struct WorkloadMark {
     name: String,
     kind: String,
     deadline_ps: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    observed: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ExtraMark {
+    workload: u16,
+    retries: u64,
+    replicas: u64,
+    bytes: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -100,6 +112,7 @@ pub(super) fn write(folder: &Path, point: &PointOutcome) -> Result<(), Error> {
         outcome.queues.iter().zip(0..).flat_map(|(queue, number)| intervals(queue, number)).collect();
     write_records(folder, &point.key, &names, &outcome.messages, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.queries, &mut files)?;
+    write_records(folder, &point.key, &names, &outcome.observations, &mut files)?;
     write_records(folder, &point.key, &names, &intervals, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.connections, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.series, &mut files)?;
@@ -141,6 +154,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
             name: workload.name.clone(),
             kind: workload.kind.clone(),
             deadline: workload.deadline_ps.map(Span::from_ps),
+            observed: workload.observed.clone(),
         })
         .collect();
     let names = names(&workloads);
@@ -151,6 +165,17 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         warmup: Span::from_ps(mark.warmup_ps),
         messages: read_records(folder, &mark, &names)?,
         queries: read_records(folder, &mark, &names)?,
+        observations: read_records(folder, &mark, &names)?,
+        extra: mark
+            .extra
+            .iter()
+            .map(|&ExtraMark { workload, retries, replicas, bytes }| ExtraLoad {
+                workload,
+                retries,
+                replicas,
+                bytes,
+            })
+            .collect(),
         queues: queues(&mark, read_records(folder, &mark, &names)?),
         connections: read_records(folder, &mark, &names)?,
         series: read_records(folder, &mark, &names)?,
@@ -183,10 +208,21 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, u64>) -> Mark {
                 name: workload.name.clone(),
                 kind: workload.kind.clone(),
                 deadline_ps: workload.deadline.map(Span::as_ps),
+                observed: workload.observed.clone(),
             })
             .collect(),
         tiers: outcome.tiers.clone(),
         counters: counts!(&outcome.counters => Counts),
+        extra: outcome
+            .extra
+            .iter()
+            .map(|&ExtraLoad { workload, retries, replicas, bytes }| ExtraMark {
+                workload,
+                retries,
+                replicas,
+                bytes,
+            })
+            .collect(),
         queues: outcome
             .queues
             .iter()

@@ -1,7 +1,10 @@
 //! Run directories that are made, killed, gone on with, damaged and merged.
 
 use super::*;
+use plimsoll_units::{Span, Time};
+
 use crate::digest::Digest;
+use crate::outcome::{ExtraLoad, Observation};
 use crate::summary::Options;
 use crate::synthetic::{self, Shape};
 
@@ -55,6 +58,32 @@ fn a_run_reads_back_to_the_last_digest() {
     assert!(run.read_summary().unwrap() == summary);
     assert!(run.manifest().points.iter().all(|point| point.digest.is_some()));
     assert_eq!(run.scenario().unwrap(), "version = 1\n");
+}
+
+#[test]
+fn observations_and_extra_load_read_back() {
+    let place = tempfile::tempdir().unwrap();
+    let mut point = points().remove(0);
+    let begun = Time::ZERO + Span::from_ms(20);
+    let seen = |index, us| Observation { workload: 0, index, host: 3, begun, value: Span::from_us(us) };
+    point.outcome.workloads[0].observed = Some("clock offset".into());
+    point.outcome.observations = vec![seen(0, 7), seen(1, 9)];
+    point.outcome.extra = vec![ExtraLoad { workload: 1, retries: 2, replicas: 3, bytes: 4 }];
+    point.digest = Digest::of(&point.outcome);
+    let points = vec![point];
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    let read = run.read_point(&points[0].key).unwrap();
+    assert_eq!((read.outcome.observations.len(), &read.outcome.extra), (2, &points[0].outcome.extra));
+    let summary = Summary::of(&[read], &Options::default());
+    assert!(Summary::of(&points, &Options::default()) == summary);
+    let observed = summary.cells[0].workloads[0].observed.as_ref().unwrap();
+    assert_eq!((observed.what.as_str(), observed.us.min, observed.us.max), ("clock offset", 7.0, 9.0));
+    assert_eq!(summary.cells[0].workloads[0].waited_us().unwrap().mean.value, 8.0);
+    assert_eq!(summary.quantity("small"), "Clock offset");
+    assert_eq!(summary.cells[0].workloads[1].extra.unwrap().bytes, 4);
+    let text = fs::read_to_string(place.path().join(COLUMNS)).unwrap();
+    assert!(text.contains("## observations.csv"));
 }
 
 #[test]

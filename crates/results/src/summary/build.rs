@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::workload::Runs;
+use super::workload::{Runs, Subject};
 use super::{
     Cell, Comparison, CounterTotals, FORMAT, Options, RunInfo, Summary, WorkloadChange, queue, warning,
 };
@@ -120,15 +120,16 @@ fn changes(base: &[&PointOutcome], other: &[&PointOutcome]) -> Vec<WorkloadChang
 }
 
 fn workload_change(name: &str, twins: &[(&Outcome, &Outcome)]) -> Option<WorkloadChange> {
-    let by_query = twins.iter().any(|(base, _)| Runs::new(name, &[base]).has_queries());
+    let bases: Vec<&Outcome> = twins.iter().map(|(base, _)| *base).collect();
+    let subject = Runs::new(name, &bases).subject();
     let replicates: Vec<Vec<Pair>> = twins
         .iter()
-        .map(|(base, other)| pair_up(&latencies(name, base, by_query), &latencies(name, other, by_query)))
+        .map(|(base, other)| pair_up(&values(name, base, subject), &values(name, other, subject)))
         .collect();
     let change = |statistic| paired::change(&replicates, statistic);
     Some(WorkloadChange {
         name: name.to_owned(),
-        by_query,
+        by_query: subject == Subject::Queries,
         pairs: replicates.iter().map(|pairs| pairs.len() as u64).sum(),
         mean: change(Statistic::Mean)?,
         p50: change(Statistic::Percentile(0.5))?,
@@ -136,22 +137,9 @@ fn workload_change(name: &str, twins: &[(&Outcome, &Outcome)]) -> Option<Workloa
     })
 }
 
-/// Completion times in us of what counts and completed, by index.
-fn latencies(name: &str, outcome: &Outcome, by_query: bool) -> BTreeMap<u64, f64> {
-    let runs = Runs::new(name, &[outcome]);
-    if by_query {
-        let completed = runs.queries().flatten().filter_map(|query| {
-            let completed = query.completed?;
-            Some((query.index, (completed - query.created).as_us_f64()))
-        });
-        completed.collect()
-    } else {
-        let completed = runs
-            .messages()
-            .flatten()
-            .filter_map(|message| Some((message.index, message.latency()?.as_us_f64())));
-        completed.collect()
-    }
+/// The numbers in us of what counts and completed, by index.
+fn values(name: &str, outcome: &Outcome, subject: Subject) -> BTreeMap<u64, f64> {
+    Runs::new(name, &[outcome]).values_us(subject).into_iter().collect()
 }
 
 fn pair_up(base: &BTreeMap<u64, f64>, other: &BTreeMap<u64, f64>) -> Vec<Pair> {

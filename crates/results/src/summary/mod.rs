@@ -109,6 +109,12 @@ pub struct WorkloadSummary {
     pub time: Option<TimeSplit>,
     /// Its fan-out queries.
     pub queries: Option<QuerySummary>,
+    /// What it measured that is no completion time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Observed>,
+    /// What it asked for beyond what it needed, where it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<ExtraTotals>,
     /// Jain's index of the throughput of its connections.
     pub fairness: Option<f64>,
     /// Its connections.
@@ -132,6 +138,26 @@ pub struct Distribution {
     pub p999: Estimate,
     /// Largest sample.
     pub max: f64,
+}
+
+/// Something that a workload measured and that is no completion time.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Observed {
+    /// What it is, in words: `clock offset`.
+    pub what: String,
+    /// Its values in us.
+    pub us: Distribution,
+}
+
+/// Requests beyond one for each thing that was wanted, over all replicates and from the start of the run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct ExtraTotals {
+    /// Requests sent again because no answer had come.
+    pub retries: u64,
+    /// Further requests sent at once.
+    pub replicas: u64,
+    /// Payload of the answers to both.
+    pub bytes: u64,
 }
 
 /// Completion time over that on idle links.
@@ -288,7 +314,7 @@ impl CounterTotals {
 }
 
 /// How a variant changed one workload against the first variant, by pairs of the same message (or
-/// the same query where the workload has queries).
+/// the same query where the workload has queries, or the same observation where it has only those).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Comparison {
     /// The variant.
@@ -301,7 +327,7 @@ pub struct Comparison {
     pub workloads: Vec<WorkloadChange>,
 }
 
-/// Changes of the completion time of one workload.
+/// Changes of the completion time of one workload, or of what it observed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct WorkloadChange {
     /// The scenario's name for it.
@@ -340,6 +366,12 @@ impl Summary {
         points
     }
 
+    /// What a workload is judged by: `Completion time`, or what it observed.
+    pub fn quantity(&self, workload: &str) -> String {
+        let mut known = self.cells.iter().filter_map(|cell| cell.workload(workload));
+        known.next().map_or_else(|| COMPLETION_TIME.to_owned(), WorkloadSummary::quantity)
+    }
+
     /// The names of all workloads, in the order in which they first appear.
     pub fn workloads(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
@@ -360,14 +392,30 @@ impl Cell {
 }
 
 impl WorkloadSummary {
-    /// What its user waits for: the completion time of queries where there are any, of messages
-    /// elsewhere.
+    /// What it is judged by: what it observed where it is there to do that, the completion time of queries
+    /// where there are any, of messages elsewhere. [`WorkloadSummary::quantity`] names it.
     pub fn waited_us(&self) -> Option<&Distribution> {
-        match &self.queries {
-            Some(queries) => queries.completion_us.as_ref(),
-            None => self.completion_us.as_ref(),
+        match (&self.observed, &self.queries) {
+            (Some(observed), _) => Some(&observed.us),
+            (None, Some(queries)) => queries.completion_us.as_ref(),
+            (None, None) => self.completion_us.as_ref(),
         }
     }
+
+    /// What [`WorkloadSummary::waited_us`] is: `Completion time`, or what was observed.
+    pub fn quantity(&self) -> String {
+        self.observed
+            .as_ref()
+            .map_or_else(|| COMPLETION_TIME.to_owned(), |observed| capitalised(&observed.what))
+    }
+}
+
+/// What most workloads are judged by.
+const COMPLETION_TIME: &str = "Completion time";
+
+fn capitalised(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
 #[cfg(test)]

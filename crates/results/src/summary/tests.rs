@@ -35,7 +35,12 @@ fn message(index: u64, created_us: u64, took_us: Option<u64>) -> Message {
 
 fn outcome_of(messages: Vec<Message>) -> Outcome {
     Outcome {
-        workloads: vec![WorkloadInfo { name: "w".into(), kind: "rpc".into(), deadline: None }],
+        workloads: vec![WorkloadInfo {
+            name: "w".into(),
+            kind: "rpc".into(),
+            deadline: None,
+            observed: None,
+        }],
         tiers: vec!["tor".into()],
         end: at(1_000_000),
         messages,

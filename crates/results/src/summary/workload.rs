@@ -1,7 +1,9 @@
 //! One workload in one cell.
 
-use super::{ConnectionTotals, Distribution, QuerySummary, Slowdown, TimeSplit, WorkloadSummary};
-use crate::outcome::{Message, Outcome, Query};
+use super::{
+    ConnectionTotals, Distribution, ExtraTotals, Observed, QuerySummary, Slowdown, TimeSplit, WorkloadSummary,
+};
+use crate::outcome::{Message, Observation, Outcome, Query};
 use crate::stats::{self, Estimate, Samples, Statistic};
 
 /// A workload in the replicates of a cell: each outcome with the workload's index in it.
@@ -45,6 +47,23 @@ impl<'a> Runs<'a> {
         })
     }
 
+    /// The observations that count, by replicate.
+    pub(super) fn observations(&self) -> impl Iterator<Item = impl Iterator<Item = &'a Observation>> {
+        self.outcomes.iter().map(|&(outcome, index)| {
+            outcome
+                .observations
+                .iter()
+                .filter(move |seen| seen.workload == index && counts(outcome, seen.begun))
+        })
+    }
+
+    /// What the workload is there to observe, in words.
+    pub(super) fn observes(&self) -> Option<&'a str> {
+        self.outcomes.iter().find_map(|&(outcome, index)| {
+            outcome.workloads.get(usize::from(index)).and_then(|info| info.observed.as_deref())
+        })
+    }
+
     pub(super) fn has_queries(&self) -> bool {
         self.queries().any(|mut queries| queries.next().is_some())
     }
@@ -67,9 +86,32 @@ impl<'a> Runs<'a> {
             sent_mbps,
             time: self.time_split(),
             queries: self.has_queries().then(|| self.query_summary()),
+            observed: self.observed(),
+            extra: self.extra(),
             fairness: self.fairness(),
             connections: self.connection_totals(),
         }
+    }
+
+    fn observed(&self) -> Option<Observed> {
+        let what = self.observes()?.to_owned();
+        let values = self.observations().map(|seen| seen.map(|seen| seen.value.as_us_f64()).collect());
+        let samples = Samples::new(values.collect());
+        Some(Observed { what, us: distribution(&samples)? })
+    }
+
+    fn extra(&self) -> Option<ExtraTotals> {
+        let mut mine = self
+            .outcomes
+            .iter()
+            .flat_map(|&(outcome, index)| outcome.extra.iter().filter(move |extra| extra.workload == index))
+            .peekable();
+        mine.peek()?;
+        Some(mine.fold(ExtraTotals::default(), |sum, extra| ExtraTotals {
+            retries: sum.retries + extra.retries,
+            replicas: sum.replicas + extra.replicas,
+            bytes: sum.bytes + extra.bytes,
+        }))
     }
 
     fn message_samples(&self, f: impl Fn(&Message) -> Option<f64>) -> Samples {
@@ -191,16 +233,52 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Completion times in us of what counts of a workload, over all outcomes, and whether they are those
-/// of queries.
-pub(crate) fn completion_us(name: &str, outcomes: &[&Outcome]) -> (Vec<f64>, bool) {
-    let runs = Runs::new(name, outcomes);
-    if runs.has_queries() {
-        let done = runs.queries().flatten().filter_map(|q| Some((q.completed? - q.created).as_us_f64()));
-        (done.collect(), true)
-    } else {
-        (runs.messages().flatten().filter_map(|m| Some(m.latency()?.as_us_f64())).collect(), false)
+/// What a workload's numbers are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Subject {
+    /// Completion times of messages.
+    Messages,
+    /// Completion times of queries.
+    Queries,
+    /// What it observed.
+    Observations,
+}
+
+impl Runs<'_> {
+    /// What the workload is judged by.
+    pub(super) fn subject(&self) -> Subject {
+        if self.observes().is_some() {
+            Subject::Observations
+        } else if self.has_queries() {
+            Subject::Queries
+        } else {
+            Subject::Messages
+        }
     }
+
+    /// Index and value in us of everything of a subject that counts and is complete.
+    pub(super) fn values_us(&self, subject: Subject) -> Vec<(u64, f64)> {
+        match subject {
+            Subject::Messages => {
+                let done = self.messages().flatten();
+                done.filter_map(|m| Some((m.index, m.latency()?.as_us_f64()))).collect()
+            }
+            Subject::Queries => {
+                let done = self.queries().flatten();
+                done.filter_map(|q| Some((q.index, (q.completed? - q.created).as_us_f64()))).collect()
+            }
+            Subject::Observations => {
+                self.observations().flatten().map(|seen| (seen.index, seen.value.as_us_f64())).collect()
+            }
+        }
+    }
+}
+
+/// The numbers that a workload is judged by, in us over all outcomes, and what they are of.
+pub(crate) fn values_us(name: &str, outcomes: &[&Outcome]) -> (Vec<f64>, Subject) {
+    let runs = Runs::new(name, outcomes);
+    let subject = runs.subject();
+    (runs.values_us(subject).into_iter().map(|(_, us)| us).collect(), subject)
 }
 
 /// Whether something that happened at `time` lies behind the warm-up.

@@ -13,6 +13,10 @@ use crate::model::{
 };
 use crate::quantity::Load;
 
+mod probe;
+mod rounds;
+mod service;
+
 /// What all kinds have in common, gathered while one is checked.
 #[derive(Default)]
 struct Demand {
@@ -38,10 +42,11 @@ impl Checker<'_> {
                 continue;
             }
             if !demand.ends && run.duration.is_none() {
-                let missing = if matches!(workload, Workload::Flows(_) | Workload::Permutation(_)) {
-                    "size"
-                } else {
-                    "count"
+                let missing = match workload {
+                    Workload::Flows(_) | Workload::Permutation(_) => "size",
+                    Workload::Shuffle(_) => "waves",
+                    Workload::Barrier(_) => "rounds",
+                    _ => "count",
                 };
                 let message = format!("it never ends: neither `{missing}` nor `run.duration` is given");
                 self.error(&["workload", name], message, format!("`run.duration`, or `{missing}` here"));
@@ -97,6 +102,13 @@ impl Checker<'_> {
             Workload::Incast(incast) => self.incast(name, incast, topology),
             Workload::FlowList(list) => self.flow_list(name, list, topology),
             Workload::Packets(packets) => self.packets(name, packets, topology),
+            Workload::Ping(ping) => self.ping(name, ping, topology),
+            Workload::ClosedLoop(closed) => self.closed_loop(name, closed, topology),
+            Workload::Shuffle(shuffle) => self.shuffle(name, shuffle, topology),
+            Workload::Barrier(barrier) => self.barrier(name, barrier, topology),
+            Workload::Commit(commit) => self.commit(name, commit, topology),
+            Workload::Pages(pages) => self.pages(name, pages, topology),
+            Workload::Ptp(ptp) => self.ptp(name, ptp, topology),
         }
     }
 
@@ -205,6 +217,27 @@ impl Checker<'_> {
 
     /// How many hosts a selection has; none, unknown ones and the host at the other end are errors.
     fn hosts(&mut self, path: &[&str], hosts: &Hosts, topology: &Topology, other: Option<u32>) -> usize {
+        self.host_names(path, hosts, topology);
+        let Ok(found) = hosts.resolve(topology, other) else { return 0 };
+        self.some_hosts(path, &found, topology, other.as_slice());
+        found.len()
+    }
+
+    /// The hosts of a selection that takes each of them once; none, unknown ones, one twice and those at the
+    /// other end are errors.
+    fn members(&mut self, path: &[&str], hosts: &Hosts, topology: &Topology, others: &[u32]) -> Vec<u32> {
+        self.host_names(path, hosts, topology);
+        let Ok(found) = hosts.resolve_except(topology, others) else { return Vec::new() };
+        self.some_hosts(path, &found, topology, others);
+        let twice = found.iter().enumerate().find(|(index, host)| found[..*index].contains(host));
+        if let Some((_, &host)) = twice {
+            let message = format!("host `{}` is named twice", topology.host_name(host));
+            self.error(path, message, "each host once");
+        }
+        found
+    }
+
+    fn host_names(&mut self, path: &[&str], hosts: &Hosts, topology: &Topology) {
         if let Hosts::List(names) = hosts {
             for (index, HostName(name)) in names.iter().enumerate() {
                 let item = index.to_string();
@@ -224,15 +257,32 @@ impl Checker<'_> {
                 }
             }
         }
-        let Ok(found) = hosts.resolve(topology, other) else { return 0 };
+    }
+
+    fn some_hosts(&mut self, path: &[&str], found: &[u32], topology: &Topology, others: &[u32]) {
         if found.is_empty() {
             self.error(path, "no host is left", "at least one host");
         }
-        if let Some(other) = other.filter(|other| found.contains(other)) {
+        if let Some(&other) = others.iter().find(|other| found.contains(other)) {
             let message = format!("host `{}` would talk to itself", topology.host_name(other));
             self.error(path, message, "hosts other than the one at the other end; \"others\" leaves it out");
         }
-        found.len()
+    }
+
+    /// A number that is at least one.
+    fn at_least_one(&mut self, path: &[&str], number: u64, message: &str) {
+        if number == 0 {
+            self.error(path, message, "at least 1");
+        }
+    }
+
+    /// A message that has to fit into one packet, to which the transport's header is added.
+    fn one_packet(&mut self, path: &[&str], size: Bytes) {
+        self.some_bytes(path, size);
+        let most = PACKET_MAX.get() - HEADER_MAX;
+        if size.get() > most {
+            self.error(path, format!("{size} in one packet"), format!("at most {most}B"));
+        }
     }
 
     fn some_bytes(&mut self, path: &[&str], size: Bytes) {
@@ -319,6 +369,9 @@ impl Checker<'_> {
         }
     }
 }
+
+/// The largest `transport.header`.
+const HEADER_MAX: u64 = 500;
 
 /// The mean of a distribution in its smallest unit, unless it is one that could not be read.
 fn mean<Q: Quantity>(distribution: &Distribution<Q>) -> Option<f64> {

@@ -15,6 +15,8 @@ use crate::workload::{
     Flow, OneWay, Poisson, RawPackets, Requests, RequestsConfig, Workload, uniform_choice,
 };
 
+mod apps;
+
 /// All sources of a run.
 pub(super) struct Traffic {
     pub(super) workloads: Vec<Box<dyn Workload>>,
@@ -58,6 +60,7 @@ impl Traffic {
                 name: name.clone(),
                 kind: kind.kind().to_owned(),
                 deadline: deadline(kind),
+                observed: observed(kind).map(str::to_owned),
             });
             traffic.endless |= is_endless(kind);
             traffic.workloads.push(context.source(kind)?);
@@ -80,8 +83,14 @@ fn deadline(kind: &Kind) -> Option<Span> {
     match kind {
         Kind::Rpc(rpc) => rpc.deadline,
         Kind::FanOut(fan_out) => fan_out.deadline,
+        Kind::Pages(pages) => pages.deadline,
         _ => None,
     }
+}
+
+/// What the observations of a kind are.
+fn observed(kind: &Kind) -> Option<&'static str> {
+    matches!(kind, Kind::Ptp(_)).then_some("clock offset")
 }
 
 fn is_endless(kind: &Kind) -> bool {
@@ -104,6 +113,13 @@ impl Context<'_> {
             Kind::Incast(incast) => self.incast(incast)?,
             Kind::FlowList(list) => self.flow_list(list),
             Kind::Packets(packets) => self.packets(packets)?,
+            Kind::Ping(ping) => self.ping(ping)?,
+            Kind::ClosedLoop(closed) => self.closed_loop(closed)?,
+            Kind::Shuffle(shuffle) => self.shuffle(shuffle)?,
+            Kind::Barrier(barrier) => self.barrier(barrier)?,
+            Kind::Commit(commit) => self.commit(commit)?,
+            Kind::Pages(pages) => self.pages(pages)?,
+            Kind::Ptp(ptp) => self.ptp(ptp)?,
         })
     }
 
@@ -117,7 +133,12 @@ impl Context<'_> {
     }
 
     fn hosts(&self, hosts: &Hosts, other: HostId, key: &str) -> Result<Vec<HostId>, RunError> {
-        let numbers = hosts.resolve(&self.model.topology, Some(other.0));
+        self.hosts_except(hosts, &[other], key)
+    }
+
+    fn hosts_except(&self, hosts: &Hosts, others: &[HostId], key: &str) -> Result<Vec<HostId>, RunError> {
+        let others: Vec<u32> = others.iter().map(|host| host.0).collect();
+        let numbers = hosts.resolve_except(&self.model.topology, &others);
         let numbers = numbers.map_err(|unknown| error(self.key(key), unknown))?;
         if numbers.is_empty() {
             return Err(error(self.key(key), "no hosts"));

@@ -8,18 +8,33 @@
 //! A source draws what a request needs (gap, size, server, service time) from streams keyed by its
 //! own name and the request's index, never by time or variant: the same request meets every variant.
 
+mod barrier;
+mod closed_loop;
+mod commit;
+mod exchange;
 mod one_way;
+mod pages;
+mod ping;
+mod ptp;
 mod raw;
 mod requests;
+mod shuffle;
 mod slab;
 
+pub(crate) use barrier::{Barrier, BarrierConfig};
+pub(crate) use closed_loop::{ClosedLoop, ClosedLoopConfig};
+pub(crate) use commit::{Carrier, CommitConfig, Commits};
 pub(crate) use one_way::{Flow, OneWay, Poisson};
+pub(crate) use pages::{Pages, PagesConfig, Sizes};
+pub(crate) use ping::{PingConfig, Pings};
+pub(crate) use ptp::{Ptp, PtpConfig};
 pub(crate) use raw::{RawPackets, workload_of_raw};
 pub(crate) use requests::{Requests, RequestsConfig};
+pub(crate) use shuffle::{Shuffle, ShuffleConfig};
 
 use plimsoll_fabric::engine::Stream;
 use plimsoll_fabric::net::{HostId, Packet};
-use plimsoll_results::outcome::{Message, Query, Split};
+use plimsoll_results::outcome::{ExtraLoad, Message, Observation, Query, Split};
 use plimsoll_units::{Span, Time};
 use rand::Rng;
 
@@ -40,7 +55,7 @@ pub(crate) trait Workload: Send {
     fn on_packet(&mut self, _now: Time, _packet: &Packet, _split: Split, _actions: &mut Actions) {}
 
     /// One of its raw packets has been dropped.
-    fn on_lost(&mut self) {}
+    fn on_lost(&mut self, _now: Time) {}
 
     /// Whether its messages are flows, which nobody answers.
     fn is_one_way(&self) -> bool {
@@ -76,6 +91,8 @@ pub(crate) struct Actions {
     pub(crate) packets: Vec<Packet>,
     pub(crate) messages: Vec<Message>,
     pub(crate) queries: Vec<Query>,
+    pub(crate) observations: Vec<Observation>,
+    pub(crate) extra: Vec<ExtraLoad>,
 }
 
 /// A connection to open, by the workload that acts.

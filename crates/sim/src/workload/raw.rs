@@ -47,6 +47,14 @@ pub(crate) fn workload_of_raw(flow: u32) -> Option<u16> {
     (flow > u32::MAX - u32::from(u16::MAX)).then(|| (u32::MAX - flow) as u16)
 }
 
+/// A single packet of a workload, `size` bytes on the wire. Everything that makes single packets makes them
+/// here; priority and level are the world's to give, which knows the workload by the flow number.
+pub(crate) fn raw_packet(workload: u16, from: HostId, to: HostId, size: u16) -> Packet {
+    let mut packet = Packet::new(from, to, raw_flow(workload), size);
+    packet.len = size;
+    packet
+}
+
 impl RawPackets {
     #[expect(clippy::too_many_arguments, reason = "one value for each key of the workload")]
     pub(crate) fn new(
@@ -114,9 +122,8 @@ impl Workload for RawPackets {
             self.due.pop();
             let from = &mut self.senders[sender];
             let size = self.size.sample(&mut from.stream).get().clamp(1, u64::from(u16::MAX)) as u16;
-            let mut packet = Packet::new(from.host, self.to, raw_flow(self.workload), size);
+            let mut packet = raw_packet(self.workload, from.host, self.to, size);
             packet.seq = from.sent as u32;
-            packet.len = size;
             from.sent += 1;
             self.on_the_way += 1;
             actions.packets.push(packet);
@@ -147,7 +154,7 @@ impl Workload for RawPackets {
         }
     }
 
-    fn on_lost(&mut self) {
+    fn on_lost(&mut self, _: Time) {
         self.on_the_way = self.on_the_way.saturating_sub(1);
     }
 

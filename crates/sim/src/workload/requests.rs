@@ -284,7 +284,7 @@ impl Workload for Requests {
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
         let slot = (arrival.tag >> 1) as usize;
         let open = self.open.get_mut(slot);
-        open.split = sum(open.split, arrival.split);
+        open.split = open.split + arrival.split;
         open.ideal += arrival.ideal;
         if arrival.tag & RESPONSE == 0 {
             self.on_request(arrival.now, slot, actions);
@@ -305,19 +305,5 @@ impl Workload for Requests {
         for query in self.queries.iter().filter(|query| counted(query.created)) {
             actions.queries.push(self.record_query(query, None));
         }
-    }
-}
-
-/// Part by part.
-fn sum(a: Split, b: Split) -> Split {
-    Split {
-        window: a.window + b.window,
-        recovery: a.recovery + b.recovery,
-        nic: a.nic + b.nic,
-        pacer: a.pacer + b.pacer,
-        tier: [a.tier[0] + b.tier[0], a.tier[1] + b.tier[1], a.tier[2] + b.tier[2]],
-        serialisation: a.serialisation + b.serialisation,
-        propagation: a.propagation + b.propagation,
-        service: a.service + b.service,
     }
 }

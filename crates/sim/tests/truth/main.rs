@@ -2,6 +2,7 @@
 //! follow from queueing theory, and runs that must be equal.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod apps;
 mod arbitrary;
 mod conservation;
 mod determinism;
