@@ -247,6 +247,17 @@ impl Connection {
     }
 }
 
+/// The part of a split that waiting at `place` belongs to.
+fn part_of(split: &mut Split, place: Wait) -> &mut Span {
+    match place {
+        Wait::Nic => &mut split.nic,
+        Wait::Pacer => &mut split.pacer,
+        Wait::Tier0 => &mut split.tier[0],
+        Wait::Tier1 => &mut split.tier[1],
+        Wait::Tier2 => &mut split.tier[2],
+    }
+}
+
 /// Where the time of a packet went that has arrived.
 pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
     let (mut serialisation, mut propagation) = network.idle_transit(packet);
@@ -281,12 +292,18 @@ pub(crate) fn split_of(network: &Network, now: Time, packet: &Packet, message: &
         // Sent before the message was written: bytes ahead of it were overtaken by the message.
         return Split { recovery: total, ..Split::default() };
     }
-    let sent = now - transit;
+    let mut sent = now - transit;
+    let ends_message = packet.seq.wrapping_add(u32::from(packet.len)) == message.end as u32;
+    let is_first = ends_message && !packet.flags.has(Flags::RETRANSMISSION);
+    if is_first && let Some(place) = packet.saturated() {
+        // It waited there longer than it can tell: what is missing is there.
+        *part_of(&mut split, place) += sent.saturating_since(message.first_sent);
+        sent = sent.min(message.first_sent);
+    }
     let first_sent = message.first_sent.min(sent);
     split.window = first_sent - message.created;
     split.recovery = sent.saturating_since(message.first_sent);
-    let ends_message = packet.seq.wrapping_add(u32::from(packet.len)) == message.end as u32;
-    if ends_message && !packet.flags.has(Flags::RETRANSMISSION) {
+    if is_first {
         assert_eq!(sent, message.first_sent, "a packet's delays are those it was told of");
     }
     assert_eq!(split.total(), total, "the parts of a completion time sum to the whole");

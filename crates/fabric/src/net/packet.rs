@@ -99,6 +99,8 @@ pub struct Packet {
 /// Bytes of [`Packet`] that hold either waiting times or SACK blocks.
 const TAIL: usize = 26;
 const WAIT_BYTES: usize = 5;
+/// The longest wait that fits, in ps.
+const WAIT_MAX: u64 = (1 << (8 * WAIT_BYTES)) - 1;
 
 const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
 
@@ -163,7 +165,7 @@ impl Packet {
         if span.is_zero() || self.flags.has(Flags::SACK) {
             return;
         }
-        let total = (self.wait(place).as_ps() + span.as_ps()).min((1 << (8 * WAIT_BYTES)) - 1);
+        let total = (self.wait(place).as_ps() + span.as_ps()).min(WAIT_MAX);
         let from = place as usize * WAIT_BYTES;
         self.tail[from..from + WAIT_BYTES].copy_from_slice(&total.to_le_bytes()[..WAIT_BYTES]);
     }
@@ -180,11 +182,17 @@ impl Packet {
         Span::from_ps(u64::from_le_bytes(bytes))
     }
 
+    /// Where the packet has waited longer than it can tell, if anywhere.
+    pub fn saturated(&self) -> Option<Wait> {
+        let places = [Wait::Nic, Wait::Pacer].into_iter().chain(Wait::TIERS);
+        places.into_iter().find(|place| self.wait(*place).as_ps() == WAIT_MAX)
+    }
+
     /// Adds what a link took when nothing is in the way: serialisation and propagation. For a packet whose path
     /// is not its flow's. The sum saturates at 2^40 ps, 1.1 seconds.
     #[inline]
     pub fn add_transit(&mut self, span: Span) {
-        let total = (self.transit().as_ps() + span.as_ps()).min((1 << 40) - 1);
+        let total = (self.transit().as_ps() + span.as_ps()).min(WAIT_MAX);
         (self.payload, self.spare) = (total as u32, (total >> 32) as u8);
     }
 

@@ -176,6 +176,20 @@ fn adaptive_paths_use_a_lossless_fabric_better_than_hashed_ones() {
     assert!(adaptive as f64 > 1.2 * hashed as f64, "{adaptive} beside {hashed}");
 }
 
+/// A packet can tell of 1.1 s at one place; what waits longer is told apart all the same.
+#[test]
+fn waits_of_seconds_are_told_apart() {
+    let text = "version = 1\ntitle = 'slow'\n[topology]\nkind = 'rack'\nhosts = 3\nrate = '1Mbps'\ndelay = '1us'\n\
+                [transport]\nack_every = 1\nhandshake = false\ninitial_window = 1000\nmin_rto = '50s'\ninitial_rto = '50s'\n\
+                [workload.bulk]\nkind = 'incast'\nsize = '300KB'\nevery = '1s'\n";
+    let run = run(text);
+    for message in run.of("bulk") {
+        assert_eq!(message.split.total(), message.latency().unwrap());
+        let waited = message.split.nic + message.split.tier[0];
+        assert!(waited > Span::from_secs(2) && message.split.recovery.is_zero(), "{:?}", message.split);
+    }
+}
+
 /// One link of several is slow: every part of a flow's time is still told apart, and adaptive paths go round it.
 #[test]
 fn a_degraded_link_is_avoided_by_those_who_look() {
