@@ -52,6 +52,8 @@ const OPEN_TOLERATED: f64 = 0.01;
 /// Messages that a `max` must have seen before it is believed: then, with 95 % probability, at most
 /// one in a thousand is over the limit (the rule of three).
 const MAX_MESSAGES: u64 = 3_000;
+/// Runs with messages that a verdict needs.
+const SPEAKING: usize = 4;
 /// The bin of messages that did not complete.
 const OPEN: i32 = i32::MAX;
 /// Two bins to a per cent, so that a percentile from them is right to a quarter of a per cent.
@@ -161,8 +163,9 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
         };
     }
     let strains: Vec<f64> = samples.iter().filter_map(|sample| sample.strain(slo)).collect();
-    let Some(interval) = stats::mean_interval(&strains, level).filter(|_| strains.len() == samples.len())
-    else {
+    // At a low load a run may have no message of a rare workload; the others speak for it.
+    let enough = strains.len() >= SPEAKING.min(samples.len());
+    let Some(interval) = stats::mean_interval(&strains, level).filter(|_| enough) else {
         return Verdict::Open;
     };
     let chance = |keeps: bool| {
@@ -310,6 +313,11 @@ mod tests {
         assert_eq!(judged(&mean, &samples(&[900.0, 905.0, 895.0, 900.0])), Verdict::Keeps);
         assert_eq!(judged(&mean, &samples(&[1100.0, 1105.0, 1095.0, 1100.0])), Verdict::Breaks);
         assert_eq!(judged(&mean, &samples(&[700.0, 1200.0, 900.0, 1000.0])), Verdict::Open);
+        let mut with_silent = samples(&[900.0, 905.0, 895.0]);
+        with_silent.push(Sample::default());
+        assert_eq!(judged(&mean, &with_silent), Verdict::Open, "three runs speak");
+        with_silent.extend(samples(&[902.0]));
+        assert_eq!(judged(&mean, &with_silent), Verdict::Keeps);
         let goodput = slo("goodput(w) > 800Mbps");
         assert_eq!(judged(&goodput, &samples(&[900.0, 905.0, 895.0, 900.0])), Verdict::Keeps);
         assert_eq!(judged(&goodput, &samples(&[700.0, 705.0, 695.0, 700.0])), Verdict::Breaks);

@@ -259,7 +259,7 @@ impl<'a> Search<'a> {
             |wanted: State| states.iter().filter(move |(_, state)| *state == wanted).map(|(load, _)| *load);
         let sunk = of(State::Sinks).next();
         let below = |load: &f64| sunk.is_none_or(|sunk| *load < sunk);
-        let kept = of(State::Keeps).filter(below).next_back();
+        let kept = of(State::Keeps).rfind(below);
         Known {
             kept,
             sunk,

@@ -53,10 +53,15 @@ impl Lines {
             column("the line", "to"),
             column("today", &format!("at {}", self.over.shown(self.at))),
             column("today", "headroom"),
-            column("what sinks it", "objective"),
             column("what sinks it", "part of the latency"),
+            column("what sinks it", "objective"),
+            column("", "runs"),
         ];
-        columns.push(column("cost", "runs"));
+        // Where there is one objective, the title has it.
+        let several = self.slos.len() > 1;
+        if !several {
+            columns.remove(OBJECTIVE);
+        }
         let best = self.variants.iter().filter_map(|variant| variant.line.load).fold(0.0, f64::max);
         let differ = self.variants.iter().any(|variant| variant.line.load != Some(best));
         let always = self.variants.iter().any(|variant| variant.line.found == Found::Always);
@@ -71,7 +76,7 @@ impl Lines {
             let shown = |load: Option<f64>| load.map_or_else(String::new, |load| self.over.shown(load));
             let binding = line.binding.and_then(|slo| self.slos.get(slo));
             let runs: usize = variant.loads.iter().map(|at| at.runs).sum();
-            Row {
+            let mut row = Row {
                 label: variant.name.clone(),
                 cells: vec![
                     Cell { value: load, spread: String::new(), best: is_best },
@@ -79,13 +84,17 @@ impl Lines {
                     plain(shown(line.high)),
                     plain(state_word(variant.today).to_owned()),
                     plain(variant.headroom.map_or_else(String::new, |h| format!("{}x", figures::number(h)))),
-                    plain(binding.map_or_else(String::new, |slo| slo.text.clone())),
                     plain(part_word(variant)),
+                    plain(binding.map_or_else(String::new, |slo| slo.text.clone())),
                     plain(figures::count(runs as u64)),
                 ],
+            };
+            if !several {
+                row.cells.remove(OBJECTIVE);
             }
+            row
         });
-        let title = format!("Load line of {}", self.over.key);
+        let title = format!("Load line of {} for {}", self.over.key, self.objectives());
         Grid { title, corner: "variant".to_owned(), rows: rows.collect(), columns }
     }
 
@@ -175,6 +184,9 @@ impl Lines {
         out
     }
 }
+
+/// Which column has the objective that is broken first.
+const OBJECTIVE: usize = 6;
 
 const INTERVAL: &str = "from: the highest load that keeps every objective; to: the lowest that breaks one; both beyond \
                         doubt at 95 %.";
