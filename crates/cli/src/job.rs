@@ -85,16 +85,21 @@ impl<'a> Job<'a> {
     /// Where the run is kept unless the user says otherwise: the same for the same scenario and
     /// overrides, so that the same command goes on where it stopped.
     pub fn default_dir(&self) -> PathBuf {
-        let stem = Path::new(self.scenario.name()).file_stem().unwrap_or_default().to_string_lossy();
-        let digest = Digest::of_text(&self.plan.scenario).to_string();
         let shard = self.shard.map_or_else(String::new, |s| format!("-shard-{}-of-{}", s.number, s.of));
-        Path::new("results").join(format!("{stem}-{}{shard}", &digest[..8]))
+        default_dir("", self.scenario, &self.plan.scenario, &shard)
     }
 
     /// Whether a run directory holds results of this job.
     pub fn is_of(&self, run: &RunDir) -> bool {
         run.manifest().scenario_digest == Digest::of_text(&self.plan.scenario)
     }
+}
+
+/// `results/<kind><scenario>-<digest of what is recorded><shard>`.
+pub fn default_dir(kind: &str, scenario: &Scenario, recorded: &str, shard: &str) -> PathBuf {
+    let stem = Path::new(scenario.name()).file_stem().unwrap_or_default().to_string_lossy();
+    let digest = Digest::of_text(recorded).to_string();
+    Path::new("results").join(format!("{kind}{stem}-{}{shard}", &digest[..8]))
 }
 
 /// The coordinates of a point as results know them.

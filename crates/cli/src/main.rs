@@ -1,13 +1,14 @@
 //! The `plimsoll` command. One file a subcommand, and no simulation logic in any of them.
 //!
 //! stdout is results; everything else goes to stderr. Exit status: 0, 1 (a finding: a figure is
-//! off), 2 (an error), or 128 and the signal's number after Ctrl-C.
+//! off, a load is above its line), 2 (an error), or 128 and the signal's number after Ctrl-C.
 
 mod batch;
 mod compare;
 mod completions;
 mod config;
 mod job;
+mod line;
 mod man;
 mod merge;
 mod model;
@@ -31,7 +32,7 @@ use clap::{Parser, Subcommand};
 #[command(name = "plimsoll", version = output::VERSION, arg_required_else_help = true)]
 #[command(after_help = "\
 Results go to stdout, progress and messages to stderr.
-Exit status: 0, 1 (a finding: a figure is off), 2 (an error), 130 (Ctrl-C).")]
+Exit status: 0, 1 (a finding: a figure is off, a load is above its line), 2 (an error), 130 (Ctrl-C).")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -40,6 +41,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Args),
+    Line(line::Args),
     Compare(compare::Args),
     Merge(merge::Args),
     Model(model::Args),
@@ -54,6 +56,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
+        Command::Line(args) => line::line(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Merge(args) => merge::merge(&args),
         Command::Model(args) => model::model(&args),

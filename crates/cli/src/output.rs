@@ -73,13 +73,22 @@ pub fn print(text: &str) -> anyhow::Result<()> {
 /// # Errors
 /// If stdout cannot be written.
 pub fn print_summary(summary: &Summary, runs: &[&RunDir], format: Format) -> anyhow::Result<()> {
-    let form = match format {
-        Format::Table => table::Format::Table,
-        Format::Json => return print(&as_json(summary, runs)?),
-        Format::Csv => table::Format::Csv,
-        Format::Md => table::Format::Md,
-    };
-    print(&table::render(summary, form, &style()))
+    match format {
+        Format::Json => print(&as_json(summary, runs)?),
+        other => print(&table::render(summary, other.of_report(), &style())),
+    }
+}
+
+impl Format {
+    /// The same as the report knows it.
+    pub fn of_report(self) -> table::Format {
+        match self {
+            Format::Table => table::Format::Table,
+            Format::Json => table::Format::Json,
+            Format::Csv => table::Format::Csv,
+            Format::Md => table::Format::Md,
+        }
+    }
 }
 
 /// The summary, and before it what was run and the digest of it all.
@@ -114,7 +123,8 @@ pub fn digest(summary: &Summary) -> Digest {
     Digest::of_text(&runs.map(|run| run.digest.to_string()).collect::<String>())
 }
 
-fn style() -> Style {
+/// How to draw a table on this stdout.
+pub fn style() -> Style {
     let stdout = io::stdout();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let width = terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0));

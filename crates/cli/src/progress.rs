@@ -176,7 +176,7 @@ fn speed(hops: u64, took: Duration) -> String {
 }
 
 /// A time as people say it.
-fn duration(took: Duration) -> String {
+pub fn duration(took: Duration) -> String {
     match took.as_secs() {
         0 => format!("{} ms", took.as_millis()),
         1..10 => format!("{:.1} s", took.as_secs_f64()),

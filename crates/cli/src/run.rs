@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
 use plimsoll_results::RunDir;
-use plimsoll_results::run_dir::{self, Existing, Status};
+use plimsoll_results::run_dir::{self, Existing, Plan, Status};
 use plimsoll_scenario::Point;
 
 use crate::batch::{self, Stopped};
@@ -111,7 +111,12 @@ fn open(args: &Args, job: &Job<'_>, out: &Path) -> anyhow::Result<RunDir> {
         ));
     }
     let existing = if args.force { Existing::Replace } else { Existing::Resume };
-    RunDir::create(out, job.plan(), existing, 0).map_err(|error| match error {
+    create(out, job.plan(), existing)
+}
+
+/// A run directory; where it holds another run, the error names the flags that help.
+pub fn create(out: &Path, plan: &Plan, existing: Existing) -> anyhow::Result<RunDir> {
+    RunDir::create(out, plan, existing, 0).map_err(|error| match error {
         run_dir::Error::Conflict { path, why } => anyhow!(
             "{} holds another run: {why}. Choose another place with `--out DIR`, or remove that run and \
              begin anew with `--force`",

@@ -31,8 +31,15 @@ impl Source {
     /// # Errors
     /// [`BadScenario`], with all that is wrong.
     pub fn load(&self) -> anyhow::Result<Scenario> {
-        let overrides =
-            Overrides { set: self.set.clone(), seed: self.seed, replicates: self.replicates.unwrap_or(0) };
+        self.load_with(self.replicates.unwrap_or(0))
+    }
+
+    /// Reads and checks the file for so many runs of each point; its warnings go to stderr.
+    ///
+    /// # Errors
+    /// [`BadScenario`], with all that is wrong.
+    pub fn load_with(&self, replicates: u32) -> anyhow::Result<Scenario> {
+        let overrides = Overrides { set: self.set.clone(), seed: self.seed, replicates };
         let scenario = Scenario::load_with(&self.path, &overrides)
             .map_err(|errors| BadScenario { name: self.path.display().to_string(), errors })?;
         for warning in scenario.warnings() {
@@ -43,7 +50,13 @@ impl Source {
 
     /// The command that repeats a run of this, with its seed, as a shell takes it.
     pub fn command(&self, seed: u64) -> String {
-        let mut words = vec!["plimsoll".to_owned(), "run".to_owned(), quoted(&self.path.to_string_lossy())];
+        self.command_of("run", seed)
+    }
+
+    /// The same for another subcommand that takes a scenario.
+    pub fn command_of(&self, subcommand: &str, seed: u64) -> String {
+        let mut words =
+            vec!["plimsoll".to_owned(), subcommand.to_owned(), quoted(&self.path.to_string_lossy())];
         for set in &self.set {
             words.extend(["--set".to_owned(), quoted(set)]);
         }
@@ -56,7 +69,7 @@ impl Source {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

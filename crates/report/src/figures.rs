@@ -91,6 +91,12 @@ pub fn time(us: f64) -> String {
     format!("{} {}", number(us / unit.size), unit.name)
 }
 
+/// A rate in Mb/s with the unit that fits it: `7.20 Mb/s`, `1.00 Gb/s`.
+pub fn rate(mbps: f64) -> String {
+    let unit = common_unit([mbps], RATES);
+    format!("{} {}", number(mbps / unit.size), unit.name)
+}
+
 /// A ratio to a base in words: `4.2x lower`, `29 % lower`, `72 % higher`, `2.0x higher`.
 pub fn change(ratio: f64) -> String {
     let (factor, word) = if ratio < 1.0 { (1.0 / ratio, "lower") } else { (ratio, "higher") };

@@ -233,6 +233,6 @@ fn nearest_unit(literal: &str, allowed: &str) -> Option<String> {
 }
 
 /// `did you mean ...?`, where something is near enough.
-pub(crate) fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
     nearest(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }

@@ -34,7 +34,7 @@ mod topology;
 mod workload;
 
 pub use cdf::{CdfError, CdfTable};
-pub use error::{Report, ScenarioError, Warning};
+pub use error::{Report, ScenarioError, Warning, did_you_mean};
 pub use hosts::UnknownHost;
 pub use reference::reference;
 pub use scenario::{Overrides, Point, Scenario, replicate_seed};

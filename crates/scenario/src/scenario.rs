@@ -33,6 +33,7 @@ pub struct Scenario {
     overrides: Overrides,
     self_contained: String,
     points: Vec<Point>,
+    objectives: Vec<(String, String)>,
     warnings: Vec<Warning>,
 }
 
@@ -142,6 +143,7 @@ impl Scenario {
                 &builder.files.into_read(),
             ),
             points,
+            objectives: builder.objectives,
             warnings: builder.warnings.reports().map(Warning).collect(),
         })
     }
@@ -186,6 +188,12 @@ impl Scenario {
         &self.points
     }
 
+    /// The objectives of its table `slo`: a name, and a text such as `p99(query) < 1ms` that is not read
+    /// here.
+    pub fn objectives(&self) -> &[(String, String)] {
+        &self.objectives
+    }
+
     /// What is allowed and probably not meant.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
@@ -221,6 +229,7 @@ struct Builder {
     /// Where the file itself has the keys of flags.
     flag_places: Vec<(&'static str, Range<usize>)>,
     sources: Sources,
+    objectives: Vec<(String, String)>,
     errors: Findings,
     warnings: Findings,
 }
@@ -246,7 +255,7 @@ impl Builder {
         let mut reports = Vec::new();
         let variants = overlay::variants(&self.sources, root.remove(&["variant"]), &mut reports);
         let axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
-        root.remove(&["slo"]);
+        self.objectives(root.remove(&["slo"]));
         self.errors.extend(reports);
         self.outline(&mut root);
         let combinations =
@@ -425,6 +434,27 @@ impl Builder {
                 let report = Report::at(&self.sources, &own.origin, "replicates", message);
                 self.errors.add(report.allowed(format!("1 to {REPLICATES_MAX}")));
                 1
+            }
+        }
+    }
+
+    /// The table `slo`: a text for each name.
+    fn objectives(&mut self, table: Option<Node>) {
+        let Some(table) = table else { return };
+        let allowed = r#"a text for each name: query = "p99(query) < 1ms""#;
+        let Value::Table(entries) = table.value else {
+            let report = Report::at(&self.sources, &table.origin, "slo", "this is no table");
+            return self.errors.add(report.allowed(allowed));
+        };
+        for (name, node) in entries {
+            match &node.value {
+                Value::String(text) => self.objectives.push((name, text.clone())),
+                _ => {
+                    let key = node::dotted(&["slo", &name]);
+                    let message = format!("{} does not fit", node.literal());
+                    let report = Report::at(&self.sources, &node.origin, key, message);
+                    self.errors.add(report.allowed(allowed));
+                }
             }
         }
     }

@@ -81,7 +81,12 @@ fn outer() -> Map<String, Value> {
             "additionalProperties": { "anyOf": [{ "type": "array", "minItems": 1 }, { "type": "object" }] },
             "description": "Dotted keys, each with a list of values; several keys make the product of their lists."
         },
-        "slo": { "type": "object", "description": "Reserved for objectives." },
+        "slo": {
+            "type": "object",
+            "additionalProperties": { "type": "string" },
+            "description": "Objectives by name, such as query = \"p99(query) < 1ms\": what `plimsoll line` \
+                judges a load by, unless `--slo` says otherwise."
+        },
         "files": {
             "type": "object",
             "additionalProperties": {

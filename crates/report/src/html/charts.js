@@ -199,7 +199,7 @@
         }
         root.append(path(joined(places, line.steps), { stroke, fill: 'none', 'stroke-width': 2,
           'stroke-linejoin': 'round', ...(line.dashed ? { 'stroke-dasharray': '5 4' } : {}) }));
-        if (places.length <= 30) places.forEach(([across, up]) => root.append(marker(across, up, line.kind, stroke)));
+        if (places.length <= 30 && !line.dashed) places.forEach(([across, up]) => root.append(marker(across, up, line.kind, stroke)));
       }
       return { height, read: chart.read === 'at-y' ? readAtY(chart, shown, box, x, y, tail) : readAtX(chart, shown, box, x, y) };
     },
@@ -337,14 +337,18 @@
     const across = x.value(Math.min(Math.max(place.x, box.left), box.right));
     const nearest = (line) => line.x.reduce((best, value, i) =>
       Math.abs(value - across) < Math.abs(line.x[best] - across) ? i : best, 0);
-    const known = shown.filter((line) => line.x.length);
+    // A dashed line is a reference: its places are no measurements.
+    const known = shown.filter((line) => line.x.length && !line.dashed);
     if (!known.length) return null;
-    const at = known[0].x[nearest(known[0])];
+    const off = (line) => Math.abs(line.x[nearest(line)] - across);
+    const closest = known.reduce((best, line) => off(line) < off(best) ? line : best);
+    const at = closest.x[nearest(closest)];
     const rows = known.map((line) => {
       const i = nearest(line);
       const [low, high] = [line.around?.low[i] ?? null, line.around?.high[i] ?? null];
       const range = low !== null && high !== null ? ` (${written(low, chart.y.format)} to ${written(high, chart.y.format)})` : '';
-      return [line.color, line.name, written(line.y[i], chart.y.format) + range];
+      const elsewhere = Math.abs(x.place(line.x[i]) - x.place(at)) > 12 ? ` at ${written(line.x[i], chart.x.format)}` : '';
+      return [line.color, line.name, written(line.y[i], chart.y.format) + range + elsewhere];
     });
     const head = chart.x.categories ? chart.x.categories[at] : `${chart.x.label}: ${written(at, chart.x.format)}`;
     return { line: `M${px(x.place(at))} ${box.top}V${box.bottom}`, x: x.place(at), y: place.y, head, rows };

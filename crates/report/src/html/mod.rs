@@ -4,8 +4,11 @@
 //! page, each with a table of its numbers below it. A content security policy forbids the page to
 //! load anything at all.
 
+mod article;
 mod page;
 mod tables;
+
+pub use article::{Article, Section, article};
 
 use plimsoll_results::{Curves, Summary};
 use serde::Serialize;
@@ -13,6 +16,7 @@ use serde::Serialize;
 use crate::chart::Chart;
 use crate::plots;
 use crate::table::{Grid, blocks};
+use crate::verdict;
 
 /// Characters of a table that stand beside each other on the page.
 const TABLE_WIDTH: usize = 128;
@@ -44,15 +48,22 @@ pub struct Page<'a> {
     pub warnings: &'a [String],
 }
 
-/// A figure on the page: one chart, or one for each sweep point.
-#[derive(Serialize)]
-struct Figure {
+/// A figure on the page: one chart, or one for each sweep point, and the tables below it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Figure {
     id: String,
     charts: Vec<Chart>,
     #[serde(skip)]
     tables: Vec<Grid>,
     #[serde(skip)]
     half_width: bool,
+}
+
+impl Figure {
+    /// A figure over the whole width of the page. `id` is that of its element, and its own on the page.
+    pub fn new(id: String, chart: Chart, tables: Vec<Grid>) -> Figure {
+        Figure { id, charts: vec![chart], tables, half_width: false }
+    }
 }
 
 #[derive(Serialize)]
@@ -82,7 +93,15 @@ pub fn render(page: &Page<'_>) -> String {
     sections.extend(filled.map(|(id, name, _)| (*id, *name)));
     sections.push(("repeat", "Repeat"));
 
-    let mut out = page::head(page, &sections);
+    let texts = summary.warnings.iter().map(ToString::to_string).chain(page.warnings.iter().cloned());
+    let mut out = page::head(&page::Head {
+        kind: "Plimsoll report",
+        title: page.title,
+        description: page.description,
+        found: &verdict::sentences(summary),
+        warnings: &texts.collect::<Vec<_>>(),
+        sections: &sections,
+    });
     if swept {
         out.push_str(&page::section("sweep", "Over the sweep", "", &place(&sweep)));
     }
@@ -97,13 +116,17 @@ pub fn render(page: &Page<'_>) -> String {
         }
     }
     out.push_str(&page::section("repeat", "How to repeat this", "", &page::repeat(page)));
-    let figures = groups.iter().flat_map(|(_, _, figures)| figures.iter()).collect();
-    out.push_str(&format!(
+    out.push_str(&foot(groups.iter().flat_map(|(_, _, figures)| figures.iter()).collect()));
+    out
+}
+
+/// The end of the page: the data of its figures and the script that draws them.
+fn foot(figures: Vec<&Figure>) -> String {
+    format!(
         "</main>\n<footer><main>Intervals are 95 % confidence intervals; ± is the wider side.</main></footer>\n\
          <script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
         embedded(&Data { figures })
-    ));
-    out
+    )
 }
 
 fn heading(id: &str) -> (&'static str, &'static str) {

@@ -1,38 +1,50 @@
 //! The parts of the page that are not figures.
 
-use plimsoll_results::Summary;
-
 use super::{Page, escape};
 use crate::table::{Cell, Grid};
-use crate::verdict;
 
 const STYLE: &str = include_str!("style.css");
 
+/// What stands before the first section.
+pub(super) struct Head<'a> {
+    /// What kind of page it is.
+    pub(super) kind: &'a str,
+    pub(super) title: &'a str,
+    /// May be empty.
+    pub(super) description: &'a str,
+    /// Sentences, each with the name of a variant and a colon before it.
+    pub(super) found: &'a [String],
+    pub(super) warnings: &'a [String],
+    /// Id and name of each section.
+    pub(super) sections: &'a [(&'a str, &'a str)],
+}
+
 /// Everything before the first section: head, title, what was found, warnings.
-pub(super) fn head(page: &Page<'_>, sections: &[(&str, &str)]) -> String {
-    let title = escape(page.title);
+pub(super) fn head(head: &Head<'_>) -> String {
+    let title = escape(head.title);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
          script-src 'unsafe-inline'; img-src data:\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
-         <body>\n<header><div>\n<div class=\"bar\">{MARK}<span>Plimsoll report</span><nav>"
+         <body>\n<header><div>\n<div class=\"bar\">{MARK}<span>{}</span><nav>",
+        escape(head.kind)
     );
-    for (id, name) in sections {
+    for (id, name) in head.sections {
         out.push_str(&format!("<a href=\"#{id}\">{}</a>", escape(name)));
     }
     out.push_str("</nav><button id=\"theme\" type=\"button\" title=\"Switch colours\">Dark</button></div>\n");
     out.push_str(&format!("<h1>{title}</h1>\n"));
-    if !page.description.trim().is_empty() {
-        out.push_str(&format!("<p class=\"about\">{}</p>\n", escape(page.description.trim())));
+    if !head.description.trim().is_empty() {
+        out.push_str(&format!("<p class=\"about\">{}</p>\n", escape(head.description.trim())));
     }
-    out.push_str(&found(page.summary));
+    out.push_str(&found(head.found));
     out.push_str("</div></header>\n<main>\n");
     out.push_str(
         "<noscript><p class=\"card\">The figures need JavaScript; the table below each holds its \
          numbers.</p></noscript>\n",
     );
-    out.push_str(&warnings(page));
+    out.push_str(&warnings(head.warnings));
     out
 }
 
@@ -41,23 +53,20 @@ const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 20 20\" aria-hidden=\"true
                     fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"2\"/><path d=\"M0 10h20\" \
                     stroke=\"var(--accent)\" stroke-width=\"2\"/></svg>";
 
-fn found(summary: &Summary) -> String {
-    let sentences = verdict::sentences(summary);
+fn found(sentences: &[String]) -> String {
     if sentences.is_empty() {
         return String::new();
     }
     let mut out = String::from("<ul class=\"found\">\n");
     for sentence in sentences {
-        let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
+        let (variant, rest) = sentence.split_once(':').unwrap_or(("", sentence));
         out.push_str(&format!("<li><b>{}</b>:{}</li>\n", escape(variant), escape(rest)));
     }
     out.push_str("</ul>\n");
     out
 }
 
-fn warnings(page: &Page<'_>) -> String {
-    let texts = page.summary.warnings.iter().map(ToString::to_string).chain(page.warnings.iter().cloned());
-    let texts: Vec<String> = texts.collect();
+fn warnings(texts: &[String]) -> String {
     if texts.is_empty() {
         return String::new();
     }
@@ -86,23 +95,24 @@ pub(super) fn section(id: &str, title: &str, lead: &str, inside: &str) -> String
     format!("<section id=\"{id}\">\n<h2>{}</h2>\n{lead}{inside}</section>\n", escape(title))
 }
 
-/// How to run it again.
+/// How to make the page again.
+pub(super) struct Again<'a> {
+    pub(super) command: &'a str,
+    pub(super) seed: u64,
+    pub(super) version: &'a str,
+    pub(super) commit: Option<&'a str>,
+    /// How many runs, in words.
+    pub(super) runs: String,
+    /// HTML after that.
+    pub(super) more: String,
+    /// May be empty.
+    pub(super) scenario: &'a str,
+}
+
+/// How to run it again, with the digests.
 pub(super) fn repeat(page: &Page<'_>) -> String {
-    let mut out = format!(
-        "<div class=\"card\">\n<pre><code>{}</code></pre>\n<dl>\n<dt>Seed</dt><dd>{}</dd>\n<dt>Plimsoll</dt><dd>{}",
-        escape(page.command),
-        page.seed,
-        escape(page.version)
-    );
-    if let Some(commit) = page.commit {
-        out.push_str(&format!(", commit <code>{}</code>", escape(commit)));
-    }
     let runs: usize = page.summary.cells.iter().map(|cell| cell.runs.len()).sum();
     let events: u64 = page.summary.cells.iter().map(|cell| cell.counters.events).sum();
-    out.push_str(&format!(
-        "</dd>\n<dt>Runs</dt><dd>{runs}, {} events in all</dd>\n</dl>\n",
-        crate::figures::count(events)
-    ));
     let mut rows = String::new();
     for cell in &page.summary.cells {
         for run in &cell.runs {
@@ -116,15 +126,37 @@ pub(super) fn repeat(page: &Page<'_>) -> String {
             ));
         }
     }
-    out.push_str(&format!(
-        "<details><summary>Digests: the same on every machine</summary><div class=\"scroll\"><table>\n\
-         <thead><tr><th scope=\"col\">variant</th><th scope=\"col\">point</th><th scope=\"col\">replicate</th>\
-         <th scope=\"col\">seed</th><th scope=\"col\">digest</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n"
-    ));
-    if !page.scenario.is_empty() {
+    again(&Again {
+        command: page.command,
+        seed: page.seed,
+        version: page.version,
+        commit: page.commit,
+        runs: format!("{runs}, {} events in all", crate::figures::count(events)),
+        more: format!(
+            "<details><summary>Digests: the same on every machine</summary><div class=\"scroll\"><table>\n\
+             <thead><tr><th scope=\"col\">variant</th><th scope=\"col\">point</th><th scope=\"col\">replicate</th>\
+             <th scope=\"col\">seed</th><th scope=\"col\">digest</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n"
+        ),
+        scenario: page.scenario,
+    })
+}
+
+/// How to run it again.
+pub(super) fn again(again: &Again<'_>) -> String {
+    let mut out = format!(
+        "<div class=\"card\">\n<pre><code>{}</code></pre>\n<dl>\n<dt>Seed</dt><dd>{}</dd>\n<dt>Plimsoll</dt><dd>{}",
+        escape(again.command),
+        again.seed,
+        escape(again.version)
+    );
+    if let Some(commit) = again.commit {
+        out.push_str(&format!(", commit <code>{}</code>", escape(commit)));
+    }
+    out.push_str(&format!("</dd>\n<dt>Runs</dt><dd>{}</dd>\n</dl>\n{}", escape(&again.runs), again.more));
+    if !again.scenario.is_empty() {
         out.push_str(&format!(
             "<details><summary>The scenario</summary><pre><code>{}</code></pre></details>\n",
-            escape(page.scenario)
+            escape(again.scenario)
         ));
     }
     out.push_str("</div>\n");

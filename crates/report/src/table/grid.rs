@@ -271,10 +271,12 @@ fn ansi(code: &str, text: &str, style: &Style) -> String {
     }
 }
 
-pub(super) fn bold(text: &str, style: &Style) -> String {
+/// In bold type, where the terminal takes colours.
+pub fn bold(text: &str, style: &Style) -> String {
     ansi("1", text, style)
 }
-pub(super) fn dim(text: &str, style: &Style) -> String {
+/// Less bright, where the terminal takes colours.
+pub fn dim(text: &str, style: &Style) -> String {
     ansi("2", text, style)
 }
 pub(super) fn green(text: &str, style: &Style) -> String {
@@ -285,7 +287,7 @@ pub(super) fn yellow(text: &str, style: &Style) -> String {
 }
 
 /// A text that Markdown shows as it is, also inside a table.
-pub(super) fn escape_markdown(text: &str) -> String {
+pub fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

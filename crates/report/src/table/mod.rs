@@ -13,7 +13,8 @@ mod tidy;
 use plimsoll_results::Summary;
 
 use crate::verdict;
-pub use grid::{Cell, Column, Grid, Row};
+pub use grid::{Cell, Column, Grid, Row, bold, dim, escape_markdown};
+pub use tidy::line as csv_line;
 
 /// In which form to render.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,12 +67,12 @@ fn terminal(summary: &Summary, style: &Style) -> String {
         out.push('\n');
     }
     if has_intervals(summary) {
-        out.push_str(&grid::dim("± is the wider side of the 95 % interval.", style));
+        out.push_str(&dim("± is the wider side of the 95 % interval.", style));
         out.push_str("\n\n");
     }
     for sentence in verdict::sentences(summary) {
         let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
-        out.push_str(&format!("{}:{rest}\n", grid::bold(variant, style)));
+        out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
     }
     for warning in &summary.warnings {
         out.push_str(&format!("{} {warning}\n", grid::yellow("warning:", style)));
@@ -89,12 +90,12 @@ fn markdown(summary: &Summary) -> String {
         out.push_str("± is the wider side of the 95 % interval.\n\n");
     }
     let sentences = verdict::sentences(summary);
-    out.extend(sentences.iter().map(|sentence| format!("* {}\n", grid::escape_markdown(sentence))));
+    out.extend(sentences.iter().map(|sentence| format!("* {}\n", escape_markdown(sentence))));
     out.extend(
         summary
             .warnings
             .iter()
-            .map(|warning| format!("* **Warning:** {}\n", grid::escape_markdown(&warning.to_string()))),
+            .map(|warning| format!("* **Warning:** {}\n", escape_markdown(&warning.to_string()))),
     );
     out
 }

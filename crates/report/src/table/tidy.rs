@@ -56,7 +56,7 @@ fn float(value: f64) -> String {
 }
 
 /// A line of CSV, fields quoted where they must be (RFC 4180).
-fn line(fields: &[String]) -> String {
+pub fn line(fields: &[String]) -> String {
     let quoted: Vec<String> = fields
         .iter()
         .map(|field| {

@@ -110,16 +110,26 @@ pub fn samples_needed(share: f64) -> u64 {
     (10.0 / (1.0 - share)).round() as u64
 }
 
+/// Student's t interval of the mean of independent values, such as one a replicate, which covers the
+/// true mean with probability `level` (0..1); `None` for fewer than two values.
+pub fn mean_interval(values: &[f64], level: f64) -> Option<Interval> {
+    interval_around(mean(values)?, values, level)
+}
+
 /// Student's t interval of a statistic from its values on independent sections, centred on the
 /// value over all of them.
 fn section_interval(centre: f64, sections: &[f64]) -> Option<Interval> {
+    interval_around(centre, sections, LEVEL)
+}
+
+fn interval_around(centre: f64, sections: &[f64], level: f64) -> Option<Interval> {
     let count = sections.len();
     if count < 2 {
         return None;
     }
     let squares: f64 = sections.iter().map(|value| (value - centre) * (value - centre)).sum();
     let error = (squares / (count - 1) as f64 / count as f64).sqrt();
-    Some(Interval::around(centre, special::student_t((count - 1) as f64, LEVEL) * error))
+    Some(Interval::around(centre, special::student_t((count - 1) as f64, level) * error))
 }
 
 /// Where batch `batch` of `batches` over `len` samples begins and ends; sizes differ by at most one.

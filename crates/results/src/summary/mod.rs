@@ -9,6 +9,7 @@
 //! is told beside them and, above one in a hundred, warned about.
 
 mod build;
+pub mod one_run;
 pub(crate) mod queue;
 mod warning;
 pub(crate) mod workload;

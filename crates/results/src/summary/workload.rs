@@ -136,7 +136,7 @@ impl<'a> Runs<'a> {
     /// Delivered and sent payload per second: from the recorded intervals between the first and the
     /// last that is not zero, or else (delivered only) completed bytes over the time between the
     /// first creation and the last completion.
-    fn goodput(&self) -> [Option<Estimate>; 2] {
+    pub(super) fn goodput(&self) -> [Option<Estimate>; 2] {
         let recorded = |pick: fn(&crate::outcome::GoodputInterval) -> u64| {
             let rates: Vec<Vec<f64>> = self
                 .outcomes
@@ -153,16 +153,26 @@ impl<'a> Runs<'a> {
         [delivered, sent]
     }
 
-    fn time_split(&self) -> Option<TimeSplit> {
-        let tiers = self.outcomes.first().map(|(outcome, _)| outcome.tiers.as_slice()).unwrap_or_default();
+    pub(super) fn tiers(&self) -> &'a [String] {
+        self.outcomes.first().map(|&(outcome, _)| outcome.tiers.as_slice()).unwrap_or_default()
+    }
+
+    /// The completed messages, slowest first.
+    pub(super) fn slowest_first(&self) -> Vec<&'a Message> {
         let mut done: Vec<&Message> = self.messages().flatten().filter(|m| m.completed.is_some()).collect();
+        // The sort is stable, so that ties keep the order of creation.
+        done.sort_by_key(|message| std::cmp::Reverse(message.latency()));
+        done
+    }
+
+    fn time_split(&self) -> Option<TimeSplit> {
+        let tiers = self.tiers();
+        let done = self.slowest_first();
         let slowest_count = done.len().div_ceil(100);
         if done.is_empty() {
             return None;
         }
         let mean_us = mean_parts(&done, tiers.len());
-        // The sort is stable, so that ties keep the order of creation.
-        done.sort_by_key(|message| std::cmp::Reverse(message.latency()));
         let slowest_us = mean_parts(&done[..slowest_count], tiers.len());
         Some(TimeSplit { parts: part_names(tiers), mean_us, slowest_us, slowest_count: slowest_count as u64 })
     }
@@ -301,7 +311,7 @@ pub(super) fn distribution(samples: &Samples) -> Option<Distribution> {
 }
 
 /// Names of the parts of a [`crate::outcome::Split`], in the order of [`mean_parts`].
-fn part_names(tiers: &[String]) -> Vec<String> {
+pub(super) fn part_names(tiers: &[String]) -> Vec<String> {
     let mut names: Vec<String> =
         ["window", "recovery", "NIC queue", "pacer"].iter().map(|&name| name.to_owned()).collect();
     names.extend(tiers.iter().map(|tier| format!("{tier} queue")));
@@ -310,7 +320,7 @@ fn part_names(tiers: &[String]) -> Vec<String> {
 }
 
 /// The mean of each part in us.
-fn mean_parts(messages: &[&Message], tiers: usize) -> Vec<f64> {
+pub(super) fn mean_parts(messages: &[&Message], tiers: usize) -> Vec<f64> {
     let count = messages.len() as f64;
     let mut sums = vec![0u128; 7 + tiers];
     for message in messages {

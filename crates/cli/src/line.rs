@@ -1,0 +1,308 @@
+//! `plimsoll line`: the highest load at which every objective is kept.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use indicatif::{ProgressBar, ProgressStyle};
+use plimsoll_line::page::About;
+use plimsoll_line::search::{Found, Line};
+use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
+use plimsoll_results::run_dir::{Existing, Plan};
+use plimsoll_scenario::Scenario;
+
+use crate::batch;
+use crate::job;
+use crate::output::{self, Done, Format};
+use crate::progress::{Show, duration};
+use crate::run;
+use crate::signals::Interrupt;
+use crate::source::{Source, quoted};
+
+/// Exit status where today's load is above a line.
+const FINDING: u8 = 1;
+
+/// Find how much load the network carries before an objective is broken, for every variant.
+///
+/// Brackets the load and halves the bracket, with as many seeds at each load as its interval needs to
+/// decide. Every finished run is kept: the same command goes on where a stopped one was.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    source: Source,
+    /// An objective: `p99(query) < 1ms`; mean and max as well, `goodput(bulk) > 800Mbps`, and
+    /// `deadline(query) > 99%`. May be given often: all are to be kept. Without it those of the
+    /// scenario's table `slo`.
+    #[arg(long, value_name = "OBJECTIVE")]
+    slo: Vec<String>,
+    /// The load that is searched, by its key or its workload. Without it the only workload that has a
+    /// load, or the one called `background`.
+    #[arg(long, value_name = "KEY")]
+    over: Option<String>,
+    /// Judge this load beside the line, written as in the scenario; the exit status is 1 if it is above
+    /// a line. Without it the headroom is that of the scenario's own load.
+    #[arg(long, value_name = "LOAD")]
+    at: Option<String>,
+    /// The lowest and the highest load that are tried. Without it from a hundredth of today's load to
+    /// 0.99 of a host's link.
+    #[arg(long, value_name = "LOW..HIGH")]
+    within: Option<String>,
+    /// How far apart the ends of a line's interval may be.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
+    precision: f64,
+    /// Most runs of one load. A load that they leave open is within the noise of the line.
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    replicates_max: u32,
+    /// Length of a run, in messages of the objectives' workloads; without it the scenario's
+    /// `run.duration`. A p99 needs some thousands in all runs of a load together.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    messages: Option<u64>,
+    /// Runs at a time; all cores by default. Results do not depend on it.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+    /// In which form to print the lines.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+    /// Run directory; results/line-SCENARIO-DIGEST by default.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Forget the runs that the run directory has.
+    #[arg(long)]
+    force: bool,
+    /// No progress and no closing notes; warnings and errors remain.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// `5%`, or `0.05`.
+fn percent(text: &str) -> Result<f64, String> {
+    let read = match text.trim().strip_suffix('%') {
+        Some(number) => number.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => text.trim().parse().ok(),
+    };
+    read.filter(|share| (0.001..=1.0).contains(share))
+        .ok_or_else(|| "write a share from 0.1% to 100%".to_owned())
+}
+
+pub fn line(args: &Args) -> Done {
+    if args.source.replicates.is_some() {
+        return Err(anyhow!(
+            "a search chooses how often it runs each load; bound that with `--replicates-max`, not `--replicates`"
+        ));
+    }
+    let scenario = args.source.load_with(1)?;
+    let slos = objectives(args, &scenario)?;
+    let over = over(args, &scenario)?;
+    let at =
+        args.at.as_deref().map(|text| over.parse(text).map_err(|why| anyhow!("--at: {why}"))).transpose()?;
+    let options = Options {
+        precision: args.precision,
+        replicates_max: args.replicates_max,
+        messages: args.messages,
+        at,
+        threads: batch::threads(args.threads.map(usize::from)),
+        anew: args.force,
+    };
+    let plan = plan(args, &scenario, &slos, &over);
+    let out = args.out.clone().unwrap_or_else(|| job::default_dir("line-", &scenario, &plan.scenario, ""));
+    let existing = if args.force { Existing::Replace } else { Existing::Resume };
+    let dir = run::create(&out, &plan, existing)?;
+    let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
+    let board = Board::new(Show { quiet: args.quiet, verbose: false }, &over, interrupt);
+    let ended = plimsoll_line::draw(&scenario, &over, &slos, &options, dir.path(), &board);
+    board.bar.finish_and_clear();
+    let lines = match ended {
+        Ok(lines) => lines,
+        Err(error) => return stopped(&board, error, &out),
+    };
+    let manifest = dir.manifest();
+    let page = lines.page(&About {
+        description: scenario.points().first().map_or("", |point| &point.model.description),
+        command: &manifest.command,
+        seed: manifest.seed,
+        version: &manifest.plimsoll,
+        commit: manifest.commit.as_deref(),
+        scenario: scenario.text(),
+        warnings: &manifest.warnings,
+    });
+    dir.write_report(&page)?;
+    dir.write_file("lines.json", &lines.render(Format::Json.of_report(), &output::style()))?;
+    output::print(&lines.render(args.format.of_report(), &output::style()))?;
+    if !args.quiet {
+        eprintln!();
+        eprintln!("Results  {}", out.display());
+        eprintln!("Report   {}", out.join("report.html").display());
+        eprintln!("Repeat   {}", manifest.command);
+    }
+    Ok(verdict(args, &lines))
+}
+
+/// A finding only where the user has named a load.
+fn verdict(args: &Args, lines: &Lines) -> ExitCode {
+    let overloaded = lines.overloaded();
+    if args.at.is_none() || overloaded.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    let names: Vec<&str> = overloaded.iter().map(|variant| variant.name.as_str()).collect();
+    eprintln!("a load of {} is above the line of {}", lines.over.shown(lines.at), names.join(", "));
+    ExitCode::from(FINDING)
+}
+
+fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
+    match (board.interrupt.signal(), error) {
+        (Some(signal), Stopped::Cancelled) => {
+            eprintln!(
+                "cancelled: {} runs are kept in {}\nThe same command goes on from there.",
+                board.runs(),
+                out.display()
+            );
+            Ok(ExitCode::from(128 + signal))
+        }
+        (_, error) => Err(error.into()),
+    }
+}
+
+/// Those of the command line, else those of the file; each must be observed in every variant.
+fn objectives(args: &Args, scenario: &Scenario) -> anyhow::Result<Vec<Slo>> {
+    let given = args.slo.iter().map(|text| ("--slo".to_owned(), text.as_str()));
+    let own = scenario.objectives().iter().map(|(name, text)| (format!("slo.{name}"), text.as_str()));
+    let texts: Vec<(String, &str)> = if args.slo.is_empty() { own.collect() } else { given.collect() };
+    if texts.is_empty() {
+        return Err(anyhow!(
+            "no objective to keep; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`"
+        ));
+    }
+    let models = || scenario.points().iter().map(|point| &point.model);
+    let read = |(place, text): (String, &str)| {
+        let slo = Slo::parse(text).and_then(|slo| slo.check(models()).map(|()| slo));
+        slo.map_err(|error| anyhow!("{place}: {error}"))
+    };
+    texts.into_iter().map(read).collect()
+}
+
+fn over(args: &Args, scenario: &Scenario) -> anyhow::Result<Over> {
+    let over = Over::find(scenario.points(), args.over.as_deref())?;
+    let Some(within) = &args.within else { return Ok(over) };
+    let ends =
+        within.split_once("..").ok_or_else(|| anyhow!("--within: write LOW..HIGH, such as 0.05..0.9"))?;
+    let read = |text: &str| over.parse(text).map_err(|why| anyhow!("--within: {why}"));
+    let (low, high) = (read(ends.0)?, read(ends.1)?);
+    Ok(over.within(low, high)?)
+}
+
+/// What the run directory keeps of the search. Its scenario begins with what is asked, so that another
+/// question is another run; how closely and how fast is no part of that.
+fn plan(args: &Args, scenario: &Scenario, slos: &[Slo], over: &Over) -> Plan {
+    let seed = scenario.points().first().map_or(0, |point| point.seed);
+    let mut command = args.source.command_of("line", seed);
+    for slo in slos {
+        command.push_str(&format!(" --slo {}", quoted(&slo.text)));
+    }
+    command.push_str(&format!(" --over {}", over.key));
+    let mut asked: String = slos.iter().map(|slo| format!("# {}\n", slo.text)).collect();
+    asked.push_str(&format!("# over {}\n", over.key));
+    let flags = [("at", args.at.clone()), ("within", args.within.clone())];
+    for (flag, value) in flags.into_iter().filter_map(|(flag, value)| Some((flag, value?))) {
+        command.push_str(&format!(" --{flag} {}", quoted(&value)));
+    }
+    if args.precision != 0.05 {
+        command.push_str(&format!(" --precision {}", args.precision));
+    }
+    if args.replicates_max != 32 {
+        command.push_str(&format!(" --replicates-max {}", args.replicates_max));
+    }
+    if let Some(messages) = args.messages {
+        command.push_str(&format!(" --messages {messages}"));
+        asked.push_str(&format!("# runs of {messages} messages"));
+        // Another load to begin with is another length of a run.
+        asked.push_str(&format!(" at {}\n", args.at.as_deref().unwrap_or("today's load")));
+    }
+    Plan {
+        title: scenario.title().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: output::commit().map(str::to_owned),
+        command,
+        seed,
+        scenario: format!(
+            "# The search for a load line: `plimsoll line` with\n{asked}\n{}",
+            scenario.self_contained()
+        ),
+        shard: None,
+        points: Vec::new(),
+        warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
+    }
+}
+
+/// How far a search is, on stderr: a line below on a terminal, and one for each load that is decided.
+struct Board<'a> {
+    over: &'a Over,
+    show: Show,
+    bar: ProgressBar,
+    began: Instant,
+    there: AtomicUsize,
+    done: AtomicUsize,
+    interrupt: Interrupt,
+}
+
+impl<'a> Board<'a> {
+    fn new(show: Show, over: &'a Over, interrupt: Interrupt) -> Board<'a> {
+        let bar = match show.quiet || !std::io::stderr().is_terminal() {
+            true => ProgressBar::hidden(),
+            false => ProgressBar::new_spinner(),
+        };
+        let style = ProgressStyle::with_template("{spinner:.cyan} {wide_msg}");
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        bar.enable_steady_tick(Duration::from_millis(120));
+        let (there, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Board { over, show, bar, began: Instant::now(), there, done, interrupt }
+    }
+
+    fn runs(&self) -> usize {
+        self.there.load(Ordering::Relaxed) + self.done.load(Ordering::Relaxed)
+    }
+
+    fn say(&self, line: &str) {
+        if !self.show.quiet {
+            self.bar.suspend(|| eprintln!("{line}"));
+        }
+    }
+}
+
+impl Watch for Board<'_> {
+    fn on_begin(&self, there: usize) {
+        self.there.store(there, Ordering::Relaxed);
+        if there > 0 {
+            self.say(&format!("{there} runs were there already; `--force` runs them again"));
+        }
+    }
+
+    fn on_judged(&self, variant: &str, load: &str, verdict: &str, runs: usize) {
+        let took = duration(self.began.elapsed());
+        self.say(&format!("{variant} at {load}: {verdict} ({runs} runs; {took})"));
+    }
+
+    fn on_round(&self, runs: usize, lines: &[(&str, Line)]) {
+        let known = |(name, line): &(&str, Line)| {
+            let shown = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), |load| self.over.shown(load));
+            match line.found {
+                Found::Never => format!("{name} never"),
+                Found::Always => format!("{name} always"),
+                Found::Line => format!("{name} {} to {}", shown(line.low), shown(line.high)),
+            }
+        };
+        let known: Vec<String> = lines.iter().map(known).collect();
+        let message = if known.is_empty() { "telling variants apart".to_owned() } else { known.join(" · ") };
+        self.bar.set_message(format!("{message} · {} runs, {runs} under way", self.runs()));
+    }
+
+    fn on_run(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn goes_on(&self) -> bool {
+        self.interrupt.signal().is_none()
+    }
+}

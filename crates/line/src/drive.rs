@@ -1,0 +1,354 @@
+//! Runs what the searches of all variants ask for, on all cores, until every line is known.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use plimsoll_results::outcome::Outcome;
+use plimsoll_results::stats;
+use plimsoll_scenario::model::{Model, Workload};
+use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError, replicate_seed};
+use plimsoll_sim::batch::{self, BatchError};
+use plimsoll_sim::{Progress, RunError};
+
+use crate::journal::{Journal, JournalError, Key};
+use crate::lines::{self, Lines, Versus};
+use crate::measure::{Run, Sample, strain};
+use crate::over::Over;
+use crate::search::{Ask, Line, Range, Search, State, rounded};
+use crate::slo::Slo;
+
+/// How to search.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Options {
+    /// How far apart, as a share, the ends of a line's interval may be.
+    pub precision: f64,
+    /// Most runs of one load.
+    pub replicates_max: u32,
+    /// Messages of each objective's workload that a run shall have; the scenario's own run length if
+    /// `None`.
+    pub messages: Option<u64>,
+    /// The load to be judged beside the line, in the unit of the load; today's if `None`.
+    pub at: Option<f64>,
+    /// Runs at a time.
+    pub threads: usize,
+    /// Forget the runs that the directory holds.
+    pub anew: bool,
+}
+
+/// What the search tells its owner while it works; `goes_on` and `on_run` come from any thread.
+pub trait Watch: Sync {
+    /// So many runs of the search were in the directory already.
+    fn on_begin(&self, _there: usize) {}
+    /// A variant at a load has been judged by so many runs.
+    fn on_judged(&self, _variant: &str, _load: &str, _verdict: &str, _runs: usize) {}
+    /// So many more runs have been asked for; where the lines are by now.
+    fn on_round(&self, _runs: usize, _lines: &[(&str, Line)]) {}
+    /// A run is done.
+    fn on_run(&self) {}
+    /// False stops the search.
+    fn goes_on(&self) -> bool {
+        true
+    }
+}
+
+/// Why there are no lines.
+#[derive(Debug, thiserror::Error)]
+pub enum Stopped {
+    /// [`Watch::goes_on`] said so.
+    #[error("the search was cancelled")]
+    Cancelled,
+    /// A load makes no valid scenario.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Scenario(Vec<ScenarioError>),
+    /// A run failed.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// Finished runs cannot be kept.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The length of a run cannot be chosen.
+    #[error(
+        "`--messages` makes `run.duration` longer or shorter, and the scenario has none; say how much its \
+         workloads send with `--set workload.NAME.count=...`"
+    )]
+    NoDuration,
+    /// A run has no message to judge.
+    #[error(
+        "no message of `{0}` is created after the warm-up; make the run longer with `--set run.duration=...`"
+    )]
+    NoMessage(String),
+}
+
+/// A variant, at one point of a sweep if there is one.
+struct Variant {
+    label: String,
+    name: String,
+    sweep: Vec<(String, String)>,
+}
+
+struct Driver<'a> {
+    scenario: &'a Scenario,
+    over: &'a Over,
+    slos: &'a [Slo],
+    options: &'a Options,
+    watch: &'a dyn Watch,
+    journal: Journal,
+    variants: Vec<Variant>,
+    /// Laid over the scenario beside the load.
+    length: Option<String>,
+    /// For each load as it is written, a model for each variant.
+    models: BTreeMap<String, Vec<Model>>,
+}
+
+/// Finds the line of every variant. Finished runs are kept in `dir`, and those that are there already
+/// are not run again.
+///
+/// # Errors
+/// If a run fails, or cannot be kept, or the search is cancelled.
+pub fn draw(
+    scenario: &Scenario,
+    over: &Over,
+    slos: &[Slo],
+    options: &Options,
+    dir: &Path,
+    watch: &dyn Watch,
+) -> Result<Lines, Stopped> {
+    let journal = Journal::open(dir, options.anew)?;
+    watch.on_begin(journal.len());
+    let variants = variants(scenario.points(), &over.key);
+    let mut driver = Driver {
+        scenario,
+        over,
+        slos,
+        options,
+        watch,
+        journal,
+        variants,
+        length: None,
+        models: BTreeMap::new(),
+    };
+    let start = options.at.unwrap_or(over.today);
+    driver.length = driver.length(rounded(start.clamp(over.low, over.high)))?;
+    let range = Range {
+        low: over.low.min(start),
+        start,
+        high: over.high,
+        precision: options.precision,
+        replicates_max: options.replicates_max,
+    };
+    let mut searches: Vec<Search<'_>> = driver.variants.iter().map(|_| Search::new(slos, range)).collect();
+    driver.search(&mut searches)?;
+    let versus = driver.tell_apart(&searches)?;
+    let labels: Vec<&str> = driver.variants.iter().map(|variant| variant.label.as_str()).collect();
+    Ok(lines::assemble(scenario, over, slos, options, &labels, &searches, versus))
+}
+
+/// Each variant once, without the key that is searched.
+fn variants(points: &[Point], key: &str) -> Vec<Variant> {
+    let mut variants: Vec<Variant> = Vec::new();
+    for point in points {
+        let sweep: Vec<(String, String)> =
+            point.sweep.iter().filter(|(swept, _)| swept != key).cloned().collect();
+        if !variants.iter().any(|known| known.name == point.variant && known.sweep == sweep) {
+            let swept: String = sweep.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
+            let label = format!("{}{swept}", point.variant);
+            variants.push(Variant { label, name: point.variant.clone(), sweep });
+        }
+    }
+    variants
+}
+
+impl Driver<'_> {
+    fn search(&mut self, searches: &mut [Search<'_>]) -> Result<(), Stopped> {
+        loop {
+            let mut wanted = Vec::new();
+            for (variant, search) in searches.iter_mut().enumerate() {
+                wanted.extend(search.asks().into_iter().map(|ask| (variant, ask)));
+            }
+            if wanted.is_empty() {
+                return Ok(());
+            }
+            let known: Vec<(&str, Line)> = self
+                .variants
+                .iter()
+                .zip(searches.iter())
+                .map(|(variant, search)| (variant.label.as_str(), search.line()))
+                .collect();
+            self.watch.on_round(wanted.len(), &known);
+            let runs = self.run(&wanted)?;
+            let mut asked: Vec<(usize, f64)> = Vec::new();
+            for ((variant, ask), run) in wanted.into_iter().zip(runs) {
+                searches[variant].take(ask, run);
+                if !asked.contains(&(variant, ask.load)) {
+                    asked.push((variant, ask.load));
+                }
+            }
+            for (variant, load) in asked {
+                self.tell_verdict(variant, load, &searches[variant]);
+            }
+        }
+    }
+
+    fn tell_verdict(&self, variant: usize, load: f64, search: &Search<'_>) {
+        let verdict = match search.state_of(load) {
+            State::Running => return,
+            State::Keeps => "keeps",
+            State::Sinks => "sinks",
+            State::Open => "too near to tell",
+        };
+        let runs = search.loads().find(|(known, ..)| *known == load).map_or(0, |(_, _, runs)| runs.len());
+        self.watch.on_judged(&self.variants[variant].label, &self.over.shown(load), verdict, runs);
+    }
+
+    /// Where two lines' intervals overlap, both variants at one load between them, run by run: what both
+    /// met cancels out. One for each variant, against the first; `None` where the intervals tell enough.
+    fn tell_apart(&mut self, searches: &[Search<'_>]) -> Result<Vec<Option<Versus>>, Stopped> {
+        let lines: Vec<Line> = searches.iter().map(Search::line).collect();
+        let mut found = Vec::new();
+        for (variant, line) in lines.iter().enumerate() {
+            let base = &lines[0];
+            let overlap = line.low.unwrap_or(0.0) <= base.high.unwrap_or(f64::INFINITY)
+                && base.low.unwrap_or(0.0) <= line.high.unwrap_or(f64::INFINITY);
+            let place = match (base.load, line.load) {
+                (Some(a), Some(b)) if variant > 0 && overlap => rounded((a * b).sqrt()),
+                _ => {
+                    found.push(None);
+                    continue;
+                }
+            };
+            let binding = base.binding.or(line.binding).unwrap_or(0);
+            let replicates = self.options.replicates_max;
+            let asks = |of: usize| (0..replicates).map(move |replicate| (of, Ask { load: place, replicate }));
+            let wanted: Vec<(usize, Ask)> = asks(0).chain(asks(variant)).collect();
+            self.watch.on_round(wanted.len(), &[]);
+            let runs = self.run(&wanted)?;
+            let (ours, theirs) = runs.split_at(replicates as usize);
+            let slo = &self.slos[binding];
+            let at = |run: &Run| strain(slo, &[run.samples.get(binding)?]);
+            let pairs: Vec<f64> =
+                ours.iter().zip(theirs).filter_map(|(base, other)| Some(at(other)? - at(base)?)).collect();
+            let base = stats::mean(&ours.iter().filter_map(at).collect::<Vec<f64>>()).unwrap_or(0.0);
+            found.push(stats::mean(&pairs).map(|value| Versus {
+                base,
+                load: place,
+                slo: binding,
+                runs: pairs.len(),
+                difference: value,
+                interval: stats::mean_interval(&pairs, stats::LEVEL),
+            }));
+        }
+        Ok(found)
+    }
+
+    /// The length of a run that gives as many messages as wanted, as `--set` takes it: by the first
+    /// variant at the load where the search begins.
+    fn length(&mut self, load: f64) -> Result<Option<String>, Stopped> {
+        let Some(wanted) = self.options.messages else { return Ok(None) };
+        let model = &self.models_at(load)?[0].clone();
+        let Some(duration) = model.run.duration else { return Err(Stopped::NoDuration) };
+        let outcome = plimsoll_sim::run(model, &mut |_| self.watch.goes_on())
+            .map_err(|error| if self.watch.goes_on() { error.into() } else { Stopped::Cancelled })?;
+        let counted = (duration - model.run.warmup).as_secs_f64();
+        let run = Run::of(&outcome, self.slos, is_endless(model));
+        let fewest = run.samples.iter().zip(self.slos).min_by_key(|(Sample { messages, .. }, _)| *messages);
+        let warmup = model.run.warmup.as_secs_f64();
+        self.models.clear();
+        match fewest {
+            Some((Sample { messages: 0, .. }, slo)) => Err(Stopped::NoMessage(slo.workload.clone())),
+            Some((sample, _)) => {
+                let length = warmup + counted * wanted as f64 / sample.messages as f64;
+                Ok(Some(format!("run.duration={}us", (length * 1e6).ceil())))
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn models_at(&mut self, load: f64) -> Result<&[Model], Stopped> {
+        let written = self.over.written(load);
+        if !self.models.contains_key(&written) {
+            let mut overrides = Overrides { replicates: 1, ..self.scenario.overrides().clone() };
+            overrides.set.push(format!("{}={written}", self.over.key));
+            overrides.set.extend(self.length.clone());
+            let scenario = self.scenario.with_overrides(&overrides).map_err(Stopped::Scenario)?;
+            let of = |variant: &Variant| {
+                let mine = |point: &&Point| {
+                    let swept = point.sweep.iter().filter(|(key, _)| *key != self.over.key);
+                    point.variant == variant.name && swept.eq(&variant.sweep)
+                };
+                scenario.points().iter().find(mine).map(|point| point.model.clone())
+            };
+            let models: Vec<Model> = self.variants.iter().filter_map(of).collect();
+            self.models.insert(written.clone(), models);
+        }
+        Ok(&self.models[&written])
+    }
+
+    /// The runs that are wanted, in their order: from the journal, or else run now.
+    fn run(&mut self, wanted: &[(usize, Ask)]) -> Result<Vec<Run>, Stopped> {
+        let key = |(variant, ask): &(usize, Ask)| Key {
+            variant: self.variants[*variant].label.clone(),
+            load: self.over.written(ask.load),
+            replicate: ask.replicate,
+        };
+        let keys: Vec<Key> = wanted.iter().map(key).collect();
+        let mut todo: Vec<usize> =
+            (0..wanted.len()).filter(|&index| self.journal.get(&keys[index]).is_none()).collect();
+        // The longest first, so that no core waits long for the last.
+        todo.sort_by(|&a, &b| wanted[b].1.load.total_cmp(&wanted[a].1.load).then(a.cmp(&b)));
+        let mut models = Vec::with_capacity(todo.len());
+        for &index in &todo {
+            let (variant, ask) = wanted[index];
+            let mut model = self.models_at(ask.load)?[variant].clone();
+            model.run.seed = replicate_seed(model.run.seed, ask.replicate);
+            models.push(model);
+        }
+        let models: Vec<&Model> = models.iter().collect();
+        let keeper = Keeper { driver: self, keys: &keys, todo: &todo, models: &models };
+        match batch::run_all(&models, self.options.threads, &keeper) {
+            _ if !self.watch.goes_on() => return Err(Stopped::Cancelled),
+            Ok(()) => {}
+            Err(BatchError::Run(error)) => return Err(error.into()),
+            Err(BatchError::Owner(error)) => {
+                return Err(match error.downcast::<JournalError>() {
+                    Ok(error) => Stopped::Journal(*error),
+                    Err(_) => Stopped::Cancelled,
+                });
+            }
+        }
+        Ok(keys.iter().map(|key| self.journal.get(key).expect("it has just been kept")).collect())
+    }
+}
+
+/// Keeps the runs of a batch as they are done.
+struct Keeper<'a> {
+    driver: &'a Driver<'a>,
+    keys: &'a [Key],
+    todo: &'a [usize],
+    models: &'a [&'a Model],
+}
+
+impl batch::Watch for Keeper<'_> {
+    fn on_progress(&self, _index: usize, _progress: Progress) -> bool {
+        self.driver.watch.goes_on()
+    }
+
+    fn on_done(
+        &self,
+        index: usize,
+        outcome: Outcome,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let run = Run::of(&outcome, self.driver.slos, is_endless(self.models[index]));
+        self.driver.journal.keep(self.keys[self.todo[index]].clone(), run)?;
+        self.driver.watch.on_run();
+        if self.driver.watch.goes_on() { Ok(()) } else { Err(Box::new(RunError::Cancelled)) }
+    }
+}
+
+/// Whether a run ends at its duration, since some of its flows have no end of their own.
+fn is_endless(model: &Model) -> bool {
+    model.workload.values().any(|workload| match workload {
+        Workload::Flows(flows) => flows.size.is_none(),
+        Workload::Permutation(permutation) => permutation.size.is_none(),
+        _ => false,
+    })
+}

@@ -1,0 +1,329 @@
+//! [`Lines`]: what a search found, for every variant, with all that its tables and figures show.
+
+use plimsoll_report::figures;
+use plimsoll_results::stats::{Estimate, Interval};
+use plimsoll_scenario::Scenario;
+use serde::Serialize;
+
+use crate::drive::Options;
+use crate::measure::{Run, Sample, estimate, strain};
+use crate::over::Over;
+use crate::search::{Found, Line, Search, State};
+use crate::slo::{Metric, Slo};
+
+/// The lines of all variants.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Lines {
+    /// The scenario's title.
+    pub title: String,
+    /// The load that was searched.
+    pub over: Over,
+    /// The objectives.
+    pub slos: Vec<Slo>,
+    /// The load that the headroom is measured from.
+    pub at: f64,
+    /// How closely was searched: the wanted width of an interval, as a share.
+    pub precision: f64,
+    /// Most runs of one load.
+    pub replicates_max: u32,
+    /// One for each variant, in the order of the scenario.
+    pub variants: Vec<Variant>,
+}
+
+/// The line of one variant.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Variant {
+    /// The variant, with its point of a sweep if there is one.
+    pub name: String,
+    /// Its line.
+    #[serde(flatten)]
+    pub line: Line,
+    /// The line over the load of today: above 1 there is room.
+    pub headroom: Option<f64>,
+    /// Whether the load of today keeps every objective.
+    pub today: State,
+    /// The part of the latency that sinks it.
+    pub part: Option<Part>,
+    /// A workload that the network did not carry at the lowest sunk load: its messages were still open
+    /// when the run ended.
+    pub undrained: Option<String>,
+    /// Against the first variant, where the intervals of the two overlap.
+    pub versus: Option<Versus>,
+    /// Every load that was run, ascending.
+    pub loads: Vec<AtLoad>,
+}
+
+/// The part of the latency that grew most on the way to the line, among the messages that the binding
+/// objective is about.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Part {
+    /// Its name, as in the tables of `plimsoll run`.
+    pub name: String,
+    /// By how much it grew, in us a message.
+    pub grew_us: f64,
+    /// Its share of all that grew (0..=1).
+    pub share: f64,
+    /// From this load.
+    pub from: f64,
+    /// To this one, the lowest that is sunk.
+    pub to: f64,
+}
+
+/// Two variants at one load, run by run with the same messages.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Versus {
+    /// The load.
+    pub load: f64,
+    /// Number of the objective.
+    pub slo: usize,
+    /// Pairs of runs.
+    pub runs: usize,
+    /// How near the first variant is to the limit there: measured over allowed.
+    pub base: f64,
+    /// How much nearer to the limit this variant is than the first, run by run: the mean difference of
+    /// 'measured over allowed'.
+    pub difference: f64,
+    /// Its 95 % interval.
+    pub interval: Option<Interval>,
+}
+
+/// One load of one variant.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct AtLoad {
+    /// The load.
+    pub load: f64,
+    /// Whether it keeps every objective.
+    pub state: State,
+    /// Runs behind it.
+    pub runs: usize,
+    /// For each objective the number that it speaks of, in us, Mb/s or as a share.
+    pub metrics: Vec<Option<Estimate>>,
+    /// For each objective, measured over allowed: above 1 breaks it.
+    pub strains: Vec<Option<f64>>,
+    /// A workload whose messages were still open at the end of a run.
+    pub undrained: Option<String>,
+}
+
+impl Lines {
+    /// The variants whose objectives the load of today breaks: beyond doubt, or by the best estimate
+    /// where it is too near to the line to tell.
+    pub fn overloaded(&self) -> Vec<&Variant> {
+        let over = |variant: &&Variant| match variant.today {
+            State::Keeps => false,
+            State::Sinks => true,
+            State::Open | State::Running => variant.headroom.is_some_and(|headroom| headroom < 1.0),
+        };
+        self.variants.iter().filter(over).collect()
+    }
+
+    /// The objectives in words.
+    pub fn objectives(&self) -> String {
+        self.slos.iter().map(|slo| slo.text.as_str()).collect::<Vec<_>>().join(" and ")
+    }
+
+    /// One sentence a variant, which begins with its name and a colon.
+    pub fn sentences(&self) -> Vec<String> {
+        self.variants.iter().enumerate().map(|(number, variant)| self.sentence(number, variant)).collect()
+    }
+
+    fn sentence(&self, number: usize, variant: &Variant) -> String {
+        let shown = |load: f64| self.over.shown(load);
+        let what = self.objectives();
+        let line = &variant.line;
+        let mut text = format!("{}: ", variant.name);
+        match (line.found, line.load) {
+            (Found::Always, _) => {
+                return format!(
+                    "{text}always keeps {what}, up to {}, the highest load tried",
+                    shown(self.over.high)
+                );
+            }
+            (Found::Never, _) | (_, None) => {
+                text.push_str(&format!(
+                    "never keeps {what}, not even at {}",
+                    shown(line.high.unwrap_or(self.over.low))
+                ));
+            }
+            (Found::Line, Some(load)) => {
+                text.push_str(&format!("keeps {what} up to {}{}", shown(load), self.range(line)));
+                if let Some(headroom) = variant.headroom {
+                    text.push_str(&format!("; today's {} is {}", shown(self.at), room(headroom)));
+                }
+            }
+        }
+        if self.slos.len() > 1
+            && let Some(slo) = line.binding.and_then(|slo| self.slos.get(slo))
+        {
+            text.push_str(&format!("; {} breaks first", slo.text));
+        }
+        match (&variant.part, &variant.undrained) {
+            (_, Some(workload)) => text.push_str(&format!(
+                "; at {} the messages of {workload} pile up until the run ends",
+                shown(line.high.unwrap_or(self.over.high))
+            )),
+            (Some(part), None) => text.push_str(&format!("; what sinks it is {}", part.words())),
+            (None, None) => {}
+        }
+        if let (Some(versus), Some(base)) = (&variant.versus, self.variants.first()) {
+            text.push_str(&versus.words(&self.slos[versus.slo], &base.name, &shown(versus.load)));
+        } else if let (Some(mine), Some(base)) = (line.load, self.variants.first().filter(|_| number > 0))
+            && let Some(theirs) = base.line.load
+        {
+            let (ratio, word) = if mine > theirs { (mine / theirs, "more") } else { (theirs / mine, "less") };
+            text.push_str(&format!("; {}x {word} than {}", figures::number(ratio), base.name));
+        }
+        if line.not_monotone {
+            text.push_str(
+                "; at a higher load it was seen to keep them again, so the line is the first to sink",
+            );
+        }
+        text
+    }
+
+    /// ` (0.0126 to 0.0158)`.
+    pub fn range(&self, line: &Line) -> String {
+        let shown = |load: f64| self.over.shown(load);
+        match (line.low, line.high) {
+            (Some(low), Some(high)) => format!(" ({} to {})", shown(low), shown(high)),
+            (None, Some(high)) => format!(" (below {})", shown(high)),
+            (Some(low), None) => format!(" (above {})", shown(low)),
+            (None, None) => String::new(),
+        }
+    }
+}
+
+impl Part {
+    /// `the tor queue, 84 % of what grew`.
+    pub fn words(&self) -> String {
+        format!("{}, {:.0} % of what grew", self.name, self.share * 100.0)
+    }
+}
+
+impl Versus {
+    fn words(&self, slo: &Slo, base: &str, load: &str) -> String {
+        let what = match slo.metric {
+            Metric::Mean => "its mean",
+            Metric::Goodput => "the limit over its goodput",
+            Metric::Percentile(_) | Metric::Max => "its share over the limit",
+            Metric::Deadline => "its share past the deadline",
+        };
+        match self.interval {
+            Some(interval) if interval.low > 0.0 || interval.high < 0.0 => {
+                let change = figures::change(1.0 + self.difference / self.base);
+                format!("; run by run at {load} {what} is {change} than that of {base}")
+            }
+            _ => format!("; run by run at {load} it is not told apart from {base}"),
+        }
+    }
+}
+
+/// A headroom in words.
+fn room(headroom: f64) -> String {
+    if headroom >= 1.0 {
+        format!("{:.0} % of it", 100.0 / headroom)
+    } else {
+        format!("{}x too much", figures::number(1.0 / headroom))
+    }
+}
+
+pub(crate) fn assemble(
+    scenario: &Scenario,
+    over: &Over,
+    slos: &[Slo],
+    options: &Options,
+    names: &[&str],
+    searches: &[Search<'_>],
+    versus: Vec<Option<Versus>>,
+) -> Lines {
+    let at = crate::search::rounded(options.at.unwrap_or(over.today));
+    let variants = names
+        .iter()
+        .zip(searches)
+        .zip(versus)
+        .map(|((name, search), versus)| {
+            let line = search.line();
+            let binding = line.binding.or((!slos.is_empty()).then_some(0));
+            let sunk = line.high.and_then(|high| search.loads().find(|(load, ..)| *load == high));
+            Variant {
+                name: (*name).to_owned(),
+                headroom: line.load.map(|load| load / at),
+                today: today(search, at, &line),
+                part: part(search, &line, binding),
+                undrained: sunk.and_then(|(_, _, runs)| undrained(&runs)),
+                versus,
+                loads: search.loads().map(|(load, state, runs)| at_load(slos, load, state, &runs)).collect(),
+                line,
+            }
+        })
+        .collect();
+    Lines {
+        title: scenario.title().to_owned(),
+        over: over.clone(),
+        slos: slos.to_vec(),
+        at,
+        precision: options.precision,
+        replicates_max: options.replicates_max,
+        variants,
+    }
+}
+
+/// Today's load is run unless it is out of range, where what is known decides.
+fn today(search: &Search<'_>, at: f64, line: &Line) -> State {
+    match search.state_of(at) {
+        State::Running if line.high.is_some_and(|high| at >= high) => State::Sinks,
+        State::Running if line.low.is_some_and(|low| at <= low) => State::Keeps,
+        State::Running => State::Open,
+        known => known,
+    }
+}
+
+fn undrained(runs: &[&Run]) -> Option<String> {
+    runs.iter().find_map(|run| run.undrained.clone())
+}
+
+fn at_load(slos: &[Slo], load: f64, state: State, runs: &[&Run]) -> AtLoad {
+    let samples = |slo: usize| runs.iter().filter_map(|run| run.samples.get(slo)).collect::<Vec<&Sample>>();
+    AtLoad {
+        load,
+        state,
+        runs: runs.len(),
+        metrics: slos.iter().enumerate().map(|(n, slo)| estimate(slo, &samples(n))).collect(),
+        strains: slos.iter().enumerate().map(|(n, slo)| strain(slo, &samples(n))).collect(),
+        undrained: undrained(runs),
+    }
+}
+
+/// Mean parts of the messages that an objective is about.
+fn parts(runs: &[&Run], slo: usize) -> Vec<f64> {
+    let known: Vec<&Vec<f64>> = runs
+        .iter()
+        .filter_map(|run| run.samples.get(slo))
+        .map(|s| &s.parts_us)
+        .filter(|p| !p.is_empty())
+        .collect();
+    let count = known.iter().map(|parts| parts.len()).min().unwrap_or(0);
+    (0..count).map(|part| known.iter().map(|p| p[part]).sum::<f64>() / known.len() as f64).collect()
+}
+
+/// The part that grew most between the lowest load and the lowest sunk one.
+fn part(search: &Search<'_>, line: &Line, binding: Option<usize>) -> Option<Part> {
+    let slo = binding?;
+    let (from, _, low) = search.loads().next()?;
+    let (to, _, high) = search.loads().find(|(load, ..)| Some(*load) == line.high)?;
+    let after = parts(&high, slo);
+    // Of a line below every load, nothing is known to have grown: then what there is, but the wires.
+    let before = if to > from { parts(&low, slo) } else { vec![0.0; after.len()] };
+    let names = &high.first()?.parts;
+    let wires = |name: &str| to <= from && (name == "serialisation" || name == "propagation");
+    let growth: Vec<f64> = after
+        .iter()
+        .zip(&before)
+        .zip(names)
+        .map(|((after, before), name)| if wires(name) { 0.0 } else { (after - before).max(0.0) })
+        .collect();
+    let total: f64 = growth.iter().sum();
+    let most = (0..growth.len().min(names.len())).max_by(|&a, &b| growth[a].total_cmp(&growth[b]))?;
+    let article = if names[most] == "recovery" || names[most] == "service" { "" } else { "the " };
+    let name = format!("{article}{}", names[most]);
+    (total > 0.0).then(|| Part { name, grew_us: growth[most], share: growth[most] / total, from, to })
+}

@@ -1,0 +1,348 @@
+//! From what one run observed to what an objective needs of it, and from several runs to a verdict.
+//!
+//! *The rule.* Every run gives one number an objective: the share of its messages that were over the
+//! limit (for a percentile: `p99 < 1ms` holds where less than 1 % are over), or its mean, or its
+//! goodput. Runs with different seeds are independent, so Student's t gives an interval of that
+//! number's mean, and the objective is decided where the interval excludes the limit. A share is
+//! estimated far better than a percentile: it has no jumps, and a message that never completed is
+//! simply over the limit. Neighbouring messages of one run are not independent, but runs are; and
+//! because a few runs may agree by chance, a share is not decided either where as many independent
+//! messages would leave it open (binomial).
+
+use plimsoll_results::outcome::Outcome;
+use plimsoll_results::stats::special::incomplete_beta;
+use plimsoll_results::stats::{self, Estimate, Interval};
+use plimsoll_results::summary::one_run::OneRun;
+use serde::{Deserialize, Serialize};
+
+use crate::slo::{Metric, Slo};
+
+/// What one run says of every objective.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Run {
+    /// Digest of all that the run observed.
+    pub digest: String,
+    /// A workload of which more than one message in a hundred was still open when the run ended, long
+    /// after the last was sent: the network does not carry this load.
+    pub undrained: Option<String>,
+    /// One for each objective, in their order.
+    pub samples: Vec<Sample>,
+    /// Names of the parts of a completion time.
+    pub parts: Vec<String>,
+}
+
+/// What one run says of one objective.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// Messages (or responses of queries) that count.
+    pub messages: u64,
+    /// Those of them that were over the limit, or missed their deadline.
+    pub over: u64,
+    /// Mean completion time in us, or goodput in Mb/s, where the objective speaks of one.
+    pub value: Option<f64>,
+    /// Completion times: how many in each [`bin`], in ascending order; open messages are in [`OPEN`].
+    pub bins: Vec<(i32, u64)>,
+    /// Mean of each part of the completion time in us over those messages that the objective is about:
+    /// the slowest 1 % for a p99, all for a mean.
+    pub parts_us: Vec<f64>,
+}
+
+/// Share of a workload's messages that may be open at the end of a run that drains.
+const OPEN_TOLERATED: f64 = 0.01;
+/// Messages that a `max` must have seen before it is believed: then, with 95 % probability, at most
+/// one in a thousand is over the limit (the rule of three).
+const MAX_MESSAGES: u64 = 3_000;
+/// Runs with messages that a verdict needs.
+const SPEAKING: usize = 4;
+/// The bin of messages that did not complete.
+const OPEN: i32 = i32::MAX;
+/// Two bins to a per cent, so that a percentile from them is right to a quarter of a per cent.
+const BINS_PER_E: f64 = 200.0;
+
+/// The bin of a completion time in us.
+fn bin(us: f64) -> i32 {
+    (us.max(1e-6).ln() * BINS_PER_E).floor() as i32
+}
+
+/// The middle of a bin in us.
+fn middle(bin: i32) -> f64 {
+    if bin == OPEN { f64::INFINITY } else { ((f64::from(bin) + 0.5) / BINS_PER_E).exp() }
+}
+
+impl Run {
+    /// Measures a run.
+    pub fn of(outcome: &Outcome, slos: &[Slo], endless: bool) -> Run {
+        let mut parts = Vec::new();
+        let mut undrained = None;
+        for workload in &outcome.workloads {
+            let Some(observed) = OneRun::new(&workload.name, outcome) else { continue };
+            let (open, done) = (observed.open_us().len() as f64, observed.completion_us().len() as f64);
+            // Beside endless flows a run ends at its duration, and what was sent last is open.
+            if !endless && open > OPEN_TOLERATED * (open + done) {
+                undrained.get_or_insert_with(|| workload.name.clone());
+            }
+            parts = observed.part_names();
+        }
+        let samples = slos.iter().map(|slo| Sample::of(outcome, slo)).collect();
+        let digest = plimsoll_results::Digest::of(outcome).to_string();
+        Run { digest, undrained, samples, parts }
+    }
+}
+
+impl Sample {
+    fn of(outcome: &Outcome, slo: &Slo) -> Sample {
+        let Some(observed) = OneRun::new(&slo.workload, outcome) else { return Sample::default() };
+        let done = observed.completion_us();
+        if slo.metric == Metric::Deadline {
+            let late = observed.late().unwrap_or_default();
+            let parts_us = observed.slowest_us(1.0 - slo.limit).unwrap_or_default();
+            return Sample { messages: late.of, over: late.missed, parts_us, ..Sample::default() };
+        }
+        if slo.metric == Metric::Goodput {
+            let (value, messages) = (observed.goodput_mbps(), done.len() as u64);
+            let parts_us = observed.slowest_us(1.0).unwrap_or_default();
+            return Sample { messages, value, parts_us, ..Sample::default() };
+        }
+        let is_over = |us: f64| if slo.strict { us >= slo.limit } else { us > slo.limit };
+        // Whether a younger message would have been in time cannot be known.
+        let open = observed.open_us().into_iter().filter(|&us| is_over(us)).count() as u64;
+        let tail = match slo.metric {
+            Metric::Percentile(share) => 1.0 - share,
+            Metric::Max => 0.0,
+            _ => 1.0,
+        };
+        let mut bins = std::collections::BTreeMap::<i32, u64>::new();
+        done.iter().for_each(|&us| *bins.entry(bin(us)).or_default() += 1);
+        if open > 0 {
+            bins.insert(OPEN, open);
+        }
+        Sample {
+            messages: done.len() as u64 + open,
+            over: done.iter().filter(|&&us| is_over(us)).count() as u64 + open,
+            value: if slo.metric == Metric::Mean { stats::mean(&done) } else { None },
+            bins: bins.into_iter().collect(),
+            parts_us: observed.slowest_us(tail).unwrap_or_default(),
+        }
+    }
+
+    /// The number that is compared with the limit: above 1 breaks the objective, whatever its kind.
+    fn strain(&self, slo: &Slo) -> Option<f64> {
+        match slo.metric {
+            Metric::Goodput => Some(slo.limit / self.value?.max(f64::MIN_POSITIVE)),
+            Metric::Mean => Some(self.value? / slo.limit),
+            Metric::Max => Some(2.0 * self.over as f64),
+            Metric::Percentile(_) | Metric::Deadline => {
+                let share = self.over as f64 / (self.messages > 0).then_some(self.messages as f64)?;
+                Some(share / slo.budget()?)
+            }
+        }
+    }
+}
+
+/// Whether an objective is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The interval lies on the good side of the limit.
+    Keeps,
+    /// The interval lies beyond the limit.
+    Breaks,
+    /// The interval holds the limit.
+    Open,
+}
+
+/// Judges an objective by runs that differ in their seed. `level` is the probability that a verdict
+/// other than [`Verdict::Open`] is not chance.
+pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
+    let (messages, over) = totals(samples);
+    if slo.metric == Metric::Max {
+        return match (over, messages) {
+            (1.., _) => Verdict::Breaks,
+            (0, MAX_MESSAGES..) => Verdict::Keeps,
+            _ => Verdict::Open,
+        };
+    }
+    let strains: Vec<f64> = samples.iter().filter_map(|sample| sample.strain(slo)).collect();
+    // At a low load a run may have no message of a rare workload; the others speak for it.
+    let enough = strains.len() >= SPEAKING.min(samples.len());
+    let Some(interval) = stats::mean_interval(&strains, level).filter(|_| enough) else {
+        return Verdict::Open;
+    };
+    let chance = |keeps: bool| {
+        slo.budget()
+            .is_some_and(|budget| binomial(over as f64, messages as f64, budget, keeps) > (1.0 - level) / 2.0)
+    };
+    if interval.high < 1.0 && !chance(true) {
+        Verdict::Keeps
+    } else if interval.low > 1.0 && !chance(false) {
+        Verdict::Breaks
+    } else {
+        Verdict::Open
+    }
+}
+
+/// The probability that of `of` independent messages, each over the limit with probability `share`,
+/// at most (or, unless `below`, at least) `over` are.
+fn binomial(over: f64, of: f64, share: f64, below: bool) -> f64 {
+    match below {
+        true if over >= of => 1.0,
+        true => 1.0 - incomplete_beta(over + 1.0, of - over, share),
+        false if over <= 0.0 => 1.0,
+        false => incomplete_beta(over, of - over + 1.0, share),
+    }
+}
+
+fn totals(samples: &[&Sample]) -> (u64, u64) {
+    samples.iter().fold((0, 0), |(of, over), sample| (of + sample.messages, over + sample.over))
+}
+
+/// How near an objective is to its limit: the mean over runs of 'measured over allowed' (shares of
+/// messages over the limit for a percentile). 1 is the limit, more breaks it. `None` where nothing
+/// completed.
+pub fn strain(slo: &Slo, samples: &[&Sample]) -> Option<f64> {
+    let strains: Vec<f64> = samples.iter().filter_map(|sample| sample.strain(slo)).collect();
+    stats::mean(&strains)
+}
+
+/// The number that the objective names, with its 95 % interval over runs, in its own unit (us, Mb/s, or
+/// a share). `None` where there is none, such as a percentile that lies among open messages.
+pub fn estimate(slo: &Slo, samples: &[&Sample]) -> Option<Estimate> {
+    let (messages, over) = totals(samples);
+    match slo.metric {
+        Metric::Mean | Metric::Goodput => {
+            let values: Vec<f64> = samples.iter().filter_map(|sample| sample.value).collect();
+            let interval = stats::mean_interval(&values, stats::LEVEL);
+            Some(Estimate {
+                value: stats::mean(&values)?,
+                interval: interval.map(positive),
+                samples: messages,
+            })
+        }
+        Metric::Deadline => {
+            let met = |sample: &&Sample| 1.0 - sample.over as f64 / sample.messages.max(1) as f64;
+            let values: Vec<f64> = samples.iter().map(met).collect();
+            let interval = stats::mean_interval(&values, stats::LEVEL);
+            let value = 1.0 - over as f64 / messages.max(1) as f64;
+            Some(Estimate { value, interval: interval.map(positive), samples: messages })
+        }
+        Metric::Max => {
+            let last = samples.iter().filter_map(|sample| sample.bins.last()).map(|(bin, _)| *bin).max()?;
+            Some(middle(last)).filter(|us| us.is_finite()).map(|us| Estimate::bare(us, messages))
+        }
+        Metric::Percentile(share) => percentile(samples, share, messages),
+    }
+}
+
+fn positive(interval: Interval) -> Interval {
+    Interval { low: interval.low.max(0.0), high: interval.high }
+}
+
+/// The pooled percentile; its interval is that of 'is it below?' over runs, turned back into ranks.
+fn percentile(samples: &[&Sample], share: f64, messages: u64) -> Option<Estimate> {
+    let mut pooled = std::collections::BTreeMap::<i32, u64>::new();
+    for (bin, count) in samples.iter().flat_map(|sample| &sample.bins) {
+        *pooled.entry(*bin).or_default() += count;
+    }
+    let at = |share: f64| {
+        let wanted = share.clamp(0.0, 1.0) * messages as f64;
+        let mut below = 0.0;
+        let found = pooled.iter().find(|(_, count)| {
+            below += **count as f64;
+            below >= wanted
+        });
+        found.map(|(bin, _)| *bin)
+    };
+    let bin = at(share)?;
+    let below: Vec<f64> = samples
+        .iter()
+        .filter(|sample| sample.messages > 0)
+        .map(|sample| {
+            let count: u64 = sample.bins.iter().filter(|(b, _)| *b <= bin).map(|(_, count)| count).sum();
+            count as f64 / sample.messages as f64
+        })
+        .collect();
+    let value = Some(middle(bin)).filter(|us| us.is_finite())?;
+    let half =
+        stats::mean_interval(&below, stats::LEVEL).map(|interval| (interval.high - interval.low) / 2.0);
+    let interval = half.and_then(|half| {
+        let (low, high) = (middle(at(share - half)?), middle(at(share + half)?));
+        // Beyond the largest sample, or among open messages, there is no upper end.
+        (share + half < 1.0 && high.is_finite()).then_some(Interval { low, high })
+    });
+    Some(Estimate { value, interval, samples: messages })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slo(text: &str) -> Slo {
+        Slo::parse(text).unwrap()
+    }
+
+    fn shares(over: &[u64], of: u64) -> Vec<Sample> {
+        over.iter().map(|&over| Sample { messages: of, over, ..Sample::default() }).collect()
+    }
+
+    fn judged(slo: &Slo, samples: &[Sample]) -> Verdict {
+        judge(slo, &samples.iter().collect::<Vec<_>>(), 0.99)
+    }
+
+    #[test]
+    fn a_percentile_is_judged_by_the_share_over_its_limit() {
+        let p99 = slo("p99(w) < 1ms");
+        for (over, of, verdict) in [
+            (&[50, 52, 48, 51][..], 10_000, Verdict::Keeps),
+            (&[150, 152, 148, 151], 10_000, Verdict::Breaks),
+            (&[50, 250, 48, 51], 10_000, Verdict::Open),
+            // None of 400 may be over by chance where one in a hundred is; none of 4,000 may not.
+            (&[0, 0, 0, 0], 100, Verdict::Open),
+            (&[0, 0, 0, 0], 1_000, Verdict::Keeps),
+            (&[0], 100_000, Verdict::Open),
+        ] {
+            assert_eq!(judged(&p99, &shares(over, of)), verdict, "{over:?} of {of}");
+        }
+    }
+
+    #[test]
+    fn a_mean_is_judged_by_the_spread_between_runs() {
+        let mean = slo("mean(w) < 1ms");
+        let samples = |values: &[f64]| -> Vec<Sample> {
+            values.iter().map(|&us| Sample { messages: 9, value: Some(us), ..Sample::default() }).collect()
+        };
+        assert_eq!(judged(&mean, &samples(&[900.0, 905.0, 895.0, 900.0])), Verdict::Keeps);
+        assert_eq!(judged(&mean, &samples(&[1100.0, 1105.0, 1095.0, 1100.0])), Verdict::Breaks);
+        assert_eq!(judged(&mean, &samples(&[700.0, 1200.0, 900.0, 1000.0])), Verdict::Open);
+        let mut with_silent = samples(&[900.0, 905.0, 895.0]);
+        with_silent.push(Sample::default());
+        assert_eq!(judged(&mean, &with_silent), Verdict::Open, "three runs speak");
+        with_silent.extend(samples(&[902.0]));
+        assert_eq!(judged(&mean, &with_silent), Verdict::Keeps);
+        let goodput = slo("goodput(w) > 800Mbps");
+        assert_eq!(judged(&goodput, &samples(&[900.0, 905.0, 895.0, 900.0])), Verdict::Keeps);
+        assert_eq!(judged(&goodput, &samples(&[700.0, 705.0, 695.0, 700.0])), Verdict::Breaks);
+    }
+
+    #[test]
+    fn a_maximum_speaks_of_the_messages_that_it_saw() {
+        let max = slo("max(w) < 1ms");
+        assert_eq!(judged(&max, &shares(&[0, 0], 1_000)), Verdict::Open);
+        assert_eq!(judged(&max, &shares(&[0, 0], 2_000)), Verdict::Keeps);
+        assert_eq!(judged(&max, &shares(&[0, 1], 2_000)), Verdict::Breaks);
+    }
+
+    #[test]
+    fn a_pooled_percentile_is_right_to_a_quarter_of_a_per_cent() {
+        let bins: Vec<(i32, u64)> = (1..=10_000).map(|i| (bin(f64::from(i)), 1)).collect();
+        let samples: Vec<Sample> =
+            (0..4).map(|_| Sample { messages: 10_000, bins: bins.clone(), ..Sample::default() }).collect();
+        let p99 = estimate(&slo("p99(w) < 1ms"), &samples.iter().collect::<Vec<_>>()).unwrap();
+        assert!((p99.value / 9_900.0 - 1.0).abs() < 0.0026, "{p99:?}");
+    }
+
+    #[test]
+    fn a_percentile_among_open_messages_is_none() {
+        let open = Sample { messages: 100, over: 2, bins: vec![(0, 98), (OPEN, 2)], ..Sample::default() };
+        assert_eq!(estimate(&slo("p99(w) < 1ms"), &[&open, &open]), None);
+    }
+}

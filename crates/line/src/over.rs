@@ -1,0 +1,207 @@
+//! [`Over`]: the load that is searched, and the values that it may have.
+
+use plimsoll_scenario::model::{Model, Workload};
+use plimsoll_scenario::quantity::Load;
+use plimsoll_scenario::{Point, did_you_mean};
+use serde::Serialize;
+
+use crate::search::rounded;
+
+/// The key of a scenario that is searched.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Over {
+    /// Dotted: `workload.background.load`.
+    pub key: String,
+    /// What its numbers are.
+    pub unit: Unit,
+    /// Its value in the scenario, in its unit.
+    pub today: f64,
+    /// The lowest value that is tried.
+    pub low: f64,
+    /// The highest value that is tried.
+    pub high: f64,
+}
+
+/// What the numbers of a load are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// A share of a link.
+    Share,
+    /// Payload bits per second.
+    BitsPerSecond,
+    /// Queries per second.
+    PerSecond,
+}
+
+/// Why no load can be searched.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OverError {
+    /// Nothing in the scenario has a load.
+    #[error("no workload of the scenario has a load that could be searched: {kinds} have none")]
+    NoLoad {
+        /// The kinds that it has.
+        kinds: String,
+    },
+    /// Several have one, and none is called `background`.
+    #[error("several workloads have a load; say which one to search with `--over KEY`: {candidates}")]
+    Several {
+        /// The keys.
+        candidates: String,
+    },
+    /// The key is none of a load.
+    #[error("`{key}` is no load of the scenario\n  allowed: {candidates}{}", help.as_ref().map_or(String::new(), |help| format!("\n  {help}")))]
+    Unknown {
+        /// What was asked for.
+        key: String,
+        /// The keys.
+        candidates: String,
+        /// The nearest spelling.
+        help: Option<String>,
+    },
+    /// The range has no room.
+    #[error(
+        "the loads from {low} to {high} are no range; write LOW..HIGH, both more than 0, such as 0.05..0.9"
+    )]
+    Range {
+        /// The lower end.
+        low: String,
+        /// The upper end.
+        high: String,
+    },
+}
+
+/// The highest share of a link that is tried: at 1 a queue has no steady state.
+const SHARE_MAX: f64 = 0.99;
+/// The lowest load is this share of today's.
+const LOWEST: f64 = 0.01;
+/// Queries per second have no natural end: so many times today's.
+const QUERIES_MAX: f64 = 1_000.0;
+
+impl Over {
+    /// The load to search in these points: the one asked for, or the only one, or that of `background`.
+    ///
+    /// # Errors
+    /// If there is none, or several and none is called for.
+    pub fn find(points: &[Point], wanted: Option<&str>) -> Result<Over, OverError> {
+        let model = points.first().map(|point| &point.model);
+        let all: Vec<Over> = model.map(candidates).unwrap_or_default();
+        let names = || all.iter().map(|over| over.key.as_str());
+        let listed = names().collect::<Vec<_>>().join(", ");
+        if let Some(key) = wanted {
+            let found = all.iter().find(|over| over.key == key || over.workload() == key);
+            return found.cloned().ok_or_else(|| OverError::Unknown {
+                key: key.to_owned(),
+                candidates: listed.clone(),
+                help: did_you_mean(key, names()),
+            });
+        }
+        match all.as_slice() {
+            [] => {
+                let kinds = model.into_iter().flat_map(|model| model.workload.values().map(Workload::kind));
+                Err(OverError::NoLoad { kinds: kinds.collect::<Vec<_>>().join(", ") })
+            }
+            [only] => Ok(only.clone()),
+            several => several
+                .iter()
+                .find(|over| over.workload() == "background")
+                .cloned()
+                .ok_or(OverError::Several { candidates: listed }),
+        }
+    }
+
+    /// The same within other ends.
+    ///
+    /// # Errors
+    /// If they are no range.
+    pub fn within(self, low: f64, high: f64) -> Result<Over, OverError> {
+        if !(low > 0.0 && high > low && high.is_finite()) {
+            return Err(OverError::Range { low: low.to_string(), high: high.to_string() });
+        }
+        Ok(Over { low, high, ..self })
+    }
+
+    /// Reads a load as a scenario writes it: `0.4`, `200Mbps`, `1500`.
+    ///
+    /// # Errors
+    /// What may stand there.
+    pub fn parse(&self, text: &str) -> Result<f64, String> {
+        let read = match self.unit {
+            Unit::Share | Unit::PerSecond => text.trim().parse::<f64>().ok(),
+            Unit::BitsPerSecond => text.parse().ok().map(|rate: plimsoll_units::Rate| rate.as_bps() as f64),
+        };
+        let allowed = match self.unit {
+            Unit::Share => "a share of the link, such as 0.4",
+            Unit::PerSecond => "queries per second, such as 1500",
+            Unit::BitsPerSecond => "a rate, such as 200Mbps",
+        };
+        let key = &self.key;
+        read.filter(|load| *load > 0.0 && load.is_finite())
+            .ok_or_else(|| format!("`{text}` is no load for `{key}`; write {allowed}, as the scenario does"))
+    }
+
+    /// The value as `--set` takes it. Loads of four significant digits come out exactly.
+    pub fn written(&self, load: f64) -> String {
+        match self.unit {
+            Unit::Share | Unit::PerSecond => format!("{load:?}"),
+            Unit::BitsPerSecond => format!("{:.0}bps", load),
+        }
+    }
+
+    /// The value for people.
+    pub fn shown(&self, load: f64) -> String {
+        match self.unit {
+            Unit::Share => {
+                let text = format!("{:.*}", plimsoll_report::figures::decimals(load).clamp(2, 4), load);
+                text.strip_suffix('0').filter(|_| load >= 0.1).unwrap_or(&text).to_owned()
+            }
+            Unit::BitsPerSecond => plimsoll_report::figures::rate(load / 1e6),
+            Unit::PerSecond => format!("{}/s", plimsoll_report::figures::number(load)),
+        }
+    }
+
+    /// The workload that has the load.
+    fn workload(&self) -> &str {
+        self.key.split('.').nth(1).unwrap_or_default()
+    }
+}
+
+fn candidates(model: &Model) -> Vec<Over> {
+    let link = model.topology.host_rate(0).as_bps() as f64;
+    let load = |name: &str, load: Load| {
+        let (unit, today, high) = match load {
+            Load::Share(share) => (Unit::Share, share, SHARE_MAX),
+            Load::Rate(rate) => (Unit::BitsPerSecond, rate.as_bps() as f64, SHARE_MAX * link),
+        };
+        over(format!("workload.{name}.load"), unit, today, high)
+    };
+    let rate = |name: &str, key: &str, today: f64| {
+        over(format!("workload.{name}.{key}"), Unit::PerSecond, today, QUERIES_MAX * today)
+    };
+    let of = |(name, workload): (&String, &Workload)| match workload {
+        Workload::Rpc(rpc) => Some(load(name, rpc.load)),
+        Workload::Transfer(transfer) => Some(load(name, transfer.load)),
+        Workload::AllToAll(all) => Some(load(name, all.load)),
+        Workload::Packets(packets) => Some(load(name, packets.load)),
+        Workload::FanOut(fan_out) => Some(rate(name, "queries_per_second", fan_out.queries_per_second)),
+        Workload::Pages(pages) => Some(rate(name, "pages_per_second", pages.pages_per_second)),
+        // Nothing of these is a load: they send what they are told to, or as fast as answers come.
+        Workload::Flows(_)
+        | Workload::Permutation(_)
+        | Workload::Incast(_)
+        | Workload::FlowList(_)
+        | Workload::Ping(_)
+        | Workload::Ptp(_)
+        | Workload::ClosedLoop(_)
+        | Workload::Shuffle(_)
+        | Workload::Barrier(_)
+        | Workload::Commit(_) => None,
+    };
+    model.workload.iter().filter_map(of).collect()
+}
+
+fn over(key: String, unit: Unit, today: f64, high: f64) -> Over {
+    // One who is over the top today is interested in what is below.
+    let low = rounded((LOWEST * today).min(high / 2.0));
+    Over { key, unit, today, low, high: rounded(high) }
+}

@@ -1,0 +1,140 @@
+//! `report.html` of a search: the verdict, the knee of every variant, and the loads behind it.
+
+use plimsoll_report::chart::{Around, Axis, Body, Chart, Color, Format, Line, Lines as Body2, Read, Shape};
+use plimsoll_report::html::{self, Article, Figure, Section};
+
+use crate::lines::Lines;
+use crate::over::Unit;
+use crate::search::Found;
+use crate::slo::Metric;
+
+/// What the page says beside the lines.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// What the experiment shows; may be empty.
+    pub description: &'a str,
+    /// The command that repeats the search.
+    pub command: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// Version of plimsoll.
+    pub version: &'a str,
+    /// Commit it was built from, where known.
+    pub commit: Option<&'a str>,
+    /// The scenario.
+    pub scenario: &'a str,
+    /// What the reader must know first.
+    pub warnings: &'a [String],
+}
+
+impl Lines {
+    /// Renders the page.
+    pub fn page(&self, about: &About<'_>) -> String {
+        let figures = (0..self.slos.len())
+            .map(|slo| Figure::new(format!("knee-{slo}"), self.knee(slo), vec![self.loads_grid(slo)]))
+            .collect();
+        let sections = [
+            Section {
+                id: "knee",
+                name: "The knee",
+                lead: "Each objective against the load. Where a curve crosses its limit, the variant is at its line.",
+                figures,
+                tables: Vec::new(),
+            },
+            Section {
+                id: "numbers",
+                name: "Numbers",
+                lead: "The interval runs from the highest load that keeps every objective to the lowest that breaks \
+                       one, both beyond doubt at 95 %.",
+                figures: Vec::new(),
+                tables: vec![self.grid()],
+            },
+        ];
+        html::article(&Article {
+            kind: "Plimsoll line",
+            title: &self.title,
+            description: about.description,
+            found: &self.sentences(),
+            warnings: about.warnings,
+            sections: &sections,
+            command: about.command,
+            seed: about.seed,
+            version: about.version,
+            commit: about.commit,
+            runs: self.variants.iter().flat_map(|variant| &variant.loads).map(|at| at.runs).sum(),
+            scenario: about.scenario,
+        })
+    }
+
+    /// An objective's number against the load: a curve a variant with its interval, the limit, and the
+    /// lines.
+    pub fn knee(&self, number: usize) -> Chart {
+        let slo = &self.slos[number];
+        let (format, quantity) = match slo.metric {
+            Metric::Goodput => (Format::Rate, "goodput"),
+            Metric::Deadline => (Format::Percent, "met their deadline"),
+            _ => (Format::Time, slo.subject()),
+        };
+        let unit = if self.over.unit == Unit::BitsPerSecond { 1e6 } else { 1.0 };
+        let mut curves = Vec::new();
+        let (mut low, mut high) = (slo.limit, slo.limit);
+        let (mut left, mut right) = (f64::INFINITY, 0.0f64);
+        for (color, variant) in self.variants.iter().enumerate() {
+            let mut line = Line::new(&variant.name, Color::Series(color), Vec::new(), Vec::new());
+            let mut around = Around { shape: Shape::Band, low: Vec::new(), high: Vec::new() };
+            for at in &variant.loads {
+                let Some(estimate) = at.metrics[number] else { continue };
+                line.x.push(at.load / unit);
+                line.y.push(estimate.value);
+                // A band needs both edges everywhere: without an interval it is as thin as the curve.
+                let edges = estimate.interval.map_or((estimate.value, estimate.value), |i| (i.low, i.high));
+                around.low.push(Some(edges.0));
+                around.high.push(Some(edges.1));
+                (left, right) = (left.min(at.load / unit), right.max(at.load / unit));
+                (low, high) = (low.min(estimate.value), high.max(estimate.value));
+            }
+            line.around = Some(around);
+            curves.push(line);
+        }
+        if left > right {
+            (left, right) = (self.over.low / unit, self.over.high / unit);
+        }
+        // Where one is ten times another, only a logarithmic axis shows both.
+        let log = |low: f64, high: f64| low > 0.0 && high > 10.0 * low;
+        let y_log = slo.metric != Metric::Deadline && log(low, high);
+        let bottom = if y_log { low / 1.3 } else { 0.0 };
+        let top = if y_log { high * 1.3 } else { 1.05 * high };
+        let limit = Color::Series(plimsoll_report::chart::SERIES_COLORS - 1);
+        let mut series = curves;
+        series.push(dashed(&slo.text, limit, [left, right], [slo.limit; 2]));
+        for (color, variant) in self.variants.iter().enumerate() {
+            if let (Found::Line, Some(load)) = (variant.line.found, variant.line.load) {
+                let name = format!("line of {}: {}", variant.name, self.over.shown(load));
+                series.push(dashed(&name, Color::Series(color), [load / unit; 2], [bottom, top]));
+            }
+        }
+        let y = Axis {
+            label: quantity.to_owned(),
+            format,
+            log: y_log,
+            min: Some(bottom),
+            max: Some(top),
+            categories: Vec::new(),
+        };
+        let x = Axis {
+            label: self.over.key.clone(),
+            format: if unit > 1.0 { Format::Rate } else { Format::Number },
+            log: log(left, right),
+            ..Axis::default()
+        };
+        Chart {
+            title: format!("{} against the load", slo.subject()),
+            note: "With 95 % intervals. Dashed: the limit, and each variant's line.".to_owned(),
+            body: Body::Lines(Body2 { x, y, series, read: Read::AtX, tail_view: false }),
+        }
+    }
+}
+
+fn dashed(name: &str, color: Color, x: [f64; 2], y: [f64; 2]) -> Line {
+    Line { dashed: true, ..Line::new(name, color, x.to_vec(), y.to_vec()) }
+}

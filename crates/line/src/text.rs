@@ -1,0 +1,211 @@
+//! Lines as a terminal table, JSON, CSV and Markdown.
+
+use plimsoll_report::table::{Cell, Column, Grid, Row, bold, csv_line, dim, escape_markdown};
+use plimsoll_report::{Format, Style, figures};
+use serde::Serialize;
+
+use crate::lines::{AtLoad, Lines, Variant};
+use crate::search::{Found, State};
+
+#[derive(Serialize)]
+struct WithWords<'a> {
+    #[serde(flatten)]
+    lines: &'a Lines,
+    sentences: Vec<String>,
+}
+
+impl Lines {
+    /// Renders the lines.
+    pub fn render(&self, format: Format, style: &Style) -> String {
+        match format {
+            Format::Table => self.terminal(style),
+            Format::Json => {
+                let whole = WithWords { lines: self, sentences: self.sentences() };
+                let mut text = serde_json::to_string_pretty(&whole).expect("lines have text keys only");
+                text.push('\n');
+                text
+            }
+            Format::Csv => self.csv(),
+            Format::Md => {
+                let sentences = self.sentences();
+                let items = sentences.iter().map(|sentence| format!("* {}\n", escape_markdown(sentence)));
+                format!("{}\n{INTERVAL}\n\n{}", self.grid().to_markdown(), items.collect::<String>())
+            }
+        }
+    }
+
+    fn terminal(&self, style: &Style) -> String {
+        let mut out = format!("{}\n{}\n\n", self.grid().to_terminal(style), dim(INTERVAL, style));
+        for sentence in self.sentences() {
+            let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
+            out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
+        }
+        out
+    }
+
+    /// One row a variant.
+    pub fn grid(&self) -> Grid {
+        let column = |group: &str, name: &str| Column { group: group.to_owned(), name: name.to_owned() };
+        let plain = |value: String| Cell { value, ..Cell::default() };
+        let mut columns = vec![
+            column("the line", "load"),
+            column("the line", "from"),
+            column("the line", "to"),
+            column("today", &format!("at {}", self.over.shown(self.at))),
+            column("today", "headroom"),
+            column("what sinks it", "part of the latency"),
+            column("what sinks it", "objective"),
+            column("", "runs"),
+        ];
+        // Where there is one objective, the title has it.
+        let several = self.slos.len() > 1;
+        if !several {
+            columns.remove(OBJECTIVE);
+        }
+        let best = self.variants.iter().filter_map(|variant| variant.line.load).fold(0.0, f64::max);
+        let differ = self.variants.iter().any(|variant| variant.line.load != Some(best));
+        let always = self.variants.iter().any(|variant| variant.line.found == Found::Always);
+        let rows = self.variants.iter().map(|variant| {
+            let line = &variant.line;
+            let load = match line.found {
+                Found::Never => "never".to_owned(),
+                Found::Always => "always".to_owned(),
+                Found::Line => line.load.map_or_else(String::new, |load| self.over.shown(load)),
+            };
+            let is_best = differ && (line.found == Found::Always || !always && line.load == Some(best));
+            let shown = |load: Option<f64>| load.map_or_else(String::new, |load| self.over.shown(load));
+            let binding = line.binding.and_then(|slo| self.slos.get(slo));
+            let runs: usize = variant.loads.iter().map(|at| at.runs).sum();
+            let mut row = Row {
+                label: variant.name.clone(),
+                cells: vec![
+                    Cell { value: load, spread: String::new(), best: is_best },
+                    plain(shown(line.low)),
+                    plain(shown(line.high)),
+                    plain(state_word(variant.today).to_owned()),
+                    plain(variant.headroom.map_or_else(String::new, |h| format!("{}x", figures::number(h)))),
+                    plain(part_word(variant)),
+                    plain(binding.map_or_else(String::new, |slo| slo.text.clone())),
+                    plain(figures::count(runs as u64)),
+                ],
+            };
+            if !several {
+                row.cells.remove(OBJECTIVE);
+            }
+            row
+        });
+        let title = format!("Load line of {} for {}", self.over.key, self.objectives());
+        Grid { title, corner: "variant".to_owned(), rows: rows.collect(), columns }
+    }
+
+    /// Every load that was run of a variant: one row a load.
+    pub fn loads_grid(&self, slo: usize) -> Grid {
+        let columns = self.variants.iter().flat_map(|variant| {
+            ["measured", "verdict", "runs"]
+                .map(|name| Column { group: variant.name.clone(), name: name.to_owned() })
+        });
+        let mut loads: Vec<f64> =
+            self.variants.iter().flat_map(|v| v.loads.iter().map(|at| at.load)).collect();
+        loads.sort_unstable_by(f64::total_cmp);
+        loads.dedup();
+        let rows = loads.iter().map(|&load| {
+            let cells = self.variants.iter().flat_map(|variant| {
+                let at = variant.loads.iter().find(|at| at.load == load);
+                let (value, spread) = at.map_or_else(Default::default, |at| self.measured(at, slo));
+                let verdict = at.map_or("", |at| state_word(at.state));
+                [
+                    Cell { value, spread, best: false },
+                    Cell { value: verdict.to_owned(), ..Cell::default() },
+                    Cell { value: at.map_or_else(String::new, |at| at.runs.to_string()), ..Cell::default() },
+                ]
+            });
+            Row { label: self.over.shown(load), cells: cells.collect() }
+        });
+        Grid {
+            title: self.slos[slo].text.clone(),
+            corner: "load".to_owned(),
+            rows: rows.collect(),
+            columns: columns.collect(),
+        }
+    }
+
+    /// A number with its unit, and its spread.
+    fn measured(&self, at: &AtLoad, slo: usize) -> (String, String) {
+        let written = |value: f64| match self.slos[slo].metric {
+            crate::slo::Metric::Goodput => figures::rate(value),
+            crate::slo::Metric::Deadline => format!("{} %", figures::number(value * 100.0)),
+            _ => figures::time(value),
+        };
+        let Some(estimate) = at.metrics[slo] else { return Default::default() };
+        let spread = estimate.half_width().map_or_else(String::new, |half| format!("±{}", written(half)));
+        (written(estimate.value), spread)
+    }
+
+    /// One number a row: `variant,load,objective,metric,value,low,high,runs`. The line has no load of its
+    /// own there; it is the value.
+    fn csv(&self) -> String {
+        let head = ["variant", "load", "objective", "metric", "value", "low", "high", "runs"];
+        let mut out = csv_line(&head.map(str::to_owned));
+        let number = |value: Option<f64>| value.map_or_else(String::new, |value| format!("{value:?}"));
+        for variant in &self.variants {
+            let line = &variant.line;
+            let found = match line.found {
+                Found::Line => "line",
+                Found::Never => "never",
+                Found::Always => "always",
+            };
+            let runs: usize = variant.loads.iter().map(|at| at.runs).sum();
+            out.push_str(&csv_line(&[
+                variant.name.clone(),
+                String::new(),
+                self.objectives(),
+                found.to_owned(),
+                number(line.load),
+                number(line.low),
+                number(line.high),
+                runs.to_string(),
+            ]));
+            for at in &variant.loads {
+                for (slo, metric) in self.slos.iter().zip(&at.metrics) {
+                    let interval = metric.and_then(|metric| metric.interval);
+                    out.push_str(&csv_line(&[
+                        variant.name.clone(),
+                        format!("{:?}", at.load),
+                        slo.text.clone(),
+                        slo.subject().to_owned(),
+                        number(metric.map(|metric| metric.value)),
+                        number(interval.map(|interval| interval.low)),
+                        number(interval.map(|interval| interval.high)),
+                        at.runs.to_string(),
+                    ]));
+                }
+            }
+        }
+        out
+    }
+}
+
+/// Which column has the objective that is broken first.
+const OBJECTIVE: usize = 6;
+
+const INTERVAL: &str = "from: the highest load that keeps every objective; to: the lowest that breaks one; both beyond \
+                        doubt at 95 %.";
+
+pub(crate) fn state_word(state: State) -> &'static str {
+    match state {
+        State::Keeps => "keeps",
+        State::Sinks => "sinks",
+        State::Open | State::Running => "too near",
+    }
+}
+
+fn part_word(variant: &Variant) -> String {
+    match (&variant.undrained, &variant.part) {
+        (Some(workload), _) => format!("{workload} piles up"),
+        (None, Some(part)) => {
+            let name = part.name.strip_prefix("the ").unwrap_or(&part.name);
+            format!("{name} ({:.0} %)", part.share * 100.0)
+        }
+        (None, None) => String::new(),
+    }
+}

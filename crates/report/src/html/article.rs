@@ -1,0 +1,83 @@
+//! [`Article`]: a page of figures and tables that are not those of a [`plimsoll_results::Summary`], in
+//! the same dress.
+
+use super::{Figure, foot, page, place};
+use crate::table::Grid;
+
+/// A page.
+#[derive(Clone, Copy, Debug)]
+pub struct Article<'a> {
+    /// What kind of page it is: `Plimsoll report`.
+    pub kind: &'a str,
+    /// The scenario's title.
+    pub title: &'a str,
+    /// What the experiment shows; may be empty.
+    pub description: &'a str,
+    /// What was found: sentences, each with the name of a variant and a colon before it.
+    pub found: &'a [String],
+    /// What the reader must know before believing a number.
+    pub warnings: &'a [String],
+    /// The sections, in order.
+    pub sections: &'a [Section<'a>],
+    /// The command that makes it again.
+    pub command: &'a str,
+    /// Its seed.
+    pub seed: u64,
+    /// Version of plimsoll.
+    pub version: &'a str,
+    /// Commit it was built from, where known.
+    pub commit: Option<&'a str>,
+    /// Runs behind it.
+    pub runs: usize,
+    /// The scenario; may be empty.
+    pub scenario: &'a str,
+}
+
+/// A section of a page.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Section<'a> {
+    /// Id of its element.
+    pub id: &'a str,
+    /// Its heading.
+    pub name: &'a str,
+    /// One sentence below the heading; may be empty.
+    pub lead: &'a str,
+    /// Figures, each with its tables folded below it.
+    pub figures: Vec<Figure>,
+    /// Tables in sight.
+    pub tables: Vec<Grid>,
+}
+
+/// Renders a page. It needs no network, no library and no server.
+pub fn article(article: &Article<'_>) -> String {
+    let names = article.sections.iter().map(|section| (section.id, section.name));
+    let names: Vec<(&str, &str)> = names.chain([("repeat", "Repeat")]).collect();
+    let mut out = page::head(&page::Head {
+        kind: article.kind,
+        title: article.title,
+        description: article.description,
+        found: article.found,
+        warnings: article.warnings,
+        sections: &names,
+    });
+    for section in article.sections {
+        let mut inside = place(&section.figures);
+        if !section.tables.is_empty() {
+            let tables: String = section.tables.iter().map(|grid| page::table(grid, false)).collect();
+            inside.push_str(&format!("<div class=\"card\">\n{tables}</div>\n"));
+        }
+        out.push_str(&page::section(section.id, section.name, section.lead, &inside));
+    }
+    let again = page::again(&page::Again {
+        command: article.command,
+        seed: article.seed,
+        version: article.version,
+        commit: article.commit,
+        runs: crate::figures::count(article.runs as u64),
+        more: String::new(),
+        scenario: article.scenario,
+    });
+    out.push_str(&page::section("repeat", "How to repeat this", "", &again));
+    out.push_str(&foot(article.sections.iter().flat_map(|section| &section.figures).collect()));
+    out
+}

@@ -1,0 +1,88 @@
+//! [`OneRun`]: what one run says of one workload, message by message, for those who judge it against
+//! an objective.
+
+use super::workload::{Runs, mean_parts, part_names, values_us};
+use crate::outcome::{Message, Outcome, Query, WorkloadInfo};
+
+/// One workload of one run. What counts is what counts in a [`super::Summary`].
+pub struct OneRun<'a> {
+    outcome: &'a Outcome,
+    info: &'a WorkloadInfo,
+    runs: Runs<'a>,
+}
+
+/// Messages, or responses of queries, and how many of them missed something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Missed {
+    /// How many missed it.
+    pub missed: u64,
+    /// Of how many.
+    pub of: u64,
+}
+
+impl<'a> OneRun<'a> {
+    /// The workload of this name; `None` if the run has none.
+    pub fn new(name: &'a str, outcome: &'a Outcome) -> Option<OneRun<'a>> {
+        let info = outcome.workloads.iter().find(|workload| workload.name == name)?;
+        Some(OneRun { outcome, info, runs: Runs::new(name, &[outcome]) })
+    }
+
+    /// Completion times in us, in order of creation: of queries where there are any, of messages
+    /// elsewhere.
+    pub fn completion_us(&self) -> Vec<f64> {
+        values_us(&self.info.name, &[self.outcome]).0
+    }
+
+    /// For each message (or query) that had not completed when the run ended, how long in us it had
+    /// then waited.
+    pub fn open_us(&self) -> Vec<f64> {
+        let age = |created| self.outcome.end.saturating_since(created).as_us_f64();
+        if self.runs.has_queries() {
+            let open = self.runs.queries().flatten().filter(|query| query.completed.is_none());
+            open.map(|query| age(query.created)).collect()
+        } else {
+            let open = self.runs.messages().flatten().filter(|message| message.completed.is_none());
+            open.map(|message| age(message.created)).collect()
+        }
+    }
+
+    /// Completed payload in Mb/s over the time in which the workload was active; see
+    /// [`super::WorkloadSummary::goodput_mbps`].
+    pub fn goodput_mbps(&self) -> Option<f64> {
+        self.runs.goodput()[0].map(|estimate| estimate.value)
+    }
+
+    /// Messages (or responses of queries) that were later than the workload's deadline, or still open
+    /// after it; `None` where it has no deadline.
+    pub fn late(&self) -> Option<Missed> {
+        let deadline = self.info.deadline?;
+        let mut late = Missed::default();
+        if self.runs.has_queries() {
+            for query in self.runs.queries().flatten() {
+                let Query { servers, in_deadline, .. } = query;
+                late.of += u64::from(*servers);
+                late.missed += u64::from(servers - in_deadline);
+            }
+            return Some(late);
+        }
+        let limit = deadline.as_us_f64();
+        for message in self.runs.messages().flatten() {
+            late.of += 1;
+            late.missed += u64::from(message.latency().is_none_or(|latency| latency.as_us_f64() >= limit));
+        }
+        Some(late)
+    }
+
+    /// Names of the parts that a completion time splits into.
+    pub fn part_names(&self) -> Vec<String> {
+        part_names(self.runs.tiers())
+    }
+
+    /// The mean of each part in us over the slowest `share` (0..=1) of the completed messages, at least
+    /// one; `None` where none completed.
+    pub fn slowest_us(&self, share: f64) -> Option<Vec<f64>> {
+        let done: Vec<&Message> = self.runs.slowest_first();
+        let count = ((done.len() as f64 * share).ceil() as usize).clamp(1, done.len().max(1));
+        (!done.is_empty()).then(|| mean_parts(&done[..count], self.runs.tiers().len()))
+    }
+}
