@@ -23,6 +23,8 @@ in `scenarios/qjump`; no constant is tuned to a row.\n
   10 000 B (`small_10kB`); the table *Which flows the published curve is of* has the mean factor between each
   class and the published curve. The class is counted by packets of 1500 B: at most 66 of them, or 6. Large
   flows have more than 6666.
+* **Large flows** come out a quarter below the published curve at a load of 0.5, in all four schemes alike and with
+  100 000 flows; their order is the published one. No tolerance is asked of them, and why is open.
 * **QJump in Fig. 9** is in effect eight priorities by the size of a flow over a TCP that repairs losses by
   timeout: a bucket is as large as the largest flow of its level, so the limiter bites only on what is sent
   again.\n
