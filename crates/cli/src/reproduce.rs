@@ -8,20 +8,20 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use plimsoll_reproduce::hull::explain::explanation;
-use plimsoll_reproduce::{Options, Reproduction, Row, page, reproduce as run_hull};
+use plimsoll_reproduce::{Journal, Options, Part, Reproduction, Row, Study, page};
 
 use crate::output::{self, Done, Format};
 
 /// Run a paper's experiments and print measured beside published.
 ///
-/// Writes a page with figures, and the rows behind them. Exit status 1 if a number is off that no
-/// known mechanism explains.
+/// Writes a page with figures, and the rows behind them. Every finished run goes to a journal in the study's
+/// folder, and a repeated call does only what is missing there. Exit status 1 if a number is off that
+/// no known mechanism explains.
 #[derive(clap::Args)]
 pub struct Args {
     /// Which study.
-    study: Study,
-    /// Fewer and shorter runs: under a minute, the tails mean little.
+    study: Name,
+    /// Fewer and shorter runs: the tails mean little.
     #[arg(long)]
     quick: bool,
     /// In which form to print.
@@ -33,6 +33,13 @@ pub struct Args {
     /// Draw the page again from the rows that are in DIR, without a run.
     #[arg(long, conflicts_with = "quick")]
     redraw: bool,
+    /// Run only this figure, or these of its points: `fig9@0.2,0.5`. May be repeated. The page has what is
+    /// in the journal.
+    #[arg(long, value_name = "FIGURE[@X,...]", conflicts_with = "redraw")]
+    only: Vec<Part>,
+    /// Run again what is in the journal.
+    #[arg(long, conflicts_with = "redraw")]
+    fresh: bool,
     /// Seed of every run.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -43,26 +50,40 @@ pub struct Args {
 
 /// A study whose values are known.
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Study {
+enum Name {
     /// Phantom queues, DCTCP and pacing.
     Hull,
+    /// Priorities and rate limits by level; Figs. 9 and 11.
+    Qjump,
+}
+
+impl Name {
+    fn study(self) -> &'static Study {
+        match self {
+            Name::Hull => &plimsoll_reproduce::HULL,
+            Name::Qjump => &plimsoll_reproduce::QJUMP,
+        }
+    }
 }
 
 pub fn reproduce(args: &Args) -> Done {
-    let Study::Hull = args.study;
-    let rows_file = args.out.join("hull").join("rows.json");
-    fs::create_dir_all(args.out.join("hull"))
-        .with_context(|| format!("cannot write to {}", args.out.display()))?;
-    let reproduction = if args.redraw { read(&rows_file)? } else { measure(args)? };
-    for (name, text) in page::files(&reproduction) {
+    let study = args.study.study();
+    let folder = args.out.join(study.id);
+    let rows_file = folder.join("rows.json");
+    fs::create_dir_all(&folder).with_context(|| format!("cannot write to {}", args.out.display()))?;
+    let reproduction = if args.redraw { read(&rows_file)? } else { measure(study, args, &folder)? };
+    for (name, text) in page::files(study, &reproduction) {
         let path = args.out.join(name);
         fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
     }
-    output::print(&printed(&reproduction, args.format)?)?;
-    eprintln!("page     {}", args.out.join("hull.md").display());
+    output::print(&printed(study, &reproduction, args.format)?)?;
+    eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
     eprintln!("rows     {}", rows_file.display());
+    if !reproduction.missing.is_empty() {
+        eprintln!("missing  {} points; a call without --only runs them", reproduction.missing.len());
+    }
     // A quick look is not held to tolerances: its tails are too short.
-    let unexplained = reproduction.rows.iter().any(|row| row.is_off() && explanation(row).is_none());
+    let unexplained = reproduction.rows.iter().any(|row| row.is_off() && study.explanation(row).is_none());
     Ok(ExitCode::from(u8::from(unexplained && !reproduction.quick)))
 }
 
@@ -71,7 +92,12 @@ fn read(rows: &Path) -> anyhow::Result<Reproduction> {
     serde_json::from_str(&text).with_context(|| format!("{} holds no rows", rows.display()))
 }
 
-fn measure(args: &Args) -> anyhow::Result<Reproduction> {
+fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Reproduction> {
+    let journal = folder.join("journal.jsonl");
+    if args.fresh && journal.exists() {
+        fs::remove_file(&journal).with_context(|| format!("cannot remove {}", journal.display()))?;
+    }
+    let mut journal = Journal::open(&journal).with_context(|| format!("cannot use {}", journal.display()))?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into));
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("{bar:24.cyan/dim} {pos} of {len} runs · {msg} · {eta} left");
@@ -82,17 +108,20 @@ fn measure(args: &Args) -> anyhow::Result<Reproduction> {
         bar.set_message(format!("{:.1} G packet-hops", packet_hops as f64 / 1e9));
         true
     };
-    let reproduction = run_hull(Options { quick: args.quick, threads, seed: args.seed }, &progress)?;
+    let options = Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone() };
+    let reproduction = plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress)?;
     bar.finish_and_clear();
     Ok(reproduction)
 }
 
-fn printed(reproduction: &Reproduction, format: Format) -> anyhow::Result<String> {
+fn printed(study: &Study, reproduction: &Reproduction, format: Format) -> anyhow::Result<String> {
     Ok(match format {
         Format::Json => serde_json::to_string_pretty(&reproduction.rows)? + "\n",
         Format::Csv => lines(&reproduction.rows, ","),
-        Format::Md => page::files(reproduction).remove("hull.md").unwrap_or_default(),
-        Format::Table => table(reproduction),
+        Format::Md => {
+            page::files(study, reproduction).remove(&format!("{}.md", study.id)).unwrap_or_default()
+        }
+        Format::Table => table(study, reproduction),
     })
 }
 
@@ -123,7 +152,7 @@ fn lines(rows: &[Row], separator: &str) -> String {
 }
 
 /// Measured beside published, source base; the other base is on the page and in the other formats.
-fn table(reproduction: &Reproduction) -> String {
+fn table(study: &Study, reproduction: &Reproduction) -> String {
     let mut text = String::new();
     let mut figure = "";
     for row in reproduction.rows.iter().filter(|row| row.base == "source") {
@@ -135,7 +164,7 @@ fn table(reproduction: &Reproduction) -> String {
                 "scheme", "x", "metric", "measured", "published", "ratio"
             );
         }
-        let verdict = match (row.within, explanation(row)) {
+        let verdict = match (row.within, study.explanation(row)) {
             (Some(true), _) => "ok",
             (Some(false), Some(_)) => "explained on the page",
             (Some(false), None) => "OFF",

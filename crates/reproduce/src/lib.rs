@@ -1,7 +1,7 @@
 //! The papers' experiments, measured beside their published values.
 //!
 //! ```text
-//! hull::figures ──> jobs (figure, point, scheme, base) ──batch──> rows ──> table, page, SVG
+//! Study::figures ──> jobs (figure, point, scheme, base) ──batch──> rows ──> table, page, SVG
 //!                                        published/*.csv ──────────^
 //! ```
 //!
@@ -9,11 +9,21 @@
 
 #![forbid(unsafe_code)]
 
-pub mod hull;
+mod hull;
+pub mod journal;
 pub mod metric;
+mod orderings;
 pub mod page;
 pub mod published;
+mod qjump;
 pub mod row;
+mod run;
+pub mod study;
 
-pub use hull::run::{Options, ReproduceError, Reproduction, reproduce};
+pub use hull::HULL;
+pub use journal::Journal;
+pub use orderings::Ordering;
+pub use qjump::QJUMP;
 pub use row::Row;
+pub use run::{Options, Part, ReproduceError, Reproduction, reproduce};
+pub use study::Study;

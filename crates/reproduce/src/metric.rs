@@ -1,7 +1,7 @@
-//! The measurements of the HULL study, computed from an [`Outcome`] as its scripts computed them.
+//! The measurements of the studies, computed from an [`Outcome`] as their scripts computed them.
 
 use plimsoll_results::outcome::{GoodputInterval, Message, Outcome, Query};
-use plimsoll_results::stats::{Estimate, Samples, Statistic};
+use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::Span;
 
 /// What is measured: a population, and a statistic of it.
@@ -34,6 +34,14 @@ pub(crate) enum Population {
     FastestResponse,
     /// Servers within the deadline, by query.
     InDeadline,
+    /// Completion time over the one of idle links, of messages larger than `over` packets and of at most
+    /// `up_to`.
+    Slowdown {
+        /// Packets.
+        over: u64,
+        /// Packets.
+        up_to: u64,
+    },
 }
 
 /// Which statistic of them.
@@ -43,6 +51,11 @@ pub(crate) enum Of {
     P99,
     /// The mean over the smallest 1 %.
     WorstPercent,
+    /// `sorted[ceil(0.99 (N - 1))]`: the order statistic above, where `P99` interpolates.
+    P99Above,
+    Max,
+    /// How many percent are at most so large.
+    PercentUpTo(f64),
 }
 
 impl Metric {
@@ -57,6 +70,16 @@ impl Metric {
             Of::Mean => Samples::new(vec![samples]).estimate(Statistic::Mean),
             Of::P99 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.99)),
             Of::WorstPercent => worst_percent(samples),
+            Of::P99Above => p99_above(samples),
+            Of::Max => {
+                let max = samples.iter().copied().max_by(f64::total_cmp)?;
+                Some(Estimate::bare(max, samples.len() as u64))
+            }
+            Of::PercentUpTo(most) => {
+                let within = samples.iter().filter(|&&sample| sample <= most).count() as f64;
+                let all = samples.len() as u64;
+                (all > 0).then(|| Estimate::bare(100.0 * within / all as f64, all))
+            }
         }
     }
 }
@@ -84,6 +107,7 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
             queries(|query| query.completed.map(|_| query.response_min.as_ms_f64()))
         }
         Population::InDeadline => queries(|query| query.completed.map(|_| f64::from(query.in_deadline))),
+        Population::Slowdown { over, up_to } => slowdowns(outcome, over, up_to),
     }
 }
 
@@ -100,6 +124,28 @@ fn queue_delays(outcome: &Outcome, warmup: Span) -> Vec<f64> {
 fn goodput(outcome: &Outcome) -> Vec<f64> {
     let mbps = |interval: &GoodputInterval| interval.sent.get() as f64 * 8e-6 / interval.length.as_secs_f64();
     trimmed(outcome.goodput.iter().map(mbps).collect())
+}
+
+fn slowdowns(outcome: &Outcome, over: u64, up_to: u64) -> Vec<f64> {
+    let is_of_class = |message: &&Message| {
+        let packets = message.bytes.div_ceil(SEGMENT_BYTES);
+        over < packets && packets <= up_to
+    };
+    let slowdown = |message: &Message| Some(message.latency()?.as_ps() as f64 / message.ideal.as_ps() as f64);
+    outcome.messages.iter().filter(is_of_class).filter_map(slowdown).collect()
+}
+
+/// Payload of a full packet of 1500 B.
+pub(crate) const SEGMENT_BYTES: u64 = 1460;
+
+fn p99_above(samples: Vec<f64>) -> Option<Estimate> {
+    let samples = Samples::new(vec![samples]);
+    let estimate = samples.estimate(Statistic::Percentile(0.99))?;
+    // 99 (N - 1) / 100 in whole numbers: no rounding decides which sample it is.
+    let rank = (99 * (samples.len() - 1)).div_ceil(100);
+    let value = samples.sorted()[rank];
+    let around = |i: Interval| Interval { low: i.low.min(value), high: i.high.max(value) };
+    Some(Estimate { value, interval: estimate.interval.map(around), samples: estimate.samples })
 }
 
 fn trimmed(values: Vec<f64>) -> Vec<f64> {
@@ -124,6 +170,15 @@ mod tests {
     fn only_the_outer_zeros_are_cut() {
         assert_eq!(trimmed(vec![0.0, 0.0, 1.0, 0.0, 2.0, 0.0]), [1.0, 0.0, 2.0]);
         assert!(trimmed(vec![0.0; 3]).is_empty());
+    }
+
+    #[test]
+    fn the_99th_percentile_above_is_a_sample() {
+        let value = |count: u32| p99_above((0..count).map(f64::from).collect()).map(|e| e.value);
+        assert_eq!(value(0), None);
+        assert_eq!(value(1), Some(0.0));
+        assert_eq!(value(101), Some(99.0));
+        assert_eq!(value(102), Some(100.0));
     }
 
     #[test]

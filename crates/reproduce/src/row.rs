@@ -35,6 +35,9 @@ pub struct Row {
     pub tolerance: Option<f64>,
     /// Whether the ratio is within the tolerance.
     pub within: Option<bool>,
+    /// How many flows the run had, where a page has runs of different length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flows: Option<u64>,
 }
 
 impl Row {
@@ -54,6 +57,7 @@ impl Row {
             ratio: None,
             tolerance: None,
             within: None,
+            flows: None,
         }
     }
 

@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use plimsoll_reproduce::hull::explain::{explanation, open_question};
-use plimsoll_reproduce::{Reproduction, page};
+use plimsoll_reproduce::{HULL, Reproduction, page};
 
 #[test]
 fn exact_completion_times_are_those_of_the_raw_data() {
-    let rows = plimsoll_reproduce::hull::exact(1).expect("the shipped scenarios load");
+    let rows = HULL.measure_exact(1).expect("the shipped scenarios load");
     assert_eq!(rows.len(), 8);
     for row in rows {
         assert_eq!(row.within, Some(true), "{row:?}");
@@ -24,7 +23,7 @@ fn committed() -> (std::path::PathBuf, Reproduction) {
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
     let (folder, reproduction) = committed();
-    for (name, text) in page::files(&reproduction) {
+    for (name, text) in page::files(&HULL, &reproduction) {
         if std::env::var_os("UPDATE").is_some() {
             fs::write(folder.join(&name), &text).expect("the page can be written");
         }
@@ -44,7 +43,7 @@ fn every_committed_row_that_is_off_is_explained_or_an_open_question() {
     let untold: Vec<_> = reproduction
         .rows
         .iter()
-        .filter(|row| row.is_off() && explanation(row).is_none() && open_question(row).is_none())
+        .filter(|row| row.is_off() && HULL.explanation(row).is_none() && HULL.open_question(row).is_none())
         .collect();
     assert!(untold.is_empty(), "{untold:#?}");
 }

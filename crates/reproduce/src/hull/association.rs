@@ -3,12 +3,15 @@
 
 use plimsoll_results::outcome::Outcome;
 
-use super::Base;
 use crate::row::Row;
+use crate::study::{Base, Case, Figure};
 
 /// Per workload: how often a data packet associated its connection, and how often that ran out.
-pub(super) fn rows(base: Base, outcome: &Outcome) -> Vec<Row> {
+pub(super) fn rows(figure: &Figure, case: &Case, series: &str, base: Base, outcome: &Outcome) -> Vec<Row> {
     let mut rows = Vec::new();
+    if figure.id != "fig4" || case.x != "200" || series != "DCTCP-PQ-Pacer" {
+        return rows;
+    }
     // 2542 of 72 000 packets and 18 106 of 390 000; 82 % and 0.8 % of those ran out.
     let published = [("search", 2542.0 / 720.0, 82.0), ("background", 18_106.0 / 3900.0, 0.8)];
     for (name, associated, dissociated) in published {

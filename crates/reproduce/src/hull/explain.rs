@@ -1,20 +1,9 @@
 //! Why a row is outside its tolerance: by mechanism, never by number.
 
-use crate::row::Row;
-
-/// A deviation and its mechanism.
-#[derive(Clone, Copy, Debug)]
-pub struct Explanation {
-    /// Short name, the heading on the page.
-    pub title: &'static str,
-    /// Which rows it explains.
-    pub covers: fn(&Row) -> bool,
-    /// The mechanism, and the run that shows it.
-    pub text: &'static str,
-}
+use crate::study::Explanation;
 
 /// Every known deviation.
-pub const EXPLANATIONS: &[Explanation] = &[
+pub(super) const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         title: "A pacer that has locked to its own interval",
         covers: |row| row.figure == "fig2b" && row.series == "DCTCP-PQ-Pacer" && row.x == "4",
@@ -57,14 +46,4 @@ pub const EXPLANATIONS: &[Explanation] = &[
 ];
 
 /// What is off and not understood.
-pub const OPEN: &[Explanation] = &[];
-
-/// The open question that a row belongs to, if it does.
-pub fn open_question(row: &Row) -> Option<&'static Explanation> {
-    OPEN.iter().find(|open| (open.covers)(row))
-}
-
-/// The explanation of a row, if there is one.
-pub fn explanation(row: &Row) -> Option<&'static Explanation> {
-    EXPLANATIONS.iter().find(|explanation| (explanation.covers)(row))
-}
+pub(super) const OPEN: &[Explanation] = &[];

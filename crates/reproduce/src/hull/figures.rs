@@ -4,45 +4,10 @@ use plimsoll_units::Span;
 
 use crate::metric::{Metric, Of, Population};
 use crate::published::Published;
+use crate::study::{Base, Case, Figure, no_tolerance, nothing};
 
-/// A figure or table of the study.
-#[derive(Clone, Debug)]
-pub struct Figure {
-    /// Its name in rows: `fig2b`.
-    pub id: &'static str,
-    /// What it shows.
-    pub title: &'static str,
-    /// The scenario under `scenarios/hull`.
-    pub scenario: &'static str,
-    /// What the x axis is.
-    pub axis: &'static str,
-    /// The points on the x axis.
-    pub cases: Vec<Case>,
-    /// The schemes, as variants of the scenario.
-    pub series: &'static [&'static str],
-    /// What is measured.
-    pub metrics: Vec<Metric>,
-    /// Where the published value of a row stands.
-    pub published: fn(series: &str, x: &str, metric: &str) -> Option<f64>,
-    /// The original paper's value of a row.
-    pub original: fn(series: &str, x: &str, metric: &str) -> Option<f64>,
-    /// The factor within which a row counts as reproduced.
-    pub tolerance: fn(series: &str, x: &str, metric: &str, published: f64) -> Option<f64>,
-}
-
-/// A point on a figure's x axis.
-#[derive(Clone, Debug)]
-pub struct Case {
-    /// The value on the axis.
-    pub x: String,
-    /// What it sets, as `--set` would.
-    pub set: Vec<String>,
-    /// What the study cut from the beginning.
-    pub warmup: Span,
-    /// How long the workloads run when the whole figure is asked for, and in a quick look.
-    pub duration: Option<(Span, Span)>,
-}
-
+/// Both settings.
+const BOTH: &[Base] = &[Base::Source, Base::Standard];
 /// All schemes, in the order of the study's legends.
 const ALL: &[&str] = &["TCP", "DCTCP-30K", "DCTCP-6K-Pacer", "DCTCP-PQ-Pacer"];
 /// Those of Figs. 4 and 5.
@@ -51,7 +16,7 @@ const THREE: &[&str] = &["TCP", "DCTCP-30K", "DCTCP-PQ-Pacer"];
 const TWO: &[&str] = &["DCTCP-30K", "DCTCP-PQ-Pacer"];
 
 /// Every figure, in the study's order.
-pub fn figures() -> Vec<Figure> {
+pub(super) fn figures() -> Vec<Figure> {
     vec![
         static_flows(false),
         start_phase(),
@@ -62,14 +27,6 @@ pub fn figures() -> Vec<Figure> {
         variable(),
         sensitivity(),
     ]
-}
-
-fn nothing(_: &str, _: &str, _: &str) -> Option<f64> {
-    None
-}
-
-fn no_tolerance(_: &str, _: &str, _: &str, _: f64) -> Option<f64> {
-    None
 }
 
 const QUEUE_MEAN: Metric = Metric::new("queue_us_mean", "us", Population::Queue, Of::Mean);
@@ -92,8 +49,8 @@ fn static_flows(far: bool) -> Figure {
             format!("sweep.\"workload.bulk.from\"=[\"h1..h{flows}\"]"),
             format!("topology.delay=\"{delay}\""),
         ],
-        warmup: Span::ZERO,
-        duration: None,
+        quick_set: vec!["workload.bulk.size=\"20MB\"".to_owned()],
+        ..Case::default()
     };
     Figure {
         id: if far { "fig2c" } else { "fig2b" },
@@ -103,8 +60,12 @@ fn static_flows(far: bool) -> Figure {
             "A few senders, one receiver, 5 us a link"
         },
         scenario: "static.toml",
+        bases: BOTH,
         axis: "flows",
+        log: false,
         cases: (2..=8).map(case).collect(),
+        quick: &[],
+        standard_is_quick: false,
         series: ALL,
         metrics: vec![QUEUE_MEAN, QUEUE_P99, GOODPUT],
         published: if far { nothing } else { published_static },
@@ -121,13 +82,14 @@ fn start_phase() -> Figure {
             format!("sweep.\"workload.bulk.from\"=[\"h1..h{flows}\"]"),
             format!("workload.bulk.stagger=\"{stagger}\""),
         ],
-        warmup: Span::ZERO,
-        duration: None,
+        quick_set: vec!["workload.bulk.size=\"20MB\"".to_owned()],
+        ..Case::default()
     };
     Figure {
         id: "fig2b-phase",
         title: "Fig. 2b where the phase of the starts decides",
         axis: "starts",
+        log: false,
         cases: vec![case(2, "50us"), case(2, "137us"), case(4, "100us")],
         published: |series, x, metric| published_static(series, x.split_once(' ')?.0, metric),
         original: nothing,
@@ -193,17 +155,22 @@ fn dynamic() -> Figure {
         ],
         warmup: Span::ZERO,
         duration: Some((Span::from_secs(seconds), Span::from_secs(seconds / 25))),
+        ..Case::default()
     };
     Figure {
         id: "table2",
         title: "900 B requests beside 10 MB transfers",
         scenario: "dynamic.toml",
+        bases: BOTH,
         axis: "load in percent",
+        log: false,
         cases: vec![
             case(20, "200Mbps", "0.09Mbps", 750),
             case(40, "400Mbps", "0.18Mbps", 380),
             case(60, "600Mbps", "0.27Mbps", 250),
         ],
+        quick: &[],
+        standard_is_quick: false,
         series: ALL,
         metrics: vec![QUEUE_MEAN, QUEUE_P99, SMALL_MEAN, SMALL_P99, LARGE_MEAN, LARGE_P99],
         published: published_dynamic,
@@ -258,6 +225,7 @@ fn background_case(mbps: u32, warmup: Span, seconds: u64) -> Case {
         set,
         warmup,
         duration: Some((Span::from_secs(seconds), Span::from_secs(seconds / 20) + warmup / 4)),
+        ..Case::default()
     }
 }
 
@@ -268,8 +236,12 @@ fn search() -> Figure {
         id: "fig4",
         title: "Web search beside 10 MB transfers",
         scenario: "search.toml",
+        bases: BOTH,
         axis: "background in Mb/s",
+        log: false,
         cases: (0..4).map(|i| background_case(200 * i, warmup[i as usize], 150)).collect(),
+        quick: &[],
+        standard_is_quick: false,
         series: THREE,
         metrics: fan_out_metrics(),
         published: |series, x, metric| {
@@ -292,8 +264,12 @@ fn low_latency() -> Figure {
         id: "fig5",
         title: "Lookups of 100 us beside 10 MB transfers",
         scenario: "low-latency.toml",
+        bases: BOTH,
         axis: "background in Mb/s",
+        log: false,
         cases: (0..4).map(|i| background_case(200 * i, warmup[i as usize], 100)).collect(),
+        quick: &[],
+        standard_is_quick: false,
         series: THREE,
         metrics: fan_out_metrics(),
         published: |series, x, metric| {
@@ -316,8 +292,12 @@ fn variable() -> Figure {
         id: "fig6",
         title: "Forty servers, lookups of varying time, beside 10 MB transfers",
         scenario: "variable.toml",
+        bases: BOTH,
         axis: "background in Mb/s",
+        log: false,
         cases: (1..4).map(|i| background_case(200 * i, warmup[i as usize - 1], 100)).collect(),
+        quick: &[],
+        standard_is_quick: false,
         series: TWO,
         metrics: fan_out_metrics(),
         published: |series, x, metric| {
@@ -337,6 +317,7 @@ fn sensitivity() -> Figure {
         set: set.iter().map(|&set| set.to_owned()).collect(),
         warmup: Span::ZERO,
         duration: Some((Span::from_secs(300), Span::from_secs(30))),
+        ..Case::default()
     };
     let threshold = |bytes: u32| {
         let set = format!("port.switch.phantom_queue={{drain=0.95,threshold=\"{bytes}B\"}}");
@@ -355,8 +336,12 @@ fn sensitivity() -> Figure {
         id: "sensitivity",
         title: "HULL at 20 % load: threshold, drain and segment size",
         scenario: "dynamic.toml",
+        bases: BOTH,
         axis: "setting",
+        log: false,
         cases,
+        quick: &[],
+        standard_is_quick: false,
         series: &["DCTCP-PQ-Pacer"],
         metrics: vec![QUEUE_MEAN, QUEUE_P99, SMALL_MEAN, SMALL_P99, LARGE_MEAN, LARGE_P99],
         published: |_, x, metric| match (x, metric) {
@@ -371,5 +356,15 @@ fn sensitivity() -> Figure {
         },
         original: nothing,
         tolerance: loose_tolerance,
+    }
+}
+
+/// The metrics of a figure that are worth a picture.
+pub(super) fn drawn(figure: &str) -> &'static [&'static str] {
+    match figure {
+        "fig2b" | "fig2c" => &["queue_us_mean", "goodput_mbps"],
+        "table2" => &["queue_us_p99", "small_fct_us_p99", "bkg_fct_ms_mean"],
+        "fig4" | "fig5" | "fig6" => &["query_ms_p99", "resp_ms_p99", "queue_us_p99"],
+        _ => &[],
     }
 }

@@ -4,45 +4,42 @@
 //! `standard` follows the RFCs and the paper and is printed beside it.
 
 mod association;
-pub mod explain;
+mod explain;
 mod figures;
 mod oracles;
-mod orderings;
-pub mod run;
 mod summary;
+mod text;
 
-pub use figures::{Case, Figure, figures};
-pub use orderings::{Ordering, orderings};
+use crate::study::{Base, Study};
 
-/// The completion times that the study's raw data settle exactly, measured: a second of work.
-///
-/// # Errors
-/// If a shipped scenario does not load.
-pub fn exact(seed: u64) -> Result<Vec<crate::Row>, run::ReproduceError> {
-    oracles::rows(seed, run::laid_out()?.path())
-}
+/// The study.
+pub static HULL: Study = Study {
+    id: "hull",
+    scenarios: SCENARIOS,
+    scenario_text,
+    figures: figures::figures,
+    also: association::rows,
+    exact: oracles::rows,
+    summary: summary::rows,
+    unordered: &["summary", "sensitivity", "association"],
+    other_seeds: 8,
+    drawn: figures::drawn,
+    tables: &[
+        ("oracles", "Exact values"),
+        ("association", "Whom the pacer paces"),
+        ("summary", "The study's headline percentages"),
+    ],
+    has_original: true,
+    explanations: explain::EXPLANATIONS,
+    open: explain::OPEN,
+    head: text::HEAD,
+    reading: text::READING,
+    closing: text::DIFFERENCE,
+    orderings: text::ORDERINGS,
+};
 
-/// Which settings an experiment runs with.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Base {
-    /// As the study's scripts ran it.
-    Source,
-    /// By the book.
-    Standard,
-}
-
-impl Base {
-    /// The name in rows and files.
-    pub fn name(self) -> &'static str {
-        match self {
-            Base::Source => "source",
-            Base::Standard => "standard",
-        }
-    }
-}
-
-/// Every file under `scenarios/hull`, so that the program needs none of them beside it.
-pub(crate) const SCENARIOS: &[(&str, &str)] = &[
+/// Every file under `scenarios/hull`.
+const SCENARIOS: &[(&str, &str)] = &[
     ("source.toml", include_str!("../../../../scenarios/hull/source.toml")),
     ("standard.toml", include_str!("../../../../scenarios/hull/standard.toml")),
     ("static.toml", include_str!("../../../../scenarios/hull/static.toml")),
@@ -53,7 +50,7 @@ pub(crate) const SCENARIOS: &[(&str, &str)] = &[
 ];
 
 /// The text of a scenario, including `base` instead of what it includes.
-pub(crate) fn scenario_text(name: &str, base: Base) -> String {
+fn scenario_text(name: &str, base: Base) -> String {
     let (_, text) =
         SCENARIOS.iter().find(|(file, _)| *file == name).expect("figures name files of the list above");
     text.replace("include = \"source.toml\"", &format!("include = \"{}.toml\"", base.name()))

@@ -4,9 +4,10 @@ use plimsoll_results::outcome::{Message, Outcome};
 use plimsoll_scenario::Overrides;
 use plimsoll_sim::{RunError, run};
 
-use super::run::{ReproduceError, load};
-use super::{Base, scenario_text};
+use super::scenario_text;
 use crate::row::Row;
+use crate::run::{ReproduceError, load};
+use crate::study::Base;
 
 /// Requests so rare that nothing is ever in their way.
 pub(super) fn rows(seed: u64, folder: &std::path::Path) -> Result<Vec<Row>, ReproduceError> {

@@ -16,15 +16,20 @@ pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
     ];
     let mut summary = Vec::new();
     for base in ["source", "standard"] {
-        let sum = |series: &str, metric: &str| -> f64 {
+        // None unless all three loads are there.
+        let sum = |series: &str, metric: &str| -> Option<f64> {
             let of = |row: &&Row| {
                 row.figure == "table2" && row.base == base && row.series == series && row.metric == metric
             };
-            rows.iter().filter(of).map(|row| row.measured).sum()
+            let loads: Vec<f64> = rows.iter().filter(of).map(|row| row.measured).collect();
+            (loads.len() == 3).then(|| loads.iter().sum())
         };
         for (metric, other, study, original) in published {
+            let Some((hull, other_sum)) = sum("DCTCP-PQ-Pacer", metric).zip(sum(other, metric)) else {
+                continue;
+            };
             let mut row = Row::new("summary", base, other, "HULL against it", metric, "%");
-            row.measured = 100.0 * (sum("DCTCP-PQ-Pacer", metric) / sum(other, metric) - 1.0);
+            row.measured = 100.0 * (hull / other_sum - 1.0);
             summary.push(row.compare(Some(study), Some(original), None));
         }
     }

@@ -1,0 +1,144 @@
+//! [`Journal`]: the rows of finished runs, kept so that a reproduction that was stopped goes on where it was.
+//!
+//! One line of JSON a run, keyed by the digest of the run's input, which holds the seed. A line is written
+//! in one piece when its run is done; a last line that was cut short is passed over. What was published
+//! and how close a number must be are not taken from here: they are set anew beside the measured numbers.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::row::Row;
+
+/// One finished run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// Of the run's input, as text: the same digest means the same run.
+    pub digest: String,
+    /// The version of the program that ran it.
+    pub version: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// The figure.
+    pub figure: String,
+    /// `source` or `standard`.
+    pub base: String,
+    /// The point on the figure's axis.
+    pub x: String,
+    /// The scheme.
+    pub series: String,
+    /// Packets that completed a link.
+    pub packet_hops: u64,
+    /// What was measured.
+    pub rows: Vec<Row>,
+}
+
+/// Finished runs by digest, in a file if there is one.
+#[derive(Debug, Default)]
+pub struct Journal {
+    entries: BTreeMap<String, Entry>,
+    file: Option<File>,
+}
+
+impl Journal {
+    /// A journal that is forgotten with the program.
+    pub fn in_memory() -> Journal {
+        Journal::default()
+    }
+
+    /// The journal in a file, which is made if there is none. Lines of another version of the program do
+    /// not count.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn open(path: &Path) -> io::Result<Journal> {
+        let text = match fs::read_to_string(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read?,
+        };
+        let known = |entry: &Entry| entry.version == VERSION;
+        let entries = text.lines().filter_map(|line| serde_json::from_str(line).ok()).filter(known);
+        let entries = entries.map(|entry| (entry.digest.clone(), entry)).collect();
+        let mut file = File::options().create(true).append(true).open(path)?;
+        if !text.is_empty() && !text.ends_with('\n') {
+            file.write_all(b"\n")?;
+        }
+        Ok(Journal { entries, file: Some(file) })
+    }
+
+    /// The run of that digest, if it is done.
+    pub fn get(&self, digest: u64) -> Option<&Entry> {
+        self.entries.get(&text(digest))
+    }
+
+    /// Keeps a finished run.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn keep(&mut self, entry: Entry) -> io::Result<()> {
+        if let Some(file) = &mut self.file {
+            let line = serde_json::to_string(&entry).map_err(io::Error::other)? + "\n";
+            file.write_all(line.as_bytes())?;
+            file.flush()?;
+        }
+        self.entries.insert(entry.digest.clone(), entry);
+        Ok(())
+    }
+}
+
+/// A digest as the journal writes it: JSON's numbers do not hold 64 bits everywhere.
+pub(crate) fn text(digest: u64) -> String {
+    format!("{digest:016x}")
+}
+
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(digest: u64) -> Entry {
+        let mut row = Row::new("fig11", "source", "bucket", "1", "one_way_us_mean", "us");
+        row.measured = 1.0 / 3.0;
+        Entry {
+            digest: text(digest),
+            version: VERSION.to_owned(),
+            seed: 1,
+            figure: "fig11".to_owned(),
+            base: "source".to_owned(),
+            x: "1".to_owned(),
+            series: "bucket".to_owned(),
+            packet_hops: 7,
+            rows: vec![row],
+        }
+    }
+
+    #[test]
+    fn what_was_kept_is_there_again_and_a_line_cut_short_is_not() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("journal.jsonl");
+        let mut journal = Journal::open(&path).expect("it is made");
+        journal.keep(entry(1)).expect("it is written");
+        journal.keep(entry(2)).expect("it is written");
+        let whole = fs::read_to_string(&path).expect("it is there");
+        fs::write(&path, &whole[..whole.len() - 5]).expect("it can be cut");
+
+        let mut journal = Journal::open(&path).expect("it opens");
+        assert_eq!(journal.get(1), Some(&entry(1)));
+        assert_eq!(journal.get(2), None);
+        journal.keep(entry(2)).expect("it is written");
+        assert_eq!(Journal::open(&path).expect("it opens").get(2), Some(&entry(2)));
+    }
+
+    #[test]
+    fn another_versions_runs_do_not_count() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("journal.jsonl");
+        let other = Entry { version: "0.0.0-other".to_owned(), ..entry(1) };
+        Journal::open(&path).and_then(|mut journal| journal.keep(other)).expect("it is written");
+        assert_eq!(Journal::open(&path).expect("it opens").get(1), None);
+    }
+}

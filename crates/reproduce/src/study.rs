@@ -1,0 +1,183 @@
+//! [`Study`]: what the reproduction of one paper consists of, as plain data and functions.
+
+use std::path::Path;
+
+use plimsoll_results::outcome::Outcome;
+use plimsoll_units::Span;
+
+use crate::metric::Metric;
+use crate::row::Row;
+use crate::run::ReproduceError;
+
+/// A paper's evaluation: its figures, its published values, and what is known about the differences.
+#[derive(Debug)]
+pub struct Study {
+    /// Its name on the command line, of its page and of the folder of its figures.
+    pub id: &'static str,
+    /// Every scenario file, so that the program needs none of them beside it.
+    pub scenarios: &'static [(&'static str, &'static str)],
+    /// The text of a figure's scenario with the settings of a base.
+    pub scenario_text: fn(file: &str, base: Base) -> String,
+    /// The figures, in the study's order.
+    pub figures: fn() -> Vec<Figure>,
+    /// Rows of a run that belong to no figure.
+    pub also: fn(&Figure, &Case, series: &str, Base, &Outcome) -> Vec<Row>,
+    /// Rows whose value theory or raw data settle exactly, from runs of a second or so; the folder holds
+    /// the scenarios.
+    pub exact: fn(seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError>,
+    /// Rows computed from all others.
+    pub summary: fn(&[Row]) -> Vec<Row>,
+    /// Figures whose schemes are not compared.
+    pub unordered: &'static [&'static str],
+    /// Seeds beside the first with which an experiment that is off is run.
+    pub other_seeds: u64,
+    /// The metrics of a figure that are worth a picture.
+    pub drawn: fn(figure: &str) -> &'static [&'static str],
+    /// Tables that are no figure of the study: figure in the rows, heading.
+    pub tables: &'static [(&'static str, &'static str)],
+    /// Whether rows have the value of an original paper that the study repeats.
+    pub has_original: bool,
+    /// Every known deviation.
+    pub explanations: &'static [Explanation],
+    /// What is off and not understood.
+    pub open: &'static [Explanation],
+    /// The page's title and what the study is about.
+    pub head: &'static str,
+    /// How to read the page, before the figures.
+    pub reading: &'static str,
+    /// What is said after the explanations.
+    pub closing: &'static str,
+    /// What is said about pairs of schemes in the other order.
+    pub orderings: &'static str,
+}
+
+/// Which settings an experiment runs with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Base {
+    /// As the study's scripts ran it.
+    Source,
+    /// By the book.
+    Standard,
+}
+
+/// A figure or table of the study.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// Its name in rows: `fig2b`.
+    pub id: &'static str,
+    /// What it shows.
+    pub title: &'static str,
+    /// The scenario, one of the study's files.
+    pub scenario: &'static str,
+    /// The settings that it runs with.
+    pub bases: &'static [Base],
+    /// What the x axis is.
+    pub axis: &'static str,
+    /// Whether the y axis is logarithmic however little the values span.
+    pub log: bool,
+    /// The points on the x axis.
+    pub cases: Vec<Case>,
+    /// The points of a quick look; if empty, the first, a middle and the last.
+    pub quick: &'static [&'static str],
+    /// Whether the standard base has the points and the length of a quick look also in a full run.
+    pub standard_is_quick: bool,
+    /// The schemes, as variants of the scenario.
+    pub series: &'static [&'static str],
+    /// What is measured.
+    pub metrics: Vec<Metric>,
+    /// Where the published value of a row stands.
+    pub published: fn(series: &str, x: &str, metric: &str) -> Option<f64>,
+    /// The original paper's value of a row.
+    pub original: fn(series: &str, x: &str, metric: &str) -> Option<f64>,
+    /// The factor within which a row counts as reproduced.
+    pub tolerance: fn(series: &str, x: &str, metric: &str, published: f64) -> Option<f64>,
+}
+
+/// A point on a figure's x axis.
+#[derive(Clone, Debug, Default)]
+pub struct Case {
+    /// The value on the axis.
+    pub x: String,
+    /// What it sets, as `--set` would.
+    pub set: Vec<String>,
+    /// What a quick look sets as well.
+    pub quick_set: Vec<String>,
+    /// What the study cut from the beginning.
+    pub warmup: Span,
+    /// How long the workloads run when the whole figure is asked for, and in a quick look.
+    pub duration: Option<(Span, Span)>,
+    /// How many flows there are when the whole figure is asked for, and in a quick look, where the rows say
+    /// so.
+    pub flows: Option<(u64, u64)>,
+}
+
+/// A deviation and its mechanism.
+#[derive(Clone, Copy, Debug)]
+pub struct Explanation {
+    /// Short name, the heading on the page.
+    pub title: &'static str,
+    /// Which rows it explains.
+    pub covers: fn(&Row) -> bool,
+    /// The mechanism, and the run that shows it.
+    pub text: &'static str,
+}
+
+impl Study {
+    /// The explanation of a row, if there is one.
+    pub fn explanation(&self, row: &Row) -> Option<&'static Explanation> {
+        self.explanations.iter().find(|explanation| (explanation.covers)(row))
+    }
+
+    /// The open question that a row belongs to, if it does.
+    pub fn open_question(&self, row: &Row) -> Option<&'static Explanation> {
+        self.open.iter().find(|open| (open.covers)(row))
+    }
+
+    /// The rows that are settled exactly, measured: a second of work.
+    ///
+    /// # Errors
+    /// If a shipped scenario does not load.
+    pub fn measure_exact(&self, seed: u64) -> Result<Vec<Row>, ReproduceError> {
+        (self.exact)(seed, self.laid_out()?.path())
+    }
+
+    /// The shipped scenarios in a temporary folder, where they find what they include.
+    pub(crate) fn laid_out(&self) -> std::io::Result<tempfile::TempDir> {
+        let folder = tempfile::tempdir()?;
+        for (name, text) in self.scenarios {
+            std::fs::write(folder.path().join(name), text)?;
+        }
+        Ok(folder)
+    }
+}
+
+impl Base {
+    /// The name in rows and files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Base::Source => "source",
+            Base::Standard => "standard",
+        }
+    }
+}
+
+impl Figure {
+    /// Whether a quick look has the point.
+    pub(crate) fn is_in_quick(&self, case: usize) -> bool {
+        if !self.quick.is_empty() {
+            return self.quick.contains(&self.cases[case].x.as_str());
+        }
+        let last = self.cases.len() - 1;
+        case == 0 || case == last || case == last / 2
+    }
+}
+
+/// For figures without published values.
+pub(crate) fn nothing(_: &str, _: &str, _: &str) -> Option<f64> {
+    None
+}
+
+/// For figures that are not held to their published values.
+pub(crate) fn no_tolerance(_: &str, _: &str, _: &str, _: f64) -> Option<f64> {
+    None
+}
