@@ -24,6 +24,8 @@ mod point_files;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 pub use columns::{READERS, documentation};
 pub use manifest::{Manifest, ManifestPoint, Plan, PlannedPoint, point_id};
@@ -375,13 +377,22 @@ fn check_free_for_a_run(path: &Path, existing: Existing) -> Result<(), Error> {
 fn lock(path: &Path) -> Result<File, Error> {
     let file = path.join(LOCK);
     let lock = File::create(&file).map_err(|source| Error::io("write", &file, source))?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(fs::TryLockError::WouldBlock) => Err(Error::Busy { path: path.to_owned() }),
-        // Some network file systems know no locks; then the user is trusted.
-        Err(fs::TryLockError::Error(_)) => Ok(lock),
+    // A process that its owner has just forked holds the lock too, until it becomes another program.
+    for patience in 0..LOCK_TRIES {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(fs::TryLockError::WouldBlock) if patience + 1 < LOCK_TRIES => thread::sleep(LOCK_PAUSE),
+            Err(fs::TryLockError::WouldBlock) => {}
+            // Some network file systems know no locks; then the user is trusted.
+            Err(fs::TryLockError::Error(_)) => return Ok(lock),
+        }
     }
+    Err(Error::Busy { path: path.to_owned() })
 }
+
+/// A lock that is held for half a second is somebody's.
+const LOCK_TRIES: u32 = 10;
+const LOCK_PAUSE: Duration = Duration::from_millis(50);
 
 /// Writes a little, and asks how much more there is room for.
 fn probe(path: &Path, room: u64) -> Result<(), Error> {
