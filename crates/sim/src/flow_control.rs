@@ -38,9 +38,12 @@ pub(crate) struct FlowControl {
     switch_of: Vec<Option<u32>>,
     /// Decided in the current event.
     pending: Vec<(PortId, Signal)>,
-    /// When a packet last completed a link.
+    /// Packets in all switches that pause.
+    held: u64,
+    /// Signals under way.
+    travelling: u64,
+    /// When a packet last completed a link, or a signal last took effect.
     moved: Time,
-    pub(crate) pauses: u64,
 }
 
 #[derive(Debug)]
@@ -72,8 +75,9 @@ impl FlowControl {
             ingress: Vec::new(),
             switch_of: Vec::new(),
             pending: Vec::new(),
+            held: 0,
+            travelling: 0,
             moved: Time::ZERO,
-            pauses: 0,
         };
         let mut into: Vec<Vec<PortId>> = vec![Vec::new(); network.switches() as usize];
         for (port, link) in (0..).map(PortId).zip(network.links()) {
@@ -85,7 +89,8 @@ impl FlowControl {
                 control.links.push(None);
                 continue;
             };
-            control.local[port.0 as usize] = into[switch as usize].len() as u16;
+            control.local[port.0 as usize] = u16::try_from(into[switch as usize].len())
+                .map_err(|_| build_error("a switch with flow control has at most 65536 links"))?;
             into[switch as usize].push(port);
             let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
@@ -117,6 +122,7 @@ impl FlowControl {
 
     /// `packet` waits at `port`.
     pub(crate) fn entered(&mut self, port: PortId, packet: &Packet) {
+        self.held += 1;
         self.count(port, packet, |link| {
             link.held += u64::from(packet.size);
             link.account.on_arrival(packet.priority & 7, u64::from(packet.size))
@@ -125,6 +131,7 @@ impl FlowControl {
 
     /// `packet` waits at `port` no longer.
     pub(crate) fn left(&mut self, port: PortId, packet: &Packet) {
+        self.held -= 1;
         self.count(port, packet, |link| {
             link.held -= u64::from(packet.size);
             link.account.on_departure(packet.priority & 7, u64::from(packet.size))
@@ -143,9 +150,11 @@ impl FlowControl {
         self.pending.extend(count(link).map(|signal| (ingress, signal)));
     }
 
-    /// Whether nothing has moved for so long before `now` that a deadlock is likely.
-    pub(crate) fn is_stalled(&self, now: Time) -> bool {
-        now.saturating_since(self.moved) >= STALL
+    /// Whether packets wait and nothing will ever move them. A port that is not paused sends what it has, so if
+    /// no packet and no signal is under way, whatever waits is paused; and a pause ends only when a packet
+    /// leaves. `now` is later than what happened last: events of one instant belong together.
+    pub(crate) fn is_stuck(&self, now: Time, in_flight: usize) -> bool {
+        self.held > 0 && in_flight == 0 && self.travelling == 0 && now > self.moved
     }
 
     pub(crate) fn has_pending(&self) -> bool {
@@ -183,29 +192,22 @@ fn build_error(problem: impl ToString) -> RunError {
 }
 
 impl World {
-    /// After an event: sends what pauses were decided, and sees that something moves.
+    /// Before an event at `now`, or at the end of the run: sees that something moves.
     ///
     /// # Errors
     /// A deadlock.
-    pub(crate) fn on_flow_control(
-        &mut self,
-        now: Time,
-        pending: bool,
-        stalled: bool,
-    ) -> Result<(), RunError> {
-        if pending {
-            self.on_pending_pauses(now);
-        }
-        if stalled && let Some(circle) = self.deadlock() {
+    pub(crate) fn check_motion(&self, now: Time) -> Result<(), RunError> {
+        let Some(control) = &self.wires.flow_control else { return Ok(()) };
+        if control.is_stuck(now, self.wires.lanes.in_flight()) {
             let name = |node| match node {
                 Node::Host(host) => format!("h{}", host.0),
                 Node::Switch(switch) => format!("s{switch}"),
             };
-            let links = circle.iter().map(|port| {
-                let link = self.network.link(*port);
+            let links = self.circle().into_iter().map(|port| {
+                let link = self.network.link(port);
                 format!("{} -> {}", name(link.from), name(link.to))
             });
-            return Err(RunError::Deadlock { at: now, links: links.collect() });
+            return Err(RunError::Deadlock { at: control.moved, links: links.collect() });
         }
         Ok(())
     }
@@ -214,9 +216,10 @@ impl World {
     #[cold]
     pub(crate) fn on_pending_pauses(&mut self, now: Time) {
         let Some(control) = &mut self.wires.flow_control else { return };
-        while let Some((port, signal)) = control.pending.pop() {
-            control.pauses += u64::from(matches!(signal, Signal::Pause(_)));
+        // In their order: a pause and its end may be decided in one event.
+        for (port, signal) in control.pending.drain(..) {
             let Some(link) = &mut control.links[port.0 as usize] else { continue };
+            control.travelling += 1;
             let at = now.max(self.ports[link.back.0 as usize].busy_until()) + link.delay;
             if link.travelling.back().is_none_or(|(last, _)| *last != at) {
                 self.wires.events.push(at, Owner::new(OwnerKind::Pause, port.0));
@@ -232,20 +235,21 @@ impl World {
             && let Some(link) = &mut control.links[port.0 as usize]
             && let Some((_, signal)) = link.travelling.pop_front_if(|(at, _)| *at <= now)
         {
+            control.travelling -= 1;
+            control.moved = now;
             self.ports[port.0 as usize].on_signal(port, now, signal, &mut self.wires);
         }
         self.offer_room(now);
     }
 
-    /// Ports that wait for each other in a circle.
-    #[cold]
-    pub(crate) fn deadlock(&self) -> Option<Vec<PortId>> {
-        let mut blocked: Vec<PortId> = (0..self.ports.len() as u32)
-            .map(PortId)
-            .filter(|port| self.ports[port.0 as usize].is_blocked())
-            .collect();
-        // Who is blocked waits for a blocked port of the switch at the far end of its link. One that waits for
-        // none of those will move, and so in the end will all that are not in a circle or behind one.
+    /// Paused ports that wait for each other in a circle; all paused ports if there is no telling.
+    fn circle(&self) -> Vec<PortId> {
+        let ports = (0..self.ports.len() as u32).map(PortId);
+        let mut blocked: Vec<PortId> =
+            ports.filter(|port| self.ports[port.0 as usize].is_blocked()).collect();
+        let all = blocked.clone();
+        // Who is blocked waits for a blocked port of the switch at the far end of its link. Who waits for none
+        // of those is only behind the circle.
         loop {
             let at: HashSet<Node> = blocked.iter().map(|port| self.network.link(*port).from).collect();
             let before = blocked.len();
@@ -254,17 +258,16 @@ impl World {
                 break;
             }
         }
-        let mut circle = vec![*blocked.first()?];
-        loop {
-            let far_end = self.network.link(*circle.last()?).to;
-            let next = *blocked.iter().find(|port| self.network.link(**port).from == far_end)?;
+        let mut circle: Vec<PortId> = blocked.first().copied().into_iter().collect();
+        while let Some(&last) = circle.last()
+            && let Some(&next) =
+                blocked.iter().find(|port| self.network.link(**port).from == self.network.link(last).to)
+        {
             if let Some(first) = circle.iter().position(|port| *port == next) {
-                return Some(circle.split_off(first));
+                return circle.split_off(first);
             }
             circle.push(next);
         }
+        all
     }
 }
-
-/// No packet completes a link for this long, and packets wait: longer than any queue of a data center takes.
-const STALL: Span = Span::from_ms(1);

@@ -53,7 +53,7 @@ pub enum RunError {
     /// Switches that pause each other in a circle: none of these ports will ever send again.
     #[error("deadlock at {at}: flow control has paused these links in a circle, none can move: {}", links.join(", "))]
     Deadlock {
-        /// When it was found.
+        /// When something last moved.
         at: Time,
         /// The links of the circle, each as `from -> to`.
         links: Vec<String>,

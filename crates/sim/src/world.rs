@@ -160,6 +160,7 @@ impl World {
                 now = self.rules.horizon;
                 break;
             }
+            self.check_motion(time)?;
             now = time;
             self.look_ahead();
             match owner.kind() {
@@ -175,8 +176,8 @@ impl World {
             if !self.wires.lost.is_empty() {
                 self.on_lost(now);
             }
-            if let Some(control) = &self.wires.flow_control {
-                self.on_flow_control(now, control.has_pending(), control.is_stalled(now))?;
+            if self.wires.flow_control.as_ref().is_some_and(|control| control.has_pending()) {
+                self.on_pending_pauses(now);
             }
             self.wires.counters.events += 1;
             if self.wires.counters.events.is_multiple_of(PROGRESS_EVENTS) && !progress(self.progress(now)) {
@@ -186,9 +187,7 @@ impl World {
                 break;
             }
         }
-        if self.wires.flow_control.is_some() {
-            self.on_flow_control(now, false, true)?;
-        }
+        self.check_motion(Time::MAX)?;
         Ok(now)
     }
 

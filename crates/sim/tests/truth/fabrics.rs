@@ -138,6 +138,41 @@ fn flow_control_loses_nothing_and_keeps_the_link_busy() {
     assert!(run(&short).counters.switch_drops > 0, "nor can it do without its headroom");
 }
 
+/// Thresholds below a packet: every packet pauses its link and, leaving at once, resumes it in the same event.
+#[test]
+fn a_pause_and_its_end_keep_their_order() {
+    let text = lossless(
+        "[topology]\nkind = 'rack'\nhosts = 3\nrate = '10Gbps'\ndelay = '1us'\n\
+         [workload.bulk]\nkind = 'incast'\nfrom = ['h1']\nsize = '30KB'\nevery = '1ms'\nrounds = 2\n",
+    );
+    let run = run(&text.replace("pfc = {}", "pfc = { xoff = '1B', xon = '0B' }"));
+    assert_lossless(&run);
+    let times: Vec<_> = run.of("bulk").map(|message| message.latency()).collect();
+    // 21 packets of 1.2 us, the last one's second link, and 2 us: no pause lasts.
+    let ideal = run.of("bulk").next().unwrap().ideal;
+    assert!(
+        times.len() == 2 && times.iter().all(|time| time.is_some_and(|time| time < ideal * 2)),
+        "{times:?}"
+    );
+}
+
+/// Both ends of a link that takes 12 ms a packet pause each other's neighbours: slow is not stuck.
+#[test]
+fn slow_links_are_no_deadlock() {
+    let text = lossless(
+        "[topology]\nkind = 'dumbbell'\nleft = 2\nright = 2\nrate = '1Mbps'\ndelay = '1us'\n\
+         bottleneck_rate = '1Mbps'\n\
+         [workload.there]\nkind = 'flows'\nfrom = ['h0', 'h1']\nto = 'h2'\nsize = '150KB'\n\
+         [workload.back]\nkind = 'flows'\nfrom = ['h2', 'h3']\nto = 'h0'\nsize = '150KB'\n",
+    );
+    let text = text
+        .replace("duration = '3ms'", "duration = '20s'")
+        .replace("min_rto = '200ms'", "min_rto = '50s'\ninitial_rto = '50s'");
+    let run = run(&text.replace("pfc = {}", "pfc = { xoff = '4KB' }"));
+    assert_lossless(&run);
+    assert!(run.messages.iter().all(|message| message.completed.is_some()));
+}
+
 /// Clockwise traffic in a ring: every switch waits for the next one.
 #[test]
 fn a_circle_of_pauses_is_found() {
