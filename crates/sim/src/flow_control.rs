@@ -153,12 +153,8 @@ impl FlowControl {
     /// Whether packets wait and nothing will ever move them. A port that is not paused sends what it has, so if
     /// no packet and no signal is under way, whatever waits is paused; and a pause ends only when a packet
     /// leaves. `now` is later than what happened last: events of one instant belong together.
-    pub(crate) fn is_stuck(&self, now: Time, in_flight: usize) -> bool {
+    fn is_stuck(&self, now: Time, in_flight: usize) -> bool {
         self.held > 0 && in_flight == 0 && self.travelling == 0 && now > self.moved
-    }
-
-    pub(crate) fn has_pending(&self) -> bool {
-        !self.pending.is_empty()
     }
 }
 
@@ -192,29 +188,38 @@ fn build_error(problem: impl ToString) -> RunError {
 }
 
 impl World {
-    /// Before an event at `now`, or at the end of the run: sees that something moves.
+    /// After an event at `now`, or at the end of the run: sends what pauses were decided, and sees that something
+    /// moves.
     ///
     /// # Errors
     /// A deadlock.
-    pub(crate) fn check_motion(&self, now: Time) -> Result<(), RunError> {
+    #[cold]
+    pub(crate) fn on_flow_control(&mut self, now: Time) -> Result<(), RunError> {
         let Some(control) = &self.wires.flow_control else { return Ok(()) };
-        if control.is_stuck(now, self.wires.lanes.in_flight()) {
-            let name = |node| match node {
-                Node::Host(host) => format!("h{}", host.0),
-                Node::Switch(switch) => format!("s{switch}"),
-            };
-            let links = self.circle().into_iter().map(|port| {
-                let link = self.network.link(port);
-                format!("{} -> {}", name(link.from), name(link.to))
-            });
-            return Err(RunError::Deadlock { at: control.moved, links: links.collect() });
+        if !control.pending.is_empty() {
+            self.on_pending_pauses(now);
+        } else if control.is_stuck(now, self.wires.lanes.in_flight()) {
+            return Err(self.deadlock(control.moved));
         }
         Ok(())
     }
 
-    /// Sends the pauses that have just been decided.
+    /// Nothing has moved since `at`, and nothing will.
     #[cold]
-    pub(crate) fn on_pending_pauses(&mut self, now: Time) {
+    fn deadlock(&self, at: Time) -> RunError {
+        let name = |node| match node {
+            Node::Host(host) => format!("h{}", host.0),
+            Node::Switch(switch) => format!("s{switch}"),
+        };
+        let links = self.circle().into_iter().map(|port| {
+            let link = self.network.link(port);
+            format!("{} -> {}", name(link.from), name(link.to))
+        });
+        RunError::Deadlock { at, links: links.collect() }
+    }
+
+    /// Sends the pauses that have just been decided.
+    fn on_pending_pauses(&mut self, now: Time) {
         let Some(control) = &mut self.wires.flow_control else { return };
         // In their order: a pause and its end may be decided in one event.
         for (port, signal) in control.pending.drain(..) {

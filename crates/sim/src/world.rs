@@ -160,7 +160,6 @@ impl World {
                 now = self.rules.horizon;
                 break;
             }
-            self.check_motion(time)?;
             now = time;
             self.look_ahead();
             match owner.kind() {
@@ -176,8 +175,8 @@ impl World {
             if !self.wires.lost.is_empty() {
                 self.on_lost(now);
             }
-            if self.wires.flow_control.as_ref().is_some_and(|control| control.has_pending()) {
-                self.on_pending_pauses(now);
+            if self.wires.flow_control.is_some() {
+                self.on_flow_control(now)?;
             }
             self.wires.counters.events += 1;
             if self.wires.counters.events.is_multiple_of(PROGRESS_EVENTS) && !progress(self.progress(now)) {
@@ -187,7 +186,9 @@ impl World {
                 break;
             }
         }
-        self.check_motion(Time::MAX)?;
+        if self.wires.flow_control.is_some() {
+            self.on_flow_control(Time::MAX)?;
+        }
         Ok(now)
     }
 
