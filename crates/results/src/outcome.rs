@@ -3,7 +3,7 @@
 //! One [`Outcome`] is one point: a variant at one sweep point with one seed. Everything else in
 //! this crate (summaries, columns, digests) is computed from it.
 
-use std::ops::Add;
+use std::ops::{Add, AddAssign};
 
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
@@ -331,4 +331,31 @@ pub struct Counters {
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
+}
+
+impl AddAssign for Counters {
+    fn add_assign(&mut self, other: Counters) {
+        let Counters {
+            packets_sent,
+            packets_delivered,
+            nic_drops,
+            switch_drops,
+            packets_in_flight,
+            marks,
+            packet_hops,
+            events,
+            retransmissions,
+            timeouts,
+        } = other;
+        self.packets_sent += packets_sent;
+        self.packets_delivered += packets_delivered;
+        self.nic_drops += nic_drops;
+        self.switch_drops += switch_drops;
+        self.packets_in_flight += packets_in_flight;
+        self.marks += marks;
+        self.packet_hops += packet_hops;
+        self.events += events;
+        self.retransmissions += retransmissions;
+        self.timeouts += timeouts;
+    }
 }

@@ -15,7 +15,8 @@ fn main() {
     };
     for point in scenario.points() {
         let start = std::time::Instant::now();
-        let o = plimsoll_sim::run(&point.model, &mut |_| true).expect("run");
+        let threads = std::env::var("THREADS").map_or(1, |t| t.parse().unwrap());
+        let o = plimsoll_sim::run_on(&point.model, threads, &mut |_| true).expect("run");
         let wall = start.elapsed().as_secs_f64();
         let hops = o.counters.packet_hops;
         println!(

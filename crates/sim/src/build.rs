@@ -75,6 +75,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     }
     let horizon = traffic.horizon();
     let hosts = network.hosts();
+    let grace = network.links().iter().map(|link| link.propagation).min().unwrap_or_default();
     let tap = model.observe.packets.map(|room| Box::new(tap(room, &network, &watched)));
     let bursts = model.host.bursts();
     let workloads = traffic.workloads;
@@ -93,6 +94,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         rules: Rules {
             horizon,
             stop_when_finished: !traffic.endless,
+            grace,
             backpressure: model.host.backpressure,
             completes_acknowledged: model.observe.completion == Completion::Acknowledged,
             close_when_idle: model.transport.connections == Connections::PerMessage,
@@ -102,8 +104,12 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         },
         actions: Actions::default(),
         waiting_for_room: vec![Default::default(); if model.host.backpressure { hosts as usize } else { 0 }],
+        now: Time::ZERO,
         acted: false,
+        finished: None,
         classes: Classes::new(model)?,
+        early_letters: Vec::new(),
+        replicated_events: 0,
         ahead: (looks_ahead && selector.is_none()).then(Box::default),
         selector,
     };
@@ -241,14 +247,9 @@ fn tap(room: u64, network: &Network, watched: &[Watched]) -> Tap {
 }
 
 impl Build {
-    /// Reads the world when its run has ended.
+    /// Reads the settled world when its run has ended.
     pub(crate) fn finish(mut self, end: Time) -> Outcome {
         self.world.assert_conservation();
-        let mut actions = Actions::default();
-        for workload in &mut self.world.workloads {
-            workload.on_end(&mut actions);
-        }
-        self.world.recorder.take(&mut actions);
         let connections = self.connections(end);
         let queues = self.queues(end);
         let world = self.world;

@@ -80,9 +80,10 @@ pub(crate) struct Half {
     written: u64,
     /// Bytes of the stream sent at least once.
     sent: u64,
-    messages: VecDeque<Outgoing>,
-    /// How many of `messages` have been sent to their last byte.
-    sent_messages: usize,
+    /// Messages not yet sent to their last byte.
+    outgoing: VecDeque<Outgoing>,
+    /// Messages that the other end has sent to their last byte, and that are not yet whole here.
+    incoming: VecDeque<Outgoing>,
 }
 
 impl Half {
@@ -97,8 +98,8 @@ impl Half {
             unacknowledged: VecDeque::new(),
             written: 0,
             sent: 0,
-            messages: VecDeque::new(),
-            sent_messages: 0,
+            outgoing: VecDeque::new(),
+            incoming: VecDeque::new(),
         }
     }
 
@@ -106,43 +107,44 @@ impl Half {
     pub(crate) fn write(&mut self, config: &Config, now: Time, bytes: u64, tag: u64, created: Time) {
         self.written += bytes;
         let end = self.written;
-        self.messages.push_back(Outgoing { end, bytes, tag, created, first_sent: Time::MAX });
+        self.outgoing.push_back(Outgoing { end, bytes, tag, created, first_sent: Time::MAX });
         self.endpoint.write(config, now, bytes);
     }
 
-    /// Notes which messages end in what is sent for the first time, and says how many bytes those are. A
-    /// retransmission may have some: a short last segment sent again with what was written since.
+    /// How many bytes of `segment` are sent for the first time. A retransmission may have some: a short last
+    /// segment sent again with what was written since.
     #[inline]
-    pub(crate) fn on_sent(&mut self, now: Time, segment: &Segment) -> u64 {
+    pub(crate) fn on_sent(&mut self, segment: &Segment) -> u64 {
         let end = segment.seq + u64::from(segment.len);
         if segment.len == 0 || end <= self.sent {
             return 0;
         }
-        let new_bytes = end - self.sent;
-        self.sent = end;
-        while let Some(message) = self.messages.get_mut(self.sent_messages)
-            && message.end <= end
-        {
-            message.first_sent = now;
-            self.sent_messages += 1;
-        }
-        new_bytes
+        end - std::mem::replace(&mut self.sent, end)
     }
 
-    /// Whether the other end, having `received` so many bytes, has got the next message whole.
+    /// The next message whose last byte has been sent, by what was sent at `now`: the other end may be told of
+    /// it.
     #[inline]
-    pub(crate) fn is_whole(&self, received: u64) -> bool {
-        self.messages.front().is_some_and(|message| message.end <= received)
+    pub(crate) fn take_sent(&mut self, now: Time) -> Option<Outgoing> {
+        let message = self.outgoing.pop_front_if(|message| message.end <= self.sent)?;
+        Some(Outgoing { first_sent: now, ..message })
     }
 
-    /// The next message of this stream that the other end, having `received` so many bytes, has
-    /// got whole.
+    /// The other end has sent `message` to its last byte. It is told of before any packet can have brought that.
+    #[inline]
+    pub(crate) fn expect(&mut self, message: Outgoing) {
+        self.incoming.push_back(message);
+    }
+
+    /// Whether this end, having `received` so many bytes, has got the next message whole.
+    #[inline]
+    pub(crate) fn has_whole(&self, received: u64) -> bool {
+        self.incoming.front().is_some_and(|message| message.end <= received)
+    }
+
+    /// The next message that this end, having `received` so many bytes, has got whole.
     pub(crate) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
-        if !self.is_whole(received) {
-            return None;
-        }
-        self.sent_messages = self.sent_messages.saturating_sub(1);
-        self.messages.pop_front()
+        self.incoming.pop_front_if(|message| message.end <= received)
     }
 }
 
@@ -213,12 +215,22 @@ impl Connection {
         &mut self.halves[end as usize]
     }
 
+    /// The half at `end`, and the other one.
+    #[inline]
+    pub(crate) fn both(&mut self, end: End) -> (&mut Half, &mut Half) {
+        let [client, server] = &mut self.halves;
+        match end {
+            End::Client => (client, server),
+            End::Server => (server, client),
+        }
+    }
+
     /// Loads what a segment that arrives at `end` will use, for a look ahead. The number means nothing.
     #[inline]
     pub(crate) fn load(&self, end: End) -> u64 {
-        let (half, other) = (&self.halves[end as usize], &self.halves[end.other() as usize]);
+        let half = &self.halves[end as usize];
         let (endpoint, window) = (&half.endpoint, half.endpoint.window());
-        let message = other.messages.front().map_or(0, |message| message.end);
+        let message = half.incoming.front().map_or(0, |message| message.end);
         half.sent
             ^ endpoint.received()
             ^ endpoint.sent()
@@ -243,7 +255,9 @@ impl Connection {
 
     /// Nothing written is unacknowledged and nothing unread: the connection could be closed.
     pub(crate) fn is_idle(&self) -> bool {
-        self.halves.iter().all(|half| half.messages.is_empty() && half.endpoint.is_idle())
+        self.halves
+            .iter()
+            .all(|half| half.outgoing.is_empty() && half.incoming.is_empty() && half.endpoint.is_idle())
     }
 }
 

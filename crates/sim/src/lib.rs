@@ -17,6 +17,7 @@ mod flow_control;
 mod host;
 mod look_ahead;
 mod observe;
+mod parallel;
 mod receive;
 mod tap;
 mod wire;
@@ -30,6 +31,8 @@ use plimsoll_mechanisms::tcp::MakeController;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::Time;
+
+pub use parallel::run_on;
 
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,5 +113,6 @@ pub fn run_with(
 ) -> Result<Outcome, RunError> {
     let mut build = build::build(model, extensions)?;
     let end = build.world.run(progress)?;
+    build.world.settle();
     Ok(build.finish(end))
 }

@@ -40,6 +40,21 @@ impl Recorder {
         self.extra.append(&mut actions.extra);
     }
 
+    /// Takes what another part of the network has recorded.
+    pub(crate) fn absorb(&mut self, other: Recorder) {
+        let Recorder { mut messages, mut queries, mut observations, mut extra, goodput, .. } = other;
+        self.messages.append(&mut messages);
+        self.queries.append(&mut queries);
+        self.observations.append(&mut observations);
+        self.extra.append(&mut extra);
+        if self.goodput.len() < goodput.len() {
+            self.goodput.resize(goodput.len(), vec![(0, 0); self.workloads]);
+        }
+        for (own, other) in self.goodput.iter_mut().flatten().zip(goodput.iter().flatten()) {
+            *own = (own.0 + other.0, own.1 + other.1);
+        }
+    }
+
     /// `bytes` of payload of `workload` were sent for the first time.
     #[inline]
     pub(crate) fn on_sent(&mut self, now: Time, workload: u16, bytes: u64) {

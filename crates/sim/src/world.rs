@@ -8,7 +8,7 @@ use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_mechanisms::tcp;
 use plimsoll_results::outcome::Counters;
-use plimsoll_units::Time;
+use plimsoll_units::{Span, Time};
 
 use crate::classes::Classes;
 use crate::connection::{Connection, End, acknowledged, ideal_time, split_of, transit_of};
@@ -16,10 +16,11 @@ use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
+use crate::parallel::{Border, Letter};
 use crate::receive::{ReceiveOffload, prepend};
 use crate::tap::Tap;
 use crate::wire::{Address, packet_of, segment_of};
-use crate::workload::{Actions, Arrival, Workload, Write, workload_of_raw};
+use crate::workload::{Actions, Arrival, Reach, Workload, Write, workload_of_raw};
 use crate::{Progress, RunError};
 
 /// Everything that exists in a run.
@@ -44,14 +45,22 @@ pub(crate) struct World {
     pub(crate) actions: Actions,
     /// By host: ends that wait for room in its NIC queue, in the order of their turns.
     pub(crate) waiting_for_room: Vec<VecDeque<(u32, End)>>,
+    /// The time of the last event.
+    pub(crate) now: Time,
     /// A workload has acted since the last look at whether all have finished.
     pub(crate) acted: bool,
+    /// When all workloads had finished.
+    pub(crate) finished: Option<Time>,
     /// Priorities and limits, where packets differ in them.
     pub(crate) classes: Option<Box<Classes>>,
     /// Where a flow's hash does not choose its path.
     pub(crate) selector: Option<Box<PathSelector>>,
     /// Where the network is too large for the cache.
     pub(crate) ahead: Option<Box<LookAhead>>,
+    /// Where this is a part of a network: letters about connections that are yet to be opened.
+    pub(crate) early_letters: Vec<Letter>,
+    /// Events that every part with hosts has.
+    pub(crate) replicated_events: u64,
 }
 
 /// What the scenario says about the run as a whole.
@@ -59,8 +68,11 @@ pub(crate) struct World {
 pub(crate) struct Rules {
     /// The run ends here at the latest.
     pub(crate) horizon: Time,
-    /// Stop as soon as every workload has finished.
+    /// The run ends when every workload has finished.
     pub(crate) stop_when_finished: bool,
+    /// How long the run goes on then: the shortest propagation of a link. No switch hears sooner that it is over,
+    /// so parts of a network that run beside each other end as the whole does.
+    pub(crate) grace: Span,
     /// The transport waits for room in the NIC queue.
     pub(crate) backpressure: bool,
     /// Connections are closed when they fall idle.
@@ -69,6 +81,13 @@ pub(crate) struct Rules {
     pub(crate) completes_acknowledged: bool,
     /// Senders wait for a piece worth handing to the NIC.
     pub(crate) segmentation: Option<SegmentationOffload>,
+}
+
+impl Rules {
+    /// All workloads have `finished`.
+    pub(crate) fn end_after(&mut self, finished: Time) {
+        self.horizon = self.horizon.min(finished + self.grace);
+    }
 }
 
 /// The links, and what ports want from the world: the simulated [`Sink`].
@@ -85,6 +104,8 @@ pub(crate) struct Wires {
     pub(crate) pools: Vec<SharedBuffer>,
     /// Where switches pause each other.
     pub(crate) flow_control: Option<Box<FlowControl>>,
+    /// Where this is a part of a network.
+    pub(crate) border: Option<Box<Border>>,
     hosts: u32,
 }
 
@@ -98,15 +119,27 @@ impl Wires {
             lost: Vec::new(),
             pools: Vec::new(),
             flow_control: None,
+            border: None,
             hosts: network.hosts(),
         }
+    }
+}
+
+impl Wires {
+    /// Whether `host` is in this part of the network.
+    #[inline]
+    fn has(&self, host: HostId) -> bool {
+        self.border.as_ref().is_none_or(|border| border.has(host))
     }
 }
 
 impl Sink for Wires {
     #[inline]
     fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet {
-        self.lanes.push(port, arrives, packet, &mut self.events)
+        match &mut self.border {
+            Some(border) if border.is_crossed_by(port) => border.transmit(port, arrives, packet),
+            _ => self.lanes.push(port, arrives, packet, &mut self.events),
+        }
     }
 
     fn call_at(&mut self, port: PortId, at: Time) {
@@ -149,18 +182,38 @@ impl Sink for Wires {
 }
 
 impl World {
-    /// Runs to the end. `progress` is called now and then, and may stop the run.
+    /// Runs to the end, and says when that was. `progress` is called now and then, and may stop the run.
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Time, RunError> {
+        self.begin();
+        self.run_until(self.rules.horizon, progress)?;
+        if let Some(finished) = self.finished {
+            self.rules.end_after(finished);
+            self.run_until(self.rules.horizon, progress)?;
+        }
+        if self.wires.flow_control.is_some() {
+            self.on_flow_control(Time::MAX)?;
+        }
+        Ok(if self.wires.events.is_empty() { self.now } else { self.rules.horizon })
+    }
+
+    /// Workloads say when they want to act first.
+    pub(crate) fn begin(&mut self) {
         for workload in 0..self.workloads.len() {
             self.arm_workload(workload);
         }
-        let mut now = Time::ZERO;
-        while let Some((time, owner)) = self.wires.events.pop() {
-            if time > self.rules.horizon {
-                now = self.rules.horizon;
-                break;
-            }
-            now = time;
+        if self.is_finishing() {
+            self.finished = Some(Time::ZERO);
+        }
+    }
+
+    /// Handles all events up to `last`, or up to the one with which all workloads have finished.
+    pub(crate) fn run_until(
+        &mut self,
+        last: Time,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<(), RunError> {
+        while let Some((now, owner)) = self.wires.events.pop_until(last) {
+            self.now = now;
             self.look_ahead();
             match owner.kind() {
                 OwnerKind::Link => self.on_link(now, PortId(owner.number())),
@@ -182,14 +235,12 @@ impl World {
             if self.wires.counters.events.is_multiple_of(PROGRESS_EVENTS) && !progress(self.progress(now)) {
                 return Err(RunError::Cancelled);
             }
-            if std::mem::take(&mut self.acted) && self.rules.stop_when_finished && self.all_finished() {
+            if std::mem::take(&mut self.acted) && self.is_finishing() {
+                self.finished = Some(now);
                 break;
             }
         }
-        if self.wires.flow_control.is_some() {
-            self.on_flow_control(Time::MAX)?;
-        }
-        Ok(now)
+        Ok(())
     }
 
     fn progress(&self, now: Time) -> Progress {
@@ -201,8 +252,11 @@ impl World {
         }
     }
 
-    fn all_finished(&self) -> bool {
-        self.workloads.iter().all(|workload| workload.is_finished())
+    /// Whether all workloads have finished, and had not before.
+    fn is_finishing(&self) -> bool {
+        self.rules.stop_when_finished
+            && self.finished.is_none()
+            && self.workloads.iter().all(|workload| workload.is_finished())
     }
 
     /// The first packet of a link has reached its far end.
@@ -272,7 +326,7 @@ impl World {
         let delivered = endpoint.on_segment(&self.transport, now, &segment);
         let received = endpoint.received();
         let workload = connection.workload;
-        let completes = delivered.new_bytes > 0 && connection.half(end.other()).is_whole(received);
+        let completes = delivered.new_bytes > 0 && connection.half(end).has_whole(received);
         if delivered.new_bytes > 0 {
             connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
             self.recorder.on_delivered(now, workload, delivered.new_bytes);
@@ -300,13 +354,13 @@ impl World {
         loop {
             let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
             let workload = usize::from(connection.workload);
-            let Some(message) = connection.half(end.other()).take_received(received) else { return };
+            let Some(message) = connection.half(end).take_received(received) else { return };
             let packet = message.ends_in(before).unwrap_or(packet);
             let split = split_of(&self.network, now, packet, &message);
             let ideal =
                 ideal_time(&self.network, &self.transport, message.bytes, *packet, self.selector.is_some());
             let arrival = Arrival { now, tag: message.tag, split, ideal };
-            if self.rules.completes_acknowledged && self.workloads[workload].is_one_way() {
+            if self.rules.completes_acknowledged && self.workloads[workload].reach() == Reach::Receiver {
                 connection.half(end.other()).await_acknowledgement(&message, arrival);
                 continue;
             }
@@ -352,7 +406,7 @@ impl World {
         let address = Address { flow: number, src, dst, from_server: end == End::Server };
         let workload = connection.workload;
         let nic = &mut self.ports[src.0 as usize];
-        let half = connection.half(end);
+        let (half, other) = connection.both(end);
         let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
         let mut wake = Time::MAX;
         loop {
@@ -377,9 +431,17 @@ impl World {
             let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
             let mut packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
             self.wires.counters.packets_sent += 1;
-            let new_bytes = half.on_sent(now, &segment);
+            let new_bytes = half.on_sent(&segment);
             if new_bytes > 0 {
                 self.recorder.on_sent(now, workload, new_bytes);
+                while let Some(message) = half.take_sent(now) {
+                    match &mut self.wires.border {
+                        Some(border) if !border.has(dst) => {
+                            border.announce(dst, number, end.other(), message)
+                        }
+                        _ => other.expect(message),
+                    }
+                }
             }
             if let Some(classes) = &mut self.classes {
                 classes.label(&mut packet, half.priority, || half.endpoint.remaining());
@@ -455,6 +517,7 @@ impl World {
             return;
         }
         self.workload_armed[workload] = Time::MAX;
+        self.replicated_events += 1;
         self.act(now, workload, |workload, actions| workload.on_due(now, actions));
     }
 
@@ -472,8 +535,10 @@ impl World {
         actions.next_connection = self.connections.len() as u32;
         act(self.workloads[number].as_mut(), &mut actions);
         for opened in actions.opened.drain(..) {
-            let connection = Connection::new(&self.transport, number as u16, opened.client, opened.server);
-            self.connections.push(Some(Box::new(connection)));
+            let is_here = self.wires.has(opened.client) || self.wires.has(opened.server);
+            self.connections.push(is_here.then(|| {
+                Box::new(Connection::new(&self.transport, number as u16, opened.client, opened.server))
+            }));
         }
         for write in actions.writes.drain(..) {
             self.write(now, write);
@@ -499,9 +564,10 @@ impl World {
 
     fn write(&mut self, now: Time, write: Write) {
         let Write { connection, end, bytes, tag, created } = write;
-        let open = self.connections[connection as usize]
-            .as_deref_mut()
-            .expect("a workload writes to connections that it has open");
+        let Some(open) = self.connections[connection as usize].as_deref_mut() else {
+            assert!(self.wires.border.is_some(), "a workload writes to connections that it has open");
+            return;
+        };
         if let Some(classes) = &self.classes {
             let priority = classes.priority(open.workload, bytes);
             open.half(end.other()).priority = priority;
@@ -509,8 +575,10 @@ impl World {
             half.priority = priority;
             half.limiter = classes.connection_limiter(now, priority).map(Box::new);
         }
-        open.half(end).write(&self.transport, now, bytes, tag, created);
-        self.send(now, connection, end);
+        if self.wires.has(open.host(end)) {
+            open.half(end).write(&self.transport, now, bytes, tag, created);
+            self.send(now, connection, end);
+        }
     }
 
     fn on_sample(&mut self, now: Time) {
@@ -518,15 +586,24 @@ impl World {
         self.wires.events.push(next, Owner::new(OwnerKind::Sampler, 0));
     }
 
+    /// Has workloads record what is open at the end of the run, and counts the packets still on the way.
+    pub(crate) fn settle(&mut self) {
+        let mut actions = Actions::default();
+        for workload in &mut self.workloads {
+            workload.on_end(&mut actions);
+        }
+        self.recorder.take(&mut actions);
+        let held: usize = self.ports.iter().map(Port::held).sum::<usize>()
+            + self.pacers.iter().map(HostPacer::held).sum::<usize>();
+        self.wires.counters.packets_in_flight = (held + self.wires.lanes.in_flight()) as u64;
+    }
+
     /// Packets in = packets out + dropped + still on the way.
     ///
     /// # Panics
     /// If not.
-    pub(crate) fn assert_conservation(&mut self) {
-        let held: usize = self.ports.iter().map(Port::held).sum::<usize>()
-            + self.pacers.iter().map(HostPacer::held).sum::<usize>();
-        let counters = &mut self.wires.counters;
-        counters.packets_in_flight = (held + self.wires.lanes.in_flight()) as u64;
+    pub(crate) fn assert_conservation(&self) {
+        let counters = &self.wires.counters;
         assert_eq!(
             counters.packets_sent,
             counters.packets_delivered

@@ -43,7 +43,7 @@ impl EventQueue for chosen::Calendar {
     }
     #[inline]
     fn pop(&mut self) -> Option<(Time, u32)> {
-        self.pop()
+        self.pop_until(Time::MAX)
     }
 }
 

@@ -28,7 +28,7 @@ impl EventQueue {
         EventQueue::default()
     }
 
-    /// `owner` acts at `at`, which is not before the event popped last.
+    /// `owner` acts at `at`, which is not before the event popped last, and after any time until which there was none.
     #[inline]
     pub fn push(&mut self, at: Time, owner: Owner) {
         self.calendar.push(at, rank(at, owner));
@@ -37,7 +37,13 @@ impl EventQueue {
     /// Takes the next event.
     #[inline]
     pub fn pop(&mut self) -> Option<(Time, Owner)> {
-        let (at, rank) = self.calendar.pop()?;
+        self.pop_until(Time::MAX)
+    }
+
+    /// Takes the next event, if it is at `last` or before; if not, events after `last` may still be pushed.
+    #[inline]
+    pub fn pop_until(&mut self, last: Time) -> Option<(Time, Owner)> {
+        let (at, rank) = self.calendar.pop_until(last)?;
         Some((at, owner_of(at, rank)))
     }
 

@@ -57,9 +57,9 @@ pub(crate) trait Workload: Send {
     /// One of its raw packets has been dropped.
     fn on_lost(&mut self, _now: Time) {}
 
-    /// Whether its messages are flows, which nobody answers.
-    fn is_one_way(&self) -> bool {
-        false
+    /// Where it acts when something happens to one of its packets.
+    fn reach(&self) -> Reach {
+        Reach::Hosts
     }
 
     /// Whether it has sent everything and everything has arrived.
@@ -67,6 +67,18 @@ pub(crate) trait Workload: Send {
 
     /// Records what is still open at the end of the run.
     fn on_end(&mut self, actions: &mut Actions);
+}
+
+/// Where a workload acts when something happens to one of its packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reach {
+    /// Nowhere: it notes where a message has arrived, and sends at times known before. Its messages are flows,
+    /// which nobody answers.
+    Receiver,
+    /// At any host, when a message has arrived.
+    Hosts,
+    /// At any host, when a switch drops a packet.
+    Network,
 }
 
 /// A message that has arrived whole.
@@ -93,6 +105,8 @@ pub(crate) struct Actions {
     pub(crate) queries: Vec<Query>,
     pub(crate) observations: Vec<Observation>,
     pub(crate) extra: Vec<ExtraLoad>,
+    /// By host, where this is a part of a network: whether it is here.
+    pub(crate) here: Option<Box<[bool]>>,
 }
 
 /// A connection to open, by the workload that acts.
@@ -113,6 +127,11 @@ pub(crate) struct Write {
 }
 
 impl Actions {
+    /// Whether `host` is in this part of the network.
+    pub(crate) fn is_here(&self, host: HostId) -> bool {
+        self.here.as_ref().is_none_or(|here| here[host.0 as usize])
+    }
+
     /// Opens a connection and says what its number will be.
     pub(crate) fn open(&mut self, client: HostId, server: HostId) -> u32 {
         let number = self.next_connection + self.opened.len() as u32;

@@ -8,8 +8,7 @@ use plimsoll_results::outcome::{Message, Split};
 use plimsoll_scenario::distribution::{Sampler, exponential};
 use plimsoll_units::{Bytes, Span, Time};
 
-use super::slab::Slab;
-use super::{Actions, Arrival, Workload, Write, stretched, uniform_choice};
+use super::{Actions, Arrival, Reach, Workload, Write, stretched, uniform_choice};
 use crate::connection::End;
 
 /// A flow to come.
@@ -112,12 +111,6 @@ impl Flows {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    index: u64,
-    flow: Flow,
-}
-
 /// Flows, each on a connection of its own unless said otherwise.
 #[derive(Debug)]
 pub(crate) struct OneWay {
@@ -125,7 +118,8 @@ pub(crate) struct OneWay {
     warmup: Time,
     flows: Flows,
     created: u64,
-    open: Slab<Open>,
+    /// By index: those to hosts of this part of the network that have not arrived.
+    open: BTreeMap<u64, Flow>,
     /// The connection of each pair, where flows of a pair share one.
     shared: Option<BTreeMap<(HostId, HostId), u32>>,
 }
@@ -147,7 +141,7 @@ impl OneWay {
     }
 
     fn new(workload: u16, warmup: Time, flows: Flows) -> OneWay {
-        OneWay { workload, warmup, flows, created: 0, open: Slab::default(), shared: None }
+        OneWay { workload, warmup, flows, created: 0, open: BTreeMap::new(), shared: None }
     }
 
     /// Flows of the same pair follow each other on one connection, if `shared`.
@@ -165,8 +159,14 @@ impl OneWay {
         }
     }
 
-    fn record(&self, open: &Open, completed: Option<Time>, ideal: Span, split: Split) -> Option<Message> {
-        let Open { index, flow } = *open;
+    fn record(
+        &self,
+        index: u64,
+        flow: &Flow,
+        completed: Option<Time>,
+        ideal: Span,
+        split: Split,
+    ) -> Option<Message> {
         (flow.start >= self.warmup).then_some(Message {
             workload: self.workload,
             index,
@@ -190,26 +190,30 @@ impl Workload for OneWay {
     fn on_due(&mut self, now: Time, actions: &mut Actions) {
         while self.flows.next() <= now {
             let Some(flow) = self.flows.pop() else { return };
-            let slot = self.open.insert(Open { index: self.created, flow });
+            let index = self.created;
             self.created += 1;
+            if actions.is_here(flow.destination) {
+                self.open.insert(index, flow);
+            }
             let connection = self.connection(flow.source, flow.destination, actions);
             actions.writes.push(Write {
                 connection,
                 end: End::Client,
                 bytes: flow.bytes.unwrap_or(ENDLESS_BYTES),
-                tag: slot as u64,
+                tag: index,
                 created: now,
             });
         }
     }
 
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
-        let open = self.open.remove(arrival.tag as usize);
-        actions.messages.extend(self.record(&open, Some(arrival.now), arrival.ideal, arrival.split));
+        let index = arrival.tag;
+        let flow = self.open.remove(&index).expect("a flow arrives once, and where it is expected");
+        actions.messages.extend(self.record(index, &flow, Some(arrival.now), arrival.ideal, arrival.split));
     }
 
-    fn is_one_way(&self) -> bool {
-        true
+    fn reach(&self) -> Reach {
+        Reach::Receiver
     }
 
     fn is_finished(&self) -> bool {
@@ -218,8 +222,9 @@ impl Workload for OneWay {
 
     fn on_end(&mut self, actions: &mut Actions) {
         let unfinished = self.open.iter();
-        actions
-            .messages
-            .extend(unfinished.filter_map(|open| self.record(open, None, Span::ZERO, Split::default())));
+        actions.messages.extend(
+            unfinished
+                .filter_map(|(&index, flow)| self.record(index, flow, None, Span::ZERO, Split::default())),
+        );
     }
 }

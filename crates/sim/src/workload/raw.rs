@@ -9,7 +9,7 @@ use plimsoll_results::outcome::{Message, Split};
 use plimsoll_scenario::distribution::{Sampler, exponential};
 use plimsoll_units::{Bytes, Time};
 
-use super::{Actions, Arrival, Workload, stretched};
+use super::{Actions, Arrival, Reach, Workload, stretched};
 
 /// Senders of single packets.
 #[derive(Debug)]
@@ -156,6 +156,10 @@ impl Workload for RawPackets {
 
     fn on_lost(&mut self, _: Time) {
         self.on_the_way = self.on_the_way.saturating_sub(1);
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Network
     }
 
     fn is_finished(&self) -> bool {

@@ -11,5 +11,6 @@ mod engines;
 mod fabrics;
 mod idle;
 mod lab;
+mod parallel;
 mod queueing;
 mod standing_queue;

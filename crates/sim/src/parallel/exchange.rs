@@ -1,0 +1,270 @@
+//! [`Exchange`]: how far every part is, and what they have for each other.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::{hint, thread};
+
+use plimsoll_units::{Span, Time};
+
+use super::border::{Border, Letter};
+
+/// What the parts of a run share.
+#[derive(Debug)]
+pub(super) struct Exchange {
+    seats: Vec<Seat>,
+    lookahead: Span,
+    horizon: Time,
+    /// How long the run goes on when all workloads have finished.
+    grace: Span,
+    /// A part has failed.
+    failed: AtomicBool,
+    /// Letters posted so far.
+    posted: AtomicU64,
+    /// Letters posted and not yet taken.
+    in_transit: AtomicU64,
+    news: News,
+}
+
+/// A part as the others see it: cache lines of its own. Times are in picoseconds, the largest number is never.
+#[derive(Debug)]
+#[repr(align(128))]
+struct Seat {
+    /// All events before this have been handled, and what they sent has been posted.
+    clock: AtomicU64,
+    /// When its next event is, of those that it knows of.
+    next: AtomicU64,
+    /// When its workloads had all finished.
+    finished: AtomicU64,
+    packet_hops: AtomicU64,
+    events: AtomicU64,
+    /// By sender.
+    letters: Vec<Mutex<Vec<Letter>>>,
+}
+
+/// What a part shows the others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Report {
+    /// All events before this have been handled.
+    pub(super) done: Time,
+    pub(super) next: Time,
+    pub(super) finished: Time,
+    pub(super) packet_hops: u64,
+    pub(super) events: u64,
+}
+
+/// How far a part may go.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound {
+    /// Up to here, this time included.
+    pub(super) last: Time,
+    /// All events before this are done then; [`Time::MAX`] if none are left in the run.
+    pub(super) done: Time,
+}
+
+impl Exchange {
+    pub(super) fn new(parts: u8, lookahead: Span, horizon: Time, grace: Span) -> Exchange {
+        let seat = |_| Seat {
+            clock: AtomicU64::new(0),
+            next: AtomicU64::new(0),
+            finished: AtomicU64::new(u64::MAX),
+            packet_hops: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            letters: (0..parts).map(|_| Mutex::default()).collect(),
+        };
+        Exchange {
+            seats: (0..parts).map(seat).collect(),
+            lookahead,
+            horizon,
+            grace,
+            failed: AtomicBool::new(false),
+            posted: AtomicU64::new(0),
+            in_transit: AtomicU64::new(0),
+            news: News::new(usize::from(parts)),
+        }
+    }
+
+    /// Sees to it that the others do not wait for a part that is no more.
+    pub(super) fn watch(&self) -> Watch<'_> {
+        Watch { exchange: self, ended_well: Cell::new(false) }
+    }
+
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Relaxed)
+    }
+
+    /// A number that changes whenever there is news.
+    pub(super) fn edition(&self) -> u64 {
+        self.news.edition.load(Ordering::SeqCst)
+    }
+
+    /// Waits for an edition after `seen`.
+    pub(super) fn wait(&self, seen: u64) {
+        self.news.wait(seen);
+    }
+
+    /// How far the others' clocks let a part go. Read before the letters: then whatever arrives by then is among
+    /// those.
+    pub(super) fn bound(&self) -> Bound {
+        let now = self.slowest_clock().max(self.first_event().unwrap_or(0));
+        // Whoever has not finished by now will not have before now, so that the end is a grace, and with it a
+        // lookahead, away.
+        let finished = self.seats.iter().map(|seat| seat.finished.load(Ordering::SeqCst)).max();
+        let finished = Time::from_ps(finished.unwrap_or(u64::MAX));
+        let horizon = self.horizon.min(finished.saturating_add(self.grace));
+        let done = Time::from_ps(now).saturating_add(self.lookahead);
+        if done > horizon || now == u64::MAX {
+            Bound { last: horizon, done: Time::MAX }
+        } else {
+            Bound { last: Time::from_ps(done.as_ps() - 1), done }
+        }
+    }
+
+    fn slowest_clock(&self) -> u64 {
+        let clocks = self.seats.iter().map(|seat| seat.clock.load(Ordering::SeqCst));
+        clocks.min().unwrap_or(u64::MAX)
+    }
+
+    /// When something next happens in any part, if no letter is under way: over idle time the parts leap.
+    ///
+    /// A part that is handling events shows the first of them. One that takes a letter shows its new next event
+    /// before the letter is off the count; one that posts a letter counts it before it shows its next event. So
+    /// if none was counted, and none was posted while we looked, nothing earlier can come from anywhere.
+    fn first_event(&self) -> Option<u64> {
+        let posted = self.posted.load(Ordering::SeqCst);
+        if self.in_transit.load(Ordering::SeqCst) > 0 {
+            return None;
+        }
+        let first = self.seats.iter().map(|seat| seat.next.load(Ordering::SeqCst)).min();
+        first.filter(|_| self.posted.load(Ordering::SeqCst) == posted)
+    }
+
+    /// Hands over what the others have posted to `part`; `take_all` does with it what it wants and says when the
+    /// next event is then.
+    pub(super) fn take_letters(
+        &self,
+        part: u8,
+        batch: &mut Vec<Letter>,
+        mut take_all: impl FnMut(&mut Vec<Letter>) -> Time,
+    ) {
+        let seat = &self.seats[usize::from(part)];
+        for letters in &seat.letters {
+            std::mem::swap(&mut *lock(letters), batch);
+            if !batch.is_empty() {
+                let count = batch.len() as u64;
+                let next = take_all(batch);
+                seat.next.store(next.as_ps(), Ordering::SeqCst);
+                self.in_transit.fetch_sub(count, Ordering::SeqCst);
+            }
+        }
+    }
+
+    /// Posts what `part` has for the others, and shows them how far it is. The clock is the last: whoever reads
+    /// it sees what was known by then.
+    pub(super) fn publish(&self, part: u8, border: &mut Border, report: Report) {
+        for (to, letters) in self.seats.iter().zip(&mut border.outgoing) {
+            if !letters.is_empty() {
+                let count = letters.len() as u64;
+                self.in_transit.fetch_add(count, Ordering::SeqCst);
+                self.posted.fetch_add(count, Ordering::SeqCst);
+                lock(&to.letters[usize::from(part)]).append(letters);
+            }
+        }
+        let seat = &self.seats[usize::from(part)];
+        seat.packet_hops.store(report.packet_hops, Ordering::Relaxed);
+        seat.events.store(report.events, Ordering::Relaxed);
+        seat.finished.store(report.finished.as_ps(), Ordering::SeqCst);
+        seat.next.store(report.next.as_ps(), Ordering::SeqCst);
+        seat.clock.store(report.done.as_ps(), Ordering::SeqCst);
+        self.news.publish();
+    }
+
+    /// Packet-hops and events of all parts but `part`.
+    pub(super) fn work_beside(&self, part: u8) -> (u64, u64) {
+        let others = self.seats.iter().enumerate().filter(|(other, _)| *other != usize::from(part));
+        others.fold((0, 0), |(hops, events), (_, seat)| {
+            let hops = hops + seat.packet_hops.load(Ordering::Relaxed);
+            (hops, events + seat.events.load(Ordering::Relaxed))
+        })
+    }
+
+    /// Letters that nobody took, by the part that they were for.
+    pub(super) fn into_letters(self) -> impl Iterator<Item = Vec<Letter>> {
+        let letters = |mutex: Mutex<Vec<Letter>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.seats.into_iter().map(move |seat| seat.letters.into_iter().flat_map(letters).collect())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// See [`Exchange::watch`].
+pub(super) struct Watch<'a> {
+    exchange: &'a Exchange,
+    ended_well: Cell<bool>,
+}
+
+impl Watch<'_> {
+    pub(super) fn ended_well(&self) {
+        self.ended_well.set(true);
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        if !self.ended_well.get() {
+            self.exchange.failed.store(true, Ordering::SeqCst);
+            self.exchange.news.publish();
+        }
+    }
+}
+
+/// Wakes who waits for the others: those spin for a while, where there is a core for each, and sleep then.
+#[derive(Debug)]
+struct News {
+    edition: AtomicU64,
+    sleepers: AtomicU64,
+    sleep: Mutex<()>,
+    wake: Condvar,
+    spins: u32,
+}
+
+impl News {
+    fn new(parts: usize) -> News {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        News {
+            edition: AtomicU64::new(0),
+            sleepers: AtomicU64::new(0),
+            sleep: Mutex::default(),
+            wake: Condvar::new(),
+            spins: if parts <= cores { SPINS } else { 0 },
+        }
+    }
+
+    fn publish(&self) {
+        self.edition.fetch_add(1, Ordering::SeqCst);
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            let _awake = lock(&self.sleep);
+            self.wake.notify_all();
+        }
+    }
+
+    fn wait(&self, seen: u64) {
+        for _ in 0..self.spins {
+            if self.edition.load(Ordering::SeqCst) != seen {
+                return;
+            }
+            hint::spin_loop();
+        }
+        let mut asleep = lock(&self.sleep);
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        while self.edition.load(Ordering::SeqCst) == seen {
+            asleep = self.wake.wait(asleep).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Looks before a thread goes to sleep: some microseconds, about what sleeping and waking take.
+const SPINS: u32 = 2_000;
