@@ -21,7 +21,8 @@ use crate::source::Source;
 pub struct Args {
     #[command(flatten)]
     source: Source,
-    /// Runs at a time; all cores by default. Results do not depend on it.
+    /// Threads, all cores by default: runs beside each other, and parts of a large run where there are fewer runs.
+    /// Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
     /// In which form to print the results.

@@ -1,7 +1,7 @@
 //! Many runs on many cores.
 //!
 //! Runs share nothing, so the outcomes do not depend on how many threads there are; only the order
-//! in which they are handed over does.
+//! in which they are handed over does. Where there are fewer runs than threads, each gets several.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use std::thread;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 
-use crate::{Progress, RunError, run};
+use crate::{Progress, RunError, run_on};
 
 /// What a batch tells its owner while it works; calls come from any thread.
 pub trait Watch: Sync {
@@ -44,6 +44,7 @@ pub enum BatchError {
 /// The first failure; runs that are under way are then cancelled, finished ones have been handed
 /// over.
 pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(), BatchError> {
+    let each = threads / models.len().max(1);
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let failure: Mutex<Option<BatchError>> = Mutex::new(None);
@@ -51,7 +52,7 @@ pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(
         while !stop.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(model) = models.get(index) else { return };
-            if let Err(error) = run_one(index, model, &stop, watch) {
+            if let Err(error) = run_one(index, model, each, &stop, watch) {
                 stop.store(true, Ordering::Relaxed);
                 let mut failure = failure.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
                 failure.get_or_insert(error);
@@ -70,9 +71,15 @@ pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(
     }
 }
 
-fn run_one(index: usize, model: &Model, stop: &AtomicBool, watch: &dyn Watch) -> Result<(), BatchError> {
+fn run_one(
+    index: usize,
+    model: &Model,
+    threads: usize,
+    stop: &AtomicBool,
+    watch: &dyn Watch,
+) -> Result<(), BatchError> {
     watch.on_start(index);
     let mut progress = |progress| !stop.load(Ordering::Relaxed) && watch.on_progress(index, progress);
-    let outcome = run(model, &mut progress)?;
+    let outcome = run_on(model, threads, &mut progress)?;
     watch.on_done(index, outcome).map_err(BatchError::Owner)
 }

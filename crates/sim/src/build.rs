@@ -247,8 +247,14 @@ fn tap(room: u64, network: &Network, watched: &[Watched]) -> Tap {
 }
 
 impl Build {
-    /// Reads the settled world when its run has ended.
+    /// Reads the world when its run has ended.
     pub(crate) fn finish(mut self, end: Time) -> Outcome {
+        self.world.settle();
+        self.finish_settled(end)
+    }
+
+    /// Reads the settled world, which may have been put together.
+    pub(crate) fn finish_settled(mut self, end: Time) -> Outcome {
         self.world.assert_conservation();
         let connections = self.connections(end);
         let queues = self.queues(end);

@@ -32,7 +32,7 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::Time;
 
-pub use parallel::run_on;
+pub use parallel::{run_in_parts, run_on};
 
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,6 +113,5 @@ pub fn run_with(
 ) -> Result<Outcome, RunError> {
     let mut build = build::build(model, extensions)?;
     let end = build.world.run(progress)?;
-    build.world.settle();
     Ok(build.finish(end))
 }

@@ -32,7 +32,7 @@ pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange
         other.settle();
         first.world.absorb(other, plan, part);
     }
-    first.finish(end)
+    first.finish_settled(end)
 }
 
 impl World {

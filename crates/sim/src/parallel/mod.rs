@@ -37,8 +37,8 @@ use plan::Plan;
 use crate::build::{Build, build};
 use crate::{Extensions, Progress, RunError};
 
-/// Runs `model` on up to `threads` threads: fewer where the network has fewer switches, one where
-/// something in it acts in several places at one instant. The outcome is that of [`run`](crate::run).
+/// Runs `model` on up to `threads` threads, where that is likely to be faster: the first million events, on one
+/// thread, tell how many there are in a lookahead. The outcome is that of [`run`](crate::run).
 ///
 /// # Errors
 /// As [`run`](crate::run).
@@ -50,12 +50,43 @@ pub fn run_on(
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
+    let mut build = build(model, Extensions::default())?;
+    let plan = if threads > 1 { Plan::new(&build.world, threads) } else { None };
+    let mut is_dense = None;
+    let end = build.world.run(&mut |now| {
+        let dense = *is_dense.get_or_insert_with(|| plan.as_ref().is_some_and(|plan| plan.is_worth_it(now)));
+        !dense && progress(now)
+    });
+    match (plan, is_dense) {
+        (Some(plan), Some(true)) => run_plan(model, plan, progress),
+        _ => Ok(build.finish(end?)),
+    }
+}
+
+/// Runs `model` in as many parts as its network allows, `threads` at most, worth it or not; for tests.
+///
+/// # Errors
+/// As [`run`](crate::run).
+///
+/// # Panics
+/// As [`run`](crate::run).
+pub fn run_in_parts(
+    model: &Model,
+    threads: usize,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
+    match Plan::new(&build(model, Extensions::default())?.world, threads) {
+        Some(plan) => run_plan(model, plan, progress),
+        None => crate::run(model, progress),
+    }
+}
+
+fn run_plan(
+    model: &Model,
+    plan: Plan,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, RunError> {
     let mut first = build(model, Extensions::default())?;
-    let Some(plan) = Plan::new(&first.world, threads) else {
-        let end = first.world.run(progress)?;
-        first.world.settle();
-        return Ok(first.finish(end));
-    };
     let exchange =
         Exchange::new(plan.parts, plan.lookahead, first.world.rules.horizon, first.world.rules.grace);
     let others = thread::scope(|scope| {

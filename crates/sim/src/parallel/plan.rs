@@ -3,6 +3,7 @@
 use plimsoll_fabric::net::{Network, Node};
 use plimsoll_units::Span;
 
+use crate::Progress;
 use crate::workload::Reach;
 use crate::world::World;
 
@@ -48,6 +49,12 @@ impl Plan {
             plan.lookahead = plan.lookahead.min(world.rules.grace);
         }
         (parts > 1 && !plan.lookahead.is_zero()).then_some(plan)
+    }
+
+    /// Whether a part has so much to do in a lookahead that waiting for the others costs little beside it.
+    pub(super) fn is_worth_it(&self, so_far: Progress) -> bool {
+        let lookaheads = so_far.now.as_ps() / self.lookahead.as_ps() + 1;
+        so_far.events / lookaheads >= u64::from(self.parts) * EVENTS_MIN
     }
 
     /// The part of `node`.
@@ -144,6 +151,10 @@ impl Levels {
         part_of
     }
 }
+
+/// Events of a part in a lookahead from which on it gains: measured on fat-trees of 16 to 1,024 hosts, two threads
+/// are 1.3 times as fast with 40 and 1.8 times with 200, if both cores are idle.
+const EVENTS_MIN: u64 = 100;
 
 /// More threads than any of today's machines would give a run.
 const MAX_PARTS: usize = 128;

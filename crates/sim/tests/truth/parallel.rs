@@ -1,7 +1,7 @@
 //! A run is the same, byte for byte, on any number of threads.
 
 use plimsoll_results::Digest;
-use plimsoll_sim::run_on;
+use plimsoll_sim::run_in_parts;
 
 use crate::lab::model;
 
@@ -125,7 +125,7 @@ fn any_number_of_threads_gives_the_same_bytes() {
             let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
             assert!(alone.counters.packet_hops > 10_000, "{name}: {:?}", alone.counters);
             for threads in [1, 2, 3, 8] {
-                let outcome = run_on(&model, threads, &mut |_| true).unwrap();
+                let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();
                 assert_eq!(outcome.counters, alone.counters, "{name}, seed {seed}, {threads} threads");
                 assert_eq!(outcome.end, alone.end, "{name}, seed {seed}, {threads} threads");
                 assert_eq!(
