@@ -67,16 +67,9 @@ impl Case {
         }
     }
 
-    /// The checked model, with `set` laid over the file.
-    pub fn model(self, set: Vec<String>) -> Result<Model> {
-        let overrides = Overrides { set, ..Overrides::default() };
-        let path = folder().join("scenarios").join(format!("{}.toml", self.name().to_lowercase()));
-        let scenario = Scenario::load_with(&path, &overrides).map_err(|errors| {
-            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            anyhow!(errors.join("\n"))
-        })?;
-        let point = scenario.points().first().ok_or_else(|| anyhow!("{} has no point", self.name()))?;
-        Ok(point.model.clone())
+    /// Its scenario file, without the extension.
+    pub fn scenario(self) -> String {
+        self.name().to_lowercase()
     }
 
     /// Who is right, and why, about a result in which the two differ.
@@ -88,6 +81,18 @@ impl Case {
         };
         known.iter().find(|(name, _)| *name == result).map(|(_, why)| *why)
     }
+}
+
+/// The checked model of a file of `benches/scenarios`, with `set` laid over it.
+pub fn model(scenario: &str, set: Vec<String>) -> Result<Model> {
+    let overrides = Overrides { set, ..Overrides::default() };
+    let path = folder().join("scenarios").join(format!("{scenario}.toml"));
+    let loaded = Scenario::load_with(&path, &overrides).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        anyhow!(errors.join("\n"))
+    })?;
+    let point = loaded.points().first().ok_or_else(|| anyhow!("{scenario} has no point"))?;
+    Ok(point.model.clone())
 }
 
 /// This crate's folder.

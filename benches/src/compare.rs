@@ -79,7 +79,7 @@ fn compare(case: Case, plan: &Plan, ns3: Option<&Ns3>) -> Result<()> {
     let seconds = case.beside_ns3_s(plan.quick);
     let ours = |observe, seed: u32| {
         let set = vec![format!("run.seed={seed}")];
-        OneArguments { case, seconds, set, observe, untimed: false }.in_child()
+        OneArguments { set, observe, ..OneArguments::new(&case.scenario(), seconds) }.in_child()
     };
     let (mut our_runs, mut their_runs) = (Vec::new(), Vec::new());
     for seed in 1..=plan.rounds {

@@ -14,10 +14,7 @@ pub fn run(plan: &Plan) -> Result<()> {
         Table::new(&["", "simulated", "packet-hops", "hops per CPU second", "ns per hop", "peak memory"]);
     for case in plan.cases() {
         let seconds = case.alone_s(plan.quick);
-        let runs = times(
-            plan.rounds,
-            &OneArguments { case, seconds, set: Vec::new(), observe: false, untimed: false },
-        )?;
+        let runs = times(plan.rounds, &OneArguments::new(&case.scenario(), seconds))?;
         row(&mut table, case.name(), seconds, &runs);
     }
     if plan.only.is_some_and(|only| only != Case::S3) {
@@ -26,11 +23,8 @@ pub fn run(plan: &Plan) -> Result<()> {
     }
     let seconds = if plan.quick { 0.000_05 } else { 0.000_3 };
     let fat_tree = |k: u32| OneArguments {
-        case: Case::S3,
-        seconds,
         set: vec![format!("topology.k={k}")],
-        observe: false,
-        untimed: false,
+        ..OneArguments::new(&Case::S3.scenario(), seconds)
     };
     let (mut small, mut large) = (Vec::new(), Vec::new());
     for _ in 0..plan.rounds {

@@ -100,7 +100,7 @@ fn per_hop(case: Case) -> Result<f64> {
 
 /// Instructions and packet-hops of a run.
 fn count(case: Case, seconds: f64) -> Result<(u64, u64)> {
-    let run = OneArguments { case, seconds, set: Vec::new(), observe: false, untimed: true };
+    let run = OneArguments { untimed: true, ..OneArguments::new(&case.scenario(), seconds) };
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().context("this program's path")?)

@@ -3,7 +3,8 @@
 //! ```text
 //! plimsoll-benches                 both simulators on S1, S2, S3, in turns; growth; memory (Markdown)
 //! plimsoll-benches instructions    instructions per packet-hop beside instructions.json
-//! plimsoll-benches one S3          one run, in its own process, as JSON: what the others start
+//! plimsoll-benches scaling         fat-trees of 128 to 65,536 hosts, on one thread and on several
+//! plimsoll-benches one s3          one run, in its own process, as JSON: what the others start
 //! ```
 //!
 //! Every run has a process of its own, so that CPU time and peak memory are its alone.
@@ -16,6 +17,7 @@ mod markdown;
 mod ns3;
 mod one;
 mod process;
+mod scaling;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -47,6 +49,15 @@ enum Command {
         #[arg(long)]
         update: bool,
     },
+    /// Fat-trees of 128 to 65,536 hosts: time, memory, and what threads are worth (Markdown).
+    Scaling {
+        /// Threads to compare with one.
+        #[arg(long, default_value_t = 2)]
+        threads: usize,
+        /// Timed runs of each, in turns; the table shows medians.
+        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+        rounds: u32,
+    },
     /// One run of a scenario, as JSON.
     #[command(hide = true)]
     One(one::OneArguments),
@@ -56,6 +67,7 @@ fn main() -> Result<()> {
     let arguments = Arguments::parse();
     match arguments.command {
         Some(Command::One(one)) => one.run(),
+        Some(Command::Scaling { threads, rounds }) => scaling::run(rounds, threads),
         Some(Command::Instructions { update }) => instructions::run(update),
         None => {
             let plan = compare::Plan {

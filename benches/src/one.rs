@@ -9,15 +9,13 @@ use plimsoll_results::{Digest, Outcome};
 use plimsoll_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::cases::Case;
-use crate::process;
+use crate::{cases, process};
 
 /// What to run.
 #[derive(Args, Clone, Debug)]
 pub struct OneArguments {
-    /// The scenario.
-    #[arg(value_enum, ignore_case = true)]
-    pub case: Case,
+    /// The scenario: a file of `benches/scenarios`, without its extension.
+    pub scenario: String,
     /// Simulated seconds.
     #[arg(long)]
     pub seconds: f64,
@@ -27,6 +25,9 @@ pub struct OneArguments {
     /// Watch queues, which costs time.
     #[arg(long)]
     pub observe: bool,
+    /// Threads of the run; used even where they do not pay.
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
     /// Leave the CPU clock alone, which cannot be read under valgrind.
     #[arg(long)]
     pub untimed: bool,
@@ -60,17 +61,29 @@ pub struct Report {
 }
 
 impl OneArguments {
+    /// A run of so many simulated `seconds`, on one thread, that watches nothing.
+    pub fn new(scenario: &str, seconds: f64) -> OneArguments {
+        OneArguments {
+            scenario: scenario.to_owned(),
+            seconds,
+            set: Vec::new(),
+            observe: false,
+            threads: 1,
+            untimed: false,
+        }
+    }
+
     /// Runs and prints.
     pub fn run(&self) -> Result<()> {
         let mut set = vec![format!("run.duration={}ps", (self.seconds * 1e12).round())];
         set.extend(self.set.iter().cloned());
-        let mut model = self.case.model(set)?;
+        let mut model = cases::model(&self.scenario, set)?;
         if !self.observe {
             model.observe.queue.clear();
         }
         let cpu_seconds = || if self.untimed { 0.0 } else { process::cpu_seconds() };
         let (wall, cpu) = (Instant::now(), cpu_seconds());
-        let outcome = plimsoll_sim::run(&model, &mut |_| true)?;
+        let outcome = plimsoll_sim::run_in_parts(&model, self.threads, &mut |_| true)?;
         let report = Report {
             cpu_s: cpu_seconds() - cpu,
             wall_s: wall.elapsed().as_secs_f64(),
@@ -90,7 +103,8 @@ impl OneArguments {
 
     /// The arguments that a child process needs.
     pub fn words(&self) -> Vec<String> {
-        let mut words = vec!["one".into(), self.case.name().into(), format!("--seconds={}", self.seconds)];
+        let mut words = vec!["one".into(), self.scenario.clone(), format!("--seconds={}", self.seconds)];
+        words.push(format!("--threads={}", self.threads));
         words.extend(self.set.iter().map(|set| format!("--set={set}")));
         words.extend(self.observe.then(|| "--observe".to_owned()));
         words.extend(self.untimed.then(|| "--untimed".to_owned()));
