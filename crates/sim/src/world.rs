@@ -134,7 +134,7 @@ impl Wires {
 }
 
 impl Sink for Wires {
-    #[inline]
+    #[inline(always)] // once a hop: a call would copy the packet
     fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet {
         match &mut self.border {
             Some(border) if border.is_crossed_by(port) => border.transmit(port, arrives, packet),

@@ -65,7 +65,7 @@ impl Lanes {
 
     /// Puts `packet` behind what `port` has sent before, and gives it back where it lies now. The first of a
     /// lane becomes an event.
-    #[inline]
+    #[inline(always)] // once a hop: a call would copy the packet
     pub fn push(
         &mut self,
         port: PortId,

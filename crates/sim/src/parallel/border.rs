@@ -50,7 +50,7 @@ impl Border {
     }
 
     /// `packet` leaves on the link of `port`.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet {
         let letters = &mut self.outgoing[usize::from(self.ends_in[port.0 as usize])];
         letters.push(Letter::Packet { port, arrives, packet });
