@@ -1,7 +1,8 @@
 //! [`Journal`]: the rows of finished runs, kept so that a reproduction that was stopped goes on where it was.
 //!
-//! One line of JSON a run, keyed by the digest of the run's input, which holds the seed. A line is written
-//! in one piece when its run is done; a last line that was cut short is passed over. What was published
+//! One line of JSON a run, keyed by the digest of what the run's scenario sets, which holds the seed. Defaults are
+//! not in it, so that a journal outlives a new key of the format; where a default itself changes, the version
+//! has to. A line is written in one piece when its run is done; a last line that was cut short is passed over. What was published
 //! and how close a number must be are not taken from here: they are set anew beside the measured numbers.
 
 use std::collections::BTreeMap;
@@ -16,7 +17,7 @@ use crate::row::Row;
 /// One finished run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// Of the run's input, as text: the same digest means the same run.
+    /// Of what the run's scenario sets, as text: the same digest means the same run.
     pub digest: String,
     /// The version of the program that ran it.
     pub version: String,

@@ -207,7 +207,7 @@ impl Bench<'_> {
         let scenario = load(name, &(self.study.scenario_text)(name, base), self.folder.path(), &overrides)?;
         let point = scenario.points().iter().find(|point| point.variant == series);
         Ok(point.map(|point| {
-            let (digest, model) = (point.digest, point.model.clone());
+            let (digest, model) = (point.settings_digest(), point.model.clone());
             Job { figure, case, series, base, quick, digest, model }
         }))
     }
