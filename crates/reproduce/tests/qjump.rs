@@ -1,10 +1,12 @@
 //! A run that is stopped goes on where it was, and the committed page is what its rows give.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use plimsoll_reproduce::{Journal, Options, Part, QJUMP, ReproduceError, Reproduction, page, reproduce};
+use plimsoll_reproduce::{Journal, Options, Part, QJUMP, ReproduceError, page, reproduce};
+
+mod common;
 
 #[test]
 fn idle_times_mean_sizes_and_the_bound_are_exact() {
@@ -66,35 +68,12 @@ fn a_figure_or_point_that_is_not_there_is_an_error_with_what_is() {
     assert_eq!(error("fig9-datamining@1"), "there is no fig9-datamining at 1; there is 0.2, 0.5, 0.8");
 }
 
-fn committed() -> (PathBuf, Reproduction) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");
-    let rows = fs::read_to_string(folder.join("qjump/rows.json")).expect("the rows are committed");
-    (folder, serde_json::from_str(&rows).expect("the rows are a reproduction"))
-}
-
 #[test]
 fn the_committed_page_is_what_the_committed_rows_give() {
-    let (folder, reproduction) = committed();
-    for (name, text) in page::files(&QJUMP, &reproduction) {
-        if std::env::var_os("UPDATE").is_some() {
-            fs::write(folder.join(&name), &text).expect("the page can be written");
-        }
-        let kept = fs::read_to_string(folder.join(&name)).unwrap_or_default();
-        assert!(
-            kept == text,
-            "docs/reproductions/{name} is out of date; \
-             run `UPDATE=1 cargo test -p plimsoll-reproduce --test qjump`"
-        );
-    }
+    common::page_is_of_its_rows(&QJUMP);
 }
 
 #[test]
 fn every_committed_row_that_is_off_is_explained_or_an_open_question() {
-    let (_, reproduction) = committed();
-    let untold: Vec<_> = reproduction
-        .rows
-        .iter()
-        .filter(|row| row.is_off() && QJUMP.explanation(row).is_none() && QJUMP.open_question(row).is_none())
-        .collect();
-    assert!(untold.is_empty(), "{untold:#?}");
+    common::rows_that_are_off_are_told(&QJUMP);
 }
