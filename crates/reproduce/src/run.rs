@@ -320,10 +320,7 @@ impl Bench<'_> {
     }
 
     fn beside_published(&self, job: &Job, row: Row) -> Row {
-        let figure = &self.figures[job.figure];
-        if row.figure != figure.id {
-            return row;
-        }
+        let Some(figure) = self.figures.iter().find(|figure| figure.id == row.figure) else { return row };
         let published = (figure.published)(&row.series, &row.x, &row.metric);
         let original = (figure.original)(&row.series, &row.x, &row.metric);
         // Too few flows show the shape, but are not what was published.
