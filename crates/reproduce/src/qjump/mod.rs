@@ -1,8 +1,9 @@
-//! QJump (NSDI 2015): Fig. 9, its ns-2 simulation of 144 hosts, and Fig. 11, the check of its bound.
+//! QJump (NSDI 2015): its testbed, Fig. 9, its ns-2 simulation of 144 hosts, and Fig. 11, the check of its bound.
 //!
 //! `source` is what its ns-2 scripts simulated; `standard` is the transport of the RFCs, and QJump as its
 //! paper and its kernel module have it.
 
+mod distributions;
 mod explain;
 mod figures;
 mod oracles;
@@ -19,7 +20,7 @@ pub static QJUMP: Study = Study {
     scenarios: SCENARIOS,
     scenario_text,
     figures: figures::figures,
-    also: testbed::distributions,
+    also: distributions::rows,
     exact: oracles::rows,
     summary: |rows| [summary::rows(rows), ratios::rows(rows)].concat(),
     unordered: &[
