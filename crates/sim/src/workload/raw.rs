@@ -192,7 +192,8 @@ mod tests {
         assert_eq!(after(0, 9), ms(9));
         assert_eq!(after(0, 10), ms(35));
         assert_eq!(after(8, 5), ms(38));
-        assert_eq!(after(38, 29), ms(107));
+        // 7 ms of this burst, all of the next two, and 2 ms of the fourth period.
+        assert_eq!(after(38, 29), ms(142));
         assert_eq!(super::after(ms(8), Span::from_ms(5), None), ms(13));
     }
 }
