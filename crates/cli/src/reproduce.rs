@@ -53,7 +53,7 @@ pub struct Args {
 enum Name {
     /// Phantom queues, DCTCP and pacing.
     Hull,
-    /// Priorities and rate limits by level; Figs. 9 and 11.
+    /// Priorities and rate limits by level.
     Qjump,
 }
 

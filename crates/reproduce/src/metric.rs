@@ -1,8 +1,8 @@
 //! The measurements of the studies, computed from an [`Outcome`] as their scripts computed them.
 
-use plimsoll_results::outcome::{GoodputInterval, Message, Outcome, Query};
+use plimsoll_results::outcome::{GoodputInterval, Message, Observation, Outcome, Query};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
-use plimsoll_units::Span;
+use plimsoll_units::{Span, Time};
 
 /// What is measured: a population, and a statistic of it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -34,6 +34,14 @@ pub(crate) enum Population {
     FastestResponse,
     /// Servers within the deadline, by query.
     InDeadline,
+    /// Clock offsets of a workload in us.
+    OffsetUs(&'static str),
+    /// Completion times of a workload's rounds or transactions in us.
+    RoundUs(&'static str),
+    /// Requests, rounds or transactions of a workload completed per second: one number.
+    PerSecond(&'static str),
+    /// Payload of a workload's completed messages, in Gb/s: one number.
+    Gbps(&'static str),
     /// Completion time over the one of idle links, of messages larger than `over` packets and of at most
     /// `up_to`.
     Slowdown {
@@ -48,6 +56,10 @@ pub(crate) enum Population {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Of {
     Mean,
+    /// The root of the mean square.
+    Rms,
+    /// A percentile, as a share.
+    Percentile(f64),
     P99,
     /// The mean over the smallest 1 %.
     WorstPercent,
@@ -68,6 +80,8 @@ impl Metric {
         let samples = samples(self.of, outcome, warmup);
         match self.statistic {
             Of::Mean => Samples::new(vec![samples]).estimate(Statistic::Mean),
+            Of::Rms => rms(samples),
+            Of::Percentile(share) => Samples::new(vec![samples]).estimate(Statistic::Percentile(share)),
             Of::P99 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.99)),
             Of::WorstPercent => worst_percent(samples),
             Of::P99Above => p99_above(samples),
@@ -96,7 +110,34 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         let counts = |query: &&Query| query.created.as_ps() >= warmup.as_ps();
         outcome.queries.iter().filter(counts).filter_map(value).collect()
     };
+    let number = |name: &str| outcome.workloads.iter().position(|info| info.name == name);
     match of {
+        Population::OffsetUs(name) => {
+            let of = |one: &&Observation| Some(usize::from(one.workload)) == number(name);
+            outcome.observations.iter().filter(of).map(|one| one.value.as_us_f64()).collect()
+        }
+        Population::RoundUs(name) => {
+            let of = |query: &&Query| Some(usize::from(query.workload)) == number(name);
+            let time = |query: &Query| Some((query.completed? - query.created).as_us_f64());
+            outcome.queries.iter().filter(of).filter_map(time).collect()
+        }
+        Population::PerSecond(name) => {
+            let index = number(name);
+            let of = |workload: u16| Some(usize::from(workload)) == index;
+            let queries = outcome.queries.iter().filter(|query| of(query.workload));
+            let mut done: Vec<Option<Time>> = queries.map(|query| query.completed).collect();
+            if done.is_empty() {
+                let messages = outcome.messages.iter().filter(|message| of(message.workload));
+                done = messages.map(|message| message.completed).collect();
+            }
+            per_second(outcome, done.into_iter().map(|done| (done, 1.0)))
+        }
+        Population::Gbps(name) => {
+            let index = number(name);
+            let of = |message: &&Message| Some(usize::from(message.workload)) == index;
+            let bits = |message: &Message| (message.completed, message.bytes as f64 * 8e-9);
+            per_second(outcome, outcome.messages.iter().filter(of).map(bits))
+        }
         Population::Queue => queue_delays(outcome, warmup),
         Population::Goodput => goodput(outcome),
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
@@ -126,6 +167,14 @@ fn goodput(outcome: &Outcome) -> Vec<f64> {
     trimmed(outcome.goodput.iter().map(mbps).collect())
 }
 
+/// The sum of what was done from the warm-up to the last creation of any message, over that time.
+fn per_second(outcome: &Outcome, done: impl Iterator<Item = (Option<Time>, f64)>) -> Vec<f64> {
+    let Some(end) = outcome.messages.iter().map(|message| message.created).max() else { return Vec::new() };
+    let length = end.as_ps().saturating_sub(outcome.warmup.as_ps()) as f64 * 1e-12;
+    let amount: f64 = done.filter(|(done, _)| done.is_some_and(|done| done <= end)).map(|(_, one)| one).sum();
+    if length > 0.0 { vec![amount / length] } else { Vec::new() }
+}
+
 fn slowdowns(outcome: &Outcome, over: u64, up_to: u64) -> Vec<f64> {
     let is_of_class = |message: &&Message| {
         let packets = message.bytes.div_ceil(SEGMENT_BYTES);
@@ -137,6 +186,14 @@ fn slowdowns(outcome: &Outcome, over: u64, up_to: u64) -> Vec<f64> {
 
 /// Payload of a full packet of 1500 B.
 pub(crate) const SEGMENT_BYTES: u64 = 1460;
+
+/// The interval is that of the mean square.
+fn rms(samples: Vec<f64>) -> Option<Estimate> {
+    let squares = samples.iter().map(|sample| sample * sample).collect();
+    let Estimate { value, interval, samples } = Samples::new(vec![squares]).estimate(Statistic::Mean)?;
+    let root = |i: Interval| Interval { low: i.low.max(0.0).sqrt(), high: i.high.max(0.0).sqrt() };
+    Some(Estimate { value: value.sqrt(), interval: interval.map(root), samples })
+}
 
 fn p99_above(samples: Vec<f64>) -> Option<Estimate> {
     let samples = Samples::new(vec![samples]);
@@ -179,6 +236,12 @@ mod tests {
         assert_eq!(value(1), Some(0.0));
         assert_eq!(value(101), Some(99.0));
         assert_eq!(value(102), Some(100.0));
+    }
+
+    #[test]
+    fn the_root_mean_square_weighs_the_large() {
+        assert_eq!(rms(vec![3.0, 4.0, 5.0, 0.0]).map(|estimate| estimate.value), Some(12.5f64.sqrt()));
+        assert_eq!(rms(Vec::new()), None);
     }
 
     #[test]

@@ -22,14 +22,14 @@ pub struct Ordering {
     pub holds: Option<bool>,
 }
 
-/// Every pair of schemes that has published values, but for the figures `without`.
+/// Every pair of schemes that has published values and as many flows, but for the figures `without`.
 pub fn orderings(rows: &[Row], without: &[&str]) -> Vec<Ordering> {
     let counts = |row: &&Row| row.base == "source" && !without.contains(&row.figure.as_str());
     let source: Vec<&Row> = rows.iter().filter(counts).collect();
     let mut orderings = Vec::new();
     for (index, a) in source.iter().enumerate() {
         for b in &source[index + 1..] {
-            let same = (&a.figure, &a.x, &a.metric) == (&b.figure, &b.x, &b.metric);
+            let same = (&a.figure, &a.x, &a.metric, a.flows) == (&b.figure, &b.x, &b.metric, b.flows);
             if !same || a.series == b.series {
                 continue;
             }
@@ -80,6 +80,8 @@ mod tests {
         let holds = |a, b| orderings(&[a, b], &[]).first().and_then(|ordering| ordering.holds);
         assert_eq!(holds(row("A", 1.0, 0.1, 10.0), row("B", 2.0, 0.1, 20.0)), Some(true));
         assert_eq!(holds(row("A", 3.0, 0.1, 10.0), row("B", 2.0, 0.1, 20.0)), Some(false));
+        let few = Row { flows: Some(500), ..row("B", 2.0, 0.1, 20.0) };
+        assert_eq!(holds(row("A", 1.0, 0.1, 10.0), few), None);
         assert_eq!(holds(row("A", 2.1, 0.2, 10.0), row("B", 2.0, 0.1, 20.0)), None);
     }
 }

@@ -258,7 +258,13 @@ fn chart(figure: &Figure, metric: &str, rows: &[&Row]) -> Chart {
     } else {
         Axis::from_zero(&label, Format::Number)
     };
-    let x = Axis { label: figure.axis.to_owned(), ..Axis::default() };
+    let xs = || rows.iter().filter_map(|row| row.x.parse::<f64>().ok());
+    let (low, high) = (xs().fold(f64::MAX, f64::min), xs().fold(0.0, f64::max));
+    let x = if low > 0.0 && high / low > 200.0 {
+        Axis::log(figure.axis, Format::Number)
+    } else {
+        Axis { label: figure.axis.to_owned(), ..Axis::default() }
+    };
     Chart {
         title: format!("{}: {metric}", figure.id),
         note: figure.title.to_owned(),

@@ -70,6 +70,17 @@ impl Point {
         show::render(&self.model, None)
     }
 
+    /// What the file sets, one key a line, in canonical form: the seed, and no defaults.
+    pub fn settings(&self) -> String {
+        show::settings(&self.model, &self.tree)
+    }
+
+    /// A digest of what the file sets and of what it reads, and not of defaults: unlike [`Point::digest`], it
+    /// stays when the format gains a key. The same digest means the same run for as long as no default changes.
+    pub fn settings_digest(&self) -> u64 {
+        digest::digest(&self.model, &self.settings())
+    }
+
     /// The variant and the swept values in words: `HULL, workload.background.load = 0.2`.
     pub fn label(&self) -> String {
         let sweep = self.sweep.iter().map(|(key, value)| format!(", {key} = {value}"));

@@ -19,6 +19,33 @@ pub(crate) fn render(model: &Model, places: Option<(&Node, &Sources)>) -> String
     text
 }
 
+/// What the file sets and nothing else, in canonical form, one key a line: defaults are not in it, so that
+/// a new key with a default leaves it as it is. Title and description change no run and are not in it.
+pub(crate) fn settings(model: &Model, tree: &Node) -> String {
+    let mut text = format!("run.seed = {}\n", model.run.seed);
+    if let Ok(Value::Object(mut table)) = serde_json::to_value(model) {
+        table.retain(|key, _| !["title", "description"].contains(&key.as_str()));
+        set_below(&mut text, tree, &mut Vec::new(), &table);
+    }
+    text
+}
+
+fn set_below(text: &mut String, tree: &Node, path: &mut Vec<String>, table: &Map<String, Value>) {
+    for (key, value) in table {
+        let Some(node) = tree.get(key) else { continue };
+        path.push(key.clone());
+        match (value, node.as_table()) {
+            // A mechanism that is on with its defaults sets no key below it.
+            (Value::Object(inner), Some(set)) if !set.is_empty() => set_below(text, node, path, inner),
+            (Value::Null, _) => {}
+            _ if *path == ["run", "seed"] => {}
+            (Value::Object(_), Some(_)) => text.push_str(&format!("[{}]\n", dotted(path))),
+            _ => text.push_str(&format!("{} = {}\n", dotted(path), literal(value))),
+        }
+        path.pop();
+    }
+}
+
 struct Writer<'a> {
     places: Option<(&'a Node, &'a Sources)>,
     text: &'a mut String,

@@ -310,6 +310,13 @@ pub struct Packets {
     /// Time between packets: exponential (Poisson) or constant.
     #[serde(default)]
     pub arrivals: Arrivals,
+    /// Send for this long, then not for `pause`, and again: all senders at the same times, from time zero on.
+    /// Without it they always send.
+    #[serde(default)]
+    pub burst: Option<Span>,
+    /// Time between two bursts; needs `burst`.
+    #[serde(default)]
+    pub pause: Span,
     /// Stop after this many packets of each sender.
     #[serde(default)]
     pub count: Option<u64>,

@@ -242,3 +242,26 @@ fn hosts_resolve() {
         assert_eq!(topology.host(name), None, "{name}");
     }
 }
+
+#[test]
+fn settings_are_what_a_point_sets_without_defaults_or_words() {
+    let text = "[host]\npacer = {}\n[variant.A]\nworkload.small.load = 0.3\n";
+    let scenario = load(text, &set(&["transport.min_rto=10000us"]));
+    let point = &scenario.points()[0];
+    let settings = point.settings();
+    for line in [
+        "run.seed = 1",
+        "transport.min_rto = \"10ms\"",
+        "[host.pacer]",
+        "workload.small.response.max = \"900B\"",
+    ] {
+        assert!(settings.lines().any(|known| known == line), "no {line} in\n{settings}");
+    }
+    for word in ["title", "drain", "beta"] {
+        assert!(!settings.contains(word), "{word} in\n{settings}");
+    }
+    let digest = |more: &str, set_: &[&str]| load(more, &set(set_)).points()[0].settings_digest();
+    assert_eq!(digest("", &[]), digest("", &["transport.min_rto=10000us"]));
+    assert_ne!(digest("", &[]), digest("", &["transport.min_rto=11ms"]));
+    assert_ne!(digest("", &[]), digest("", &["run.seed=2"]));
+}

@@ -2,13 +2,16 @@
 
 use plimsoll_scenario::distribution::{Distribution, SizeDistribution};
 
+use super::testbed;
 use crate::metric::{Metric, Of, Population, SEGMENT_BYTES};
 use crate::published::Published;
 use crate::study::{Base, Case, Figure, no_tolerance, nothing};
 
 /// Every figure, in the study's order.
 pub(super) fn figures() -> Vec<Figure> {
-    vec![web_search(), data_mining(), bound()]
+    let mut figures = testbed::figures();
+    figures.extend([web_search(), data_mining(), bound()]);
+    figures
 }
 
 /// The metrics of a figure that are worth a picture.
@@ -17,7 +20,7 @@ pub(super) fn drawn(figure: &str) -> &'static [&'static str] {
         "fig9" => &["small_mean", "small_p99", "large_mean"],
         "fig9-datamining" => &["small_mean", "small_p99"],
         "fig11" => &["one_way_us_mean", "one_way_us_p99"],
-        _ => &[],
+        other => testbed::drawn(other),
     }
 }
 

@@ -1,12 +1,15 @@
-//! QJump (NSDI 2015): Fig. 9, its ns-2 simulation of 144 hosts, and Fig. 11, the check of its bound.
+//! QJump (NSDI 2015): its testbed, Fig. 9, its ns-2 simulation of 144 hosts, and Fig. 11, the check of its bound.
 //!
 //! `source` is what its ns-2 scripts simulated; `standard` is the transport of the RFCs, and QJump as its
 //! paper and its kernel module have it.
 
+mod distributions;
 mod explain;
 mod figures;
 mod oracles;
+mod ratios;
 mod summary;
+mod testbed;
 mod text;
 
 use crate::study::{Base, Study};
@@ -17,13 +20,28 @@ pub static QJUMP: Study = Study {
     scenarios: SCENARIOS,
     scenario_text,
     figures: figures::figures,
-    also: |_, _, _, _, _| Vec::new(),
+    also: distributions::rows,
     exact: oracles::rows,
-    summary: summary::rows,
-    unordered: &["oracles", "fig11", "claims", "growth", "cut"],
+    summary: |rows| [summary::rows(rows), ratios::rows(rows)].concat(),
+    unordered: &[
+        "oracles",
+        "switch-model",
+        "fig11",
+        "claims",
+        "claims-testbed",
+        "growth",
+        "cut",
+        "table1",
+        "ratios",
+    ],
     other_seeds: 0,
     drawn: figures::drawn,
     tables: &[
+        ("fig7", "Fig. 7: schemes beside the applications alone"),
+        ("ratios", "Applications beside themselves alone"),
+        ("fig6-share", "Fig. 6 beside itself without bursts"),
+        ("claims-testbed", "What the testbed is said to show"),
+        ("switch-model", "How exact the model of a switch is"),
         ("claims", "QJump's tail beside pFabric's"),
         ("growth", "How TCP grows with load"),
         ("cut", "Which flows the published curve is of"),
@@ -42,6 +60,14 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("fig9.toml", include_str!("../../../../scenarios/qjump/fig9.toml")),
     ("fig9-standard.toml", include_str!("../../../../scenarios/qjump/fig9-standard.toml")),
     ("fig11.toml", include_str!("../../../../scenarios/qjump/fig11.toml")),
+    ("testbed.toml", include_str!("../../../../scenarios/qjump/testbed.toml")),
+    ("table1.toml", include_str!("../../../../scenarios/qjump/table1.toml")),
+    ("switch.toml", include_str!("../../../../scenarios/qjump/switch.toml")),
+    ("apps.toml", include_str!("../../../../scenarios/qjump/apps.toml")),
+    ("barrier.toml", include_str!("../../../../scenarios/qjump/barrier.toml")),
+    ("commit.toml", include_str!("../../../../scenarios/qjump/commit.toml")),
+    ("memcached.toml", include_str!("../../../../scenarios/qjump/memcached.toml")),
+    ("burst.toml", include_str!("../../../../scenarios/qjump/burst.toml")),
 ];
 
 /// The text of a scenario; the standard base has files of its own.

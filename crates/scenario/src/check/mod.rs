@@ -2,6 +2,7 @@
 //! probably not meant (warnings). Files that the model names are read here too.
 
 mod port;
+mod qjump;
 mod workload;
 
 use std::sync::Arc;
@@ -234,10 +235,7 @@ impl Checker<'_> {
         if let Some(bursts) = model.host.bursts() {
             self.params(&["host", "bursts"], bursts.validate());
         }
-        if let Some(qjump) = model.host.qjump() {
-            let levels = qjump.resolve(model.topology.host_count(), model.topology.host_rate(0));
-            self.params(&["host", "qjump"], levels.map(|_| ()));
-        }
+        self.qjump(model);
         self.priorities(model);
     }
 

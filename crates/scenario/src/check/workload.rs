@@ -212,9 +212,26 @@ impl Checker<'_> {
         {
             self.error(&at("size"), format!("a packet of {size}"), format!("at most {}B", PACKET_MAX.get()));
         }
+        let share = self.bursts(name, packets);
         let bits = self.load(&at("load"), packets.load, Some(topology.host_rate(0)));
-        let towards = to.map(|to| (to, bits * senders as f64));
+        let towards = to.map(|to| (to, bits * senders as f64 * share));
         Demand { ends: packets.count.is_some(), start: Span::ZERO, towards }
+    }
+
+    /// The share of the time in which packets are sent.
+    fn bursts(&mut self, name: &str, packets: &Packets) -> f64 {
+        match packets.burst {
+            None if !packets.pause.is_zero() => {
+                self.error(&["workload", name, "pause"], "a pause between no bursts", "only with `burst`");
+                1.0
+            }
+            None => 1.0,
+            Some(Span::ZERO) => {
+                self.error(&["workload", name, "burst"], "a burst of no length", "more than 0s");
+                1.0
+            }
+            Some(burst) => burst.as_secs_f64() / (burst + packets.pause).as_secs_f64(),
+        }
     }
 
     /// How many hosts a selection has; none, unknown ones and the host at the other end are errors.

@@ -328,6 +328,7 @@ impl Context<'_> {
             size,
             mean_gap,
             packets.arrivals == model::Arrivals::Constant,
+            packets.burst.map(|burst| (burst, packets.pause)),
             packets.count,
             self.until,
             self.warmup,

@@ -7,7 +7,7 @@ use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::{HostId, Packet};
 use plimsoll_results::outcome::{Message, Split};
 use plimsoll_scenario::distribution::{Sampler, exponential};
-use plimsoll_units::{Bytes, Time};
+use plimsoll_units::{Bytes, Span, Time};
 
 use super::{Actions, Arrival, Reach, Workload, stretched};
 
@@ -21,6 +21,8 @@ pub(crate) struct RawPackets {
     pub(crate) mean_gap: f64,
     /// Equal gaps instead of exponential ones.
     pub(crate) constant_gaps: bool,
+    /// Length of a burst and of the pause after it.
+    pub(crate) bursts: Option<(Span, Span)>,
     pub(crate) count: Option<u64>,
     pub(crate) until: Time,
     pub(crate) warmup: Time,
@@ -66,6 +68,7 @@ impl RawPackets {
         size: Sampler<Bytes>,
         mean_gap: f64,
         constant_gaps: bool,
+        bursts: Option<(Span, Span)>,
         count: Option<u64>,
         until: Time,
         warmup: Time,
@@ -84,6 +87,7 @@ impl RawPackets {
             size,
             mean_gap,
             constant_gaps,
+            bursts,
             count,
             until,
             warmup,
@@ -103,11 +107,22 @@ impl RawPackets {
             return;
         }
         let factor = if self.constant_gaps { 1.0 } else { exponential(&mut from.stream) };
-        let next = now + stretched(self.mean_gap, factor);
+        let next = after(now, stretched(self.mean_gap, factor), self.bursts);
         if next < self.until {
             self.due.push(Reverse((next, sender)));
         }
     }
+}
+
+/// `gap` after `now` by a clock that stands still in the pauses between bursts; `now` is in a burst.
+fn after(now: Time, gap: Span, bursts: Option<(Span, Span)>) -> Time {
+    let Some((burst, pause)) = bursts else { return now + gap };
+    let period = burst + pause;
+    let into = Span::from_ps(now.as_ps() % period.as_ps());
+    let awake = (into + gap).as_ps();
+    let (whole, rest) = (awake / burst.as_ps(), awake % burst.as_ps());
+    let first = Time::from_ps(now.as_ps() - into.as_ps());
+    Time::from_ps(first.as_ps().saturating_add(whole.saturating_mul(period.as_ps())).saturating_add(rest))
 }
 
 impl Workload for RawPackets {
@@ -167,4 +182,22 @@ impl Workload for RawPackets {
     }
 
     fn on_end(&mut self, _: &mut Actions) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_that_ends_beyond_a_burst_goes_on_in_the_next() {
+        let ms = |ms: u64| Time::ZERO + Span::from_ms(ms);
+        let after =
+            |now, gap| after(ms(now), Span::from_ms(gap), Some((Span::from_ms(10), Span::from_ms(25))));
+        assert_eq!(after(0, 9), ms(9));
+        assert_eq!(after(0, 10), ms(35));
+        assert_eq!(after(8, 5), ms(38));
+        // 7 ms of this burst, all of the next two, and 2 ms of the fourth period.
+        assert_eq!(after(38, 29), ms(142));
+        assert_eq!(super::after(ms(8), Span::from_ms(5), None), ms(13));
+    }
 }
