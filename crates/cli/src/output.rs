@@ -1,6 +1,8 @@
 //! What goes to stdout: the only place that writes there.
 
+use std::fs;
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -66,6 +68,22 @@ pub fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written.context("cannot write to stdout"),
     }
+}
+
+/// Writes a file whole or not at all: what was there stays where the disk is full.
+///
+/// # Errors
+/// If it cannot be written; names the file.
+pub fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = PathBuf::from(unfinished);
+    let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        // What is left would only take room; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Prints a summary of one run, or of several side by side.
