@@ -97,6 +97,17 @@ pub fn print_summary(summary: &Summary, runs: &[&RunDir], format: Format) -> any
     }
 }
 
+/// Prints runs side by side, with every paired difference.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn print_compared(summary: &Summary, runs: &[&RunDir], format: Format) -> anyhow::Result<()> {
+    match format {
+        Format::Json => print(&as_json(summary, runs)?),
+        other => print(&table::render_compared(summary, other.of_report(), &style())),
+    }
+}
+
 impl Format {
     /// The same as the report knows it.
     pub fn of_report(self) -> table::Format {

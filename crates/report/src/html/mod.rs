@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::chart::Chart;
 use crate::plots;
-use crate::table::{Grid, blocks};
+use crate::table::{self, Grid, blocks};
 use crate::verdict;
 
 /// Characters of a table that stand beside each other on the page.
@@ -208,7 +208,7 @@ fn trade_figure(summary: &Summary) -> Vec<Figure> {
     vec![Figure {
         id: "who-pays".to_owned(),
         charts,
-        tables: vec![tables::comparisons(summary)],
+        tables: vec![table::differences(summary)],
         half_width: false,
     }]
 }

@@ -2,7 +2,6 @@
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
-use plimsoll_results::stats::paired::Change;
 use plimsoll_results::summary::{Cell as PointCell, Distribution, QueueSummary};
 
 use crate::figures::{self, TIMES};
@@ -90,44 +89,6 @@ pub(super) fn queues(summary: &Summary, key: &(String, String)) -> Grid {
     ];
     let labels = known.iter().map(|(label, _)| label.clone()).collect();
     assemble(format!("Queue {} ({})", key.0, key.1), "variant", labels, &columns)
-}
-
-/// Every comparison with the first variant.
-pub(super) fn comparisons(summary: &Summary) -> Grid {
-    let columns = ["pairs", "ratio", "from", "to", "difference"]
-        .map(|name| Column { group: String::new(), name: name.to_owned() });
-    let mut rows = Vec::new();
-    for comparison in &summary.comparisons {
-        let at = crate::plots::point_name(&comparison.sweep);
-        let at = if at.is_empty() { at } else { format!("{at}, ") };
-        for workload in &comparison.workloads {
-            for (statistic, change) in
-                [("mean", &workload.mean), ("p50", &workload.p50), ("p99", &workload.p99)]
-            {
-                let label = format!("{at}{}: {statistic} of {}", comparison.variant, workload.name);
-                rows.push(Row { label, cells: change_cells(change, workload.pairs) });
-            }
-        }
-    }
-    Grid {
-        title: "Changes against the first variant".to_owned(),
-        corner: "variant".to_owned(),
-        columns: columns.to_vec(),
-        rows,
-    }
-}
-
-fn change_cells(change: &Change, pairs: u64) -> Vec<Cell> {
-    let plain = |value: String| Cell { value, ..Cell::default() };
-    let ratio = |value: Option<f64>| plain(value.map_or(String::new(), figures::number));
-    let interval = change.ratio.and_then(|ratio| ratio.interval);
-    vec![
-        plain(figures::count(pairs)),
-        ratio(change.ratio.map(|ratio| ratio.value)),
-        ratio(interval.map(|interval| interval.low)),
-        ratio(interval.map(|interval| interval.high)),
-        plain(figures::time(change.difference.value)),
-    ]
 }
 
 /// `HULL`, or `load = 0.4, HULL` in a sweep.

@@ -60,7 +60,7 @@ fn nothing_observed_is_still_a_page_and_a_table() {
     assert!(html.ends_with("</html>\n"));
     let summary = Summary::of(&[], &Options::default());
     for format in [crate::Format::Table, crate::Format::Json, crate::Format::Csv, crate::Format::Md] {
-        assert!(!crate::table::render(&summary, format, &crate::Style::default()).is_empty());
+        assert!(!table::render(&summary, format, &crate::Style::default()).is_empty());
     }
 }
 

@@ -345,6 +345,13 @@ pub struct WorkloadChange {
     pub p99: Change,
 }
 
+impl WorkloadChange {
+    /// Every change, with the name of its statistic.
+    pub fn statistics(&self) -> [(&'static str, &Change); 3] {
+        [("mean", &self.mean), ("p50", &self.p50), ("p99", &self.p99)]
+    }
+}
+
 impl Summary {
     /// The cell of a variant at a sweep point.
     pub fn cell(&self, variant: &str, sweep: &[(String, String)]) -> Option<&Cell> {
