@@ -325,6 +325,21 @@ impl Topology {
         }
     }
 
+    /// The name of a switch.
+    pub fn switch_name(&self, switch: u32) -> String {
+        if let Topology::File { graph: Some(graph), .. } = self {
+            return graph.switches.get(switch as usize).cloned().unwrap_or_else(|| format!("switch{switch}"));
+        }
+        let mut number = switch;
+        for (tier, count) in self.tiers().iter().zip(self.switches()) {
+            if number < count {
+                return format!("{tier}{number}");
+            }
+            number -= count;
+        }
+        format!("switch{switch}")
+    }
+
     /// The number of the switch of that name.
     pub fn switch(&self, name: &str) -> Option<u32> {
         if let Topology::File { graph: Some(graph), .. } = self {

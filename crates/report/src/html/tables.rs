@@ -1,8 +1,9 @@
 //! The tables below the figures: the same numbers for those who do not see them drawn.
 
-use plimsoll_results::Summary;
+use plimsoll_results::by_size::SHARES;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell as PointCell, Distribution, QueueSummary};
+use plimsoll_results::{Curves, Summary};
 
 use crate::figures::{self, TIMES};
 use crate::table::blocks::PERCENT;
@@ -91,10 +92,32 @@ pub(super) fn queues(summary: &Summary, key: &(String, String)) -> Grid {
     assemble(format!("Queue {} ({})", key.0, key.1), "variant", labels, &columns)
 }
 
+/// A percentile of the slowdown of a workload by size at every sweep point.
+pub(super) fn slowdowns(curves: &Curves, workload: &str, share: usize) -> Grid {
+    let (_, name) = SHARES[share];
+    let columns =
+        ["messages", name].map(|name| Column { group: String::new(), name: name.to_owned() }).to_vec();
+    let mut rows = Vec::new();
+    for slowdown in curves.slowdowns.iter().filter(|slowdown| slowdown.workload == workload) {
+        for bucket in &slowdown.buckets {
+            let plain = |value: String| Cell { value, ..Cell::default() };
+            let ratio = |value: Option<f64>| plain(value.map_or_else(String::new, figures::number));
+            let label = with_point(&slowdown.variant, &slowdown.sweep);
+            let cells = vec![plain(figures::count(bucket.messages)), ratio(bucket.slowdown[share])];
+            rows.push(Row { label: format!("{label}: up to {}", figures::size(bucket.up_to as f64)), cells });
+        }
+    }
+    Grid { title: format!("Slowdown of {workload}"), corner: "variant and size".to_owned(), columns, rows }
+}
+
 /// `HULL`, or `load = 0.4, HULL` in a sweep.
 fn label(cell: &PointCell) -> String {
-    match crate::plots::point_name(&cell.sweep) {
-        at if at.is_empty() => cell.variant.clone(),
-        at => format!("{at}, {}", cell.variant),
+    with_point(&cell.variant, &cell.sweep)
+}
+
+fn with_point(variant: &str, sweep: &[(String, String)]) -> String {
+    match crate::plots::point_name(sweep) {
+        at if at.is_empty() => variant.to_owned(),
+        at => format!("{at}, {variant}"),
     }
 }
