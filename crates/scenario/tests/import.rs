@@ -123,7 +123,7 @@ fn errors_point_at_the_word() {
         (import::hpcc_topology, HPCC_TOPOLOGY, "3 0 100Gbps", "2 0 100Gbps", "host 2 has a second link"),
         (import::hpcc_topology, HPCC_TOPOLOGY, "3 0 100Gbps", "3 8 100Gbps", "node 8 of 6"),
         (import::hpcc_topology, HPCC_TOPOLOGY, "400Gbps", "400Gb", "400Gb"),
-        (import::hpcc_flows, HPCC_FLOWS, "2\n", "9\n", "the file ends after 3 of 9 flows"),
+        (import::hpcc_flows, HPCC_FLOWS, "2\n", "9\n", "2 words"),
         (import::hpcc_flows, HPCC_FLOWS, "4 3 1", "4 4 1", "from a host to itself"),
         (import::hpcc_flows, HPCC_FLOWS, "2.000000001", "two", "`two` is no time"),
         (import::hpcc_flows, HPCC_FLOWS, "100 1 0.5", "100 0 0.5", "without bytes"),
