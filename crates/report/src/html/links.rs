@@ -1,5 +1,5 @@
 //! How much the links carried, by the tiers that they connect, and which of them dropped or were paused:
-//! tables whose cells are the darker the larger their number.
+//! tables whose cells have a colour that is the stronger the larger their number.
 
 use plimsoll_results::Summary;
 use plimsoll_results::curves::Curves;
@@ -22,7 +22,7 @@ struct HeatTable {
 #[derive(Clone)]
 struct HeatCell {
     text: String,
-    /// 0 for none, 1 for the darkest.
+    /// 0 for none, 1 for the strongest colour.
     heat: f64,
 }
 
@@ -108,7 +108,7 @@ const NOTHING: HeatCell = HeatCell { text: String::new(), heat: 0.0 };
 fn of_map(map: &LinkMap) -> HeatTable {
     let most = map.rows.iter().flat_map(|(_, values)| values).copied().fold(f64::MIN_POSITIVE, f64::max);
     let written = |value: f64| match map.quantity {
-        _ if value == 0.0 => "0".to_owned(),
+        Quantity::Drops if value.fract() == 0.0 => figures::count(value as u64),
         Quantity::Drops => figures::number(value),
         Quantity::Paused => percent(value),
     };

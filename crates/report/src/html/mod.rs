@@ -131,7 +131,7 @@ pub fn render(page: &Page<'_>) -> String {
     out
 }
 
-const LINKS_LEAD: &str = "From the warm-up to the end of the sending. Darker is more.";
+const LINKS_LEAD: &str = "From the warm-up to the end of the sending. The stronger the colour, the more.";
 
 /// The end of the page: the data of its figures and the script that draws them.
 fn foot(figures: Vec<&Figure>) -> String {
