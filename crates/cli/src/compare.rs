@@ -9,6 +9,8 @@ use plimsoll_results::{PointOutcome, RunDir, Summary};
 use crate::output::{self, Done, Format};
 
 /// Compare run directories: each variant of the first with the same variant of the others.
+///
+/// Every paired difference comes with its 95 % interval; where that covers zero, no difference was seen.
 #[derive(clap::Args)]
 pub struct Args {
     /// The run directory that the others are compared with.
@@ -44,7 +46,7 @@ pub fn compare(args: &Args) -> Done {
         points.push(run.read_points()?);
     }
     let summary = side_by_side(points, &names);
-    output::print_summary(&summary, &runs.iter().collect::<Vec<_>>(), args.format)?;
+    output::print_compared(&summary, &runs.iter().collect::<Vec<_>>(), args.format)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -128,9 +128,10 @@ pub fn line(args: &Args) -> Done {
         scenario: scenario.text(),
         warnings: &manifest.warnings,
     });
+    // What a search found is told before anything that a full disk can refuse.
+    output::print(&lines.render(args.format.of_report(), &output::style()))?;
     dir.write_report(&page)?;
     dir.write_file("lines.json", &lines.render(Format::Json.of_report(), &output::style()))?;
-    output::print(&lines.render(args.format.of_report(), &output::style()))?;
     if !args.quiet {
         eprintln!();
         eprintln!("Results  {}", out.display());
@@ -161,7 +162,17 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
             );
             Ok(ExitCode::from(128 + signal))
         }
-        (_, error) => Err(error.into()),
+        (_, error) => {
+            let error = anyhow::Error::from(error);
+            if board.runs() == 0 {
+                return Err(error);
+            }
+            Err(error.context(format!(
+                "the search stopped; {} runs are kept in {}, and the same command goes on from there",
+                board.runs(),
+                out.display()
+            )))
+        }
     }
 }
 

@@ -7,6 +7,8 @@ mod batch;
 mod compare;
 mod completions;
 mod config;
+mod export;
+mod import;
 mod job;
 mod line;
 mod man;
@@ -44,6 +46,8 @@ enum Command {
     Line(line::Args),
     Compare(compare::Args),
     Merge(merge::Args),
+    Import(import::Args),
+    Export(export::Args),
     Model(model::Args),
     Reproduce(reproduce::Args),
     Scenario(scenario::Args),
@@ -59,6 +63,8 @@ fn main() -> ExitCode {
         Command::Line(args) => line::line(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Merge(args) => merge::merge(&args),
+        Command::Import(args) => import::import(&args),
+        Command::Export(args) => export::export(&args),
         Command::Model(args) => model::model(&args),
         Command::Reproduce(args) => reproduce::reproduce(&args),
         Command::Scenario(args) => scenario::scenario(&args),

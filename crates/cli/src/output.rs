@@ -1,6 +1,8 @@
 //! What goes to stdout: the only place that writes there.
 
+use std::fs;
 use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -68,6 +70,22 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
+/// Writes a file whole or not at all: what was there stays where the disk is full.
+///
+/// # Errors
+/// If it cannot be written; names the file.
+pub fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".unfinished");
+    let unfinished = PathBuf::from(unfinished);
+    let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        // What is left would only take room; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written.with_context(|| format!("cannot write {}", path.display()))
+}
+
 /// Prints a summary of one run, or of several side by side.
 ///
 /// # Errors
@@ -76,6 +94,17 @@ pub fn print_summary(summary: &Summary, runs: &[&RunDir], format: Format) -> any
     match format {
         Format::Json => print(&as_json(summary, runs)?),
         other => print(&table::render(summary, other.of_report(), &style())),
+    }
+}
+
+/// Prints runs side by side, with every paired difference.
+///
+/// # Errors
+/// If stdout cannot be written.
+pub fn print_compared(summary: &Summary, runs: &[&RunDir], format: Format) -> anyhow::Result<()> {
+    match format {
+        Format::Json => print(&as_json(summary, runs)?),
+        other => print(&table::render_compared(summary, other.of_report(), &style())),
     }
 }
 

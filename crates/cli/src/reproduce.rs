@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use plimsoll_reproduce::{Journal, Options, Part, Reproduction, Row, Study, page};
+use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
 
 use crate::output::{self, Done, Format};
 
@@ -70,13 +70,13 @@ pub fn reproduce(args: &Args) -> Done {
     let study = args.study.study();
     let folder = args.out.join(study.id);
     let rows_file = folder.join("rows.json");
-    fs::create_dir_all(&folder).with_context(|| format!("cannot write to {}", args.out.display()))?;
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let reproduction = if args.redraw { read(&rows_file)? } else { measure(study, args, &folder)? };
-    for (name, text) in page::files(study, &reproduction) {
-        let path = args.out.join(name);
-        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    // What was measured is told before anything that a full disk can refuse.
     output::print(&printed(study, &reproduction, args.format)?)?;
+    for (name, text) in page::files(study, &reproduction) {
+        output::write_whole(&args.out.join(name), &text)?;
+    }
     eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
     eprintln!("rows     {}", rows_file.display());
     if !reproduction.missing.is_empty() {
@@ -109,7 +109,12 @@ fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Reproduc
         true
     };
     let options = Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone() };
-    let reproduction = plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress)?;
+    let reproduction = plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress);
+    let reproduction = reproduction.map_err(|error| match error {
+        ReproduceError::Batch(_) => anyhow::Error::from(error)
+            .context(format!("stopped; the finished runs are kept in {}", folder.display())),
+        other => other.into(),
+    })?;
     bar.finish_and_clear();
     Ok(reproduction)
 }

@@ -41,7 +41,7 @@ impl Source {
     pub fn load_with(&self, replicates: u32) -> anyhow::Result<Scenario> {
         let overrides = Overrides { set: self.set.clone(), seed: self.seed, replicates };
         let scenario = Scenario::load_with(&self.path, &overrides)
-            .map_err(|errors| BadScenario { name: self.path.display().to_string(), errors })?;
+            .map_err(|errors| BadScenario::new(self.path.display().to_string(), "run", errors))?;
         for warning in scenario.warnings() {
             eprintln!("{warning}\n");
         }
@@ -77,11 +77,20 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// All that is wrong with a scenario.
+/// All that is wrong with a scenario, or with a file that should become one.
 #[derive(Debug)]
 pub struct BadScenario {
     name: String,
+    /// What cannot be done with it.
+    done: &'static str,
     errors: Vec<ScenarioError>,
+}
+
+impl BadScenario {
+    /// What is wrong with the file of that name, which cannot be `done`: run, imported.
+    pub fn new(name: String, done: &'static str, errors: Vec<ScenarioError>) -> BadScenario {
+        BadScenario { name, done, errors }
+    }
 }
 
 impl fmt::Display for BadScenario {
@@ -90,8 +99,8 @@ impl fmt::Display for BadScenario {
             writeln!(f, "{error}\n")?;
         }
         match self.errors.len() {
-            1 => write!(f, "error: {} cannot be run: 1 error", self.name),
-            many => write!(f, "error: {} cannot be run: {many} errors", self.name),
+            1 => write!(f, "error: {} cannot be {}: 1 error", self.name, self.done),
+            many => write!(f, "error: {} cannot be {}: {many} errors", self.name, self.done),
         }
     }
 }

@@ -45,6 +45,7 @@ load = 0.5
 [observe]
 flow_series = "1ms"
 goodput_every = "1ms"
+links = true
 queue.client = { port = "client", every = "100us" }
 [variant.null]
 transport.kind = "tcp"
@@ -58,7 +59,7 @@ port.switch.ecn = { threshold = "30KB" }
 /// Each column is `i`nteger, `f`loat or `t`ext.
 fn kind(column: &str) -> char {
     match column {
-        "variant" | "workload" | "name" | "port" => 't',
+        "variant" | "workload" | "name" | "port" | "from" | "to" | "tier" => 't',
         "workload.background.load" | "mean_bytes" | "alpha" => 'f',
         _ => 'i',
     }
@@ -81,7 +82,7 @@ fn check(place: &Place, library: &str, lines: &str) {
     }
     place.plimsoll(&["run", "columns.toml", "--out", "out", "--quiet"]).ends_with(0);
     let mut expected = String::new();
-    for file in ["messages", "queries", "queues", "connections", "series", "goodput"] {
+    for file in ["messages", "queries", "queues", "links", "connections", "series", "goodput"] {
         let folder = common::names(&place.path("out/points"))[0].clone();
         let text = place.read(&format!("out/points/{folder}/{file}.csv"));
         for column in text.lines().next().unwrap().split(',') {
@@ -105,8 +106,8 @@ fn reader(name: &str) -> String {
     READERS.iter().find(|(reader, _)| *reader == name).unwrap().1.replace("messages.csv", "' + file + '.csv")
 }
 
-#[test]
-fn pandas_reads_the_columns() {
+/// The same for both libraries of data frames: `text` is what the type of a text is called.
+fn data_frames(library: &str, name: &str, text: &str, more: &str) {
     let lines = format!(
         r#"
 def read_all(file):
@@ -114,34 +115,29 @@ def read_all(file):
     return messages
 tables = {{}}
 def found(file, column):
-    kinds = {{'Int64': 'i', 'Float64': 'f', 'string': 't'}}
+    kinds = {{'Int64': 'i', 'Float64': 'f', '{text}': 't'}}
     tables.setdefault(file, read_all(file))
-    if file == 'messages':
-        assert tables[file]['completed_ps'].isna().any()
-        assert set(tables[file]['variant']) == {{'null', 'DCTCP'}}
+{more}
     return kinds.get(str(tables[file][column].dtype), tables[file][column].dtype)
 "#,
-        indented(&reader("pandas"))
+        indented(&reader(name))
     );
-    check(&scenario(), "pandas", &lines);
+    check(&scenario(), library, &lines);
+}
+
+#[test]
+fn pandas_reads_the_columns() {
+    let more = r#"
+    if file == 'messages':
+        assert tables[file]['completed_ps'].isna().any()
+        assert set(tables[file]['variant']) == {'null', 'DCTCP'}
+"#;
+    data_frames("pandas", "pandas", "string", more);
 }
 
 #[test]
 fn polars_reads_the_columns() {
-    let lines = format!(
-        r#"
-def read_all(file):
-{}
-    return messages
-tables = {{}}
-def found(file, column):
-    kinds = {{'Int64': 'i', 'Float64': 'f', 'String': 't'}}
-    tables.setdefault(file, read_all(file))
-    return kinds.get(str(tables[file][column].dtype), tables[file][column].dtype)
-"#,
-        indented(&reader("Polars"))
-    );
-    check(&scenario(), "polars", &lines);
+    data_frames("polars", "Polars", "String", "");
 }
 
 #[test]

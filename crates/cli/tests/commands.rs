@@ -92,6 +92,7 @@ fn runs_are_compared() {
     run("20", "shallow");
     let compared = place.plimsoll(&["compare", "deep", "shallow"]).ends_with(0);
     let compared = compared.prints("TCP (deep)").prints("TCP (shallow): ").prints("HULL (shallow): ");
+    let compared = compared.prints("Differences from the first run").prints("TCP (shallow): p99 of ");
     assert!(!compared.stdout.contains("\nTCP (deep): "), "{}", compared.stdout);
     let json = place.plimsoll(&["compare", "deep", "shallow", "--format", "json"]).ends_with(0).json();
     assert_eq!(json["comparisons"][0]["variant"], Value::from("TCP (shallow)"));

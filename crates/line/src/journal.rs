@@ -40,6 +40,17 @@ struct Inner {
     runs: BTreeMap<Key, Run>,
 }
 
+impl Inner {
+    /// Writes a line whole or not at all, so that one which finds a full disk spoils none that follows.
+    fn append(&mut self, line: &[u8]) -> io::Result<()> {
+        let before = self.file.metadata()?.len();
+        self.file.write_all(line).inspect_err(|_| {
+            // What cannot be cut off is dropped when the journal is opened next.
+            let _ = self.file.set_len(before);
+        })
+    }
+}
+
 /// Why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
@@ -106,7 +117,7 @@ impl Journal {
         let mut line = serde_json::to_string(&entry).expect("a run has text keys and finite numbers only");
         line.push('\n');
         let mut inner = self.inner();
-        inner.file.write_all(line.as_bytes()).map_err(|source| JournalError::Io {
+        inner.append(line.as_bytes()).map_err(|source| JournalError::Io {
             action: "write",
             path: self.path.clone(),
             source,

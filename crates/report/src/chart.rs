@@ -72,6 +72,8 @@ pub enum Format {
     Time,
     /// Mb/s, in the unit that fits.
     Rate,
+    /// Bytes, in the unit that fits.
+    Size,
     /// A share of one, in percent.
     Percent,
     /// A factor: `2x`.

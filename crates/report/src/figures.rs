@@ -25,6 +25,14 @@ pub const RATES: &[Unit] = &[
     Unit { name: "Tb/s", size: 1e6 },
 ];
 
+/// Units of a size that is given in bytes.
+pub const SIZES: &[Unit] = &[
+    Unit { name: "B", size: 1.0 },
+    Unit { name: "KB", size: 1e3 },
+    Unit { name: "MB", size: 1e6 },
+    Unit { name: "GB", size: 1e9 },
+];
+
 /// The largest unit in which at least half of the values that are not zero reach 1, so that one
 /// column has one unit and most of its numbers are short.
 pub fn common_unit(values: impl IntoIterator<Item = f64>, units: &'static [Unit]) -> Unit {
@@ -89,6 +97,12 @@ fn grouped(digits: &str) -> String {
 pub fn time(us: f64) -> String {
     let unit = common_unit([us], TIMES);
     format!("{} {}", number(us / unit.size), unit.name)
+}
+
+/// A size in bytes with the unit that fits it: `500 B`, `2 MB`.
+pub fn size(bytes: f64) -> String {
+    let unit = SIZES.iter().rev().find(|unit| bytes >= unit.size).unwrap_or(&SIZES[0]);
+    format!("{} {}", (bytes / unit.size * 100.0).round() / 100.0, unit.name)
 }
 
 /// A rate in Mb/s with the unit that fits it: `7.20 Mb/s`, `1.00 Gb/s`.

@@ -1,5 +1,6 @@
 //! What the figures of an experiment show: charts from a summary and its curves.
 
+use plimsoll_results::by_size::SHARES;
 use plimsoll_results::curves::Curves;
 use plimsoll_results::point::sweep_label;
 use plimsoll_results::stats::paired::{Change, Direction};
@@ -189,9 +190,48 @@ pub fn over_sweep(
 ) -> Chart {
     let quantity = summary.quantity(workload).to_lowercase();
     let title = format!("{statistic} {quantity} of {workload}");
-    sweep_chart(summary, title, &quantity, |variant, point| {
+    sweep_chart(summary, title, &quantity, Format::Time, |variant, point| {
         summary.cell(variant, point)?.workload(workload)?.waited_us().map(pick)
     })
+}
+
+/// The 99th percentile of a workload's slowdown over the sweep, one line a variant; `None` where it has none.
+pub fn slowdown_over_sweep(summary: &Summary, workload: &str) -> Option<Chart> {
+    let p99 = |variant: &str, point: &Point| {
+        Some(summary.cell(variant, point)?.workload(workload)?.slowdown.as_ref()?.p99)
+    };
+    summary.cells.iter().find_map(|cell| p99(&cell.variant, &cell.sweep))?;
+    let title = format!("p99 slowdown of {workload}");
+    Some(sweep_chart(summary, title, "completion time over that on idle links", Format::Ratio, p99))
+}
+
+/// A percentile of the slowdown of a workload's messages by their size, one line a variant. `share` is its number
+/// in [`SHARES`].
+pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Point, share: usize) -> Chart {
+    let mine = curves.slowdowns.iter().filter(|found| found.workload == workload && found.sweep == point);
+    let series = mine
+        .map(|found| {
+            let known = found.buckets.iter().filter_map(|bucket| {
+                // On a logarithmic axis the middle of a bucket.
+                let middle = (bucket.above.max(1) as f64 * bucket.up_to as f64).sqrt();
+                Some((middle, bucket.slowdown[share]?))
+            });
+            let (x, y) = known.unzip();
+            Line::new(&found.variant, color_of(summary, &found.variant), x, y)
+        })
+        .collect();
+    let (_, name) = SHARES[share];
+    Chart {
+        title: format!("{name} slowdown of {workload} by size"),
+        note: "Completion time over that on idle links.".to_owned(),
+        body: Body::Lines(Lines {
+            x: Axis::log("size", Format::Size),
+            y: Axis { min: Some(1.0), ..Axis::log("slowdown", Format::Ratio) },
+            series,
+            read: Read::AtX,
+            tail_view: false,
+        }),
+    }
 }
 
 /// The delay of a queue over the sweep, one line a variant.
@@ -202,7 +242,7 @@ pub fn queue_over_sweep(
     pick: fn(&QueueSummary) -> Option<Estimate>,
 ) -> Chart {
     let title = format!("{statistic} delay in the queue {} ({})", queue.0, queue.1);
-    sweep_chart(summary, title, "queueing delay", |variant, point| {
+    sweep_chart(summary, title, "queueing delay", Format::Time, |variant, point| {
         let found = |q: &&QueueSummary| q.name == queue.0 && q.port == queue.1;
         summary.cell(variant, point)?.queues.iter().find(found).and_then(pick)
     })
@@ -212,6 +252,7 @@ fn sweep_chart(
     summary: &Summary,
     title: String,
     quantity: &str,
+    format: Format,
     value: impl Fn(&str, &Point) -> Option<Estimate>,
 ) -> Chart {
     let points = summary.sweep_points();
@@ -239,9 +280,9 @@ fn sweep_chart(
         .collect();
     // Where one variant is ten times another, only a logarithmic axis shows both.
     let y = if least > 0.0 && most > 10.0 * least {
-        Axis::log(quantity, Format::Time)
+        Axis::log(quantity, format)
     } else {
-        Axis::from_zero(quantity, Format::Time)
+        Axis::from_zero(quantity, format)
     };
     let note = "With 95 % intervals.".to_owned();
     Chart { title, note, body: Body::Lines(Lines { x, y, series, read: Read::AtX, tail_view: false }) }

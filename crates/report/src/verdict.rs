@@ -1,6 +1,7 @@
 //! One sentence a variant: what it did to each workload against the first variant.
 //!
-//! A difference is named only where the paired 95 % interval excludes zero. The statistic is the
+//! A difference is named only where the paired 95 % interval excludes zero; where it does not, the sentence
+//! says so with the interval. The statistic is the
 //! 99th percentile where the pairs are enough for one, and the mean elsewhere. Over a sweep the
 //! sentence gives the range over its points and says at how many of them the difference was seen.
 
@@ -73,7 +74,7 @@ fn clause(workload: &str, points: &[&Comparison]) -> Option<Clause> {
         .filter_map(|point| point.workloads.iter().find(|change| change.name == workload))
         .collect();
     let headline = Headline::for_pairs(changes.iter().map(|change| change.pairs).min()?);
-    let what = format!("{}({workload})", headline.name());
+    let mut what = format!("{}({workload})", headline.name());
     let changes: Vec<&Change> = changes.iter().map(|change| headline.of(change)).collect();
     let lower = ratios(&changes, Direction::Lower);
     let higher = ratios(&changes, Direction::Higher);
@@ -89,7 +90,28 @@ fn clause(workload: &str, points: &[&Comparison]) -> Option<Clause> {
             }
         })
         .collect();
+    if let ([change], true) = (changes.as_slice(), parts.is_empty()) {
+        what.push_str(&format!(" ({})", interval(change)));
+    }
     Some(Clause { what, seen: (!parts.is_empty()).then(|| parts.join(" and ")) })
+}
+
+/// Between what the difference lies: `-1.20 us to 3.40 us`.
+pub(crate) fn interval(change: &Change) -> String {
+    match change.difference.interval {
+        Some(interval) => format!("{} to {}", figures::time(interval.low), figures::time(interval.high)),
+        None => "too few to tell".to_owned(),
+    }
+}
+
+/// What a change comes to, in one or two words.
+pub(crate) fn word(change: &Change) -> &'static str {
+    match (change.direction(), change.difference.interval) {
+        (Direction::Lower, _) => "lower",
+        (Direction::Higher, _) => "higher",
+        (Direction::NotSeen, Some(_)) => "no difference seen",
+        (Direction::NotSeen, None) => "too few to tell",
+    }
 }
 
 /// The ratios of the changes in this direction.

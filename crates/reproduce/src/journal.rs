@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -42,7 +42,7 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub struct Journal {
     entries: BTreeMap<(String, String), Entry>,
-    file: Option<File>,
+    file: Option<(PathBuf, File)>,
 }
 
 impl Journal {
@@ -68,7 +68,7 @@ impl Journal {
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n")?;
         }
-        Ok(Journal { entries, file: Some(file) })
+        Ok(Journal { entries, file: Some((path.to_owned(), file)) })
     }
 
     /// The run of that digest for a figure, if it is done.
@@ -81,10 +81,11 @@ impl Journal {
     /// # Errors
     /// If the file cannot be written.
     pub fn keep(&mut self, entry: Entry) -> io::Result<()> {
-        if let Some(file) = &mut self.file {
+        if let Some((path, file)) = &mut self.file {
             let line = serde_json::to_string(&entry).map_err(io::Error::other)? + "\n";
-            file.write_all(line.as_bytes())?;
-            file.flush()?;
+            append(file, line.as_bytes()).map_err(|error| {
+                io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
+            })?;
         }
         self.entries.insert(key(&entry), entry);
         Ok(())
@@ -93,6 +94,15 @@ impl Journal {
 
 fn key(entry: &Entry) -> (String, String) {
     (entry.digest.clone(), entry.figure.clone())
+}
+
+/// Writes a line whole or not at all, where that can be.
+fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
+    let before = file.metadata()?.len();
+    file.write_all(line).inspect_err(|_| {
+        // What cannot be cut off is passed over when the journal is opened next.
+        let _ = file.set_len(before);
+    })
 }
 
 /// A digest as the journal writes it: JSON's numbers do not hold 64 bits everywhere.

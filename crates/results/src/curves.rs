@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::by_size::{SlowdownBySize, buckets};
+use crate::link_map::{LinkMap, maps};
 use crate::outcome::{Outcome, Queue};
 use crate::point::PointOutcome;
 use crate::summary::queue::delay_us;
@@ -42,6 +44,10 @@ pub struct Curves {
     pub cdfs: Vec<Cdf>,
     /// One for each variant, sweep point and watched queue, of the first replicate.
     pub timelines: Vec<Timeline>,
+    /// One for each variant, sweep point and workload whose messages differ in size, over all replicates.
+    pub slowdowns: Vec<SlowdownBySize>,
+    /// Of every sweep point, where links were counted.
+    pub maps: Vec<LinkMap>,
 }
 
 /// A distribution of completion times, or of what a workload observed.
@@ -98,6 +104,20 @@ impl Curves {
             runs.sort_by_key(|run| run.key.replicate);
             curves.add(&runs, detail);
         }
+        let mut sweeps: Vec<&[(String, String)]> = Vec::new();
+        for (_, sweep) in &seen {
+            if !sweeps.contains(sweep) {
+                sweeps.push(sweep);
+            }
+        }
+        for sweep in sweeps {
+            let variants = seen.iter().filter(|(_, at)| *at == sweep).map(|(variant, _)| *variant);
+            let outcomes = |variant| {
+                let mine = points.iter().filter(|p| p.key.variant == variant && p.key.sweep == sweep);
+                (variant, mine.map(|point| &point.outcome).collect())
+            };
+            curves.maps.extend(maps(sweep, &variants.map(outcomes).collect::<Vec<_>>()));
+        }
         curves
     }
 
@@ -119,6 +139,17 @@ impl Curves {
                 us,
                 share,
             });
+        }
+        for workload in &first.outcome.workloads {
+            let buckets = buckets(&workload.name, &outcomes);
+            if !buckets.is_empty() {
+                self.slowdowns.push(SlowdownBySize {
+                    variant: first.key.variant.clone(),
+                    sweep: first.key.sweep.clone(),
+                    workload: workload.name.clone(),
+                    buckets,
+                });
+            }
         }
         for queue in &first.outcome.queues {
             self.timelines.push(timeline(first, queue, detail.timeline_bins));

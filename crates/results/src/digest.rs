@@ -14,7 +14,7 @@
 //! Three things of an [`Outcome`] are left out, because they may change while the observations do
 //! not: the wording of warnings, the count of events handled (the two port engines need different
 //! numbers of them for the same result), and the captured packets (which the run directory does not
-//! keep). Observations and extra load, where there are none, leave no trace. The patterns below name every field, so that a
+//! keep). Observations, extra load and links, where there are none, leave no trace. The patterns below name every field, so that a
 //! new one does not compile until it is taken in.
 
 use std::fmt;
@@ -24,8 +24,8 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::outcome::{
-    Connection, Counters, ExtraLoad, GoodputInterval, Message, Observation, Outcome, Query, Queue,
-    SeriesPoint, Split, WorkloadInfo,
+    Connection, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message, Observation, Outcome, Query,
+    Queue, SeriesPoint, Split, WorkloadInfo,
 };
 
 /// 128 bits that differ whenever two runs observed something different. Written as 32 hex digits.
@@ -37,10 +37,13 @@ impl Digest {
     pub fn of(outcome: &Outcome) -> Digest {
         let mut hasher = Hasher::new();
         outcome.feed(&mut hasher);
-        let Outcome { observations, extra, .. } = outcome;
+        let Outcome { observations, extra, links, .. } = outcome;
         if !(observations.is_empty() && extra.is_empty()) {
             observations.feed(&mut hasher);
             extra.feed(&mut hasher);
+        }
+        if !links.is_empty() {
+            links.feed(&mut hasher);
         }
         hasher.finish()
     }
@@ -223,10 +226,11 @@ macro_rules! feed_fields {
 
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
-} except { observations, extra, capture, warnings });
+} except { observations, extra, links, capture, warnings });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed });
 feed_fields!(Observation { workload, index, host, begun, value });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
+feed_fields!(LinkTotals { from, to, tier, rate, observed, packets, bytes, drops, pauses, paused });
 feed_fields!(Message {
     workload,
     index,
@@ -308,7 +312,7 @@ mod tests {
         let digest = Digest::of(&outcome);
         assert_eq!(Digest::of(&outcome.clone()), digest);
         type Edit = fn(&mut Outcome);
-        let changed: [(&str, Edit); 14] = [
+        let changed: [(&str, Edit); 15] = [
             ("end", |o| o.end += Span::from_ps(1)),
             ("workload name", |o| o.workloads[0].name.push('x')),
             ("completion", |o| o.messages[5].completed = None),
@@ -317,6 +321,7 @@ mod tests {
             ("query", |o| o.queries[0].in_deadline += 1),
             ("observation", |o| o.observations.push(Observation { value: Span::from_ps(1), ..SEEN })),
             ("extra load", |o| o.extra.push(ExtraLoad { retries: 1, ..ExtraLoad::default() })),
+            ("link", |o| o.links.clear()),
             ("queue mean", |o| o.queues[0].mean_bytes[3] += 1e-9),
             ("queue bin", |o| o.queues[0].time_at[0] += 1),
             ("connection", |o| o.connections[1].timeouts += 1),

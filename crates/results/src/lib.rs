@@ -5,9 +5,12 @@
 //! are told apart; [`run_dir`] keeps it all on disk so that a killed run loses no finished point.
 //! [`capture`] writes packets and timelines for other tools.
 
+pub mod by_size;
 pub mod capture;
 pub mod curves;
 pub mod digest;
+pub mod hpcc;
+pub mod link_map;
 pub mod outcome;
 pub mod point;
 pub mod run_dir;

@@ -30,6 +30,8 @@ pub struct Outcome {
     pub extra: Vec<ExtraLoad>,
     /// The queues that the scenario watches.
     pub queues: Vec<Queue>,
+    /// Every link, by number, where asked for.
+    pub links: Vec<LinkTotals>,
     /// Every connection that carried data.
     pub connections: Vec<Connection>,
     /// Per-connection series, where asked for.
@@ -240,6 +242,31 @@ pub struct Queue {
 impl Queue {
     /// Width of a bin of [`Queue::time_at`].
     pub const BIN_BYTES: u64 = 1_000;
+}
+
+/// What one direction of a link carried, from the warm-up to the end of the sending (`run.duration`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkTotals {
+    /// Name of the node whose port sends on it.
+    pub from: String,
+    /// Name of the node at its far end.
+    pub to: String,
+    /// The tiers that it connects: `host -> leaf`, `leaf -> spine`.
+    pub tier: String,
+    /// Its rate.
+    pub rate: Rate,
+    /// How long it was observed.
+    pub observed: Span,
+    /// Packets that completed it.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets that found no room at its port.
+    pub drops: u64,
+    /// Times that its far end paused it.
+    pub pauses: u64,
+    /// Time in which at least one priority was paused.
+    pub paused: Span,
 }
 
 /// One connection, both directions.

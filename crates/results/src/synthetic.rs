@@ -4,7 +4,8 @@
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::outcome::{
-    Connection, Counters, GoodputInterval, Message, Outcome, Query, Queue, SeriesPoint, Split, WorkloadInfo,
+    Connection, Counters, GoodputInterval, LinkTotals, Message, Outcome, Query, Queue, SeriesPoint, Split,
+    WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -101,6 +102,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         observations: Vec::new(),
         extra: Vec::new(),
         queues: vec![queue(shape, seed, effect)],
+        links: links(effect),
         connections: connections(effect),
         capture: crate::capture::Capture::default(),
         series: (0..50)
@@ -284,6 +286,31 @@ fn queue(shape: &Shape, seed: u64, effect: Effect) -> Queue {
         packets: 205_000,
         bytes: (shape.load * 250e6) as u64,
     }
+}
+
+/// Hosts below two leaves below one spine; the first host is the busy one.
+fn links(effect: Effect) -> Vec<LinkTotals> {
+    let link = |from: &str, to: &str, tier: &str, used: f64| LinkTotals {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        tier: tier.to_owned(),
+        rate: Rate::from_bps(1_000_000_000),
+        observed: RUN,
+        packets: (used * 200_000.0) as u64,
+        bytes: (used * 250_000_000.0) as u64,
+        drops: if used > 0.5 { effect.drops } else { 0 },
+        pauses: (used * 30.0) as u64,
+        paused: us(used * 4e4),
+    };
+    let mut links = Vec::new();
+    for host in 0..30 {
+        let (name, used) = (format!("h{host}"), 0.9 / f64::from(host + 1));
+        links.push(link(&name, "leaf0", "host -> leaf", used / 2.0));
+        links.push(link("leaf0", &name, "leaf -> host", used));
+    }
+    links.push(link("leaf0", "spine0", "leaf -> spine", 0.7));
+    links.push(link("spine0", "leaf0", "spine -> leaf", 0.6));
+    links
 }
 
 fn connections(effect: Effect) -> Vec<Connection> {

@@ -12,6 +12,8 @@
 //!
 //! Links are full duplex. A host has exactly one, its NIC.
 
+use std::collections::BTreeMap;
+
 use plimsoll_units::{Rate, Span};
 use serde::Deserialize;
 
@@ -80,6 +82,27 @@ impl Graph {
         ports.into_iter().max().unwrap_or(0)
     }
 
+    /// For each switch that has hosts, and is not the only one: how many, and the bits per second of its
+    /// links to other switches.
+    pub(crate) fn switches_with_hosts(&self) -> Vec<(f64, f64)> {
+        let hosts = self.hosts.len();
+        let mut switches = vec![(0.0, 0.0); self.switches.len()];
+        for link in &self.links {
+            let ends = [(link.from, link.to), (link.to, link.from)];
+            for (end, other) in ends.map(|(end, other)| (end as usize, other as usize)) {
+                let Some(switch) = end.checked_sub(hosts).and_then(|switch| switches.get_mut(switch)) else {
+                    continue;
+                };
+                match other < hosts {
+                    true => switch.0 += 1.0,
+                    false => switch.1 += link.rate.as_bps() as f64,
+                }
+            }
+        }
+        switches.retain(|(below, up)| *below > 0.0 && *up > 0.0);
+        switches
+    }
+
     /// Reads a graph file.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
         let mut sources = Sources::default();
@@ -93,6 +116,9 @@ impl Graph {
         if reports.is_empty() { Ok(graph) } else { Err(reports) }
     }
 }
+
+/// A run keeps the next hops from every switch to every other: 800 MB for so many.
+const SWITCHES_MAX: usize = 10_000;
 
 struct Reader<'a> {
     sources: &'a Sources,
@@ -108,8 +134,9 @@ impl Reader<'_> {
     fn graph(&mut self, file: InFile) -> Graph {
         let InFile { hosts, switches, link } = file;
         let names: Vec<&str> = hosts.iter().chain(&switches).map(String::as_str).collect();
+        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
         for (index, name) in names.iter().enumerate() {
-            if names[..index].contains(name) {
+            if known.insert(name, index).is_some() {
                 let (list, place) =
                     if index < hosts.len() { ("hosts", index) } else { ("switches", index - hosts.len()) };
                 let report = self.report(&[list, &place.to_string()], format!("\"{name}\" is named twice"));
@@ -123,7 +150,7 @@ impl Reader<'_> {
         let mut links = Vec::with_capacity(link.len());
         for (index, link) in link.iter().enumerate() {
             let ends = [("from", &link.from), ("to", &link.to)].map(|(key, name)| {
-                let found = names.iter().position(|known| known == name);
+                let found = known.get(name.as_str()).copied();
                 if found.is_none() {
                     let report = self
                         .report(&["link", &index.to_string(), key], format!("there is no node \"{name}\""));
@@ -162,6 +189,10 @@ impl Reader<'_> {
                     delay: link.delay,
                 });
             }
+        }
+        if switches.len() > SWITCHES_MAX {
+            let report = self.report(&["switches"], format!("{} switches", switches.len()));
+            self.reports.push(report.allowed(format!("at most {SWITCHES_MAX} in a graph file")));
         }
         if self.reports.is_empty() {
             self.shape(&hosts, names.len(), &links);

@@ -20,6 +20,7 @@ mod files;
 mod flow_list;
 mod graph;
 mod hosts;
+pub mod import;
 pub mod model;
 mod node;
 mod overlay;

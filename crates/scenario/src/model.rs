@@ -369,6 +369,10 @@ pub struct Observe {
     /// most 10 million. Only links of the queues watched by `queue`; of every queue if none is
     /// watched.
     pub packets: Option<u64>,
+    /// Count for every link, from the warm-up to the end of the sending, its packets, bytes and drops, and how
+    /// long it was paused: for the report's utilisation by tier and its maps of drops and pauses.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub links: bool,
 }
 
 /// When a message is complete.

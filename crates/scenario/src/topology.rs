@@ -288,6 +288,26 @@ impl Topology {
         }
     }
 
+    /// Number of links, those of the hosts included; zero for a graph file that has not been read. Counts that
+    /// no computer holds do not overflow.
+    pub fn link_count(&self) -> u64 {
+        let product = |counts: &[u32]| counts.iter().fold(1, |all: u64, &n| all.saturating_mul(n.into()));
+        match self {
+            Topology::Rack { hosts, .. } => product(&[*hosts]),
+            Topology::LeafSpine { leaves, spines, hosts_per_leaf, .. } => {
+                product(&[*leaves, *hosts_per_leaf]).saturating_add(product(&[*leaves, *spines]))
+            }
+            Topology::FatTree { k, .. } => product(&[*k, *k, *k]) / 4 * 3,
+            Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, .. } => {
+                let hosts = product(&[*pods, *edges, *hosts_per_edge]);
+                let in_pods = product(&[*pods, *edges, *aggregations]);
+                hosts.saturating_add(in_pods).saturating_add(product(&[*pods, *aggregations, *cores]))
+            }
+            Topology::Dumbbell { left, right, .. } => u64::from(*left) + u64::from(*right) + 1,
+            Topology::File { graph, .. } => graph.as_ref().map_or(0, |graph| graph.links.len() as u64),
+        }
+    }
+
     /// How many switches each tier has, from the hosts upwards. Those of a tier are named after it: `edge0`,
     /// `edge1`, ...; a graph file names its own.
     fn switches(&self) -> Vec<u32> {
@@ -303,6 +323,21 @@ impl Topology {
                 vec![graph.as_ref().map_or(0, |graph| graph.switches.len() as u32)]
             }
         }
+    }
+
+    /// The name of a switch.
+    pub fn switch_name(&self, switch: u32) -> String {
+        if let Topology::File { graph: Some(graph), .. } = self {
+            return graph.switches.get(switch as usize).cloned().unwrap_or_else(|| format!("switch{switch}"));
+        }
+        let mut number = switch;
+        for (tier, count) in self.tiers().iter().zip(self.switches()) {
+            if number < count {
+                return format!("{tier}{number}");
+            }
+            number -= count;
+        }
+        format!("switch{switch}")
     }
 
     /// The number of the switch of that name.

@@ -17,13 +17,14 @@ use crate::classes::Classes;
 use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
 use crate::look_ahead::LOOK_AHEAD_PORTS;
-use crate::observe::{Recorder, connection_record};
+use crate::observe::{Recorder, Window, connection_record};
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::workload::{Actions, Workload};
 use crate::world::{Rules, Wires, World};
 use crate::{Extensions, RunError};
 
+mod links;
 mod pools;
 pub(crate) mod ports;
 mod traffic;
@@ -33,6 +34,8 @@ pub(crate) struct Build {
     pub(crate) world: World,
     workloads: Vec<WorkloadInfo>,
     watched: Vec<Watched>,
+    /// The ends of every link and its tier, where links are counted.
+    named: Vec<links::Named>,
     warmup: Span,
     horizon: Time,
     endless: bool,
@@ -65,7 +68,8 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
     let selector = selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
     let pacers = host_pacers(model, &network, &streams);
-    let mut wires = Wires::new(&network);
+    let window = Window::of(model);
+    let mut wires = Wires::new(&network, window);
     wires.pools = pools.buffers;
     wires.flow_control = FlowControl::new(model, &network)?;
     let recorder =
@@ -76,7 +80,14 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     let horizon = traffic.horizon();
     let hosts = network.hosts();
     let grace = network.links().iter().map(|link| link.propagation).min().unwrap_or_default();
-    let tap = model.observe.packets.map(|room| Box::new(tap(room, &network, &watched)));
+    let mut tap = model.observe.packets.map(|room| tap(room, &network, &watched));
+    let mut named = Vec::new();
+    if model.observe.links {
+        named = links::named(&model.topology, &network);
+        let every = network.links().len();
+        tap = Some(tap.unwrap_or_else(|| Tap::new(0, every, std::iter::empty())).counting(window));
+        wires.drops = vec![0; every];
+    }
     let bursts = model.host.bursts();
     let workloads = traffic.workloads;
     let world = World {
@@ -89,7 +100,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         workload_armed: vec![Time::MAX; workloads.len()],
         workloads,
         recorder,
-        tap,
+        tap: tap.map(Box::new),
         wires,
         rules: Rules {
             horizon,
@@ -115,7 +126,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     };
     let workloads = traffic.infos;
     let endless = traffic.endless;
-    Ok(Build { world, workloads, watched, warmup: model.run.warmup, horizon, endless })
+    Ok(Build { world, workloads, watched, named, warmup: model.run.warmup, horizon, endless })
 }
 
 /// The topology's shape as the fabric knows it.
@@ -258,6 +269,7 @@ impl Build {
         self.world.assert_conservation();
         let connections = self.connections(end);
         let queues = self.queues(end);
+        let links = links::totals(std::mem::take(&mut self.named), &self.world, end);
         let world = self.world;
         let mut recorder = world.recorder;
         let goodput = recorder.goodput();
@@ -282,6 +294,7 @@ impl Build {
             observations: recorder.observations,
             extra: recorder.extra,
             queues,
+            links,
             connections,
             series: recorder.series,
             goodput,

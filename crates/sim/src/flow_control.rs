@@ -15,13 +15,14 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Network, Node, Packet, PortId};
-use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PausedLink, PfcParams, Signal};
+use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PauseState, PausedLink, PfcParams, Signal};
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::quantity::BufferLimit;
 use plimsoll_units::{Bytes, Span, Time};
 
 use crate::RunError;
 use crate::build::ports::settings;
+use crate::observe::Window;
 use crate::world::World;
 
 /// Flow control of all switches.
@@ -44,6 +45,8 @@ pub(crate) struct FlowControl {
     travelling: u64,
     /// When a packet last completed a link, or a signal last took effect.
     moved: Time,
+    /// When pauses count.
+    window: Window,
 }
 
 #[derive(Debug)]
@@ -56,6 +59,20 @@ struct PausableLink {
     /// From the start of a pause frame until it is obeyed.
     delay: Span,
     travelling: VecDeque<(Time, Signal)>,
+    /// What the port that sends on the link may not send now.
+    state: PauseState,
+    /// Since when that is something.
+    paused_since: Time,
+    totals: PauseTotals,
+}
+
+/// How often and how long a link was paused, from the warm-up on.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PauseTotals {
+    /// Times that it was paused while it was not.
+    pub(crate) pauses: u64,
+    /// Time in which at least one priority was paused.
+    pub(crate) paused: Span,
 }
 
 impl FlowControl {
@@ -78,6 +95,7 @@ impl FlowControl {
             held: 0,
             travelling: 0,
             moved: Time::ZERO,
+            window: Window::of(model),
         };
         let mut into: Vec<Vec<PortId>> = vec![Vec::new(); network.switches() as usize];
         for (port, link) in (0..).map(PortId).zip(network.links()) {
@@ -150,6 +168,16 @@ impl FlowControl {
         self.pending.extend(count(link).map(|signal| (ingress, signal)));
     }
 
+    /// How often and how long the link was paused until `end`.
+    pub(crate) fn pauses(&self, link: PortId, end: Time) -> PauseTotals {
+        let Some(link) = &self.links[link.0 as usize] else { return PauseTotals::default() };
+        let mut totals = link.totals;
+        if !link.state.paused().is_empty() {
+            totals.paused += self.window.part_of(link.paused_since, end);
+        }
+        totals
+    }
+
     /// Whether packets wait and nothing will ever move them. A port that is not paused sends what it has, so if
     /// no packet and no signal is under way, whatever waits is paused; and a pause ends only when a packet
     /// leaves. `now` is later than what happened last: events of one instant belong together.
@@ -159,6 +187,22 @@ impl FlowControl {
 }
 
 impl PausableLink {
+    /// A signal takes effect at the port that sends on the link.
+    fn on_signal(&mut self, window: Window, now: Time, signal: Signal) {
+        let was_paused = !self.state.paused().is_empty();
+        self.state.on_signal(signal);
+        match (was_paused, !self.state.paused().is_empty()) {
+            (false, true) => {
+                self.paused_since = now;
+                self.totals.pauses += u64::from(window.has(now));
+            }
+            (true, false) => {
+                self.totals.paused += window.part_of(self.paused_since, now);
+            }
+            _ => {}
+        }
+    }
+
     fn new(
         params: &PfcParams,
         model: &Model,
@@ -179,6 +223,9 @@ impl PausableLink {
             back,
             delay: PAUSE_FRAME.time_at(link.rate) + link.propagation + params.response,
             travelling: VecDeque::new(),
+            state: PauseState::default(),
+            paused_since: Time::ZERO,
+            totals: PauseTotals::default(),
         })
     }
 }
@@ -242,6 +289,7 @@ impl World {
         {
             control.travelling -= 1;
             control.moved = now;
+            link.on_signal(control.window, now, signal);
             self.ports[port.0 as usize].on_signal(port, now, signal, &mut self.wires);
         }
         self.offer_room(now);

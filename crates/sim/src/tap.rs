@@ -1,12 +1,18 @@
-//! [`Tap`]: keeps the first packets that complete a link, for a capture.
+//! [`Tap`]: sees every packet that completes a link; counts them by link, and keeps the first for a capture.
 
 use plimsoll_fabric::net::{self, Packet, PortId};
 use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags, PacketRecord};
 use plimsoll_units::Time;
 
-/// Copies packets until it is full.
+use crate::observe::Window;
+
+/// Counts packets, and copies them until it is full.
 #[derive(Debug)]
 pub(crate) struct Tap {
+    /// When links count.
+    window: Window,
+    /// By link: packets and bytes that completed it; empty where they are not counted.
+    carried: Vec<(u64, u64)>,
     /// By port: which interface of the capture it is, if any.
     interface: Vec<Option<u32>>,
     /// How many packets there is still room for.
@@ -17,7 +23,13 @@ pub(crate) struct Tap {
 impl Tap {
     /// Room for `room` packets of `ports`, which have names, out of `links` in all.
     pub(crate) fn new(room: u64, links: usize, ports: impl Iterator<Item = (PortId, String)>) -> Tap {
-        let mut tap = Tap { interface: vec![None; links], room, capture: Capture::default() };
+        let mut tap = Tap {
+            window: Window { from: Time::ZERO, until: Time::MAX },
+            carried: Vec::new(),
+            interface: vec![None; links],
+            room,
+            capture: Capture::default(),
+        };
         for (port, name) in ports {
             let interface = &mut tap.interface[port.0 as usize];
             if interface.is_none() {
@@ -28,8 +40,24 @@ impl Tap {
         tap
     }
 
+    /// Counts every link as well.
+    pub(crate) fn counting(self, window: Window) -> Tap {
+        Tap { window, carried: vec![(0, 0); self.interface.len()], ..self }
+    }
+
+    /// Packets and bytes that completed each link; empty where they were not counted.
+    pub(crate) fn carried(&self) -> &[(u64, u64)] {
+        &self.carried
+    }
+
     /// A packet has arrived over the link of `port`, which its last bit left at `left`.
     pub(crate) fn on_packet(&mut self, left: Time, port: PortId, packet: &Packet) {
+        if let Some((packets, bytes)) = self.carried.get_mut(port.0 as usize)
+            && self.window.has(left)
+        {
+            *packets += 1;
+            *bytes += u64::from(packet.size);
+        }
         let Some(interface) = self.interface[port.0 as usize].filter(|_| self.room > 0) else { return };
         self.room -= 1;
         let has = |flags| packet.flags.has(flags);

@@ -15,7 +15,7 @@ use crate::connection::{Connection, End, acknowledged, ideal_time, split_of, tra
 use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
 use crate::look_ahead::LookAhead;
-use crate::observe::Recorder;
+use crate::observe::{Recorder, Window};
 use crate::parallel::{Border, Letter};
 use crate::receive::{ReceiveOffload, prepend};
 use crate::tap::Tap;
@@ -106,11 +106,14 @@ pub(crate) struct Wires {
     pub(crate) flow_control: Option<Box<FlowControl>>,
     /// Where this is a part of a network.
     pub(crate) border: Option<Box<Border>>,
+    /// By port, where links are counted: packets dropped in the window.
+    pub(crate) drops: Vec<u64>,
+    pub(crate) window: Window,
     hosts: u32,
 }
 
 impl Wires {
-    pub(crate) fn new(network: &Network) -> Wires {
+    pub(crate) fn new(network: &Network, window: Window) -> Wires {
         Wires {
             events: EventQueue::new(),
             lanes: Lanes::new(network.links().len()),
@@ -120,6 +123,8 @@ impl Wires {
             pools: Vec::new(),
             flow_control: None,
             border: None,
+            drops: Vec::new(),
+            window,
             hosts: network.hosts(),
         }
     }
@@ -151,7 +156,10 @@ impl Sink for Wires {
         self.counters.marks += 1;
     }
 
-    fn dropped(&mut self, _: Time, port: PortId, packet: &Packet) {
+    fn dropped(&mut self, now: Time, port: PortId, packet: &Packet) {
+        if let Some(drops) = self.drops.get_mut(port.0 as usize) {
+            *drops += u64::from(self.window.has(now));
+        }
         self.lost.extend(workload_of_raw(packet.flow));
         if port.0 < self.hosts {
             self.counters.nic_drops += 1;

@@ -20,7 +20,8 @@
   // ---- Numbers --------------------------------------------------------------------------------
   const TIMES = [['ns', 1e-3], ['us', 1], ['ms', 1e3], ['s', 1e6]];
   const RATES = [['kb/s', 1e-3], ['Mb/s', 1], ['Gb/s', 1e3], ['Tb/s', 1e6]];
-  const unitsOf = { time: TIMES, rate: RATES };
+  const SIZES = [['B', 1], ['KB', 1e3], ['MB', 1e6], ['GB', 1e9]];
+  const unitsOf = { time: TIMES, rate: RATES, size: SIZES };
   const unitFor = (value, units) =>
     [...units].reverse().find(([, size]) => Math.abs(value) >= size * (1 - 1e-9)) || units[0];
   const significant = (value) => {

@@ -5,17 +5,19 @@
 //! load anything at all.
 
 mod article;
+mod links;
 mod page;
 mod tables;
 
 pub use article::{Article, Section, article};
 
+use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
 use serde::Serialize;
 
 use crate::chart::Chart;
 use crate::plots;
-use crate::table::{Grid, blocks};
+use crate::table::{self, Grid, blocks};
 use crate::verdict;
 
 /// Characters of a table that stand beside each other on the page.
@@ -79,18 +81,24 @@ pub fn render(page: &Page<'_>) -> String {
     let trade = trade_figure(summary);
     let times = time_figures(summary);
     let distributions = distribution_figures(page);
+    let slowdowns = slowdown_figures(page);
     let queues = queue_figures(page);
+    let links = links::section(summary, page.curves);
 
     let mut sections: Vec<(&str, &str)> = vec![("numbers", "Numbers")];
-    let groups: [(&str, &str, &[Figure]); 5] = [
+    let groups: [(&str, &str, &[Figure]); 6] = [
         ("sweep", "Sweep", &sweep),
         ("trade", "Who pays", &trade),
         ("time", "Where the time went", &times),
         ("distributions", "Distributions", &distributions),
+        ("slowdown", "Slowdown", &slowdowns),
         ("queues", "Queues", &queues),
     ];
     let filled = groups.iter().filter(|(_, _, figures)| !figures.is_empty());
     sections.extend(filled.map(|(id, name, _)| (*id, *name)));
+    if !links.is_empty() {
+        sections.push(("links", "Links"));
+    }
     sections.push(("repeat", "Repeat"));
 
     let texts = summary.warnings.iter().map(ToString::to_string).chain(page.warnings.iter().cloned());
@@ -115,10 +123,15 @@ pub fn render(page: &Page<'_>) -> String {
             out.push_str(&page::section(id, title, lead, &place(figures)));
         }
     }
+    if !links.is_empty() {
+        out.push_str(&page::section("links", "Links", LINKS_LEAD, &links));
+    }
     out.push_str(&page::section("repeat", "How to repeat this", "", &page::repeat(page)));
     out.push_str(&foot(groups.iter().flat_map(|(_, _, figures)| figures.iter()).collect()));
     out
 }
+
+const LINKS_LEAD: &str = "From the warm-up to the end of the sending. The stronger the colour, the more.";
 
 /// The end of the page: the data of its figures and the script that draws them.
 fn foot(figures: Vec<&Figure>) -> String {
@@ -143,6 +156,11 @@ fn heading(id: &str) -> (&'static str, &'static str) {
         "distributions" => (
             "Distributions",
             "Point at a share to compare the variants there. The tail shows what is left above, decade by decade.",
+        ),
+        "slowdown" => (
+            "Slowdown by size",
+            "Completion time over that on idle links, for messages of about one size: 1x is as fast as the network \
+             can be. A percentile is left out where a size has too few messages for it.",
         ),
         _ => ("Queues", "The delay that a packet meets when it arrives at a watched port."),
     }
@@ -184,10 +202,15 @@ fn sweep_figures(summary: &Summary) -> Vec<Figure> {
     };
     for (number, workload) in summary.workloads().into_iter().enumerate() {
         let table = blocks::sweep_grid(summary, workload);
+        let p50 = plots::over_sweep(summary, workload, "p50", |d| d.p50);
         let p99 = plots::over_sweep(summary, workload, "p99", |d| d.p99);
         let mean = plots::over_sweep(summary, workload, "Mean", |d| d.mean);
         push(format!("sweep-{number}-p99"), vec![p99], Some(table));
+        push(format!("sweep-{number}-p50"), vec![p50], None);
         push(format!("sweep-{number}-mean"), vec![mean], None);
+        if let Some(slowdown) = plots::slowdown_over_sweep(summary, workload) {
+            push(format!("sweep-{number}-slowdown"), vec![slowdown], None);
+        }
     }
     for (number, key) in blocks::queue_names(summary.cells.iter()).iter().enumerate() {
         let table = blocks::sweep_queue_grid(summary, key);
@@ -208,7 +231,7 @@ fn trade_figure(summary: &Summary) -> Vec<Figure> {
     vec![Figure {
         id: "who-pays".to_owned(),
         charts,
-        tables: vec![tables::comparisons(summary)],
+        tables: vec![table::differences(summary)],
         half_width: false,
     }]
 }
@@ -243,6 +266,37 @@ fn distribution_figures(page: &Page<'_>) -> Vec<Figure> {
             .collect();
         let tables = vec![tables::percentiles(page.summary, workload)];
         figures.push(Figure { id: format!("distribution-{number}"), charts, tables, half_width: true });
+    }
+    figures
+}
+
+/// For each workload whose messages differ in size: p99 over the whole width with the table, then p50 and p95.
+fn slowdown_figures(page: &Page<'_>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (number, workload) in page.summary.workloads().into_iter().enumerate() {
+        if !page.curves.slowdowns.iter().any(|slowdown| slowdown.workload == workload) {
+            continue;
+        }
+        for (share, (_, name)) in SHARES.iter().enumerate().rev() {
+            let charts = page
+                .summary
+                .sweep_points()
+                .into_iter()
+                .map(|point| plots::slowdown(page.summary, page.curves, workload, point, share))
+                .collect();
+            if !page.curves.slowdowns.iter().any(|found| {
+                found.workload == workload
+                    && found.buckets.iter().any(|bucket| bucket.slowdown[share].is_some())
+            }) {
+                continue;
+            }
+            figures.push(Figure {
+                id: format!("slowdown-{number}-{name}"),
+                charts,
+                tables: vec![tables::slowdowns(page.curves, workload, share)],
+                half_width: share + 1 < SHARES.len(),
+            });
+        }
     }
     figures
 }

@@ -1,9 +1,9 @@
 //! The tables below the figures: the same numbers for those who do not see them drawn.
 
-use plimsoll_results::Summary;
+use plimsoll_results::by_size::SHARES;
 use plimsoll_results::stats::Estimate;
-use plimsoll_results::stats::paired::Change;
 use plimsoll_results::summary::{Cell as PointCell, Distribution, QueueSummary};
+use plimsoll_results::{Curves, Summary};
 
 use crate::figures::{self, TIMES};
 use crate::table::blocks::PERCENT;
@@ -92,48 +92,32 @@ pub(super) fn queues(summary: &Summary, key: &(String, String)) -> Grid {
     assemble(format!("Queue {} ({})", key.0, key.1), "variant", labels, &columns)
 }
 
-/// Every comparison with the first variant.
-pub(super) fn comparisons(summary: &Summary) -> Grid {
-    let columns = ["pairs", "ratio", "from", "to", "difference"]
-        .map(|name| Column { group: String::new(), name: name.to_owned() });
+/// A percentile of the slowdown of a workload by size at every sweep point.
+pub(super) fn slowdowns(curves: &Curves, workload: &str, share: usize) -> Grid {
+    let (_, name) = SHARES[share];
+    let columns =
+        ["messages", name].map(|name| Column { group: String::new(), name: name.to_owned() }).to_vec();
     let mut rows = Vec::new();
-    for comparison in &summary.comparisons {
-        let at = crate::plots::point_name(&comparison.sweep);
-        let at = if at.is_empty() { at } else { format!("{at}, ") };
-        for workload in &comparison.workloads {
-            for (statistic, change) in
-                [("mean", &workload.mean), ("p50", &workload.p50), ("p99", &workload.p99)]
-            {
-                let label = format!("{at}{}: {statistic} of {}", comparison.variant, workload.name);
-                rows.push(Row { label, cells: change_cells(change, workload.pairs) });
-            }
+    for slowdown in curves.slowdowns.iter().filter(|slowdown| slowdown.workload == workload) {
+        for bucket in &slowdown.buckets {
+            let plain = |value: String| Cell { value, ..Cell::default() };
+            let ratio = |value: Option<f64>| plain(value.map_or_else(String::new, figures::number));
+            let label = with_point(&slowdown.variant, &slowdown.sweep);
+            let cells = vec![plain(figures::count(bucket.messages)), ratio(bucket.slowdown[share])];
+            rows.push(Row { label: format!("{label}: up to {}", figures::size(bucket.up_to as f64)), cells });
         }
     }
-    Grid {
-        title: "Changes against the first variant".to_owned(),
-        corner: "variant".to_owned(),
-        columns: columns.to_vec(),
-        rows,
-    }
-}
-
-fn change_cells(change: &Change, pairs: u64) -> Vec<Cell> {
-    let plain = |value: String| Cell { value, ..Cell::default() };
-    let ratio = |value: Option<f64>| plain(value.map_or(String::new(), figures::number));
-    let interval = change.ratio.and_then(|ratio| ratio.interval);
-    vec![
-        plain(figures::count(pairs)),
-        ratio(change.ratio.map(|ratio| ratio.value)),
-        ratio(interval.map(|interval| interval.low)),
-        ratio(interval.map(|interval| interval.high)),
-        plain(figures::time(change.difference.value)),
-    ]
+    Grid { title: format!("Slowdown of {workload}"), corner: "variant and size".to_owned(), columns, rows }
 }
 
 /// `HULL`, or `load = 0.4, HULL` in a sweep.
 fn label(cell: &PointCell) -> String {
-    match crate::plots::point_name(&cell.sweep) {
-        at if at.is_empty() => cell.variant.clone(),
-        at => format!("{at}, {}", cell.variant),
+    with_point(&cell.variant, &cell.sweep)
+}
+
+fn with_point(variant: &str, sweep: &[(String, String)]) -> String {
+    match crate::plots::point_name(sweep) {
+        at if at.is_empty() => variant.to_owned(),
+        at => format!("{at}, {variant}"),
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use plimsoll_results::PointOutcome;
 use plimsoll_results::curves::Detail;
 use plimsoll_results::summary::Options;
 use plimsoll_results::synthetic::{self, Shape};
@@ -10,9 +11,12 @@ use plimsoll_results::synthetic::{self, Shape};
 use super::*;
 
 fn report(variants: &[&str], loads: &[f64], replicates: u32, shape: &Shape) -> String {
-    let points = synthetic::experiment(shape, variants, loads, replicates, 1);
-    let summary = Summary::of(&points, &Options::default());
-    let curves = Curves::of(&points, Detail::for_runs(points.len()));
+    of_points(&synthetic::experiment(shape, variants, loads, replicates, 1))
+}
+
+fn of_points(points: &[PointOutcome]) -> String {
+    let summary = Summary::of(points, &Options::default());
+    let curves = Curves::of(points, Detail::for_runs(points.len()));
     render(&Page {
         title: "Small requests <beside> large transfers",
         description: "900 B requests share a rack with 10 MB transfers: what does each mechanism do to both?",
@@ -60,7 +64,7 @@ fn nothing_observed_is_still_a_page_and_a_table() {
     assert!(html.ends_with("</html>\n"));
     let summary = Summary::of(&[], &Options::default());
     for format in [crate::Format::Table, crate::Format::Json, crate::Format::Csv, crate::Format::Md] {
-        assert!(!crate::table::render(&summary, format, &crate::Style::default()).is_empty());
+        assert!(!table::render(&summary, format, &crate::Style::default()).is_empty());
     }
 }
 
@@ -72,6 +76,41 @@ fn every_figure_has_a_place_a_caption_and_a_table() {
     assert_eq!(figures, 7);
     assert_eq!(html.matches("<figcaption>").count(), figures);
     assert_eq!(html.matches("<summary>As a table</summary>").count(), figures);
+}
+
+#[test]
+fn sizes_that_differ_have_a_figure_for_each_percentile_that_is_known() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[], 1, 1);
+    let messages = points.iter_mut().flat_map(|point| &mut point.outcome.messages);
+    for message in messages.filter(|message| message.workload == 1) {
+        message.bytes = if message.index % 2 == 0 { 3_000 } else { 8_000_000 };
+    }
+    let html = of_points(&points);
+    // 75 messages of each size are too few for a p99.
+    assert!(
+        html.contains("p95 slowdown of background by size") && html.contains("p50 slowdown of background")
+    );
+    assert!(!html.contains("p99 slowdown of background by size"));
+    assert!(html.contains("TCP: up to 5 KB") && html.contains("HULL: up to 10 MB"));
+}
+
+#[test]
+fn links_are_shaded_and_the_many_small_ones_are_one_row() {
+    let html = report(&["TCP", "HULL"], &[], 2, &Shape::default());
+    let row = |name: &str| {
+        let start = html.find(&format!("<th scope=\"row\">{name}</th>")).unwrap();
+        &html[start..start + html[start..].find("</tr>").unwrap()]
+    };
+    assert!(row("leaf -&gt; spine (1)").contains("<td style=\"--heat:70%\">70.0 % (most 70.0 %)</td>"));
+    assert!(
+        row("leaf0 -&gt; h0").contains("<td style=\"--heat:100%\">311</td><td>0</td>"),
+        "{}",
+        row("leaf0")
+    );
+    assert!(row("42 other links, their mean").contains("<td>"));
+    assert!(
+        !report(&["TCP"], &[0.2, 0.4], 1, &Shape::default()).contains("<details open><summary>load = 0.2")
+    );
 }
 
 /// Draws a page in headless Chromium; `None` where there is none.
@@ -100,7 +139,7 @@ fn browse(page: &Path, extra: &[&str]) -> Option<String> {
 #[test]
 fn a_browser_draws_every_figure() {
     let place = tempfile::tempdir().unwrap();
-    for (name, loads, figures) in [("point.html", &[][..], 7), ("sweep.html", &[0.2, 0.4, 0.6][..], 15)] {
+    for (name, loads, figures) in [("point.html", &[][..], 7), ("sweep.html", &[0.2, 0.4, 0.6][..], 20)] {
         let path = place.path().join(name);
         std::fs::write(&path, report(&["TCP", "DCTCP", "HULL"], loads, 2, &Shape::default())).unwrap();
         let Some(dom) = browse(&path, &["--dump-dom"]) else { return };

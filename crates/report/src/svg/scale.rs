@@ -1,7 +1,7 @@
 //! From numbers to places on a line, and where an axis has its ticks.
 
 use crate::chart::{Axis, Format};
-use crate::figures::{self, RATES, TIMES, Unit};
+use crate::figures::{self, RATES, SIZES, TIMES, Unit};
 
 /// An axis with its range settled.
 pub(super) struct Scale {
@@ -44,6 +44,7 @@ impl Scale {
         let units = match axis.format {
             Format::Time => Some(TIMES),
             Format::Rate => Some(RATES),
+            Format::Size => Some(SIZES),
             _ => None,
         };
         let unit = units.filter(|_| !axis.log).map(|units| {
@@ -142,6 +143,7 @@ impl Scale {
         match self.format {
             Format::Time => with_unit(TIMES),
             Format::Rate => with_unit(RATES),
+            Format::Size => with_unit(SIZES),
             Format::Percent => format!("{} %", short(value * 100.0)),
             Format::Ratio => format!("{}x", short(value)),
             Format::Number => short(value),

@@ -2,10 +2,12 @@
 //!
 //! Without a sweep: one row a variant; for each workload its percentiles with intervals, then the
 //! watched queues and what the network did. Then, for each workload, where the time of its slowest
-//! hundredth went. With a sweep: one table a workload and one row a sweep point. Last, one sentence
-//! a variant ([`crate::verdict`]) and the warnings.
+//! hundredth went. With a sweep: one table a workload and one row a sweep point. Where runs are compared
+//! ([`render_compared`]), every paired difference with its interval. Last, one sentence a variant
+//! ([`crate::verdict`]) and the warnings.
 
 pub(crate) mod blocks;
+mod differences;
 mod grid;
 pub(crate) mod numbers;
 mod tidy;
@@ -13,6 +15,7 @@ mod tidy;
 use plimsoll_results::Summary;
 
 use crate::verdict;
+pub use differences::differences;
 pub use grid::{Cell, Column, Grid, Row, bold, dim, escape_markdown};
 pub use tidy::line as csv_line;
 
@@ -55,12 +58,29 @@ pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
     }
 }
 
+/// [`render`] with a table of all paired differences, for runs side by side. JSON has them anyway.
+pub fn render_compared(summary: &Summary, format: Format, style: &Style) -> String {
+    let table = differences(summary);
+    match format {
+        Format::Table if !table.rows.is_empty() => {
+            tables(summary, style) + &table.to_terminal(style) + "\n" + &sentences(summary, style)
+        }
+        Format::Md if !table.rows.is_empty() => table.to_markdown() + "\n" + &markdown(summary),
+        Format::Csv => tidy::csv(summary) + &tidy::differences(summary),
+        _ => render(summary, format, style),
+    }
+}
+
 /// All tables of a summary, for renderers of other forms.
 pub fn grids(summary: &Summary) -> Vec<Grid> {
     blocks::grids(summary)
 }
 
 fn terminal(summary: &Summary, style: &Style) -> String {
+    tables(summary, style) + &sentences(summary, style)
+}
+
+fn tables(summary: &Summary, style: &Style) -> String {
     let mut out = String::new();
     for grid in grids(summary) {
         out.push_str(&grid.to_terminal(style));
@@ -70,6 +90,11 @@ fn terminal(summary: &Summary, style: &Style) -> String {
         out.push_str(&dim("± is the wider side of the 95 % interval.", style));
         out.push_str("\n\n");
     }
+    out
+}
+
+fn sentences(summary: &Summary, style: &Style) -> String {
+    let mut out = String::new();
     for sentence in verdict::sentences(summary) {
         let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
         out.push_str(&format!("{}:{rest}\n", bold(variant, style)));

@@ -108,6 +108,25 @@ fn csv_has_one_number_a_row_and_json_the_verdicts() {
 #[test]
 fn equal_variants_get_no_verdict() {
     let points = synthetic::experiment(&Shape::default(), &["A", "B"], &[], 1, 1);
-    let sentences = verdict::sentences(&Summary::of(&points, &Options::default()));
-    assert_eq!(sentences, ["B: no difference from A seen in p99(small), mean(background), mean(search)"]);
+    let summary = Summary::of(&points, &Options::default());
+    let sentences = verdict::sentences(&summary);
+    assert_eq!(
+        sentences,
+        ["B: no difference from A seen in p99(small) (0 us to 0 us), mean(background) (0 us to 0 us), \
+          mean(search) (0 us to 0 us)"]
+    );
+    let compared = render_compared(&summary, Format::Table, &Style::default());
+    assert!(compared.contains("Differences from A"), "{compared}");
+    assert_eq!(compared.matches("no difference seen").count(), 7, "{compared}");
+}
+
+#[test]
+fn a_comparison_has_every_difference_with_its_interval() {
+    let summary = summary(&[], 1);
+    let table = render_compared(&summary, Format::Table, &Style { color: false, width: 120 });
+    let row = table.lines().find(|line| line.starts_with("HULL: p99 of small")).unwrap();
+    assert!(row.ends_with("lower") && row.matches(" -").count() == 3, "{row}");
+    let csv = render_compared(&summary, Format::Csv, &Style::default());
+    assert!(csv.starts_with(&render(&summary, Format::Csv, &Style::default())));
+    assert!(csv.contains("\nHULL,small,difference_us.p99,-"), "{csv}");
 }

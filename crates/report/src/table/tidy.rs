@@ -34,20 +34,46 @@ pub(super) fn csv(summary: &Summary) -> String {
     head.extend(["subject", "metric", "value", "low", "high", "samples"].map(str::to_owned));
     let mut out = line(&head);
     for cell in &summary.cells {
-        let mut start = vec![cell.variant.clone()];
-        start.extend(cell.sweep.iter().map(|(_, value)| value.clone()));
         for (subject, metric, estimate) in numbers(cell) {
-            let mut fields = start.clone();
-            let (low, high) = match estimate.interval {
-                Some(interval) => (float(interval.low), float(interval.high)),
-                None => (String::new(), String::new()),
-            };
-            fields.extend([subject, metric, float(estimate.value), low, high]);
-            fields.push(estimate.samples.to_string());
-            out.push_str(&line(&fields));
+            out.push_str(&row(&cell.variant, &cell.sweep, subject, metric, &estimate));
         }
     }
     out
+}
+
+/// Every paired difference from the base, and the ratio to it, as further rows of [`csv`].
+pub(super) fn differences(summary: &Summary) -> String {
+    let mut out = String::new();
+    for comparison in &summary.comparisons {
+        for workload in &comparison.workloads {
+            for (statistic, change) in workload.statistics() {
+                let numbers = [("difference_us", Some(change.difference)), ("ratio", change.ratio)];
+                for (name, estimate) in numbers.into_iter().filter_map(|(name, e)| Some((name, e?))) {
+                    let metric = format!("{name}.{statistic}");
+                    let subject = workload.name.clone();
+                    out.push_str(&row(&comparison.variant, &comparison.sweep, subject, metric, &estimate));
+                }
+            }
+        }
+    }
+    out
+}
+
+fn row(
+    variant: &str,
+    sweep: &[(String, String)],
+    subject: String,
+    metric: String,
+    estimate: &Estimate,
+) -> String {
+    let mut fields = vec![variant.to_owned()];
+    fields.extend(sweep.iter().map(|(_, value)| value.clone()));
+    let (low, high) = match estimate.interval {
+        Some(interval) => (float(interval.low), float(interval.high)),
+        None => (String::new(), String::new()),
+    };
+    fields.extend([subject, metric, float(estimate.value), low, high, estimate.samples.to_string()]);
+    line(&fields)
 }
 
 /// A number that also where it is whole shows its column to be floating point.

@@ -13,7 +13,9 @@ use std::str::FromStr;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::csv::Writer;
-use crate::outcome::{Connection, GoodputInterval, Message, Observation, Query, SeriesPoint, Split};
+use crate::outcome::{
+    Connection, GoodputInterval, LinkTotals, Message, Observation, Query, SeriesPoint, Split,
+};
 
 /// A column's header and what it holds.
 pub(super) type ColumnDoc = (&'static str, &'static str);
@@ -278,6 +280,45 @@ impl Record for QueueInterval {
     }
 }
 
+impl Record for LinkTotals {
+    const FILE: &'static str = "links.csv";
+    const ABOUT: &'static str = "One row a direction of a link, from the warm-up to the end of the sending.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("from", "the node whose port sends on it"),
+        ("to", "the node at its far end"),
+        ("tier", "the tiers that it connects"),
+        ("rate_bps", "its rate"),
+        ("observed_ps", "how long it was observed"),
+        ("packets", "packets that completed it"),
+        ("bytes", "their bytes"),
+        ("drops", "packets that found no room at its port"),
+        ("pauses", "times that its far end paused it"),
+        ("paused_ps", "time in which at least one priority was paused"),
+    ];
+
+    fn write(&self, row: &mut Writer, _: &Names) {
+        let LinkTotals { from, to, tier, rate, observed, packets, bytes, drops, pauses, paused } = self;
+        [from, to, tier].into_iter().for_each(|text| row.text(text));
+        let counts = [rate.as_bps(), observed.as_ps(), *packets, *bytes, *drops, *pauses, paused.as_ps()];
+        counts.into_iter().for_each(|count| row.plain(count));
+    }
+
+    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<LinkTotals, String> {
+        Ok(LinkTotals {
+            from: fields.text()?.to_owned(),
+            to: fields.text()?.to_owned(),
+            tier: fields.text()?.to_owned(),
+            rate: Rate::from_bps(fields.parse()?),
+            observed: fields.span()?,
+            packets: fields.parse()?,
+            bytes: fields.parse()?,
+            drops: fields.parse()?,
+            pauses: fields.parse()?,
+            paused: fields.span()?,
+        })
+    }
+}
+
 impl Record for Connection {
     const FILE: &'static str = "connections.csv";
     const ABOUT: &'static str = "One row a connection that carried data, in the order that `series.csv` \
@@ -437,6 +478,7 @@ pub fn documentation() -> String {
     section::<Query>(&mut out);
     section::<Observation>(&mut out);
     section::<QueueInterval>(&mut out);
+    section::<LinkTotals>(&mut out);
     section::<Connection>(&mut out);
     section::<SeriesPoint>(&mut out);
     section::<GoodputInterval>(&mut out);

@@ -65,7 +65,7 @@ pub enum Error {
     /// No room on the disk.
     #[error(
         "no room on the disk of {}: {free} bytes free, {needed} wanted. Free some space or choose \
-         another place with `--out`; finished points are kept, and `--resume` goes on from there",
+         another place with `--out`; what is finished is kept, and the same command goes on from there",
         path.display()
     )]
     NoRoom {

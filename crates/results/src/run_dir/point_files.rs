@@ -114,6 +114,7 @@ pub(super) fn write(folder: &Path, point: &PointOutcome) -> Result<(), Error> {
     write_records(folder, &point.key, &names, &outcome.queries, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.observations, &mut files)?;
     write_records(folder, &point.key, &names, &intervals, &mut files)?;
+    write_records(folder, &point.key, &names, &outcome.links, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.connections, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.series, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.goodput, &mut files)?;
@@ -177,6 +178,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
             })
             .collect(),
         queues: queues(&mark, read_records(folder, &mark, &names)?),
+        links: read_records(folder, &mark, &names)?,
         connections: read_records(folder, &mark, &names)?,
         series: read_records(folder, &mark, &names)?,
         goodput: read_records(folder, &mark, &names)?,

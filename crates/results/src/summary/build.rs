@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::workload::{Runs, Subject};
 use super::{
-    Cell, Comparison, CounterTotals, FORMAT, Options, RunInfo, Summary, WorkloadChange, queue, warning,
+    Cell, Comparison, CounterTotals, FORMAT, Options, RunInfo, Summary, WorkloadChange, queue, tier, warning,
 };
 use crate::outcome::Outcome;
 use crate::point::PointOutcome;
@@ -92,6 +92,7 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
             .into_iter()
             .filter_map(|(name, port)| queue::summarise(name, port, &outcomes, options))
             .collect(),
+        tiers: tier::summarise(&outcomes),
         counters,
     }
 }

@@ -11,6 +11,7 @@
 mod build;
 pub mod one_run;
 pub(crate) mod queue;
+mod tier;
 mod warning;
 pub(crate) mod workload;
 
@@ -72,6 +73,9 @@ pub struct Cell {
     pub workloads: Vec<WorkloadSummary>,
     /// One for each watched queue.
     pub queues: Vec<QueueSummary>,
+    /// One for each kind of link, where links were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tiers: Vec<TierSummary>,
     /// Totals over all replicates.
     pub counters: CounterTotals,
 }
@@ -231,6 +235,25 @@ pub struct QueueSummary {
     pub packets: u64,
 }
 
+/// Links that connect the same two tiers in the same direction, all replicates together.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TierSummary {
+    /// `host -> leaf`, `leaf -> spine`.
+    pub name: String,
+    /// How many links.
+    pub links: u64,
+    /// Share of the time in which they sent, the mean over links.
+    pub utilisation: f64,
+    /// That of the busiest link of all replicates.
+    pub utilisation_most: f64,
+    /// Packets that found no room at their ports.
+    pub drops: u64,
+    /// Times that they were paused.
+    pub pauses: u64,
+    /// Share of the time in which at least one of their priorities was paused, the mean over links.
+    pub paused: f64,
+}
+
 /// Time-weighted percentiles of the delay at an instant, in us.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct InstantDelay {
@@ -343,6 +366,13 @@ pub struct WorkloadChange {
     pub p50: Change,
     /// Change of the 99th percentile.
     pub p99: Change,
+}
+
+impl WorkloadChange {
+    /// Every change, with the name of its statistic.
+    pub fn statistics(&self) -> [(&'static str, &Change); 3] {
+        [("mean", &self.mean), ("p50", &self.p50), ("p99", &self.p99)]
+    }
 }
 
 impl Summary {

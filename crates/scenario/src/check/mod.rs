@@ -43,8 +43,11 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
     checker.found
 }
 
-/// A file larger than this is not a list of flows or a graph that anyone wrote for this.
+/// More than this no memory holds.
 const HOSTS_MAX: u32 = 1_000_000;
+
+/// The largest fat-tree within [`HOSTS_MAX`] has three million; a port at each end takes some hundred bytes.
+const LINKS_MAX: u64 = 4_000_000;
 
 /// The largest IP packet.
 const PACKET_MAX: Bytes = Bytes::new(65_535);
@@ -133,6 +136,9 @@ impl Checker<'_> {
         if topology.host_count() > HOSTS_MAX {
             let message = format!("more than {HOSTS_MAX} hosts");
             self.error(&["topology"], message, format!("at most {HOSTS_MAX} hosts in all"));
+        } else if topology.link_count() > LINKS_MAX {
+            let message = format!("more than {LINKS_MAX} links");
+            self.error(&["topology"], message, format!("at most {LINKS_MAX} links in all"));
         }
         self.found.errors.len() == before
     }

@@ -369,19 +369,32 @@ impl Checker<'_> {
     /// All-to-all traffic meets the links between the tiers.
     fn oversubscription(&mut self, path: &[&str], bits: f64, topology: &Topology) {
         let hosts = f64::from(topology.host_count());
-        let (place, share) = match topology {
+        // What so many hosts send to all others.
+        let leaving = |inside: f64| bits * inside * (hosts - inside) / (hosts - 1.0);
+        let cuts: Vec<(&str, f64)> = match topology {
             Topology::LeafSpine { leaves, spines, hosts_per_leaf, rate, fabric_rate, .. } if *leaves > 1 => {
-                let leaving =
-                    bits * f64::from(*hosts_per_leaf) * (hosts - f64::from(*hosts_per_leaf)) / (hosts - 1.0);
                 let fabric = fabric_rate.unwrap_or(*rate).as_bps() as f64 * f64::from(*spines);
-                ("the links from a leaf to the spines", leaving / fabric)
+                vec![("the links from a leaf to the spines", leaving(f64::from(*hosts_per_leaf)) / fabric)]
             }
-            Topology::Dumbbell { left, right, bottleneck_rate, .. } => {
-                let crossing = bits * f64::from(*left) * f64::from(*right) / (hosts - 1.0);
-                ("the link between the switches", crossing / bottleneck_rate.as_bps() as f64)
+            Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, rate, .. } => {
+                let (rate, below) = (rate.as_bps() as f64, f64::from(*hosts_per_edge));
+                let up = rate * f64::from(*aggregations);
+                let edge = ("the links from an edge switch to its pod", leaving(below) / up);
+                let pod = leaving(below * f64::from(*edges)) / (up * f64::from(*cores));
+                let pod = (*pods > 1).then_some(("the links from a pod to the cores", pod));
+                [edge].into_iter().chain(pod).collect()
+            }
+            Topology::Dumbbell { left, bottleneck_rate, .. } => {
+                let share = leaving(f64::from(*left)) / bottleneck_rate.as_bps() as f64;
+                vec![("the link between the switches", share)]
+            }
+            Topology::File { graph: Some(graph), .. } => {
+                let shares = graph.switches_with_hosts().into_iter().map(|(below, up)| leaving(below) / up);
+                vec![("the links from a switch with hosts to the others", shares.fold(0.0, f64::max))]
             }
             _ => return,
         };
+        let Some((place, share)) = cuts.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
         if share > 1.0 {
             let message = format!("load {share:.3} of {place} (oversubscription)");
             self.warn(path, message, "queues grow as long as the run lasts; lower the load");

@@ -73,7 +73,7 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
     } else if world.wires.flow_control.is_some() {
         Some("flow control looks for deadlocks in the whole network")
     } else if world.tap.is_some() {
-        Some("captured packets are in the order of the whole network")
+        Some("packets are captured or counted in the order of the whole network")
     } else if world.recorder.first_sample().is_some() {
         Some("`observe.flow_series` samples both ends of a connection at one instant")
     } else if world.workloads.iter().any(|workload| workload.reach() == Reach::Network) {

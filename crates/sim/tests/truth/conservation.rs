@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use plimsoll_results::outcome::LinkTotals;
 use plimsoll_units::Span;
 use proptest::prelude::*;
 
@@ -194,4 +195,38 @@ fn a_port_is_watched_under_each_of_its_names() {
     assert!(of("client")[0].packets > 0);
     assert_eq!(of("client")[0].mean_bytes, of("h0")[0].mean_bytes);
     assert_eq!(of("client")[0].packets, of("tor")[0].packets);
+}
+
+/// Eight hosts at once into one, whose link drops, or pauses the others, which then sends without a gap.
+#[test]
+fn links_add_up_to_the_whole() {
+    let text = "version = 1\ntitle = 'links'\n[topology]\nkind = 'leaf-spine'\n\
+                leaves = 2\nspines = 2\nhosts_per_leaf = 4\nrate = '10Gbps'\ndelay = '1us'\n\
+                [transport]\nack_every = 1\nhandshake = false\ninitial_window = 100\nmin_rto = '1ms'\n\
+                [port.switch]\nbuffer = '100KB'\n[observe]\nlinks = true\n\
+                [workload.bulk]\nkind = 'incast'\nto = 'h0'\nsize = '150KB'\nevery = '1ms'\n";
+    let dropping = run(text);
+    let sum = |run: &Run, of: fn(&LinkTotals) -> u64| run.links.iter().map(of).sum::<u64>();
+    let drops = dropping.counters.nic_drops + dropping.counters.switch_drops;
+    assert!(drops > 50, "{drops}");
+    assert_eq!((sum(&dropping, |link| link.drops), sum(&dropping, |link| link.pauses)), (drops, 0));
+    assert_eq!(sum(&dropping, |link| link.packets), dropping.counters.packet_hops);
+    let tiers: BTreeSet<&str> = dropping.links.iter().map(|link| link.tier.as_str()).collect();
+    assert_eq!(tiers, ["host -> leaf", "leaf -> host", "leaf -> spine", "spine -> leaf"].into());
+    let busiest = dropping.links.iter().max_by_key(|link| link.drops).unwrap();
+    assert_eq!((busiest.from.as_str(), busiest.to.as_str()), ("leaf0", "h0"));
+
+    let pausing = run(&text.replace("buffer = '100KB'", "buffer = '100KB'\npfc = {}"));
+    assert_eq!(sum(&pausing, |link| link.drops), 0);
+    let of = |from: &str, to: &str| pausing.links.iter().find(|link| link.from == from && link.to == to);
+    // All of it goes over the one link, from the first byte to the last: 7 x 106 packets.
+    let last = pausing.of("bulk").filter_map(|message| message.latency()).max().unwrap();
+    let sent = Span::from_ps(of("leaf0", "h0").unwrap().bytes * 800);
+    assert!(sent < last && sent > last.saturating_sub(Span::from_us(20)), "{sent} of {last}");
+    // More than its buffer holds comes from each neighbour at once; nobody pauses the way to the receiver.
+    let neighbour = of("h1", "leaf0").unwrap();
+    assert!(neighbour.pauses > 0 && neighbour.paused > Span::from_us(100), "{neighbour:?}");
+    assert!(neighbour.paused < last, "{neighbour:?}");
+    assert_eq!(of("leaf0", "h0").map(|link| (link.pauses, link.paused)), Some((0, Span::ZERO)));
+    assert_eq!(run(&text.replace("links = true", "links = false")).links, []);
 }

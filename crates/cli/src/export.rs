@@ -1,0 +1,71 @@
+//! `plimsoll export`: results in the form that other tools read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::ValueEnum;
+use plimsoll_results::run_dir::point_id;
+use plimsoll_results::{PointKey, RunDir, hpcc};
+use plimsoll_scenario::model::Topology;
+use plimsoll_scenario::{Overrides, Scenario};
+
+use crate::job;
+use crate::output::{self, Done};
+
+/// Write the results of a run for scripts that read another simulator's.
+#[derive(clap::Args)]
+pub struct Args {
+    /// In which form.
+    #[arg(value_enum)]
+    form: Form,
+    /// The run directory.
+    #[arg(value_name = "RUN")]
+    run: PathBuf,
+    /// The folder to write to; by default `fct` in the run directory.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Form {
+    /// HPCC's `fct.txt`: source and destination address (hexadecimal), source and destination port, bytes, start,
+    /// completion time and ideal completion time (ns).
+    HpccFct,
+}
+
+pub fn export(args: &Args) -> Done {
+    let Form::HpccFct = args.form;
+    let run = RunDir::open(&args.run)?;
+    let missing = run.missing().len();
+    if missing > 0 {
+        eprintln!("warning: {missing} of {} points are missing", run.manifest().points.len());
+    }
+    let out = args.out.clone().unwrap_or_else(|| args.run.join("fct"));
+    fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
+    let topologies = topologies(&run, &args.run)?;
+    for point in run.read_points()? {
+        let path = out.join(format!("{}.txt", point_id(&point.key)));
+        let topology = topologies.get(&point.key);
+        let node = |host: u32| topology.map_or(host, |topology| node(topology, host));
+        let text = hpcc::fct(&point.outcome, &node);
+        output::write_whole(&path, &text)?;
+        eprintln!("{}: {} flows of {}", path.display(), text.lines().count(), point.key);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The network of every point, from the scenario that the run keeps.
+fn topologies(run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, Topology>> {
+    let scenario = Scenario::parse_with("scenario.toml", &run.scenario()?, path, &Overrides::default());
+    let points = scenario.iter().flat_map(Scenario::points);
+    Ok(points.map(|point| (job::key(point), point.model.topology.clone())).collect())
+}
+
+/// A host's number in the other simulator: that of its name, which an import keeps.
+fn node(topology: &Topology, host: u32) -> u32 {
+    let name = topology.host_name(host);
+    name.strip_prefix('h').and_then(|digits| digits.parse().ok()).unwrap_or(host)
+}

@@ -1,0 +1,144 @@
+//! `plimsoll import`: files of other simulators become a scenario.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Subcommand;
+use plimsoll_scenario::ScenarioError;
+use plimsoll_scenario::import::{self, Imported};
+
+use crate::output::{self, Done};
+use crate::source::BadScenario;
+
+/// Turn topologies, flows and distributions of other simulators into Plimsoll's files.
+///
+/// Writes `network.toml`, `flows.csv` and a `scenario.toml` that runs them. Node 7 of the other simulator is `h7`
+/// or, as a switch, `s7`.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    from: From,
+}
+
+#[derive(Subcommand)]
+enum From {
+    /// HPCC's topology and flow files.
+    Hpcc {
+        /// The topology: `NODES SWITCHES LINKS`, the switches, and a line for each link.
+        #[arg(long, value_name = "FILE", required_unless_present = "flows")]
+        topology: Option<PathBuf>,
+        /// The flows: their number, and a line for each.
+        #[arg(long, value_name = "FILE")]
+        flows: Option<PathBuf>,
+        /// The folder to write to.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// htsim's fat-trees (`.topo`) and connection matrices (`.cm`).
+    Htsim {
+        /// The topology, with `Nodes`, `Tiers`, `Podsize` and the tiers.
+        #[arg(long, value_name = "FILE", required_unless_present = "connections")]
+        topology: Option<PathBuf>,
+        /// The connections, with `Nodes` and `Connections`.
+        #[arg(long, value_name = "FILE")]
+        connections: Option<PathBuf>,
+        /// The folder to write to.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// A distribution of sizes: a value and a share a line, up to 1 or to 100, or ns-2's three columns.
+    Cdf {
+        /// The distribution.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+        /// Bytes that a value of 1 stands for: 1460 where the file counts packets.
+        #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=65_535))]
+        unit: u64,
+        /// The CSV file to write.
+        #[arg(long, value_name = "FILE")]
+        out: PathBuf,
+    },
+}
+
+type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
+
+pub fn import(args: &Args) -> Done {
+    match &args.from {
+        From::Hpcc { topology, flows, out } => {
+            folder(topology.as_deref(), import::hpcc_topology, flows.as_deref(), import::hpcc_flows, out)
+        }
+        From::Htsim { topology, connections, out } => folder(
+            topology.as_deref(),
+            import::htsim_topology,
+            connections.as_deref(),
+            import::htsim_connections,
+            out,
+        ),
+        From::Cdf { file, unit, out } => {
+            let imported = read(file, |name, text| import::cdf(name, text, *unit))?;
+            write(out, &imported)?;
+            eprintln!("in a scenario: size = {{ cdf = \"{}\" }}", out.display());
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Both are read before anything is written.
+fn folder(
+    topology: Option<&Path>,
+    read_topology: Reader,
+    flows: Option<&Path>,
+    read_flows: Reader,
+    out: &Path,
+) -> Done {
+    let network = topology.map(|path| read(path, read_topology)).transpose()?;
+    let list = flows.map(|path| read(path, read_flows)).transpose()?;
+    fs::create_dir_all(out).with_context(|| format!("cannot make {}", out.display()))?;
+    for (name, imported) in [(NETWORK, &network), (FLOWS, &list)] {
+        if let Some(imported) = imported {
+            write(&out.join(name), imported)?;
+        }
+    }
+    if let (Some(topology), Some(flows)) = (topology, flows) {
+        let path = out.join("scenario.toml");
+        let name =
+            |path: &Path| path.file_name().unwrap_or_default().to_string_lossy().replace(['"', '\\'], "");
+        output::write_whole(
+            &path,
+            &format!(
+                "version = 1\ntitle = \"Imported from {} and {}\"\n\n[topology]\nkind = \"file\"\npath = \
+                 \"{NETWORK}\"\n\n[workload.flows]\nkind = \"flow-list\"\npath = \"{FLOWS}\"\n",
+                name(topology),
+                name(flows)
+            ),
+        )?;
+        eprintln!(
+            "{}: switches and transport are Plimsoll's defaults; `plimsoll run` runs it",
+            path.display()
+        );
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+const NETWORK: &str = "network.toml";
+const FLOWS: &str = "flows.csv";
+
+fn read(
+    path: &Path,
+    reader: impl Fn(&str, &str) -> Result<Imported, Box<ScenarioError>>,
+) -> anyhow::Result<Imported> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let name = path.display().to_string();
+    reader(&name, &text).map_err(|error| BadScenario::new(name, "imported", vec![*error]).into())
+}
+
+fn write(path: &Path, imported: &Imported) -> anyhow::Result<()> {
+    output::write_whole(path, &imported.text)?;
+    eprintln!("{}: {}", path.display(), imported.summary);
+    for note in &imported.notes {
+        eprintln!("warning: {note}");
+    }
+    Ok(())
+}

@@ -1,0 +1,50 @@
+//! Distributions of sizes as other simulators keep them: a value and a share a line, the share up to 1 or to 100;
+//! or three columns, as ns-2 has them, of which the middle one means nothing.
+
+use std::fmt::Write;
+
+use super::{Imported, Lines};
+use crate::error::ScenarioError;
+
+/// A distribution in bytes as CSV. `unit` is the bytes that a value of 1 stands for: 1, or a packet's payload.
+///
+/// # Errors
+/// At the first word that does not fit, or if the shares do not ascend to 1 or 100.
+pub fn cdf(name: &str, text: &str, unit: u64) -> Result<Imported, Box<ScenarioError>> {
+    const ROW: &str = "a value and the share that is at most so large, ascending to 1 or to 100";
+    let mut lines = Lines::new(name, text);
+    let mut points: Vec<(&str, f64, f64)> = Vec::new();
+    while let Some(words) = lines.next() {
+        let cells: Vec<&str> =
+            words.iter().flat_map(|word| word.split(',')).filter(|c| !c.is_empty()).collect();
+        let (value, share) = match cells.as_slice() {
+            &[value, share] | &[value, _, share] => (value, share),
+            _ => return Err(lines.error(lines.line, format!("{} columns", cells.len()), ROW)),
+        };
+        let is_head = points.is_empty() && value.parse::<f64>().is_err();
+        if is_head {
+            continue;
+        }
+        let at_most = lines.number::<f64>(share, "share")?;
+        let value: f64 = lines.number(value, "size")?;
+        let (_, value_before, share_before) = points.last().copied().unwrap_or(("", 0.0, 0.0));
+        // Written so that NaN fails.
+        if !(value >= value_before && at_most >= share_before && value.is_finite()) {
+            return Err(lines.error(lines.line, "it does not ascend from the line before", ROW));
+        }
+        points.push((share, value, at_most));
+    }
+    let whole = match points.last() {
+        Some((_, _, 1.0)) => 1.0,
+        Some((_, _, 100.0)) => 100.0,
+        Some((word, ..)) => return Err(lines.error(word, format!("the last share is {word}"), ROW)),
+        None => return Err(lines.error("", "no points", ROW)),
+    };
+    let mut out = "bytes,cdf\n".to_owned();
+    for (_, value, share) in &points {
+        let _ = writeln!(out, "{},{}", value * unit as f64, share / whole);
+    }
+    let note = format!("values times {unit}: they are packets of so many bytes");
+    let notes = if unit == 1 { Vec::new() } else { vec![note] };
+    Ok(Imported { text: out, summary: format!("{} points", points.len()), notes })
+}

@@ -1,0 +1,296 @@
+//! The files of htsim (Broadcom/csg-htsim, `sim/datacenter`): connection matrices (`.cm`) and fat-trees of two or
+//! three tiers (`.topo`).
+//!
+//! ```text
+//! Nodes 16                             Nodes 32
+//! Connections 2                        Tiers 2
+//! 0->13 start 0 size 2000000           Podsize 32
+//! 1->13 id 2 start 5000 size 9000      Tier 0 ... Tier 1 ... (a key and a value a line)
+//! ```
+//!
+//! Starts are in picoseconds. A switch's latency, which Plimsoll's switches do not have, is put half on each link
+//! beside it, so that every path takes as long as there.
+
+use plimsoll_units::{Rate, Span};
+
+use super::{GraphText, Imported, Lines, NODES_MAX, flow_list};
+use crate::error::{ScenarioError, did_you_mean};
+
+/// A connection matrix as a flow list. A priority becomes the class `prio3`.
+///
+/// # Errors
+/// At the first word that does not fit. Triggers, by which one flow starts another, and failures are such.
+pub fn htsim_connections(name: &str, text: &str) -> Result<Imported, Box<ScenarioError>> {
+    const CONNECTION: &str = "SOURCE->DESTINATION, then `id N`, `start PICOSECONDS`, `size BYTES`, `prio N`";
+    let mut lines = Lines::new(name, text);
+    let (mut nodes, mut connections) = (None, None);
+    let mut flows = Vec::new();
+    while let Some(words) = lines.next() {
+        let value = || words.get(1).copied().ok_or_else(|| lines.error(words[0], "no value", "a number"));
+        match words[0] {
+            "Nodes" => nodes = Some(lines.number::<u32>(value()?, "count of nodes")?),
+            "Connections" => connections = Some(lines.number::<usize>(value()?, "count of connections")?),
+            "Triggers" | "Failures" if value()? == "0" => {}
+            "Triggers" | "trigger" => {
+                let message = "flows that start when others end are not imported";
+                return Err(lines.error(words[0], message, "connections with a `start`"));
+            }
+            "Failures" | "failure" => {
+                let message = "failures are not imported";
+                return Err(lines.error(words[0], message, "`[[fault]]` in the scenario says them"));
+            }
+            ends if ends.contains("->") => {
+                let nodes =
+                    nodes.ok_or_else(|| lines.error(ends, "a connection before `Nodes`", "`Nodes N`"))?;
+                flows.push(connection(&lines, &words, nodes, CONNECTION)?);
+            }
+            other => return Err(lines.error(other, format!("`{other}` is not known"), CONNECTION)),
+        }
+    }
+    match connections {
+        Some(count) if count == flows.len() => Ok(flow_list(&flows, Vec::new())),
+        Some(count) => {
+            let message = format!("{} connections, and `Connections` says {count}", flows.len());
+            Err(lines.error("", message, "as many as it says"))
+        }
+        None => Err(lines.error("", "no line `Connections N`", "one before the connections")),
+    }
+}
+
+fn connection<'a>(
+    lines: &Lines<'a>,
+    words: &[&'a str],
+    nodes: u32,
+    allowed: &str,
+) -> Result<(u64, u32, u32, u64, String), Box<ScenarioError>> {
+    let (from, to) = words[0].split_once("->").unwrap_or((words[0], ""));
+    let [from, to] = [from, to].map(|word| match lines.number::<u32>(word, "number of a node") {
+        Ok(node) if node < nodes => Ok(node),
+        Ok(node) => Err(lines.error(word, format!("node {node} of {nodes}"), format!("less than {nodes}"))),
+        Err(error) => Err(error),
+    });
+    let (from, to) = (from?, to?);
+    if from == to {
+        return Err(lines.error(words[0], "a flow from a host to itself", "another host"));
+    }
+    let (mut start, mut size, mut class) = (None, None, String::new());
+    let mut rest = words[1..].iter().copied();
+    while let Some(key) = rest.next() {
+        let mut value =
+            || rest.next().ok_or_else(|| lines.error(key, format!("`{key}` without a value"), allowed));
+        match key {
+            "id" => drop(lines.number::<u64>(value()?, "number of a flow")?),
+            "start" => {
+                let word = value()?;
+                let ps: f64 = lines.number(word, "time in picoseconds")?;
+                if !(0.0..1e19).contains(&ps) {
+                    return Err(lines.error(word, "a start outside all time", "picoseconds from 0"));
+                }
+                // A whole number keeps all its digits.
+                start = Some(word.parse::<u64>().unwrap_or(ps.round() as u64));
+            }
+            "size" => {
+                let word = value()?;
+                let bytes: u64 = lines.number(word, "count of bytes")?;
+                if bytes == 0 {
+                    return Err(lines.error(word, "a flow without an end", "at least 1"));
+                }
+                size = Some(bytes);
+            }
+            "prio" => class = format!("prio{}", lines.number::<u64>(value()?, "priority")?),
+            "trigger" | "send_done_trigger" | "recv_done_trigger" | "addon" => {
+                return Err(lines.error(key, "flows that start when others end are not imported", allowed));
+            }
+            other => return Err(lines.error(other, format!("`{other}` is not known"), allowed)),
+        }
+    }
+    let missing = |key: &str| lines.error(words[0], format!("no `{key}`"), allowed);
+    Ok((start.ok_or_else(|| missing("start"))?, from, to, size.ok_or_else(|| missing("size"))?, class))
+}
+
+/// The keys of a tier, in lower case as htsim compares them.
+const TIER_KEYS: [&str; 7] = [
+    "downlink_speed_gbps",
+    "downlink_latency_ns",
+    "radix_down",
+    "radix_up",
+    "switch_latency_ns",
+    "oversubscribed",
+    "bundle",
+];
+
+/// One tier as the file gives it.
+#[derive(Clone, Copy, Default)]
+struct Tier {
+    values: [Option<u64>; TIER_KEYS.len()],
+}
+
+impl Tier {
+    fn get(&self, key: &str) -> Option<u64> {
+        TIER_KEYS.iter().position(|known| *known == key).and_then(|index| self.values[index])
+    }
+}
+
+/// A fat-tree as a graph file: `tor0`, `agg0`, `core0` and so on, numbered and linked as in htsim.
+///
+/// # Errors
+/// At the first word that does not fit, or if the counts make no fat-tree.
+pub fn htsim_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioError>> {
+    let mut lines = Lines::new(name, text);
+    let mut head = [None; 3];
+    let mut tiers = [Tier::default(); 3];
+    let mut current = None;
+    while let Some(words) = lines.next() {
+        let key = words[0].to_lowercase();
+        let word = *words.get(1).ok_or_else(|| lines.error(words[0], "no value", "a key and a number"))?;
+        let value: u64 = lines.number(word, "whole number")?;
+        if value > VALUE_MAX {
+            return Err(lines.error(word, format!("`{word}` is too large"), format!("at most {VALUE_MAX}")));
+        }
+        if let Some(index) = ["nodes", "tiers", "podsize"].iter().position(|known| *known == key) {
+            head[index] = Some(value);
+        } else if key == "tier" {
+            current = usize::try_from(value).ok().filter(|tier| *tier < 3);
+            if current.is_none() {
+                return Err(lines.error(word, format!("tier {value}"), "0 to 2"));
+            }
+        } else if let Some(index) = TIER_KEYS.iter().position(|known| *known == key) {
+            let tier =
+                current.ok_or_else(|| lines.error(words[0], "a key before the first tier", "`Tier 0`"))?;
+            tiers[tier].values[index] = Some(value);
+        } else {
+            let mut message = format!("`{}` is not known", words[0]);
+            if let Some(meant) = did_you_mean(&key, TIER_KEYS) {
+                message.push_str(&format!("; {meant}"));
+            }
+            return Err(lines.error(words[0], message, TIER_KEYS.join(", ")));
+        }
+    }
+    let missing = |what: String| lines.error("", format!("no {what}"), "every key of a fat-tree");
+    let [nodes, levels, podsize] = head;
+    let nodes = nodes.ok_or_else(|| missing("`Nodes`".to_owned()))?;
+    let levels = levels.ok_or_else(|| missing("`Tiers`".to_owned()))? as usize;
+    let podsize = podsize.ok_or_else(|| missing("`Podsize`".to_owned()))?;
+    if !(2..=3).contains(&levels) {
+        return Err(lines.error("", format!("{levels} tiers"), "2 or 3"));
+    }
+    for (number, tier) in tiers[..levels].iter().enumerate() {
+        for key in &TIER_KEYS[..3] {
+            if tier.get(key).is_none() {
+                return Err(missing(format!("`{key}` in tier {number}")));
+            }
+        }
+    }
+    let shape = Shape::new(nodes, podsize, &tiers[..levels])
+        .map_err(|problem| lines.error("", problem, "counts that divide each other"))?;
+    Ok(shape.graph(&tiers[..levels]).finish(name, Vec::new()))
+}
+
+/// How many there are of what.
+struct Shape {
+    hosts: u64,
+    pods: u64,
+    /// Of a pod.
+    tors: u64,
+    aggregations: u64,
+    cores: u64,
+    hosts_of_a_tor: u64,
+}
+
+impl Shape {
+    /// The counts that htsim takes from radix, speed and oversubscription of each tier.
+    fn new(hosts: u64, podsize: u64, tiers: &[Tier]) -> Result<Shape, String> {
+        let radix = |tier: usize| tiers[tier].get("radix_down").unwrap_or(0);
+        let speed = |tier: usize| tiers[tier].get("downlink_speed_gbps").unwrap_or(0);
+        let oversubscribed = |tier: usize| tiers[tier].get("oversubscribed").unwrap_or(1);
+        let share = |what: &str, of: u64, by: u64| match of.checked_rem(by) {
+            Some(0) if of >= by => Ok(of / by),
+            _ => Err(format!("{what}: {of} by {by} is not whole")),
+        };
+        if hosts > u64::from(NODES_MAX) {
+            return Err(format!("{hosts} nodes, and at most {NODES_MAX} can be run"));
+        }
+        // No product overflows: a value is at most a thousand million.
+        let uplinks = |what, links: u64, tier: usize| {
+            share(what, links * speed(tier), speed(tier + 1) * oversubscribed(tier))
+        };
+        let pods = share("pods, nodes by podsize", hosts, podsize)?;
+        let tors = share("switches of tier 0 in a pod, podsize by radix", podsize, radix(0))?;
+        let tor_uplinks = uplinks("uplinks of tier 0", hosts, 0)?;
+        let aggregations = share("switches of tier 1 in a pod", tor_uplinks, pods * radix(1))?;
+        if tor_uplinks > LINKS_MAX {
+            return Err(format!(
+                "{tor_uplinks} links between tiers 0 and 1, and at most {LINKS_MAX} can be run"
+            ));
+        }
+        let cores = match tiers.len() {
+            2 => 0,
+            _ => share("switches of tier 2", uplinks("uplinks of tier 1", tor_uplinks, 1)?, radix(2))?,
+        };
+        if cores > 0 && cores % aggregations != 0 {
+            return Err(format!("{cores} switches of tier 2 cannot be shared by {aggregations} of tier 1"));
+        }
+        if tiers.len() == 2 && pods != 1 {
+            return Err(format!("{pods} pods, which two tiers do not connect"));
+        }
+        let bundled = |tier: usize| tiers.get(tier).and_then(|tier| tier.get("bundle")).unwrap_or(1);
+        let product = |counts: &[u64]| counts.iter().fold(1u64, |all, count| all.saturating_mul(*count));
+        let links = product(&[pods, tors, aggregations, bundled(1)]).saturating_add(product(&[
+            pods,
+            cores,
+            bundled(2),
+        ]));
+        if links > LINKS_MAX {
+            return Err(format!("{links} links between switches, and at most {LINKS_MAX} can be run"));
+        }
+        Ok(Shape { hosts, pods, tors, aggregations, cores, hosts_of_a_tor: radix(0) })
+    }
+
+    fn graph(&self, tiers: &[Tier]) -> GraphText {
+        let Shape { hosts, pods, tors, aggregations, cores, hosts_of_a_tor } = *self;
+        let rate =
+            |tier: usize| Rate::from_bps(tiers[tier].get("downlink_speed_gbps").unwrap_or(0) * 1_000_000_000);
+        let half_switch =
+            |tier: usize| Span::from_ps(tiers[tier].get("switch_latency_ns").unwrap_or(0) * 500);
+        let delay = |tier: usize| {
+            let link = Span::from_ns(tiers[tier].get("downlink_latency_ns").unwrap_or(0));
+            let below = tier.checked_sub(1).map_or(Span::ZERO, half_switch);
+            link + half_switch(tier) + below
+        };
+        let bundle = |tier: usize| tiers[tier].get("bundle").unwrap_or(1);
+        let mut graph = GraphText {
+            hosts: (0..hosts).map(|host| format!("h{host}")).collect(),
+            switches: (0..pods * tors).map(|tor| format!("tor{tor}")).collect(),
+            links: Vec::new(),
+        };
+        graph.switches.extend((0..pods * aggregations).map(|aggregation| format!("agg{aggregation}")));
+        graph.switches.extend((0..cores).map(|core| format!("core{core}")));
+        let mut link = |below: String, above: String, tier: usize, count: u64| {
+            for _ in 0..count {
+                graph.links.push((below.clone(), above.clone(), rate(tier), delay(tier)));
+            }
+        };
+        for host in 0..hosts {
+            link(format!("h{host}"), format!("tor{}", host / hosts_of_a_tor), 0, 1);
+        }
+        for tor in 0..pods * tors {
+            for aggregation in 0..aggregations {
+                let above = tor / tors * aggregations + aggregation;
+                link(format!("tor{tor}"), format!("agg{above}"), 1, bundle(1));
+            }
+        }
+        for aggregation in 0..pods * aggregations {
+            // Aggregation switch a of every pod is connected to the cores a, a + A, a + 2A, ....
+            for core in (aggregation % aggregations..cores).step_by(aggregations as usize) {
+                link(format!("agg{aggregation}"), format!("core{core}"), 2, bundle(2));
+            }
+        }
+        graph
+    }
+}
+
+/// As many as a scenario may have.
+const LINKS_MAX: u64 = 4_000_000;
+
+/// The largest number in a topology that makes sense: a second in nanoseconds.
+const VALUE_MAX: u64 = 1_000_000_000;

@@ -1,0 +1,130 @@
+//! Files of other simulators, turned into Plimsoll's own: a graph file, a flow list, a distribution.
+//!
+//! Hosts and switches keep their numbers: node 7 of the other simulator is `h7` or `s7`.
+
+use std::fmt::Write;
+
+use plimsoll_units::{Rate, Span};
+
+use crate::error::{Report, ScenarioError};
+use crate::source::{Layer, Origin, Sources};
+
+mod cdf;
+mod hpcc;
+mod htsim;
+
+pub use cdf::cdf;
+pub use hpcc::{hpcc_flows, hpcc_topology};
+pub use htsim::{htsim_connections, htsim_topology};
+
+/// A file in Plimsoll's form.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Imported {
+    /// Its text.
+    pub text: String,
+    /// What it holds, in words: `16 hosts, 20 links`.
+    pub summary: String,
+    /// What the other file says that is left out here.
+    pub notes: Vec<String>,
+}
+
+/// A text, read line by line; its errors point at the word at fault.
+struct Lines<'a> {
+    sources: Sources,
+    text: &'a str,
+    start: usize,
+    line: &'a str,
+}
+
+impl<'a> Lines<'a> {
+    fn new(name: &str, text: &'a str) -> Lines<'a> {
+        let mut sources = Sources::default();
+        sources.add(name, text);
+        Lines { sources, text, start: 0, line: "" }
+    }
+
+    /// The words of the next line that has any; what follows `#` is a comment.
+    fn next(&mut self) -> Option<Vec<&'a str>> {
+        while self.start < self.text.len() {
+            let rest = &self.text[self.start..];
+            self.line = rest.split('\n').next().unwrap_or(rest);
+            self.start += self.line.len() + 1;
+            let before_comment = self.line.split('#').next().unwrap_or("");
+            let words: Vec<&str> = before_comment.split_whitespace().collect();
+            if !words.is_empty() {
+                return Some(words);
+            }
+        }
+        self.line = "";
+        None
+    }
+
+    /// An error at `word`, a slice of the text, or at the last line for what is missing.
+    fn error(
+        &self,
+        word: &str,
+        message: impl Into<String>,
+        allowed: impl Into<String>,
+    ) -> Box<ScenarioError> {
+        let text = self.text.as_ptr() as usize;
+        let inside = (text..=text + self.text.len()).contains(&(word.as_ptr() as usize));
+        let start = if inside { word.as_ptr() as usize - text } else { self.text.trim_end().len() };
+        let length = if inside { word.len() } else { 0 };
+        let origin = Origin { source: 0, span: start..start + length, layer: Layer::File(0) };
+        Box::new(ScenarioError(Report::at(&self.sources, &origin, "", message).allowed(allowed)))
+    }
+
+    /// A word as a number.
+    fn number<T: std::str::FromStr>(&self, word: &'a str, what: &str) -> Result<T, Box<ScenarioError>> {
+        word.parse().map_err(|_| self.error(word, format!("`{word}` is no {what}"), "a number"))
+    }
+}
+
+/// More nodes than this cannot be run.
+const NODES_MAX: u32 = 1_000_000;
+
+/// A graph file in the making.
+#[derive(Default)]
+struct GraphText {
+    hosts: Vec<String>,
+    switches: Vec<String>,
+    links: Vec<(String, String, Rate, Span)>,
+}
+
+impl GraphText {
+    fn finish(self, from: &str, notes: Vec<String>) -> Imported {
+        let names = |names: &[String]| {
+            let lines = names.chunks(16).map(|part| {
+                let quoted: Vec<String> = part.iter().map(|name| format!("\"{name}\"")).collect();
+                format!("    {},\n", quoted.join(", "))
+            });
+            format!("[\n{}]", lines.collect::<String>())
+        };
+        let mut text = format!("# Imported from {from}.\n");
+        for note in &notes {
+            let _ = writeln!(text, "# {note}");
+        }
+        let _ = writeln!(text, "hosts = {}", names(&self.hosts));
+        let _ = writeln!(text, "switches = {}", names(&self.switches));
+        for (from, to, rate, delay) in &self.links {
+            let _ = write!(
+                text,
+                "\n[[link]]\nfrom = \"{from}\"\nto = \"{to}\"\nrate = \"{}bps\"\ndelay = \"{}ps\"\n",
+                rate.as_bps(),
+                delay.as_ps()
+            );
+        }
+        let GraphText { hosts, switches, links } = self;
+        let summary = format!("{} hosts, {} switches, {} links", hosts.len(), switches.len(), links.len());
+        Imported { text, summary, notes }
+    }
+}
+
+/// A flow list in the making; starts are in picoseconds.
+fn flow_list(flows: &[(u64, u32, u32, u64, String)], notes: Vec<String>) -> Imported {
+    let mut text = "start,source,destination,size,class\n".to_owned();
+    for (start, source, destination, size, class) in flows {
+        let _ = writeln!(text, "{start}ps,h{source},h{destination},{size}B,{class}");
+    }
+    Imported { text, summary: format!("{} flows", flows.len()), notes }
+}

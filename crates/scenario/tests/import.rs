@@ -1,0 +1,183 @@
+//! Files of other simulators, as a scenario that loads, and what is wrong with those that do not.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use plimsoll_scenario::import::{self, Imported};
+use plimsoll_scenario::model::{Graph, ListedFlow, Topology, Workload};
+use plimsoll_scenario::{Scenario, ScenarioError};
+use plimsoll_units::{Bytes, Rate, Span};
+
+type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
+
+/// Two racks of two hosts; switches have low numbers.
+const HPCC_TOPOLOGY: &str = "6 2 5\n0 1\n2 0 100Gbps 1000ns 0.000000\n3 0 100Gbps 1000ns 0\n4 1 100Gbps 1000ns 0\n\
+                             5 1 100Gbps 1us 0.1\n0 1 400Gbps 2000ns 0\n\nwords that nobody reads\n";
+const HPCC_FLOWS: &str =
+    "2\n2 5 3 100 20000 2.000000001\n4 3 1 100 1 0.5\n5 2 3 100 7 3\n\nFirst line: # of flows\n";
+
+const HTSIM_TOPOLOGY: &str = "# two pods\nNodes 8\nTiers 3\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\n\
+                              Radix_Up 2\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 5\n\nTier 1\n\
+                              Downlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 500\n\n\
+                              Tier 2\nDownlink_speed_Gbps 200\nRadix_Down 2\nDownlink_Latency_ns 3000\nBundle 2\n";
+const HTSIM_CONNECTIONS: &str = "Nodes 8\nConnections 2\nTriggers 0\n0->7 id 1 start 0 size 2000000\n# one later\n3->1 start 1500000 prio 2 size 9000\n\n";
+
+fn loads(network: &Imported, flows: &Imported) -> (Graph, Vec<ListedFlow>) {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("network.toml"), &network.text).unwrap();
+    std::fs::write(place.path().join("flows.csv"), &flows.text).unwrap();
+    let text = "version = 1\ntitle = 't'\n[topology]\nkind = 'file'\npath = 'network.toml'\n\
+                [workload.flows]\nkind = 'flow-list'\npath = 'flows.csv'\n";
+    let scenario =
+        Scenario::parse("t.toml", text, place.path()).unwrap_or_else(|errors| panic!("{}", errors[0]));
+    let model = &scenario.points()[0].model;
+    let Topology::File { graph: Some(graph), .. } = &model.topology else { panic!() };
+    let Workload::FlowList(list) = &model.workload["flows"] else { panic!() };
+    (Graph::clone(graph), list.flows.to_vec())
+}
+
+#[test]
+fn hpcc() {
+    let network = import::hpcc_topology("topology.txt", HPCC_TOPOLOGY).unwrap();
+    let list = import::hpcc_flows("flow.txt", HPCC_FLOWS).unwrap();
+    assert_eq!(network.summary, "4 hosts, 2 switches, 5 links");
+    assert!(network.notes[0].starts_with("1 links have an error rate"), "{:?}", network.notes);
+    assert!(list.notes[0].contains("1 more"), "{:?}", list.notes);
+    let (graph, flows) = loads(&network, &list);
+    assert_eq!(
+        (graph.hosts.join(" "), graph.switches.join(" ")),
+        ("h2 h3 h4 h5".to_owned(), "s0 s1".to_owned())
+    );
+    let trunk = graph.links.last().unwrap();
+    assert_eq!(
+        (trunk.from, trunk.to, trunk.rate, trunk.delay),
+        (4, 5, Rate::from_gbps(400), Span::from_us(2))
+    );
+    let flow = |start, source, destination, size, class: &str| ListedFlow {
+        start: Span::from_ns(start),
+        source,
+        destination,
+        size: Bytes::new(size),
+        class: class.to_owned(),
+    };
+    assert_eq!(flows, [flow(2_000_000_001, 0, 3, 20_000, "pg3"), flow(500_000_000, 2, 1, 1, "pg1")]);
+}
+
+#[test]
+fn htsim() {
+    let network = import::htsim_topology("t.topo", HTSIM_TOPOLOGY).unwrap();
+    let list = import::htsim_connections("c.cm", HTSIM_CONNECTIONS).unwrap();
+    // 8 hosts, 2 pods of 2 and 2, 8 uplinks of tier 1 at twice the speed for 4 links of cores with 2 ports.
+    assert_eq!(network.summary, "8 hosts, 10 switches, 24 links");
+    let (graph, flows) = loads(&network, &list);
+    let count = |prefix: &str| graph.switches.iter().filter(|name| name.starts_with(prefix)).count();
+    assert_eq!((count("tor"), count("agg"), count("core")), (4, 4, 2));
+    let delays: Vec<u64> = [0, 8, 16].map(|link| graph.links[link].delay.as_ps()).to_vec();
+    assert_eq!(delays, [1_002_500, 502_500, 3_000_000], "half of tier 0's switch on each side of it");
+    assert_eq!(graph.links[23].rate, Rate::from_gbps(200));
+    assert_eq!(graph.links[16], graph.links[17], "a bundle of two");
+    assert_eq!((flows[0].source, flows[0].destination, flows[0].size), (0, 7, Bytes::new(2_000_000)));
+    assert_eq!((flows[1].start, flows[1].class.as_str()), (Span::from_ns(1_500), "prio2"));
+}
+
+#[test]
+fn two_tiers_are_one_pod() {
+    let text = "Nodes 32\nTiers 2\nPodsize 32\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 8\nRadix_Up 2\n\
+                Downlink_Latency_ns 1000\nOversubscribed 4\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\n\
+                Downlink_Latency_ns 1000\n";
+    let network = import::htsim_topology("t.topo", text).unwrap();
+    assert_eq!(network.summary, "32 hosts, 6 switches, 40 links");
+}
+
+#[test]
+fn distributions() {
+    let bytes = import::cdf("a.txt", "# web\n0 0\n10000,15\n30000000\t100\n", 1).unwrap();
+    assert_eq!(bytes.text, "bytes,cdf\n0,0\n10000,0.15\n30000000,1\n");
+    let packets = import::cdf("b.tcl", "1 1 0\n6 1 0.15\n20000 1 1\n", 1460).unwrap();
+    assert_eq!(packets.text, "bytes,cdf\n1460,0\n8760,0.15\n29200000,1\n");
+    for (text, said) in [
+        ("", "no points"),
+        ("1 0\n2 0.5\n", "the last share is 0.5"),
+        ("1 0\n3 50\n2 100\n", "does not ascend"),
+        ("1 2 3 4\n", "4 columns"),
+        ("1 0\nx 1\n", "`x` is no size"),
+        ("1 NaN\n", "does not ascend"),
+    ] {
+        let error = import::cdf("c.txt", text, 1).unwrap_err().to_string();
+        assert!(error.contains(said) && error.contains("c.txt:"), "{error}");
+    }
+}
+
+#[test]
+fn errors_point_at_the_word() {
+    let cases: &[(Reader, &str, &str, &str, &str)] = &[
+        (import::hpcc_topology, HPCC_TOPOLOGY, "6 2 5", "6 2 6", "`words` is no number of a node"),
+        (
+            import::hpcc_topology,
+            HPCC_TOPOLOGY,
+            "0 1 400Gbps 2000ns 0\n\nwords that nobody reads\n",
+            "",
+            "after 4 of 5 links",
+        ),
+        (import::hpcc_topology, HPCC_TOPOLOGY, "6 2 5", "6 2", "2 words"),
+        (import::hpcc_topology, HPCC_TOPOLOGY, "6 2 5", "4000000000 2 5", "4000000000 nodes"),
+        (import::hpcc_topology, HPCC_TOPOLOGY, "\n0 1\n", "\n0 9\n", "switch 9 of 6 nodes"),
+        (import::hpcc_topology, HPCC_TOPOLOGY, "3 0 100Gbps", "2 0 100Gbps", "host 2 has a second link"),
+        (import::hpcc_topology, HPCC_TOPOLOGY, "3 0 100Gbps", "3 8 100Gbps", "node 8 of 6"),
+        (import::hpcc_topology, HPCC_TOPOLOGY, "400Gbps", "400Gb", "400Gb"),
+        (import::hpcc_flows, HPCC_FLOWS, "2\n", "9\n", "2 words"),
+        (import::hpcc_flows, HPCC_FLOWS, "4 3 1", "4 4 1", "from a host to itself"),
+        (import::hpcc_flows, HPCC_FLOWS, "2.000000001", "two", "`two` is no time"),
+        (import::hpcc_flows, HPCC_FLOWS, "100 1 0.5", "100 0 0.5", "without bytes"),
+        (
+            import::htsim_connections,
+            HTSIM_CONNECTIONS,
+            "Connections 2",
+            "Connections 3",
+            "`Connections` says 3",
+        ),
+        (import::htsim_connections, HTSIM_CONNECTIONS, "0->7", "0->8", "node 8 of 8"),
+        (import::htsim_connections, HTSIM_CONNECTIONS, "start 0 ", "trigger 4 ", "start when others end"),
+        (import::htsim_connections, HTSIM_CONNECTIONS, "start 0 ", "", "no `start`"),
+        (import::htsim_connections, HTSIM_CONNECTIONS, "size 9000", "size", "`size` without a value"),
+        (import::htsim_connections, HTSIM_CONNECTIONS, "size 9000", "size 0", "without an end"),
+        (
+            import::htsim_connections,
+            HTSIM_CONNECTIONS,
+            "Triggers 0",
+            "Failures 1",
+            "failures are not imported",
+        ),
+        (import::htsim_topology, HTSIM_TOPOLOGY, "Radix_Down 2", "Radix_Dwn 2", "did you mean `radix_down`?"),
+        (import::htsim_topology, HTSIM_TOPOLOGY, "Podsize 4", "Podsize 3", "8 by 3 is not whole"),
+        (import::htsim_topology, HTSIM_TOPOLOGY, "Nodes 8", "Nodes eight", "`eight` is no whole number"),
+        (import::htsim_topology, HTSIM_TOPOLOGY, "Tier 2\n", "Tier 3\n", "tier 3"),
+        (import::htsim_topology, HTSIM_TOPOLOGY, "Bundle 2", "Bundle 999999999", "links between switches"),
+        (
+            import::htsim_topology,
+            HTSIM_TOPOLOGY,
+            "Downlink_Latency_ns 500",
+            "",
+            "no `downlink_latency_ns` in tier 1",
+        ),
+        (import::htsim_topology, HTSIM_TOPOLOGY, "Tiers 3", "Tiers 4", "4 tiers"),
+    ];
+    for (read, text, from, to, said) in cases {
+        assert!(text.contains(from), "{from}");
+        let error = read("file.txt", &text.replacen(from, to, 1)).expect_err(said).to_string();
+        assert!(error.contains(said), "{said}: {error}");
+        assert!(error.contains("file.txt:") && error.contains("= allowed: "), "{error}");
+    }
+}
+
+#[test]
+fn no_text_panics() {
+    let readers: [Reader; 4] =
+        [import::hpcc_topology, import::hpcc_flows, import::htsim_connections, import::htsim_topology];
+    for text in [HPCC_TOPOLOGY, HPCC_FLOWS, HTSIM_CONNECTIONS, HTSIM_TOPOLOGY] {
+        for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+            for reader in readers {
+                let _ = reader("cut.txt", &text[..end]);
+                let _ = reader("cut.txt", &text[end..]);
+            }
+        }
+    }
+}
