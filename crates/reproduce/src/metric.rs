@@ -28,6 +28,10 @@ pub(crate) enum Population {
     CompletionMs(&'static str),
     /// Query completion in ms.
     Query,
+    /// Query completion of a workload in ms.
+    QueryOf(&'static str),
+    /// For each query 100 if it is not complete at the end, else 0.
+    QueryUnfinished,
     /// Mean over servers in ms, by query.
     Response,
     /// Fastest server in ms, by query.
@@ -48,7 +52,9 @@ pub(crate) enum Population {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Of {
     Mean,
+    P50,
     P99,
+    P999,
     /// The mean over the smallest 1 %.
     WorstPercent,
     /// `sorted[ceil(0.99 (N - 1))]`: the order statistic above, where `P99` interpolates.
@@ -68,7 +74,9 @@ impl Metric {
         let samples = samples(self.of, outcome, warmup);
         match self.statistic {
             Of::Mean => Samples::new(vec![samples]).estimate(Statistic::Mean),
+            Of::P50 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.5)),
             Of::P99 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.99)),
+            Of::P999 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.999)),
             Of::WorstPercent => worst_percent(samples),
             Of::P99Above => p99_above(samples),
             Of::Max => {
@@ -85,8 +93,9 @@ impl Metric {
 }
 
 fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
+    let number = |name: &str| outcome.workloads.iter().position(|info| info.name == name);
     let messages = |name: &'static str| {
-        let workload = outcome.workloads.iter().position(|info| info.name == name);
+        let workload = number(name);
         let counts = move |message: &&Message| {
             Some(usize::from(message.workload)) == workload && message.created.as_ps() >= warmup.as_ps()
         };
@@ -102,6 +111,17 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
         Population::CompletionMs(name) => messages(name).map(Span::as_ms_f64).collect(),
         Population::Query => queries(|query| Some((query.completed? - query.created).as_ms_f64())),
+        Population::QueryOf(name) => {
+            let workload = number(name);
+            let counts = |query: &&Query| {
+                Some(usize::from(query.workload)) == workload && query.created.as_ps() >= warmup.as_ps()
+            };
+            let completion = |query: &Query| Some((query.completed? - query.created).as_ms_f64());
+            outcome.queries.iter().filter(counts).filter_map(completion).collect()
+        }
+        Population::QueryUnfinished => {
+            queries(|query| Some(if query.completed.is_none() { 100.0 } else { 0.0 }))
+        }
         Population::Response => queries(|query| query.completed.map(|_| query.response_mean.as_ms_f64())),
         Population::FastestResponse => {
             queries(|query| query.completed.map(|_| query.response_min.as_ms_f64()))
