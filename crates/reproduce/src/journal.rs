@@ -36,10 +36,11 @@ pub struct Entry {
     pub rows: Vec<Row>,
 }
 
-/// Finished runs by digest, in a file if there is one.
+/// Finished runs by digest and figure, in a file if there is one. Two figures may have the same run, and measure
+/// different things in it.
 #[derive(Debug, Default)]
 pub struct Journal {
-    entries: BTreeMap<String, Entry>,
+    entries: BTreeMap<(String, String), Entry>,
     file: Option<File>,
 }
 
@@ -61,7 +62,7 @@ impl Journal {
         };
         let known = |entry: &Entry| entry.version == VERSION;
         let entries = text.lines().filter_map(|line| serde_json::from_str(line).ok()).filter(known);
-        let entries = entries.map(|entry| (entry.digest.clone(), entry)).collect();
+        let entries = entries.map(|entry| (key(&entry), entry)).collect();
         let mut file = File::options().create(true).append(true).open(path)?;
         if !text.is_empty() && !text.ends_with('\n') {
             file.write_all(b"\n")?;
@@ -69,9 +70,9 @@ impl Journal {
         Ok(Journal { entries, file: Some(file) })
     }
 
-    /// The run of that digest, if it is done.
-    pub fn get(&self, digest: u64) -> Option<&Entry> {
-        self.entries.get(&text(digest))
+    /// The run of that digest for a figure, if it is done.
+    pub fn get(&self, digest: u64, figure: &str) -> Option<&Entry> {
+        self.entries.get(&(text(digest), figure.to_owned()))
     }
 
     /// Keeps a finished run.
@@ -84,9 +85,13 @@ impl Journal {
             file.write_all(line.as_bytes())?;
             file.flush()?;
         }
-        self.entries.insert(entry.digest.clone(), entry);
+        self.entries.insert(key(&entry), entry);
         Ok(())
     }
+}
+
+fn key(entry: &Entry) -> (String, String) {
+    (entry.digest.clone(), entry.figure.clone())
 }
 
 /// A digest as the journal writes it: JSON's numbers do not hold 64 bits everywhere.
@@ -127,10 +132,11 @@ mod tests {
         fs::write(&path, &whole[..whole.len() - 5]).expect("it can be cut");
 
         let mut journal = Journal::open(&path).expect("it opens");
-        assert_eq!(journal.get(1), Some(&entry(1)));
-        assert_eq!(journal.get(2), None);
+        assert_eq!(journal.get(1, "fig11"), Some(&entry(1)));
+        assert_eq!(journal.get(2, "fig11"), None);
+        assert_eq!(journal.get(1, "fig9"), None);
         journal.keep(entry(2)).expect("it is written");
-        assert_eq!(Journal::open(&path).expect("it opens").get(2), Some(&entry(2)));
+        assert_eq!(Journal::open(&path).expect("it opens").get(2, "fig11"), Some(&entry(2)));
     }
 
     #[test]
@@ -139,6 +145,6 @@ mod tests {
         let path = folder.path().join("journal.jsonl");
         let other = Entry { version: "0.0.0-other".to_owned(), ..entry(1) };
         Journal::open(&path).and_then(|mut journal| journal.keep(other)).expect("it is written");
-        assert_eq!(Journal::open(&path).expect("it opens").get(1), None);
+        assert_eq!(Journal::open(&path).expect("it opens").get(1, "fig11"), None);
     }
 }

@@ -52,9 +52,9 @@ pub(crate) enum Population {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Of {
     Mean,
-    P50,
+    /// A percentile, as a share.
+    Percentile(f64),
     P99,
-    P999,
     /// The mean over the smallest 1 %.
     WorstPercent,
     /// `sorted[ceil(0.99 (N - 1))]`: the order statistic above, where `P99` interpolates.
@@ -74,9 +74,8 @@ impl Metric {
         let samples = samples(self.of, outcome, warmup);
         match self.statistic {
             Of::Mean => Samples::new(vec![samples]).estimate(Statistic::Mean),
-            Of::P50 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.5)),
+            Of::Percentile(share) => Samples::new(vec![samples]).estimate(Statistic::Percentile(share)),
             Of::P99 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.99)),
-            Of::P999 => Samples::new(vec![samples]).estimate(Statistic::Percentile(0.999)),
             Of::WorstPercent => worst_percent(samples),
             Of::P99Above => p99_above(samples),
             Of::Max => {
@@ -93,9 +92,8 @@ impl Metric {
 }
 
 fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
-    let number = |name: &str| outcome.workloads.iter().position(|info| info.name == name);
     let messages = |name: &'static str| {
-        let workload = number(name);
+        let workload = outcome.workloads.iter().position(|info| info.name == name);
         let counts = move |message: &&Message| {
             Some(usize::from(message.workload)) == workload && message.created.as_ps() >= warmup.as_ps()
         };
@@ -105,6 +103,7 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         let counts = |query: &&Query| query.created.as_ps() >= warmup.as_ps();
         outcome.queries.iter().filter(counts).filter_map(value).collect()
     };
+    let number = |name: &str| outcome.workloads.iter().position(|info| info.name == name);
     match of {
         Population::Queue => queue_delays(outcome, warmup),
         Population::Goodput => goodput(outcome),

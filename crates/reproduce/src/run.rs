@@ -212,6 +212,10 @@ impl Bench<'_> {
         }))
     }
 
+    fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
+        journal.get(job.digest, self.figures[job.figure].id)
+    }
+
     /// Runs the jobs that are not in the journal.
     fn run(
         &self,
@@ -219,7 +223,7 @@ impl Bench<'_> {
         journal: &mut Journal,
         progress: OnProgress<'_>,
     ) -> Result<(), ReproduceError> {
-        let open: Vec<&Job> = jobs.iter().filter(|job| journal.get(job.digest).is_none()).collect();
+        let open: Vec<&Job> = jobs.iter().filter(|job| self.finished(journal, job).is_none()).collect();
         let models: Vec<_> = open.iter().map(|job| &job.model).collect();
         let state = Mutex::new(State { journal, done: 0, packet_hops: 0 });
         let gather = Gather { bench: self, jobs: &open, progress, state };
@@ -238,7 +242,7 @@ impl Bench<'_> {
             let Some((job, entry)) = [Some(&job), quick]
                 .into_iter()
                 .flatten()
-                .find_map(|job| Some((job, journal.get(job.digest)?)))
+                .find_map(|job| Some((job, self.finished(journal, job)?)))
             else {
                 if quick.is_some() || !self.options.quick {
                     let Figure { id, cases, .. } = &self.figures[job.figure];
@@ -275,7 +279,7 @@ impl Bench<'_> {
         let (of, again): (Vec<usize>, Vec<Job>) = again.into_iter().unzip();
         self.run(&again, journal, progress)?;
         for (index, job) in of.into_iter().zip(&again) {
-            let Some(entry) = journal.get(job.digest) else { continue };
+            let Some(entry) = self.finished(journal, job) else { continue };
             for row in &mut rows[index] {
                 let Some(other) = entry.rows.iter().find(|other| other.metric == row.metric) else {
                     continue;
