@@ -257,6 +257,7 @@ fn pauses() -> Figure {
         case(x, ["without-balancing", "DeTail"].iter().map(xoff).collect(), 250)
     };
     Figure {
+        log: false,
         quick: &["8"],
         series: &["without-balancing", "DeTail"],
         ..figure(
@@ -308,6 +309,7 @@ fn marking() -> Figure {
         case(x, vec![format!("{key}=\"{x}KB\"")], 250)
     };
     Figure {
+        log: false,
         quick: &["16"],
         series: &["DeTail"],
         ..figure(

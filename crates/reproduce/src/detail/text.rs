@@ -13,7 +13,8 @@ time at the 99.9th percentile for every retrieval size, push-back without load b
 there `published` is the least that counts (80 % for the degraded link).\n
 *Source* has what the talk says: a FatTree of 128 servers with an oversubscription of 4, 1 Gb/s, NewReno over hashed
 paths, retrievals of 2 to 32 KB at a higher priority than 1 MB background flows. All else is chosen, marked `choice` in
-`scenarios/detail/arms.toml`, and no choice is fitted to a number. *Standard* is the transport of the RFCs (SACK,
+`scenarios/detail/arms.toml`,
+with the talk's statements known; each is varied below, also where the statements then do not hold. *Standard* is the transport of the RFCs (SACK,
 handshakes, delayed acknowledgements, a first timeout of 1 s and a smallest one of 200 ms) and pauses with as much
 buffer as two priorities leave each other; its runs are short.\n
 | arm | priorities | a full port | push-back | paths | |
