@@ -51,6 +51,8 @@ pub struct Args {
 /// A study whose values are known.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Name {
+    /// Push-back and load balancing for page creation.
+    Detail,
     /// Phantom queues, DCTCP and pacing.
     Hull,
     /// Priorities and rate limits by level.
@@ -60,6 +62,7 @@ enum Name {
 impl Name {
     fn study(self) -> &'static Study {
         match self {
+            Name::Detail => &plimsoll_reproduce::DETAIL,
             Name::Hull => &plimsoll_reproduce::HULL,
             Name::Qjump => &plimsoll_reproduce::QJUMP,
         }

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod detail;
 mod hull;
 pub mod journal;
 pub mod metric;
@@ -20,6 +21,7 @@ pub mod row;
 mod run;
 pub mod study;
 
+pub use detail::DETAIL;
 pub use hull::HULL;
 pub use journal::Journal;
 pub use orderings::Ordering;

@@ -28,6 +28,10 @@ pub(crate) enum Population {
     CompletionMs(&'static str),
     /// Query completion in ms.
     Query,
+    /// Query completion of a workload in ms.
+    QueryOf(&'static str),
+    /// For each query 100 if it is not complete at the end, else 0.
+    QueryUnfinished,
     /// Mean over servers in ms, by query.
     Response,
     /// Fastest server in ms, by query.
@@ -143,6 +147,17 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
         Population::CompletionMs(name) => messages(name).map(Span::as_ms_f64).collect(),
         Population::Query => queries(|query| Some((query.completed? - query.created).as_ms_f64())),
+        Population::QueryOf(name) => {
+            let workload = number(name);
+            let counts = |query: &&Query| {
+                Some(usize::from(query.workload)) == workload && query.created.as_ps() >= warmup.as_ps()
+            };
+            let completion = |query: &Query| Some((query.completed? - query.created).as_ms_f64());
+            outcome.queries.iter().filter(counts).filter_map(completion).collect()
+        }
+        Population::QueryUnfinished => {
+            queries(|query| Some(if query.completed.is_none() { 100.0 } else { 0.0 }))
+        }
         Population::Response => queries(|query| query.completed.map(|_| query.response_mean.as_ms_f64())),
         Population::FastestResponse => {
             queries(|query| query.completed.map(|_| query.response_min.as_ms_f64()))

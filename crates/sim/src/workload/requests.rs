@@ -1,17 +1,14 @@
 //! Requests and responses: one server at a time (`rpc`, `transfer`) or all at once (`fan-out`).
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::HostId;
-use plimsoll_results::outcome::{Message, Query, Split};
+use plimsoll_results::outcome::Query;
 use plimsoll_scenario::distribution::{Sampler, exponential};
 use plimsoll_units::{Bytes, Span, Time};
 
+use super::exchange::{Ask, Exchanges, Pool};
 use super::slab::Slab;
-use super::{Actions, Arrival, Workload, Write, stretched, uniform_choice};
-use crate::connection::End;
+use super::{Actions, Arrival, Workload, stretched, uniform_choice};
 
 /// What a client asks, of whom, and how often.
 #[derive(Debug)]
@@ -40,22 +37,6 @@ pub(crate) struct RequestsConfig {
     pub(crate) connection_per_request: bool,
 }
 
-/// A request on its way.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    index: u64,
-    query: Option<usize>,
-    server: usize,
-    connection: u32,
-    created: Time,
-    response_bytes: u64,
-    service: Span,
-    /// When the request reached its server.
-    asked: Time,
-    split: Split,
-    ideal: Span,
-}
-
 /// A fan-out query whose responses are still coming.
 #[derive(Clone, Copy, Debug)]
 struct OpenQuery {
@@ -71,39 +52,26 @@ struct OpenQuery {
 #[derive(Debug)]
 pub(crate) struct Requests {
     config: RequestsConfig,
-    /// One connection for each server, opened at the first request.
-    connections: Vec<Option<u32>>,
+    pool: Pool,
+    exchanges: Exchanges,
     gaps: Stream,
     /// Family of the keyed streams for server, response size and service time.
     draws: u64,
     next: Time,
     created: u64,
-    open: Slab<Open>,
     queries: Slab<OpenQuery>,
-    /// When each server is free again.
-    busy_until: Vec<Time>,
-    /// What servers work on: when it is done, tie-break, which request.
-    serving: BinaryHeap<Reverse<(Time, u64, usize)>>,
-    served: u64,
 }
-
-/// Which leg of an exchange a message is: the low bit of its tag.
-const RESPONSE: u64 = 1;
 
 impl Requests {
     pub(crate) fn new(config: RequestsConfig, streams: &Streams, name: &str) -> Requests {
-        let servers = config.servers.len();
         let mut requests = Requests {
-            connections: vec![None; servers],
+            pool: Pool::new(config.connection_per_request),
+            exchanges: Exchanges::new(config.workload, config.servers.len(), 1),
             gaps: streams.stream(&format!("workload/{name}/gaps")),
             draws: streams.word(&format!("workload/{name}/draws")),
             next: config.start,
             created: 0,
-            open: Slab::default(),
             queries: Slab::default(),
-            busy_until: vec![Time::ZERO; servers],
-            serving: BinaryHeap::new(),
-            served: 0,
             config,
         };
         requests.draw_gap();
@@ -145,74 +113,26 @@ impl Requests {
         }
     }
 
-    fn ask(&mut self, now: Time, index: u64, server: usize, query: Option<usize>, actions: &mut Actions) {
+    /// `slot` is that of the query, if the request is part of one.
+    fn ask(&mut self, now: Time, index: u64, server: usize, slot: Option<usize>, actions: &mut Actions) {
+        let config = &self.config;
         let mut stream = Streams::keyed(self.draws, index);
-        let response_bytes = self.config.response.sample(&mut stream).get().max(1);
-        let service = self.config.service.sample(&mut stream);
-        let connection = self.connection(server, actions);
-        let slot = self.open.insert(Open {
+        let response_bytes = config.response.sample(&mut stream).get().max(1);
+        let service = config.service.sample(&mut stream);
+        let (client, host) = (config.client, config.servers[server]);
+        let ask = Ask {
             index,
-            query,
-            server,
-            connection,
-            created: now,
+            query: slot.map(|_| index / config.servers.len() as u64),
+            owner: slot.map_or(0, |slot| slot as u64),
+            client,
+            server: host,
+            queue: server,
+            connection: self.pool.connection(client, host, 0, actions),
+            request_bytes: config.request_bytes,
             response_bytes,
             service,
-            asked: now,
-            split: Split::default(),
-            ideal: service,
-        });
-        actions.writes.push(Write {
-            connection,
-            end: End::Client,
-            bytes: self.config.request_bytes,
-            tag: (slot as u64) << 1,
-            created: now,
-        });
-    }
-
-    fn connection(&mut self, server: usize, actions: &mut Actions) -> u32 {
-        let (client, host) = (self.config.client, self.config.servers[server]);
-        if self.config.connection_per_request {
-            return actions.open(client, host);
-        }
-        *self.connections[server].get_or_insert_with(|| actions.open(client, host))
-    }
-
-    fn on_request(&mut self, now: Time, slot: usize, actions: &mut Actions) {
-        let open = self.open.get_mut(slot);
-        open.asked = now;
-        let start = now.max(self.busy_until[open.server]);
-        let done = start + open.service;
-        self.busy_until[open.server] = done;
-        if done == now {
-            self.answer(now, slot, actions);
-        } else {
-            self.served += 1;
-            self.serving.push(Reverse((done, self.served, slot)));
-        }
-    }
-
-    fn answer(&mut self, now: Time, slot: usize, actions: &mut Actions) {
-        let open = self.open.get_mut(slot);
-        open.split.service = now - open.asked;
-        actions.writes.push(Write {
-            connection: open.connection,
-            end: End::Server,
-            bytes: open.response_bytes,
-            tag: (slot as u64) << 1 | RESPONSE,
-            created: now,
-        });
-    }
-
-    fn on_response(&mut self, now: Time, slot: usize, actions: &mut Actions) {
-        let open = self.open.remove(slot);
-        if let Some(query) = open.query {
-            self.on_query_response(now, query, actions);
-        }
-        if open.created >= self.config.warmup {
-            actions.messages.push(self.record(&open, Some(now)));
-        }
+        };
+        self.exchanges.ask(now, ask, actions);
     }
 
     fn on_query_response(&mut self, now: Time, slot: usize, actions: &mut Actions) {
@@ -227,22 +147,6 @@ impl Requests {
             if query.created >= self.config.warmup {
                 actions.queries.push(self.record_query(&query, Some(now)));
             }
-        }
-    }
-
-    fn record(&self, open: &Open, completed: Option<Time>) -> Message {
-        let servers = self.config.servers.len() as u64;
-        Message {
-            workload: self.config.workload,
-            index: open.index,
-            query: open.query.map(|_| open.index / servers),
-            source: self.config.client.0,
-            destination: self.config.servers[open.server].0,
-            bytes: open.response_bytes,
-            created: open.created,
-            completed,
-            ideal: open.ideal,
-            split: open.split,
         }
     }
 
@@ -264,17 +168,11 @@ impl Requests {
 
 impl Workload for Requests {
     fn next_due(&self) -> Time {
-        let serving = self.serving.peek().map_or(Time::MAX, |Reverse((done, ..))| *done);
-        self.next.min(serving)
+        self.next.min(self.exchanges.next_due())
     }
 
     fn on_due(&mut self, now: Time, actions: &mut Actions) {
-        while let Some(&Reverse((done, _, slot))) = self.serving.peek()
-            && done <= now
-        {
-            self.serving.pop();
-            self.answer(now, slot, actions);
-        }
+        self.exchanges.on_due(now, actions);
         while self.next <= now {
             self.create(now, actions);
             self.draw_gap();
@@ -282,26 +180,23 @@ impl Workload for Requests {
     }
 
     fn on_message(&mut self, arrival: Arrival, actions: &mut Actions) {
-        let slot = (arrival.tag >> 1) as usize;
-        let open = self.open.get_mut(slot);
-        open.split = open.split + arrival.split;
-        open.ideal += arrival.ideal;
-        if arrival.tag & RESPONSE == 0 {
-            self.on_request(arrival.now, slot, actions);
-        } else {
-            self.on_response(arrival.now, slot, actions);
+        let Some(done) = self.exchanges.on_message(arrival, actions) else { return };
+        if done.message.query.is_some() {
+            self.on_query_response(arrival.now, done.owner as usize, actions);
+        }
+        if done.message.created >= self.config.warmup {
+            actions.messages.push(done.message);
         }
     }
 
     fn is_finished(&self) -> bool {
-        self.next == Time::MAX && self.open.is_empty()
+        self.next == Time::MAX && self.exchanges.is_empty()
     }
 
     fn on_end(&mut self, actions: &mut Actions) {
         let counted = |created: Time| created >= self.config.warmup;
-        for open in self.open.iter().filter(|open| counted(open.created)) {
-            actions.messages.push(self.record(open, None));
-        }
+        let unfinished = self.exchanges.unfinished().map(|done| done.message);
+        actions.messages.extend(unfinished.filter(|message| counted(message.created)));
         for query in self.queries.iter().filter(|query| counted(query.created)) {
             actions.queries.push(self.record_query(query, None));
         }
