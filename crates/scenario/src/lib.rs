@@ -20,6 +20,7 @@ mod files;
 mod flow_list;
 mod graph;
 mod hosts;
+mod links;
 pub mod model;
 mod node;
 mod overlay;

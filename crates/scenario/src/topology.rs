@@ -290,7 +290,7 @@ impl Topology {
 
     /// How many switches each tier has, from the hosts upwards. Those of a tier are named after it: `edge0`,
     /// `edge1`, ...; a graph file names its own.
-    fn switches(&self) -> Vec<u32> {
+    pub(crate) fn switches(&self) -> Vec<u32> {
         match self {
             Topology::Rack { .. } => vec![1],
             Topology::LeafSpine { leaves, spines, .. } => vec![*leaves, *spines],
@@ -303,6 +303,21 @@ impl Topology {
                 vec![graph.as_ref().map_or(0, |graph| graph.switches.len() as u32)]
             }
         }
+    }
+
+    /// The name of a switch.
+    pub fn switch_name(&self, switch: u32) -> String {
+        if let Topology::File { graph: Some(graph), .. } = self {
+            return graph.switches.get(switch as usize).cloned().unwrap_or_else(|| format!("switch{switch}"));
+        }
+        let mut number = switch;
+        for (tier, count) in self.tiers().iter().zip(self.switches()) {
+            if number < count {
+                return format!("{tier}{number}");
+            }
+            number -= count;
+        }
+        format!("switch{switch}")
     }
 
     /// The number of the switch of that name.

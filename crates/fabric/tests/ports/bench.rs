@@ -97,6 +97,7 @@ pub fn plain() -> PortConfig {
         announces_room: false,
         accounts: false,
         counts_drain_bytes: false,
+        changes: false,
         general: false,
     }
 }

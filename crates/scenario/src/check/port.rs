@@ -71,7 +71,7 @@ impl Checker<'_> {
         let mtu = model.transport.segment + model.transport.header;
         for (rate, propagation) in model.topology.link_classes() {
             let priorities = model.priorities_in_use();
-            let link = PausedLink { rate, propagation, mtu, buffer, priorities };
+            let link = PausedLink { rate, back_rate: rate, propagation, mtu, buffer, priorities };
             if let Err(error) = params.resolve(&link) {
                 let allowed = "a buffer with room for thresholds and headroom of every class";
                 self.error(&keys(&path), error.to_string(), allowed);
@@ -116,6 +116,7 @@ impl Checker<'_> {
             () if port.order == ServiceOrder::Priorities => "order = \"priorities\"",
             () if port.pfabric().is_some() => "pfabric",
             () if model.has_flow_control() => "pfc on the links of a switch",
+            () if model.has_scheduled_faults() => "links that change during the run",
             () if model.paths.adaptive().is_some() => "paths.adaptive",
             () if port.shared_buffer().is_some() => "shared_buffer",
             () if at_dequeue => "ecn.at = \"dequeue\"",

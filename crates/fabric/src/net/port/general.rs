@@ -30,6 +30,8 @@ pub struct General {
     announces_room: bool,
     /// The owner counts what every ingress holds here.
     accounts: bool,
+    /// Packets are told here what the link took.
+    changes: bool,
     /// What the far end has paused.
     pause: PauseState,
     /// Where paths are chosen by what waits.
@@ -54,6 +56,7 @@ impl General {
             pacer: config.pacer,
             announces_room: config.announces_room,
             accounts: config.accounts,
+            changes: config.changes,
             pause: PauseState::default(),
             drain_bytes: config.counts_drain_bytes.then(Box::default),
             victims: Vec::new(),
@@ -109,6 +112,28 @@ impl General {
     pub(super) fn on_signal(&mut self, id: PortId, now: Time, signal: Signal, sink: &mut impl Sink) {
         self.pause.on_signal(signal);
         self.start_due(id, now, sink);
+    }
+
+    pub(super) fn rules(&self) -> &Arc<PortRules> {
+        &self.rules
+    }
+
+    pub(super) fn set_rules(&mut self, rules: Arc<PortRules>) {
+        self.rules = rules;
+    }
+
+    /// Drops all that waits.
+    pub(super) fn flush(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        let victims = &mut self.victims;
+        while let Some(first) =
+            self.discipline.pop(now, PauseState::default(), |victim| victims.push(victim.packet))
+        {
+            victims.push(first.packet);
+        }
+        self.drop_victims(id, now, sink);
+        if let Some(meter) = &mut self.meter {
+            meter.on_change(now, self.waiting_bytes);
+        }
     }
 
     /// Bytes that leave before a packet of `priority` that came now; all that wait where nobody asked for
@@ -190,6 +215,9 @@ impl General {
         let sent = sink.transmit(id, self.busy_until + self.rules.propagation, packet);
         sent.add_wait(self.rules.wait, now - since);
         sent.add_wait(Wait::Pacer, start - now);
+        if self.changes {
+            sent.add_transit(self.busy_until - start + self.rules.propagation);
+        }
         sink.call_at(id, self.busy_until);
         if self.announces_room {
             sink.room(id);
