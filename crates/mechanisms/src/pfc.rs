@@ -259,6 +259,12 @@ impl IngressAccount {
         Some(Signal::Resume(members))
     }
 
+    /// The link has failed or come back: what the sender was told counts no more. It is told again when more
+    /// arrives.
+    pub fn forget_pauses(&mut self) {
+        self.paused = Priorities::default();
+    }
+
     /// Bytes held in the class of `priority`.
     pub fn held_bytes(&self, priority: u8) -> u64 {
         self.held[self.class(priority).0]

@@ -12,6 +12,7 @@ use plimsoll_units::Time;
 
 use crate::classes::Classes;
 use crate::connection::{Connection, End, acknowledged, ideal_time, split_of, transit_of};
+use crate::faults::Faults;
 use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
 use crate::look_ahead::LookAhead;
@@ -67,6 +68,8 @@ pub(crate) struct Rules {
     pub(crate) close_when_idle: bool,
     /// A message is complete when its sender knows of its delivery.
     pub(crate) completes_acknowledged: bool,
+    /// Packets of a flow may take several paths at a time.
+    pub(crate) spreads: bool,
     /// Senders wait for a piece worth handing to the NIC.
     pub(crate) segmentation: Option<SegmentationOffload>,
 }
@@ -85,6 +88,8 @@ pub(crate) struct Wires {
     pub(crate) pools: Vec<SharedBuffer>,
     /// Where switches pause each other.
     pub(crate) flow_control: Option<Box<FlowControl>>,
+    /// Where links change; then there is a selector, too.
+    pub(crate) faults: Option<Box<Faults>>,
     hosts: u32,
 }
 
@@ -98,8 +103,23 @@ impl Wires {
             lost: Vec::new(),
             pools: Vec::new(),
             flow_control: None,
+            faults: None,
             hosts: network.hosts(),
         }
+    }
+
+    /// `packet` was on a link that is dead.
+    #[cold]
+    fn lost_on_link(&mut self, packet: &Packet) {
+        self.lost.extend(workload_of_raw(packet.flow));
+        self.counters.link_drops += 1;
+    }
+
+    /// `packet` is at a switch that knows no way to its host.
+    #[cold]
+    fn no_route(&mut self, packet: &Packet) {
+        self.lost.extend(workload_of_raw(packet.flow));
+        self.counters.no_route_drops += 1;
     }
 }
 
@@ -120,7 +140,9 @@ impl Sink for Wires {
 
     fn dropped(&mut self, _: Time, port: PortId, packet: &Packet) {
         self.lost.extend(workload_of_raw(packet.flow));
-        if port.0 < self.hosts {
+        if self.faults.as_ref().is_some_and(|faults| faults.is_dead(port)) {
+            self.counters.link_drops += 1;
+        } else if port.0 < self.hosts {
             self.counters.nic_drops += 1;
         } else {
             self.counters.switch_drops += 1;
@@ -168,7 +190,8 @@ impl World {
                 OwnerKind::Pacer => self.on_pacer_due(now, HostId(owner.number())),
                 OwnerKind::Endpoint => self.on_endpoint_due(now, owner.number()),
                 OwnerKind::Workload => self.on_workload_due(now, owner.number() as usize),
-                OwnerKind::Sampler => self.on_sample(now),
+                OwnerKind::Clock if owner.number() == SAMPLING_CLOCK => self.on_sample(now),
+                OwnerKind::Clock => self.on_faults_due(now),
                 OwnerKind::Receive => self.on_receive_due(now, HostId(owner.number())),
                 OwnerKind::Pause => self.on_pause_due(now, PortId(owner.number())),
             }
@@ -209,13 +232,12 @@ impl World {
     #[inline]
     fn on_link(&mut self, now: Time, port: PortId) {
         let mut packet = self.wires.lanes.pop(port, &mut self.wires.events);
+        if self.selector.is_some() && !self.crosses(now, port, &mut packet) {
+            return self.wires.lost_on_link(&packet);
+        }
         self.wires.counters.packet_hops += 1;
         if let Some(tap) = &mut self.tap {
             tap.on_packet(now - self.network.link(port).propagation, port, &packet);
-        }
-        if self.selector.is_some() {
-            let link = self.network.link(port);
-            packet.add_transit(link.rate.byte_time().span(u64::from(packet.size)) + link.propagation);
         }
         if let Some(control) = &mut self.wires.flow_control
             && !control.admit(now, port, &mut packet)
@@ -226,7 +248,11 @@ impl World {
             Some(switch) => {
                 let next = match &mut self.selector {
                     None => self.network.next_port(switch, &packet),
-                    Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, &packet),
+                    Some(selector) => {
+                        let next = selector.next_port(now, &self.network, &self.ports, switch, &packet);
+                        let Some(next) = next else { return self.wires.no_route(&packet) };
+                        next
+                    }
                 };
                 self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.wires);
             }
@@ -304,7 +330,7 @@ impl World {
             let packet = message.ends_in(before).unwrap_or(packet);
             let split = split_of(&self.network, now, packet, &message);
             let ideal =
-                ideal_time(&self.network, &self.transport, message.bytes, *packet, self.selector.is_some());
+                ideal_time(&self.network, &self.transport, message.bytes, *packet, self.rules.spreads);
             let arrival = Arrival { now, tag: message.tag, split, ideal };
             if self.rules.completes_acknowledged && self.workloads[workload].is_one_way() {
                 connection.half(end.other()).await_acknowledgement(&message, arrival);
@@ -322,7 +348,7 @@ impl World {
             let workload = usize::from(connection.workload);
             let Some(arrival) = connection.half(end).take_acknowledged() else { return };
             let arrival =
-                acknowledged(&self.network, &self.transport, now, packet, arrival, self.selector.is_some());
+                acknowledged(&self.network, &self.transport, now, packet, arrival, self.rules.spreads);
             self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
             self.close_if_idle(number);
         }
@@ -515,7 +541,7 @@ impl World {
 
     fn on_sample(&mut self, now: Time) {
         let next = self.recorder.sample(now, &self.connections);
-        self.wires.events.push(next, Owner::new(OwnerKind::Sampler, 0));
+        self.wires.events.push(next, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
 
     /// Packets in = packets out + dropped + still on the way.
@@ -532,11 +558,16 @@ impl World {
             counters.packets_delivered
                 + counters.nic_drops
                 + counters.switch_drops
+                + counters.link_drops
+                + counters.no_route_drops
                 + counters.packets_in_flight,
             "packets are conserved: {counters:?}"
         );
     }
 }
+
+/// The number of the clock that samples time series.
+pub(crate) const SAMPLING_CLOCK: u32 = 0;
 
 /// Events between two calls of a progress callback.
 const PROGRESS_EVENTS: u64 = 1 << 20;

@@ -93,6 +93,9 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
             .filter_map(|(name, port)| queue::summarise(name, port, &outcomes, options))
             .collect(),
         counters,
+        faults: outcomes
+            .first()
+            .map_or_else(Vec::new, |first| first.faults.iter().map(ToString::to_string).collect()),
     }
 }
 

@@ -20,6 +20,7 @@ use plimsoll_units::{Span, Time};
 use super::pools::Pools;
 use super::{Watched, on};
 use crate::Extensions;
+use crate::faults::Schedule;
 
 /// Every port of `network`, by number.
 pub(super) fn build(
@@ -29,6 +30,7 @@ pub(super) fn build(
     streams: &Streams,
     watched: &[Watched],
     pools: &Pools,
+    schedule: &Schedule,
     extensions: &Extensions,
 ) -> Vec<Port> {
     let watched = watched.iter().map(|watched| (watched.port, watched.every)).collect();
@@ -41,6 +43,7 @@ pub(super) fn build(
         watched,
         pools,
         pausable,
+        schedule,
         extensions,
         rules: Vec::new(),
     };
@@ -56,6 +59,7 @@ struct Builder<'a> {
     pools: &'a Pools,
     /// Some switch pauses its neighbours.
     pausable: bool,
+    schedule: &'a Schedule,
     extensions: &'a Extensions<'a>,
     /// Those made so far; as many as there are kinds of port.
     rules: Vec<Arc<PortRules>>,
@@ -97,6 +101,7 @@ impl Builder<'_> {
             accounts: self.pausable,
             counts_drain_bytes: !is_host
                 && (model.paths.adaptive().is_some() || self.extensions.path_selector.is_some()),
+            changes: self.schedule.link(port).is_some(),
             general: settings.engine == model::PortEngine::General,
         })
     }
