@@ -19,6 +19,7 @@ use plimsoll_mechanisms::qjump::QjumpParams;
 use plimsoll_mechanisms::red::RedParams;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::tcp::TransportParams;
+use plimsoll_mechanisms::wred::WredParams;
 use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -293,6 +294,8 @@ pub struct Port {
     pub ecn: Option<MaybeOff<EcnParams>>,
     /// Random early detection.
     pub red: Option<MaybeOff<RedParams>>,
+    /// Random early detection by priority, which `order = "priorities"` serves.
+    pub wred: Option<MaybeOff<WredParams>>,
     /// HULL's phantom queue, in series after the queue. The port's own marking is then off.
     pub phantom_queue: Option<MaybeOff<PhantomQueueParams>>,
     /// One buffer shared by all ports of the switch, with a dynamic threshold.
@@ -310,6 +313,10 @@ impl Port {
     pub fn red(&self) -> Option<&RedParams> {
         on(&self.red)
     }
+    /// Random early detection by priority, where it is on.
+    pub fn wred(&self) -> Option<&WredParams> {
+        on(&self.wred)
+    }
     /// pFabric's queue, where it is on.
     pub fn pfabric(&self) -> Option<&PfabricParams> {
         on(&self.pfabric)
@@ -318,7 +325,7 @@ impl Port {
     pub fn pfc(&self) -> Option<&PfcParams> {
         on(&self.pfc)
     }
-    /// The phantom queue, where it is on. In a checked scenario `ecn` and `red` are then off.
+    /// The phantom queue, where it is on. In a checked scenario `ecn`, `red` and `wred` are then off.
     pub fn phantom_queue(&self) -> Option<&PhantomQueueParams> {
         on(&self.phantom_queue)
     }

@@ -337,3 +337,82 @@ impl World {
 
 /// The number of the faults' clock.
 pub(crate) const FAULTS_CLOCK: u32 = 1;
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use plimsoll_scenario::Scenario;
+
+    use super::*;
+    use crate::build::network;
+
+    const TOPOLOGIES: [&str; 6] = [
+        "kind = 'rack'\nhosts = 3\nrate = '1Gbps'\ndelay = '1us'",
+        "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 2\nrate = '1Gbps'\ndelay = '1us'",
+        "kind = 'fat-tree'\nk = 4\nrate = '1Gbps'\ndelay = '1us'",
+        "kind = 'clos'\npods = 3\nedges = 2\naggregations = 3\ncores = 2\nhosts_per_edge = 1\nrate = '1Gbps'\n\
+         delay = '1us'",
+        "kind = 'dumbbell'\nleft = 2\nright = 1\nrate = '1Gbps'\ndelay = '1us'\nbottleneck_rate = '1Gbps'",
+        "kind = 'file'\npath = 'leaf-spine.toml'",
+    ];
+
+    fn parse(topology: &str, faults: &str) -> Option<Model> {
+        let text = format!(
+            "version = 1\ntitle = 'links'\n[topology]\n{topology}\n{faults}\
+             [workload.all]\nkind = 'all-to-all'\nsize = '1KB'\nload = 0.1\ncount = 1\n"
+        );
+        let files = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files"));
+        let scenario = Scenario::parse("links", &text, files).ok()?;
+        Some(scenario.points()[0].model.clone())
+    }
+
+    /// The scenario takes exactly those links that the network has.
+    #[test]
+    fn scenario_and_network_have_the_same_links() {
+        for topology in TOPOLOGIES {
+            let whole = parse(topology, "").unwrap();
+            let network = network(&whole.topology).unwrap();
+            let hosts = (0..network.hosts()).map(|host| (Node::Host(HostId(host)), End::Host(host)));
+            let switches = (0..network.switches()).map(|switch| (Node::Switch(switch), End::Switch(switch)));
+            let nodes: Vec<_> = hosts.chain(switches).collect();
+            for (from, from_end) in &nodes {
+                for (to, to_end) in &nodes {
+                    let name = |end: &End| whole.topology.end_name(*end);
+                    let (a, b) = (name(from_end), name(to_end));
+                    let fault = format!("[[fault]]\nfrom = '{a}'\nto = '{b}'\ndown = true\nat = '1us'\n");
+                    let there = network.ports_between(*from, *to).next().is_some();
+                    assert_eq!(parse(topology, &fault).is_some(), there, "{a} and {b} of {topology}");
+                }
+            }
+        }
+    }
+
+    /// Slow from 10 us, dead from 20 us to 30 us.
+    #[test]
+    fn states_follow_each_other() {
+        let us = |us| Time::ZERO + Span::from_us(us);
+        let fault = |at: &str, until: &str, what: &str| {
+            format!("[[fault]]\nfrom = 'h0'\nto = 'tor0'\nat = '{at}'\nuntil = '{until}'\n{what}\n")
+        };
+        let slow = fault("10us", "20us", "rate = '1Mbps'");
+        let dead = fault("20us", "30us", "down = true");
+        for faults in [format!("{slow}{dead}"), format!("{dead}{slow}")] {
+            let model = parse(TOPOLOGIES[0], &faults).unwrap();
+            let schedule = Schedule::new(&model, &mut network(&model.topology).unwrap()).unwrap();
+            let link = schedule.link(PortId(0)).unwrap();
+            let slow = LinkState::Rate(Rate::from_mbps(1));
+            let states = [0, 10, 19, 20, 29, 30].map(|at| link.state_at(us(at)));
+            let whole = LinkState::Whole;
+            assert_eq!(states, [whole, slow, slow, LinkState::Dead, LinkState::Dead, whole]);
+            let lost = [(15, 20), (15, 21), (25, 26), (30, 31), (31, 32)];
+            assert_eq!(lost.map(|(left, at)| link.loses(us(left), us(at))), [false, true, true, true, false]);
+            assert_eq!(schedule.slowest(PortId(0), Rate::from_gbps(1)), Rate::from_mbps(1));
+            assert_eq!(
+                [0, 10, 25].map(|at| schedule.next_after(us(at))),
+                [10, 20, 30].map(|at| Some(us(at)))
+            );
+            assert_eq!(schedule.next_after(us(30)), None);
+        }
+    }
+}

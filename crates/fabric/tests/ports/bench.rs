@@ -98,6 +98,7 @@ pub fn plain() -> PortConfig {
         accounts: false,
         counts_drain_bytes: false,
         changes: false,
+        wred: None,
         general: false,
     }
 }

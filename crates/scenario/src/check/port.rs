@@ -2,6 +2,7 @@
 
 use plimsoll_mechanisms::ecn::MarkAt;
 use plimsoll_mechanisms::pfc::PausedLink;
+use plimsoll_mechanisms::wred::WredParams;
 
 use super::Checker;
 use crate::model::{BufferCounts, Model, Port, PortEngine, ServiceOrder};
@@ -19,12 +20,15 @@ impl Checker<'_> {
     fn port(&mut self, name: &str, port: &Port, model: &Model) {
         let on = |key| self.path_of(name, key);
         let (ecn, red, phantom, shared) = (on("ecn"), on("red"), on("phantom_queue"), on("shared_buffer"));
-        let pfabric = on("pfabric");
+        let (pfabric, wred) = (on("pfabric"), on("wred"));
         if let Some(params) = port.ecn() {
             self.params(&keys(&ecn), params.validate());
         }
         if let Some(params) = port.red() {
             self.params(&keys(&red), params.validate());
+        }
+        if let Some(params) = port.wred() {
+            self.params(&keys(&wred), params.validate());
         }
         if let Some(params) = port.phantom_queue() {
             self.params(&keys(&phantom), params.validate());
@@ -119,6 +123,7 @@ impl Checker<'_> {
             () if model.has_scheduled_faults() => "links that change during the run",
             () if model.paths.adaptive().is_some() => "paths.adaptive",
             () if port.shared_buffer().is_some() => "shared_buffer",
+            () if port.wred().is_some() => "wred",
             () if at_dequeue => "ecn.at = \"dequeue\"",
             () if name == "host" && model.host.backpressure => "host.backpressure",
             () => return,
@@ -136,6 +141,7 @@ impl Checker<'_> {
                 ("phantom_queue", port.phantom_queue().is_some()),
                 ("ecn", port.ecn().is_some()),
                 ("red", port.red().is_some_and(|red| red.ecn)),
+                ("wred", port.wred().is_some_and(WredParams::marks)),
             ];
             let (key, _) = marks.into_iter().find(|(_, marks)| *marks)?;
             Some(self.path_of(name, key))

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
-use plimsoll_fabric::net::port::{BufferLimit, Discipline, HeadPacer, PortConfig, PortRules, RedMarker};
+use plimsoll_fabric::net::port::{
+    BufferLimit, Discipline, HeadPacer, PortConfig, PortRules, RedMarker, WredMarker,
+};
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Network, Node, Port, PortId, QueueMeter};
 use plimsoll_mechanisms::ecn::Ecn;
@@ -12,6 +14,7 @@ use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_mechanisms::red::Red;
 use plimsoll_mechanisms::tcp::Config;
+use plimsoll_mechanisms::wred::Wred;
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{self, Model};
 use plimsoll_scenario::quantity;
@@ -77,7 +80,11 @@ impl Builder<'_> {
             let stream = self.streams.stream(&format!("port/{}/red", port.0));
             RedMarker::new(Red::new(params, link.rate), stream)
         });
-        let ecn = on(&settings.ecn).filter(|_| marks && red.is_none()).map(Ecn::new);
+        let wred = settings.wred().filter(|_| marks).map(|params| {
+            let stream = self.streams.stream(&format!("port/{}/wred", port.0));
+            WredMarker::new(Wred::new(params, link.rate), stream)
+        });
+        let ecn = on(&settings.ecn).filter(|_| marks && red.is_none() && wred.is_none()).map(Ecn::new);
         let head_pacer = on(&model.host.pacer).filter(|params| is_host && params.form == PacerForm::Source);
         Port::new(PortConfig {
             rules: self.shared_rules(PortRules {
@@ -88,6 +95,7 @@ impl Builder<'_> {
                 ecn,
             }),
             red,
+            wred,
             shared: self.pools.room(port),
             phantom_queue,
             meter: self.watched.get(&port).map(|every| {

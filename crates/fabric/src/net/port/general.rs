@@ -8,7 +8,7 @@ use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
 use super::discipline::{Discipline, Queued};
-use super::marking::{RedMarker, Verdict};
+use super::marking::{RedMarker, Verdict, WredMarker};
 use super::{HeadPacer, PortConfig, PortRules, SharedRoom};
 use crate::net::{Packet, PortId, QueueMeter, Sink, Wait};
 
@@ -22,6 +22,7 @@ pub struct General {
     /// When the packet in service has left; the link is free from then on.
     busy_until: Time,
     red: Option<RedMarker>,
+    wred: Option<Box<WredMarker>>,
     shared: Option<SharedRoom>,
     /// What the packet in service still takes of the shared buffer.
     shared_in_service: u64,
@@ -50,6 +51,7 @@ impl General {
             in_service_bytes: 0,
             busy_until: Time::ZERO,
             red: config.red,
+            wred: config.wred.map(Box::new),
             shared: config.shared,
             shared_in_service: 0,
             phantom_queue: config.phantom_queue,
@@ -78,12 +80,15 @@ impl General {
         if !self.has_room_now(now, size) || !self.take_shared(size, sink) {
             if let Some(red) = &mut self.red {
                 red.on_overflow(now, self.waiting_bytes, &packet);
+            } else if let Some(wred) = &mut self.wred {
+                wred.on_overflow(now, &packet);
             }
             return self.drop_packet(id, now, &packet, sink);
         }
-        let verdict = match &mut self.red {
-            Some(red) => red.on_enqueue(now, self.waiting_bytes, &packet),
-            None => self.rules.on_enqueue(self.discipline.len(), self.waiting_bytes),
+        let verdict = match (&mut self.red, &mut self.wred) {
+            (Some(red), _) => red.on_enqueue(now, self.waiting_bytes, &packet),
+            (_, Some(wred)) => wred.on_enqueue(now, &packet),
+            _ => self.rules.on_enqueue(self.discipline.len(), self.waiting_bytes),
         };
         if verdict == Verdict::Drop {
             self.give_back_shared(size, sink);
@@ -212,6 +217,9 @@ impl General {
         }
         self.in_service_bytes = size;
         self.busy_until = start + self.rules.byte_time.span(size);
+        if let Some(wred) = &mut self.wred {
+            wred.on_transmit(&packet, self.busy_until);
+        }
         let sent = sink.transmit(id, self.busy_until + self.rules.propagation, packet);
         sent.add_wait(self.rules.wait, now - since);
         sent.add_wait(Wait::Pacer, start - now);
@@ -230,6 +238,9 @@ impl General {
         self.waiting_bytes += u64::from(packet.size);
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_enqueue(packet.priority, u64::from(packet.size));
+        }
+        if let Some(wred) = &mut self.wred {
+            wred.on_entered(&packet);
         }
         if self.accounts {
             sink.entered(id, &packet);
@@ -265,6 +276,9 @@ impl General {
         self.waiting_bytes -= u64::from(packet.size);
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_dequeue(packet.priority, u64::from(packet.size));
+        }
+        if let Some(wred) = &mut self.wred {
+            wred.on_left(packet);
         }
         if self.accounts {
             sink.left(id, packet);

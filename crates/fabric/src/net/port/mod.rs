@@ -24,7 +24,7 @@ pub use discipline::{Discipline, FairQueues, PriorityQueues, QueueDiscipline, Qu
 pub use express::Express;
 pub use general::General;
 pub use head_pacer::HeadPacer;
-pub use marking::RedMarker;
+pub use marking::{RedMarker, WredMarker};
 pub use rules::{BufferLimit, PortRules};
 
 use super::{Packet, PortId, QueueMeter, Sink};
@@ -47,6 +47,8 @@ pub struct PortConfig {
     pub rules: Arc<PortRules>,
     /// Random early detection in place of the threshold.
     pub red: Option<RedMarker>,
+    /// Needs the general engine: random early detection by priority in place of either.
+    pub wred: Option<WredMarker>,
     /// Needs the general engine: the memory that a packet must also find room in.
     pub shared: Option<SharedRoom>,
     /// HULL's phantom queue, consulted at the start of each transmission.
@@ -95,6 +97,7 @@ impl Port {
             && !config.changes
             && !config.rules.ecn.is_some_and(|ecn| ecn.marks_at_dequeue())
             && config.shared.is_none()
+            && config.wred.is_none()
             && !config.general;
         if express {
             Port(Engine::Express(Express::new(config)))

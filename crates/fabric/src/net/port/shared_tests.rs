@@ -70,6 +70,7 @@ fn port(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> Port {
         accounts: false,
         counts_drain_bytes: false,
         changes: false,
+        wred: None,
         general: false,
     })
 }
