@@ -38,7 +38,8 @@ use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Flow control on the links into a switch. It needs a buffer for each link and priority.
+/// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when the
+/// packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcParams {

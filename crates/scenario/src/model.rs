@@ -376,7 +376,8 @@ pub enum PortEngine {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Host {
-    /// The transport waits while the NIC queue is full, instead of losing the packet there.
+    /// The transport, and a pacer behind it, wait while the NIC queue is full, instead of losing the packet
+    /// there.
     pub backpressure: bool,
     /// HULL's pacer.
     pub pacer: Option<MaybeOff<PacerParams>>,

@@ -67,7 +67,9 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         ports::build(model, &network, &transport, &streams, &watched, &pools, &schedule, &extensions);
     let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
     let mut selector = selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
-    let pacers = host_pacers(model, &network, &streams);
+    let full_size = transport.segment + u64::from(transport.header_bytes);
+    let room_bytes = model.host.backpressure.then_some(full_size);
+    let pacers = host_pacers(model, &network, &streams, room_bytes);
     let mut wires = Wires::new(&network);
     wires.pools = pools.buffers;
     wires.flow_control = FlowControl::new(model, &network, &schedule)?;
@@ -190,11 +192,19 @@ fn selector(
     }
 }
 
-fn host_pacers(model: &Model, network: &Network, streams: &Streams) -> Vec<HostPacer> {
+fn host_pacers(
+    model: &Model,
+    network: &Network,
+    streams: &Streams,
+    room_bytes: Option<u64>,
+) -> Vec<HostPacer> {
     let paper = on(&model.host.pacer).filter(|params| params.form == PacerForm::Paper);
     paper.map_or_else(Vec::new, |params| {
         (0..network.hosts())
-            .map(|host| HostPacer::new(params, HostId(host), streams.stream(&format!("host/{host}/pacer"))))
+            .map(|host| {
+                let stream = streams.stream(&format!("host/{host}/pacer"));
+                HostPacer::new(params, HostId(host), stream, room_bytes)
+            })
             .collect()
     })
 }

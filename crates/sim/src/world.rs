@@ -461,9 +461,12 @@ impl World {
         self.pacers[host.0 as usize].on_due(now, nic, &mut self.wires);
     }
 
-    /// Transports that waited for room get their turn, one after the other.
+    /// What waited for room gets its turn: what a pacer holds, then the transports, one after the other.
     pub(crate) fn offer_room(&mut self, now: Time) {
         while let Some(nic) = self.wires.room.pop() {
+            if let Some(pacer) = self.pacers.get_mut(nic.0 as usize) {
+                pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.wires);
+            }
             let waiting = self.waiting_for_room[nic.0 as usize].len();
             for _ in 0..waiting {
                 let next = self.waiting_for_room[nic.0 as usize].pop_front();

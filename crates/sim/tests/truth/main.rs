@@ -4,6 +4,7 @@
 
 mod apps;
 mod arbitrary;
+mod chaos;
 mod conservation;
 mod determinism;
 mod ecmp;
