@@ -206,7 +206,8 @@ impl World {
                 return Err(RunError::Cancelled);
             }
             if std::mem::take(&mut self.acted) && self.rules.stop_when_finished && self.all_finished() {
-                break;
+                // What still waits may be about to go at this very instant: no deadlock.
+                return Ok(now);
             }
         }
         if self.wires.flow_control.is_some() {
