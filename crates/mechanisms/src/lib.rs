@@ -19,6 +19,7 @@ pub mod qjump;
 pub mod red;
 pub mod shared_buffer;
 pub mod tcp;
+pub mod wred;
 
 pub use depth::{Depth, ParseDepthError};
 pub use invalid::InvalidParam;

@@ -24,6 +24,9 @@
 //! headroom = 2 MTU + pause + R (2 d + response)
 //! ```
 //!
+//! Where the way back is slower than R, the first MTU there keeps the pause waiting longer: it counts R / R_back
+//! times.
+//!
 //! The receiver goes on counting from the end of the crossing packet: what left the sender from d before
 //! that moment on arrives later. Every term can be reached, and all of them at once, so nothing less
 //! is safe (tested by a model link, term by term).
@@ -35,7 +38,8 @@ use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Flow control on the links into a switch. It needs a buffer for each link and priority.
+/// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when the
+/// packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PfcParams {
@@ -78,8 +82,10 @@ pub enum PauseScope {
 /// A link into a switch, as flow control sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PausedLink {
-    /// Its rate, in both directions.
+    /// Its rate towards the switch.
     pub rate: Rate,
+    /// The slowest rate that it ever has in the direction in which pauses go.
+    pub back_rate: Rate,
     /// Its one-way propagation delay.
     pub propagation: Span,
     /// The largest packet in either direction, in bytes on the wire.
@@ -162,7 +168,11 @@ impl PfcParams {
 pub fn headroom(link: &PausedLink, response: Span) -> Bytes {
     let span = u128::from(link.propagation.as_ps()) * 2 + u128::from(response.as_ps());
     let in_flight = (span * u128::from(link.rate.as_bps())).div_ceil(8 * PS_PER_S);
-    link.mtu * 2 + PAUSE_FRAME + Bytes::new(in_flight.min(u128::from(u64::MAX >> 1)) as u64)
+    // A pause waits for a packet that goes its way, during which more than one may come if that way is slower.
+    let ahead = u128::from(link.mtu.get()) * u128::from(link.rate.as_bps());
+    let ahead = ahead.div_ceil(u128::from(link.back_rate.as_bps().clamp(1, link.rate.as_bps())));
+    let ahead = Bytes::new(ahead.min(u128::from(u64::MAX >> 2)) as u64);
+    link.mtu + ahead + PAUSE_FRAME + Bytes::new(in_flight.min(u128::from(u64::MAX >> 1)) as u64)
 }
 
 /// A set of priorities.
@@ -248,6 +258,12 @@ impl IngressAccount {
         }
         self.paused.0 &= !members.0;
         Some(Signal::Resume(members))
+    }
+
+    /// The link has failed or come back: what the sender was told counts no more. It is told again when more
+    /// arrives.
+    pub fn forget_pauses(&mut self) {
+        self.paused = Priorities::default();
     }
 
     /// Bytes held in the class of `priority`.

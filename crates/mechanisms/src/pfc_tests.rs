@@ -7,6 +7,7 @@ use proptest::prelude::*;
 fn link() -> PausedLink {
     PausedLink {
         rate: Rate::from_gbps(10),
+        back_rate: Rate::from_gbps(10),
         propagation: Span::from_us(1),
         mtu: Bytes::new(1_500),
         buffer: Bytes::new(128_000),
@@ -32,6 +33,11 @@ fn headroom_by_hand() {
     assert_eq!(headroom(&link(), Span::from_us(3)), Bytes::new(9_334));
     let odd = PausedLink { propagation: Span::from_ps(1), ..link() };
     assert_eq!(headroom(&odd, Span::ZERO), Bytes::new(3_085));
+    // A packet that takes ten times as long on the way back lets in ten.
+    let slow_back = PausedLink { back_rate: Rate::from_gbps(1), ..link() };
+    assert_eq!(headroom(&slow_back, Span::ZERO), Bytes::new(5_584 + 9 * 1_500));
+    let fast_back = PausedLink { back_rate: Rate::from_gbps(100), ..link() };
+    assert_eq!(headroom(&fast_back, Span::ZERO), Bytes::new(5_584));
 }
 
 #[test]
@@ -169,6 +175,7 @@ fn case() -> impl Strategy<Value = Case> {
     (rate, 100u64..20_000, 0u64..5_000, 200u64..9_200).prop_map(|(rate, delay, response, mtu)| Case {
         link: PausedLink {
             rate,
+            back_rate: rate,
             propagation: Span::from_ns(delay),
             mtu: Bytes::new(mtu),
             buffer: Bytes::new(100_000_000),

@@ -182,6 +182,11 @@ impl Red {
         verdict
     }
 
+    /// A packet that another rule decides on finds `queue_bytes_before` bytes waiting, which the average counts.
+    pub fn on_other_arrival(&mut self, now: Time, queue_bytes_before: u64) {
+        self.update_average(now, queue_bytes_before);
+    }
+
     /// The port dropped the packet just decided on, for want of buffer.
     pub fn on_overflow(&mut self) {
         self.restart_count();

@@ -12,8 +12,30 @@ use plimsoll_results::summary::{Comparison, WorkloadChange};
 
 use crate::figures;
 
-/// The sentences, in the order of the variants; none where there is nothing to compare.
+/// The sentences: which links were slow or dead, where any were, and then one a variant in their order; none where
+/// there is nothing to compare.
 pub fn sentences(summary: &Summary) -> Vec<String> {
+    faults(summary).into_iter().chain(comparisons(summary)).collect()
+}
+
+/// One sentence for all variants if they have the same faults, else one for each that has any.
+fn faults(summary: &Summary) -> Vec<String> {
+    let Some(first) = summary.cells.first() else { return Vec::new() };
+    let sentence = |name: &str, faults: &[String]| format!("{name}: {}.", faults.join("; "));
+    if summary.cells.iter().all(|cell| cell.faults == first.faults) {
+        return if first.faults.is_empty() { Vec::new() } else { vec![sentence("Faults", &first.faults)] };
+    }
+    let mut sentences: Vec<String> = Vec::new();
+    for cell in summary.cells.iter().filter(|cell| !cell.faults.is_empty()) {
+        let sentence = sentence(&format!("Faults of {}", cell.variant), &cell.faults);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
+}
+
+fn comparisons(summary: &Summary) -> Vec<String> {
     summary
         .variants
         .iter()

@@ -11,10 +11,11 @@
 //! single changed word can go unseen. The end mixes the lanes with SplitMix64's finaliser. Integer
 //! arithmetic only; not cryptographic.
 //!
-//! Three things of an [`Outcome`] are left out, because they may change while the observations do
-//! not: the wording of warnings, the count of events handled (the two port engines need different
-//! numbers of them for the same result), and the captured packets (which the run directory does not
-//! keep). Observations, extra load and links, where there are none, leave no trace. The patterns below name every field, so that a
+//! Four things of an [`Outcome`] are left out, because they may change while the observations do not, or observe
+//! nothing: the wording of warnings, the count of events handled (the two port engines need different numbers of
+//! them for the same result), the captured packets (which the run directory does not keep), and the list of faults
+//! (which the scenario has). Observations, extra load, links and the drops of dead links, where there are none,
+//! leave no trace. The patterns below name every field, so that a
 //! new one does not compile until it is taken in.
 
 use std::fmt;
@@ -44,6 +45,10 @@ impl Digest {
         }
         if !links.is_empty() {
             links.feed(&mut hasher);
+        }
+        let Counters { link_drops, no_route_drops, .. } = outcome.counters;
+        if link_drops + no_route_drops > 0 {
+            (link_drops, no_route_drops).feed(&mut hasher);
         }
         hasher.finish()
     }
@@ -226,7 +231,7 @@ macro_rules! feed_fields {
 
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
-} except { observations, extra, links, capture, warnings });
+} except { observations, extra, links, faults, capture, warnings });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed });
 feed_fields!(Observation { workload, index, host, begun, value });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
@@ -270,7 +275,7 @@ feed_fields!(Connection {
 feed_fields!(Counters {
     packets_sent, packets_delivered, nic_drops, switch_drops, packets_in_flight, marks, packet_hops,
     retransmissions, timeouts
-} except { events });
+} except { link_drops, no_route_drops, events });
 
 feed_fields!(Split { window, recovery, nic, pacer, tier, serialisation, propagation, service });
 feed_fields!(Queue {

@@ -3,6 +3,7 @@
 //! One [`Outcome`] is one point: a variant at one sweep point with one seed. Everything else in
 //! this crate (summaries, columns, digests) is computed from it.
 
+use std::fmt;
 use std::ops::{Add, AddAssign};
 
 use plimsoll_units::{Bytes, Rate, Span, Time};
@@ -40,6 +41,8 @@ pub struct Outcome {
     pub goodput: Vec<GoodputInterval>,
     /// Whole-run counters.
     pub counters: Counters,
+    /// The links that were slow or dead for a while, as the scenario says.
+    pub faults: Vec<Fault>,
     /// The packets that the scenario asks to keep; not in the run directory.
     pub capture: Capture,
     /// What the reader must know before believing a number.
@@ -335,6 +338,29 @@ pub struct GoodputInterval {
     pub delivered: Bytes,
 }
 
+/// A link that was slow or dead for a while.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// The link: `leaf0 - spine1`, or `leaf0 -> spine1` if only that direction was.
+    pub link: String,
+    /// Since when.
+    pub from: Time,
+    /// Until when, if it ended.
+    pub until: Option<Time>,
+    /// What was left of its rate; `None` if it was dead.
+    pub rate: Option<Rate>,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.rate {
+            Some(rate) => write!(f, "{} at {rate} from {}", self.link, self.from)?,
+            None => write!(f, "{} dead from {}", self.link, self.from)?,
+        }
+        self.until.map_or(Ok(()), |until| write!(f, " to {until}"))
+    }
+}
+
 /// Whole-run counters. In the end `sent = delivered + dropped + in flight`, asserted by the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
@@ -346,6 +372,10 @@ pub struct Counters {
     pub nic_drops: u64,
     /// Packets dropped in switches.
     pub switch_drops: u64,
+    /// Packets lost with a link that failed: on it, waiting for it, or sent to it before routing knew.
+    pub link_drops: u64,
+    /// Packets dropped by a switch from which no live link led to their host.
+    pub no_route_drops: u64,
     /// Packets still queued or on a link at the end.
     pub packets_in_flight: u64,
     /// Packets marked CE.
@@ -367,6 +397,8 @@ impl AddAssign for Counters {
             packets_delivered,
             nic_drops,
             switch_drops,
+            link_drops,
+            no_route_drops,
             packets_in_flight,
             marks,
             packet_hops,
@@ -378,6 +410,8 @@ impl AddAssign for Counters {
         self.packets_delivered += packets_delivered;
         self.nic_drops += nic_drops;
         self.switch_drops += switch_drops;
+        self.link_drops += link_drops;
+        self.no_route_drops += no_route_drops;
         self.packets_in_flight += packets_in_flight;
         self.marks += marks;
         self.packet_hops += packet_hops;

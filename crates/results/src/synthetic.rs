@@ -121,6 +121,8 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
             packets_delivered: 412_000 - effect.drops,
             nic_drops: effect.drops / 3,
             switch_drops: effect.drops - effect.drops / 3,
+            link_drops: 0,
+            no_route_drops: 0,
             packets_in_flight: 0,
             marks: effect.marks,
             packet_hops: 823_000,
@@ -128,6 +130,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
             retransmissions: effect.drops + effect.drops / 10,
             timeouts: effect.drops / 40,
         },
+        faults: Vec::new(),
         warnings: Vec::new(),
     }
 }

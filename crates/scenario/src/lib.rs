@@ -21,6 +21,7 @@ mod flow_list;
 mod graph;
 mod hosts;
 pub mod import;
+mod links;
 pub mod model;
 mod node;
 mod overlay;

@@ -19,11 +19,13 @@ use plimsoll_mechanisms::qjump::QjumpParams;
 use plimsoll_mechanisms::red::RedParams;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::tcp::TransportParams;
+use plimsoll_mechanisms::wred::WredParams;
 use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
+pub use crate::links::End;
 use crate::quantity::{BufferLimit, MaybeOff, on};
 pub use crate::topology::{Graph, GraphLink, Topology};
 pub use crate::workload::{
@@ -50,7 +52,7 @@ pub struct Model {
     pub run: Run,
     /// Hosts, switches and links.
     pub topology: Topology,
-    /// Links that are slower than the topology says, one table each.
+    /// Links that are slow or dead for a while, one table each.
     #[serde(default)]
     pub fault: Vec<Fault>,
     /// Which of several equally short paths a packet takes.
@@ -79,6 +81,11 @@ impl Model {
     pub fn has_flow_control(&self) -> bool {
         let mut tiers = self.topology.tiers().iter();
         tiers.any(|tier| self.port.of_tier(tier).pfc().is_some())
+    }
+
+    /// Whether links change while the run goes on, or are dead.
+    pub fn has_scheduled_faults(&self) -> bool {
+        self.fault.iter().any(Fault::is_scheduled)
     }
 
     /// How many of the eight priorities packets may have.
@@ -117,7 +124,13 @@ impl Default for Run {
     }
 }
 
-/// A link that is slower than the topology says, from the beginning of the run; routing does not know of it.
+/// A link that is slow or dead for a while. A packet that is being sent when its link gets another rate ends at
+/// the old one. With a link that fails go the packets on it, those that wait for it, and those that are sent to
+/// it until routing has converged (`paths.convergence_delay`); they are counted as `link_drops`. After that every
+/// switch takes the shortest paths, by hops, over the links that are alive; what is for a host that none leads to
+/// is dropped there and counted as `no_route_drops`. A host goes on sending to its own dead link; one with
+/// `host.backpressure` waits. Pauses of a link that fails, or comes back, are forgotten at both ends: flow control
+/// promises no losslessness then. A fault from the beginning of the run on is known to routing from the beginning.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -125,8 +138,53 @@ pub struct Fault {
     pub from: String,
     /// The other end.
     pub to: String,
-    /// What is left of its rate, in both directions.
-    pub rate: Rate,
+    /// When it begins. Default `"0s"`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub at: Span,
+    /// When the link is as before again: after `at`. Default never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Span>,
+    /// What is left of the link's rate. Routing does not know of it. Either this or `down`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Whether the link is dead. Default false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub down: bool,
+    /// Which direction of the link is concerned. Default both.
+    #[serde(default, skip_serializing_if = "Direction::is_both")]
+    pub direction: Direction,
+}
+
+impl Fault {
+    /// Whether the link changes while the run goes on, or is dead: what is only slow all the time is a slower
+    /// link.
+    pub fn is_scheduled(&self) -> bool {
+        self.down || !self.at.is_zero() || self.until.is_some()
+    }
+}
+
+/// For serde, which hands over a reference.
+fn is_zero(span: &Span) -> bool {
+    span.is_zero()
+}
+
+/// A direction of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Direction {
+    /// Both of them.
+    #[default]
+    Both,
+    /// What goes from `from` to `to`.
+    Forward,
+    /// What goes from `to` to `from`.
+    Backward,
+}
+
+impl Direction {
+    fn is_both(&self) -> bool {
+        *self == Direction::Both
+    }
 }
 
 /// Which of several equally short paths a packet takes. Without more (ECMP) it is the one that a hash of the
@@ -139,6 +197,10 @@ pub struct Paths {
     /// otherwise each has a salt of its own, and the two directions choose independently. Default
     /// false.
     pub symmetric: bool,
+    /// How long after a link has failed or come back all switches choose their paths accordingly, all at once.
+    /// Default `"0s"`. See `fault`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub convergence_delay: Span,
     /// Each packet by itself, by chance or in turn.
     pub spray: Option<MaybeOff<SprayParams>>,
     /// A flow keeps its path until it pauses.
@@ -232,6 +294,8 @@ pub struct Port {
     pub ecn: Option<MaybeOff<EcnParams>>,
     /// Random early detection.
     pub red: Option<MaybeOff<RedParams>>,
+    /// Random early detection by priority, which `order = "priorities"` serves.
+    pub wred: Option<MaybeOff<WredParams>>,
     /// HULL's phantom queue, in series after the queue. The port's own marking is then off.
     pub phantom_queue: Option<MaybeOff<PhantomQueueParams>>,
     /// One buffer shared by all ports of the switch, with a dynamic threshold.
@@ -249,6 +313,10 @@ impl Port {
     pub fn red(&self) -> Option<&RedParams> {
         on(&self.red)
     }
+    /// Random early detection by priority, where it is on.
+    pub fn wred(&self) -> Option<&WredParams> {
+        on(&self.wred)
+    }
     /// pFabric's queue, where it is on.
     pub fn pfabric(&self) -> Option<&PfabricParams> {
         on(&self.pfabric)
@@ -257,7 +325,7 @@ impl Port {
     pub fn pfc(&self) -> Option<&PfcParams> {
         on(&self.pfc)
     }
-    /// The phantom queue, where it is on. In a checked scenario `ecn` and `red` are then off.
+    /// The phantom queue, where it is on. In a checked scenario `ecn`, `red` and `wred` are then off.
     pub fn phantom_queue(&self) -> Option<&PhantomQueueParams> {
         on(&self.phantom_queue)
     }
@@ -308,7 +376,8 @@ pub enum PortEngine {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Host {
-    /// The transport waits while the NIC queue is full, instead of losing the packet there.
+    /// The transport, and a pacer behind it, wait while the NIC queue is full, instead of losing the packet
+    /// there.
     pub backpressure: bool,
     /// HULL's pacer.
     pub pacer: Option<MaybeOff<PacerParams>>,

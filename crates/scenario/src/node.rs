@@ -36,7 +36,7 @@ pub(crate) type Table = IndexMap<String, Node>;
 const DEPTH_MAX: usize = 32;
 
 /// Keys of `port.*` and `host` whose table is one mechanism.
-const MECHANISMS: &[&str] = &["ecn", "red", "phantom_queue", "shared_buffer", "pacer", "bursts"];
+const MECHANISMS: &[&str] = &["ecn", "red", "wred", "phantom_queue", "shared_buffer", "pacer", "bursts"];
 
 /// Keys of a workload whose table is a distribution.
 const DISTRIBUTIONS: &[&str] = &["size", "response", "service"];

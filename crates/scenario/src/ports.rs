@@ -71,7 +71,7 @@ fn marking<'a>(
 ) {
     let Some(table) = port.as_table_mut() else { return };
     if let Some(phantom) = table.get("phantom_queue").filter(|node| is_on(node)).cloned() {
-        for marker in ["ecn", "red"] {
+        for marker in MARKERS {
             let Some(node) = table.get_mut(marker).filter(|node| is_on(node)) else { continue };
             if phantom.origin.layer.rank() > node.origin.layer.rank() {
                 node.value = Value::String("off".to_owned());
@@ -82,7 +82,7 @@ fn marking<'a>(
             let (name, other) = (table_of(marker), table_of("phantom_queue"));
             let report = Report::at(sources, &node.key, format!("port.{name}.{marker}"), message);
             let place = sources.place(&phantom.key);
-            reports.push(report.allowed("one of phantom_queue, ecn and red").help(format!(
+            reports.push(report.allowed("one of phantom_queue, ecn, red and wred").help(format!(
                 "turn one off: `port.{name}.{marker} = \"off\"`, or `port.{other}.phantom_queue = \"off\"` \
                  (set in {}, line {})",
                 place.file, place.line
@@ -90,24 +90,25 @@ fn marking<'a>(
         }
         return;
     }
-    if let (Some(ecn), Some(red)) =
-        (table.get("ecn").filter(|node| is_on(node)), table.get("red").filter(|node| is_on(node)))
-    {
-        let later =
-            if red.origin.layer.rank() >= ecn.origin.layer.rank() { ("red", red) } else { ("ecn", ecn) };
-        let report = Report::at(
-            sources,
-            &later.1.key,
-            format!("port.{}.{}", table_of(later.0), later.0),
-            "ecn and red would both mark the same queue",
-        );
-        reports.push(report.allowed("one of phantom_queue, ecn and red").help(format!(
-            "turn one off: `port.{}.ecn = \"off\"` or `port.{}.red = \"off\"`",
-            table_of("ecn"),
-            table_of("red")
+    let mut on =
+        MARKERS.iter().filter_map(|name| Some((*name, table.get(*name).filter(|node| is_on(node))?)));
+    if let (Some(first), Some(second)) = (on.next(), on.next()) {
+        let (name, node) =
+            if second.1.origin.layer.rank() >= first.1.origin.layer.rank() { second } else { first };
+        let message = format!("{} and {} would both mark the same queue", first.0, second.0);
+        let report = Report::at(sources, &node.key, format!("port.{}.{name}", table_of(name)), message);
+        reports.push(report.allowed("one of phantom_queue, ecn, red and wred").help(format!(
+            "turn one off: `port.{}.{} = \"off\"` or `port.{}.{} = \"off\"`",
+            table_of(first.0),
+            first.0,
+            table_of(second.0),
+            second.0
         )));
     }
 }
+
+/// What marks on a port's own queue.
+const MARKERS: [&str; 3] = ["ecn", "red", "wred"];
 
 fn is_on(node: &Node) -> bool {
     node.as_table().is_some()

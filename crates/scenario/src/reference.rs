@@ -43,9 +43,9 @@ defaults) and `\"off\"` turns it off. Of several tables the later one wins:
 1. the file that `include` names, 2. this file, 3. `[variant.NAME]`, 4. the point of `[sweep]`,
 5. `set` of the file, `--set key=value` and `--seed`.
 
-Tables merge key by key. A mechanism's table (`ecn`, `red`, `phantom_queue`, `shared_buffer`, `pacer`,
+Tables merge key by key. A mechanism's table (`ecn`, `red`, `wred`, `phantom_queue`, `shared_buffer`, `pacer`,
 `bursts`), a distribution, and a topology or workload of another `kind` are replaced whole. A phantom
-queue turns off the marking (`ecn`, `red`) of layers below its own. A sweep or `--set` of a parameter
+queue turns off the marking (`ecn`, `red`, `wred`) of layers below its own. A sweep or `--set` of a parameter
 of a mechanism has no effect in a variant where that mechanism is off. Paths are relative to the
 scenario; that of an include is relative to the file that names it. `plimsoll scenario show` prints
 the result with where each value comes from.

@@ -122,6 +122,12 @@ fn literal(value: &Value) -> String {
             let items: Vec<String> = items.iter().map(literal).collect();
             format!("[{}]", items.join(", "))
         }
+        Value::Object(table) => {
+            let entries = table.iter().filter(|(_, value)| !value.is_null());
+            let entries: Vec<String> =
+                entries.map(|(key, value)| format!("{} = {}", quoted_key(key), literal(value))).collect();
+            format!("{{ {} }}", entries.join(", "))
+        }
         other => other.to_string(),
     }
 }

@@ -310,7 +310,7 @@ impl Topology {
 
     /// How many switches each tier has, from the hosts upwards. Those of a tier are named after it: `edge0`,
     /// `edge1`, ...; a graph file names its own.
-    fn switches(&self) -> Vec<u32> {
+    pub(crate) fn switches(&self) -> Vec<u32> {
         match self {
             Topology::Rack { .. } => vec![1],
             Topology::LeafSpine { leaves, spines, .. } => vec![*leaves, *spines],

@@ -14,6 +14,7 @@ use plimsoll_scenario::quantity::MaybeOff;
 use plimsoll_units::{Bytes, Span, Time};
 
 use crate::classes::Classes;
+use crate::faults::{self, Faults, Schedule};
 use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
 use crate::look_ahead::LOOK_AHEAD_PORTS;
@@ -21,7 +22,7 @@ use crate::observe::{Recorder, Window, connection_record};
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::workload::{Actions, Workload};
-use crate::world::{Rules, Wires, World};
+use crate::world::{Rules, SAMPLING_CLOCK, Wires, World};
 use crate::{Extensions, RunError};
 
 mod links;
@@ -39,6 +40,7 @@ pub(crate) struct Build {
     warmup: Span,
     horizon: Time,
     endless: bool,
+    faults: Vec<outcome::Fault>,
 }
 
 /// A watched queue: one port of it, as the scenario names it.
@@ -60,22 +62,32 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     transport.custom = extensions.congestion_control;
     let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
     let mut network = network(&model.topology)?.with_hashing(hashing);
-    degrade(model, &mut network)?;
+    let schedule = Schedule::new(model, &mut network)?;
     let watched = watched(model, &network)?;
     let traffic = traffic::Traffic::new(model, &streams)?;
     let pools = pools::Pools::new(model, &network);
-    let ports = ports::build(model, &network, &transport, &streams, &watched, &pools, &extensions);
+    let mut ports =
+        ports::build(model, &network, &transport, &streams, &watched, &pools, &schedule, &extensions);
     let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
-    let selector = selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
-    let pacers = host_pacers(model, &network, &streams);
+    let mut selector = selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
+    let full_size = transport.segment + u64::from(transport.header_bytes);
+    let room_bytes = model.host.backpressure.then_some(full_size);
+    let pacers = host_pacers(model, &network, &streams, room_bytes);
     let window = Window::of(model);
     let mut wires = Wires::new(&network, window);
     wires.pools = pools.buffers;
-    wires.flow_control = FlowControl::new(model, &network)?;
+    wires.flow_control = FlowControl::new(model, &network, &schedule)?;
+    wires.faults = Faults::new(schedule, &mut ports);
+    if let (Some(faults), Some(selector)) = (&wires.faults, &mut selector) {
+        selector.set_detours(faults.detours(&network));
+        if let Some((at, owner)) = faults.next_event(Time::ZERO) {
+            wires.events.push(at, owner);
+        }
+    }
     let recorder =
         Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
-        wires.events.push(first, Owner::new(OwnerKind::Sampler, 0));
+        wires.events.push(first, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
     let horizon = traffic.horizon();
     let hosts = network.hosts();
@@ -108,6 +120,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
             grace,
             backpressure: model.host.backpressure,
             completes_acknowledged: model.observe.completion == Completion::Acknowledged,
+            spreads: selector.as_ref().is_some_and(|selector| selector.spreads()),
             close_when_idle: model.transport.connections == Connections::PerMessage,
             segmentation: bursts
                 .filter(|params| params.segmentation > Bytes::ZERO)
@@ -126,7 +139,8 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     };
     let workloads = traffic.infos;
     let endless = traffic.endless;
-    Ok(Build { world, workloads, watched, named, warmup: model.run.warmup, horizon, endless })
+    let faults = faults::listed(model);
+    Ok(Build { world, workloads, watched, named, warmup: model.run.warmup, horizon, endless, faults })
 }
 
 /// The topology's shape as the fabric knows it.
@@ -171,23 +185,6 @@ pub(crate) fn network(topology: &Topology) -> Result<Network, RunError> {
     })
 }
 
-/// Slows the links that the scenario says are slow.
-fn degrade(model: &Model, network: &mut Network) -> Result<(), RunError> {
-    for (index, fault) in model.fault.iter().enumerate() {
-        let node = |name: &str| {
-            let topology = &model.topology;
-            let host = topology.host(name).map(|host| Node::Host(HostId(host)));
-            host.or_else(|| topology.switch(name).map(Node::Switch))
-        };
-        let ends = node(&fault.from).zip(node(&fault.to));
-        if !ends.is_some_and(|(from, to)| network.set_rate(from, to, fault.rate)) {
-            let problem = format!("there is no link between `{}` and `{}`", fault.from, fault.to);
-            return Err(error(format!("fault.{index}"), problem));
-        }
-    }
-    Ok(())
-}
-
 fn on<T>(mechanism: &Option<MaybeOff<T>>) -> Option<&T> {
     mechanism.as_ref().and_then(MaybeOff::on)
 }
@@ -208,15 +205,23 @@ fn selector(
         (Some(params), ..) => Some(PathSelector::spray(params, switches, stream)),
         (_, Some(params), _) => Some(PathSelector::flowlet(params, switches, stream)),
         (.., Some(params)) => Some(PathSelector::adaptive(params, stream)),
-        _ => None,
+        _ => model.has_scheduled_faults().then(|| PathSelector::hash(stream)),
     }
 }
 
-fn host_pacers(model: &Model, network: &Network, streams: &Streams) -> Vec<HostPacer> {
+fn host_pacers(
+    model: &Model,
+    network: &Network,
+    streams: &Streams,
+    room_bytes: Option<u64>,
+) -> Vec<HostPacer> {
     let paper = on(&model.host.pacer).filter(|params| params.form == PacerForm::Paper);
     paper.map_or_else(Vec::new, |params| {
         (0..network.hosts())
-            .map(|host| HostPacer::new(params, HostId(host), streams.stream(&format!("host/{host}/pacer"))))
+            .map(|host| {
+                let stream = streams.stream(&format!("host/{host}/pacer"));
+                HostPacer::new(params, HostId(host), stream, room_bytes)
+            })
             .collect()
     })
 }
@@ -299,6 +304,7 @@ impl Build {
             series: recorder.series,
             goodput,
             counters,
+            faults: self.faults,
             capture: world.tap.map(|tap| tap.into_capture()).unwrap_or_default(),
             warnings,
         }

@@ -14,14 +14,16 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Network, Node, Packet, PortId};
 use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PauseState, PausedLink, PfcParams, Signal};
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::quantity::BufferLimit;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::RunError;
 use crate::build::ports::settings;
+use crate::faults::Schedule;
 use crate::observe::Window;
 use crate::world::World;
 
@@ -77,7 +79,11 @@ pub(crate) struct PauseTotals {
 
 impl FlowControl {
     /// That of `model`, if it has any.
-    pub(crate) fn new(model: &Model, network: &Network) -> Result<Option<Box<FlowControl>>, RunError> {
+    pub(crate) fn new(
+        model: &Model,
+        network: &Network,
+        schedule: &Schedule,
+    ) -> Result<Option<Box<FlowControl>>, RunError> {
         if !model.has_flow_control() {
             return Ok(None);
         }
@@ -116,7 +122,8 @@ impl FlowControl {
             let settings = settings(model, network, back);
             control.links.push(match (settings.pfc(), settings.buffer) {
                 (Some(params), BufferLimit::Bytes(buffer)) => {
-                    Some(PausableLink::new(params, model, network, port, back, buffer)?)
+                    let back_rate = schedule.slowest(back, network.link(back).rate);
+                    Some(PausableLink::new(params, model, network.link(port), back, back_rate, buffer)?)
                 }
                 _ => None,
             });
@@ -126,6 +133,14 @@ impl FlowControl {
             control.ingress.extend(links);
         }
         Ok(Some(Box::new(control)))
+    }
+
+    /// The link that `port` sends on has failed or come back: nobody at its ends knows of pauses.
+    pub(crate) fn forget(&mut self, port: PortId) {
+        if let Some(link) = &mut self.links[port.0 as usize] {
+            link.account.forget_pauses();
+            self.travelling -= link.travelling.drain(..).count() as u64;
+        }
     }
 
     /// Whether the switch at the far end of `link` has room for `packet`, which then knows where it came in.
@@ -206,15 +221,14 @@ impl PausableLink {
     fn new(
         params: &PfcParams,
         model: &Model,
-        network: &Network,
-        port: PortId,
+        link: &Link,
         back: PortId,
+        back_rate: Rate,
         buffer: Bytes,
     ) -> Result<PausableLink, RunError> {
-        let link = network.link(port);
         let mtu = model.transport.segment + model.transport.header;
         let (rate, propagation, priorities) = (link.rate, link.propagation, model.priorities_in_use());
-        let paused = PausedLink { rate, propagation, mtu, buffer, priorities };
+        let paused = PausedLink { rate, back_rate, propagation, mtu, buffer, priorities };
         let thresholds = params.resolve(&paused).map_err(build_error)?;
         Ok(PausableLink {
             account: IngressAccount::new(&thresholds),
@@ -271,6 +285,12 @@ impl World {
         // In their order: a pause and its end may be decided in one event.
         for (port, signal) in control.pending.drain(..) {
             let Some(link) = &mut control.links[port.0 as usize] else { continue };
+            if let Some(faults) = &self.wires.faults
+                && (faults.is_dead(port) || faults.is_dead(link.back))
+            {
+                link.account.forget_pauses();
+                continue;
+            }
             control.travelling += 1;
             let at = now.max(self.ports[link.back.0 as usize].busy_until()) + link.delay;
             if link.travelling.back().is_none_or(|(last, _)| *last != at) {

@@ -15,6 +15,8 @@ pub(crate) struct HostPacer {
     pacer: pacer::HostPacer<Held>,
     stream: Stream,
     armed: Time,
+    /// Where a packet waits for room in the NIC queue: the room, in bytes, that each needs.
+    room_bytes: Option<u64>,
 }
 
 /// A packet in the pacer, and since when.
@@ -25,8 +27,13 @@ struct Held {
 }
 
 impl HostPacer {
-    pub(crate) fn new(params: &PacerParams, host: HostId, stream: Stream) -> HostPacer {
-        HostPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX }
+    pub(crate) fn new(
+        params: &PacerParams,
+        host: HostId,
+        stream: Stream,
+        room_bytes: Option<u64>,
+    ) -> HostPacer {
+        HostPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX, room_bytes }
     }
 
     /// The transport hands over a packet.
@@ -62,8 +69,13 @@ impl HostPacer {
         self.pacer.flows()
     }
 
-    fn release(&mut self, now: Time, nic: &mut Port, wires: &mut Wires) {
-        while let Some(Held { mut packet, since }) = self.pacer.poll(now) {
+    /// Hands over what may go now. Who finds no room is called again when there is some.
+    pub(crate) fn release(&mut self, now: Time, nic: &mut Port, wires: &mut Wires) {
+        loop {
+            if self.room_bytes.is_some_and(|size| !nic.has_room(now, size)) {
+                return;
+            }
+            let Some(Held { mut packet, since }) = self.pacer.poll(now) else { break };
             packet.add_wait(Wait::Pacer, now - since);
             nic.on_arrival(PortId(self.host.0), now, packet, wires);
         }

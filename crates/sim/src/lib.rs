@@ -13,6 +13,7 @@ pub mod batch;
 mod build;
 mod classes;
 mod connection;
+mod faults;
 mod flow_control;
 mod host;
 mod look_ahead;

@@ -12,6 +12,7 @@ use plimsoll_units::{Span, Time};
 
 use crate::classes::Classes;
 use crate::connection::{Connection, End, acknowledged, ideal_time, split_of, transit_of};
+use crate::faults::Faults;
 use crate::flow_control::FlowControl;
 use crate::host::HostPacer;
 use crate::look_ahead::LookAhead;
@@ -79,6 +80,8 @@ pub(crate) struct Rules {
     pub(crate) close_when_idle: bool,
     /// A message is complete when its sender knows of its delivery.
     pub(crate) completes_acknowledged: bool,
+    /// Packets of a flow may take several paths at a time.
+    pub(crate) spreads: bool,
     /// Senders wait for a piece worth handing to the NIC.
     pub(crate) segmentation: Option<SegmentationOffload>,
 }
@@ -109,6 +112,8 @@ pub(crate) struct Wires {
     /// By port, where links are counted: packets dropped in the window.
     pub(crate) drops: Vec<u64>,
     pub(crate) window: Window,
+    /// Where links change; then there is a selector, too.
+    pub(crate) faults: Option<Box<Faults>>,
     hosts: u32,
 }
 
@@ -125,8 +130,23 @@ impl Wires {
             border: None,
             drops: Vec::new(),
             window,
+            faults: None,
             hosts: network.hosts(),
         }
+    }
+
+    /// `packet` was on a link that is dead.
+    #[cold]
+    fn lost_on_link(&mut self, packet: &Packet) {
+        self.lost.extend(workload_of_raw(packet.flow));
+        self.counters.link_drops += 1;
+    }
+
+    /// `packet` is at a switch that knows no way to its host.
+    #[cold]
+    fn no_route(&mut self, packet: &Packet) {
+        self.lost.extend(workload_of_raw(packet.flow));
+        self.counters.no_route_drops += 1;
     }
 }
 
@@ -161,7 +181,9 @@ impl Sink for Wires {
             *drops += u64::from(self.window.has(now));
         }
         self.lost.extend(workload_of_raw(packet.flow));
-        if port.0 < self.hosts {
+        if self.faults.as_ref().is_some_and(|faults| faults.is_dead(port)) {
+            self.counters.link_drops += 1;
+        } else if port.0 < self.hosts {
             self.counters.nic_drops += 1;
         } else {
             self.counters.switch_drops += 1;
@@ -197,8 +219,7 @@ impl World {
         if let Some(finished) = self.finished {
             self.rules.end_after(finished);
             self.run_until(self.rules.horizon, progress)?;
-        }
-        if self.wires.flow_control.is_some() {
+        } else if self.wires.flow_control.is_some() {
             self.on_flow_control(Time::MAX)?;
         }
         Ok(if self.wires.events.is_empty() { self.now } else { self.rules.horizon })
@@ -229,7 +250,8 @@ impl World {
                 OwnerKind::Pacer => self.on_pacer_due(now, HostId(owner.number())),
                 OwnerKind::Endpoint => self.on_endpoint_due(now, owner.number()),
                 OwnerKind::Workload => self.on_workload_due(now, owner.number() as usize),
-                OwnerKind::Sampler => self.on_sample(now),
+                OwnerKind::Clock if owner.number() == SAMPLING_CLOCK => self.on_sample(now),
+                OwnerKind::Clock => self.on_faults_due(now),
                 OwnerKind::Receive => self.on_receive_due(now, HostId(owner.number())),
                 OwnerKind::Pause => self.on_pause_due(now, PortId(owner.number())),
             }
@@ -271,13 +293,12 @@ impl World {
     #[inline]
     fn on_link(&mut self, now: Time, port: PortId) {
         let mut packet = self.wires.lanes.pop(port, &mut self.wires.events);
+        if self.selector.is_some() && !self.crosses(now, port, &mut packet) {
+            return self.wires.lost_on_link(&packet);
+        }
         self.wires.counters.packet_hops += 1;
         if let Some(tap) = &mut self.tap {
             tap.on_packet(now - self.network.link(port).propagation, port, &packet);
-        }
-        if self.selector.is_some() {
-            let link = self.network.link(port);
-            packet.add_transit(link.rate.byte_time().span(u64::from(packet.size)) + link.propagation);
         }
         if let Some(control) = &mut self.wires.flow_control
             && !control.admit(now, port, &mut packet)
@@ -288,7 +309,11 @@ impl World {
             Some(switch) => {
                 let next = match &mut self.selector {
                     None => self.network.next_port(switch, &packet),
-                    Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, &packet),
+                    Some(selector) => {
+                        let next = selector.next_port(now, &self.network, &self.ports, switch, &packet);
+                        let Some(next) = next else { return self.wires.no_route(&packet) };
+                        next
+                    }
                 };
                 self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.wires);
             }
@@ -366,7 +391,7 @@ impl World {
             let packet = message.ends_in(before).unwrap_or(packet);
             let split = split_of(&self.network, now, packet, &message);
             let ideal =
-                ideal_time(&self.network, &self.transport, message.bytes, *packet, self.selector.is_some());
+                ideal_time(&self.network, &self.transport, message.bytes, *packet, self.rules.spreads);
             let arrival = Arrival { now, tag: message.tag, split, ideal };
             if self.rules.completes_acknowledged && self.workloads[workload].reach() == Reach::Receiver {
                 connection.half(end.other()).await_acknowledgement(&message, arrival);
@@ -384,7 +409,7 @@ impl World {
             let workload = usize::from(connection.workload);
             let Some(arrival) = connection.half(end).take_acknowledged() else { return };
             let arrival =
-                acknowledged(&self.network, &self.transport, now, packet, arrival, self.selector.is_some());
+                acknowledged(&self.network, &self.transport, now, packet, arrival, self.rules.spreads);
             self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
             self.close_if_idle(number);
         }
@@ -505,9 +530,12 @@ impl World {
         self.pacers[host.0 as usize].on_due(now, nic, &mut self.wires);
     }
 
-    /// Transports that waited for room get their turn, one after the other.
+    /// What waited for room gets its turn: what a pacer holds, then the transports, one after the other.
     pub(crate) fn offer_room(&mut self, now: Time) {
         while let Some(nic) = self.wires.room.pop() {
+            if let Some(pacer) = self.pacers.get_mut(nic.0 as usize) {
+                pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.wires);
+            }
             let waiting = self.waiting_for_room[nic.0 as usize].len();
             for _ in 0..waiting {
                 let next = self.waiting_for_room[nic.0 as usize].pop_front();
@@ -591,7 +619,7 @@ impl World {
 
     fn on_sample(&mut self, now: Time) {
         let next = self.recorder.sample(now, &self.connections);
-        self.wires.events.push(next, Owner::new(OwnerKind::Sampler, 0));
+        self.wires.events.push(next, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
 
     /// Has workloads record what is open at the end of the run, and counts the packets still on the way.
@@ -617,11 +645,16 @@ impl World {
             counters.packets_delivered
                 + counters.nic_drops
                 + counters.switch_drops
+                + counters.link_drops
+                + counters.no_route_drops
                 + counters.packets_in_flight,
             "packets are conserved: {counters:?}"
         );
     }
 }
+
+/// The number of the clock that samples time series.
+pub(crate) const SAMPLING_CLOCK: u32 = 0;
 
 /// Events between two calls of a progress callback.
 const PROGRESS_EVENTS: u64 = 1 << 20;

@@ -36,8 +36,8 @@ pub enum OwnerKind {
     Endpoint = 3,
     /// A workload has something to send.
     Workload = 4,
-    /// A time series takes a sample.
-    Sampler = 5,
+    /// The run's own clock: number 0 samples a time series, number 1 changes links.
+    Clock = 5,
     /// A host's receive offload hands over what it has gathered.
     Receive = 6,
     /// Pauses reach the port that sends on a link; the number is that port's.
@@ -63,7 +63,7 @@ impl Owner {
             2 => OwnerKind::Pacer,
             3 => OwnerKind::Endpoint,
             4 => OwnerKind::Workload,
-            5 => OwnerKind::Sampler,
+            5 => OwnerKind::Clock,
             6 => OwnerKind::Receive,
             _ => OwnerKind::Pause,
         }

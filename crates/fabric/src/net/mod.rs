@@ -1,5 +1,6 @@
 //! Packets, ports, switches, topologies and paths.
 
+pub mod detours;
 pub mod meter;
 pub mod packet;
 pub mod paths;
@@ -7,6 +8,7 @@ pub mod port;
 pub mod sink;
 pub mod topology;
 
+pub use detours::Detours;
 pub use meter::{MeterReading, QueueMeter};
 pub use packet::{Ecn, Flags, HostId, Packet, PortId, Wait};
 pub use paths::{PathSelector, SelectPath};

@@ -1,11 +1,11 @@
 //! [`PathSelector`]: which of several shortest paths a packet takes, where that is not its flow's hash.
 //!
 //! ```text
-//! switch, destination ──> Network::choices ──> one of them: by chance, in turn, by flowlet, by load
+//! switch, destination ──> Network::choices ──> one of them: by hash, by chance, in turn, by flowlet, by load
+//!                             Detours, where links are dead
 //! ```
 //!
-//! A packet's account of waiting is read against its flow's hashed path, so all shortest paths between two
-//! hosts must take the same time when idle; the scenario's checks see to it.
+//! A packet that is sent so carries what its links took ([`Packet::transit`]).
 
 use std::fmt;
 
@@ -17,18 +17,22 @@ use plimsoll_units::Time;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
-use super::topology::Choices;
-use super::{Network, Packet, Port, PortId};
+use super::topology::{Choices, choose as hashed};
+use super::{Detours, Network, Packet, Port, PortId};
 
 /// Chooses among shortest paths, packet by packet.
 #[derive(Debug)]
 pub struct PathSelector {
     rule: Rule,
     stream: Pcg64,
+    /// Where some links are known to be dead.
+    detours: Option<Box<Detours>>,
 }
 
 #[derive(Debug)]
 enum Rule {
+    /// The flow's hash, as [`Network::next_port`].
+    Hash,
     /// By switch.
     Spray(Vec<Spray>),
     /// By switch.
@@ -52,30 +56,68 @@ pub trait SelectPath: fmt::Debug + Send {
     ) -> u32;
 }
 
+/// The ports by which a switch may pass on a packet.
+#[derive(Clone, Copy)]
+struct NextHops<'a> {
+    network: &'a Network,
+    choices: Choices,
+    /// In place of the choices, where links are dead.
+    live: Option<&'a [PortId]>,
+}
+
+impl NextHops<'_> {
+    fn count(&self) -> u32 {
+        self.live.map_or(self.choices.count, |ports| ports.len() as u32)
+    }
+
+    fn port(&self, index: u32) -> PortId {
+        self.live.map_or_else(|| self.network.choice(self.choices, index), |ports| ports[index as usize])
+    }
+}
+
 impl PathSelector {
+    fn new(rule: Rule, stream: Pcg64) -> PathSelector {
+        PathSelector { rule, stream, detours: None }
+    }
+
+    /// The path that the flow's hash chooses, for a network whose links may die.
+    pub fn hash(stream: Pcg64) -> PathSelector {
+        PathSelector::new(Rule::Hash, stream)
+    }
+
+    /// Whether packets of a flow may take several paths at a time.
+    pub fn spreads(&self) -> bool {
+        !matches!(self.rule, Rule::Hash)
+    }
+
+    /// From now on packets take these ways; `None` once all links are alive again.
+    pub fn set_detours(&mut self, detours: Option<Detours>) {
+        self.detours = detours.map(Box::new);
+    }
+
     /// Packet spraying, drawing from `stream` where it draws.
     pub fn spray(params: &SprayParams, switches: u32, stream: Pcg64) -> PathSelector {
         let rule = Rule::Spray((0..switches).map(|_| Spray::new(params)).collect());
-        PathSelector { rule, stream }
+        PathSelector::new(rule, stream)
     }
 
     /// Flowlet switching.
     pub fn flowlet(params: &FlowletParams, switches: u32, stream: Pcg64) -> PathSelector {
         let rule = Rule::Flowlet((0..switches).map(|_| Flowlets::new(params)).collect());
-        PathSelector { rule, stream }
+        PathSelector::new(rule, stream)
     }
 
     /// DeTail's adaptive load balancing; every switch port must count its drain bytes.
     pub fn adaptive(params: &AdaptiveParams, stream: Pcg64) -> PathSelector {
-        PathSelector { rule: Rule::Adaptive(Adaptive::new(params)), stream }
+        PathSelector::new(Rule::Adaptive(Adaptive::new(params)), stream)
     }
 
     /// A selector from outside; every switch port must count its drain bytes.
     pub fn custom(rule: Box<dyn SelectPath>, stream: Pcg64) -> PathSelector {
-        PathSelector { rule: Rule::Custom(rule), stream }
+        PathSelector::new(Rule::Custom(rule), stream)
     }
 
-    /// The port by which `switch` passes `packet` on.
+    /// The port by which `switch` passes `packet` on; `None` if no live link leads to its destination.
     pub fn next_port(
         &mut self,
         now: Time,
@@ -83,51 +125,51 @@ impl PathSelector {
         ports: &[Port],
         switch: u32,
         packet: &Packet,
-    ) -> PortId {
+    ) -> Option<PortId> {
         let choices = network.choices(switch, packet.dst);
-        if choices.count == 1 {
-            return network.choice(choices, 0);
-        }
-        let index = self.choose(now, network, ports, switch, packet, choices);
-        network.choice(choices, index)
-    }
-
-    fn choose(
-        &mut self,
-        now: Time,
-        network: &Network,
-        ports: &[Port],
-        switch: u32,
-        packet: &Packet,
-        choices: Choices,
-    ) -> u32 {
-        let (count, stream) = (choices.count, &mut self.stream);
-        let drain_bytes = |choice| {
-            let port = network.choice(choices, choice);
-            ports[port.0 as usize].drain_bytes(packet.priority)
+        let live = self.detours.as_ref().and_then(|known| known.next_hops(network, switch, packet.dst));
+        let hops = NextHops { network, choices, live };
+        let index = match hops.count() {
+            0 => return None,
+            1 => 0,
+            _ => choose(&mut self.rule, &mut self.stream, now, ports, switch, packet, hops),
         };
-        match &mut self.rule {
-            Rule::Spray(switches) => {
-                switches[switch as usize].choose(packet.dst.0, count, || stream.next_u64())
-            }
-            Rule::Flowlet(switches) => {
-                let hash = network.flow_hash(packet, switch, choices.tier);
-                let possible = |choice| choice < count;
-                switches[switch as usize].port(now, hash, possible, || uniform(count, || stream.next_u64()))
-            }
-            Rule::Adaptive(rule) => {
-                let candidates = (0..count).map(|choice| Candidate {
-                    port: choice,
-                    drain_bytes: drain_bytes(choice),
-                    shortest: true,
-                });
-                rule.choose(candidates, || stream.next_u64()).unwrap_or(0)
-            }
-            Rule::Custom(rule) => {
-                let choice = rule.choose(now, switch, packet, count, &drain_bytes, &mut || stream.next_u64());
-                assert!(choice < count, "a path selector chose path {choice} of {count}");
-                choice
-            }
+        Some(hops.port(index))
+    }
+}
+
+/// Which of several `hops` the packet takes.
+fn choose(
+    rule: &mut Rule,
+    stream: &mut Pcg64,
+    now: Time,
+    ports: &[Port],
+    switch: u32,
+    packet: &Packet,
+    hops: NextHops<'_>,
+) -> u32 {
+    let (network, count) = (hops.network, hops.count());
+    let hash = || network.flow_hash(packet, switch, hops.choices.tier);
+    let drain_bytes = |choice| ports[hops.port(choice).0 as usize].drain_bytes(packet.priority);
+    match rule {
+        Rule::Hash => hashed(hash(), count),
+        Rule::Spray(switches) => switches[switch as usize].choose(packet.dst.0, count, || stream.next_u64()),
+        Rule::Flowlet(switches) => {
+            let possible = |choice| choice < count;
+            switches[switch as usize].port(now, hash(), possible, || uniform(count, || stream.next_u64()))
+        }
+        Rule::Adaptive(rule) => {
+            let candidates = (0..count).map(|choice| Candidate {
+                port: choice,
+                drain_bytes: drain_bytes(choice),
+                shortest: true,
+            });
+            rule.choose(candidates, || stream.next_u64()).unwrap_or(0)
+        }
+        Rule::Custom(rule) => {
+            let choice = rule.choose(now, switch, packet, count, &drain_bytes, &mut || stream.next_u64());
+            assert!(choice < count, "a path selector chose path {choice} of {count}");
+            choice
         }
     }
 }

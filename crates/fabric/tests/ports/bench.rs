@@ -97,6 +97,8 @@ pub fn plain() -> PortConfig {
         announces_room: false,
         accounts: false,
         counts_drain_bytes: false,
+        changes: false,
+        wred: None,
         general: false,
     }
 }

@@ -161,6 +161,8 @@ fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
         }
     };
     push("drops", Good::Low, |cell| cell.counters.drops());
+    push("link drops", Good::Low, |cell| cell.counters.link_drops);
+    push("no route", Good::Low, |cell| cell.counters.no_route_drops);
     push("marks", Good::Neither, |cell| cell.counters.marks);
     push("resent", Good::Low, |cell| cell.counters.retransmissions);
     push("timeouts", Good::Low, |cell| cell.counters.timeouts);

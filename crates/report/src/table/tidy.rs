@@ -148,9 +148,12 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
         push("drops", Some(Estimate::bare(queue.drops as f64, 1)));
         push("marks", Some(Estimate::bare(queue.marks as f64, 1)));
     }
-    let network = [("drops", cell.counters.drops()), ("marks", cell.counters.marks)];
+    let counters = &cell.counters;
+    let network = [("drops", counters.drops()), ("marks", counters.marks)];
+    let faults = [("link_drops", counters.link_drops), ("no_route_drops", counters.no_route_drops)];
+    let faults = faults.into_iter().filter(|_| !cell.faults.is_empty());
     out.extend(
-        network.map(|(metric, value)| {
+        network.into_iter().chain(faults).map(|(metric, value)| {
             ("network".to_owned(), metric.to_owned(), Estimate::bare(value as f64, 1))
         }),
     );

@@ -13,7 +13,7 @@ use super::csv::{Reader, Writer, quoted};
 use super::{Error, FORMAT};
 use crate::capture::Capture;
 use crate::digest::Digest;
-use crate::outcome::{Counters, ExtraLoad, Outcome, Queue, WorkloadInfo};
+use crate::outcome::{Counters, ExtraLoad, Fault, Outcome, Queue, WorkloadInfo};
 use crate::point::{PointKey, PointOutcome};
 
 pub(super) const MARK: &str = "point.json";
@@ -34,6 +34,8 @@ pub(super) struct Mark {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     extra: Vec<ExtraMark>,
     queues: Vec<QueueMark>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    faults: Vec<FaultMark>,
     warnings: Vec<String>,
     /// Each file beside this one and its length in bytes.
     files: BTreeMap<String, u64>,
@@ -57,6 +59,14 @@ struct ExtraMark {
 }
 
 #[derive(Serialize, Deserialize)]
+struct FaultMark {
+    link: String,
+    from_ps: u64,
+    until_ps: Option<u64>,
+    rate_bps: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
 struct QueueMark {
     name: String,
     port: String,
@@ -77,6 +87,10 @@ struct Counts {
     packets_delivered: u64,
     nic_drops: u64,
     switch_drops: u64,
+    #[serde(default)]
+    link_drops: u64,
+    #[serde(default)]
+    no_route_drops: u64,
     packets_in_flight: u64,
     marks: u64,
     packet_hops: u64,
@@ -93,6 +107,8 @@ macro_rules! counts {
             packets_delivered: c.packets_delivered,
             nic_drops: c.nic_drops,
             switch_drops: c.switch_drops,
+            link_drops: c.link_drops,
+            no_route_drops: c.no_route_drops,
             packets_in_flight: c.packets_in_flight,
             marks: c.marks,
             packet_hops: c.packet_hops,
@@ -183,6 +199,16 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         series: read_records(folder, &mark, &names)?,
         goodput: read_records(folder, &mark, &names)?,
         counters: counts!(&mark.counters => Counters),
+        faults: mark
+            .faults
+            .iter()
+            .map(|fault| Fault {
+                link: fault.link.clone(),
+                from: Time::from_ps(fault.from_ps),
+                until: fault.until_ps.map(Time::from_ps),
+                rate: fault.rate_bps.map(Rate::from_bps),
+            })
+            .collect(),
         capture: Capture::default(),
         warnings: mark.warnings.clone(),
     };
@@ -239,6 +265,16 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, u64>) -> Mark {
                 packets: queue.packets,
                 bytes: queue.bytes,
                 time_at_ps: queue.time_at.clone(),
+            })
+            .collect(),
+        faults: outcome
+            .faults
+            .iter()
+            .map(|fault| FaultMark {
+                link: fault.link.clone(),
+                from_ps: fault.from.as_ps(),
+                until_ps: fault.until.map(Time::as_ps),
+                rate_bps: fault.rate.map(Rate::as_bps),
             })
             .collect(),
         warnings: outcome.warnings.clone(),

@@ -94,6 +94,9 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
             .collect(),
         tiers: tier::summarise(&outcomes),
         counters,
+        faults: outcomes
+            .first()
+            .map_or_else(Vec::new, |first| first.faults.iter().map(ToString::to_string).collect()),
     }
 }
 

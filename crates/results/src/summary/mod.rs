@@ -78,6 +78,9 @@ pub struct Cell {
     pub tiers: Vec<TierSummary>,
     /// Totals over all replicates.
     pub counters: CounterTotals,
+    /// Links that were slow or dead for a while, in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub faults: Vec<String>,
 }
 
 /// One run behind a cell.
@@ -303,6 +306,12 @@ pub struct CounterTotals {
     pub nic_drops: u64,
     /// Packets dropped in switches.
     pub switch_drops: u64,
+    /// Packets lost with a link that failed.
+    #[serde(default)]
+    pub link_drops: u64,
+    /// Packets that no live link led on.
+    #[serde(default)]
+    pub no_route_drops: u64,
     /// Packets still on their way at the end.
     pub packets_in_flight: u64,
     /// Packets marked CE.
@@ -323,6 +332,8 @@ impl CounterTotals {
         self.packets_delivered += counters.packets_delivered;
         self.nic_drops += counters.nic_drops;
         self.switch_drops += counters.switch_drops;
+        self.link_drops += counters.link_drops;
+        self.no_route_drops += counters.no_route_drops;
         self.packets_in_flight += counters.packets_in_flight;
         self.marks += counters.marks;
         self.packet_hops += counters.packet_hops;
@@ -331,7 +342,7 @@ impl CounterTotals {
         self.timeouts += counters.timeouts;
     }
 
-    /// Packets dropped anywhere.
+    /// Packets that found no room, anywhere.
     pub fn drops(&self) -> u64 {
         self.nic_drops + self.switch_drops
     }

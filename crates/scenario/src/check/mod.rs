@@ -1,6 +1,7 @@
 //! What serde cannot know: values that are well-formed and impossible (errors), or possible and
 //! probably not meant (warnings). Files that the model names are read here too.
 
+mod fault;
 mod port;
 mod qjump;
 mod workload;
@@ -270,25 +271,6 @@ impl Checker<'_> {
                 message,
                 "at most 7 sizes, each larger than the one before",
             );
-        }
-    }
-
-    fn faults(&mut self, model: &Model) {
-        for (index, fault) in model.fault.iter().enumerate() {
-            let index = index.to_string();
-            for (key, name) in [("from", &fault.from), ("to", &fault.to)] {
-                let topology = &model.topology;
-                if topology.host(name).or_else(|| topology.switch(name)).is_none() {
-                    let tiers = topology.tiers().iter().map(|tier| format!("{tier}0"));
-                    let allowed =
-                        std::iter::once("h0".to_owned()).chain(tiers).collect::<Vec<_>>().join(", ");
-                    let message = format!("no host or switch `{name}`");
-                    self.error(&["fault", &index, key], message, format!("a node such as {allowed}"));
-                }
-            }
-            if fault.rate == Rate::ZERO {
-                self.error(&["fault", &index, "rate"], "a link of rate 0 carries nothing", "more than 0bps");
-            }
         }
     }
 

@@ -2,6 +2,7 @@
 
 use plimsoll_mechanisms::ecn::MarkAt;
 use plimsoll_mechanisms::pfc::PausedLink;
+use plimsoll_mechanisms::wred::WredParams;
 
 use super::Checker;
 use crate::model::{BufferCounts, Model, Port, PortEngine, ServiceOrder};
@@ -19,12 +20,15 @@ impl Checker<'_> {
     fn port(&mut self, name: &str, port: &Port, model: &Model) {
         let on = |key| self.path_of(name, key);
         let (ecn, red, phantom, shared) = (on("ecn"), on("red"), on("phantom_queue"), on("shared_buffer"));
-        let pfabric = on("pfabric");
+        let (pfabric, wred) = (on("pfabric"), on("wred"));
         if let Some(params) = port.ecn() {
             self.params(&keys(&ecn), params.validate());
         }
         if let Some(params) = port.red() {
             self.params(&keys(&red), params.validate());
+        }
+        if let Some(params) = port.wred() {
+            self.params(&keys(&wred), params.validate());
         }
         if let Some(params) = port.phantom_queue() {
             self.params(&keys(&phantom), params.validate());
@@ -71,7 +75,7 @@ impl Checker<'_> {
         let mtu = model.transport.segment + model.transport.header;
         for (rate, propagation) in model.topology.link_classes() {
             let priorities = model.priorities_in_use();
-            let link = PausedLink { rate, propagation, mtu, buffer, priorities };
+            let link = PausedLink { rate, back_rate: rate, propagation, mtu, buffer, priorities };
             if let Err(error) = params.resolve(&link) {
                 let allowed = "a buffer with room for thresholds and headroom of every class";
                 self.error(&keys(&path), error.to_string(), allowed);
@@ -116,8 +120,10 @@ impl Checker<'_> {
             () if port.order == ServiceOrder::Priorities => "order = \"priorities\"",
             () if port.pfabric().is_some() => "pfabric",
             () if model.has_flow_control() => "pfc on the links of a switch",
+            () if model.has_scheduled_faults() => "links that change during the run",
             () if model.paths.adaptive().is_some() => "paths.adaptive",
             () if port.shared_buffer().is_some() => "shared_buffer",
+            () if port.wred().is_some() => "wred",
             () if at_dequeue => "ecn.at = \"dequeue\"",
             () if name == "host" && model.host.backpressure => "host.backpressure",
             () => return,
@@ -135,6 +141,7 @@ impl Checker<'_> {
                 ("phantom_queue", port.phantom_queue().is_some()),
                 ("ecn", port.ecn().is_some()),
                 ("red", port.red().is_some_and(|red| red.ecn)),
+                ("wred", port.wred().is_some_and(WredParams::marks)),
             ];
             let (key, _) = marks.into_iter().find(|(_, marks)| *marks)?;
             Some(self.path_of(name, key))

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
-use plimsoll_fabric::net::port::{BufferLimit, Discipline, HeadPacer, PortConfig, PortRules, RedMarker};
+use plimsoll_fabric::net::port::{
+    BufferLimit, Discipline, HeadPacer, PortConfig, PortRules, RedMarker, WredMarker,
+};
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Network, Node, Port, PortId, QueueMeter};
 use plimsoll_mechanisms::ecn::Ecn;
@@ -12,6 +14,7 @@ use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_mechanisms::red::Red;
 use plimsoll_mechanisms::tcp::Config;
+use plimsoll_mechanisms::wred::Wred;
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{self, Model};
 use plimsoll_scenario::quantity;
@@ -20,6 +23,7 @@ use plimsoll_units::{Span, Time};
 use super::pools::Pools;
 use super::{Watched, on};
 use crate::Extensions;
+use crate::faults::Schedule;
 
 /// Every port of `network`, by number.
 pub(super) fn build(
@@ -29,6 +33,7 @@ pub(super) fn build(
     streams: &Streams,
     watched: &[Watched],
     pools: &Pools,
+    schedule: &Schedule,
     extensions: &Extensions,
 ) -> Vec<Port> {
     let watched = watched.iter().map(|watched| (watched.port, watched.every)).collect();
@@ -41,6 +46,7 @@ pub(super) fn build(
         watched,
         pools,
         pausable,
+        schedule,
         extensions,
         rules: Vec::new(),
     };
@@ -56,6 +62,7 @@ struct Builder<'a> {
     pools: &'a Pools,
     /// Some switch pauses its neighbours.
     pausable: bool,
+    schedule: &'a Schedule,
     extensions: &'a Extensions<'a>,
     /// Those made so far; as many as there are kinds of port.
     rules: Vec<Arc<PortRules>>,
@@ -73,7 +80,11 @@ impl Builder<'_> {
             let stream = self.streams.stream(&format!("port/{}/red", port.0));
             RedMarker::new(Red::new(params, link.rate), stream)
         });
-        let ecn = on(&settings.ecn).filter(|_| marks && red.is_none()).map(Ecn::new);
+        let wred = settings.wred().filter(|_| marks).map(|params| {
+            let stream = self.streams.stream(&format!("port/{}/wred", port.0));
+            WredMarker::new(Wred::new(params, link.rate), stream)
+        });
+        let ecn = on(&settings.ecn).filter(|_| marks && red.is_none() && wred.is_none()).map(Ecn::new);
         let head_pacer = on(&model.host.pacer).filter(|params| is_host && params.form == PacerForm::Source);
         Port::new(PortConfig {
             rules: self.shared_rules(PortRules {
@@ -84,6 +95,7 @@ impl Builder<'_> {
                 ecn,
             }),
             red,
+            wred,
             shared: self.pools.room(port),
             phantom_queue,
             meter: self.watched.get(&port).map(|every| {
@@ -97,6 +109,7 @@ impl Builder<'_> {
             accounts: self.pausable,
             counts_drain_bytes: !is_host
                 && (model.paths.adaptive().is_some() || self.extensions.path_selector.is_some()),
+            changes: self.schedule.link(port).is_some(),
             general: settings.engine == model::PortEngine::General,
         })
     }

@@ -109,6 +109,21 @@ fn a_fair_nic_isolates_a_small_message() {
     }
 }
 
+/// The paper's pacer is behind the transport and before the NIC: it waits for room as well.
+#[test]
+fn a_pacer_before_a_full_nic_drops_nothing() {
+    let run = run(
+        "version = 1\ntitle = 'paced'\n[topology]\nkind = 'rack'\nhosts = 4\nrate = '1Gbps'\ndelay = '5us'\n\
+         [port.host]\nbuffer = '2 packets'\n[port.switch]\necn = { threshold = '3 packets' }\n\
+         [host]\nbackpressure = true\npacer = { form = 'paper', association_probability = 1.0 }\n\
+         [transport]\nkind = 'dctcp'\ninitial_window = 60\n\
+         [workload.bulk]\nkind = 'incast'\nsize = '300KB'\nfrom = ['h1', 'h1', 'h2']\nevery = '1s'\n",
+    );
+    assert_eq!((run.counters.nic_drops, run.counters.timeouts), (0, 0));
+    assert!(run.messages.iter().all(|message| message.completed.is_some()));
+    assert!(run.connections.iter().any(|connection| connection.pacer_associations > 0));
+}
+
 #[test]
 fn backpressure_never_drops_at_the_nic_and_keeps_the_link_busy() {
     let transfer = |host: &str, nic: &str| {

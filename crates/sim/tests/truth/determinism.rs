@@ -9,7 +9,7 @@ use plimsoll_sim::batch::{self, Watch};
 use crate::lab::{model, run, run_variant, run_with_seed};
 
 /// Every kind of workload, with losses, marks and pacing.
-const BUSY: &str = "
+pub const BUSY: &str = "
 version = 1
 title = 'everything at once'
 [run]

@@ -4,13 +4,16 @@
 
 mod apps;
 mod arbitrary;
+mod chaos;
 mod conservation;
 mod determinism;
 mod ecmp;
 mod engines;
 mod fabrics;
+mod faults;
 mod idle;
 mod lab;
 mod parallel;
 mod queueing;
 mod standing_queue;
+mod wred;

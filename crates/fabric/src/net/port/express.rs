@@ -107,6 +107,10 @@ impl Express {
         sent.add_wait(Wait::Pacer, start - leaves);
     }
 
+    pub(super) fn rules(&self) -> &Arc<PortRules> {
+        &self.rules
+    }
+
     pub(super) fn busy_until(&self) -> Time {
         self.busy_until
     }

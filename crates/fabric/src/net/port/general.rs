@@ -8,7 +8,7 @@ use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
 use super::discipline::{Discipline, Queued};
-use super::marking::{RedMarker, Verdict};
+use super::marking::{RedMarker, Verdict, WredMarker};
 use super::{HeadPacer, PortConfig, PortRules, SharedRoom};
 use crate::net::{Packet, PortId, QueueMeter, Sink, Wait};
 
@@ -22,6 +22,7 @@ pub struct General {
     /// When the packet in service has left; the link is free from then on.
     busy_until: Time,
     red: Option<RedMarker>,
+    wred: Option<Box<WredMarker>>,
     shared: Option<SharedRoom>,
     /// What the packet in service still takes of the shared buffer.
     shared_in_service: u64,
@@ -30,6 +31,8 @@ pub struct General {
     announces_room: bool,
     /// The owner counts what every ingress holds here.
     accounts: bool,
+    /// Packets are told here what the link took.
+    changes: bool,
     /// What the far end has paused.
     pause: PauseState,
     /// Where paths are chosen by what waits.
@@ -48,12 +51,14 @@ impl General {
             in_service_bytes: 0,
             busy_until: Time::ZERO,
             red: config.red,
+            wred: config.wred.map(Box::new),
             shared: config.shared,
             shared_in_service: 0,
             phantom_queue: config.phantom_queue,
             pacer: config.pacer,
             announces_room: config.announces_room,
             accounts: config.accounts,
+            changes: config.changes,
             pause: PauseState::default(),
             drain_bytes: config.counts_drain_bytes.then(Box::default),
             victims: Vec::new(),
@@ -75,12 +80,15 @@ impl General {
         if !self.has_room_now(now, size) || !self.take_shared(size, sink) {
             if let Some(red) = &mut self.red {
                 red.on_overflow(now, self.waiting_bytes, &packet);
+            } else if let Some(wred) = &mut self.wred {
+                wred.on_overflow(now, &packet);
             }
             return self.drop_packet(id, now, &packet, sink);
         }
-        let verdict = match &mut self.red {
-            Some(red) => red.on_enqueue(now, self.waiting_bytes, &packet),
-            None => self.rules.on_enqueue(self.discipline.len(), self.waiting_bytes),
+        let verdict = match (&mut self.red, &mut self.wred) {
+            (Some(red), _) => red.on_enqueue(now, self.waiting_bytes, &packet),
+            (_, Some(wred)) => wred.on_enqueue(now, &packet),
+            _ => self.rules.on_enqueue(self.discipline.len(), self.waiting_bytes),
         };
         if verdict == Verdict::Drop {
             self.give_back_shared(size, sink);
@@ -109,6 +117,28 @@ impl General {
     pub(super) fn on_signal(&mut self, id: PortId, now: Time, signal: Signal, sink: &mut impl Sink) {
         self.pause.on_signal(signal);
         self.start_due(id, now, sink);
+    }
+
+    pub(super) fn rules(&self) -> &Arc<PortRules> {
+        &self.rules
+    }
+
+    pub(super) fn set_rules(&mut self, rules: Arc<PortRules>) {
+        self.rules = rules;
+    }
+
+    /// Drops all that waits.
+    pub(super) fn flush(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        let victims = &mut self.victims;
+        while let Some(first) =
+            self.discipline.pop(now, PauseState::default(), |victim| victims.push(victim.packet))
+        {
+            victims.push(first.packet);
+        }
+        self.drop_victims(id, now, sink);
+        if let Some(meter) = &mut self.meter {
+            meter.on_change(now, self.waiting_bytes);
+        }
     }
 
     /// Bytes that leave before a packet of `priority` that came now; all that wait where nobody asked for
@@ -187,9 +217,15 @@ impl General {
         }
         self.in_service_bytes = size;
         self.busy_until = start + self.rules.byte_time.span(size);
+        if let Some(wred) = &mut self.wred {
+            wred.on_transmit(&packet, self.busy_until);
+        }
         let sent = sink.transmit(id, self.busy_until + self.rules.propagation, packet);
         sent.add_wait(self.rules.wait, now - since);
         sent.add_wait(Wait::Pacer, start - now);
+        if self.changes {
+            sent.add_transit(self.busy_until - start + self.rules.propagation);
+        }
         sink.call_at(id, self.busy_until);
         if self.announces_room {
             sink.room(id);
@@ -202,6 +238,9 @@ impl General {
         self.waiting_bytes += u64::from(packet.size);
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_enqueue(packet.priority, u64::from(packet.size));
+        }
+        if let Some(wred) = &mut self.wred {
+            wred.on_entered(&packet);
         }
         if self.accounts {
             sink.entered(id, &packet);
@@ -237,6 +276,9 @@ impl General {
         self.waiting_bytes -= u64::from(packet.size);
         if let Some(drain) = &mut self.drain_bytes {
             drain.on_dequeue(packet.priority, u64::from(packet.size));
+        }
+        if let Some(wred) = &mut self.wred {
+            wred.on_left(packet);
         }
         if self.accounts {
             sink.left(id, packet);

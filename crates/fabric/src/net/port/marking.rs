@@ -2,6 +2,7 @@
 
 use plimsoll_mechanisms::red::Red;
 pub(super) use plimsoll_mechanisms::red::Verdict;
+use plimsoll_mechanisms::wred::Wred;
 use plimsoll_units::Time;
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -39,6 +40,49 @@ impl RedMarker {
     /// The queue and the link have been idle since `since`.
     pub(super) fn on_idle(&mut self, since: Time) {
         self.red.on_idle(since);
+    }
+}
+
+/// Random early detection by priority, with the stream that it draws from.
+#[derive(Debug)]
+pub struct WredMarker {
+    wred: Wred,
+    stream: Pcg64,
+}
+
+impl WredMarker {
+    /// `wred`, drawing from `stream`.
+    pub fn new(wred: Wred, stream: Pcg64) -> WredMarker {
+        WredMarker { wred, stream }
+    }
+
+    /// What happens to a packet that finds room.
+    pub(super) fn on_enqueue(&mut self, now: Time, packet: &Packet) -> Verdict {
+        let stream = &mut self.stream;
+        let ect = packet.ecn != Ecn::NotEct;
+        self.wred.on_enqueue(now, packet.priority & 7, u64::from(packet.size), ect, || stream.next_u64())
+    }
+
+    /// The queue drops a packet for lack of room; an average still counts its arrival.
+    #[cold]
+    pub(super) fn on_overflow(&mut self, now: Time, packet: &Packet) {
+        self.wred.on_enqueue(now, packet.priority & 7, u64::from(packet.size), false, || 0);
+        self.wred.on_overflow(packet.priority & 7);
+    }
+
+    /// `packet` joined those that wait.
+    pub(super) fn on_entered(&mut self, packet: &Packet) {
+        self.wred.on_entered(packet.priority & 7, u64::from(packet.size));
+    }
+
+    /// `packet` waits no longer.
+    pub(super) fn on_left(&mut self, packet: &Packet) {
+        self.wred.on_left(packet.priority & 7, u64::from(packet.size));
+    }
+
+    /// `packet` is being sent until `until`.
+    pub(super) fn on_transmit(&mut self, packet: &Packet, until: Time) {
+        self.wred.on_transmit(packet.priority & 7, until);
     }
 }
 

@@ -24,7 +24,7 @@ pub use discipline::{Discipline, FairQueues, PriorityQueues, QueueDiscipline, Qu
 pub use express::Express;
 pub use general::General;
 pub use head_pacer::HeadPacer;
-pub use marking::RedMarker;
+pub use marking::{RedMarker, WredMarker};
 pub use rules::{BufferLimit, PortRules};
 
 use super::{Packet, PortId, QueueMeter, Sink};
@@ -47,6 +47,8 @@ pub struct PortConfig {
     pub rules: Arc<PortRules>,
     /// Random early detection in place of the threshold.
     pub red: Option<RedMarker>,
+    /// Needs the general engine: random early detection by priority in place of either.
+    pub wred: Option<WredMarker>,
     /// Needs the general engine: the memory that a packet must also find room in.
     pub shared: Option<SharedRoom>,
     /// HULL's phantom queue, consulted at the start of each transmission.
@@ -63,6 +65,9 @@ pub struct PortConfig {
     pub accounts: bool,
     /// Needs the general engine: [`Port::drain_bytes`] by priority.
     pub counts_drain_bytes: bool,
+    /// Needs the general engine: the link changes during the run, so that packets must be told what it took
+    /// when they are sent ([`Packet::add_transit`]).
+    pub changes: bool,
     /// Use the general engine even where express applies.
     pub general: bool,
 }
@@ -89,8 +94,10 @@ impl Port {
             && !config.announces_room
             && !config.accounts
             && !config.counts_drain_bytes
+            && !config.changes
             && !config.rules.ecn.is_some_and(|ecn| ecn.marks_at_dequeue())
             && config.shared.is_none()
+            && config.wred.is_none()
             && !config.general;
         if express {
             Port(Engine::Express(Express::new(config)))
@@ -144,6 +151,31 @@ impl Port {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port is never paused"),
             Engine::General(port) => port.on_signal(id, now, signal, sink),
+        }
+    }
+
+    /// What the port goes by.
+    pub fn rules(&self) -> &Arc<PortRules> {
+        match &self.0 {
+            Engine::Express(port) => port.rules(),
+            Engine::General(port) => port.rules(),
+        }
+    }
+
+    /// The link changes: from now on these rules hold. The packet in service ends as it began, and nothing
+    /// that waits is dropped. An express port's link never changes.
+    pub fn set_rules(&mut self, rules: Arc<PortRules>) {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("an express port's link does not change"),
+            Engine::General(port) => port.set_rules(rules),
+        }
+    }
+
+    /// Drops all that waits. The packet in service is on the link already.
+    pub fn flush(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("an express port does not know what waits"),
+            Engine::General(port) => port.flush(id, now, sink),
         }
     }
 

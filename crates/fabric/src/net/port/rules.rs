@@ -37,6 +37,9 @@ impl BufferLimit {
     pub const UNLIMITED: BufferLimit =
         BufferLimit { packets: u64::MAX, bytes: u64::MAX, counts_in_service: false };
 
+    /// Never room, not even to be sent at once.
+    pub const NOTHING: BufferLimit = BufferLimit { packets: 0, bytes: 0, counts_in_service: true };
+
     /// Whether a packet of `size` bytes may join `packets` of `bytes` that wait and `in_service` bytes that
     /// are being sent.
     #[inline]

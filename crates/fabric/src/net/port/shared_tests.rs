@@ -69,6 +69,8 @@ fn port(number: u32, limit: BufferLimit, red: Option<RedMarker>) -> Port {
         announces_room: false,
         accounts: false,
         counts_drain_bytes: false,
+        changes: false,
+        wred: None,
         general: false,
     })
 }

@@ -204,11 +204,15 @@ impl Network {
         self
     }
 
-    /// Gives the link between two nodes another rate, in both directions. False if there is none.
-    pub fn set_rate(&mut self, a: Node, b: Node, rate: Rate) -> bool {
-        let between = |link: &&mut Link| [(a, b), (b, a)].contains(&(link.from, link.to));
-        let links = self.links.iter_mut().filter(between);
-        links.map(|link| link.rate = rate).count() > 0
+    /// Gives the link that `port` sends on another rate.
+    pub fn set_rate(&mut self, port: PortId, rate: Rate) {
+        self.links[port.0 as usize].rate = rate;
+    }
+
+    /// The ports that send on links from one node to another, in ascending order.
+    pub fn ports_between(&self, from: Node, to: Node) -> impl Iterator<Item = PortId> + '_ {
+        let links = (0..).map(PortId).zip(&self.links);
+        links.filter(move |(_, link)| (link.from, link.to) == (from, to)).map(|(port, _)| port)
     }
 
     /// Number of hosts.
@@ -236,6 +240,20 @@ impl Network {
     pub fn far_switch(&self, port: PortId) -> Option<u32> {
         let switch = self.far_ends[port.0 as usize];
         (switch != A_HOST).then_some(switch)
+    }
+
+    /// The switch that `port` belongs to; `None` for a host's NIC.
+    pub fn near_switch(&self, port: PortId) -> Option<u32> {
+        match self.link(port).from {
+            Node::Host(_) => None,
+            Node::Switch(switch) => Some(switch),
+        }
+    }
+
+    /// The switch that `host` is connected to; `None` if there is none.
+    #[inline]
+    pub fn switch_of(&self, host: HostId) -> Option<u32> {
+        self.far_switch(PortId(host.0))
     }
 
     /// Names of the switch tiers, from the hosts upwards.
@@ -384,7 +402,7 @@ impl Divisor {
 
 /// `hash` scaled to `0..choices`, without a division.
 #[inline]
-fn choose(hash: u32, choices: u32) -> u32 {
+pub(crate) fn choose(hash: u32, choices: u32) -> u32 {
     ((u64::from(hash) * u64::from(choices)) >> 32) as u32
 }
 
