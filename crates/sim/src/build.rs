@@ -197,15 +197,15 @@ fn selector(
     custom: Option<Box<dyn SelectPath>>,
 ) -> Option<PathSelector> {
     let paths = &model.paths;
-    let stream = streams.stream("paths/selector");
+    let streams = || (0..switches).map(|switch| streams.stream(&format!("switch/{switch}/paths"))).collect();
     if let Some(custom) = custom {
-        return Some(PathSelector::custom(custom, stream));
+        return Some(PathSelector::custom(custom, streams()));
     }
     match (paths.spray(), paths.flowlet(), paths.adaptive()) {
-        (Some(params), ..) => Some(PathSelector::spray(params, switches, stream)),
-        (_, Some(params), _) => Some(PathSelector::flowlet(params, switches, stream)),
-        (.., Some(params)) => Some(PathSelector::adaptive(params, stream)),
-        _ => model.has_scheduled_faults().then(|| PathSelector::hash(stream)),
+        (Some(params), ..) => Some(PathSelector::spray(params, streams())),
+        (_, Some(params), _) => Some(PathSelector::flowlet(params, streams())),
+        (.., Some(params)) => Some(PathSelector::adaptive(params, streams())),
+        _ => model.has_scheduled_faults().then(PathSelector::hash),
     }
 }
 

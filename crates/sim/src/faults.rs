@@ -273,6 +273,7 @@ impl World {
     #[cold]
     pub(crate) fn on_faults_due(&mut self, now: Time) {
         let Some(faults) = &mut self.wires.faults else { return };
+        self.replicated_events += 1;
         let changed = faults.advance(now);
         if let Some((at, owner)) = faults.next_event(now) {
             self.wires.events.push(at, owner);

@@ -33,7 +33,7 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::Time;
 
-pub use parallel::{run_in_parts, run_on};
+pub use parallel::{obstacle, run_in_parts, run_on};
 
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -60,7 +60,7 @@ pub(crate) struct World {
     pub(crate) ahead: Option<Box<LookAhead>>,
     /// Where this is a part of a network: letters about connections that are yet to be opened.
     pub(crate) early_letters: Vec<Letter>,
-    /// Events that every part with hosts has.
+    /// Events that every part has that has workloads, or follows faults.
     pub(crate) replicated_events: u64,
 }
 

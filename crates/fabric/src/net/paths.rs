@@ -24,7 +24,8 @@ use super::{Detours, Network, Packet, Port, PortId};
 #[derive(Debug)]
 pub struct PathSelector {
     rule: Rule,
-    stream: Pcg64,
+    /// By switch, so that what one draws does not depend on what passes another.
+    streams: Vec<Pcg64>,
     /// Where some links are known to be dead.
     detours: Option<Box<Detours>>,
 }
@@ -76,13 +77,13 @@ impl NextHops<'_> {
 }
 
 impl PathSelector {
-    fn new(rule: Rule, stream: Pcg64) -> PathSelector {
-        PathSelector { rule, stream, detours: None }
+    fn new(rule: Rule, streams: Vec<Pcg64>) -> PathSelector {
+        PathSelector { rule, streams, detours: None }
     }
 
     /// The path that the flow's hash chooses, for a network whose links may die.
-    pub fn hash(stream: Pcg64) -> PathSelector {
-        PathSelector::new(Rule::Hash, stream)
+    pub fn hash() -> PathSelector {
+        PathSelector::new(Rule::Hash, Vec::new())
     }
 
     /// Whether packets of a flow may take several paths at a time.
@@ -95,26 +96,33 @@ impl PathSelector {
         self.detours = detours.map(Box::new);
     }
 
-    /// Packet spraying, drawing from `stream` where it draws.
-    pub fn spray(params: &SprayParams, switches: u32, stream: Pcg64) -> PathSelector {
-        let rule = Rule::Spray((0..switches).map(|_| Spray::new(params)).collect());
-        PathSelector::new(rule, stream)
+    /// Packet spraying; every switch draws from its own of the `streams`.
+    pub fn spray(params: &SprayParams, streams: Vec<Pcg64>) -> PathSelector {
+        let rule = Rule::Spray(streams.iter().map(|_| Spray::new(params)).collect());
+        PathSelector::new(rule, streams)
     }
 
-    /// Flowlet switching.
-    pub fn flowlet(params: &FlowletParams, switches: u32, stream: Pcg64) -> PathSelector {
-        let rule = Rule::Flowlet((0..switches).map(|_| Flowlets::new(params)).collect());
-        PathSelector::new(rule, stream)
+    /// Flowlet switching; streams as for [`PathSelector::spray`].
+    pub fn flowlet(params: &FlowletParams, streams: Vec<Pcg64>) -> PathSelector {
+        let rule = Rule::Flowlet(streams.iter().map(|_| Flowlets::new(params)).collect());
+        PathSelector::new(rule, streams)
     }
 
-    /// DeTail's adaptive load balancing; every switch port must count its drain bytes.
-    pub fn adaptive(params: &AdaptiveParams, stream: Pcg64) -> PathSelector {
-        PathSelector::new(Rule::Adaptive(Adaptive::new(params)), stream)
+    /// DeTail's adaptive load balancing; every switch port must count its drain bytes. Streams as for
+    /// [`PathSelector::spray`].
+    pub fn adaptive(params: &AdaptiveParams, streams: Vec<Pcg64>) -> PathSelector {
+        PathSelector::new(Rule::Adaptive(Adaptive::new(params)), streams)
     }
 
-    /// A selector from outside; every switch port must count its drain bytes.
-    pub fn custom(rule: Box<dyn SelectPath>, stream: Pcg64) -> PathSelector {
-        PathSelector::new(Rule::Custom(rule), stream)
+    /// A selector from outside; every switch port must count its drain bytes. Streams as for
+    /// [`PathSelector::spray`].
+    pub fn custom(rule: Box<dyn SelectPath>, streams: Vec<Pcg64>) -> PathSelector {
+        PathSelector::new(Rule::Custom(rule), streams)
+    }
+
+    /// Whether what a switch chooses depends on nothing outside of it; unknown of a selector from outside.
+    pub fn is_local(&self) -> bool {
+        !matches!(self.rule, Rule::Custom(_))
     }
 
     /// The port by which `switch` passes `packet` on; `None` if no live link leads to its destination.
@@ -132,7 +140,7 @@ impl PathSelector {
         let index = match hops.count() {
             0 => return None,
             1 => 0,
-            _ => choose(&mut self.rule, &mut self.stream, now, ports, switch, packet, hops),
+            _ => choose(&mut self.rule, &mut self.streams, now, ports, switch, packet, hops),
         };
         Some(hops.port(index))
     }
@@ -141,7 +149,7 @@ impl PathSelector {
 /// Which of several `hops` the packet takes.
 fn choose(
     rule: &mut Rule,
-    stream: &mut Pcg64,
+    streams: &mut [Pcg64],
     now: Time,
     ports: &[Port],
     switch: u32,
@@ -151,12 +159,13 @@ fn choose(
     let (network, count) = (hops.network, hops.count());
     let hash = || network.flow_hash(packet, switch, hops.choices.tier);
     let drain_bytes = |choice| ports[hops.port(choice).0 as usize].drain_bytes(packet.priority);
+    let mut draw = || streams[switch as usize].next_u64();
     match rule {
         Rule::Hash => hashed(hash(), count),
-        Rule::Spray(switches) => switches[switch as usize].choose(packet.dst.0, count, || stream.next_u64()),
+        Rule::Spray(switches) => switches[switch as usize].choose(packet.dst.0, count, draw),
         Rule::Flowlet(switches) => {
             let possible = |choice| choice < count;
-            switches[switch as usize].port(now, hash(), possible, || uniform(count, || stream.next_u64()))
+            switches[switch as usize].port(now, hash(), possible, || uniform(count, draw))
         }
         Rule::Adaptive(rule) => {
             let candidates = (0..count).map(|choice| Candidate {
@@ -164,10 +173,10 @@ fn choose(
                 drain_bytes: drain_bytes(choice),
                 shortest: true,
             });
-            rule.choose(candidates, || stream.next_u64()).unwrap_or(0)
+            rule.choose(candidates, draw).unwrap_or(0)
         }
         Rule::Custom(rule) => {
-            let choice = rule.choose(now, switch, packet, count, &drain_bytes, &mut || stream.next_u64());
+            let choice = rule.choose(now, switch, packet, count, &drain_bytes, &mut draw);
             assert!(choice < count, "a path selector chose path {choice} of {count}");
             choice
         }

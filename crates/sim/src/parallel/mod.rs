@@ -63,6 +63,14 @@ pub fn run_on(
     }
 }
 
+/// Why runs of `model` stay on one thread, if they do.
+///
+/// # Errors
+/// If the model cannot be built.
+pub fn obstacle(model: &Model) -> Result<Option<&'static str>, RunError> {
+    Ok(plan::obstacle(&build(model, Extensions::default())?.world))
+}
+
 /// Runs `model` in as many parts as its network allows, `threads` at most, worth it or not; for tests.
 ///
 /// # Errors

@@ -68,10 +68,8 @@ impl Plan {
 
 /// What keeps a run on one thread: something that acts in several places at one instant.
 pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
-    if world.wires.faults.is_some() {
-        Some("routing learns of links that change in the whole network at once")
-    } else if world.selector.is_some() {
-        Some("switches that choose paths draw from one random stream")
+    if world.selector.as_ref().is_some_and(|selector| !selector.is_local()) {
+        Some("a path selector from outside may know the whole network")
     } else if world.wires.flow_control.is_some() {
         Some("flow control looks for deadlocks in the whole network")
     } else if world.tap.is_some() {

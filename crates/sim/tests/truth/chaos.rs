@@ -1,7 +1,7 @@
 //! Chaos: topologies, mechanisms, workloads and fault schedules drawn at random, a case for each seed.
 //!
-//! Whatever is drawn: packets, bytes and times are conserved, the run ends, the same seed gives the same digest,
-//! and where flow control promises that nothing is lost, nothing is. A failure prints its seed, its scenario and
+//! Whatever is drawn: packets, bytes and times are conserved, the run ends, any number of threads gives the same
+//! digest, and where flow control promises that nothing is lost, nothing is. A failure prints its seed, its scenario and
 //! the command that repeats it.
 //!
 //! ```text
@@ -52,13 +52,16 @@ fn chaos() {
     for seed in (first..first + cases).chain(found) {
         let case = Case::draw(seed);
         let _shown = Shown(seed, &case.text);
-        let Some(outcome) = outcome(&case) else {
+        let Some(outcome) = outcome_on(&case, 1) else {
             seen.deadlocks += 1;
             continue;
         };
         check(&case, &outcome);
-        let again = self::outcome(&case).map(|again| Digest::of(&again));
-        assert_eq!(again, Some(Digest::of(&outcome)), "a run is a function of its scenario");
+        let threads = [1, 2, 3, 8][seed as usize % 4];
+        let again = outcome_on(&case, threads).map(|again| (again.counters, Digest::of(&again)));
+        let whole = plimsoll_sim::obstacle(&model(&case.text, None, None)).unwrap();
+        seen.in_parts += u64::from(threads > 1 && whole.is_none());
+        assert_eq!(again, Some((outcome.counters, Digest::of(&outcome))), "on {threads} threads, too");
         seen.add(&case, &outcome);
     }
     if first == 1 && cases >= 250 {
@@ -67,9 +70,9 @@ fn chaos() {
 }
 
 /// `None` where switches of a network with circles have paused each other in a circle.
-fn outcome(case: &Case) -> Option<Outcome> {
+fn outcome_on(case: &Case, threads: usize) -> Option<Outcome> {
     let mut most = 0;
-    let run = plimsoll_sim::run(&model(&case.text, None, None), &mut |progress| {
+    let run = plimsoll_sim::run_in_parts(&model(&case.text, None, None), threads, &mut |progress| {
         most = progress.events;
         progress.events < EVENTS_MAX
     });
@@ -116,6 +119,7 @@ fn check(case: &Case, run: &Outcome) {
 #[derive(Default, Debug)]
 struct Seen {
     deadlocks: u64,
+    in_parts: u64,
     drops: u64,
     marks: u64,
     link_drops: u64,
@@ -136,7 +140,8 @@ impl Seen {
     }
 
     fn assert_enough(&self) {
-        let often = [self.drops, self.marks, self.link_drops, self.lossless, self.retransmissions];
+        let often =
+            [self.in_parts, self.drops, self.marks, self.link_drops, self.lossless, self.retransmissions];
         assert!(often.iter().all(|cases| *cases >= 20) && self.no_route_drops >= 5, "{self:?}");
         assert!(self.deadlocks < 20, "{self:?}");
     }

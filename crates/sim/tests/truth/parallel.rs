@@ -117,9 +117,44 @@ completion = 'acknowledged'
 queue.client = { port = 'client', every = '100us' }
 ";
 
+/// Packets sprayed over paths of which one fails and comes back.
+const SPRAYED: &str = "
+version = 1
+title = 'sprayed around a dead link'
+[run]
+duration = '5ms'
+drain = '1s'
+[topology]
+kind = 'fat-tree'
+k = 4
+rate = '1Gbps'
+delay = '2us'
+[paths]
+convergence_delay = '300us'
+spray = { by = 'random' }
+[port.switch]
+buffer = '30 packets'
+ecn = { threshold = '10 packets' }
+[transport]
+kind = 'dctcp'
+min_rto = '1ms'
+dup_ack_threshold = 10
+[[fault]]
+from = 'edge0'
+to = 'aggregation0'
+at = '1ms'
+until = '3ms'
+down = true
+[workload.round]
+kind = 'permutation'
+size = '200KB'
+start_within = '1ms'
+";
+
 #[test]
 fn any_number_of_threads_gives_the_same_bytes() {
-    for (name, text) in [("flows", FLOWS), ("endless", ENDLESS), ("answered", ANSWERED)] {
+    for (name, text) in [("flows", FLOWS), ("endless", ENDLESS), ("answered", ANSWERED), ("sprayed", SPRAYED)]
+    {
         for seed in 1..=3 {
             let model = model(text, None, Some(seed));
             let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
