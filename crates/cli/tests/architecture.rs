@@ -12,10 +12,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mechanisms", &["units"]),
     ("fabric", &["mechanisms", "units"]),
     ("scenario", &["mechanisms", "units"]),
+    ("wiring", &["fabric", "mechanisms", "scenario", "units"]),
     ("results", &["units"]),
     ("report", &["results"]),
     // The simulator sees neither a published value nor how a result is shown.
-    ("sim", &["fabric", "mechanisms", "results", "scenario", "units"]),
+    ("sim", &["fabric", "mechanisms", "results", "scenario", "units", "wiring"]),
     ("reproduce", &["report", "results", "scenario", "sim", "units"]),
     ("line", &["report", "results", "scenario", "sim", "units"]),
     ("cli", &["line", "mechanisms", "report", "reproduce", "results", "scenario", "sim", "units"]),

@@ -3,22 +3,23 @@
 use std::collections::BTreeMap;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
-use plimsoll_fabric::net::topology::{ClosShape, GraphLink, Hashing, LinkClass};
-use plimsoll_fabric::net::{HostId, MeterReading, Network, Node, PathSelector, PortId, SelectPath};
+use plimsoll_fabric::net::topology::Hashing;
+use plimsoll_fabric::net::{HostId, MeterReading, Network, PortId};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
-use plimsoll_scenario::model::{Completion, Model, Topology};
-use plimsoll_scenario::quantity::MaybeOff;
+use plimsoll_scenario::model::{Completion, Model};
 use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_wiring::faults::{Faults, Schedule};
+use plimsoll_wiring::flow_control::FlowControl;
+use plimsoll_wiring::{self as wiring, Pools, PortExtensions, Watched, Window, port_name, ports};
 
 use crate::classes::Classes;
-use crate::faults::{self, Faults, Schedule};
-use crate::flow_control::FlowControl;
+use crate::faults;
 use crate::host::HostPacer;
 use crate::look_ahead::LOOK_AHEAD_PORTS;
-use crate::observe::{Recorder, Window, connection_record};
+use crate::observe::{Recorder, connection_record};
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::workload::{Actions, Workload};
@@ -26,8 +27,6 @@ use crate::world::{Rules, SAMPLING_CLOCK, Wires, World};
 use crate::{Extensions, RunError};
 
 mod links;
-mod pools;
-pub(crate) mod ports;
 mod traffic;
 
 /// A world ready to run, and what is needed to read it afterwards.
@@ -43,14 +42,6 @@ pub(crate) struct Build {
     faults: Vec<outcome::Fault>,
 }
 
-/// A watched queue: one port of it, as the scenario names it.
-#[derive(Clone, Debug)]
-struct Watched {
-    name: String,
-    port: PortId,
-    every: Span,
-}
-
 fn error(key: impl Into<String>, problem: impl ToString) -> RunError {
     RunError::Build { key: key.into(), problem: problem.to_string() }
 }
@@ -61,15 +52,20 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         model.transport.resolve().map_err(|invalid| error(format!("transport.{}", invalid.key), &invalid))?;
     transport.custom = extensions.congestion_control;
     let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
-    let mut network = network(&model.topology)?.with_hashing(hashing);
+    let mut network = wiring::network(&model.topology)?.with_hashing(hashing);
     let schedule = Schedule::new(model, &mut network)?;
-    let watched = watched(model, &network)?;
+    let watched = wiring::watched(model, &network)?;
     let traffic = traffic::Traffic::new(model, &streams)?;
-    let pools = pools::Pools::new(model, &network);
+    let pools = Pools::new(model, &network);
+    let port_extensions = PortExtensions {
+        queue_discipline: extensions.queue_discipline,
+        counts_drain_bytes: extensions.path_selector.is_some(),
+    };
     let mut ports =
-        ports::build(model, &network, &transport, &streams, &watched, &pools, &schedule, &extensions);
+        ports::build(model, &network, &transport, &streams, &watched, &pools, &schedule, &port_extensions);
     let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
-    let mut selector = selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
+    let mut selector =
+        wiring::selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
     let full_size = transport.segment + u64::from(transport.header_bytes);
     let room_bytes = model.host.backpressure.then_some(full_size);
     let pacers = host_pacers(model, &network, &streams, room_bytes);
@@ -143,79 +139,13 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     Ok(Build { world, workloads, watched, named, warmup: model.run.warmup, horizon, endless, faults })
 }
 
-/// The topology's shape as the fabric knows it.
-pub(crate) fn network(topology: &Topology) -> Result<Network, RunError> {
-    let class = |rate, propagation| LinkClass { rate, propagation };
-    Ok(match *topology {
-        Topology::Rack { hosts, rate, delay } => Network::rack(hosts, class(rate, delay)),
-        Topology::LeafSpine { leaves, spines, hosts_per_leaf, rate, fabric_rate, delay, fabric_delay } => {
-            let fabric = class(fabric_rate.unwrap_or(rate), fabric_delay.unwrap_or(delay));
-            Network::leaf_spine(leaves, spines, hosts_per_leaf, class(rate, delay), fabric)
-        }
-        Topology::FatTree { k, rate, delay } => Network::fat_tree(k, class(rate, delay)),
-        Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, rate, delay } => {
-            let shape = ClosShape { pods, edges, aggregations, cores, hosts_per_edge };
-            Network::clos(shape, class(rate, delay), class(rate, delay), class(rate, delay))
-        }
-        Topology::Dumbbell { left, right, rate, delay, bottleneck_rate, bottleneck_delay } => {
-            let bottleneck = class(bottleneck_rate, bottleneck_delay.unwrap_or(delay));
-            Network::dumbbell(left, right, class(rate, delay), bottleneck)
-        }
-        Topology::File { ref graph, .. } => {
-            let graph = graph.as_ref().ok_or_else(|| error("topology.path", "the graph was not read"))?;
-            let hosts = graph.hosts.len() as u32;
-            let node = |number: u32| {
-                if number < hosts { Node::Host(HostId(number)) } else { Node::Switch(number - hosts) }
-            };
-            let links: Vec<GraphLink> = graph
-                .links
-                .iter()
-                .map(|link| GraphLink {
-                    a: node(link.from),
-                    b: node(link.to),
-                    rate: link.rate,
-                    propagation: link.delay,
-                })
-                .collect();
-            Network::graph(hosts, graph.switches.len() as u32, &links).map_err(|unreachable| {
-                let name = &graph.hosts[unreachable.host.0 as usize];
-                error("topology.path", format!("host {name} cannot be reached"))
-            })?
-        }
-    })
-}
-
-fn on<T>(mechanism: &Option<MaybeOff<T>>) -> Option<&T> {
-    mechanism.as_ref().and_then(MaybeOff::on)
-}
-
-/// What chooses among shortest paths in place of the flow's hash.
-fn selector(
-    model: &Model,
-    switches: u32,
-    streams: &Streams,
-    custom: Option<Box<dyn SelectPath>>,
-) -> Option<PathSelector> {
-    let paths = &model.paths;
-    let streams = || (0..switches).map(|switch| streams.stream(&format!("switch/{switch}/paths"))).collect();
-    if let Some(custom) = custom {
-        return Some(PathSelector::custom(custom, streams()));
-    }
-    match (paths.spray(), paths.flowlet(), paths.adaptive()) {
-        (Some(params), ..) => Some(PathSelector::spray(params, streams())),
-        (_, Some(params), _) => Some(PathSelector::flowlet(params, streams())),
-        (.., Some(params)) => Some(PathSelector::adaptive(params, streams())),
-        _ => model.has_scheduled_faults().then(PathSelector::hash),
-    }
-}
-
 fn host_pacers(
     model: &Model,
     network: &Network,
     streams: &Streams,
     room_bytes: Option<u64>,
 ) -> Vec<HostPacer> {
-    let paper = on(&model.host.pacer).filter(|params| params.form == PacerForm::Paper);
+    let paper = model.host.pacer().filter(|params| params.form == PacerForm::Paper);
     paper.map_or_else(Vec::new, |params| {
         (0..network.hosts())
             .map(|host| {
@@ -224,31 +154,6 @@ fn host_pacers(
             })
             .collect()
     })
-}
-
-/// The ports that the scenario watches. A port that is watched twice has the same interval in both.
-fn watched(model: &Model, network: &Network) -> Result<Vec<Watched>, RunError> {
-    let mut watched = Vec::new();
-    for (name, queue) in &model.observe.queue {
-        let key = || format!("observe.queue.{name}.port");
-        let host = |text: &str| {
-            let number =
-                model.topology.host(text).ok_or_else(|| error(key(), format!("no host `{text}`")))?;
-            Ok::<HostId, RunError>(HostId(number))
-        };
-        let watch = |name: String, port| Watched { name, port, every: queue.every };
-        if let Some(nic) = queue.port.strip_prefix("nic:") {
-            watched.push(watch(name.clone(), PortId(host(nic)?.0)));
-        } else if let Some(tier) = queue.port.strip_prefix("tier:") {
-            let ports = network.links().iter().enumerate().filter(|(_, link)| {
-                matches!(link.from, Node::Switch(_)) && network.tiers()[usize::from(link.tier)] == tier
-            });
-            watched.extend(ports.map(|(port, _)| watch(name.clone(), PortId(port as u32))));
-        } else {
-            watched.push(watch(name.clone(), network.port_towards(host(&queue.port)?)));
-        }
-    }
-    Ok(watched)
 }
 
 /// Captures the watched ports; all, where none is watched.
@@ -362,16 +267,6 @@ impl Build {
         }
         queues
     }
-}
-
-/// `tor 0 -> h3`.
-fn port_name(network: &Network, port: PortId) -> String {
-    let link = network.link(port);
-    let node = |node: Node| match node {
-        Node::Host(host) => format!("h{}", host.0),
-        Node::Switch(switch) => format!("switch {switch}"),
-    };
-    format!("{} -> {}", node(link.from), node(link.to))
 }
 
 /// Boxes, so that the list of workloads owns them.

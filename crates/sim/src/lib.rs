@@ -26,14 +26,14 @@ mod workload;
 mod world;
 
 use plimsoll_fabric::net::SelectPath;
-use plimsoll_fabric::net::port::QueueDiscipline;
-use plimsoll_fabric::net::topology::Link;
 use plimsoll_mechanisms::tcp::MakeController;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::Time;
+use plimsoll_wiring::Unbuildable;
 
 pub use parallel::{obstacle, run_in_parts, run_on};
+pub use plimsoll_wiring::MakeDiscipline;
 
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +72,12 @@ pub enum RunError {
     },
 }
 
+impl From<Unbuildable> for RunError {
+    fn from(Unbuildable { key, problem }: Unbuildable) -> RunError {
+        RunError::Build { key, problem }
+    }
+}
+
 /// Runs `model`. `progress` is called about every million events; the run is cancelled when it
 /// returns false.
 ///
@@ -84,9 +90,6 @@ pub enum RunError {
 pub fn run(model: &Model, progress: &mut dyn FnMut(Progress) -> bool) -> Result<Outcome, RunError> {
     run_with(model, Extensions::default(), progress)
 }
-
-/// Makes the queue discipline of the port that sends on a link.
-pub type MakeDiscipline<'a> = dyn Fn(&Link) -> Option<Box<dyn QueueDiscipline>> + 'a;
 
 /// Mechanisms from outside, in place of the scenario's own: `docs/extending.md`.
 #[derive(Default)]

@@ -3,34 +3,10 @@
 use std::collections::BTreeMap;
 
 use plimsoll_results::outcome::{self, ExtraLoad, GoodputInterval, Message, Observation, Query, SeriesPoint};
-use plimsoll_scenario::model::Model;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::connection::Connection;
 use crate::workload::Actions;
-
-/// When links count: from the warm-up to the end of the sending. What is drained later would only dilute it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Window {
-    pub(crate) from: Time,
-    pub(crate) until: Time,
-}
-
-impl Window {
-    pub(crate) fn of(model: &Model) -> Window {
-        let until = model.run.duration.map_or(Time::MAX, |duration| Time::ZERO + duration);
-        Window { from: Time::ZERO + model.run.warmup, until }
-    }
-
-    pub(crate) fn has(self, time: Time) -> bool {
-        (self.from..=self.until).contains(&time)
-    }
-
-    /// How much of the time between `start` and `end` lies in it.
-    pub(crate) fn part_of(self, start: Time, end: Time) -> Span {
-        end.min(self.until).saturating_since(start.max(self.from))
-    }
-}
 
 /// Gathers records while the run goes.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use plimsoll_fabric::net::{self, Packet, PortId};
 use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags, PacketRecord};
 use plimsoll_units::Time;
 
-use crate::observe::Window;
+use plimsoll_wiring::Window;
 
 /// Counts packets, and copies them until it is full.
 #[derive(Debug)]

@@ -5,17 +5,19 @@ use plimsoll_fabric::net::{Network, Node, PortId};
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_scenario::model::Model;
 
-use super::ports::settings;
+use crate::ports::settings;
 
 /// One buffer for each switch whose ports share one, and each port's place in it.
 #[derive(Debug, Default)]
-pub(super) struct Pools {
-    pub(super) buffers: Vec<SharedBuffer>,
+pub struct Pools {
+    /// By number, as [`SharedRoom::pool`] says.
+    pub buffers: Vec<SharedBuffer>,
     rooms: Vec<Option<SharedRoom>>,
 }
 
 impl Pools {
-    pub(super) fn new(model: &Model, network: &Network) -> Pools {
+    /// Those of `model`.
+    pub fn new(model: &Model, network: &Network) -> Pools {
         let mut ports_of = vec![Vec::new(); network.switches() as usize];
         for (port, link) in (0..).map(PortId).zip(network.links()) {
             if let Node::Switch(switch) = link.from {
@@ -37,7 +39,7 @@ impl Pools {
     }
 
     /// The place of `port`, if its switch has a shared buffer.
-    pub(super) fn room(&self, port: PortId) -> Option<SharedRoom> {
+    pub fn room(&self, port: PortId) -> Option<SharedRoom> {
         self.rooms[port.0 as usize]
     }
 }

@@ -1,11 +1,11 @@
-//! The output ports of a world.
+//! The output ports of a network.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::port::{
-    BufferLimit, Discipline, HeadPacer, PortConfig, PortRules, RedMarker, WredMarker,
+    BufferLimit, Discipline, HeadPacer, PortConfig, PortRules, QueueDiscipline, RedMarker, WredMarker,
 };
 use plimsoll_fabric::net::topology::Link;
 use plimsoll_fabric::net::{Network, Node, Port, PortId, QueueMeter};
@@ -15,18 +15,32 @@ use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_mechanisms::red::Red;
 use plimsoll_mechanisms::tcp::Config;
 use plimsoll_mechanisms::wred::Wred;
-use plimsoll_results::outcome;
 use plimsoll_scenario::model::{self, Model};
 use plimsoll_scenario::quantity;
 use plimsoll_units::{Span, Time};
 
-use super::pools::Pools;
-use super::{Watched, on};
-use crate::Extensions;
 use crate::faults::Schedule;
+use crate::on;
+use crate::pools::Pools;
+use crate::watched::Watched;
+
+/// Makes the queue discipline of the port that sends on a link.
+pub type MakeDiscipline<'a> = dyn Fn(&Link) -> Option<Box<dyn QueueDiscipline>> + 'a;
+
+/// What ports get from outside the scenario.
+#[derive(Default)]
+pub struct PortExtensions<'a> {
+    /// Makes the queue discipline of a switch port; where it gives `None`, the scenario's own stays.
+    pub queue_discipline: Option<&'a MakeDiscipline<'a>>,
+    /// A path selector from outside wants to know what leaves before a packet.
+    pub counts_drain_bytes: bool,
+}
+
+/// Width of the bins in which a watched queue's lengths are counted, in bytes.
+pub const BIN_BYTES: u64 = 1_000;
 
 /// Every port of `network`, by number.
-pub(super) fn build(
+pub fn build(
     model: &Model,
     network: &Network,
     transport: &Config,
@@ -34,7 +48,7 @@ pub(super) fn build(
     watched: &[Watched],
     pools: &Pools,
     schedule: &Schedule,
-    extensions: &Extensions,
+    extensions: &PortExtensions,
 ) -> Vec<Port> {
     let watched = watched.iter().map(|watched| (watched.port, watched.every)).collect();
     let pausable = model.has_flow_control();
@@ -63,7 +77,7 @@ struct Builder<'a> {
     /// Some switch pauses its neighbours.
     pausable: bool,
     schedule: &'a Schedule,
-    extensions: &'a Extensions<'a>,
+    extensions: &'a PortExtensions<'a>,
     /// Those made so far; as many as there are kinds of port.
     rules: Vec<Arc<PortRules>>,
 }
@@ -100,7 +114,7 @@ impl Builder<'_> {
             phantom_queue,
             meter: self.watched.get(&port).map(|every| {
                 let from = Time::ZERO + model.run.warmup;
-                QueueMeter::new(from, *every, outcome::Queue::BIN_BYTES)
+                QueueMeter::new(from, *every, BIN_BYTES)
             }),
             discipline: self.custom_discipline(link).unwrap_or_else(|| self.discipline(settings)),
             pacer: head_pacer
@@ -108,7 +122,7 @@ impl Builder<'_> {
             announces_room: is_host && model.host.backpressure,
             accounts: self.pausable,
             counts_drain_bytes: !is_host
-                && (model.paths.adaptive().is_some() || self.extensions.path_selector.is_some()),
+                && (model.paths.adaptive().is_some() || self.extensions.counts_drain_bytes),
             changes: self.schedule.link(port).is_some(),
             general: settings.engine == model::PortEngine::General,
         })
@@ -146,7 +160,7 @@ impl Builder<'_> {
 }
 
 /// The settings of the tier that `port` belongs to.
-pub(crate) fn settings<'a>(model: &'a Model, network: &Network, port: PortId) -> &'a model::Port {
+pub fn settings<'a>(model: &'a Model, network: &Network, port: PortId) -> &'a model::Port {
     let link = network.link(port);
     match link.from {
         Node::Host(_) => &model.port.host,
