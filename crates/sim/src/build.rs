@@ -22,8 +22,9 @@ use crate::look_ahead::LOOK_AHEAD_PORTS;
 use crate::observe::{Recorder, connection_record};
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
+use crate::wires::Wires;
 use crate::workload::{Actions, Workload};
-use crate::world::{Rules, SAMPLING_CLOCK, Wires, World};
+use crate::world::{Rules, SAMPLING_CLOCK, World};
 use crate::{Extensions, RunError};
 
 mod links;

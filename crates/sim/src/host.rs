@@ -6,7 +6,7 @@ use plimsoll_mechanisms::pacer::{self, Admission, FlowAssociations, PacerParams}
 use plimsoll_units::Time;
 use rand::Rng;
 
-use crate::world::Wires;
+use crate::wires::Wires;
 
 /// A pacer with its random stream and the event that it asked for.
 #[derive(Debug)]

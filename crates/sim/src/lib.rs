@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acting;
 pub mod batch;
 mod build;
 mod classes;
@@ -21,7 +22,9 @@ mod observe;
 mod parallel;
 mod receive;
 mod tap;
+mod transport;
 mod wire;
+mod wires;
 mod workload;
 mod world;
 

@@ -1,0 +1,233 @@
+//! The transports of all hosts: what arrives goes to an end of a connection, which sends in turn.
+//!
+//! ```text
+//! on_host ──> receive ──> Endpoint::on_segment ──> send ──> limits ──> pacer ──> NIC
+//!                 └──> on_delivered, on_acknowledged ──> the workload
+//! ```
+
+use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_fabric::net::{Flags, HostId, Packet, PortId, Sink};
+use plimsoll_units::Time;
+
+use crate::connection::{End, acknowledged, ideal_time, split_of, transit_of};
+use crate::receive::prepend;
+use crate::wire::{Address, packet_of, segment_of};
+use crate::workload::{Arrival, Reach, workload_of_raw};
+use crate::world::World;
+
+impl World {
+    /// A packet has reached its host.
+    pub(crate) fn on_host(&mut self, now: Time, packet: &Packet) {
+        self.wires.counters.packets_delivered += 1;
+        if self.receive_offload.is_some() {
+            return self.on_nic(now, packet);
+        }
+        if packet.flags.has(Flags::ECE) {
+            self.on_ece(now, packet);
+        }
+        self.receive(now, packet, &[]);
+    }
+
+    /// The transport gets a packet, which receive offload may have merged with those `before` it.
+    #[inline(always)] // it has a caller for each, and single packets are all that most runs have
+    pub(crate) fn receive(&mut self, now: Time, packet: &Packet, before: &[Packet]) {
+        if let Some(workload) = workload_of_raw(packet.flow) {
+            let split = transit_of(&self.network, packet);
+            self.act(now, usize::from(workload), |workload, actions| {
+                workload.on_packet(now, packet, split, actions);
+            });
+            return;
+        }
+        let number = packet.flow;
+        let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+        let end = End::receiving(packet);
+        let endpoint = &mut connection.half(end).endpoint;
+        let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
+        if !before.is_empty() {
+            prepend(&mut segment, before);
+        }
+        let delivered = endpoint.on_segment(&self.transport, now, &segment);
+        let received = endpoint.received();
+        let workload = connection.workload;
+        let completes = delivered.new_bytes > 0 && connection.half(end).has_whole(received);
+        if delivered.new_bytes > 0 {
+            connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
+            self.recorder.on_delivered(now, workload, delivered.new_bytes);
+        }
+        // The acknowledgement leaves before whatever the application answers.
+        self.send(now, number, end);
+        if delivered.acked > 0 && self.rules.completes_acknowledged {
+            self.on_acknowledged(now, number, end, packet);
+        }
+        if completes {
+            self.on_delivered(now, number, end, received, packet, before);
+        }
+    }
+
+    /// The application at `end` gets what has become whole.
+    pub(crate) fn on_delivered(
+        &mut self,
+        now: Time,
+        number: u32,
+        end: End,
+        received: u64,
+        packet: &Packet,
+        before: &[Packet],
+    ) {
+        loop {
+            let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+            let workload = usize::from(connection.workload);
+            let Some(message) = connection.half(end).take_received(received) else { return };
+            let packet = message.ends_in(before).unwrap_or(packet);
+            let split = split_of(&self.network, now, packet, &message);
+            let ideal =
+                ideal_time(&self.network, &self.transport, message.bytes, *packet, self.rules.spreads);
+            let arrival = Arrival { now, tag: message.tag, split, ideal };
+            if self.rules.completes_acknowledged && self.workloads[workload].reach() == Reach::Receiver {
+                connection.half(end.other()).await_acknowledgement(&message, arrival);
+                continue;
+            }
+            self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
+            self.close_if_idle(number);
+        }
+    }
+
+    /// The sender at `end` has learnt from `packet` of more that was delivered.
+    pub(crate) fn on_acknowledged(&mut self, now: Time, number: u32, end: End, packet: &Packet) {
+        loop {
+            let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+            let workload = usize::from(connection.workload);
+            let Some(arrival) = connection.half(end).take_acknowledged() else { return };
+            let arrival =
+                acknowledged(&self.network, &self.transport, now, packet, arrival, self.rules.spreads);
+            self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
+            self.close_if_idle(number);
+        }
+    }
+
+    pub(crate) fn close_if_idle(&mut self, number: u32) {
+        if self.rules.close_when_idle
+            && let Some(connection) = self.connections[number as usize].as_deref()
+            && connection.is_idle()
+        {
+            self.recorder.on_closed(number, connection);
+            self.connections[number as usize] = None;
+        }
+    }
+
+    /// Sends what the end may send now, and sees to its timer.
+    pub(crate) fn send(&mut self, now: Time, number: u32, end: End) {
+        let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+        let (src, dst) = (connection.host(end), connection.host(end.other()));
+        let address = Address { flow: number, src, dst, from_server: end == End::Server };
+        let workload = connection.workload;
+        let nic = &mut self.ports[src.0 as usize];
+        let (half, other) = connection.both(end);
+        let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
+        let mut wake = Time::MAX;
+        loop {
+            if self.rules.backpressure && !nic.has_room(now, full_size) {
+                if !std::mem::replace(&mut half.blocked, true) {
+                    self.waiting_for_room[src.0 as usize].push_back((number, end));
+                }
+                break;
+            }
+            if let Some(offload) = &self.rules.segmentation
+                && !half.may_send(offload, &self.transport)
+            {
+                break;
+            }
+            if let Some(classes) = &self.classes
+                && let Some(until) =
+                    classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
+            {
+                wake = until;
+                break;
+            }
+            let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
+            let mut packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
+            self.wires.counters.packets_sent += 1;
+            let new_bytes = half.on_sent(&segment);
+            if new_bytes > 0 {
+                self.recorder.on_sent(now, workload, new_bytes);
+                while let Some(message) = half.take_sent(now) {
+                    match &mut self.wires.border {
+                        Some(border) if !border.has(dst) => {
+                            border.announce(dst, number, end.other(), message)
+                        }
+                        _ => other.expect(message),
+                    }
+                }
+            }
+            if let Some(classes) = &mut self.classes {
+                classes.label(&mut packet, half.priority, || half.endpoint.remaining());
+                if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
+                    self.wires.dropped(now, PortId(src.0), &packet);
+                    continue;
+                }
+            }
+            match self.pacers.get_mut(src.0 as usize) {
+                Some(pacer) => pacer.on_packet(now, packet, nic, &mut self.wires),
+                None => nic.on_arrival(PortId(src.0), now, packet, &mut self.wires),
+            }
+        }
+        let deadline = half.endpoint.deadline().min(wake);
+        if deadline < half.armed {
+            half.armed = deadline;
+            let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
+            self.wires.events.push(deadline, owner);
+        }
+    }
+
+    /// The event of an end's timer; the deadline itself may have moved on since.
+    pub(crate) fn on_endpoint_due(&mut self, now: Time, number: u32) {
+        let (connection, end) = (number / 2, End::from_bit(number));
+        let Some(open) = self.connections[connection as usize].as_deref_mut() else { return };
+        let half = open.half(end);
+        if half.armed != now {
+            return;
+        }
+        half.armed = Time::MAX;
+        if half.endpoint.deadline() <= now {
+            half.endpoint.on_deadline(&self.transport, now);
+        }
+        self.send(now, connection, end);
+    }
+
+    /// A packet with ECE has reached its host: the pacer may associate the connection.
+    #[cold]
+    pub(crate) fn on_ece(&mut self, now: Time, packet: &Packet) {
+        let (host, connection) = (packet.dst, packet.flow);
+        if self.connections.get(connection as usize).is_none_or(Option::is_none) {
+            return;
+        }
+        if let Some(pacer) = self.pacers.get_mut(host.0 as usize) {
+            pacer.on_ece(now, connection);
+        } else if let Some(pacer) = self.ports[host.0 as usize].head_pacer() {
+            pacer.on_ece(connection);
+        }
+    }
+
+    pub(crate) fn on_pacer_due(&mut self, now: Time, host: HostId) {
+        let nic = &mut self.ports[host.0 as usize];
+        self.pacers[host.0 as usize].on_due(now, nic, &mut self.wires);
+    }
+
+    /// What waited for room gets its turn: what a pacer holds, then the transports, one after the other.
+    pub(crate) fn offer_room(&mut self, now: Time) {
+        while let Some(nic) = self.wires.room.pop() {
+            if let Some(pacer) = self.pacers.get_mut(nic.0 as usize) {
+                pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.wires);
+            }
+            let waiting = self.waiting_for_room[nic.0 as usize].len();
+            for _ in 0..waiting {
+                let next = self.waiting_for_room[nic.0 as usize].pop_front();
+                let Some((connection, end)) = next else { break };
+                if let Some(open) = self.connections[connection as usize].as_deref_mut() {
+                    open.half(end).blocked = false;
+                    self.send(now, connection, end);
+                }
+            }
+        }
+    }
+}
