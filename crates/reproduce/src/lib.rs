@@ -13,6 +13,7 @@ mod detail;
 mod hull;
 pub mod journal;
 pub mod metric;
+mod ns2;
 mod orderings;
 pub mod page;
 pub mod published;

@@ -19,6 +19,7 @@ use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{self, Entry, Journal};
+use crate::ns2::PairArrivals;
 use crate::orderings::{Ordering, orderings};
 use crate::row::Row;
 use crate::study::{Base, Case, Figure, Study};
@@ -202,7 +203,17 @@ impl Bench<'_> {
         seed: u64,
     ) -> Result<Option<Job>, ReproduceError> {
         let Figure { scenario: name, cases, .. } = &self.figures[figure];
-        let set = settings(&cases[case], quick);
+        let mut set = settings(&cases[case], quick);
+        if let (Some(arrivals), Some(flows)) = (&cases[case].arrivals, cases[case].flows(quick)) {
+            // The name says all that the list follows from.
+            let PairArrivals { hosts, load, mean_packets, .. } = arrivals;
+            let file = format!("pairs-of-{hosts}-load-{load}-mean-{mean_packets}-flows-{flows}.csv");
+            let path = self.folder.path().join(&file);
+            if !path.exists() {
+                std::fs::write(path, arrivals.list(flows))?;
+            }
+            set.push(format!("workload.flows={{kind=\"flow-list\",path=\"{file}\"}}"));
+        }
         let overrides = Overrides { set, seed: Some(seed), replicates: 1 };
         let scenario = load(name, &(self.study.scenario_text)(name, base), self.folder.path(), &overrides)?;
         let point = scenario.points().iter().find(|point| point.variant == series);
@@ -305,7 +316,7 @@ impl Bench<'_> {
         let measured = figure.metrics.iter().filter_map(|metric| {
             let mut row = row(metric.name, metric.unit);
             row.set_measured(&metric.measure(outcome, warmup)?);
-            row.flows = case.flows.map(|(full, quick)| if job.quick { quick } else { full });
+            row.flows = case.flows(job.quick);
             Some(row)
         });
         let mut rows: Vec<Row> = measured.collect();
@@ -372,8 +383,8 @@ fn settings(case: &Case, quick: bool) -> Vec<String> {
     if let Some((full, short)) = case.duration {
         set.push(format!("run.duration=\"{}\"", if quick { short } else { full }));
     }
-    if let Some((full, few)) = case.flows {
-        set.push(format!("workload.flows.count={}", if quick { few } else { full }));
+    if let (Some(flows), None) = (case.flows(quick), &case.arrivals) {
+        set.push(format!("workload.flows.count={flows}"));
     }
     if quick {
         set.extend(case.quick_set.iter().cloned());

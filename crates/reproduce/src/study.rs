@@ -6,6 +6,7 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_units::Span;
 
 use crate::metric::Metric;
+use crate::ns2::PairArrivals;
 use crate::row::Row;
 use crate::run::ReproduceError;
 
@@ -109,6 +110,9 @@ pub struct Case {
     /// How many flows there are when the whole figure is asked for, and in a quick look, where the rows say
     /// so.
     pub flows: Option<(u64, u64)>,
+    /// Where the workload `flows` has those of the study, recomputed; without it the scenario's own, of which
+    /// there are so many.
+    pub arrivals: Option<PairArrivals>,
 }
 
 /// A deviation and its mechanism.
@@ -148,6 +152,13 @@ impl Study {
             std::fs::write(folder.path().join(name), text)?;
         }
         Ok(folder)
+    }
+}
+
+impl Case {
+    /// How many flows there are in a quick look or else in the whole figure, where the rows say so.
+    pub(crate) fn flows(&self, quick: bool) -> Option<u64> {
+        self.flows.map(|(full, few)| if quick { few } else { full })
     }
 }
 

@@ -3,7 +3,8 @@
 use plimsoll_scenario::distribution::{Distribution, SizeDistribution};
 
 use super::testbed;
-use crate::metric::{Metric, Of, Population, SEGMENT_BYTES};
+use crate::metric::{Metric, Of, Population};
+use crate::ns2::PairArrivals;
 use crate::published::Published;
 use crate::study::{Base, Case, Figure, no_tolerance, nothing};
 
@@ -54,30 +55,18 @@ pub(super) fn mean_bytes(cdf: &str) -> f64 {
     sizes.sampler().mean()
 }
 
-/// The share of a host's link that the scripts' `load` is in a scenario.
-///
-/// They give each host flows at the rate `load R / (packets x 1500 B)` and take `packets` for the mean size:
-/// the load counts headers, and the mean is theirs, not quite that of the sizes they draw. A scenario's load is
-/// payload, with the exact mean of the distribution.
-fn scenario_load(load: f64, cdf: &str, packets: f64) -> f64 {
-    const PACKET_BYTES: f64 = 1500.0;
-    let flows_per_link_byte = load / (packets * PACKET_BYTES);
-    flows_per_link_byte * mean_bytes(cdf)
-}
-
-fn load_case(x: &str, cdf: &str, packets: f64, flows: (u64, u64)) -> Case {
-    let load: f64 = x.parse().expect("loads are numbers");
-    let size = format!("{{kind=\"cdf\",cdf=\"{cdf}\",in_multiples_of=\"{SEGMENT_BYTES}B\"}}");
+fn load_case(x: &str, sizes: &'static str, mean_packets: f64, flows: (u64, u64)) -> Case {
+    let load = x.parse().expect("loads are numbers");
     Case {
         x: x.to_owned(),
-        set: vec![
-            format!("workload.flows.size={size}"),
-            format!("workload.flows.load={}", scenario_load(load, cdf, packets)),
-        ],
         flows: Some(flows),
+        arrivals: Some(PairArrivals { hosts: 144, load, mean_packets, sizes }),
         ..Case::default()
     }
 }
+
+const WEB_SEARCH: &str = include_str!("../../../../scenarios/cdf/websearch-pfabric.csv");
+const DATA_MINING: &str = include_str!("../../../../scenarios/cdf/datamining-pfabric.csv");
 
 /// As many as the study had, and those of a quick look.
 pub(super) const WEB_SEARCH_FLOWS: (u64, u64) = (100_000, 3_000);
@@ -92,7 +81,7 @@ fn web_search() -> Figure {
         bases: &[Base::Source, Base::Standard],
         axis: "load",
         log: true,
-        cases: loads.map(|x| load_case(x, "websearch-pfabric", 1138.0, WEB_SEARCH_FLOWS)).to_vec(),
+        cases: loads.map(|x| load_case(x, WEB_SEARCH, 1138.0, WEB_SEARCH_FLOWS)).to_vec(),
         quick: &["0.2", "0.5", "0.8"],
         standard_is_quick: true,
         series: SCHEMES,
@@ -128,7 +117,7 @@ fn data_mining() -> Figure {
         id: "fig9-datamining",
         title: "Completion times by load, data mining, 144 hosts",
         bases: &[Base::Source],
-        cases: loads.map(|x| load_case(x, "datamining-pfabric", 5117.0, (5_000, 500))).to_vec(),
+        cases: loads.map(|x| load_case(x, DATA_MINING, 5117.0, (5_000, 500))).to_vec(),
         standard_is_quick: false,
         published: nothing,
         tolerance: no_tolerance,
