@@ -58,8 +58,6 @@ struct tcp_congestion_ops {
 #define CA_EVENT_ECN_NO_CE 4
 #define CA_EVENT_ECN_IS_CE 5
 
-#define CWND_MIN 2
-
 extern void tcp_reno_cong_avoid(struct sock *, __u32 ack, __u32 acked) __ksym;
 
 const volatile struct dctcp_settings settings = {};
@@ -126,12 +124,11 @@ static __always_inline __u32 reduced(__u32 cwnd, __u32 alpha)
 
 static __always_inline void guard(struct tcp_sock *tcp, struct connection *connection)
 {
-	__u32 sane;
+	__u32 window = dctcp_guarded(tcp->snd_cwnd, connection->shadow_cwnd, connection->alpha);
 
-	if (tcp->snd_cwnd > 2 * connection->shadow_cwnd + 1024) {
-		sane = reduced(connection->shadow_cwnd, connection->alpha);
-		tcp->snd_cwnd = sane;
-		tcp->snd_ssthresh = sane;
+	if (window != tcp->snd_cwnd) {
+		tcp->snd_cwnd = window;
+		tcp->snd_ssthresh = window;
 		COUNT(guarded);
 	} else if (tcp->snd_ssthresh > TCP_INFINITE_SSTHRESH) {
 		tcp->snd_ssthresh = connection->shadow_ssthresh;
@@ -175,7 +172,8 @@ void BPF_PROG(dctcp_in_ack_event, struct sock *sk, __u32 flags)
 	struct dctcp_counts *counts;
 
 	guard(tcp, connection);
-	if ((__s32)(tcp->snd_una - connection->window_end) < 0)
+	/* RFC 8257, step 4. Linux also goes on where both are equal, and so counts empty windows at a receiver. */
+	if ((__s32)(tcp->snd_una - connection->window_end) <= 0)
 		return;
 	marked = tcp->delivered_ce - connection->delivered_ce;
 	acked = tcp->delivered - connection->delivered;

@@ -11,5 +11,6 @@ int dctcp_arithmetic(struct __sk_buff *skb)
 		return TC_ACT_SHOT;
 	vector.updated = dctcp_updated(vector.alpha, vector.marked, vector.acked, vector.gain);
 	vector.reduced = dctcp_reduced(vector.window, vector.alpha);
+	vector.guarded = dctcp_guarded(vector.window, vector.shadow, vector.alpha);
 	return bpf_skb_store_bytes(skb, ETH_HLEN, &vector, sizeof(vector), 0) ? TC_ACT_SHOT : TC_ACT_UNSPEC;
 }

@@ -128,12 +128,16 @@ struct dctcp_vector {
 	__u64 marked;
 	/// Acknowledged units, less than 2^34.
 	__u64 acked;
-	/// A window, less than 2^33.
+	/// A window, less than 2^32.
 	__u64 window;
+	/// The last window that the program knew of, less than 2^32.
+	__u64 shadow;
 	/// Answer: alpha after the update.
 	__u64 updated;
 	/// Answer: the window after a cut by `alpha`.
 	__u64 reduced;
+	/// Answer: the window that the guard leaves.
+	__u64 guarded;
 };
 
 /* -- Rust -- */
@@ -220,6 +224,20 @@ static __always_inline __u64 dctcp_updated(__u64 alpha, __u64 marked, __u64 acke
 static __always_inline __u64 dctcp_reduced(__u64 window, __u64 alpha)
 {
 	return window - ((window * alpha) >> (DCTCP_SHIFT + 1));
+}
+
+#define CWND_MIN 2
+/* Packets that ACKs of one moment may add to twice the window. */
+#define GUARD_MARGIN 1024
+
+/* `window`, or where it has jumped beyond what ACKs can do since `shadow`, that one after a cut. */
+static __always_inline __u64 dctcp_guarded(__u64 window, __u64 shadow, __u64 alpha)
+{
+	__u64 reduced = dctcp_reduced(shadow, alpha);
+
+	if (window <= 2 * shadow + GUARD_MARGIN)
+		return window;
+	return reduced > CWND_MIN ? reduced : CWND_MIN;
 }
 
 #endif

@@ -2,10 +2,14 @@
 //! elsewhere.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod dctcp;
 mod frames;
 mod limiter;
+mod namespace;
 mod phantom_queue;
 mod queue_length;
+mod sizes;
+mod sockets;
 
 use plimsoll_bpf::{Error, Packet, Program};
 

@@ -1,10 +1,13 @@
 //! The marker by queue length: decisions as in Rust.
 
-use plimsoll_bpf::{Error, Inputs, Packet, QueueLength};
+use std::net::UdpSocket;
+
+use plimsoll_bpf::{Direction, Error, Inputs, Packet, QueueLength};
 use plimsoll_mechanisms::Depth;
 use plimsoll_mechanisms::ecn::{Compare, Ecn, EcnParams, MarkAt};
 use plimsoll_units::Bytes;
 
+use crate::namespace::Namespace;
 use crate::{Draw, frames, loaded};
 
 #[test]
@@ -41,6 +44,38 @@ fn every_mark_is_that_of_rust() {
         assert_eq!(counts.longest, longest, "seed {seed}");
     }
     assert!(over > 5_000 && under > 5_000, "vectors that show little: {over} over, {under} under");
+}
+
+/// A token bucket filter with a rate that sends next to nothing while the test looks.
+#[test]
+fn the_backlog_is_that_of_the_devices_queue() {
+    let Some(marker) = loaded(QueueLength::load(&three_packets(), Inputs::Kernel)) else { return };
+    let Some(link) = Namespace::new("ql", 2) else { return };
+    // Nobody has to answer for a packet to join the queue.
+    assert!(link.run("ip", "link set {device} arp off"));
+    if !link.run("tc", "qdisc add dev {device} root tbf rate 8kbit burst 1600 limit 100000") {
+        eprintln!("skipped: this kernel has no tbf");
+        return;
+    }
+    let _attached = marker.program().attach(link.near_ifindex(), Direction::Egress).unwrap();
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    for sent in 0..20u64 {
+        socket.send_to(&[0; 1_400], (link.address(), 9)).unwrap();
+        let counts = marker.counts().unwrap();
+        // One may be under way, and others of the kernel's may wait: neighbour discovery.
+        assert!(counts.longest + 4 >= sent && counts.longest <= sent + 4, "{sent} sent: {counts:?}");
+    }
+    let counts = marker.counts().unwrap();
+    // These packets are over the threshold and cannot be marked.
+    assert!(counts.marked == 0 && (10..=20).contains(&counts.not_capable), "{counts:?}");
+    let capable = frames::ipv4(0b10, 0, 0);
+    let waiting = Packet { ifindex: link.near_ifindex() as u32, ..Packet::new(&capable) };
+    let run = marker.program().test_run(&waiting).unwrap();
+    assert_eq!(run.frame, frames::marked(&capable));
+}
+
+fn three_packets() -> EcnParams {
+    EcnParams { threshold: Depth::Packets(3), at: MarkAt::Enqueue, compare: Compare::AtLeast }
 }
 
 #[test]
