@@ -7,6 +7,7 @@ mod frames;
 mod limiter;
 mod namespace;
 mod phantom_queue;
+mod processors;
 mod queue_length;
 mod sizes;
 mod sockets;
