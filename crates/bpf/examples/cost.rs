@@ -16,10 +16,11 @@ const RUNS: u32 = 200_000;
 
 fn main() -> Result<(), Error> {
     let (empty, clock) = (Program::empty()?, Program::clock()?);
-    let pass = limiter(LevelShare::Line, false)?;
+    let line = limiter(LevelShare::Line, false)?;
+    let pass = limiter(LevelShare::Bytes(Bytes::new(1 << 40)), false)?;
     let refill = limiter(LevelShare::Bytes(Bytes::new(9_000)), false)?;
     let refuse = limiter(LevelShare::Factor(1.0), false)?;
-    let dscp = limiter(LevelShare::Line, true)?;
+    let dscp = limiter(LevelShare::Bytes(Bytes::new(1 << 40)), true)?;
     let switch = PacketClassifier::load()?;
     // A test run sends a packet every 50 ns or so: less than this link drains, and more than that one.
     let below = phantom_queue(Rate::from_gbps(400))?;
@@ -28,6 +29,7 @@ fn main() -> Result<(), Error> {
     let subjects = [
         ("nothing", &empty, Reads::Nothing),
         ("the clock alone", &clock, Reads::Clock),
+        ("QJump limiter: level without limit", line.program(), Reads::Nothing),
         ("QJump limiter: packet passes", pass.program(), Reads::Clock),
         ("QJump limiter: packet passes and refills", refill.program(), Reads::Clock),
         ("QJump limiter: packet refused", refuse.program(), Reads::Clock),
@@ -51,7 +53,7 @@ fn main() -> Result<(), Error> {
     );
     for ((label, program, reads), median) in subjects.iter().zip(&medians) {
         let above = median - medians[0];
-        let rule = if *reads == Reads::Clock { format!("{} ns", median - medians[1]) } else { "".to_owned() };
+        let rule = if *reads == Reads::Clock { format!("{} ns", median - medians[1]) } else { String::new() };
         let size = program.size()?;
         println!(
             "{label:<48} {median:>2} ns {above:>6} ns {rule:>9}  {:>9} {:>10}",

@@ -42,17 +42,21 @@ static __always_inline void write_dscp(struct __sk_buff *skb, __u32 level)
 	bpf_skb_store_bytes(skb, ETH_HLEN, &after, sizeof(after), 0);
 }
 
+static __always_inline int may_leave(struct __sk_buff *skb, __u32 level, __u64 full)
+{
+	struct qjump_bucket *bucket = bpf_map_lookup_elem(&state, &level);
+	__u64 now = now_ns(skb, settings.inputs_from_cb);
+
+	return !bucket || qjump_on_packet(bucket, now, skb->wire_len, settings.epoch_ns, full);
+}
+
 SEC("tc")
 int qjump(struct __sk_buff *skb)
 {
 	__u32 level = skb->priority < QJUMP_LEVELS ? skb->priority : 0;
-	struct qjump_bucket *bucket = bpf_map_lookup_elem(&state, &level);
 	__u64 full = settings.full[level & (QJUMP_LEVELS - 1)];
-	__u64 now = now_ns(skb, settings.inputs_from_cb);
 
-	if (!bucket)
-		return TC_ACT_UNSPEC;
-	if (!qjump_on_packet(bucket, now, skb->wire_len, settings.epoch_ns, full))
+	if (full != QJUMP_UNLIMITED && !may_leave(skb, level, full))
 		return settings.excess_action;
 	if (settings.write_dscp)
 		write_dscp(skb, level);

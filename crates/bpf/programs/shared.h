@@ -13,6 +13,8 @@
 
 /// Levels of the limiter: 802.1Q has eight priorities.
 #define QJUMP_LEVELS 8
+/// The bucket of a level without limit, which keeps no state and costs nothing.
+#define QJUMP_UNLIMITED 0xffffffffffffffff
 /// A packet that a program lets pass, to the next program if there is one: TC_ACT_UNSPEC, -1.
 #define ACTION_PASS 0xffffffff
 /// The packet is freed and its sender is told (NET_XMIT_DROP): TC_ACT_SHOT.
