@@ -1,5 +1,6 @@
 //! [`Program`]: one compiled program, loaded into the kernel.
 
+use std::path::Path;
 use std::time::Duration;
 
 use libbpf_rs::query::ProgInfoIter;
@@ -120,7 +121,13 @@ impl Program {
         settings: Option<&[u8]>,
     ) -> Result<Program, Error> {
         // Of the reasons for a failure, a machine that cannot is told first: to the verifier they look alike.
-        Program::load_image(image, name, settings).map_err(|error| Program::empty().err().unwrap_or(error))
+        Program::load_image(image, name, settings).map_err(|error| match Program::empty() {
+            Err(reason) => reason,
+            Ok(_) if !Path::new(KERNEL_TYPES).exists() => Error::Unsupported(format!(
+                "{error}; this kernel does not describe its types at {KERNEL_TYPES}"
+            )),
+            Ok(_) => error,
+        })
     }
 
     fn load_image(
@@ -266,6 +273,9 @@ impl Drop for Attached {
         let _ = self.0.detach();
     }
 }
+
+/// CONFIG_DEBUG_INFO_BTF. Programs that read the kernel's structures need it.
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
 const CONTEXT_LEN: usize = 192;
 const PRIORITY_AT: usize = 32;

@@ -5,6 +5,7 @@
 mod dctcp;
 mod frames;
 mod limiter;
+mod live;
 mod namespace;
 mod phantom_queue;
 mod processors;
