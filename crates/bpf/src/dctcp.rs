@@ -6,7 +6,7 @@ use libbpf_rs::{Link, MapCore};
 use plimsoll_mechanisms::tcp::Config;
 
 use crate::shared::{ACTION_PASS, DctcpCounts, DctcpSettings, DctcpVector, Shared};
-use crate::{Error, Packet, Program};
+use crate::{Error, Packet, Program, Size};
 
 /// The name for TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
 pub const DCTCP_NAME: &str = "plimsoll_dctcp";
@@ -46,6 +46,14 @@ impl Dctcp {
     /// [`Error::Kernel`] if the map cannot be read.
     pub fn counts(&self) -> Result<DctcpCounts, Error> {
         self.program.state(0)
+    }
+
+    /// How large its callbacks are together.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the kernel does not say.
+    pub fn size(&self) -> Result<Size, Error> {
+        self.program.size_of_image()
     }
 }
 

@@ -1,9 +1,10 @@
 //! [`Program`]: one compiled program, loaded into the kernel.
 
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
-use libbpf_rs::query::ProgInfoIter;
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
 
@@ -195,15 +196,25 @@ impl Program {
     /// # Errors
     /// [`Error::Kernel`] if the kernel does not say.
     pub fn size(&self) -> Result<Size, Error> {
-        use std::os::fd::AsFd;
-        let id = libbpf_rs::Program::id_from_fd(self.handle().as_fd()).map_err(self.failed("sizing"))?;
-        let options = libbpf_rs::query::ProgInfoQueryOptions::default().include_xlated_prog_insns(true);
+        self.size_of(&self.handle())
+    }
+
+    /// How large all programs of its image are together.
+    pub(crate) fn size_of_image(&self) -> Result<Size, Error> {
+        self.object.progs_mut().try_fold(Size { verified: 0, translated: 0 }, |sum, program| {
+            let one = self.size_of(&program)?;
+            Ok(Size { verified: sum.verified + one.verified, translated: sum.translated + one.translated })
+        })
+    }
+
+    fn size_of(&self, program: &ProgramMut) -> Result<Size, Error> {
+        let id = libbpf_rs::Program::id_from_fd(program.as_fd()).map_err(self.failed("sizing"))?;
+        let options = ProgInfoQueryOptions::default().include_xlated_prog_insns(true);
         let info = ProgInfoIter::with_query_opts(options).find(|info| info.id == id);
         let info = info.expect("a program that is held is listed");
-        let instruction = 8;
         Ok(Size {
             verified: info.verified_insns as usize,
-            translated: info.xlated_prog_insns.len() / instruction,
+            translated: info.xlated_prog_insns.len() / INSTRUCTION_LEN,
         })
     }
 
@@ -213,7 +224,6 @@ impl Program {
     /// # Errors
     /// [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without privileges.
     pub fn attach(&self, ifindex: i32, direction: Direction) -> Result<Attached, Error> {
-        use std::os::fd::AsFd;
         let point = match direction {
             Direction::Ingress => TC_INGRESS,
             Direction::Egress => TC_EGRESS,
@@ -277,6 +287,7 @@ impl Drop for Attached {
 /// CONFIG_DEBUG_INFO_BTF. Programs that read the kernel's structures need it.
 const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
+const INSTRUCTION_LEN: usize = 8;
 const CONTEXT_LEN: usize = 192;
 const PRIORITY_AT: usize = 32;
 const IFINDEX_AT: usize = 40;

@@ -3,13 +3,14 @@
 use std::io::{BufRead, BufReader, Write};
 
 use plimsoll_bpf::shared::DctcpVector;
-use plimsoll_bpf::{DCTCP_NAME, Dctcp, DctcpArithmetic, Direction, Inputs, PhantomQueue};
+use plimsoll_bpf::{DCTCP_NAME, Dctcp, DctcpArithmetic, Direction, Inputs, PhantomQueue, Size};
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::tcp::TransportParams;
 use plimsoll_mechanisms::tcp::controller::{reduced_window, updated_alpha};
 use plimsoll_units::{Bytes, Rate};
 
 use crate::namespace::{Namespace, python, python_is_here};
+use crate::sizes::assert_near;
 use crate::{Draw, loaded};
 
 #[test]
@@ -70,6 +71,7 @@ fn the_guard_puts_a_window_back() {
 fn alpha_follows_the_marks_of_a_link() {
     let config = TransportParams::default().resolve().unwrap();
     let Some(dctcp) = loaded(Dctcp::register(&config)) else { return };
+    assert_near("all callbacks", dctcp.size().unwrap(), Size { verified: 452, translated: 328 });
     let Some(far) = Namespace::new("dct", 1).filter(|_| python_is_here()) else { return };
     let marker = PhantomQueueParams { threshold: Bytes::ZERO, ..Default::default() };
     let marker = PhantomQueue::load(&marker, Rate::from_gbps(1), Inputs::Kernel).unwrap();

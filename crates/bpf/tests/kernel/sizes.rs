@@ -40,11 +40,16 @@ fn the_programs_are_as_large_as_written_down() {
         phantom_queue.program().size().unwrap(),
         queue_length.program().size().unwrap(),
     ];
-    let near = |found: usize, expected: usize| found.abs_diff(expected) * 100 <= expected * TOLERANCE;
     for ((name, expected), found) in EXPECTED.iter().zip(found) {
-        let ok = near(found.verified, expected.verified) && near(found.translated, expected.translated);
-        assert!(ok, "{name}: {found:?}, written down is {expected:?}");
+        assert_near(name, found, *expected);
     }
+}
+
+/// Fails if `found` is not what is written down, within the tolerance.
+pub fn assert_near(name: &str, found: Size, expected: Size) {
+    let near = |found: usize, expected: usize| found.abs_diff(expected) * 100 <= expected * TOLERANCE;
+    let ok = near(found.verified, expected.verified) && near(found.translated, expected.translated);
+    assert!(ok, "{name}: {found:?}, written down is {expected:?}");
 }
 
 /// The branch on where inputs come from is gone from the program that reads the clock.
