@@ -115,6 +115,21 @@ impl PhantomQueue {
         self.level_at(now) / self.byte_cost
     }
 
+    /// Time that one byte takes at the drain rate, in 2^-16 ps.
+    pub fn byte_cost(&self) -> u64 {
+        self.byte_cost
+    }
+
+    /// Level above which a packet is marked, in 2^-16 ps.
+    pub fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    /// What a twin has to agree with: the level in 2^-16 ps, and the latest time seen.
+    pub fn state(&self) -> (u64, Time) {
+        (self.level, self.last)
+    }
+
     fn level_at(&self, now: Time) -> u64 {
         let elapsed = now.saturating_since(self.last).as_ps();
         if elapsed > self.level >> FRACTION_BITS { 0 } else { self.level - (elapsed << FRACTION_BITS) }

@@ -238,7 +238,9 @@ impl Excess {
 
 /// The limiter of one host: a bucket per level, refilled by the kernel module's rule.
 ///
-/// u64 throughout, so that a twin in C can be exact: two comparisons and a subtraction a packet.
+/// u64 throughout, so that a twin in C can be exact: two comparisons and a subtraction a packet. The twin's quantum is a
+/// nanosecond, with the epoch rounded up to one; with times and an epoch in whole nanoseconds, nothing differs. The
+/// end of an epoch saturates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limiter {
     epoch: Span,
@@ -281,6 +283,15 @@ impl Limiter {
             bucket.bytes -= bytes;
         }
         self.excess.verdict(fits)
+    }
+
+    /// What a twin has to agree with: the bytes left at `level`, and from when on a packet refills it.
+    ///
+    /// # Panics
+    /// If `level` is 8 or more.
+    pub fn bucket(&self, level: u8) -> (Bytes, Time) {
+        let bucket = &self.buckets[usize::from(level)];
+        (Bytes::new(bucket.bytes), bucket.next)
     }
 
     /// From when on a packet of `bytes` bytes may leave at `level` if nothing else does: now, at the end

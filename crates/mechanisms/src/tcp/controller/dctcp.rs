@@ -47,8 +47,7 @@ impl Dctcp {
             self.bytes_marked += ack.acked;
         }
         if ack.ack > self.window_end {
-            let marked_share = (self.bytes_marked << SHIFT) / self.bytes_acked.max(1);
-            self.alpha = updated(self.alpha, marked_share, config.dctcp_gain);
+            self.alpha = updated_alpha(self.alpha, self.bytes_marked, self.bytes_acked, config.dctcp_gain);
             self.window_end = ack.nxt.max(ack.ack);
             self.bytes_acked = 0;
             self.bytes_marked = 0;
@@ -57,7 +56,7 @@ impl Dctcp {
 
     pub(super) fn cut(&mut self, cut: &Cut) -> u64 {
         match cut.cause {
-            Cause::Ecn => cut.base - ((cut.base * u64::from(self.alpha)) >> (SHIFT + 1)),
+            Cause::Ecn => reduced_window(cut.base, self.alpha),
             Cause::Loss => cut.base / 2,
             Cause::Timeout => {
                 // What is sent next starts a new observation window.
@@ -66,6 +65,19 @@ impl Dctcp {
             }
         }
     }
+}
+
+/// Alpha after a window in which `marked` of `acked` units were marked. Alpha counts 2^-30 and is at most 2^30,
+/// `gain` counts 2^-32 and is at most 2^32; `marked` and `acked` are less than 2^34.
+#[inline]
+pub fn updated_alpha(alpha: u32, marked: u64, acked: u64, gain: u64) -> u32 {
+    updated(alpha, (marked << SHIFT) / acked.max(1), gain)
+}
+
+/// To what a mark cuts a window of `base`, less than 2^33, at `alpha` in 2^-30.
+#[inline]
+pub fn reduced_window(base: u64, alpha: u32) -> u64 {
+    base - ((base * u64::from(alpha)) >> (SHIFT + 1))
 }
 
 #[inline]

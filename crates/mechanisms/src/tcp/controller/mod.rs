@@ -16,7 +16,7 @@ use super::config::Config;
 use super::params::{CutBase, Kind};
 
 pub use cubic::Cubic;
-pub use dctcp::Dctcp;
+pub use dctcp::{Dctcp, reduced_window, updated_alpha};
 
 /// The congestion window and what steers its growth, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

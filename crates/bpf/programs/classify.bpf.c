@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT OR GPL-2.0-only */
+/*
+ * QJump's classifiers. At the host, the sockets that the programs of a cgroup open get its level, so that
+ * programs need no change. At the switch, the class selector becomes skb->priority again, before the port's
+ * queues look at it; other packets keep theirs.
+ */
+#include "kernel.h"
+
+const volatile struct qjump_classifier_settings settings = {};
+
+SEC("cgroup/sock_create")
+int classify_socket(struct bpf_sock *socket)
+{
+	socket->priority = settings.level;
+	return 1;
+}
+
+SEC("tc")
+int classify_packet(struct __sk_buff *skb)
+{
+	__u16 *head = network_header(skb);
+
+	if (!head)
+		return TC_ACT_UNSPEC;
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		skb->priority = bpf_ntohs(*head) >> 5 & 7;
+	else if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		skb->priority = bpf_ntohs(*head) >> 9 & 7;
+	return TC_ACT_UNSPEC;
+}

@@ -1,0 +1,86 @@
+//! [`Dctcp`]: DCTCP as a congestion control of the kernel's TCP.
+//!
+//! Alpha in 2^-30 and g in 2^-32, as in Rust; the kernel counts packets where Rust counts bytes.
+
+use libbpf_rs::{Link, MapCore};
+use plimsoll_mechanisms::tcp::Config;
+
+use crate::shared::{ACTION_PASS, DctcpCounts, DctcpSettings, DctcpVector, Shared};
+use crate::{Error, Packet, Program, Size};
+
+/// The name for TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
+pub const DCTCP_NAME: &str = "plimsoll_dctcp";
+
+/// DCTCP, registered in the kernel until dropped; connections that use it keep it until they close.
+///
+/// Both ends of a connection need it, since the receiver's half of DCTCP is in it too.
+#[derive(Debug)]
+pub struct Dctcp {
+    program: Program,
+    _registered: Link,
+}
+
+impl Dctcp {
+    /// Registers it as [`DCTCP_NAME`] with the gain and the initial alpha of `config`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`], also where one is registered already.
+    pub fn register(config: &Config) -> Result<Dctcp, Error> {
+        let settings =
+            DctcpSettings { initial_alpha: u64::from(config.initial_alpha), gain: config.dctcp_gain };
+        let mut program = Program::load("dctcp", "dctcp_init", Some(&settings.to_bytes()))?;
+        let failed = program.failed("registering the congestion control of");
+        let mut maps = program.object_mut().maps_mut();
+        let registered = maps
+            .find(|map| map.name() == "dctcp")
+            .expect("the program names it")
+            .attach_struct_ops()
+            .map_err(failed)?;
+        drop(maps);
+        Ok(Dctcp { program, _registered: registered })
+    }
+
+    /// What it has counted over all connections. A run with `guarded` above 0 is suspect.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the map cannot be read.
+    pub fn counts(&self) -> Result<DctcpCounts, Error> {
+        self.program.state(0)
+    }
+
+    /// How large its callbacks are together.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the kernel does not say.
+    pub fn size(&self) -> Result<Size, Error> {
+        self.program.size_of_image()
+    }
+}
+
+/// DCTCP's arithmetic by itself, for comparison with Rust.
+#[derive(Debug)]
+pub struct DctcpArithmetic(Program);
+
+impl DctcpArithmetic {
+    /// Loads it.
+    ///
+    /// # Errors
+    /// As [`Program::empty`].
+    pub fn load() -> Result<DctcpArithmetic, Error> {
+        Program::load("dctcp_arithmetic", "dctcp_arithmetic", None).map(DctcpArithmetic)
+    }
+
+    /// Fills in the answers of `vector`.
+    ///
+    /// # Errors
+    /// As [`Program::test_run`].
+    pub fn answer(&self, vector: &DctcpVector) -> Result<DctcpVector, Error> {
+        let mut frame = vec![0; ETHERNET_LEN];
+        frame.extend(vector.to_bytes());
+        let run = self.0.test_run(&Packet::new(&frame))?;
+        assert_eq!(run.action, ACTION_PASS, "the frame holds a vector");
+        Ok(DctcpVector::from_bytes(&run.frame[ETHERNET_LEN..]).expect("the frame keeps its length"))
+    }
+}
+
+const ETHERNET_LEN: usize = 14;

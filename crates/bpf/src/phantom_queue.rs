@@ -1,0 +1,56 @@
+//! [`PhantomQueue`]: HULL's marker for one port.
+//!
+//! Quantum: a nanosecond of time, 2^-16 ps of level. The counters that Rust works out are handed to the program, which
+//! then rounds nothing.
+
+use plimsoll_mechanisms::phantom_queue::{self as mechanism, PhantomQueueParams};
+use plimsoll_units::Rate;
+
+use crate::shared::{PhantomQueue as State, PhantomSettings, Shared};
+use crate::{Error, Inputs, Program};
+
+/// The phantom queue of one port: `plimsoll_mechanisms::phantom_queue::PhantomQueue` in the kernel.
+#[derive(Debug)]
+pub struct PhantomQueue(Program);
+
+impl PhantomQueue {
+    /// Loads an empty phantom queue beside a link of rate `link`.
+    ///
+    /// # Errors
+    /// [`Error::Param`] for parameters outside their range, [`Error::Unsupported`] or [`Error::Kernel`] as
+    /// [`Program::clock`].
+    ///
+    /// # Panics
+    /// As the mechanism, if the drain rounds to zero.
+    pub fn load(params: &PhantomQueueParams, link: Rate, inputs: Inputs) -> Result<PhantomQueue, Error> {
+        params.validate()?;
+        let twin = mechanism::PhantomQueue::new(params, link);
+        let settings = PhantomSettings {
+            inputs_from_cb: inputs.in_packet(),
+            byte_cost: twin.byte_cost(),
+            threshold: twin.threshold(),
+        };
+        Program::load("phantom_queue", "phantom_queue", Some(&settings.to_bytes())).map(PhantomQueue)
+    }
+
+    /// The program, to attach where packets have left the port: the ingress of the link's other end.
+    pub fn program(&self) -> &Program {
+        &self.0
+    }
+
+    /// The counter, and how many packets it marked.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the map cannot be read.
+    pub fn state(&self) -> Result<State, Error> {
+        self.0.state(0)
+    }
+
+    /// Empties it, and sets its clock and counts to zero.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the map cannot be written.
+    pub fn reset(&self) -> Result<(), Error> {
+        self.0.set_state(0, &State::default())
+    }
+}

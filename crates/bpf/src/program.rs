@@ -1,0 +1,297 @@
+//! [`Program`]: one compiled program, loaded into the kernel.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::Duration;
+
+use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
+use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
+
+use crate::Error;
+use crate::shared::Shared;
+
+/// Where a program's inputs come from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inputs {
+    /// The kernel's clock and queues.
+    Kernel,
+    /// The [`Packet`] of a test run.
+    Packet,
+}
+
+impl Inputs {
+    /// The setting `inputs_from_cb`.
+    pub(crate) fn in_packet(self) -> u64 {
+        u64::from(self == Inputs::Packet)
+    }
+}
+
+/// A packet for a test run.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// From the Ethernet header on, without FCS: 14 bytes or more, at most a page less the kernel's own needs.
+    pub frame: &'a [u8],
+    /// Its length as the kernel accounts it, all headers of all segments included: at least the frame's, at
+    /// most 65,536. 0 for the frame's.
+    pub wire_len: u32,
+    /// `skb->priority`.
+    pub priority: u32,
+    /// The device that it is on; 0 for the loopback of this network namespace.
+    pub ifindex: u32,
+    /// The time in ns, where inputs come from the packet.
+    pub now_ns: u64,
+    /// What waits in the queue in bytes and packets, where inputs come from the packet.
+    pub waiting: (u32, u32),
+}
+
+impl<'a> Packet<'a> {
+    /// A frame at time 0 with nothing else known of it.
+    pub fn new(frame: &'a [u8]) -> Packet<'a> {
+        Packet { frame, wire_len: 0, priority: 0, ifindex: 0, now_ns: 0, waiting: (0, 0) }
+    }
+
+    /// struct __sk_buff (linux/bpf.h), which is fixed; the kernel refuses fields that a test may not set.
+    fn context(&self) -> [u8; CONTEXT_LEN] {
+        let mut context = [0; CONTEXT_LEN];
+        let mut set = |at: usize, value: u32| context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+        set(PRIORITY_AT, self.priority);
+        set(IFINDEX_AT, self.ifindex);
+        set(CB_AT, self.now_ns as u32);
+        set(CB_AT + 4, (self.now_ns >> 32) as u32);
+        set(CB_AT + 8, self.waiting.0);
+        set(CB_AT + 12, self.waiting.1);
+        set(WIRE_LEN_AT, self.wire_len);
+        context
+    }
+}
+
+/// What a program did with a packet.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TestRun {
+    /// A TC_ACT_*.
+    pub action: u64,
+    /// The frame afterwards.
+    pub frame: Vec<u8>,
+    /// `skb->priority` afterwards.
+    pub priority: u32,
+}
+
+/// How large a program is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Size {
+    /// Instructions that the verifier walked, over all paths.
+    pub verified: usize,
+    /// Instructions after translation, which the JIT then compiles.
+    pub translated: usize,
+}
+
+/// One loaded program and its map; it leaves the kernel when dropped, unless something holds it.
+#[derive(Debug)]
+pub struct Program {
+    object: Object,
+    name: &'static str,
+}
+
+impl Program {
+    /// A program that does nothing, to measure what a run costs. Where it does not load, none does.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if the build had no clang, or the kernel or this process's privileges do not do.
+    pub fn empty() -> Result<Program, Error> {
+        Program::load_image("empty", "empty", None).map_err(|error| match error {
+            Error::Kernel { source, .. } => {
+                Error::Unsupported(format!("not even an empty program loads: {source}"))
+            }
+            other => other,
+        })
+    }
+
+    /// A program that only reads the clock, to measure that.
+    ///
+    /// # Errors
+    /// As [`Program::empty`], and [`Error::Kernel`] if the verifier refuses.
+    pub fn clock() -> Result<Program, Error> {
+        Program::load("clock", "clock", None)
+    }
+
+    /// Loads program `name` of `image`, with `settings` as its constants.
+    pub(crate) fn load(
+        image: &'static str,
+        name: &'static str,
+        settings: Option<&[u8]>,
+    ) -> Result<Program, Error> {
+        // Of the reasons for a failure, a machine that cannot is told first: to the verifier they look alike.
+        Program::load_image(image, name, settings).map_err(|error| match Program::empty() {
+            Err(reason) => reason,
+            Ok(_) if !Path::new(KERNEL_TYPES).exists() => Error::Unsupported(format!(
+                "{error}; this kernel does not describe its types at {KERNEL_TYPES}"
+            )),
+            Ok(_) => error,
+        })
+    }
+
+    fn load_image(
+        image: &'static str,
+        name: &'static str,
+        settings: Option<&[u8]>,
+    ) -> Result<Program, Error> {
+        let (_, bytes) = IMAGES.iter().find(|(known, _)| *known == image).expect("a file of programs/");
+        let Some(bytes) = bytes else {
+            let reason = "this build had no clang (apt-get install clang, then build again)";
+            return Err(Error::Unsupported(reason.to_owned()));
+        };
+        let failed = || Error::while_doing(format!("loading {name}"));
+        let mut open = ObjectBuilder::default().open_memory(bytes).map_err(failed())?;
+        if let Some(settings) = settings {
+            let mut constants =
+                open.maps_mut().find(|map| map.name().as_encoded_bytes().ends_with(b".rodata"));
+            let constants = constants.as_mut().expect("a program with settings has constants");
+            constants.set_initial_value(settings).map_err(failed())?;
+        }
+        Ok(Program { object: open.load().map_err(failed())?, name })
+    }
+
+    /// Runs the program once on `packet`.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the kernel does not take the packet.
+    pub fn test_run(&self, packet: &Packet) -> Result<TestRun, Error> {
+        let mut context = packet.context();
+        let mut context_after = [0; CONTEXT_LEN];
+        // Room for what a program may add; ours add nothing.
+        let mut frame = vec![0; packet.frame.len() + 64];
+        let input = ProgramInput {
+            context_in: Some(&mut context),
+            context_out: Some(&mut context_after),
+            data_in: Some(packet.frame),
+            data_out: Some(&mut frame),
+            ..Default::default()
+        };
+        let output = self.handle().test_run(input).map_err(self.failed("running"))?;
+        let action = u64::from(output.return_value);
+        let length = output.data.map_or(0, |data| data.len());
+        frame.truncate(length);
+        let priority = context_after[PRIORITY_AT..].first_chunk().expect("inside the context");
+        Ok(TestRun { action, frame, priority: u32::from_ne_bytes(*priority) })
+    }
+
+    /// The mean time of `repeat` runs on `packet`, in whole ns as the kernel reports it.
+    ///
+    /// # Errors
+    /// As [`Program::test_run`].
+    pub fn time(&self, packet: &Packet, repeat: u32) -> Result<Duration, Error> {
+        let mut context = packet.context();
+        let input = ProgramInput {
+            context_in: Some(&mut context),
+            data_in: Some(packet.frame),
+            repeat,
+            ..Default::default()
+        };
+        Ok(self.handle().test_run(input).map_err(self.failed("timing"))?.duration)
+    }
+
+    /// How large it is.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the kernel does not say.
+    pub fn size(&self) -> Result<Size, Error> {
+        self.size_of(&self.handle())
+    }
+
+    /// How large all programs of its image are together.
+    pub(crate) fn size_of_image(&self) -> Result<Size, Error> {
+        self.object.progs_mut().try_fold(Size { verified: 0, translated: 0 }, |sum, program| {
+            let one = self.size_of(&program)?;
+            Ok(Size { verified: sum.verified + one.verified, translated: sum.translated + one.translated })
+        })
+    }
+
+    fn size_of(&self, program: &ProgramMut) -> Result<Size, Error> {
+        let id = libbpf_rs::Program::id_from_fd(program.as_fd()).map_err(self.failed("sizing"))?;
+        let options = ProgInfoQueryOptions::default().include_xlated_prog_insns(true);
+        let info = ProgInfoIter::with_query_opts(options).find(|info| info.id == id);
+        let info = info.expect("a program that is held is listed");
+        Ok(Size {
+            verified: info.verified_insns as usize,
+            translated: info.xlated_prog_insns.len() / INSTRUCTION_LEN,
+        })
+    }
+
+    /// Attaches it to the device, which gets a clsact queue if it has none. Of several programs on one device
+    /// and direction the newest runs first, until one does not pass the packet on.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without privileges.
+    pub fn attach(&self, ifindex: i32, direction: Direction) -> Result<Attached, Error> {
+        let point = match direction {
+            Direction::Ingress => TC_INGRESS,
+            Direction::Egress => TC_EGRESS,
+        };
+        let program = self.handle();
+        let mut hook = TcHookBuilder::new(program.as_fd()).ifindex(ifindex).handle(1).hook(point);
+        hook.create().map_err(self.failed("making a clsact queue for"))?;
+        hook.attach().map_err(self.failed("attaching"))?;
+        Ok(Attached(hook))
+    }
+
+    /// Entry `index` of the program's map.
+    pub(crate) fn state<T: Shared>(&self, index: u32) -> Result<T, Error> {
+        let found = self.map().lookup(&index.to_ne_bytes(), MapFlags::ANY).map_err(self.failed("reading"))?;
+        Ok(found.and_then(|bytes| T::from_bytes(&bytes)).expect("the map has this entry and layout"))
+    }
+
+    /// Sets entry `index` of the program's map.
+    pub(crate) fn set_state<T: Shared>(&self, index: u32, state: &T) -> Result<(), Error> {
+        let (key, value) = (index.to_ne_bytes(), state.to_bytes());
+        self.map().update(&key, &value, MapFlags::ANY).map_err(self.failed("resetting"))
+    }
+
+    pub(crate) fn object_mut(&mut self) -> &mut Object {
+        &mut self.object
+    }
+
+    pub(crate) fn handle(&self) -> ProgramMut<'_> {
+        self.object.progs_mut().find(|program| program.name() == self.name).expect("load names it")
+    }
+
+    fn map(&self) -> libbpf_rs::Map<'_> {
+        self.object.maps().find(|map| map.name() == "state").expect("programs with a state call it so")
+    }
+
+    pub(crate) fn failed(&self, doing: &str) -> impl FnOnce(libbpf_rs::Error) -> Error + use<> {
+        Error::while_doing(format!("{doing} {}", self.name))
+    }
+}
+
+/// Which packets of a device a program sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Those that arrive.
+    Ingress,
+    /// Those that leave, before they join the device's queue.
+    Egress,
+}
+
+/// A program at a device, until dropped. The program itself may be dropped earlier.
+#[derive(Debug)]
+pub struct Attached(TcHook);
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        // The device may be gone, and the program with it.
+        let _ = self.0.detach();
+    }
+}
+
+/// CONFIG_DEBUG_INFO_BTF. Programs that read the kernel's structures need it.
+const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
+
+const INSTRUCTION_LEN: usize = 8;
+const CONTEXT_LEN: usize = 192;
+const PRIORITY_AT: usize = 32;
+const IFINDEX_AT: usize = 40;
+const CB_AT: usize = 48;
+const WIRE_LEN_AT: usize = 160;
+
+static IMAGES: &[(&str, Option<&[u8]>)] = include!(concat!(env!("OUT_DIR"), "/images.rs"));

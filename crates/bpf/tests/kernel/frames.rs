@@ -1,0 +1,138 @@
+//! Frames to put in, and what they have to look like when they come out: an independent reference for headers.
+
+use plimsoll_bpf::{Inputs, Limiter, Packet, PacketClassifier};
+use plimsoll_mechanisms::qjump::{Excess, QjumpParams};
+use plimsoll_units::Rate;
+
+use crate::loaded;
+
+const ETHERNET: usize = 14;
+const CE: u8 = 0b11;
+
+/// IPv4 with this ECN field and DSCP, and so many bytes behind its header.
+pub fn ipv4(ecn: u8, dscp: u8, payload: usize) -> Vec<u8> {
+    let mut frame = vec![0x02; 12];
+    frame.extend([0x08, 0x00]);
+    let length = (20 + payload) as u16;
+    let [high, low] = length.to_be_bytes();
+    frame.extend([0x45, dscp << 2 | ecn, high, low, 0x12, 0x34, 0x40, 0, 64, 17, 0, 0]);
+    frame.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+    write_checksum(&mut frame);
+    frame.extend((0..payload).map(|byte| byte as u8));
+    frame
+}
+
+/// IPv6 with this ECN field, DSCP and flow label, and so many bytes behind its header.
+pub fn ipv6(ecn: u8, dscp: u8, flow: u32, payload: usize) -> Vec<u8> {
+    let mut frame = vec![0x02; 12];
+    frame.extend([0x86, 0xdd]);
+    let class = u32::from(dscp << 2 | ecn);
+    frame.extend((6 << 28 | class << 20 | flow).to_be_bytes());
+    frame.extend((payload as u16).to_be_bytes());
+    frame.extend([17, 64]);
+    frame.extend([0xfd; 32]);
+    frame.extend((0..payload).map(|byte| byte as u8));
+    frame
+}
+
+/// The traffic class: DSCP and ECN. None if the frame is neither IPv4 nor IPv6.
+pub fn class(frame: &[u8]) -> Option<u8> {
+    match frame[12..14] {
+        [0x08, 0x00] => Some(frame[ETHERNET + 1]),
+        [0x86, 0xdd] => Some(frame[ETHERNET] << 4 | frame[ETHERNET + 1] >> 4),
+        _ => None,
+    }
+}
+
+/// The frame with another traffic class and a checksum to match.
+pub fn with_class(frame: &[u8], class: u8) -> Vec<u8> {
+    let mut frame = frame.to_vec();
+    match frame[12..14] {
+        [0x08, 0x00] => {
+            frame[ETHERNET + 1] = class;
+            write_checksum(&mut frame);
+        }
+        [0x86, 0xdd] => {
+            frame[ETHERNET] = frame[ETHERNET] & 0xf0 | class >> 4;
+            frame[ETHERNET + 1] = class << 4 | frame[ETHERNET + 1] & 0x0f;
+        }
+        _ => {}
+    }
+    frame
+}
+
+/// What a marked packet looks like: CE if it can carry it (ECT), else as it was.
+pub fn marked(frame: &[u8]) -> Vec<u8> {
+    match class(frame) {
+        Some(class) if class & CE != 0 => with_class(frame, class | CE),
+        _ => frame.to_vec(),
+    }
+}
+
+/// RFC 1071 over the whole header, not an update of what was there.
+fn write_checksum(frame: &mut [u8]) {
+    let header = &mut frame[ETHERNET..ETHERNET + 20];
+    header[10..12].fill(0);
+    let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum: u32 = words.sum();
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+}
+
+/// Every traffic class in both families, and frames without one.
+pub fn all_classes() -> Vec<Vec<u8>> {
+    let mut frames = vec![arp(), ipv4(0b10, 0, 0)];
+    for class in 0..=u8::MAX {
+        let (ecn, dscp) = (class & CE, class >> 2);
+        frames.push(ipv4(ecn, dscp, usize::from(class) * 5));
+        frames.push(ipv6(ecn, dscp, 0xabcde ^ u32::from(class), usize::from(class) * 5));
+    }
+    frames
+}
+
+fn arp() -> Vec<u8> {
+    let mut frame = vec![0xff; 12];
+    frame.extend([0x08, 0x06]);
+    frame.extend([0x11; 46]);
+    frame
+}
+
+#[test]
+fn the_reference_knows_a_checksum() {
+    // RFC 1071 as Wikipedia works it out: b861.
+    let mut frame = vec![0; 14];
+    frame.extend([0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7]);
+    write_checksum(&mut frame);
+    assert_eq!(frame[24..26], [0xb8, 0x61]);
+}
+
+#[test]
+fn the_limiter_writes_the_level_into_dscp_and_keeps_ecn() {
+    let levels = QjumpParams::default().resolve(12, Rate::from_gbps(10)).unwrap();
+    let Some(limiter) = loaded(Limiter::load(&levels, Excess::Refuse, true, Inputs::Packet)) else { return };
+    let all = all_classes();
+    for (index, frame) in all.iter().enumerate() {
+        for level in 0..8u8 {
+            limiter.reset().unwrap();
+            let packet = Packet { priority: u32::from(level), ..Packet::new(frame) };
+            let run = limiter.program().test_run(&packet).unwrap();
+            let fits = frame.len() as u64 <= levels.levels[usize::from(level)].bucket.get();
+            let expected = match class(frame) {
+                Some(class) if fits => with_class(frame, level << 5 | class & CE),
+                _ => frame.clone(),
+            };
+            assert_eq!(run.frame, expected, "frame {index}, level {level}");
+        }
+    }
+}
+
+#[test]
+fn the_switch_reads_the_level_from_dscp() {
+    let Some(classifier) = loaded(PacketClassifier::load()) else { return };
+    for (index, frame) in all_classes().iter().enumerate() {
+        let run = classifier.program().test_run(&Packet { priority: 77, ..Packet::new(frame) }).unwrap();
+        let expected = class(frame).map_or(77, |class| u32::from(class >> 5));
+        assert_eq!((run.priority, &run.frame), (expected, frame), "frame {index}");
+    }
+}

@@ -1,0 +1,106 @@
+//! The limiter: thousands of sequences, each decision and each bucket as in Rust.
+
+use plimsoll_bpf::shared::QJUMP_UNLIMITED;
+use plimsoll_bpf::{Inputs, Limiter, Packet};
+use plimsoll_mechanisms::qjump::{self, Excess, Level, Levels, Verdict};
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+use crate::{Draw, frames, loaded};
+
+const SETTINGS: u64 = 60;
+const SEQUENCES: u64 = 50;
+const PACKETS: u64 = 60;
+
+#[test]
+fn every_decision_and_bucket_is_that_of_rust() {
+    let frame = frames::ipv4(0b10, 0, 30);
+    let mut verdicts = [0u64; 3];
+    for seed in 0..SETTINGS {
+        let mut draw = Draw::new(seed);
+        let levels = levels(&mut draw);
+        let excess = draw.one_of(&[Excess::Refuse, Excess::Drop]);
+        let Some(limiter) = loaded(Limiter::load(&levels, excess, false, Inputs::Packet)) else { return };
+        let whole = Levels { epoch: Limiter::epoch(&levels), ..levels.clone() };
+        for sequence in 0..SEQUENCES {
+            limiter.reset().unwrap();
+            let mut twin = qjump::Limiter::new(&whole, excess);
+            let mut now_ns = draw.magnitude(53);
+            for index in 0..PACKETS {
+                let epoch_ns = whole.epoch.as_ps() / 1_000;
+                now_ns = next(&mut draw, now_ns, epoch_ns);
+                let priority = draw.below(10) as u32;
+                let level = if priority < 8 { priority as u8 } else { 0 };
+                let wire_len = frame.len() as u32 + draw.magnitude(15) as u32;
+                let packet = Packet { wire_len, priority, now_ns, ..Packet::new(&frame) };
+                let at = format!("seed {seed}, sequence {sequence}, packet {index}: {packet:?} of {whole:?}");
+                let verdict = limiter.test_run(&packet).unwrap();
+                let now = Time::from_ps(now_ns * 1_000);
+                assert_eq!(verdict, twin.on_packet(now, level, u64::from(wire_len)), "{at}");
+                // A level without limit keeps no state in the kernel.
+                let limited = whole
+                    .levels
+                    .get(usize::from(level))
+                    .is_none_or(|level| level.bucket.get() != QJUMP_UNLIMITED);
+                let state = if limited { twin.bucket(level) } else { (Bytes::ZERO, Time::ZERO) };
+                let bucket = limiter.bucket(level).unwrap();
+                assert_eq!((bucket.bytes, bucket.next_ns * 1_000), (state.0.get(), state.1.as_ps()), "{at}");
+                verdicts[verdict as usize] += 1;
+            }
+        }
+    }
+    assert!(verdicts.iter().all(|count| *count > 1_000), "vectors that show little: {verdicts:?}");
+}
+
+#[test]
+fn time_after_the_end_of_time_saturates() {
+    let levels = Levels { epoch: Span::from_us(1), levels: vec![level(100)] };
+    let Some(limiter) = loaded(Limiter::load(&levels, Excess::Refuse, false, Inputs::Packet)) else { return };
+    let frame = frames::ipv4(0, 0, 0);
+    let packet = Packet { now_ns: u64::MAX, wire_len: 60, ..Packet::new(&frame) };
+    assert_eq!(limiter.test_run(&packet).unwrap(), Verdict::Send);
+    assert_eq!(limiter.bucket(0).unwrap().next_ns, u64::MAX);
+    // The end of the epoch cannot be later, so every packet refills.
+    assert_eq!(limiter.test_run(&packet).unwrap(), Verdict::Send);
+}
+
+#[test]
+fn excess_is_counted_per_level() {
+    let levels = Levels { epoch: Span::from_ms(1), levels: vec![level(100); 8] };
+    let Some(limiter) = loaded(Limiter::load(&levels, Excess::Drop, false, Inputs::Packet)) else { return };
+    let frame = frames::ipv4(0, 0, 0);
+    for _ in 0..5 {
+        limiter.test_run(&Packet { priority: 6, wire_len: 50, ..Packet::new(&frame) }).unwrap();
+    }
+    let excess: Vec<u64> = (0..8).map(|level| limiter.bucket(level).unwrap().excess).collect();
+    assert_eq!(excess, [0, 0, 0, 0, 0, 0, 3, 0]);
+}
+
+/// Epochs of all magnitudes, also such as are no whole nanosecond; one to eight levels.
+fn levels(draw: &mut Draw) -> Levels {
+    let count = 1 + draw.below(8);
+    let bucket = |draw: &mut Draw| match draw.below(6) {
+        0 => QJUMP_UNLIMITED,
+        1 => 64,
+        _ => draw.magnitude(20),
+    };
+    Levels {
+        epoch: Span::from_ps(1 + draw.magnitude(40)),
+        levels: (0..count).map(|_| level(bucket(draw))).collect(),
+    }
+}
+
+fn level(bucket: u64) -> Level {
+    Level { bucket: Bytes::new(bucket), rate: Rate::from_gbps(10), latency_bound: None }
+}
+
+/// At once, within the epoch, to its very end, beyond it, or back.
+fn next(draw: &mut Draw, now_ns: u64, epoch_ns: u64) -> u64 {
+    match draw.below(8) {
+        0 | 1 => now_ns,
+        2 | 3 => now_ns + draw.below(epoch_ns),
+        4 => now_ns + epoch_ns,
+        5 => (now_ns + epoch_ns).saturating_sub(1),
+        6 => now_ns + epoch_ns + draw.magnitude(40),
+        _ => now_ns.saturating_sub(draw.magnitude(20)),
+    }
+}

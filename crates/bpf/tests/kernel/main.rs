@@ -1,0 +1,66 @@
+//! The programs in the kernel against their twins in Rust. Needs clang at build time and root; skips with the reason
+//! elsewhere.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod dctcp;
+mod frames;
+mod limiter;
+mod live;
+mod namespace;
+mod phantom_queue;
+mod processors;
+mod queue_length;
+mod sizes;
+mod sockets;
+
+use plimsoll_bpf::{Error, Packet, Program};
+
+/// What was loaded, or None with the reason on standard error if this machine cannot.
+fn loaded<T>(result: Result<T, Error>) -> Option<T> {
+    match result {
+        Err(Error::Unsupported(reason)) => {
+            eprintln!("skipped: {reason}");
+            None
+        }
+        result => Some(result.unwrap()),
+    }
+}
+
+/// A stream of numbers from a seed: as many sequences as wanted, each repeatable by its number.
+struct Draw(rand_pcg::Pcg64);
+
+impl Draw {
+    fn new(seed: u64) -> Draw {
+        Draw(rand::SeedableRng::seed_from_u64(seed))
+    }
+
+    /// A number below `limit`.
+    fn below(&mut self, limit: u64) -> u64 {
+        rand::Rng::next_u64(&mut self.0) % limit
+    }
+
+    /// Of all magnitudes below 2^`bits`, each as likely as any other.
+    fn magnitude(&mut self, bits: u64) -> u64 {
+        let shift = 64 - self.below(bits) - 1;
+        rand::Rng::next_u64(&mut self.0) >> shift
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+#[test]
+fn the_empty_program_passes_a_frame_as_it_is() {
+    let Some(program) = loaded(Program::empty()) else { return };
+    let frame = frames::ipv4(0b10, 0, 100);
+    let run = program.test_run(&Packet { priority: 3, ..Packet::new(&frame) }).unwrap();
+    assert_eq!(run.action, plimsoll_bpf::shared::ACTION_PASS);
+    assert_eq!((run.frame, run.priority), (frame, 3));
+}
+
+#[test]
+fn the_clock_program_runs() {
+    let Some(program) = loaded(Program::clock()) else { return };
+    program.test_run(&Packet::new(&frames::ipv4(0, 0, 0))).unwrap();
+}

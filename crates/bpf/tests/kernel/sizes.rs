@@ -1,0 +1,67 @@
+//! How large the programs are: what the verifier walked, and what is left of them after translation. A compiler or
+//! kernel of another version may differ by a little; more is a change of the program, to be read and then written
+//! down here.
+
+use plimsoll_bpf::{Inputs, Limiter, PacketClassifier, PhantomQueue, Program, QueueLength, Size};
+use plimsoll_mechanisms::ecn::EcnParams;
+use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
+use plimsoll_mechanisms::qjump::{Excess, QjumpParams};
+use plimsoll_units::Rate;
+
+use crate::loaded;
+
+/// By clang 14, on Linux 6.18.
+const EXPECTED: &[(&str, Size)] = &[
+    ("empty", Size { verified: 2, translated: 2 }),
+    ("limiter", Size { verified: 245, translated: 163 }),
+    ("limiter with DSCP", Size { verified: 339, translated: 201 }),
+    ("level from DSCP", Size { verified: 28, translated: 21 }),
+    ("phantom queue", Size { verified: 1040, translated: 238 }),
+    ("queue length", Size { verified: 56, translated: 47 }),
+];
+/// Of 100.
+const TOLERANCE: usize = 25;
+
+#[test]
+fn the_programs_are_as_large_as_written_down() {
+    if loaded(Program::empty()).is_none() {
+        return;
+    }
+    let link = Rate::from_gbps(10);
+    let levels = QjumpParams::default().resolve(12, link).unwrap();
+    let limiter = |dscp| Limiter::load(&levels, Excess::Refuse, dscp, Inputs::Kernel).unwrap();
+    let phantom_queue = PhantomQueue::load(&PhantomQueueParams::default(), link, Inputs::Kernel).unwrap();
+    let queue_length = QueueLength::load(&EcnParams::default(), Inputs::Kernel).unwrap();
+    let found = [
+        Program::empty().unwrap().size().unwrap(),
+        limiter(false).program().size().unwrap(),
+        limiter(true).program().size().unwrap(),
+        PacketClassifier::load().unwrap().program().size().unwrap(),
+        phantom_queue.program().size().unwrap(),
+        queue_length.program().size().unwrap(),
+    ];
+    for ((name, expected), found) in EXPECTED.iter().zip(found) {
+        assert_near(name, found, *expected);
+    }
+}
+
+/// Fails if `found` is not what is written down, within the tolerance.
+pub fn assert_near(name: &str, found: Size, expected: Size) {
+    let near = |found: usize, expected: usize| found.abs_diff(expected) * 100 <= expected * TOLERANCE;
+    let ok = near(found.verified, expected.verified) && near(found.translated, expected.translated);
+    assert!(ok, "{name}: {found:?}, written down is {expected:?}");
+}
+
+/// The branch on where inputs come from is gone from the program that reads the clock.
+#[test]
+fn what_is_off_is_not_in_the_program() {
+    if loaded(Program::empty()).is_none() {
+        return;
+    }
+    let levels = QjumpParams::default().resolve(12, Rate::from_gbps(10)).unwrap();
+    let size = |dscp, inputs| {
+        Limiter::load(&levels, Excess::Refuse, dscp, inputs).unwrap().program().size().unwrap().translated
+    };
+    assert!(size(false, Inputs::Kernel) + 20 < size(true, Inputs::Kernel));
+    assert!(size(false, Inputs::Kernel).abs_diff(size(false, Inputs::Packet)) < 10);
+}
