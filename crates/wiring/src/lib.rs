@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod draw;
 pub mod faults;
 pub mod flow_control;
 mod network;
@@ -18,6 +19,7 @@ mod selector;
 mod watched;
 mod window;
 
+pub use draw::{stretched, uniform_choice};
 pub use network::{network, port_name};
 pub use pools::Pools;
 pub use ports::{MakeDiscipline, PortExtensions};
