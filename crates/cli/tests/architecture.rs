@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("linux", &["fabric", "mechanisms", "results", "scenario", "units", "wiring"]),
     ("reproduce", &["report", "results", "scenario", "sim", "units"]),
     ("line", &["report", "results", "scenario", "sim", "units"]),
-    ("cli", &["line", "mechanisms", "report", "reproduce", "results", "scenario", "sim", "units"]),
+    ("cli", &["line", "linux", "mechanisms", "report", "reproduce", "results", "scenario", "sim", "units"]),
 ];
 
 /// Dependencies between the crates of the workspace, tests left out.

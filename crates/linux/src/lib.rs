@@ -11,5 +11,17 @@
 
 #![deny(unsafe_code)]
 
+mod agent;
+mod edge;
+mod emulate;
+mod features;
 pub mod frame;
+mod lateness;
 pub mod live;
+mod namespaces;
+mod tap;
+
+pub use emulate::{EmulateError, Emulated, LATENESS_SHARE, Options, check, emulate};
+pub use features::{Feature, features};
+pub use lateness::Spread;
+pub use namespaces::clean;

@@ -139,11 +139,11 @@ proptest! {
         let mut wall = Time::ZERO;
         let mut seen = Seen::default();
         for (index, (gap, from, other, size, later)) in steps.into_iter().enumerate() {
-            wall = wall + Span::from_ps(gap / 8);
+            wall += Span::from_ps(gap / 8);
             let to = (from + other) % 4;
             log.push(fabric.on_frame(wall, HostId(from), header(to, other), size, index as u32, &mut seen));
             if later % 3 == 0 {
-                wall = wall + Span::from_ps(later / 8);
+                wall += Span::from_ps(later / 8);
                 fabric.advance(wall, &mut seen);
             }
         }

@@ -9,12 +9,12 @@ use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_mechanisms::tcp;
 use plimsoll_results::outcome::Counters;
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::Window;
 use plimsoll_wiring::faults::Faults;
 use plimsoll_wiring::flow_control::FlowControl;
+use plimsoll_wiring::{Window, ideal_time};
 
 use crate::classes::Classes;
-use crate::connection::{Connection, End, acknowledged, ideal_time, split_of, transit_of};
+use crate::connection::{Connection, End, acknowledged, split_of, transit_of};
 use crate::host::HostPacer;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;

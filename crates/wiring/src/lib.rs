@@ -12,6 +12,7 @@
 mod draw;
 pub mod faults;
 pub mod flow_control;
+mod ideal;
 mod network;
 mod pools;
 pub mod ports;
@@ -20,6 +21,7 @@ mod watched;
 mod window;
 
 pub use draw::{stretched, uniform_choice};
+pub use ideal::ideal_time;
 pub use network::{network, port_name};
 pub use pools::Pools;
 pub use ports::{MakeDiscipline, PortExtensions};
