@@ -177,7 +177,4 @@ fn tell(point: &Point, emulated: &Emulated) {
         Some(false) => eprintln!("  replay    ANOTHER digest"),
         None => {}
     }
-    for warning in outcome.warnings.iter().filter(|warning| warning.starts_with("suspect")) {
-        eprintln!("warning: {warning}");
-    }
 }

@@ -146,7 +146,13 @@ impl Edge {
         let _ = rustix::process::setpriority_process(None, PRIORITY);
         // The kernel's default is to wake up to 50 us late.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        // The kernel queues what a TAP device is given by processor, so a thread that moves reorders frames.
+        let allowed = rustix::thread::sched_getaffinity(None)?;
+        let mut pinned = rustix::thread::CpuSet::new();
+        pinned.set(rustix::thread::sched_getcpu());
+        let _ = rustix::thread::sched_setaffinity(None, &pinned);
         let ended = self.carry(stops);
+        let _ = rustix::thread::sched_setaffinity(None, &allowed);
         let _ = rustix::thread::set_current_timer_slack(None);
         let _ = rustix::process::setpriority_process(None, own);
         ended

@@ -180,8 +180,8 @@ pub fn emulate(
         if now >= origin && !std::mem::replace(&mut began, true) {
             late = Some(agents.missing(&plan)).filter(|missing| *missing > 0);
         }
-        let over = agents.is_over() && (programs.is_empty() || agents.failure().is_some());
-        stops() || now >= latest || over || late.is_some()
+        let finished = agents.is_done() && !plan.endless && programs.is_empty();
+        stops() || now >= latest || finished || agents.has_failed() || late.is_some()
     })?;
     drop(programs);
     let failure = agents.failure();

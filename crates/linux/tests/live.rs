@@ -114,6 +114,20 @@ fn flows_share_a_link_and_its_queue() {
     assert!(outcome.counters.retransmissions > 0);
 }
 
+/// Flows without a size send until the end, which is that of the sending.
+#[test]
+fn endless_flows_send_until_the_end() {
+    let text = format!("{RACK}[run]\nduration = '300ms'\n[workload.all]\nkind = 'permutation'\n");
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    assert!((0.3..0.5).contains(&outcome.end.as_secs_f64()), "{}", outcome.end);
+    assert!(
+        outcome.connections.iter().all(|connection| connection.delivered > 100_000),
+        "{:?}",
+        outcome.connections
+    );
+}
+
 /// With flow control nothing is lost, however small the buffer.
 #[test]
 fn a_pause_holds_a_real_host() {

@@ -116,9 +116,14 @@ impl Agents {
         Agents { shared, threads }
     }
 
-    /// Whether every message is whole, or a thread has failed.
-    pub(crate) fn is_over(&self) -> bool {
-        self.shared.open.load(Ordering::Relaxed) == 0 || self.failure().is_some()
+    /// Whether every message is whole.
+    pub(crate) fn is_done(&self) -> bool {
+        self.shared.open.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a thread has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure().is_some()
     }
 
     /// Why a thread has failed, if one has.
