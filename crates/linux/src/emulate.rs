@@ -198,6 +198,7 @@ pub fn emulate(
         let of_host = namespaces.inside(host, Counts::read)?;
         counts.retransmissions += of_host.retransmissions;
         counts.timeouts += of_host.timeouts;
+        counts.lost += of_host.lost;
     }
     drop(namespaces);
     let (mut fabric, seen) = edge.finish();
@@ -218,7 +219,7 @@ pub fn emulate(
     outcome.counters.timeouts = counts.timeouts;
     outcome.connections = connections(&plan, &delivered);
     (outcome.messages, outcome.queries) = messages(model, &plan, &transport, &fabric, &done, outcome.end);
-    outcome.warnings = warnings(model, &seen, verified);
+    outcome.warnings = warnings(model, &seen, counts.lost, verified);
     if end >= latest && !plan.endless && outcome.messages.iter().any(|message| message.completed.is_none()) {
         let text =
             format!("the run ended at {} with messages unfinished; `run.drain` allows longer", outcome.end);
@@ -249,7 +250,7 @@ fn shifted(model: &Model, lead: Span) -> Model {
     model
 }
 
-fn warnings(model: &Model, seen: &Seen, verified: Option<bool>) -> Vec<String> {
+fn warnings(model: &Model, seen: &Seen, lost: u64, verified: Option<bool>) -> Vec<String> {
     let mut warnings = vec![
         "emulated: the kernel's TCP ran. Of `transport` it took kind, segment, header, min_rto, initial_window, ecn \
          and connections; where a message's time went, and segments and marks by connection, are not known"
@@ -265,6 +266,9 @@ fn warnings(model: &Model, seen: &Seen, verified: Option<bool>) -> Vec<String> {
     }
     if seen.refused > 0 {
         warnings.push(format!("suspect: hosts' devices did not take {} frames", seen.refused));
+    }
+    if lost > 0 {
+        warnings.push(format!("suspect: hosts' devices lost {lost} frames before the fabric read them"));
     }
     if verified == Some(false) {
         warnings.push("suspect: the replay of what came in gave another digest: a defect".to_owned());

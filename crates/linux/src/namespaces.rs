@@ -100,7 +100,7 @@ impl Namespaces {
         let (v4, v6) = (ipv4(id), ipv6(id));
         let batch = format!(
             "link set lo up\n\
-             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} txqueuelen 1000\n\
+             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} txqueuelen {HELD_MAX}\n\
              link set {DEVICE} up\n\
              addr add {v4}/8 dev {DEVICE} noprefixroute\n\
              route add 10.0.0.0/8 dev {DEVICE} src {v4} rto_min {min_rto_ms}ms initcwnd {initial_window}\n"
@@ -141,8 +141,11 @@ impl Drop for Namespaces {
     }
 }
 
+/// Packets that a device that is not read holds; it loses what is beyond, and TCP does not wait for room in it.
+const HELD_MAX: u32 = 10_000;
+
 /// The device of every host.
-const DEVICE: &str = "eth0";
+pub(crate) const DEVICE: &str = "eth0";
 
 /// Moves this thread into the namespace `name`, for the rest of its life.
 ///

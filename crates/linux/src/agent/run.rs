@@ -17,7 +17,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::plan::{Lane, Plan};
 use crate::edge::Clock;
 use crate::frame::ipv4;
-use crate::namespaces;
+use crate::namespaces::{self, DEVICE};
 
 /// What all connections have in common.
 #[derive(Clone, Debug)]
@@ -39,11 +39,13 @@ pub(crate) struct Done {
     pub(crate) completed: Time,
 }
 
-/// What a host's kernel counts of TCP.
+/// What a host's kernel counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) retransmissions: u64,
     pub(crate) timeouts: u64,
+    /// Frames that its device lost, which nobody had read in time.
+    pub(crate) lost: u64,
 }
 
 /// What all threads see.
@@ -162,9 +164,20 @@ impl Counts {
         Ok(Counts {
             retransmissions: value("/proc/thread-self/net/snmp", "Tcp:", "RetransSegs")?,
             timeouts: value("/proc/thread-self/net/netstat", "TcpExt:", "TCPTimeouts")?,
+            lost: lost(&fs::read_to_string("/proc/thread-self/net/dev")?)
+                .ok_or_else(|| io::Error::other("/proc/net/dev does not have the host's device"))?,
         })
     }
 }
+
+/// Packets that a host's device did not send, from `/proc/net/dev`.
+fn lost(devices: &str) -> Option<u64> {
+    let device = devices.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'))?;
+    device.split_whitespace().nth(SENT_DROPPED)?.parse().ok()
+}
+
+/// Column of what was dropped in sending, after eight of what was received.
+const SENT_DROPPED: usize = 11;
 
 impl End {
     fn lane(&self) -> &Lane {
@@ -356,3 +369,16 @@ impl End {
 }
 
 static ZEROS: [u8; PIECE] = [0; PIECE];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_devices_losses_are_read() {
+        let text = "Inter-| Receive | Transmit\n face |bytes\n    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n  \
+                    eth0: 1 2 3 4 5 6 7 8 9 10 11 99 13 14 15 16\n";
+        assert_eq!(lost(text), Some(99));
+        assert_eq!(lost("    lo: 1 2 3"), None);
+    }
+}
