@@ -22,9 +22,6 @@ use crate::run;
 use crate::signals::Interrupt;
 use crate::source::{Source, quoted};
 
-/// Exit status where today's load is above a line.
-const FINDING: u8 = 1;
-
 /// Find how much load the network carries before an objective is broken, for every variant.
 ///
 /// Brackets the load and halves the bracket, with as many seeds at each load as its interval needs to
@@ -149,7 +146,7 @@ fn verdict(args: &Args, lines: &Lines) -> ExitCode {
     }
     let names: Vec<&str> = overloaded.iter().map(|variant| variant.name.as_str()).collect();
     eprintln!("a load of {} is above the line of {}", lines.over.shown(lines.at), names.join(", "));
-    ExitCode::from(FINDING)
+    ExitCode::from(output::FINDING)
 }
 
 fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {

@@ -4,9 +4,13 @@
 //! off, a load is above its line), 2 (an error), or 128 and the signal's number after Ctrl-C.
 
 mod batch;
+#[cfg(target_os = "linux")]
+mod check;
 mod compare;
 mod completions;
 mod config;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod export;
 mod import;
 mod job;
@@ -44,6 +48,10 @@ struct Cli {
 enum Command {
     Run(run::Args),
     Line(line::Args),
+    #[cfg(target_os = "linux")]
+    Emulate(emulate::Args),
+    #[cfg(target_os = "linux")]
+    Check(check::Args),
     Compare(compare::Args),
     Merge(merge::Args),
     Import(import::Args),
@@ -61,6 +69,10 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Line(args) => line::line(&args),
+        #[cfg(target_os = "linux")]
+        Command::Emulate(args) => emulate::emulate(&args),
+        #[cfg(target_os = "linux")]
+        Command::Check(args) => check::check(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Merge(args) => merge::merge(&args),
         Command::Import(args) => import::import(&args),

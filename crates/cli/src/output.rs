@@ -11,6 +11,9 @@ use plimsoll_report::{Style, table};
 use plimsoll_results::{Digest, RunDir, Summary};
 use serde_json::{Map, Value, json};
 
+/// Exit status of a finding: a load is above its line, a feature is missing.
+pub const FINDING: u8 = 1;
+
 /// Exit status of an error.
 pub const ERROR: u8 = 2;
 

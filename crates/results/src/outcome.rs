@@ -83,7 +83,8 @@ pub struct Message {
     pub completed: Option<Time>,
     /// Completion time on idle links, the reference of its slowdown.
     pub ideal: Span,
-    /// Where the time went; sums to `completed - created`.
+    /// Where the time went; sums to `completed - created`. All zero where that is not known, as over a kernel's
+    /// sockets.
     pub split: Split,
 }
 

@@ -8,8 +8,9 @@
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet, PortId, Sink};
 use plimsoll_units::Time;
+use plimsoll_wiring::ideal_time;
 
-use crate::connection::{End, acknowledged, ideal_time, split_of, transit_of};
+use crate::connection::{End, acknowledged, split_of, transit_of};
 use crate::receive::prepend;
 use crate::wire::{Address, packet_of, segment_of};
 use crate::workload::{Arrival, Reach, workload_of_raw};

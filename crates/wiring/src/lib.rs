@@ -9,8 +9,10 @@
 
 #![forbid(unsafe_code)]
 
+mod draw;
 pub mod faults;
 pub mod flow_control;
+mod ideal;
 mod network;
 mod pools;
 pub mod ports;
@@ -18,6 +20,8 @@ mod selector;
 mod watched;
 mod window;
 
+pub use draw::{stretched, uniform_choice};
+pub use ideal::ideal_time;
 pub use network::{network, port_name};
 pub use pools::Pools;
 pub use ports::{MakeDiscipline, PortExtensions};

@@ -32,11 +32,10 @@ pub(crate) use raw::{RawPackets, workload_of_raw};
 pub(crate) use requests::{Requests, RequestsConfig};
 pub(crate) use shuffle::{Shuffle, ShuffleConfig};
 
-use plimsoll_fabric::engine::Stream;
 use plimsoll_fabric::net::{HostId, Packet};
 use plimsoll_results::outcome::{ExtraLoad, Message, Observation, Query, Split};
 use plimsoll_units::{Span, Time};
-use rand::Rng;
+pub(crate) use plimsoll_wiring::{stretched, uniform_choice};
 
 use crate::connection::End;
 
@@ -138,15 +137,4 @@ impl Actions {
         self.opened.push(Opened { client, server });
         number
     }
-}
-
-/// A uniform choice out of `0..choices`, by multiplication (Lemire 2019, without the rejection: the
-/// bias is below choices / 2^64).
-pub(crate) fn uniform_choice(stream: &mut Stream, choices: u64) -> u64 {
-    ((u128::from(stream.next_u64()) * u128::from(choices)) >> 64) as u64
-}
-
-/// `mean` stretched by `factor`.
-pub(crate) fn stretched(mean_seconds: f64, factor: f64) -> Span {
-    Span::from_secs_f64(mean_seconds * factor)
 }

@@ -1,0 +1,30 @@
+//! `plimsoll check`: what `plimsoll emulate` needs of this system, found or not.
+
+use std::process::ExitCode;
+
+use plimsoll_linux::features;
+
+use crate::output::{self, Done};
+
+/// List what `plimsoll emulate` needs of this system, and whether it is there.
+///
+/// Ends with 1 if something is missing without which nothing can be emulated.
+#[derive(clap::Args)]
+pub struct Args {}
+
+pub fn check(_: &Args) -> Done {
+    let all = features();
+    let width = all.iter().map(|feature| feature.name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for feature in &all {
+        let state = match (feature.found, feature.required) {
+            (true, _) => "found",
+            (false, true) => "missing",
+            (false, false) => "not found",
+        };
+        text.push_str(&format!("{:<width$}  {state:<9}  {}\n", feature.name, feature.needed_for));
+    }
+    output::print(&text)?;
+    let lacks = all.iter().any(|feature| feature.required && !feature.found);
+    Ok(if lacks { ExitCode::from(output::FINDING) } else { ExitCode::SUCCESS })
+}

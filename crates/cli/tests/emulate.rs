@@ -1,0 +1,107 @@
+//! `plimsoll emulate` as a user runs it, and ends it. Skipped, with the reason, where something is missing.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SCENARIO: &str = "version = 1\ntitle = 'live'\n[run]\nduration = '60s'\n\
+                        [topology]\nkind = 'rack'\nhosts = 2\nrate = '100Mbps'\ndelay = '10us'\n\
+                        [workload.bulk]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\n";
+
+fn plimsoll() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+}
+
+fn lacks() -> bool {
+    let output = plimsoll().arg("check").output().unwrap();
+    if !output.status.success() {
+        eprintln!("skipped: this system lacks something\n{}", String::from_utf8_lossy(&output.stdout));
+    }
+    !output.status.success()
+}
+
+/// A run of a minute that has its namespaces, and the folder that it writes to.
+fn begin() -> (Child, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("live.toml");
+    fs::write(&scenario, SCENARIO).unwrap();
+    let child = plimsoll()
+        .arg("emulate")
+        .arg(&scenario)
+        .arg("--out")
+        .arg(folder.path().join("out"))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let begun = Instant::now();
+    while !traffic_flows(child.id()) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "no traffic after 20 s");
+        thread::sleep(Duration::from_millis(20));
+    }
+    (child, folder)
+}
+
+/// Whether the run has its namespaces and its threads are in them.
+fn traffic_flows(process: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).map_or(0, |tasks| tasks.count());
+    namespaces(process) == 2 && threads > 2
+}
+
+fn namespaces(process: u32) -> usize {
+    let own = format!("plimsoll-{process}-");
+    let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    names.filter(|name| name.file_name().to_string_lossy().starts_with(&own)).count()
+}
+
+fn signal(child: &Child, signal: &str) {
+    assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn an_interrupted_run_leaves_nothing_behind() {
+    if lacks() {
+        return;
+    }
+    let (mut child, _folder) = begin();
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(namespaces(child.id()), 0);
+    assert!(!Path::new("/run/plimsoll").join(child.id().to_string()).exists());
+}
+
+#[test]
+fn what_a_killed_run_leaves_behind_is_cleaned_up() {
+    if lacks() {
+        return;
+    }
+    let (mut other, _others) = begin();
+    let (mut child, _folder) = begin();
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    assert_eq!(namespaces(child.id()), 2, "a killed run cannot remove them itself");
+    assert!(plimsoll().args(["emulate", "--clean"]).status().unwrap().success());
+    assert_eq!(namespaces(child.id()), 0);
+    assert_eq!(namespaces(other.id()), 2, "those of a living run stay");
+    signal(&other, "-INT");
+    other.wait().unwrap();
+    assert_eq!(namespaces(other.id()), 0);
+}
+
+#[test]
+fn an_unknown_variant_is_named_with_those_that_there_are() {
+    if lacks() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("live.toml");
+    fs::write(&scenario, SCENARIO).unwrap();
+    let output = plimsoll().arg("emulate").arg(&scenario).args(["--variant", "bass"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("there is no variant `bass`; there are: base"), "{said}");
+}

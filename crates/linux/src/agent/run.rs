@@ -1,0 +1,384 @@
+//! [`Agents`]: the threads that carry a plan out.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use plimsoll_fabric::net::HostId;
+use plimsoll_units::{Span, Time};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::plan::{Lane, Plan};
+use crate::edge::Clock;
+use crate::frame::ipv4;
+use crate::namespaces::{self, DEVICE};
+
+/// What all connections have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// The kernel's name of the congestion control.
+    pub(crate) congestion_control: &'static str,
+    /// When workloads begin, on the fabric's clock.
+    pub(crate) origin: Span,
+    pub(crate) clock: Clock,
+}
+
+/// A message that is whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Done {
+    /// Number of its connection in the plan, and its own there.
+    pub(crate) lane: usize,
+    pub(crate) item: usize,
+    /// On the workloads' clock.
+    pub(crate) completed: Time,
+}
+
+/// What a host's kernel counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) retransmissions: u64,
+    pub(crate) timeouts: u64,
+    /// Frames that its device lost, which nobody had read in time.
+    pub(crate) lost: u64,
+}
+
+/// What all threads see.
+#[derive(Debug, Default)]
+struct Shared {
+    stop: AtomicBool,
+    listening: AtomicUsize,
+    connected: AtomicUsize,
+    /// Messages not yet whole.
+    open: AtomicUsize,
+    /// Bytes delivered, by connection.
+    delivered: Vec<AtomicU64>,
+    failure: Mutex<Option<String>>,
+}
+
+/// The threads of a run.
+#[derive(Debug)]
+pub(crate) struct Agents {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<Vec<Done>>>,
+}
+
+/// One end of one connection.
+#[derive(Clone)]
+struct End {
+    shared: Arc<Shared>,
+    plan: Arc<Plan>,
+    settings: Settings,
+    number: usize,
+    namespace: String,
+    /// One request at a time, by workload and server.
+    serving: Arc<Mutex<()>>,
+}
+
+/// How often a thread that waits for a socket looks whether the run is over.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// A connection that is not open by then fails.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Port of the first connection's server.
+const FIRST_PORT: usize = 10_000;
+/// Bytes written or read at once.
+const PIECE: usize = 64 << 10;
+
+impl Agents {
+    /// Starts the threads of `plan`; `names` has the hosts' namespaces.
+    pub(crate) fn start(plan: &Arc<Plan>, names: &[String], settings: &Settings) -> Agents {
+        let items = || plan.lanes.iter().flat_map(|lane| &lane.items);
+        let shared = Arc::new(Shared {
+            open: AtomicUsize::new(items().filter(|item| item.bytes.is_some()).count()),
+            delivered: plan.lanes.iter().map(|_| AtomicU64::new(0)).collect(),
+            ..Shared::default()
+        });
+        let mut serving: BTreeMap<(u16, u32), Arc<Mutex<()>>> = BTreeMap::new();
+        let mut threads = Vec::new();
+        for (number, lane) in plan.lanes.iter().enumerate() {
+            let end = |host: u32, serving: Arc<Mutex<()>>| End {
+                shared: Arc::clone(&shared),
+                plan: Arc::clone(plan),
+                settings: settings.clone(),
+                number,
+                namespace: names[host as usize].clone(),
+                serving,
+            };
+            let serving = Arc::clone(serving.entry((lane.workload, lane.server)).or_default());
+            let server = end(lane.server, Arc::clone(&serving));
+            threads.push(thread::spawn(move || server.act("server", End::serve)));
+            let client = end(lane.client, serving);
+            threads.push(thread::spawn(move || client.act("client", End::ask)));
+        }
+        Agents { shared, threads }
+    }
+
+    /// Whether every message is whole.
+    pub(crate) fn is_done(&self) -> bool {
+        self.shared.open.load(Ordering::Relaxed) == 0
+    }
+
+    /// Whether a thread has failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failure().is_some()
+    }
+
+    /// Why a thread has failed, if one has.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Connections that are open before the workloads begin and are not yet: none once all is ready.
+    pub(crate) fn missing(&self, plan: &Plan) -> usize {
+        let early = plan.lanes.iter().filter(|lane| !lane.fresh).count();
+        early.saturating_sub(self.shared.connected.load(Ordering::Relaxed))
+    }
+
+    /// Ends the threads: what they have completed, and the bytes delivered by connection.
+    pub(crate) fn finish(self) -> (Vec<Done>, Vec<u64>) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let done = self.threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect();
+        (done, self.shared.delivered.iter().map(|bytes| bytes.load(Ordering::Relaxed)).collect())
+    }
+}
+
+impl Counts {
+    /// Those of the namespace that this thread is in.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub(crate) fn read() -> io::Result<Counts> {
+        let value = |path: &str, table: &str, column: &str| -> io::Result<u64> {
+            let text = fs::read_to_string(path)?;
+            let mut lines = text.lines().filter(|line| line.starts_with(table));
+            let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+            let at = names.split_whitespace().position(|name| name == column);
+            let value = at.and_then(|at| values.split_whitespace().nth(at)?.parse().ok());
+            value.ok_or_else(|| io::Error::other(format!("{path} has no {column}")))
+        };
+        Ok(Counts {
+            retransmissions: value("/proc/thread-self/net/snmp", "Tcp:", "RetransSegs")?,
+            timeouts: value("/proc/thread-self/net/netstat", "TcpExt:", "TCPTimeouts")?,
+            lost: lost(&fs::read_to_string("/proc/thread-self/net/dev")?)
+                .ok_or_else(|| io::Error::other("/proc/net/dev does not have the host's device"))?,
+        })
+    }
+}
+
+/// Packets that a host's device did not send, from `/proc/net/dev`.
+fn lost(devices: &str) -> Option<u64> {
+    let device = devices.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'))?;
+    device.split_whitespace().nth(SENT_DROPPED)?.parse().ok()
+}
+
+/// Column of what was dropped in sending, after eight of what was received.
+const SENT_DROPPED: usize = 11;
+
+impl End {
+    fn lane(&self) -> &Lane {
+        &self.plan.lanes[self.number]
+    }
+
+    /// Acts in its namespace; a failure is noted for the whole run, unless it is over.
+    fn act(&self, role: &str, act: impl FnOnce(&End) -> io::Result<Vec<Done>>) -> Vec<Done> {
+        // A thread that wakes up 50 us late, the kernel's default, would send late.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let acted = namespaces::enter(&self.namespace).and_then(|()| act(self));
+        acted.unwrap_or_else(|error| {
+            let Lane { client, server, workload, .. } = self.lane();
+            let name = &self.plan.workloads[usize::from(*workload)].name;
+            let text = format!("workload `{name}`, connection h{client} -> h{server}, {role}: {error}");
+            if !self.is_over() {
+                let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
+                failure.get_or_insert(text);
+            }
+            Vec::new()
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.shared.stop.load(Ordering::Relaxed)
+    }
+
+    /// Now, on the workloads' clock: zero before they begin.
+    fn now(&self) -> Time {
+        Time::ZERO + self.settings.clock.now().saturating_since(Time::ZERO + self.settings.origin)
+    }
+
+    /// Waits until `at`; false if the run is over before.
+    fn wait_until(&self, at: Time) -> bool {
+        let due = at + self.settings.origin;
+        while !self.is_over() {
+            let left = due.saturating_since(self.settings.clock.now());
+            if left.is_zero() {
+                return true;
+            }
+            thread::sleep(Duration::from_nanos(left.as_ps() / 1_000).min(PATIENCE));
+        }
+        false
+    }
+
+    fn address(&self) -> SocketAddr {
+        SocketAddr::from((ipv4(HostId(self.lane().server)), (FIRST_PORT + self.number) as u16))
+    }
+
+    fn socket(&self) -> io::Result<Socket> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_tcp_congestion(self.settings.congestion_control.as_bytes())?;
+        // The class selector of the priority, in the upper bits of the DSCP.
+        socket.set_tos_v4(u32::from(self.lane().priority & 7) << 5)?;
+        socket.set_tcp_nodelay(true)?;
+        socket.set_read_timeout(Some(PATIENCE))?;
+        socket.set_write_timeout(Some(PATIENCE))?;
+        Ok(socket)
+    }
+
+    /// Whether an error only says that it took long.
+    fn is_patience(error: &io::Error) -> bool {
+        matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+    }
+
+    /// The server: reads every message, and answers those that have an answer.
+    fn serve(&self) -> io::Result<Vec<Done>> {
+        let listener = self.socket()?;
+        listener.set_reuse_address(true)?;
+        listener.bind(&self.address().into())?;
+        listener.listen(1)?;
+        self.shared.listening.fetch_add(1, Ordering::Relaxed);
+        let connection = loop {
+            match listener.accept() {
+                Ok((connection, _)) => break connection,
+                Err(error) if Self::is_patience(&error) && !self.is_over() => {}
+                Err(_) if self.is_over() => return Ok(Vec::new()),
+                Err(error) => return Err(error),
+            }
+        };
+        connection.set_tcp_nodelay(true)?;
+        connection.set_read_timeout(Some(PATIENCE))?;
+        connection.set_write_timeout(Some(PATIENCE))?;
+        connection.set_tos_v4(u32::from(self.lane().priority & 7) << 5)?;
+        let mut stream = TcpStream::from(connection);
+        let mut done = Vec::new();
+        for (number, item) in self.lane().items.iter().enumerate() {
+            if !self.receive(&mut stream, item.bytes)? {
+                break;
+            }
+            let Some((bytes, service)) = item.answer else {
+                done.push(self.complete(number));
+                continue;
+            };
+            if !service.is_zero() {
+                let _serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
+                thread::sleep(Duration::from_nanos(service.as_ps() / 1_000));
+            }
+            if !self.send(&mut stream, Some(bytes))? {
+                break;
+            }
+        }
+        Ok(done)
+    }
+
+    /// The client: writes every message at its time; a thread beside it reads the answers.
+    fn ask(&self) -> io::Result<Vec<Done>> {
+        let lane = self.lane();
+        if lane.fresh && !lane.items.first().is_none_or(|first| self.wait_until(first.at)) {
+            return Ok(Vec::new());
+        }
+        while self.shared.listening.load(Ordering::Relaxed) < self.plan.lanes.len() {
+            if self.is_over() {
+                return Ok(Vec::new());
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        let socket = self.socket()?;
+        socket.connect_timeout(&self.address().into(), CONNECT_TIMEOUT)?;
+        let mut stream = TcpStream::from(socket);
+        self.shared.connected.fetch_add(usize::from(!lane.fresh), Ordering::Relaxed);
+        let answers = stream.try_clone()?;
+        thread::scope(|scope| {
+            let reader = scope.spawn(|| self.read_answers(answers));
+            for item in &lane.items {
+                if !self.wait_until(item.at) || !self.send(&mut stream, item.bytes)? {
+                    break;
+                }
+            }
+            reader.join().unwrap_or_else(|_| Err(io::Error::other("the reader panicked")))
+        })
+    }
+
+    fn read_answers(&self, mut stream: TcpStream) -> io::Result<Vec<Done>> {
+        let mut done = Vec::new();
+        for (number, item) in self.lane().items.iter().enumerate() {
+            let Some((bytes, _)) = item.answer else { return Ok(done) };
+            if !self.receive(&mut stream, Some(bytes))? {
+                break;
+            }
+            done.push(self.complete(number));
+        }
+        Ok(done)
+    }
+
+    fn complete(&self, item: usize) -> Done {
+        let completed = self.now();
+        self.shared.open.fetch_sub(1, Ordering::Relaxed);
+        Done { lane: self.number, item, completed }
+    }
+
+    /// Writes so many bytes, or until the run is over; false if it is.
+    fn send(&self, stream: &mut TcpStream, bytes: Option<u64>) -> io::Result<bool> {
+        let mut left = bytes.unwrap_or(u64::MAX);
+        while left > 0 {
+            if self.is_over() {
+                return Ok(false);
+            }
+            match stream.write(&ZEROS[..left.min(PIECE as u64) as usize]) {
+                Ok(written) => left -= written as u64,
+                Err(error) if Self::is_patience(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads so many bytes, or until the run is over; false if it is, or the other end has gone.
+    fn receive(&self, stream: &mut TcpStream, bytes: Option<u64>) -> io::Result<bool> {
+        let mut left = bytes.unwrap_or(u64::MAX);
+        let mut piece = vec![0; left.min(PIECE as u64) as usize];
+        while left > 0 {
+            if self.is_over() {
+                return Ok(false);
+            }
+            let most = left.min(PIECE as u64) as usize;
+            match stream.read(&mut piece[..most]) {
+                Ok(0) => return Ok(false),
+                Ok(read) => {
+                    left -= read as u64;
+                    self.shared.delivered[self.number].fetch_add(read as u64, Ordering::Relaxed);
+                }
+                Err(error) if Self::is_patience(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+}
+
+static ZEROS: [u8; PIECE] = [0; PIECE];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_devices_losses_are_read() {
+        let text = "Inter-| Receive | Transmit\n face |bytes\n    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n  \
+                    eth0: 1 2 3 4 5 6 7 8 9 10 11 99 13 14 15 16\n";
+        assert_eq!(lost(text), Some(99));
+        assert_eq!(lost("    lo: 1 2 3"), None);
+    }
+}

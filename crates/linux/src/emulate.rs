@@ -1,0 +1,406 @@
+//! A scenario's model, run between namespaces: from the check to the [`Outcome`].
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_mechanisms::pacer::PacerForm;
+use plimsoll_mechanisms::tcp::{Config, Kind};
+use plimsoll_results::outcome::{Connection, Message, Outcome, Query, Split};
+use plimsoll_scenario::model::{Completion, Model, Rank};
+use plimsoll_units::{Span, Time};
+use plimsoll_wiring::{Unbuildable, ideal_time};
+
+use crate::agent::plan::{Lane, Plan};
+use crate::agent::{Agents, Counts, Done, Settings};
+use crate::edge::{Clock, Edge, Seen};
+use crate::features;
+use crate::lateness::Spread;
+use crate::live::{LiveFabric, replay};
+use crate::namespaces::{HostSettings, Namespaces};
+
+/// How to emulate.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// How long before an event the edge stops sleeping.
+    pub spin: Span,
+    /// Keep what comes in, and see that its replay gives the digest of the run.
+    pub verify: bool,
+    /// Programs to run, each in the namespace of a host, until the sending ends.
+    pub programs: Vec<(u32, String)>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Emulated {
+    /// As of a simulated run.
+    pub outcome: Outcome,
+    /// How long after its time each frame was handed to its host.
+    pub lateness: Spread,
+    /// How long each waited in queues and pacers of the fabric.
+    pub waited: Spread,
+    /// Frames that were not for the fabric, such as those to groups, and no question that the edge answers.
+    pub foreign: u64,
+    /// From the first step to the first frame that could pass.
+    pub startup: Span,
+    /// Whether the replay gave the same digest, where it was asked for.
+    pub verified: Option<bool>,
+}
+
+/// Why there is no outcome.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulateError {
+    /// The system lacks something.
+    #[error("emulating needs {}; run it as root. `plimsoll check` lists all", .0.join(", "))]
+    Missing(Vec<&'static str>),
+    /// The kernel lacks the congestion control.
+    #[error(
+        "transport.kind: this kernel has no `{0}` congestion control; `plimsoll check` lists those it has"
+    )]
+    NoCongestionControl(&'static str),
+    /// The model cannot be emulated.
+    #[error(transparent)]
+    Unbuildable(#[from] Unbuildable),
+    /// The system refused something.
+    #[error("cannot emulate: {0}")]
+    System(#[from] io::Error),
+    /// A program of the hosts failed.
+    #[error("{0}")]
+    Agent(String),
+}
+
+/// A run whose frames are later than this share of the queueing delays it reports, at p99, is suspect.
+pub const LATENESS_SHARE: f64 = 0.1;
+
+/// Time for connections to be opened before workloads begin.
+const LEAD: Span = Span::from_ms(500);
+const LEAD_PER_CONNECTION: Span = Span::from_ms(1);
+
+/// TCP's header and IPv4's, without options; and with the timestamps option.
+const PLAIN_HEADER: u64 = 40;
+const TIMESTAMPS_HEADER: u64 = 52;
+/// Smallest and largest MTU that hosts get (RFC 791; a frame is read whole).
+const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
+
+/// Whether `model` can be emulated here. Makes nothing.
+///
+/// # Errors
+/// Says what the system or the model lacks.
+pub fn check(model: &Model) -> Result<(), EmulateError> {
+    let missing = features::missing();
+    if !missing.is_empty() {
+        return Err(EmulateError::Missing(missing.iter().map(|feature| feature.name).collect()));
+    }
+    let refuse = |key: &str, problem: &str| {
+        Err(Unbuildable { key: key.to_owned(), problem: format!("{problem} is not emulated") }.into())
+    };
+    let host = &model.host;
+    if host.pacer().is_some_and(|pacer| pacer.form != PacerForm::Source) {
+        return refuse("host.pacer.form", "the paper's form (only `source`)");
+    }
+    if host.bursts().is_some() {
+        return refuse("host.bursts", "a model of offloads, where real hosts are,");
+    }
+    if host.qjump().is_some() {
+        return refuse("host.qjump", "QJump's limiter");
+    }
+    if !host.priority_by_size.is_empty() || host.ack_priority.is_some() {
+        return refuse("host", "a priority by size or of acknowledgements");
+    }
+    let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
+    if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
+        return refuse("host.rank", "a rank that only the transport knows (only `priority`)");
+    }
+    if model.observe.completion != Completion::Delivered {
+        return refuse("observe.completion", "completion by acknowledgement");
+    }
+    let name = congestion_control(model);
+    if !features::has_congestion_control(name) {
+        return Err(EmulateError::NoCongestionControl(name));
+    }
+    Plan::new(model)?;
+    LiveFabric::new(model)?;
+    Ok(())
+}
+
+fn congestion_control(model: &Model) -> &'static str {
+    match model.transport.kind {
+        Kind::Tcp => "reno",
+        Kind::Cubic => "cubic",
+        Kind::Dctcp => "dctcp",
+    }
+}
+
+/// Runs `model` between namespaces. It ends when its work is done, at its latest time, or when `stops` says so.
+///
+/// # Errors
+/// As [`check`], and if the system refuses something, or a program fails. Nothing stays behind.
+pub fn emulate(
+    model: &Model,
+    options: &Options,
+    mut stops: impl FnMut() -> bool,
+) -> Result<Emulated, EmulateError> {
+    check(model)?;
+    let begun = Clock::start();
+    let plan = Arc::new(Plan::new(model)?);
+    let transport = resolved(model)?;
+    let lead = LEAD + LEAD_PER_CONNECTION * plan.lanes.len() as u64;
+    let shifted = shifted(model, lead);
+    let fabric = LiveFabric::new(&shifted)?;
+    let timestamps = u64::from(transport.header_bytes) >= TIMESTAMPS_HEADER;
+    let header = if timestamps { TIMESTAMPS_HEADER } else { PLAIN_HEADER };
+    let mtu = (transport.segment + header).clamp(*MTU.start(), *MTU.end()) as u32;
+    let hosts = fabric.hosts();
+    let (namespaces, taps) = Namespaces::create(
+        hosts,
+        &HostSettings {
+            mtu,
+            ecn: transport.ecn,
+            timestamps,
+            min_rto_ms: (model.transport.min_rto.as_ms_f64() as u64).max(1),
+            initial_window: model.transport.initial_window,
+        },
+    )?;
+    let startup = begun.now().saturating_since(Time::ZERO);
+    let clock = Clock::start();
+    let names: Vec<String> = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
+    let congestion_control = congestion_control(model);
+    let agents = Agents::start(&plan, &names, &Settings { congestion_control, origin: lead, clock });
+    let programs = Programs::start(&options.programs, &names)?;
+    let mut edge = Edge::new(fabric, taps, clock, mtu, options.spin, options.verify);
+    let origin = Time::ZERO + lead;
+    let end_of_sending = model.run.duration.map_or(Time::MAX, |duration| origin + duration);
+    let latest = if programs.is_empty() { plan.horizon.saturating_add(lead) } else { end_of_sending };
+    let mut late = None;
+    let mut began = false;
+    let end = edge.run(|now| {
+        if now >= origin && !std::mem::replace(&mut began, true) {
+            late = Some(agents.missing(&plan)).filter(|missing| *missing > 0);
+        }
+        let finished = agents.is_done() && !plan.endless && programs.is_empty();
+        stops() || now >= latest || finished || agents.has_failed() || late.is_some()
+    })?;
+    drop(programs);
+    let failure = agents.failure();
+    let (done, delivered) = agents.finish();
+    if let Some(failure) = failure {
+        return Err(EmulateError::Agent(failure));
+    }
+    if let Some(missing) = late {
+        let text = format!("{missing} connections were not open after {lead}; this machine is too busy");
+        return Err(EmulateError::Agent(text));
+    }
+    let mut counts = Counts::default();
+    for host in 0..hosts {
+        let of_host = namespaces.inside(host, Counts::read)?;
+        counts.retransmissions += of_host.retransmissions;
+        counts.timeouts += of_host.timeouts;
+        counts.lost += of_host.lost;
+    }
+    drop(namespaces);
+    let (mut fabric, seen) = edge.finish();
+    let verified = match &seen.log {
+        Some(log) => Some(replay(&shifted, log, end)? == fabric.digest()),
+        None => None,
+    };
+    let mut outcome = Outcome {
+        workloads: plan.workloads.clone(),
+        tiers: fabric.network().tiers().iter().map(|&tier| tier.to_owned()).collect(),
+        end: Time::ZERO + end.saturating_since(origin),
+        warmup: model.run.warmup,
+        queues: fabric.take_queues(lead, end),
+        counters: fabric.counters(),
+        ..Outcome::default()
+    };
+    outcome.counters.retransmissions = counts.retransmissions;
+    outcome.counters.timeouts = counts.timeouts;
+    outcome.connections = connections(&plan, &delivered);
+    (outcome.messages, outcome.queries) = messages(model, &plan, &transport, &fabric, &done, outcome.end);
+    outcome.warnings = warnings(model, &seen, counts.lost, verified);
+    if end >= latest && !plan.endless && outcome.messages.iter().any(|message| message.completed.is_none()) {
+        let text =
+            format!("the run ended at {} with messages unfinished; `run.drain` allows longer", outcome.end);
+        outcome.warnings.push(text);
+    }
+    Ok(Emulated {
+        outcome,
+        lateness: seen.lateness,
+        waited: seen.waited,
+        foreign: seen.foreign,
+        startup,
+        verified,
+    })
+}
+
+fn resolved(model: &Model) -> Result<Config, Unbuildable> {
+    model.transport.resolve().map_err(|invalid| Unbuildable {
+        key: format!("transport.{}", invalid.key),
+        problem: invalid.to_string(),
+    })
+}
+
+/// The model on the fabric's clock, which starts `lead` before the workloads.
+fn shifted(model: &Model, lead: Span) -> Model {
+    let mut model = model.clone();
+    model.run.warmup += lead;
+    model.run.duration = model.run.duration.map(|duration| duration + lead);
+    model
+}
+
+fn warnings(model: &Model, seen: &Seen, lost: u64, verified: Option<bool>) -> Vec<String> {
+    let mut warnings = vec![
+        "emulated: the kernel's TCP ran. Of `transport` it took kind, segment, header, min_rto, initial_window, ecn \
+         and connections; where a message's time went, and segments and marks by connection, are not known"
+            .to_owned(),
+    ];
+    let (late, waited) = (seen.lateness.quantile(0.99), seen.waited.quantile(0.99));
+    if late.as_secs_f64() > LATENESS_SHARE * waited.as_secs_f64() {
+        warnings.push(format!(
+            "suspect: frames were handed over up to {late} late (p99), more than {:.0} % of the {waited} that they \
+             waited in the fabric (p99): this machine is too slow for the delays of this run",
+            LATENESS_SHARE * 100.0
+        ));
+    }
+    if seen.refused > 0 {
+        warnings.push(format!("suspect: hosts' devices did not take {} frames", seen.refused));
+    }
+    if lost > 0 {
+        warnings.push(format!("suspect: hosts' devices lost {lost} frames before the fabric read them"));
+    }
+    if verified == Some(false) {
+        warnings.push("suspect: the replay of what came in gave another digest: a defect".to_owned());
+    }
+    let observe = &model.observe;
+    let not_observed = [
+        (observe.flow_series.is_some(), "flow_series"),
+        (observe.goodput_every.is_some(), "goodput_every"),
+        (observe.packets.is_some(), "packets"),
+        (observe.links, "links"),
+    ];
+    for (_, key) in not_observed.into_iter().filter(|(asked, _)| *asked) {
+        warnings.push(format!("`observe.{key}` is not observed in an emulated run"));
+    }
+    warnings
+}
+
+fn connections(plan: &Plan, delivered: &[u64]) -> Vec<Connection> {
+    let of_lane = |(lane, delivered): (&Lane, &u64)| Connection {
+        workload: lane.workload,
+        client: lane.client,
+        server: lane.server,
+        delivered: *delivered,
+        ..Connection::default()
+    };
+    plan.lanes.iter().zip(delivered).map(of_lane).collect()
+}
+
+/// Every message created from the warm-up until `end`, and the queries that they belong to.
+fn messages(
+    model: &Model,
+    plan: &Plan,
+    transport: &Config,
+    fabric: &LiveFabric,
+    done: &[Done],
+    end: Time,
+) -> (Vec<Message>, Vec<Query>) {
+    let whole: BTreeMap<(usize, usize), Time> =
+        done.iter().map(|done| ((done.lane, done.item), done.completed)).collect();
+    let counted = |at: Time| (Time::ZERO + model.run.warmup..=end).contains(&at);
+    let mut messages = Vec::new();
+    for (number, lane) in plan.lanes.iter().enumerate() {
+        for (index, item) in lane.items.iter().enumerate().filter(|(_, item)| counted(item.at)) {
+            let Some(bytes) = item.bytes else { continue };
+            let (there, back) = (HostId(lane.client), HostId(lane.server));
+            let ideal = |from, to, bytes| {
+                let packet = Packet::new(from, to, number as u32, 0);
+                ideal_time(fabric.network(), transport, bytes, packet, false)
+            };
+            let answered =
+                item.answer.map_or(Span::ZERO, |(bytes, service)| ideal(back, there, bytes) + service);
+            messages.push(Message {
+                workload: lane.workload,
+                index: item.index,
+                query: item.query,
+                source: lane.client,
+                destination: lane.server,
+                bytes: item.answer.map_or(bytes, |(bytes, _)| bytes),
+                created: item.at,
+                completed: whole.get(&(number, index)).copied(),
+                ideal: ideal(there, back, bytes) + answered,
+                split: Split::default(),
+            });
+        }
+    }
+    messages.sort_unstable_by_key(|message| (message.workload, message.index));
+    let queries = queries(plan, &messages);
+    (messages, queries)
+}
+
+fn queries(plan: &Plan, messages: &[Message]) -> Vec<Query> {
+    let mut parts: BTreeMap<(u16, u64), Vec<&Message>> = BTreeMap::new();
+    for message in messages {
+        if let Some(query) = message.query {
+            parts.entry((message.workload, query)).or_default().push(message);
+        }
+    }
+    let query = |((workload, index), parts): ((u16, u64), Vec<&Message>)| {
+        let latencies: Vec<Span> = parts.iter().filter_map(|part| part.latency()).collect();
+        let deadline = plan.workloads[usize::from(workload)].deadline;
+        let met = latencies.iter().filter(|latency| deadline.is_none_or(|deadline| **latency < deadline));
+        let completed = parts.iter().map(|part| part.completed).collect::<Option<Vec<Time>>>();
+        Query {
+            workload,
+            index,
+            created: parts[0].created,
+            completed: completed.and_then(|times| times.into_iter().max()),
+            servers: parts.len() as u32,
+            in_deadline: met.count() as u32,
+            response_mean: latencies.iter().copied().sum::<Span>() / (latencies.len() as u64).max(1),
+            response_min: latencies.iter().copied().min().unwrap_or(Span::MAX),
+        }
+    };
+    parts.into_iter().map(query).collect()
+}
+
+/// Programs of the user; ended when dropped, with all that they have started.
+#[derive(Debug)]
+struct Programs(Vec<Child>);
+
+impl Programs {
+    fn start(programs: &[(u32, String)], names: &[String]) -> io::Result<Programs> {
+        let mut started = Programs(Vec::new());
+        for (host, command) in programs {
+            let name = names.get(*host as usize);
+            let name = name.ok_or_else(|| io::Error::other(format!("there is no host h{host}")))?;
+            let child = Command::new("ip")
+                .args(["netns", "exec", name, "sh", "-c", command])
+                .stdin(Stdio::null())
+                .stdout(io::stderr())
+                .process_group(0)
+                .spawn()?;
+            started.0.push(child);
+        }
+        Ok(started)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            if let Ok(group) = i32::try_from(child.id())
+                && let Some(group) = rustix::process::Pid::from_raw(group)
+            {
+                // It may have ended by itself.
+                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+            }
+            let _ = child.wait();
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What a live run needs of the system, and whether it is there.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Something that the system has or has not.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Feature {
+    /// Its name.
+    pub name: &'static str,
+    /// What needs it.
+    pub needed_for: &'static str,
+    /// Whether nothing can be emulated without it.
+    pub required: bool,
+    /// Whether it is there.
+    pub found: bool,
+}
+
+/// Bits of the effective capabilities (linux/capability.h).
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+
+fn has_capability(bit: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let set = line.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    set.is_some_and(|set| set >> bit & 1 == 1)
+}
+
+/// Whether sockets here can have this congestion control; a module is loaded if need be.
+pub fn has_congestion_control(name: &str) -> bool {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP));
+    socket.is_ok_and(|socket| socket.set_tcp_congestion(name.as_bytes()).is_ok())
+}
+
+fn runs(program: &str) -> bool {
+    let tried = Command::new(program).arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    tried.is_ok_and(|status| status.success())
+}
+
+/// Everything that a live run may need.
+pub fn features() -> Vec<Feature> {
+    let there = |path: &str| fs::exists(path).unwrap_or(false);
+    let feature = |name, needed_for, required, found| Feature { name, needed_for, required, found };
+    vec![
+        feature("CAP_SYS_ADMIN", "network namespaces", true, has_capability(CAP_SYS_ADMIN)),
+        feature(
+            "CAP_NET_ADMIN",
+            "devices, addresses and routes in them",
+            true,
+            has_capability(CAP_NET_ADMIN),
+        ),
+        feature("network namespaces", "hosts", true, there("/proc/self/ns/net")),
+        feature("/dev/net/tun", "the hosts' TAP devices", true, there("/dev/net/tun")),
+        feature("ip (iproute2)", "addresses and routes", true, runs("ip")),
+        feature("IPv6", "IPv6 between hosts", false, there("/proc/net/if_inet6")),
+        feature("reno", "transport.kind = \"tcp\"", false, has_congestion_control("reno")),
+        feature("cubic", "transport.kind = \"cubic\"", false, has_congestion_control("cubic")),
+        feature("dctcp", "transport.kind = \"dctcp\"", false, has_congestion_control("dctcp")),
+    ]
+}
+
+/// The required features that are not there.
+pub fn missing() -> Vec<Feature> {
+    features().into_iter().filter(|feature| feature.required && !feature.found).collect()
+}

@@ -1,0 +1,276 @@
+//! Ethernet frames: what the fabric must know of one, what it may change, and what the edge answers itself.
+//!
+//! IPv4 and IPv6 with any VLAN tags before them. The changes keep every checksum right (RFC 1624, equation 3; IPv6
+//! has none over its traffic class). Nothing here trusts a length that a frame states.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use plimsoll_fabric::net::{Ecn, HostId};
+
+/// Bytes of an Ethernet header without tags.
+pub const ETHERNET: usize = 14;
+
+/// Bytes of a VLAN tag.
+pub const VLAN_TAG: usize = 4;
+
+/// Most VLAN tags before the IP header.
+const TAGS_MAX: usize = 2;
+
+const IPV4: u16 = 0x0800;
+const ARP: u16 = 0x0806;
+const VLAN: u16 = 0x8100;
+const SERVICE_VLAN: u16 = 0x88a8;
+const IPV6: u16 = 0x86dd;
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const ICMPV6: u8 = 58;
+
+/// The hardware address of a host: locally administered, and its number.
+pub fn mac(host: HostId) -> [u8; 6] {
+    let [_, a, b, c] = host.0.to_be_bytes();
+    [0x02, 0x50, 0x00, a, b, c]
+}
+
+/// The IPv4 address of a host, in 10.0.0.0/8, counted from 10.0.0.1.
+pub fn ipv4(host: HostId) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 0, 0, 1)) + host.0)
+}
+
+/// The IPv6 address of a host, in fd50::/64, counted from fd50::1.
+pub fn ipv6(host: HostId) -> Ipv6Addr {
+    Ipv6Addr::from(u128::from(Ipv6Addr::new(0xfd50, 0, 0, 0, 0, 0, 0, 1)) + u128::from(host.0))
+}
+
+/// Most hosts whose addresses differ in the last three bytes.
+pub const HOSTS_MAX: u32 = (1 << 24) - 2;
+
+/// What the fabric knows of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
+    /// To whom it goes.
+    pub to: HostId,
+    /// A hash of addresses, protocol and ports, the same for both directions.
+    pub flow: u32,
+    /// Whether it goes from the larger of the two ends to the smaller.
+    pub from_larger: bool,
+    /// The priority of its VLAN tag; without one, the class selector of its DSCP (the upper three bits).
+    pub priority: u8,
+    /// Its ECN bits; ECT(1) counts as ECT(0).
+    pub ecn: Ecn,
+    /// Bytes of the transport's payload; all that follows the IP header where that is not known.
+    pub payload: u16,
+    /// A TCP segment with ECE that opens no connection.
+    pub ece: bool,
+}
+
+/// Where the network layer begins, and the outermost tag's priority.
+#[derive(Clone, Copy, Debug)]
+struct Network {
+    kind: u16,
+    at: usize,
+    tag_priority: Option<u8>,
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+fn network(frame: &[u8]) -> Option<Network> {
+    let mut at = ETHERNET - 2;
+    let mut tag_priority = None;
+    for _ in 0..=TAGS_MAX {
+        let kind = word(frame, at)?;
+        if kind != VLAN && kind != SERVICE_VLAN {
+            return Some(Network { kind, at: at + 2, tag_priority });
+        }
+        tag_priority = tag_priority.or(Some(frame.get(at + 2)? >> 5));
+        at += VLAN_TAG;
+    }
+    None
+}
+
+/// The host that the frame is for; `None` for a group, or a host that there is not.
+fn destination(frame: &[u8], hosts: u32) -> Option<HostId> {
+    let [a, b, c] = *frame.get(..6)?.strip_prefix(&[0x02, 0x50, 0x00])? else { return None };
+    let host = u32::from_be_bytes([0, a, b, c]);
+    (host < hosts).then_some(HostId(host))
+}
+
+impl Header {
+    /// Reads a frame of a network with so many hosts; `None` if it is not one that the fabric carries: IP to one
+    /// of its hosts.
+    pub fn parse(frame: &[u8], hosts: u32) -> Option<Header> {
+        let to = destination(frame, hosts)?;
+        let Network { kind, at, tag_priority } = network(frame)?;
+        let ip = frame.get(at..)?;
+        let (traffic_class, source, target, protocol, header) = match kind {
+            IPV4 => {
+                let header = usize::from(*ip.first()? & 15) * 4;
+                let fixed = ip.get(..20).filter(|fixed| fixed[0] >> 4 == 4 && header >= 20)?;
+                // Fragments but the first have no ports; all are one flow without them.
+                let fragment = u16::from_be_bytes([fixed[6], fixed[7]]) & 0x3fff != 0;
+                let protocol = if fragment { 0 } else { fixed[9] };
+                (fixed[1], &fixed[12..16], &fixed[16..20], protocol, header)
+            }
+            IPV6 => {
+                let fixed = ip.get(..40).filter(|fixed| fixed[0] >> 4 == 6)?;
+                (fixed[0] << 4 | fixed[1] >> 4, &fixed[8..24], &fixed[24..40], fixed[6], 40)
+            }
+            _ => return None,
+        };
+        let transport = ip.get(header..)?;
+        let ports = match protocol {
+            TCP | UDP => word(transport, 0).zip(word(transport, 2)),
+            _ => None,
+        };
+        let (source_port, target_port) = ports.unwrap_or_default();
+        let (one, other) = ((source, source_port), (target, target_port));
+        let from_larger = one > other;
+        let (low, high) = if from_larger { (other, one) } else { (one, other) };
+        let tcp_flags = if protocol == TCP { transport.get(13).copied().unwrap_or(0) } else { 0 };
+        let own = match protocol {
+            TCP => usize::from(transport.get(12).copied().unwrap_or(0) >> 4) * 4,
+            UDP => 8,
+            _ => 0,
+        };
+        Some(Header {
+            to,
+            flow: flow_hash(low, high, protocol),
+            from_larger,
+            priority: tag_priority.unwrap_or(traffic_class >> 5),
+            ecn: match traffic_class & 3 {
+                0 => Ecn::NotEct,
+                3 => Ecn::Ce,
+                _ => Ecn::Ect,
+            },
+            payload: transport.len().saturating_sub(own).min(usize::from(u16::MAX)) as u16,
+            ece: tcp_flags & 0x40 != 0 && tcp_flags & 0x02 == 0,
+        })
+    }
+}
+
+/// FNV-1a with a final mix, over both ends.
+fn flow_hash(low: (&[u8], u16), high: (&[u8], u16), protocol: u8) -> u32 {
+    let ports = [low.1.to_be_bytes(), high.1.to_be_bytes()];
+    let bytes = low.0.iter().chain(high.0).chain(ports.as_flattened()).chain(std::slice::from_ref(&protocol));
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    // The upper bit tells raw packets of a simulated run apart and stays clear.
+    ((hash ^ hash >> 32) as u32) & (u32::MAX >> 1)
+}
+
+/// Writes ECN bits, and a DSCP where one is given, into the IP header of a frame. Other frames stay as they are.
+pub fn set_traffic_class(frame: &mut [u8], ecn: u8, dscp: Option<u8>) {
+    let Some(Network { kind, at, .. }) = network(frame) else { return };
+    let Some(ip) = frame.get_mut(at..) else { return };
+    let class = |old: u8| dscp.map_or(old & !3, |dscp| dscp << 2) | ecn & 3;
+    match kind {
+        IPV4 if ip.len() >= 20 => {
+            let old = u16::from_be_bytes([ip[0], ip[1]]);
+            ip[1] = class(ip[1]);
+            let new = u16::from_be_bytes([ip[0], ip[1]]);
+            let sum = u16::from_be_bytes([ip[10], ip[11]]);
+            let sum = !ones_complement([!sum, !old, new].into_iter());
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        IPV6 if ip.len() >= 40 => {
+            let new = class(ip[0] << 4 | ip[1] >> 4);
+            ip[0] = ip[0] & 0xf0 | new >> 4;
+            ip[1] = new << 4 | ip[1] & 0x0f;
+        }
+        _ => {}
+    }
+}
+
+/// Marks a frame: congestion experienced (RFC 3168, section 5).
+pub fn mark(frame: &mut [u8]) {
+    set_traffic_class(frame, Ecn::Ce as u8, None);
+}
+
+/// The ones' complement sum of `words` (RFC 1071).
+fn ones_complement(words: impl Iterator<Item = u16>) -> u16 {
+    let mut sum: u64 = words.map(u64::from).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// The answer to a question for the hardware address of another host of `hosts`: ARP (RFC 826) or neighbour
+/// discovery (RFC 4861).
+pub fn answer(frame: &[u8], hosts: u32) -> Option<Vec<u8>> {
+    let Network { kind, at, .. } = network(frame)?;
+    match kind {
+        ARP => answer_arp(frame, at, hosts),
+        IPV6 => answer_solicitation(frame, at, hosts),
+        _ => None,
+    }
+}
+
+/// The answer's layers below the network: that of the question, to its sender, from `host`.
+fn reply_to(frame: &[u8], at: usize, host: HostId) -> Option<Vec<u8>> {
+    let mut reply = Vec::with_capacity(at + 72);
+    reply.extend_from_slice(frame.get(6..12)?);
+    reply.extend_from_slice(&mac(host));
+    reply.extend_from_slice(frame.get(12..at)?);
+    Some(reply)
+}
+
+fn answer_arp(frame: &[u8], at: usize, hosts: u32) -> Option<Vec<u8>> {
+    let arp = frame.get(at..at + 28)?;
+    // Ethernet, IPv4, address lengths, request.
+    if arp[..8] != [0, 1, 8, 0, 6, 4, 0, 1] {
+        return None;
+    }
+    let target = u32::from_be_bytes([arp[24], arp[25], arp[26], arp[27]]);
+    let host = HostId(target.checked_sub(u32::from(ipv4(HostId(0))))?);
+    // Who asks for itself wants to know whether another has its address: nobody has.
+    if host.0 >= hosts || arp[14..18] == arp[24..28] || frame.get(6..12)? == mac(host) {
+        return None;
+    }
+    let mut reply = reply_to(frame, at, host)?;
+    reply.extend_from_slice(&[0, 1, 8, 0, 6, 4, 0, 2]);
+    reply.extend_from_slice(&mac(host));
+    reply.extend_from_slice(&arp[24..28]);
+    reply.extend_from_slice(&arp[8..18]);
+    Some(reply)
+}
+
+fn answer_solicitation(frame: &[u8], at: usize, hosts: u32) -> Option<Vec<u8>> {
+    let ip = frame.get(at..at + 64)?;
+    let (source, message) = (&ip[8..24], &ip[40..64]);
+    if ip[6] != ICMPV6 || message[0] != SOLICITATION || source.iter().all(|byte| *byte == 0) {
+        return None;
+    }
+    let target = u128::from_be_bytes(message[8..24].try_into().ok()?);
+    let number = target.checked_sub(u128::from(ipv6(HostId(0))))?;
+    let host = HostId(u32::try_from(number).ok().filter(|number| *number < hosts)?);
+    if frame.get(6..12)? == mac(host) {
+        return None;
+    }
+    let mut advertisement = vec![ADVERTISEMENT, 0, 0, 0, 0x60, 0, 0, 0]; // solicited, override
+    advertisement.extend_from_slice(&message[8..24]);
+    advertisement.extend_from_slice(&[2, 1]); // the target's link-layer address, 8 bytes
+    advertisement.extend_from_slice(&mac(host));
+    let pseudo = message[8..24].iter().chain(source).copied();
+    let pseudo = pseudo.chain([0, 0, 0, advertisement.len() as u8, 0, 0, 0, ICMPV6]);
+    let all: Vec<u8> = pseudo.chain(advertisement.iter().copied()).collect();
+    let words = all.chunks_exact(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]]));
+    let sum = !ones_complement(words);
+    advertisement[2..4].copy_from_slice(&sum.to_be_bytes());
+    let mut reply = reply_to(frame, at, host)?;
+    reply.extend_from_slice(&[0x60, 0, 0, 0, 0, advertisement.len() as u8, ICMPV6, 255]);
+    reply.extend_from_slice(&message[8..24]);
+    reply.extend_from_slice(source);
+    reply.extend_from_slice(&advertisement);
+    Some(reply)
+}
+
+const SOLICITATION: u8 = 135;
+const ADVERTISEMENT: u8 = 136;
+
+#[cfg(test)]
+#[path = "frame_tests.rs"]
+mod tests;

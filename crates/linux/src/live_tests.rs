@@ -1,0 +1,158 @@
+//! The fabric with a clock made up by the test.
+
+use std::path::Path;
+
+use plimsoll_scenario::Scenario;
+use proptest::prelude::*;
+
+use super::*;
+
+const RACK: &str = "[topology]\nkind = 'rack'\nhosts = 4\nrate = '1Gbps'\ndelay = '1us'\n";
+const LEAF_SPINE: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n\
+                          rate = '1Gbps'\ndelay = '1us'\n";
+
+fn model(text: &str) -> Model {
+    let text = format!(
+        "version = 1\ntitle = 'live'\n{text}\
+         [workload.all]\nkind = 'all-to-all'\nsize = '1KB'\nload = 0.1\ncount = 1\n"
+    );
+    let scenario =
+        Scenario::parse("live", &text, Path::new(".")).unwrap_or_else(|errors| panic!("{errors:?}"));
+    scenario.points()[0].model.clone()
+}
+
+fn header(to: u32, flow: u32) -> Header {
+    Header {
+        to: HostId(to),
+        flow,
+        from_larger: false,
+        priority: (flow % 8) as u8,
+        ecn: Ecn::Ect,
+        payload: 1000,
+        ece: false,
+    }
+}
+
+/// What left, when and how.
+#[derive(Debug, Default)]
+struct Seen {
+    left: Vec<(u64, u32, bool)>,
+    lost: Vec<u32>,
+}
+
+impl Out for Seen {
+    fn delivered(&mut self, egress: Egress) {
+        self.left.push((egress.at.as_ps(), egress.frame, egress.marked));
+    }
+    fn dropped(&mut self, frame: u32) {
+        self.lost.push(frame);
+    }
+}
+
+/// 1000 bytes take 8 us a link, and each of the two links 1 us to cross.
+#[test]
+fn a_frame_takes_what_the_links_take() {
+    let mut fabric = LiveFabric::new(&model(RACK)).unwrap();
+    let mut seen = Seen::default();
+    let at = Time::ZERO + Span::from_us(5);
+    let entry = fabric.on_frame(at, HostId(0), header(1, 1), 1000, 7, &mut seen);
+    assert_eq!(entry.at, at);
+    fabric.advance(at + Span::from_us(18) - TICK, &mut seen);
+    assert!(seen.left.is_empty());
+    fabric.advance(at + Span::from_us(18), &mut seen);
+    assert_eq!(seen.left, [((at + Span::from_us(18)).as_ps(), 7, false)]);
+}
+
+/// Two senders at line rate into one port with room for 10 packets and a threshold of 3.
+#[test]
+fn queues_drop_and_mark_as_the_scenario_says() {
+    let text = format!("{RACK}[port.switch]\nbuffer = '10 packets'\necn = {{ threshold = '3 packets' }}\n");
+    let text = text.replace("'3 packets'", "'3KB'");
+    let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+    let mut seen = Seen::default();
+    for round in 0..40u32 {
+        let at = Time::ZERO + Span::from_us(8) * u64::from(round);
+        for from in [1, 2] {
+            fabric.on_frame(at, HostId(from), header(0, from), 1000, round * 2 + from - 1, &mut seen);
+        }
+    }
+    fabric.advance(Time::ZERO + Span::from_ms(10), &mut seen);
+    assert_eq!(seen.left.len() + seen.lost.len(), 80);
+    assert!(!seen.lost.is_empty() && seen.left.iter().any(|(.., marked)| *marked), "{seen:?}");
+    let counters = fabric.counters();
+    assert_eq!((counters.switch_drops, counters.packets_in_flight), (seen.lost.len() as u64, 0));
+    assert!(seen.left.windows(2).all(|pair| pair[0].0 + Span::from_us(8).as_ps() <= pair[1].0));
+}
+
+#[test]
+fn a_nic_with_backpressure_holds_its_host() {
+    let text = format!("{RACK}[host]\nbackpressure = true\n[port.host]\nbuffer = '2 packets'\n");
+    let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+    for _ in 0..3 {
+        assert!(!fabric.holds(Time::ZERO, HostId(0)));
+        fabric.on_frame(Time::ZERO, HostId(0), header(1, 1), 1500, 0, &mut Nowhere);
+    }
+    assert!(fabric.holds(Time::ZERO, HostId(0)) && !fabric.holds(Time::ZERO, HostId(1)));
+    fabric.advance(Time::ZERO + Span::from_us(13), &mut Nowhere);
+    assert!(!fabric.holds(Time::ZERO + Span::from_us(13), HostId(0)));
+}
+
+/// Two hosts send to a third at line rate and never look whether they are held: nothing is lost, and both are.
+#[test]
+fn a_paused_nic_holds_its_host() {
+    let text = format!("{RACK}[port.switch]\nbuffer = '200KB'\npfc = {{}}\n");
+    let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+    let mut seen = Seen::default();
+    let mut held = 0;
+    for round in 0..400u32 {
+        let at = Time::ZERO + Span::from_us(12) * u64::from(round);
+        for from in [1, 2] {
+            held += u32::from(fabric.holds(at, HostId(from)));
+            fabric.on_frame(at, HostId(from), header(0, 0), 1500, 0, &mut seen);
+        }
+    }
+    fabric.advance(Time::ZERO + Span::from_ms(100), &mut seen);
+    assert_eq!((seen.left.len(), seen.lost.len()), (800, 0));
+    assert!(held > 100, "{held}");
+}
+
+const FABRICS: [&str; 5] = [
+    "",
+    "[port.switch]\nbuffer = '8 packets'\n[port.switch.phantom_queue]\n",
+    "[port.switch]\norder = 'priorities'\nbuffer = '20KB'\n",
+    "[paths.spray]\n",
+    "[host.pacer]\nform = 'source'\n",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// However often the fabric is told the time in between, and however late it reads: the log replays to the
+    /// same digest. Another seed, or a log without its last entry, does not.
+    #[test]
+    fn a_log_replays_to_the_same_digest(
+        kind in 0..FABRICS.len(),
+        steps in prop::collection::vec((0u64..30_000_000, 0u32..4, 1u32..4, 60u16..1514, 0u64..40_000_000), 1..200),
+    ) {
+        let model = model(&format!("{LEAF_SPINE}{}", FABRICS[kind]));
+        let mut fabric = LiveFabric::new(&model).unwrap();
+        let mut log = Vec::new();
+        let mut wall = Time::ZERO;
+        let mut seen = Seen::default();
+        for (index, (gap, from, other, size, later)) in steps.into_iter().enumerate() {
+            wall += Span::from_ps(gap / 8);
+            let to = (from + other) % 4;
+            log.push(fabric.on_frame(wall, HostId(from), header(to, other), size, index as u32, &mut seen));
+            if later % 3 == 0 {
+                wall += Span::from_ps(later / 8);
+                fabric.advance(wall, &mut seen);
+            }
+        }
+        let end = wall + Span::from_secs(1);
+        fabric.advance(end, &mut seen);
+        prop_assert_eq!(seen.left.len() + seen.lost.len(), log.len());
+        prop_assert_eq!(replay(&model, &log, end).unwrap(), fabric.digest());
+        prop_assert!(replay(&model, &log[1..], end).unwrap() != fabric.digest());
+        log[0].size += 1;
+        prop_assert!(replay(&model, &log, end).unwrap() != fabric.digest());
+    }
+}

@@ -1,0 +1,225 @@
+//! Network namespaces, one a host, which the next start or `--clean` removes if nobody else does.
+//!
+//! Names are `plimsoll-<process>-<host>`. `/run/plimsoll/<process>` is locked while its owner lives, so what has a
+//! name and no lock was left behind. Only namespaces with such names are ever removed; devices outside them are never
+//! touched.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use plimsoll_fabric::net::HostId;
+use rustix::fs::{FlockOperation, flock};
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::frame::{HOSTS_MAX, ipv4, ipv6, mac};
+use crate::tap;
+
+/// What every name begins with.
+const PREFIX: &str = "plimsoll-";
+/// Where iproute2 keeps the names of namespaces.
+const NETNS: &str = "/run/netns";
+/// Where owners have their locks.
+const STATE: &str = "/run/plimsoll";
+
+/// What every host has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostSettings {
+    /// Bytes of an IP packet at most.
+    pub mtu: u32,
+    /// TCP asks for ECN.
+    pub ecn: bool,
+    /// TCP has timestamps.
+    pub timestamps: bool,
+    /// Shortest retransmission timeout, in ms.
+    pub min_rto_ms: u64,
+    /// Initial congestion window, in segments.
+    pub initial_window: u32,
+}
+
+/// The hosts of a run; gone when dropped.
+#[derive(Debug)]
+pub struct Namespaces {
+    names: Vec<String>,
+    state: PathBuf,
+    _lock: File,
+}
+
+fn failed(what: impl std::fmt::Display, error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{what}: {error}"))
+}
+
+impl Namespaces {
+    /// Makes a namespace for each of so many hosts, with its TAP device `eth0`, whose files come back by host. What
+    /// an earlier run has left behind is removed before.
+    ///
+    /// # Errors
+    /// If the system refuses. What was made until then is removed.
+    pub fn create(hosts: u32, settings: &HostSettings) -> io::Result<(Namespaces, Vec<File>)> {
+        if hosts > HOSTS_MAX {
+            return Err(io::Error::other(format!("{hosts} hosts; at most {HOSTS_MAX} have addresses")));
+        }
+        clean()?;
+        fs::create_dir_all(STATE).map_err(|error| failed(STATE, error))?;
+        let process = std::process::id();
+        let state = Path::new(STATE).join(process.to_string());
+        let lock = loop {
+            let lock = File::create(&state).map_err(|error| failed(state.display(), error))?;
+            flock(&lock, FlockOperation::LockExclusive)?;
+            // Another start may have found it without its lock, and removed it.
+            if state.exists() {
+                break lock;
+            }
+        };
+        let names: Vec<String> = (0..hosts).map(|host| format!("{PREFIX}{process}-h{host}")).collect();
+        let mut namespaces = Namespaces { names: Vec::new(), state, _lock: lock };
+        // Known from the first moment on, so that a failure half way leaves none behind.
+        namespaces.names.clone_from(&names);
+        let add: String = names.iter().map(|name| format!("netns add {name}\n")).collect();
+        ip(&["-batch", "-"], &add)?;
+        let mut taps = Vec::new();
+        for host in 0..hosts {
+            let tap = namespaces.inside(host, || {
+                for (name, on) in [("tcp_ecn", settings.ecn), ("tcp_timestamps", settings.timestamps)] {
+                    fs::write(format!("/proc/sys/net/ipv4/{name}"), if on { "1" } else { "0" })?;
+                }
+                tap::create(DEVICE)
+            })?;
+            taps.push(tap);
+            namespaces.configure(host, settings)?;
+        }
+        Ok((namespaces, taps))
+    }
+
+    fn configure(&self, host: u32, settings: &HostSettings) -> io::Result<()> {
+        let id = HostId(host);
+        let [a, b, c, d, e, f] = mac(id);
+        let HostSettings { mtu, min_rto_ms, initial_window, .. } = settings;
+        let (v4, v6) = (ipv4(id), ipv6(id));
+        let batch = format!(
+            "link set lo up\n\
+             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} txqueuelen {HELD_MAX}\n\
+             link set {DEVICE} up\n\
+             addr add {v4}/8 dev {DEVICE} noprefixroute\n\
+             route add 10.0.0.0/8 dev {DEVICE} src {v4} rto_min {min_rto_ms}ms initcwnd {initial_window}\n"
+        );
+        let name = &self.names[host as usize];
+        ip(&["-n", name, "-batch", "-"], &batch)?;
+        // A kernel without IPv6 has hosts without it.
+        let v6 = format!("addr add {v6}/64 dev {DEVICE} nodad\n");
+        let _ = ip(&["-n", name, "-batch", "-"], &v6);
+        Ok(())
+    }
+
+    /// The name of the namespace of `host`, for `ip netns exec`.
+    pub fn name(&self, host: u32) -> &str {
+        &self.names[host as usize]
+    }
+
+    /// Runs `work` in a thread inside the namespace of `host`, and waits for it.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered, or those of `work`.
+    pub fn inside<T: Send>(&self, host: u32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        let name = self.name(host);
+        std::thread::scope(|scope| {
+            let worker = scope.spawn(|| {
+                enter(name)?;
+                work()
+            });
+            worker.join().unwrap_or_else(|_| Err(io::Error::other("the worker panicked")))
+        })
+    }
+}
+
+impl Drop for Namespaces {
+    fn drop(&mut self) {
+        remove(&self.names);
+        let _ = fs::remove_file(&self.state);
+    }
+}
+
+/// Packets that a device that is not read holds; it loses what is beyond, and TCP does not wait for room in it.
+const HELD_MAX: u32 = 10_000;
+
+/// The device of every host.
+pub(crate) const DEVICE: &str = "eth0";
+
+/// Moves this thread into the namespace `name`, for the rest of its life.
+///
+/// # Errors
+/// If the namespace cannot be entered.
+pub fn enter(name: &str) -> io::Result<()> {
+    let path = Path::new(NETNS).join(name);
+    let file = File::open(&path).map_err(|error| failed(path.display(), error))?;
+    Ok(move_into_link_name_space(file.as_fd(), Some(LinkNameSpaceType::Network))?)
+}
+
+/// Removes what runs have left behind that are no more, and says how many namespaces that were.
+///
+/// # Errors
+/// If the folder of locks cannot be read.
+pub fn clean() -> io::Result<usize> {
+    let mut left = Vec::new();
+    for name in listed(NETNS)? {
+        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next().map(str::to_owned));
+        if let Some(owner) = owner.filter(|owner| !lives(owner)) {
+            left.push((name, owner));
+        }
+    }
+    let names: Vec<String> = left.iter().map(|(name, _)| name.clone()).collect();
+    remove(&names);
+    for owner in listed(STATE)? {
+        if !lives(&owner) {
+            let _ = fs::remove_file(Path::new(STATE).join(owner));
+        }
+    }
+    Ok(names.len())
+}
+
+fn listed(folder: &str) -> io::Result<Vec<String>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => {
+            Ok(entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect())
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) => Err(failed(folder, error)),
+    }
+}
+
+/// Whether the owner of a lock holds it.
+fn lives(owner: &str) -> bool {
+    let lock = File::open(Path::new(STATE).join(owner));
+    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err())
+}
+
+fn remove(names: &[String]) {
+    let there = names.iter().filter(|name| Path::new(NETNS).join(name).exists());
+    let batch: String = there.map(|name| format!("netns del {name}\n")).collect();
+    if !batch.is_empty() {
+        // What cannot be removed now is left to the next start.
+        let _ = ip(&["-force", "-batch", "-"], &batch);
+    }
+}
+
+/// Runs iproute2 with a batch.
+fn ip(arguments: &[&str], batch: &str) -> io::Result<()> {
+    let mut child = Command::new("ip")
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed("cannot run `ip` of iproute2", error))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        stdin.write_all(batch.as_bytes())?;
+    }
+    let output = child.wait_with_output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("ip {}: {}", arguments.join(" "), said.trim())))
+}

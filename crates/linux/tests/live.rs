@@ -1,0 +1,198 @@
+//! Runs between real namespaces. They need root and are skipped, with the reason, where something is missing.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use plimsoll_linux::{EmulateError, Emulated, Options, check, emulate, features};
+use plimsoll_scenario::Scenario;
+use plimsoll_scenario::model::Model;
+use plimsoll_units::Span;
+
+/// Runs share what a process has of namespaces.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn model(text: &str) -> Model {
+    let text = format!("version = 1\ntitle = 'live'\n{text}");
+    let scenario =
+        Scenario::parse("live", &text, Path::new(".")).unwrap_or_else(|errors| panic!("{errors:?}"));
+    scenario.points()[0].model.clone()
+}
+
+fn lacks() -> Option<String> {
+    let missing: Vec<&str> = features()
+        .iter()
+        .filter(|feature| feature.required && !feature.found)
+        .map(|feature| feature.name)
+        .collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
+}
+
+/// The interfaces that are there, with what could be changed of them. Others may make and remove some meanwhile.
+fn interfaces() -> BTreeMap<String, Vec<String>> {
+    let of = |name: &str| {
+        let read =
+            |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).unwrap_or_default();
+        ["address", "mtu", "flags", "tx_queue_len"].map(read).to_vec()
+    };
+    let names = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    names
+        .filter_map(|name| name.file_name().into_string().ok())
+        .map(|name| (name.clone(), of(&name)))
+        .collect()
+}
+
+/// Namespaces of this process.
+fn own_namespaces() -> usize {
+    let own = format!("plimsoll-{}-", std::process::id());
+    let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    names.filter(|name| name.file_name().to_string_lossy().starts_with(&own)).count()
+}
+
+fn run(text: &str, programs: &[(u32, &str)]) -> Option<Emulated> {
+    if let Some(missing) = lacks() {
+        eprintln!("skipped: this system lacks {missing}");
+        return None;
+    }
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = interfaces();
+    let programs = programs.iter().map(|(host, command)| (*host, (*command).to_owned())).collect();
+    let options = Options { spin: Span::from_us(50), verify: true, programs };
+    let emulated = emulate(&model(text), &options, || false).unwrap();
+    assert_eq!(own_namespaces(), 0, "nothing stays behind");
+    let after = interfaces();
+    let there = before.iter().filter(|(name, _)| name.as_str() == "lo" || after.contains_key(*name));
+    there.for_each(|(name, settings)| assert_eq!(Some(settings), after.get(name), "{name} is as it was"));
+    assert_eq!(emulated.verified, Some(true), "the replay of the log gives the same digest");
+    let counters = &emulated.outcome.counters;
+    assert_eq!(
+        counters.packets_sent,
+        counters.packets_delivered + counters.nic_drops + counters.switch_drops + counters.packets_in_flight
+    );
+    assert_eq!(emulated.lateness.count(), counters.packets_delivered);
+    Some(emulated)
+}
+
+const RACK: &str = "[topology]\nkind = 'rack'\nhosts = 3\nrate = '100Mbps'\ndelay = '1ms'\n\
+                    [transport]\nmin_rto = '200ms'\n";
+
+/// One-way delay 2 ms, so a request takes 4 ms at least and, on a busy machine, not much more.
+#[test]
+fn requests_take_what_the_links_take() {
+    let text = format!(
+        "{RACK}[workload.ask]\nkind = 'rpc'\nclient = 'h0'\nrequest = '100B'\nresponse = '1000B'\nload = '1Mbps'\n\
+         count = 50\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let mut latencies: Vec<Span> =
+        emulated.outcome.messages.iter().map(|message| message.latency().unwrap()).collect();
+    latencies.sort_unstable();
+    assert_eq!(latencies.len(), 50);
+    assert!(latencies[0] >= Span::from_ms(4), "{}", latencies[0]);
+    assert!(latencies[25] < Span::from_ms(12), "{}", latencies[25]);
+    assert!(emulated.outcome.messages.iter().all(|message| message.ideal >= Span::from_ms(4)));
+}
+
+/// Two flows into one port of 100 Mb/s carry at most that, and with a queue of 10 packets some are lost.
+#[test]
+fn flows_share_a_link_and_its_queue() {
+    let text = format!(
+        "{RACK}[port.switch]\nbuffer = '10 packets'\n\
+         [workload.bulk]\nkind = 'flows'\nfrom = ['h1', 'h2']\nto = 'h0'\nsize = '1MB'\n\
+         [observe.queue.q]\nport = 'h0'\nevery = '10ms'\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    assert!(outcome.messages.iter().all(|message| message.completed.is_some()));
+    // 2 MB at 100 Mb/s take 160 ms.
+    assert!(outcome.end.as_secs_f64() > 0.16, "{}", outcome.end);
+    let queue = &outcome.queues[0];
+    assert!(queue.drops > 0 && queue.drops == outcome.counters.switch_drops, "{}", queue.drops);
+    assert!(*queue.max_bytes.iter().max().unwrap() <= 15_140 && queue.bytes > 2_000_000, "{queue:?}");
+    assert!(outcome.counters.retransmissions > 0);
+}
+
+/// Flows without a size send until the end, which is that of the sending.
+#[test]
+fn endless_flows_send_until_the_end() {
+    let text = format!("{RACK}[run]\nduration = '300ms'\n[workload.all]\nkind = 'permutation'\n");
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    assert!((0.3..0.5).contains(&outcome.end.as_secs_f64()), "{}", outcome.end);
+    assert!(
+        outcome.connections.iter().all(|connection| connection.delivered > 100_000),
+        "{:?}",
+        outcome.connections
+    );
+}
+
+/// With flow control nothing is lost, however small the buffer.
+#[test]
+fn a_pause_holds_a_real_host() {
+    let text = format!(
+        "{RACK}[port.switch]\nbuffer = '100KB'\npfc = {{}}\n\
+         [workload.bulk]\nkind = 'incast'\nto = 'h0'\nsize = '1MB'\nevery = '1s'\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let counters = &emulated.outcome.counters;
+    assert_eq!((counters.switch_drops, counters.nic_drops), (0, 0));
+    assert!(emulated.outcome.messages.iter().all(|message| message.completed.is_some()));
+}
+
+/// A phantom queue that drains at a tenth marks what asks for ECN.
+#[test]
+fn marks_reach_the_kernel() {
+    let text = format!(
+        "{RACK}ecn = 'on'\n[port.switch.phantom_queue]\ndrain = 0.1\nthreshold = '3KB'\n\
+         [workload.bulk]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\nsize = '1MB'\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    assert!(emulated.outcome.counters.marks > 0);
+    assert_eq!(emulated.outcome.counters.switch_drops, 0);
+}
+
+/// Queries, and a program beside them that is in the namespace of its host and ends with the run.
+#[test]
+fn programs_run_in_hosts() {
+    let text = format!(
+        "{RACK}[run]\nduration = '2s'\n\
+         [workload.ask]\nkind = 'fan-out'\nclient = 'h0'\nrequest = '100B'\nresponse = '1000B'\n\
+         queries_per_second = 20\n"
+    );
+    let file = std::env::temp_dir().join(format!("plimsoll-test-{}", std::process::id()));
+    let command = format!("cat /sys/class/net/eth0/address > {}; sleep 100", file.display());
+    let Some(emulated) = run(&text, &[(2, &command)]) else { return };
+    assert_eq!(fs::read_to_string(&file).unwrap().trim(), "02:50:00:00:00:02");
+    fs::remove_file(&file).unwrap();
+    let queries = &emulated.outcome.queries;
+    assert!(queries.len() > 15, "{}", queries.len());
+    assert!(queries.iter().filter_map(|query| query.completed).count() + 2 >= queries.len());
+}
+
+#[test]
+fn what_is_not_emulated_is_said_before_anything_is_made() {
+    if let Some(missing) = lacks() {
+        let text = check(&model(&format!("{RACK}[workload.p]\nkind = 'ping'\n"))).unwrap_err().to_string();
+        assert!(text.contains("root"), "{text}");
+        eprintln!("skipped: this system lacks {missing}");
+        return;
+    }
+    for (lines, key) in [
+        (
+            "[workload.p]\nkind = 'packets'\nfrom = ['h1']\nto = 'h0'\nsize = '100B'\nload = 0.1\ncount = 3\n",
+            "workload.p.kind",
+        ),
+        ("[host.qjump]\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n", "host.qjump"),
+        (
+            "[[fault]]\nfrom = 'h0'\nto = 'tor0'\ndown = true\nat = '1s'\n\
+             [workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
+            "fault",
+        ),
+    ] {
+        let error = check(&model(&format!("{RACK}{lines}"))).unwrap_err();
+        let EmulateError::Unbuildable(unbuildable) = &error else { panic!("{error}") };
+        assert_eq!(unbuildable.key, key, "{error}");
+    }
+}
