@@ -92,6 +92,7 @@ fn web_search() -> Figure {
             ("pFabric" | "QJump", "small_mean") => Some(1.10),
             ("pFabric" | "QJump", "small_p99") => Some(1.15),
             ("DCTCP", "small_mean" | "small_p99") => Some(1.20),
+            (_, "large_mean") => Some(1.10),
             _ => None,
         },
     }
