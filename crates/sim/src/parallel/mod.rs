@@ -58,7 +58,10 @@ pub fn run_on(
         !dense && progress(now)
     });
     match (plan, is_dense) {
-        (Some(plan), Some(true)) => run_plan(model, plan, progress),
+        (Some(plan), Some(true)) => {
+            drop(build);
+            run_plan(model, plan, progress)
+        }
         _ => Ok(build.finish(end?)),
     }
 }
@@ -83,7 +86,8 @@ pub fn run_in_parts(
     threads: usize,
     progress: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Outcome, RunError> {
-    match Plan::new(&build(model, Extensions::default())?.world, threads) {
+    let plan = Plan::new(&build(model, Extensions::default())?.world, threads);
+    match plan {
         Some(plan) => run_plan(model, plan, progress),
         None => crate::run(model, progress),
     }
