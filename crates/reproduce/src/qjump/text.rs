@@ -31,7 +31,8 @@ flows of all within 1.10; TCP's small flows have no tolerance, but an order and 
 pFabric as its paper has it, and QJump with strict priorities and its kernel module's limiter. Every parameter is
 in `scenarios/qjump`; no constant is tuned to a row.\n
 * **Numbers of flows.** The study ran 100 000 flows a point. Flows of 10 MB and more last long and build up over
-  time, so that a run of 3000 flows underestimates high loads, of TCP most of all. The column *flows* says
+  time, so that a run of 3000 flows underestimates high loads, of TCP most of all; and its flows are the first of the
+  study's generators, which meet most, so that it overestimates low ones. The column *flows* says
   what each row is of; only rows of 100 000 flows are held to a tolerance. The standard base is of 3000 flows,
   data mining of 5000 or 500.
 * **What load means.** The scripts start flows at the rate load x 10 Gb/s over 1138 packets of 1500 B. So
