@@ -164,19 +164,27 @@ pub fn enter(name: &str) -> io::Result<()> {
 pub fn clean() -> io::Result<usize> {
     let mut left = Vec::new();
     for name in listed(NETNS)? {
-        let owner = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next().map(str::to_owned));
-        if let Some(owner) = owner.filter(|owner| !lives(owner)) {
-            left.push((name, owner));
+        if owner_of(&name).is_some_and(|owner| !lives(owner)) {
+            left.push(name);
         }
     }
-    let names: Vec<String> = left.iter().map(|(name, _)| name.clone()).collect();
-    remove(&names);
+    remove(&left);
     for owner in listed(STATE)? {
-        if !lives(&owner) {
+        if is_number(&owner) && !lives(&owner) {
             let _ = fs::remove_file(Path::new(STATE).join(owner));
         }
     }
-    Ok(names.len())
+    Ok(left.len())
+}
+
+/// The process in a name that is ours: `plimsoll-<process>-h<host>`, and no other that only begins like it.
+fn owner_of(name: &str) -> Option<&str> {
+    let (owner, host) = name.strip_prefix(PREFIX)?.split_once("-h")?;
+    (is_number(owner) && is_number(host)).then_some(owner)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn listed(folder: &str) -> io::Result<Vec<String>> {
@@ -222,4 +230,20 @@ fn ip(arguments: &[&str], batch: &str) -> io::Result<()> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Err(io::Error::other(format!("ip {}: {}", arguments.join(" "), said.trim())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_emulated_hosts_are_ours() {
+        assert_eq!(owner_of("plimsoll-4711-h0"), Some("4711"));
+        assert_eq!(owner_of("plimsoll-1-h31"), Some("1"));
+        for other in
+            ["plimsoll-lab", "plimsoll-ql-4711", "plimsoll-4711-db", "plimsoll-4711-h", "plimsoll--h1", "h0"]
+        {
+            assert_eq!(owner_of(other), None, "{other}");
+        }
+    }
 }
