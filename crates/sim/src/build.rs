@@ -171,7 +171,7 @@ fn tap(room: u64, network: &Network, watched: &[Watched]) -> Tap {
 impl Build {
     /// Reads the world when its run has ended.
     pub(crate) fn finish(mut self, end: Time) -> Outcome {
-        self.world.settle();
+        self.world.settle(end);
         self.finish_settled(end)
     }
 

@@ -209,8 +209,9 @@ impl World {
         self.wires.events.push(next, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
 
-    /// Has workloads record what is open at the end of the run, and counts the packets still on the way.
-    pub(crate) fn settle(&mut self) {
+    /// Has workloads record what is open at the `end` of the run, counts the packets still on the way, and takes
+    /// back the marks that ports have foreseen for a time after it.
+    pub(crate) fn settle(&mut self, end: Time) {
         let mut actions = Actions::default();
         for workload in &mut self.workloads {
             workload.on_end(&mut actions);
@@ -219,6 +220,7 @@ impl World {
         let held: usize = self.ports.iter().map(Port::held).sum::<usize>()
             + self.pacers.iter().map(HostPacer::held).sum::<usize>();
         self.wires.counters.packets_in_flight = (held + self.wires.lanes.in_flight()) as u64;
+        self.wires.counters.marks -= self.ports.iter().map(|port| port.marks_after(end)).sum::<u64>();
     }
 
     /// Packets in = packets out + dropped + still on the way.

@@ -82,6 +82,11 @@ impl QueueMeter {
         self.reading.marks += u64::from(since >= self.reading.from);
     }
 
+    /// A packet that was admitted, and marked, at `since` has not left by the end: its mark does not count.
+    pub fn on_unmarked(&mut self, since: Time) {
+        self.reading.marks -= u64::from(since >= self.reading.from);
+    }
+
     /// A packet found no room.
     pub fn on_dropped(&mut self, now: Time) {
         self.reading.drops += u64::from(now >= self.reading.from);

@@ -26,10 +26,10 @@ pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange
         }
         first.world.rules.horizon
     };
-    first.world.settle();
+    first.world.settle(end);
     for (part, other) in (1..).zip(others) {
         let mut other = other.world;
-        other.settle();
+        other.settle(end);
         first.world.absorb(other, plan, part);
     }
     first.finish_settled(end)

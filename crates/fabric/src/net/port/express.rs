@@ -5,6 +5,7 @@
 //! first waiting packet leaves the queue and the sizes of those that wait, two bytes each: every one leaves
 //! when the link has sent the one before, so the queue's length at any later instant follows.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
@@ -39,6 +40,9 @@ struct Extras {
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<HeadPacer>,
     meter: Option<QueueMeter>,
+    /// Packets that the phantom queue marked while they waited, as far as is known: when they came, and when
+    /// they leave the queue.
+    foreseen_marks: VecDeque<(Time, Time)>,
 }
 
 impl Express {
@@ -52,7 +56,9 @@ impl Express {
             waiting: Sizes::default(),
             waiting_bytes: 0,
             in_service_bytes: 0,
-            extras: (!plain).then(|| Box::new(Extras { red, phantom_queue, pacer, meter })),
+            extras: (!plain).then(|| {
+                Box::new(Extras { red, phantom_queue, pacer, meter, foreseen_marks: VecDeque::new() })
+            }),
         }
     }
 
@@ -83,7 +89,10 @@ impl Express {
         if let Some(extras) = &mut self.extras {
             start = extras.release(now, leaves, &packet);
             if let Some(phantom_queue) = &mut extras.phantom_queue {
-                marked |= phantom_queue.on_transmit(start, size) && packet.mark();
+                if phantom_queue.on_transmit(start, size) && packet.mark() {
+                    marked = true;
+                    extras.foresee_mark(now, leaves);
+                }
             }
             if let Some(meter) = &mut extras.meter {
                 meter.on_admitted(now, size, marked);
@@ -126,7 +135,14 @@ impl Express {
 
     pub(super) fn take_meter(&mut self, end: Time) -> Option<QueueMeter> {
         self.start_due(end);
-        self.extras.as_mut()?.meter.take()
+        let extras = self.extras.as_mut()?;
+        let mut meter = extras.meter.take()?;
+        extras.marks_after(end).for_each(|since| meter.on_unmarked(since));
+        Some(meter)
+    }
+
+    pub(super) fn marks_after(&self, end: Time) -> u64 {
+        self.extras.as_ref().map_or(0, |extras| extras.marks_after(end).count() as u64)
     }
 
     #[inline]
@@ -195,5 +211,18 @@ impl Extras {
             pacer.note_hold(start - leaves);
         }
         start
+    }
+    /// A packet that came at `now` and leaves the queue at `leaves` has its mark already.
+    #[inline]
+    fn foresee_mark(&mut self, now: Time, leaves: Time) {
+        if leaves > now {
+            while self.foreseen_marks.pop_front_if(|(_, left)| *left <= now).is_some() {}
+            self.foreseen_marks.push_back((now, leaves));
+        }
+    }
+
+    /// When the packets came that have their mark already and have not left the queue by `end`.
+    fn marks_after(&self, end: Time) -> impl Iterator<Item = Time> + '_ {
+        self.foreseen_marks.iter().filter(move |(_, leaves)| *leaves > end).map(|(since, _)| *since)
     }
 }

@@ -227,6 +227,15 @@ impl Port {
         }
     }
 
+    /// Marks that the sink knows of, of packets that have not left the queue by `end`: an express port
+    /// foresees what its phantom queue will do.
+    pub fn marks_after(&self, end: Time) -> u64 {
+        match &self.0 {
+            Engine::Express(port) => port.marks_after(end),
+            Engine::General(_) => 0,
+        }
+    }
+
     /// Stops watching, and gives what was seen up to `end`.
     pub fn take_meter(&mut self, end: Time) -> Option<super::MeterReading> {
         let meter = match &mut self.0 {
