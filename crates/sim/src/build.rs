@@ -228,11 +228,11 @@ impl Build {
             records.push(record);
         }
         for host in 0..world.network.hosts() as usize {
-            let flows = match world.pacers.get(host) {
-                Some(pacer) => Some(pacer.flows()),
-                None => world.ports[host].head_pacer().map(|pacer| pacer.flows()),
+            let counts = match world.pacers.get(host) {
+                Some(pacer) => Some(pacer.flows().counts(end).collect()),
+                None => world.ports[host].head_pacer().map(|pacer| pacer.counts(end)),
             };
-            for (flow, counts) in flows.into_iter().flat_map(|flows| flows.counts(end)) {
+            for (flow, counts) in counts.into_iter().flatten() {
                 let record = &mut records[flow as usize];
                 record.pacer_associations += counts.associations - counts.renewals;
                 record.pacer_renewals += counts.renewals;

@@ -60,6 +60,19 @@ impl Entry {
     }
 }
 
+/// What was known of one flow at one time.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowState(Entry);
+
+impl FlowState {
+    /// The flow's counts up to `now`, if nothing but time came after.
+    pub fn counts(&self, now: Time) -> AssociationCounts {
+        let FlowState(mut entry) = *self;
+        entry.settle(now);
+        entry.counts
+    }
+}
+
 impl FlowAssociations {
     pub(super) fn new(params: &PacerParams) -> FlowAssociations {
         FlowAssociations {
@@ -114,20 +127,17 @@ impl FlowAssociations {
 
     /// Every flow that met congestion with its counts up to `now`, in order of flow.
     pub fn counts(&self, now: Time) -> impl Iterator<Item = (u64, AssociationCounts)> + '_ {
-        self.flows.iter().map(move |entry| {
-            let mut entry = *entry;
-            entry.settle(now);
-            (entry.flow, entry.counts)
-        })
+        self.flows.iter().map(move |entry| (entry.flow, FlowState(*entry).counts(now)))
     }
 
     /// The counts of `flow` up to `now`; all zero if it never met congestion.
     pub fn counts_of(&self, now: Time, flow: u64) -> AssociationCounts {
-        self.find(flow).map_or_else(AssociationCounts::default, |entry| {
-            let mut entry = *entry;
-            entry.settle(now);
-            entry.counts
-        })
+        self.state_of(flow).map_or_else(AssociationCounts::default, |state| state.counts(now))
+    }
+
+    /// What is known of `flow`, to be read later as it is now; nothing if it never met congestion.
+    pub fn state_of(&self, flow: u64) -> Option<FlowState> {
+        self.find(flow).map(|entry| FlowState(*entry))
     }
 
     /// Drops what is known about a flow that has ended, and returns its counts up to `now`. A flow

@@ -43,7 +43,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
 
-pub use association::{AssociationCounts, FlowAssociations};
+pub use association::{AssociationCounts, FlowAssociations, FlowState};
 pub use host::{Admission, HostPacer};
 pub use link::{LinkPacer, Release};
 

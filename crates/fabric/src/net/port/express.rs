@@ -88,11 +88,12 @@ impl Express {
         let mut start = leaves;
         if let Some(extras) = &mut self.extras {
             start = extras.release(now, leaves, &packet);
-            if let Some(phantom_queue) = &mut extras.phantom_queue {
-                if phantom_queue.on_transmit(start, size) && packet.mark() {
-                    marked = true;
-                    extras.foresee_mark(now, leaves);
-                }
+            if let Some(phantom_queue) = &mut extras.phantom_queue
+                && phantom_queue.on_transmit(start, size)
+                && packet.mark()
+            {
+                marked = true;
+                extras.foresee_mark(now, leaves);
             }
             if let Some(meter) = &mut extras.meter {
                 meter.on_admitted(now, size, marked);
@@ -206,11 +207,7 @@ impl Extras {
     fn release(&mut self, now: Time, leaves: Time, packet: &Packet) -> Time {
         let Some(pacer) = &mut self.pacer else { return leaves };
         let draws = pacer.on_enqueue(packet);
-        let start = pacer.release(leaves, packet, draws);
-        if leaves > now {
-            pacer.note_hold(start - leaves);
-        }
-        start
+        pacer.foresee(now, leaves, packet, draws)
     }
     /// A packet that came at `now` and leaves the queue at `leaves` has its mark already.
     #[inline]

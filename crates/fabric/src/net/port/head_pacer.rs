@@ -1,9 +1,9 @@
 //! [`HeadPacer`]: the pacer between a NIC queue and its link, with the random stream that it draws
 //! from.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
-use plimsoll_mechanisms::pacer::{FlowAssociations, LinkPacer, PacerParams, Release};
+use plimsoll_mechanisms::pacer::{AssociationCounts, FlowState, LinkPacer, PacerParams, Release};
 use plimsoll_units::{Span, Time};
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -21,12 +21,14 @@ pub struct HeadPacer {
     stream: Pcg64,
     /// By waiting packet of an express port: how long it will be held between queue and link.
     holds: VecDeque<Span>,
+    /// Draws that an express port has foreseen: when, for which flow, and what was known of it before.
+    foreseen: VecDeque<(Time, u64, Option<FlowState>)>,
 }
 
 impl HeadPacer {
     /// A pacer that has seen no packet.
     pub fn new(params: &PacerParams, stream: Pcg64) -> HeadPacer {
-        HeadPacer { pacer: LinkPacer::new(params), stream, holds: VecDeque::new() }
+        HeadPacer { pacer: LinkPacer::new(params), stream, holds: VecDeque::new(), foreseen: VecDeque::new() }
     }
 
     /// An acknowledgement with ECE arrived for connection `flow`.
@@ -34,9 +36,14 @@ impl HeadPacer {
         self.pacer.on_ece(u64::from(flow));
     }
 
-    /// Which connections are associated, and how often.
-    pub fn flows(&self) -> &FlowAssociations {
-        self.pacer.flows()
+    /// How often each connection was associated up to `end`, in order of connection.
+    pub fn counts(&self, end: Time) -> BTreeMap<u64, AssociationCounts> {
+        let mut counts: BTreeMap<_, _> = self.pacer.flows().counts(end).collect();
+        // The first draw after the end says what was known at the end.
+        for (_, flow, before) in self.foreseen.iter().rev().filter(|(leaves, ..)| *leaves > end) {
+            counts.insert(*flow, before.map_or_else(AssociationCounts::default, |state| state.counts(end)));
+        }
+        counts
     }
 
     /// A packet enters the queue. Whether it is to draw when it leaves it.
@@ -54,9 +61,18 @@ impl HeadPacer {
         }
     }
 
-    /// Notes that the packet which now joins those that wait will be held for `hold` at its turn.
-    pub(super) fn note_hold(&mut self, hold: Span) {
-        self.holds.push_back(hold);
+    /// [`HeadPacer::release`], for a packet that comes at `now` and leaves the queue at `leaves`.
+    pub(super) fn foresee(&mut self, now: Time, leaves: Time, packet: &Packet, draws: bool) -> Time {
+        if draws && leaves > now {
+            while self.foreseen.pop_front_if(|(left, ..)| *left <= now).is_some() {}
+            let flow = u64::from(packet.flow);
+            self.foreseen.push_back((leaves, flow, self.pacer.flows().state_of(flow)));
+        }
+        let start = self.release(leaves, packet, draws);
+        if leaves > now {
+            self.holds.push_back(start - leaves);
+        }
+        start
     }
 
     /// The hold of the first packet that waits, which leaves the queue now.
