@@ -6,7 +6,8 @@ SHELL := /bin/bash
 # Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
 TEST_PACKAGES := chromium tshark valgrind python3 python3-pandas clang libelf-dev zlib1g-dev pkg-config iproute2
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
-KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel)
+KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel)
+COMMA := ,
 SCENARIO ?= scenarios/quickstart.toml
 # Packages of their own, which share what the workspace has built.
 EXAMPLES := --locked --manifest-path examples/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
@@ -32,6 +33,12 @@ toolchain:
 run: toolchain ## Build, then TCP, DCTCP and HULL on a rack, in a table and a report.
 	cargo build --release --quiet --locked -p plimsoll-cli
 	@target/release/plimsoll run $(SCENARIO)
+
+.PHONY: kernel
+kernel: toolchain ## Build target/release/plimsoll with the eBPF programs, for `emulate` and `host`.
+	@command -v clang >/dev/null && [ -f /usr/include/libelf.h ] || { \
+	  echo "The eBPF programs need more. Install it with: apt-get install clang libelf-dev zlib1g-dev pkg-config" >&2; exit 2; }
+	cargo build --release --locked -p plimsoll-cli --features kernel
 
 .PHONY: test
 test: toolchain test-packages ## Format, lints, and every test.

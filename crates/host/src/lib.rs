@@ -1,0 +1,1 @@
+//! Puts mechanisms on a real Linux host, and takes them away again.
