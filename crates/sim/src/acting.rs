@@ -5,7 +5,7 @@ use plimsoll_fabric::net::{PortId, Sink};
 use plimsoll_units::Time;
 
 use crate::connection::Connection;
-use crate::workload::{Actions, Workload, Write};
+use crate::workload::{Actions, Opened, Workload, Write};
 use crate::world::World;
 
 impl World {
@@ -44,10 +44,12 @@ impl World {
         actions.next_connection = self.connections.len() as u32;
         act(self.workloads[number].as_mut(), &mut actions);
         for opened in actions.opened.drain(..) {
-            let is_here = self.wires.has(opened.client) || self.wires.has(opened.server);
-            self.connections.push(is_here.then(|| {
-                Box::new(Connection::new(&self.transport, number as u16, opened.client, opened.server))
-            }));
+            let Opened { client, server } = opened;
+            let is_here = self.wires.has(client) || self.wires.has(server);
+            let established = self.pool.as_mut().and_then(|pool| pool.open(client, server));
+            let transport = established.unwrap_or(&self.transport);
+            let connection = is_here.then(|| Connection::new(transport, number as u16, client, server));
+            self.connections.push(connection.map(Box::new));
         }
         for write in actions.writes.drain(..) {
             self.write(now, write);

@@ -20,6 +20,7 @@ use crate::faults;
 use crate::host::HostPacer;
 use crate::look_ahead::LOOK_AHEAD_PORTS;
 use crate::observe::{Recorder, connection_record};
+use crate::pool::ConnectionPool;
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::wires::Wires;
@@ -99,6 +100,8 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     }
     let bursts = model.host.bursts();
     let workloads = traffic.workloads;
+    let pool = model.transport.pool;
+    let pool = (pool > 0).then(|| Box::new(ConnectionPool::new(pool, &transport)));
     let world = World {
         network,
         transport,
@@ -106,6 +109,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         pacers,
         receive_offload: bursts.and_then(|params| ReceiveOffload::new(params, hosts)).map(Box::new),
         connections: Vec::new(),
+        pool,
         workload_armed: vec![Time::MAX; workloads.len()],
         workloads,
         recorder,

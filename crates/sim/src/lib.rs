@@ -20,6 +20,7 @@ mod host;
 mod look_ahead;
 mod observe;
 mod parallel;
+mod pool;
 mod receive;
 mod tap;
 mod transport;

@@ -112,6 +112,9 @@ impl World {
             && connection.is_idle()
         {
             self.recorder.on_closed(number, connection);
+            if let Some(pool) = &mut self.pool {
+                pool.close(connection.client, connection.server);
+            }
             self.connections[number as usize] = None;
         }
     }

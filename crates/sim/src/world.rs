@@ -14,6 +14,7 @@ use crate::host::HostPacer;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
 use crate::parallel::Letter;
+use crate::pool::ConnectionPool;
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::wires::Wires;
@@ -32,6 +33,8 @@ pub(crate) struct World {
     pub(crate) receive_offload: Option<Box<ReceiveOffload>>,
     /// By number; `None` once closed.
     pub(crate) connections: Vec<Option<Box<Connection>>>,
+    /// Where connections stay open between messages.
+    pub(crate) pool: Option<Box<ConnectionPool>>,
     pub(crate) workloads: Vec<Box<dyn Workload>>,
     pub(crate) workload_armed: Vec<Time>,
     pub(crate) recorder: Recorder,

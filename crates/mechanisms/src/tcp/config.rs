@@ -136,6 +136,13 @@ impl TransportParams {
         let (segment, header) = (self.segment.get(), self.header.get());
         Invalid::unless((1..=65_000).contains(&segment), "segment", self.segment, "1 B to 65000 B")?;
         Invalid::unless(header <= 500, "header", self.header, "at most 500 B")?;
+        let pools = self.connections == Connections::PerMessage && self.handshake;
+        Invalid::unless(
+            self.pool == 0 || pools,
+            "pool",
+            self.pool,
+            "0, unless connections are `per-message` and have a handshake",
+        )?;
         let (first, largest) = (self.initial_window, self.max_window);
         Invalid::unless(largest >= 1, "max_window", largest, "1 segment or more")?;
         let ok = (1..=largest).contains(&first);

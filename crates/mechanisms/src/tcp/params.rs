@@ -116,6 +116,10 @@ pub struct TransportParams {
     /// Whether connections open with SYN, SYN-ACK, ACK, sent on the first write. If false both ends
     /// start established. Default true.
     pub handshake: bool,
+    /// With connections `per-message`: how many of each pair of hosts are open before the first message. A message
+    /// that finds none idle opens one more, with its handshake, and that stays open too; window and RTT
+    /// begin anew with every message. Default 0: every message opens its own, as `handshake` says.
+    pub pool: u32,
 
     /// ECN: `on`, `off`, or `auto`, which is on for `dctcp` only. With `tcp` and `cubic` it works as in
     /// RFC 3168, section 6.1. Default `auto`.
@@ -182,6 +186,7 @@ impl Default for TransportParams {
             ack_delay: Span::from_ms(40),
             nagle: false,
             handshake: true,
+            pool: 0,
             ecn: EcnMode::Auto,
             ecn_on_acks: false,
             echo_marked_acks: false,

@@ -123,10 +123,11 @@ fn transport() -> impl Strategy<Value = String> {
     )
         .prop_map(|(kind, recovery, connections, min_rto, window, ack_every, [handshake, marked_acks, on])| {
             let ecn = if on { "on" } else { "auto" };
+            let pool = if connections == "per-message" && handshake { window % 3 } else { 0 };
             format!(
                 "kind = '{kind}'\nrecovery = '{recovery}'\nconnections = '{connections}'\nmin_rto = '{min_rto}'\n\
                  initial_rto = '5ms'\nsyn_loss_rto = '5ms'\nmax_rto = '20ms'\ninitial_window = {window}\n\
-                 ack_every = {ack_every}\nack_delay = '500us'\nhandshake = {handshake}\n\
+                 ack_every = {ack_every}\nack_delay = '500us'\nhandshake = {handshake}\npool = {pool}\n\
                  ecn_on_acks = {marked_acks}\nrto_granularity = '10us'\necn = '{ecn}'"
             )
         })

@@ -145,6 +145,9 @@ fn messages_within_the_first_window() {
             let opened = run(&one_message(topology, from, to, bytes, &format!("{transport}false")));
             let expected = burst(0, &sizes, path);
             place.assert(&opened.messages[0], sizes.len(), expected);
+            let pooled = format!("{transport}true\nconnections = 'per-message'\npool = 1");
+            let pooled = run(&one_message(topology, from, to, bytes, &pooled));
+            place.assert(&pooled.messages[0], sizes.len(), expected);
             let back = &place.back();
             let established = burst(burst(0, &[40], path), &[40], back);
             let after_ack: Vec<u64> = [40].into_iter().chain(sizes).collect();
