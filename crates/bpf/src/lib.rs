@@ -30,3 +30,4 @@ pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
 pub use qjump::{Limiter, PacketClassifier, PortClassifier, SendBuffer, SocketClassifier, Tag};
 pub use queue_length::QueueLength;
+pub use tcx::DeviceLink;

@@ -13,9 +13,6 @@ pub enum Error {
     /// The policy is applied, at least in part.
     #[error("policy {0} is applied already; `plimsoll host rollback {0}` takes it back")]
     Applied(PolicyName),
-    /// Another `plimsoll host` is at work.
-    #[error("another plimsoll host is changing this host; try again when it is done")]
-    Busy,
     /// A command of the system failed.
     #[error("`{command}` failed: {said}")]
     Command {

@@ -74,19 +74,16 @@ impl Journal {
         Ok(names)
     }
 
-    /// Waits for nobody: the lock, or [`Error::Busy`].
+    /// Waits until nobody else changes the host.
     ///
     /// # Errors
-    /// Also if this process may not.
+    /// If this process may not.
     pub fn lock(places: &Places) -> Result<Lock, Error> {
         let doing = || Error::doing(format!("locking {} (root is needed)", places.state.display()));
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&places.state).map_err(doing())?;
         let file = File::create(places.state.join(".lock")).map_err(doing())?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Lock(file)),
-            Err(rustix::io::Errno::WOULDBLOCK) => Err(Error::Busy),
-            Err(error) => Err(doing()(error.into())),
-        }
+        flock(&file, FlockOperation::LockExclusive).map_err(|error| doing()(error.into()))?;
+        Ok(Lock(file))
     }
 
     /// What it holds; none if the policy is not applied.

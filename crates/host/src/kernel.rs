@@ -163,7 +163,7 @@ fn attach(
     made(pins, fs::create_dir_all(pins))?;
     program.pin_maps(pins, &["state", "counts"])?;
     match hold {
-        Hold::Link => Ok(pinned::pin(&mut program.link(index, direction)?, &pins.join(LINK))?),
+        Hold::Link => Ok(program.link(index, direction)?.pin(&pins.join(LINK))?),
         Hold::Filter { priority } => {
             // The pin first: by it a rollback tells this filter from others.
             program.pin(&pins.join(PROGRAM))?;
