@@ -69,7 +69,8 @@ pub fn run_at_level(args: &Args) -> Done {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register_usize(signal, caught.clone(), signal as usize)?;
     }
-    let mut signal = || Some(caught.swap(0, Ordering::Relaxed) as i32).filter(|signal| *signal > 0);
+    // Those of a terminal reach the program without this.
+    let mut signal = || Some(caught.swap(0, Ordering::Relaxed) as i32).filter(|signal| *signal == SIGTERM);
     let ended = plimsoll_host::launch(&launch, &mut signal)?;
     let status = ended.code().or_else(|| Some(128 + ended.signal()?)).unwrap_or(1);
     Ok(ExitCode::from(status as u8))

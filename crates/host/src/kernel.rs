@@ -37,6 +37,13 @@ impl System for Kernel {
                 }
                 Ok(Dctcp::check(&dctcp())?)
             }
+            // What somebody else has made since the plan is theirs.
+            Step::Cgroup { folder } if folder.exists() => {
+                Err(Error::Program(format!("{} has been made since; plan again", folder.display())))
+            }
+            Step::Clsact { device } if has_clsact(device)? => {
+                Err(Error::Program(format!("{device} has got a clsact queue since; plan again")))
+            }
             Step::Cgroup { .. }
             | Step::Segments { .. }
             | Step::Clsact { .. }
