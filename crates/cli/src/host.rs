@@ -1,10 +1,8 @@
 //! `plimsoll host`: a policy for this host, shown, applied, watched and taken back.
 
-use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
-use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
@@ -162,10 +160,11 @@ fn confirm(name: &PolicyName, places: &Places) -> Done {
 /// What needs the eBPF programs.
 #[cfg(feature = "kernel")]
 mod kernel {
-    use std::io::{self, BufRead as _};
+    use std::io::{self, BufRead as _, IsTerminal as _};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::thread;
+    use std::time::{Duration, Instant};
 
     use plimsoll_host::{Error, Kernel, Listener, Moment, Status};
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
