@@ -122,6 +122,11 @@ impl Planning<'_> {
                 self.steps.push(Step::Sockets { cgroup, level: assignment.level, pins });
             }
         }
+        self.notes.push(
+            "programs that set IP_TOS or SO_PRIORITY themselves, such as ssh, have the level of that priority (2, 4 or 6), \
+             and the kernel's control packets level 7: over ssh, apply with --confirm-within 60s"
+                .to_owned(),
+        );
         if qjump.assign.iter().any(|assignment| assignment.port.is_none()) {
             self.notes.push(
                 "sockets that are open already keep their level: restart the programs of cgroups and units"
