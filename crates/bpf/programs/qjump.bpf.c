@@ -3,8 +3,8 @@
  * QJump's limiter, at the egress of a host's device: a bucket per level, the level from skb->priority. A
  * priority of 8 or more is a traffic class of something else and counts as level 0, the lowest.
  *
- * With write_dscp the level leaves the host as a class selector (DSCP = 8 x level), since skb->priority does
- * not.
+ * With write_dscp the level leaves the host as a class selector (DSCP = 8 x level), with write_pcp as the priority of
+ * an 802.1Q tag, since skb->priority does not. Counts are per processor, so nothing is lost and nobody waits.
  */
 #include "kernel.h"
 
@@ -16,6 +16,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct qjump_bucket);
 } state SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, QJUMP_LEVELS);
+	__type(key, __u32);
+	__type(value, struct qjump_counts);
+} counts SEC(".maps");
 
 /* ECN keeps its two bits. Reads the header in place and writes through helpers, since a program that writes in
  * place makes the kernel copy the header of every packet of TCP. */
@@ -42,6 +49,22 @@ static __always_inline void write_dscp(struct __sk_buff *skb, __u32 level)
 	bpf_skb_store_bytes(skb, ETH_HLEN, &after, sizeof(after), 0);
 }
 
+#define VLAN_PRIORITY_SHIFT 13
+
+/* A tag that is there keeps all but its priority. */
+static __always_inline void write_pcp(struct __sk_buff *skb, __u32 level)
+{
+	__u16 tag = settings.vlan, protocol = bpf_htons(ETH_P_8021Q);
+
+	if (skb->vlan_present) {
+		tag = skb->vlan_tci & ((1 << VLAN_PRIORITY_SHIFT) - 1);
+		protocol = skb->vlan_proto;
+		if (bpf_skb_vlan_pop(skb))
+			return;
+	}
+	bpf_skb_vlan_push(skb, protocol, tag | level << VLAN_PRIORITY_SHIFT);
+}
+
 static __always_inline int may_leave(struct __sk_buff *skb, __u32 level, __u64 full)
 {
 	struct qjump_bucket *bucket = bpf_map_lookup_elem(&state, &level);
@@ -55,10 +78,19 @@ int qjump(struct __sk_buff *skb)
 {
 	__u32 level = skb->priority < QJUMP_LEVELS ? skb->priority : 0;
 	__u64 full = settings.full[level & (QJUMP_LEVELS - 1)];
+	struct qjump_counts *count = bpf_map_lookup_elem(&counts, &level);
 
-	if (full != QJUMP_UNLIMITED && !may_leave(skb, level, full))
+	if (!count)
+		return TC_ACT_UNSPEC;
+	if (full != QJUMP_UNLIMITED && !may_leave(skb, level, full)) {
+		count->refused++;
 		return settings.excess_action;
+	}
+	count->passed++;
+	count->bytes += skb->wire_len;
 	if (settings.write_dscp)
 		write_dscp(skb, level);
+	if (settings.write_pcp)
+		write_pcp(skb, level);
 	return TC_ACT_UNSPEC;
 }

@@ -32,6 +32,10 @@ struct qjump_settings {
 	__u64 excess_action;
 	/// 1 to write the level into the DSCP as a class selector.
 	__u64 write_dscp;
+	/// 1 to write the level into the priority of an 802.1Q tag, which is added where there is none.
+	__u64 write_pcp;
+	/// The VLAN of a tag that is added: 0 for a tag of priority only.
+	__u64 vlan;
 	/// Bytes per epoch of each level.
 	__u64 full[QJUMP_LEVELS];
 };
@@ -46,10 +50,37 @@ struct qjump_bucket {
 	__u64 excess;
 };
 
+/// What became of one level's packets on one processor.
+struct qjump_counts {
+	/// Packets that left.
+	__u64 passed;
+	/// Their bytes, as the limiter counts them.
+	__u64 bytes;
+	/// Packets beyond the share.
+	__u64 refused;
+};
+
+/// Ports that the classifier of ports knows at most.
+#define CLASSIFIED_PORTS 16
+
+/// What the classifier of ports is compiled with.
+struct port_classifier_settings {
+	/// Ports in host order; 0 for none.
+	__u64 port[CLASSIFIED_PORTS];
+	/// Level of each port.
+	__u64 level[CLASSIFIED_PORTS];
+};
+
 /// What the classifier of sockets is compiled with.
 struct qjump_classifier_settings {
 	/// The level that new sockets get.
 	__u64 level;
+};
+
+/// What sizes send buffers is compiled with.
+struct send_buffer_settings {
+	/// What is asked for as SO_SNDBUF; the kernel doubles it, for its own overhead.
+	__u64 bytes;
 };
 
 /// What a phantom queue is compiled with.

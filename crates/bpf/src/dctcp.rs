@@ -2,6 +2,8 @@
 //!
 //! Alpha in 2^-30 and g in 2^-32, as in Rust; the kernel counts packets where Rust counts bytes.
 
+use std::path::Path;
+
 use libbpf_rs::{Link, MapCore};
 use plimsoll_mechanisms::tcp::Config;
 
@@ -17,7 +19,7 @@ pub const DCTCP_NAME: &str = "plimsoll_dctcp";
 #[derive(Debug)]
 pub struct Dctcp {
     program: Program,
-    _registered: Link,
+    registered: Link,
 }
 
 impl Dctcp {
@@ -26,9 +28,7 @@ impl Dctcp {
     /// # Errors
     /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`], also where one is registered already.
     pub fn register(config: &Config) -> Result<Dctcp, Error> {
-        let settings =
-            DctcpSettings { initial_alpha: u64::from(config.initial_alpha), gain: config.dctcp_gain };
-        let mut program = Program::load("dctcp", "dctcp_init", Some(&settings.to_bytes()))?;
+        let mut program = load(config)?;
         let failed = program.failed("registering the congestion control of");
         let mut maps = program.object_mut().maps_mut();
         let registered = maps
@@ -37,7 +37,24 @@ impl Dctcp {
             .attach_struct_ops()
             .map_err(failed)?;
         drop(maps);
-        Ok(Dctcp { program, _registered: registered })
+        Ok(Dctcp { program, registered })
+    }
+
+    /// Whether it loads, without registering it.
+    ///
+    /// # Errors
+    /// As [`Dctcp::register`], but for one that is registered already.
+    pub fn check(config: &Config) -> Result<(), Error> {
+        load(config).map(drop)
+    }
+
+    /// Keeps it registered as long as there is a pin `link` in `folder`, beside one of its counts, `state`.
+    ///
+    /// # Errors
+    /// As [`Program::pin_maps`].
+    pub fn pin(&mut self, folder: &Path) -> Result<(), Error> {
+        self.program.pin_maps(folder, &["state"])?;
+        self.registered.pin(folder.join("link")).map_err(self.program.failed("pinning"))
     }
 
     /// What it has counted over all connections. A run with `guarded` above 0 is suspect.
@@ -55,6 +72,11 @@ impl Dctcp {
     pub fn size(&self) -> Result<Size, Error> {
         self.program.size_of_image()
     }
+}
+
+fn load(config: &Config) -> Result<Program, Error> {
+    let settings = DctcpSettings { initial_alpha: u64::from(config.initial_alpha), gain: config.dctcp_gain };
+    Program::load("dctcp", "dctcp_init", Some(&settings.to_bytes()))
 }
 
 /// DCTCP's arithmetic by itself, for comparison with Rust.

@@ -17,14 +17,17 @@
 mod dctcp;
 mod error;
 mod phantom_queue;
+pub mod pinned;
 mod program;
 mod qjump;
 mod queue_length;
 pub mod shared;
+mod tcx;
 
 pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
 pub use error::Error;
 pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
-pub use qjump::{Limiter, PacketClassifier, SocketClassifier};
+pub use qjump::{Limiter, PacketClassifier, PortClassifier, SendBuffer, SocketClassifier, Tag};
 pub use queue_length::QueueLength;
+pub use tcx::DeviceLink;

@@ -38,6 +38,11 @@ impl PhantomQueue {
         &self.0
     }
 
+    /// The program, to pin its map `state`.
+    pub fn into_program(self) -> Program {
+        self.0
+    }
+
     /// The counter, and how many packets it marked.
     ///
     /// # Errors

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
 use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
-use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
+use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 
-use crate::Error;
 use crate::shared::Shared;
+use crate::{DeviceLink, Error};
 
 /// Where a program's inputs come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -224,21 +224,74 @@ impl Program {
     /// # Errors
     /// [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without privileges.
     pub fn attach(&self, ifindex: i32, direction: Direction) -> Result<Attached, Error> {
-        let point = match direction {
-            Direction::Ingress => TC_INGRESS,
-            Direction::Egress => TC_EGRESS,
-        };
         let program = self.handle();
-        let mut hook = TcHookBuilder::new(program.as_fd()).ifindex(ifindex).handle(1).hook(point);
+        let mut hook = TcHookBuilder::new(program.as_fd()).ifindex(ifindex).handle(1).hook(direction.point());
         hook.create().map_err(self.failed("making a clsact queue for"))?;
         hook.attach().map_err(self.failed("attaching"))?;
         Ok(Attached(hook))
+    }
+
+    /// Attaches it to the device behind what is there, without a queue of its own (tcx: Linux 6.6). It stays as long
+    /// as the link, or the link's pin. Programs run in the order of their links, until one does not pass the packet on.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if there is no such device or the kernel has no tcx, [`Error::Unsupported`] without privileges.
+    pub fn link(&self, ifindex: i32, direction: Direction) -> Result<DeviceLink, Error> {
+        DeviceLink::attach(&self.handle(), ifindex, direction).map_err(self.failed("attaching"))
+    }
+
+    /// Attaches it to the clsact queue that the device has, as filter `priority` (1 to 65535; the lowest is first),
+    /// for as long as nobody removes that.
+    ///
+    /// # Errors
+    /// As [`Program::attach`], and [`Error::Kernel`] where the device has no clsact queue or the priority is taken.
+    pub fn filter(&self, ifindex: i32, direction: Direction, priority: u32) -> Result<(), Error> {
+        let program = self.handle();
+        let mut builder = TcHookBuilder::new(program.as_fd());
+        let mut hook =
+            builder.ifindex(ifindex).handle(1).priority(priority).replace(false).hook(direction.point());
+        hook.attach().map_err(self.failed("attaching"))?;
+        Ok(())
+    }
+
+    /// Pins the program at `path`.
+    ///
+    /// # Errors
+    /// As [`Program::pin_maps`].
+    pub fn pin(&mut self, path: &Path) -> Result<(), Error> {
+        let (name, failed) = (self.name, self.failed("pinning"));
+        let mut program =
+            self.object.progs_mut().find(|program| program.name() == name).expect("load names it");
+        program.pin(path).map_err(failed)
+    }
+
+    /// Pins each of the program's maps that `names` lists into `folder`, by its name. What is pinned lives as long as its
+    /// pin, and [`Pinned`] reads it.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the folder is not in a BPF file system, or has such a name already.
+    pub fn pin_maps(&mut self, folder: &Path, names: &[&str]) -> Result<(), Error> {
+        let failed = self.failed("pinning a map of");
+        let mut maps = self.object.maps_mut().filter(|map| names.iter().any(|name| map.name() == *name));
+        maps.try_for_each(|mut map| {
+            let path = folder.join(map.name());
+            map.pin(path)
+        })
+        .map_err(failed)
     }
 
     /// Entry `index` of the program's map.
     pub(crate) fn state<T: Shared>(&self, index: u32) -> Result<T, Error> {
         let found = self.map().lookup(&index.to_ne_bytes(), MapFlags::ANY).map_err(self.failed("reading"))?;
         Ok(found.and_then(|bytes| T::from_bytes(&bytes)).expect("the map has this entry and layout"))
+    }
+
+    /// Entry `index` of the program's map of counts, of every processor.
+    pub(crate) fn counts<T: Shared>(&self, index: u32) -> Result<Vec<T>, Error> {
+        let map = self.object.maps().find(|map| map.name() == "counts").expect("such programs call it so");
+        let found = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY).map_err(self.failed("reading"))?;
+        let found = found.expect("the map has this entry");
+        Ok(found.iter().map(|bytes| T::from_bytes(bytes).expect("the map has this layout")).collect())
     }
 
     /// Sets entry `index` of the program's map.
@@ -271,6 +324,15 @@ pub enum Direction {
     Ingress,
     /// Those that leave, before they join the device's queue.
     Egress,
+}
+
+impl Direction {
+    fn point(self) -> TcAttachPoint {
+        match self {
+            Direction::Ingress => TC_INGRESS,
+            Direction::Egress => TC_EGRESS,
+        }
+    }
 }
 
 /// A program at a device, until dropped. The program itself may be dropped earlier.

@@ -4,6 +4,7 @@
 //! Quantum: a nanosecond. The epoch is rounded up to one, which is the safe side; a limiter in Rust with that
 //! epoch decides the same.
 
+use std::os::fd::AsRawFd;
 use std::path::Path;
 
 use libbpf_rs::Link;
@@ -12,8 +13,8 @@ use plimsoll_units::Span;
 use rustix::fs::{Mode, OFlags};
 
 use crate::shared::{
-    ACTION_DROP, ACTION_PASS, ACTION_REFUSE, QJUMP_LEVELS, QjumpBucket, QjumpClassifierSettings,
-    QjumpSettings, Shared,
+    ACTION_DROP, ACTION_PASS, ACTION_REFUSE, CLASSIFIED_PORTS, PortClassifierSettings, QJUMP_LEVELS,
+    QjumpBucket, QjumpClassifierSettings, QjumpCounts, QjumpSettings, SendBufferSettings, Shared,
 };
 use crate::{Error, Inputs, Packet, Program};
 
@@ -26,13 +27,24 @@ impl Limiter {
     /// count as 0. With `write_dscp`, packets leave with DSCP 8 x level.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
+    /// As [`Limiter::load_tagging`].
     pub fn load(levels: &Levels, excess: Excess, write_dscp: bool, inputs: Inputs) -> Result<Limiter, Error> {
+        let tag = if write_dscp { Tag::Dscp } else { Tag::None };
+        Limiter::load_tagging(levels, excess, tag, inputs)
+    }
+
+    /// Loads a limiter as [`Limiter::load`] that tells the network the level by `tag`.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
+    pub fn load_tagging(levels: &Levels, excess: Excess, tag: Tag, inputs: Inputs) -> Result<Limiter, Error> {
         let mut settings = QjumpSettings {
             inputs_from_cb: inputs.in_packet(),
             epoch_ns: Limiter::epoch(levels).as_ps() / PS_PER_NS,
             excess_action: if excess == Excess::Refuse { ACTION_REFUSE } else { ACTION_DROP },
-            write_dscp: u64::from(write_dscp),
+            write_dscp: u64::from(tag == Tag::Dscp),
+            write_pcp: u64::from(matches!(tag, Tag::Pcp { .. })),
+            vlan: if let Tag::Pcp { vlan } = tag { u64::from(vlan) } else { 0 },
             ..Default::default()
         };
         for (full, level) in settings.full.iter_mut().zip(&levels.levels) {
@@ -49,6 +61,20 @@ impl Limiter {
     /// The program, to attach at the device's egress.
     pub fn program(&self) -> &Program {
         &self.0
+    }
+
+    /// The program, to pin its maps `state` (a [`QjumpBucket`] a level) and `counts` (a [`QjumpCounts`] a level and
+    /// processor).
+    pub fn into_program(self) -> Program {
+        self.0
+    }
+
+    /// What became of the packets of `level`, which is less than 8, over all processors.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the map cannot be read.
+    pub fn counts(&self, level: u8) -> Result<QjumpCounts, Error> {
+        Ok(QjumpCounts::sum(&self.0.counts(u32::from(level))?))
     }
 
     /// What becomes of `packet`.
@@ -81,6 +107,88 @@ impl Limiter {
     }
 }
 
+/// How the network learns of a packet's level.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Tag {
+    /// Not at all.
+    None,
+    /// By the class selector of its DSCP, 8 x level.
+    Dscp,
+    /// By the priority of its 802.1Q tag; one without a tag gets one of this VLAN, 0 for none, at most 4094.
+    Pcp {
+        /// The VLAN.
+        vlan: u16,
+    },
+}
+
+impl QjumpCounts {
+    /// All processors together.
+    pub fn sum(processors: &[QjumpCounts]) -> QjumpCounts {
+        processors.iter().fold(QjumpCounts::default(), |sum, one| QjumpCounts {
+            passed: sum.passed + one.passed,
+            bytes: sum.bytes + one.bytes,
+            refused: sum.refused + one.refused,
+        })
+    }
+}
+
+/// Gives packets a level by port, ahead of the [`Limiter`].
+#[derive(Debug)]
+pub struct PortClassifier(Program);
+
+impl PortClassifier {
+    /// Loads a classifier for these ports and their levels: at most 16 of them, ports of 1 and more, levels of less than 8.
+    ///
+    /// # Errors
+    /// As [`Limiter::load`].
+    ///
+    /// # Panics
+    /// If there are more, or a port is 0, or a level is 8 or more.
+    pub fn load(levels: &[(u16, u8)]) -> Result<PortClassifier, Error> {
+        assert!(levels.len() <= CLASSIFIED_PORTS as usize, "{} ports", levels.len());
+        let mut settings = PortClassifierSettings::default();
+        for (index, (port, level)) in levels.iter().enumerate() {
+            assert!(*port > 0 && u64::from(*level) < QJUMP_LEVELS, "port {port}, level {level}");
+            settings.port[index] = u64::from(*port);
+            settings.level[index] = u64::from(*level);
+        }
+        Program::load("ports", "classify_ports", Some(&settings.to_bytes())).map(PortClassifier)
+    }
+
+    /// The program, to attach at the device's egress, ahead of the limiter.
+    pub fn program(&self) -> &Program {
+        &self.0
+    }
+
+    /// The program by itself.
+    pub fn into_program(self) -> Program {
+        self.0
+    }
+}
+
+/// Sizes the send buffers of the TCP connections that a cgroup's programs open or take.
+#[derive(Debug)]
+pub struct SendBuffer(Program);
+
+impl SendBuffer {
+    /// Loads it with what SO_SNDBUF is asked for; the kernel doubles that, and has a least size of its own.
+    ///
+    /// # Errors
+    /// As [`Limiter::load`].
+    pub fn load(bytes: u32) -> Result<SendBuffer, Error> {
+        let settings = SendBufferSettings { bytes: u64::from(bytes.min(i32::MAX as u32)) };
+        Program::load("send_buffer", "send_buffer", Some(&settings.to_bytes())).map(SendBuffer)
+    }
+
+    /// Attaches it to the cgroup (version 2) with this folder, until the link is dropped.
+    ///
+    /// # Errors
+    /// As [`SocketClassifier::attach`].
+    pub fn attach(&self, cgroup: &Path) -> Result<Link, Error> {
+        attach_cgroup(&self.0, cgroup)
+    }
+}
+
 /// Gives the sockets that a cgroup's programs open a level, so that the programs need no change.
 #[derive(Debug)]
 pub struct SocketClassifier(Program);
@@ -104,10 +212,7 @@ impl SocketClassifier {
     /// # Errors
     /// [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if the kernel refuses.
     pub fn attach(&self, cgroup: &Path) -> Result<Link, Error> {
-        use std::os::fd::AsRawFd;
-        let folder = rustix::fs::open(cgroup, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|error| Error::Unsupported(format!("cgroup {}: {error}", cgroup.display())))?;
-        self.0.handle().attach_cgroup(folder.as_raw_fd()).map_err(self.0.failed("attaching"))
+        attach_cgroup(&self.0, cgroup)
     }
 }
 
@@ -129,6 +234,12 @@ impl PacketClassifier {
     pub fn program(&self) -> &Program {
         &self.0
     }
+}
+
+fn attach_cgroup(program: &Program, cgroup: &Path) -> Result<Link, Error> {
+    let folder = rustix::fs::open(cgroup, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|error| Error::Unsupported(format!("cgroup {}: {error}", cgroup.display())))?;
+    program.handle().attach_cgroup(folder.as_raw_fd()).map_err(program.failed("attaching"))
 }
 
 const PS_PER_NS: u64 = 1_000;

@@ -12,6 +12,8 @@ mod config;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod export;
+#[cfg(target_os = "linux")]
+mod host;
 mod import;
 mod job;
 mod line;
@@ -24,6 +26,8 @@ mod progress;
 mod reference;
 mod reproduce;
 mod run;
+#[cfg(target_os = "linux")]
+mod run_at_level;
 mod scenario;
 mod signals;
 mod source;
@@ -52,6 +56,10 @@ enum Command {
     Emulate(emulate::Args),
     #[cfg(target_os = "linux")]
     Check(check::Args),
+    #[cfg(target_os = "linux")]
+    Host(host::Args),
+    #[cfg(target_os = "linux")]
+    RunAtLevel(run_at_level::Args),
     Compare(compare::Args),
     Merge(merge::Args),
     Import(import::Args),
@@ -73,6 +81,10 @@ fn main() -> ExitCode {
         Command::Emulate(args) => emulate::emulate(&args),
         #[cfg(target_os = "linux")]
         Command::Check(args) => check::check(&args),
+        #[cfg(target_os = "linux")]
+        Command::Host(args) => host::host(&args),
+        #[cfg(target_os = "linux")]
+        Command::RunAtLevel(args) => run_at_level::run_at_level(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Merge(args) => merge::merge(&args),
         Command::Import(args) => import::import(&args),

@@ -17,6 +17,11 @@ pub const FINDING: u8 = 1;
 /// Exit status of an error.
 pub const ERROR: u8 = 2;
 
+/// What a build without the eBPF programs says to commands that need them.
+#[cfg(all(target_os = "linux", not(feature = "kernel")))]
+pub const NO_PROGRAMS: &str =
+    "this plimsoll was built without the eBPF programs; `make kernel` builds one with them";
+
 /// Version and, where known, the commit of the build.
 pub const VERSION: &str = if COMMIT.is_empty() {
     env!("CARGO_PKG_VERSION")

@@ -1,1 +1,55 @@
 //! Puts mechanisms on a real Linux host, and takes them away again.
+//!
+//! ```text
+//! policy.toml ──parse, check──> Policy ──with what the host has (Facts)──> Plan: an ordered list of Steps
+//!                                                                           │
+//!   plan:     print the plan as a diff; change nothing                      │
+//!   apply:    try what can be tried, keep the plan on disk (Journal) ───────┤──> for each step: note it, then do it
+//!   rollback: undo the steps that were begun, the last first <──────────────┘    (System, in `kernel`)
+//!   status:   read the maps that the programs left pinned
+//! ```
+//!
+//! * **A step knows its way back**: it holds what was there before. Undoing one is idempotent, also where it was only
+//!   half done, and leaves alone what somebody else has changed since.
+//! * **The journal is in /run**, which a reboot empties as it empties all that a policy changes.
+//! * **Programs, links and maps are pinned** under /sys/fs/bpf/plimsoll, so nothing has to keep running.
+//! * **What needs privileges** is in `kernel.rs` and `commands.rs`: a handful of fixed commands of iproute2, without a
+//!   shell and with a PATH of their own, files in /sys and /proc, and libbpf through `plimsoll-bpf`. What is handed
+//!   to them are the types of `names.rs`.
+//!
+//! Without the feature `kernel` a policy can be parsed and planned, and nothing else.
+
+mod apply;
+mod commands;
+mod error;
+mod facts;
+mod journal;
+#[cfg(feature = "kernel")]
+mod kernel;
+#[cfg(feature = "kernel")]
+mod launch;
+mod metrics;
+mod names;
+#[cfg(feature = "kernel")]
+mod observe;
+mod plan;
+mod policy;
+mod status;
+mod step;
+
+pub use apply::{Moment, RolledBack, apply, rollback};
+pub use error::Error;
+pub use facts::{Device, Facts, Host, Route};
+pub use journal::{Applied, Journal, Places};
+#[cfg(feature = "kernel")]
+pub use kernel::Kernel;
+#[cfg(feature = "kernel")]
+pub use launch::{Launch, launch};
+pub use metrics::{Listener, open_metrics, serve};
+pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
+#[cfg(feature = "kernel")]
+pub use observe::observe;
+pub use plan::{Plan, plan};
+pub use policy::{Dctcp, Policy, PolicyError, Qjump, Side};
+pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PhantomQueueStatus, Status};
+pub use step::{Hold, PortProgram, Step, System, Undone};

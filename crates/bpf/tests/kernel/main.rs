@@ -4,6 +4,7 @@
 
 mod dctcp;
 mod frames;
+mod levels;
 mod limiter;
 mod live;
 mod namespace;

@@ -13,8 +13,8 @@ use crate::loaded;
 /// By clang 14, on Linux 6.18.
 const EXPECTED: &[(&str, Size)] = &[
     ("empty", Size { verified: 2, translated: 2 }),
-    ("limiter", Size { verified: 245, translated: 163 }),
-    ("limiter with DSCP", Size { verified: 339, translated: 201 }),
+    ("limiter", Size { verified: 271, translated: 183 }),
+    ("limiter with DSCP", Size { verified: 356, translated: 221 }),
     ("level from DSCP", Size { verified: 28, translated: 21 }),
     ("phantom queue", Size { verified: 1040, translated: 238 }),
     ("queue length", Size { verified: 56, translated: 47 }),

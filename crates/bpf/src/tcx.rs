@@ -1,0 +1,59 @@
+//! [`DeviceLink`]: a program at a device by a link (tcx), which libbpf-rs does not wrap.
+#![allow(unsafe_code, reason = "the calls of libbpf that have no safe form")]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr;
+
+use libbpf_rs::ProgramMut;
+
+use crate::{Direction, Error};
+
+/// A program at a device for as long as this, or its pin.
+#[derive(Debug)]
+pub struct DeviceLink(OwnedFd);
+
+impl DeviceLink {
+    /// Attaches `program` behind what is at the device.
+    pub(crate) fn attach(
+        program: &ProgramMut,
+        ifindex: i32,
+        direction: Direction,
+    ) -> libbpf_rs::Result<DeviceLink> {
+        let point = match direction {
+            Direction::Ingress => libbpf_sys::BPF_TCX_INGRESS,
+            Direction::Egress => libbpf_sys::BPF_TCX_EGRESS,
+        };
+        // SAFETY: no options is allowed, and the descriptor is open during the call.
+        let answer =
+            unsafe { libbpf_sys::bpf_link_create(program.as_fd().as_raw_fd(), ifindex, point, ptr::null()) };
+        let descriptor = checked(answer)?;
+        // SAFETY: the kernel has just opened it, and nobody else knows it.
+        Ok(DeviceLink(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    }
+
+    /// Pins it at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if that is not in a BPF file system, or there already.
+    pub fn pin(&self, path: &Path) -> Result<(), Error> {
+        let doing = Error::while_doing(format!("pinning {}", path.display()));
+        let pinned = CString::new(path.as_os_str().as_bytes()).map_err(|_| invalid()).and_then(|path| {
+            // SAFETY: both are valid during the call.
+            checked(unsafe { libbpf_sys::bpf_obj_pin(self.0.as_raw_fd(), path.as_ptr()) })
+        });
+        pinned.map(drop).map_err(doing)
+    }
+}
+
+fn invalid() -> libbpf_rs::Error {
+    io::Error::from(io::ErrorKind::InvalidInput).into()
+}
+
+/// A negative answer is an error's number.
+fn checked(answer: i32) -> libbpf_rs::Result<i32> {
+    if answer < 0 { Err(io::Error::from_raw_os_error(-answer).into()) } else { Ok(answer) }
+}

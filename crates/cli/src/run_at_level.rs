@@ -1,0 +1,102 @@
+//! `plimsoll run-at-level`: an unmodified program whose sockets have a level of QJump.
+
+#[cfg(feature = "kernel")]
+use std::process::ExitCode;
+
+use plimsoll_units::Bytes;
+
+use crate::output::Done;
+
+/// Run an unmodified program at a level of QJump: its sockets, and those of the programs that it starts, have the level.
+///
+/// `plimsoll run-at-level 7 -- memcached -m 64`. Needs root; with --user, the program has none. The limits of the cgroup
+/// that this runs in stay in force. Ends as the program did, once all that it has started has ended too.
+#[derive(clap::Args)]
+pub struct Args {
+    /// 0 (the lowest) to 7.
+    #[arg(value_parser = clap::value_parser!(u8).range(..=7))]
+    level: u8,
+    /// Size of the send buffers of its TCP connections: what it writes beyond waits with it. By default what its level may
+    /// send in two epochs, by the policy that is applied here; `kernel` leaves it to the kernel.
+    #[arg(long, value_name = "SIZE")]
+    send_buffer: Option<SendBuffer>,
+    /// Run it as this user and with that user's group, by name or number.
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
+    /// The program and its arguments.
+    #[arg(required = true, last = true, value_name = "PROGRAM")]
+    command: Vec<String>,
+}
+
+/// What `--send-buffer` says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum SendBuffer {
+    Kernel,
+    Size(Bytes),
+}
+
+impl std::str::FromStr for SendBuffer {
+    type Err = String;
+    fn from_str(text: &str) -> Result<SendBuffer, String> {
+        if text == "kernel" {
+            return Ok(SendBuffer::Kernel);
+        }
+        text.parse().map(SendBuffer::Size).map_err(|error| format!("{error}, or `kernel`"))
+    }
+}
+
+#[cfg(not(feature = "kernel"))]
+pub fn run_at_level(args: &Args) -> Done {
+    let Args { level: _, send_buffer: _, user: _, command: _ } = args;
+    Err(anyhow::anyhow!(crate::output::NO_PROGRAMS))
+}
+
+#[cfg(feature = "kernel")]
+pub fn run_at_level(args: &Args) -> Done {
+    use std::os::unix::process::ExitStatusExt as _;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+    let launch = plimsoll_host::Launch {
+        level: args.level,
+        send_buffer: send_buffer(args)?,
+        user: args.user.clone(),
+        command: args.command.clone(),
+    };
+    let caught = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_usize(signal, caught.clone(), signal as usize)?;
+    }
+    // Those of a terminal reach the program without this.
+    let mut signal = || Some(caught.swap(0, Ordering::Relaxed) as i32).filter(|signal| *signal == SIGTERM);
+    let ended = plimsoll_host::launch(&launch, &mut signal)?;
+    let status = ended.code().or_else(|| Some(128 + ended.signal()?)).unwrap_or(1);
+    Ok(ExitCode::from(status as u8))
+}
+
+/// Two epochs' worth of the level, by the policies that are applied here; none where they do not limit it.
+#[cfg(feature = "kernel")]
+fn send_buffer(args: &Args) -> anyhow::Result<Option<u32>> {
+    use plimsoll_host::{Journal, Places};
+
+    let places = Places::default();
+    let mut budgets = Vec::new();
+    for name in Journal::all(&places)? {
+        let applied = Journal::of(&places, &name).read()?;
+        let qjump = applied.and_then(|applied| applied.plan.policy.qjump);
+        let level = qjump.and_then(|qjump| qjump.levels().ok()?.levels.get(usize::from(args.level)).copied());
+        budgets.extend(level.map(|level| level.latency_bound.map(|_| level.bucket.get())));
+    }
+    if budgets.is_empty() {
+        eprintln!("warning: no policy is applied that knows level {}; nothing limits it yet", args.level);
+    }
+    let bytes = match args.send_buffer {
+        Some(SendBuffer::Kernel) => None,
+        Some(SendBuffer::Size(bytes)) => Some(bytes.get()),
+        None => budgets.into_iter().flatten().min().map(|bucket| bucket.saturating_mul(2)),
+    };
+    // The kernel doubles what it is asked for, to leave room for its own structures.
+    Ok(bytes.map(|bytes| u32::try_from(bytes / 2).unwrap_or(u32::MAX)))
+}

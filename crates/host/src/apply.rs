@@ -1,0 +1,104 @@
+//! Apply and roll back: the plan's steps forwards and backwards, with the journal ahead of each.
+
+use crate::journal::{Journal, Places};
+use crate::names::PolicyName;
+use crate::step::{Step, System, Undone};
+use crate::{Error, Plan};
+
+/// Where an apply is. A process may end at any of them; a rollback then restores the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Moment {
+    /// The plan is on disk, and nothing has changed.
+    Journaled,
+    /// The step is noted as begun.
+    Begun(usize),
+    /// The step is done.
+    Done(usize),
+}
+
+/// How a rollback went.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct RolledBack {
+    /// Steps that were undone.
+    pub steps: usize,
+    /// What stays because somebody else has changed it since.
+    pub left: Vec<String>,
+}
+
+/// Applies `plan`: tries all that can be tried, writes the journal, and makes the changes. `to_confirm` notes that it
+/// is to be confirmed; `at` hears of every moment.
+///
+/// # Errors
+/// Before any change if the policy is applied already or a step cannot succeed; if one fails nevertheless, what was
+/// done is undone.
+pub fn apply(
+    plan: &Plan,
+    places: &Places,
+    system: &mut dyn System,
+    to_confirm: bool,
+    at: &mut dyn FnMut(Moment),
+) -> Result<(), Error> {
+    let _lock = Journal::lock(places)?;
+    let journal = Journal::of(places, plan.policy.name());
+    if journal.read()?.is_some() {
+        return Err(Error::Applied(plan.policy.name().clone()));
+    }
+    let reasons = plan.steps.iter().filter_map(|step| system.check(step).err());
+    let reasons: Vec<String> = reasons.map(|error| error.to_string()).collect();
+    if !reasons.is_empty() {
+        return Err(Error::Unavailable(reasons));
+    }
+    journal.begin(plan, to_confirm)?;
+    at(Moment::Journaled);
+    for (index, step) in plan.steps.iter().enumerate() {
+        let mut done = journal.next_step();
+        if done.is_ok() {
+            at(Moment::Begun(index));
+            done = system.act(step);
+        }
+        if let Err(why) = done {
+            let afterwards = match undo(&journal, system) {
+                Ok(_) => "everything before it was taken back".to_owned(),
+                Err(error) => error.to_string(),
+            };
+            return Err(Error::Step { step: step.to_string(), why: Box::new(why), afterwards });
+        }
+        at(Moment::Done(index));
+    }
+    Ok(())
+}
+
+/// Takes the policy `name` back; none if it is not applied.
+///
+/// # Errors
+/// If something cannot be restored. What can be is, and the journal stays for another try.
+pub fn rollback(
+    name: &PolicyName,
+    places: &Places,
+    system: &mut dyn System,
+) -> Result<Option<RolledBack>, Error> {
+    let _lock = Journal::lock(places)?;
+    undo(&Journal::of(places, name), system)
+}
+
+fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>, Error> {
+    let Some(applied) = journal.read()? else {
+        journal.remove()?;
+        return Ok(None);
+    };
+    let begun: &[Step] = &applied.plan.steps[..applied.begun];
+    let mut result = RolledBack { steps: begun.len(), left: Vec::new() };
+    let mut failures = Vec::new();
+    for step in begun.iter().rev() {
+        match system.undo(step) {
+            Ok(Undone::Restored) => {}
+            Ok(Undone::Left(why)) => result.left.push(why),
+            Err(error) => failures.push(error.to_string()),
+        }
+    }
+    if !failures.is_empty() {
+        return Err(Error::Rollback(failures));
+    }
+    journal.remove()?;
+    Ok(Some(result))
+}

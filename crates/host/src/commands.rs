@@ -1,0 +1,45 @@
+//! Commands of the system: fixed programs, no shell, an environment of our own.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::Error;
+
+/// Where the programs are looked for, whatever this process was started with.
+const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// Runs `program` and returns what it printed.
+pub fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
+    let shown = || format!("{program} {}", arguments.join(" "));
+    let output = Command::new(program)
+        .args(arguments)
+        .env_clear()
+        .env("PATH", PATH)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| Error::Command { command: shown(), said: error.to_string() })?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        return Err(Error::Command { command: shown(), said });
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs `program` and parses the JSON array that it printed; nothing is an empty one.
+pub fn rows(program: &str, arguments: &[&str]) -> Result<Vec<Value>, Error> {
+    let text = run(program, arguments)?;
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let unreadable =
+        |said: String| Error::Command { command: format!("{program} {}", arguments.join(" ")), said };
+    match serde_json::from_str(&text) {
+        // iproute2 prints an empty object where a list of one would be empty.
+        Ok(Value::Array(rows)) => {
+            Ok(rows.into_iter().filter(|row| row.as_object().is_some_and(|row| !row.is_empty())).collect())
+        }
+        Ok(_) => Err(unreadable("it printed no list".to_owned())),
+        Err(error) => Err(unreadable(error.to_string())),
+    }
+}

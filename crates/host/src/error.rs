@@ -1,0 +1,66 @@
+//! [`Error`]: a policy that cannot be planned, applied or taken back.
+
+use std::io;
+
+use crate::names::PolicyName;
+
+/// Why something was not done.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// This host cannot do what the policy wants; every reason.
+    #[error("the policy cannot be applied here:\n  {}", .0.join("\n  "))]
+    Unavailable(Vec<String>),
+    /// The policy is applied, at least in part.
+    #[error("policy {0} is applied already; `plimsoll host rollback {0}` takes it back")]
+    Applied(PolicyName),
+    /// A command of the system failed.
+    #[error("`{command}` failed: {said}")]
+    Command {
+        /// With its arguments.
+        command: String,
+        /// What it wrote on standard error.
+        said: String,
+    },
+    /// A file or the system refused.
+    #[error("{doing}: {source}")]
+    Io {
+        /// What was being done.
+        doing: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of this program's own is not as it wrote it.
+    #[error("{0} is not as it was written; see docs/host.md, \"By hand\"")]
+    Journal(String),
+    /// An eBPF program did not load or attach.
+    #[error("{0}")]
+    Program(String),
+    /// A step failed while applying.
+    #[error("{step}: {why}; {afterwards}")]
+    Step {
+        /// Which.
+        step: String,
+        /// Why.
+        why: Box<Error>,
+        /// What became of the steps before it.
+        afterwards: String,
+    },
+    /// Something could not be taken back.
+    #[error("not everything could be taken back:\n  {}\nrun the rollback again when the cause is gone", .0.join("\n  "))]
+    Rollback(Vec<String>),
+}
+
+impl Error {
+    /// For `map_err`: what was being done.
+    pub(crate) fn doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let doing = doing.into();
+        move |source| Error::Io { doing, source }
+    }
+}
+
+#[cfg(feature = "kernel")]
+impl From<plimsoll_bpf::Error> for Error {
+    fn from(error: plimsoll_bpf::Error) -> Error {
+        Error::Program(error.to_string())
+    }
+}

@@ -1,0 +1,205 @@
+//! [`Facts`]: what a plan has to know of a host, and [`Host`], which asks it. Nothing here changes anything.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::commands::{rows, run};
+use crate::names::{CgroupPath, DeviceName, Prefix, UnitName};
+use crate::{Error, Side};
+
+/// A network device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Device {
+    /// Bytes of an IP packet at most.
+    pub mtu: u32,
+    /// The most segments in what TCP hands it at once.
+    pub gso_max_segs: u32,
+    /// Whether it has a clsact queue.
+    pub clsact: bool,
+}
+
+/// How a network is reached, in the words of `ip route`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Route {
+    /// By a route to precisely this network.
+    Exact(String),
+    /// By a wider route; these words make one to this network beside it.
+    Wider(String),
+}
+
+/// What a plan has to know of a host.
+pub trait Facts {
+    /// The device; none if there is none.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error>;
+
+    /// The preferences of the device's filters on this side.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    fn filters(&self, name: &DeviceName, side: Side) -> Result<Vec<u32>, Error>;
+
+    /// Where cgroups (version 2) are mounted.
+    fn cgroups(&self) -> Option<PathBuf>;
+
+    /// Whether there is such a folder.
+    fn is_folder(&self, path: &Path) -> bool;
+
+    /// The cgroup of a running unit; none if it does not run.
+    ///
+    /// # Errors
+    /// If systemd does not say.
+    fn unit(&self, name: &UnitName) -> Result<Option<CgroupPath>, Error>;
+
+    /// The route to `prefix`; none if it is not reached.
+    ///
+    /// # Errors
+    /// If the system does not say, or the route is one that could not be put back as it is.
+    fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error>;
+
+    /// A setting in /proc/sys, by its name with dots.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    fn sysctl(&self, name: &str) -> Result<String, Error>;
+
+    /// Whether programs can be at devices by links (tcx).
+    fn has_tcx(&self) -> bool;
+
+    /// Whether there is a BPF file system where programs are pinned.
+    fn has_pins(&self) -> bool;
+}
+
+/// The host that this process runs on.
+#[derive(Clone, Copy, Debug)]
+pub struct Host;
+
+impl Facts for Host {
+    fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error> {
+        if index_of(name).is_none() {
+            return Ok(None);
+        }
+        let links = rows("ip", &["-d", "-j", "link", "show", "dev", name.as_str()])?;
+        let Some(link) = links.first() else { return Ok(None) };
+        let number = |key: &str| link[key].as_u64().and_then(|value| u32::try_from(value).ok()).unwrap_or(0);
+        let queues = rows("tc", &["-j", "qdisc", "show", "dev", name.as_str()])?;
+        let clsact = queues.iter().any(|queue| queue["kind"] == "clsact");
+        Ok(Some(Device { mtu: number("mtu"), gso_max_segs: number("gso_max_segs"), clsact }))
+    }
+
+    fn filters(&self, name: &DeviceName, side: Side) -> Result<Vec<u32>, Error> {
+        let all = rows("tc", &["-j", "filter", "show", "dev", name.as_str(), side.name()])?;
+        let preference = |filter: &Value| filter["pref"].as_u64().and_then(|value| u32::try_from(value).ok());
+        Ok(all.iter().filter_map(preference).collect())
+    }
+
+    fn cgroups(&self) -> Option<PathBuf> {
+        let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let mount = mounts.lines().find(|line| {
+            let kind = line.split(" - ").nth(1).and_then(|tail| tail.split(' ').next());
+            kind == Some("cgroup2")
+        })?;
+        mount.split(' ').nth(4).map(PathBuf::from)
+    }
+
+    fn is_folder(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn unit(&self, name: &UnitName) -> Result<Option<CgroupPath>, Error> {
+        let group = run("systemctl", &["show", "--property=ControlGroup", "--value", "--", name.as_str()])?;
+        Ok(group.trim().parse().ok())
+    }
+
+    fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
+        let family = if prefix.is_ipv6() { "-6" } else { "-4" };
+        let text = prefix.to_string();
+        let exact = run("ip", &[family, "route", "show", "exact", &text, "table", "main"])?;
+        let lines: Vec<&str> = exact.lines().filter(|line| !line.trim().is_empty()).collect();
+        match lines.as_slice() {
+            [] => wider(family, &text),
+            [line] => repeatable(line, &text).map(|words| Some(Route::Exact(words))),
+            _ => Err(not_repeatable(&text, "there are several")),
+        }
+    }
+
+    fn sysctl(&self, name: &str) -> Result<String, Error> {
+        let path = sysctl_path(name);
+        let text = fs::read_to_string(&path).map_err(Error::doing(format!("reading {}", path.display())))?;
+        Ok(text.trim().to_owned())
+    }
+
+    fn has_tcx(&self) -> bool {
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let mut numbers =
+            release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= TCX_SINCE
+    }
+
+    fn has_pins(&self) -> bool {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+        mounts.lines().any(|line| line.split(' ').nth(1) == Some(BPF_FILES) && line.contains(" bpf "))
+    }
+}
+
+/// The device's number; none if there is no such device.
+pub fn index_of(name: &DeviceName) -> Option<u32> {
+    let socket =
+        rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None).ok()?;
+    rustix::net::netdevice::name_to_index(&socket, name.as_str()).ok()
+}
+
+/// The file of a setting.
+pub fn sysctl_path(name: &str) -> PathBuf {
+    Path::new("/proc/sys").join(name.replace('.', "/"))
+}
+
+/// The words of a route that make the same route again.
+fn repeatable(line: &str, prefix: &str) -> Result<String, Error> {
+    let words: Vec<&str> = line.split_whitespace().filter(|word| !STATES.contains(word)).collect();
+    let lasting = |word: &&&str| ["nexthop", "nhid", "expires", "congctl", "encap"].contains(*word);
+    match words.iter().find(lasting) {
+        Some(word) => Err(not_repeatable(prefix, &format!("it has `{word}`"))),
+        None => Ok(words.join(" ")),
+    }
+}
+
+/// A route to `prefix` by the way that its addresses go now.
+fn wider(family: &str, prefix: &str) -> Result<Option<Route>, Error> {
+    let mut routes = rows("ip", &[family, "-j", "route", "show", "match", prefix, "table", "main"])?;
+    let length = |route: &Value| {
+        let to = route["dst"].as_str().unwrap_or_default();
+        let address = to.parse::<IpAddr>().ok();
+        let of_address = address.map_or(0, |address| if address.is_ipv4() { 32 } else { 128 });
+        to.split_once('/').and_then(|(_, bits)| bits.parse::<u8>().ok()).unwrap_or(of_address)
+    };
+    // The longest, and of those the one with the smallest metric.
+    routes.sort_by_key(|route| (255 - length(route), route["metric"].as_u64().unwrap_or(0)));
+    let Some(route) = routes.first() else { return Ok(None) };
+    let word = |key: &str| route[key].as_str();
+    let Some(device) = word("dev") else { return Err(not_repeatable(prefix, "its way has several hops")) };
+    let mut words = prefix.to_owned();
+    for (key, name) in [("gateway", "via"), ("prefsrc", "src")] {
+        if let Some(value) = word(key) {
+            words += &format!(" {name} {value}");
+        }
+    }
+    Ok(Some(Route::Wider(format!("{words} dev {device}"))))
+}
+
+fn not_repeatable(prefix: &str, why: &str) -> Error {
+    Error::Unavailable(vec![format!("the route to {prefix} could not be put back exactly: {why}")])
+}
+
+/// What `ip route` says of a route and does not take back.
+const STATES: &[&str] =
+    &["linkdown", "dead", "offload", "offload_failed", "rt_offload", "trap", "rt_trap", "unresolved"];
+/// Linux 6.6.
+const TCX_SINCE: (u32, u32) = (6, 6);
+/// Where the BPF file system is.
+const BPF_FILES: &str = "/sys/fs/bpf";

@@ -1,0 +1,296 @@
+//! [`Kernel`]: the [`System`] that changes this host. All that needs privileges is here and in `commands.rs`.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use plimsoll_bpf::{DCTCP_NAME, Tag, pinned};
+use plimsoll_bpf::{
+    Dctcp, Direction, Inputs, Limiter, PhantomQueue, PortClassifier, Program, SocketClassifier,
+};
+use plimsoll_mechanisms::tcp::{Config, TransportParams};
+
+use crate::Error;
+use crate::commands::{rows, run};
+use crate::facts::{Facts, Host, index_of, sysctl_path};
+use crate::names::{DeviceName, Prefix};
+use crate::policy::{Qjump, Side, Tagging};
+use crate::step::{Hold, PortProgram, Step, System, Undone};
+
+/// This host.
+#[derive(Clone, Copy, Debug)]
+pub struct Kernel;
+
+impl System for Kernel {
+    fn check(&self, step: &Step) -> Result<(), Error> {
+        match step {
+            Step::Program { program, pins, .. } => unpinned(pins).and_then(|()| load(program).map(drop)),
+            Step::Sockets { level, pins, .. } => {
+                unpinned(pins)?;
+                Ok(SocketClassifier::load(*level).map(drop)?)
+            }
+            Step::Dctcp { pins } => {
+                unpinned(pins)?;
+                let known = Host.sysctl("net.ipv4.tcp_available_congestion_control")?;
+                if known.split_whitespace().any(|name| name == DCTCP_NAME) {
+                    return Err(Error::Program(format!("somebody has registered {DCTCP_NAME} already")));
+                }
+                Ok(Dctcp::check(&dctcp())?)
+            }
+            // What somebody else has made since the plan is theirs.
+            Step::Cgroup { folder } if folder.exists() => {
+                Err(Error::Program(format!("{} has been made since; plan again", folder.display())))
+            }
+            Step::Clsact { device } if has_clsact(device)? => {
+                Err(Error::Program(format!("{device} has got a clsact queue since; plan again")))
+            }
+            Step::Cgroup { .. }
+            | Step::Segments { .. }
+            | Step::Clsact { .. }
+            | Step::Route { .. }
+            | Step::Sysctl { .. } => Ok(()),
+        }
+    }
+
+    fn act(&mut self, step: &Step) -> Result<(), Error> {
+        match step {
+            Step::Cgroup { folder } => made(folder, fs::create_dir(folder)),
+            Step::Segments { device, after, .. } => set_segments(device, *after),
+            Step::Clsact { device } => {
+                run("tc", &["qdisc", "add", "dev", device.as_str(), "clsact"]).map(drop)
+            }
+            Step::Program { device, side, program, hold, pins } => {
+                attach(device, *side, load(program)?, *hold, pins)
+            }
+            Step::Sockets { cgroup, level, pins } => {
+                made(pins, fs::create_dir_all(pins))?;
+                let classifier = SocketClassifier::load(*level)?;
+                Ok(pinned::pin(&mut classifier.attach(cgroup)?, &pins.join(LINK))?)
+            }
+            Step::Dctcp { pins } => {
+                made(pins, fs::create_dir_all(pins))?;
+                Ok(Dctcp::register(&dctcp())?.pin(pins)?)
+            }
+            Step::Route { prefix, before, after } => {
+                route(*prefix, if before.is_some() { "replace" } else { "add" }, after)
+            }
+            Step::Sysctl { name, after, .. } => set_sysctl(name, after),
+        }
+    }
+
+    fn undo(&mut self, step: &Step) -> Result<Undone, Error> {
+        match step {
+            Step::Cgroup { folder } => remove_cgroup(folder),
+            Step::Segments { device, before, after } => {
+                match Host.device(device)?.map(|now| now.gso_max_segs) {
+                    Some(now) if now == *after => set_segments(device, *before).map(|()| Undone::Restored),
+                    Some(now) if now != *before => Ok(left(format!("{device} has gso_max_segs {now}"))),
+                    _ => Ok(Undone::Restored),
+                }
+            }
+            Step::Clsact { device } => remove_clsact(device),
+            Step::Program { device, side, hold, pins, .. } => {
+                match hold {
+                    Hold::Link => pinned::detach(&pins.join(LINK))?,
+                    Hold::Filter { priority } => remove_filter(device, *side, *priority, pins)?,
+                }
+                remove_pins(pins).map(|()| Undone::Restored)
+            }
+            Step::Sockets { pins, .. } | Step::Dctcp { pins } => {
+                pinned::detach(&pins.join(LINK))?;
+                remove_pins(pins).map(|()| Undone::Restored)
+            }
+            Step::Route { prefix, before, after } => undo_route(*prefix, before.as_deref(), after),
+            Step::Sysctl { name, before, after } => match Host.sysctl(name)? {
+                now if now == *after => set_sysctl(name, before).map(|()| Undone::Restored),
+                now if now != *before => Ok(left(format!("{name} is {now}"))),
+                _ => Ok(Undone::Restored),
+            },
+        }
+    }
+}
+
+fn left(what: String) -> Undone {
+    Undone::Left(format!("{what}, which somebody has set since: left as it is"))
+}
+
+fn made(path: &Path, result: std::io::Result<()>) -> Result<(), Error> {
+    result.map_err(Error::doing(format!("making {}", path.display())))
+}
+
+fn unpinned(pins: &Path) -> Result<(), Error> {
+    if pins.exists() {
+        return Err(Error::Program(format!(
+            "{} is there already; see docs/host.md, \"By hand\"",
+            pins.display()
+        )));
+    }
+    Ok(())
+}
+
+fn load(program: &PortProgram) -> Result<Program, Error> {
+    Ok(match program {
+        PortProgram::Ports(levels) => PortClassifier::load(levels)?.into_program(),
+        PortProgram::Limiter(qjump) => {
+            let levels = qjump.levels().map_err(plimsoll_bpf::Error::from)?;
+            Limiter::load_tagging(&levels, qjump.excess, tag(qjump), Inputs::Kernel)?.into_program()
+        }
+        PortProgram::PhantomQueue(queue) => {
+            PhantomQueue::load(&queue.params(), queue.rate, Inputs::Kernel)?.into_program()
+        }
+    })
+}
+
+fn tag(qjump: &Qjump) -> Tag {
+    match qjump.tag {
+        Tagging::Dscp => Tag::Dscp,
+        Tagging::Pcp => Tag::Pcp { vlan: qjump.vlan },
+        Tagging::None => Tag::None,
+    }
+}
+
+/// The gain and the first alpha of a scenario that says nothing.
+fn dctcp() -> Config {
+    TransportParams::default().resolve().expect("the defaults are within their ranges")
+}
+
+fn attach(
+    device: &DeviceName,
+    side: Side,
+    mut program: Program,
+    hold: Hold,
+    pins: &Path,
+) -> Result<(), Error> {
+    let gone = || Error::Unavailable(vec![format!("there is no network device {device} any more")]);
+    let index = index_of(device).and_then(|index| i32::try_from(index).ok()).ok_or_else(gone)?;
+    let direction = match side {
+        Side::Ingress => Direction::Ingress,
+        Side::Egress => Direction::Egress,
+    };
+    made(pins, fs::create_dir_all(pins))?;
+    program.pin_maps(pins, &["state", "counts"])?;
+    match hold {
+        Hold::Link => Ok(program.link(index, direction)?.pin(&pins.join(LINK))?),
+        Hold::Filter { priority } => {
+            // The pin first: by it a rollback tells this filter from others.
+            program.pin(&pins.join(PROGRAM))?;
+            Ok(program.filter(index, direction, priority)?)
+        }
+    }
+}
+
+/// Removes the filter if it is this program's.
+fn remove_filter(device: &DeviceName, side: Side, priority: u32, pins: &Path) -> Result<(), Error> {
+    let pin = pins.join(PROGRAM);
+    if index_of(device).is_none() || !pin.exists() || !has_clsact(device)? {
+        return Ok(());
+    }
+    let id = pinned::program_id(&pin)?;
+    let filters = rows("tc", &["-j", "filter", "show", "dev", device.as_str(), side.name()])?;
+    let ours =
+        filters.iter().any(|filter| filter["pref"] == priority && filter["options"]["prog"]["id"] == id);
+    if !ours {
+        return Ok(());
+    }
+    let pref = priority.to_string();
+    run("tc", &["filter", "del", "dev", device.as_str(), side.name(), "pref", &pref]).map(drop)
+}
+
+fn has_clsact(device: &DeviceName) -> Result<bool, Error> {
+    Ok(Host.device(device)?.is_some_and(|device| device.clsact))
+}
+
+/// Removes the clsact queue unless somebody else has filters there.
+fn remove_clsact(device: &DeviceName) -> Result<Undone, Error> {
+    if index_of(device).is_none() || !has_clsact(device)? {
+        return Ok(Undone::Restored);
+    }
+    for side in [Side::Ingress, Side::Egress] {
+        if !Host.filters(device, side)?.is_empty() {
+            return Ok(Undone::Left(format!(
+                "the clsact queue of {device} stays: somebody else has filters there"
+            )));
+        }
+    }
+    run("tc", &["qdisc", "del", "dev", device.as_str(), "clsact"]).map(|_| Undone::Restored)
+}
+
+fn set_segments(device: &DeviceName, segments: u32) -> Result<(), Error> {
+    let segments = segments.to_string();
+    run("ip", &["link", "set", "dev", device.as_str(), "gso_max_segs", &segments]).map(drop)
+}
+
+fn set_sysctl(name: &str, value: &str) -> Result<(), Error> {
+    let path = sysctl_path(name);
+    fs::write(&path, value).map_err(Error::doing(format!("setting {name} to {value}")))
+}
+
+/// What still runs in it goes to the cgroup above.
+fn remove_cgroup(folder: &Path) -> Result<Undone, Error> {
+    let doing = || Error::doing(format!("removing {}", folder.display()));
+    let Ok(processes) = fs::read_to_string(folder.join("cgroup.procs")) else { return Ok(Undone::Restored) };
+    let above = folder.parent().expect("a cgroup is below the root").join("cgroup.procs");
+    for process in processes.lines() {
+        // One that has ended meanwhile needs no place.
+        let _ = fs::write(&above, process);
+    }
+    match fs::remove_dir(folder) {
+        Ok(()) => Ok(Undone::Restored),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Undone::Restored),
+        Err(_) if has_folders(folder) => {
+            Ok(Undone::Left(format!("{} stays: somebody else has made cgroups in it", folder.display())))
+        }
+        Err(error) => Err(doing()(error)),
+    }
+}
+
+fn has_folders(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|entries| entries.flatten().any(|entry| entry.path().is_dir()))
+}
+
+/// Removes the pins of a step, and the folders above it that are empty then: those of the policy and of Plimsoll.
+fn remove_pins(pins: &Path) -> Result<(), Error> {
+    let doing = || Error::doing(format!("removing {}", pins.display()));
+    let entries = match fs::read_dir(pins) {
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        entries => Some(entries.map_err(doing())?),
+    };
+    for entry in entries.into_iter().flatten().flatten() {
+        fs::remove_file(entry.path()).map_err(doing())?;
+    }
+    for folder in pins.ancestors().take(3) {
+        if let Err(error) = fs::remove_dir(folder) {
+            match error.kind() {
+                ErrorKind::NotFound => {}
+                ErrorKind::DirectoryNotEmpty => break,
+                _ => return Err(doing()(error)),
+            }
+        }
+    }
+    Ok(())
+}
+
+fn route(prefix: Prefix, verb: &str, words: &str) -> Result<(), Error> {
+    let family = if prefix.is_ipv6() { "-6" } else { "-4" };
+    let mut arguments = vec![family, "route", verb];
+    arguments.extend(words.split_whitespace());
+    run("ip", &arguments).map(drop)
+}
+
+fn undo_route(prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undone, Error> {
+    let family = if prefix.is_ipv6() { "-6" } else { "-4" };
+    let now = run("ip", &[family, "route", "show", "exact", &prefix.to_string(), "table", "main"])?;
+    let ours = now.lines().any(|line| line.contains(&format!("congctl {DCTCP_NAME}")));
+    match (ours, before) {
+        (true, Some(before)) => route(prefix, "replace", before)?,
+        (true, None) => route(prefix, "del", after)?,
+        // Not yet made, gone with its device, or changed: then by somebody who knows the way now.
+        (false, _) => {}
+    }
+    Ok(Undone::Restored)
+}
+
+/// The pin of a link.
+pub const LINK: &str = "link";
+/// The pin of a program that a filter holds.
+const PROGRAM: &str = "program";

@@ -1,0 +1,170 @@
+//! Names from outside that become arguments and paths: types that hold valid ones only.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A text that is not such a name: what it is not, and what is allowed.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{text}` is no {what}; allowed is {allowed}")]
+pub struct InvalidName {
+    text: String,
+    what: &'static str,
+    allowed: &'static str,
+}
+
+macro_rules! name {
+    ($(#[$doc:meta])* $name:ident, $what:literal, $allowed:literal, $valid:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// As it was written.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = InvalidName;
+            fn from_str(text: &str) -> Result<$name, InvalidName> {
+                let valid: fn(&str) -> bool = $valid;
+                let invalid = || InvalidName { text: text.to_owned(), what: $what, allowed: $allowed };
+                valid(text).then(|| $name(text.to_owned())).ok_or_else(invalid)
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = InvalidName;
+            fn try_from(text: String) -> Result<$name, InvalidName> {
+                text.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(name: $name) -> String {
+                name.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+name!(
+    /// The name of a policy.
+    PolicyName, "name of a policy", "1 to 40 lower-case letters, digits, `-` and `_`, a letter first",
+    |text| (1..=40).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_lowercase())
+        && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
+);
+
+name!(
+    /// The name of a network device.
+    DeviceName, "name of a network device", "1 to 15 letters, digits, `.`, `-`, `_` and `@`, a letter or digit first",
+    |text| (1..=15).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-@".contains(c))
+);
+
+name!(
+    /// The name of a systemd unit that has a cgroup.
+    UnitName, "systemd unit with a cgroup", "a name that ends with .service, .slice or .scope",
+    |text| text.len() <= 255
+        && [".service", ".slice", ".scope"].iter().any(|kind| text.ends_with(kind) && text.len() > kind.len())
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || ":_.\\@-".contains(c))
+);
+
+name!(
+    /// A cgroup by its path from the root of the hierarchy.
+    CgroupPath, "path of a cgroup", "a path such as `/latency/memcached`, without `.`, `..` and empty parts",
+    |text| text.len() <= 512
+        && text.strip_prefix('/').is_some_and(|parts| parts.split('/').all(is_part))
+);
+
+fn is_part(part: &str) -> bool {
+    !part.is_empty()
+        && part.len() <= 255
+        && !part.starts_with('.')
+        && part.chars().all(|c| !c.is_control() && !c.is_whitespace())
+}
+
+impl CgroupPath {
+    /// Its folder, where the hierarchy is mounted at `root`.
+    pub fn under(&self, root: &Path) -> PathBuf {
+        root.join(self.0.trim_start_matches('/'))
+    }
+}
+
+/// A network: an address and how many of its bits count.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Prefix {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Prefix {
+    /// Whether its addresses are IPv6.
+    pub fn is_ipv6(self) -> bool {
+        self.address.is_ipv6()
+    }
+
+    /// The first address.
+    pub fn address(self) -> IpAddr {
+        self.address
+    }
+
+    fn is_network(self) -> bool {
+        match self.address {
+            IpAddr::V4(v4) => self.bits <= 32 && v4.to_bits().checked_shl(self.bits.into()).unwrap_or(0) == 0,
+            IpAddr::V6(v6) => {
+                self.bits <= 128 && v6.to_bits().checked_shl(self.bits.into()).unwrap_or(0) == 0
+            }
+        }
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = InvalidName;
+    fn from_str(text: &str) -> Result<Prefix, InvalidName> {
+        let parsed = text.split_once('/').and_then(|(address, bits)| {
+            let prefix = Prefix { address: address.parse().ok()?, bits: bits.parse().ok()? };
+            prefix.is_network().then_some(prefix)
+        });
+        parsed.ok_or_else(|| InvalidName {
+            text: text.to_owned(),
+            what: "network",
+            allowed: "an address and its length such as `10.0.0.0/8`, with no bits beyond the length",
+        })
+    }
+}
+
+impl TryFrom<String> for Prefix {
+    type Error = InvalidName;
+    fn try_from(text: String) -> Result<Prefix, InvalidName> {
+        text.parse()
+    }
+}
+
+impl From<Prefix> for String {
+    fn from(prefix: Prefix) -> String {
+        prefix.to_string()
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}

@@ -1,0 +1,149 @@
+//! Reads what the programs of an applied policy have counted, from the maps that they left pinned.
+
+use std::path::Path;
+
+use plimsoll_bpf::Limiter;
+use plimsoll_bpf::pinned::{self, Pinned};
+use plimsoll_bpf::shared::{DctcpCounts, PhantomQueue as PhantomState, QjumpCounts};
+use plimsoll_mechanisms::phantom_queue::PhantomQueue as Twin;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::journal::Applied;
+use crate::kernel::LINK;
+use crate::policy::{PhantomQueue, Qjump, Subject};
+use crate::status::{AssignmentStatus, DctcpStatus, LevelStatus, PhantomQueueStatus, Status};
+use crate::step::{Hold, PortProgram, Step};
+use crate::{Error, Facts, Host};
+
+/// What `applied` does now.
+///
+/// # Errors
+/// If a map cannot be read, as without privileges. What was never attached, or is gone, is no error.
+pub fn observe(applied: &Applied) -> Result<Status, Error> {
+    let plan = &applied.plan;
+    let mut status = Status {
+        policy: plan.policy.name().clone(),
+        complete: applied.begun == plan.steps.len(),
+        confirmed: applied.confirmed,
+        device: None,
+        epoch_ns: None,
+        limiting: None,
+        levels: Vec::new(),
+        assignments: Vec::new(),
+        phantom_queues: Vec::new(),
+        dctcp: None,
+    };
+    for step in &plan.steps[..applied.begun] {
+        match step {
+            Step::Program { program: PortProgram::Limiter(qjump), pins, .. } => {
+                status.device = Some(qjump.device.clone());
+                status.limiting = Some(is_attached(step)?);
+                let levels = qjump.levels().map_err(plimsoll_bpf::Error::from)?;
+                status.epoch_ns = Some(Limiter::epoch(&levels).as_ps() / PS_PER_NS);
+                status.levels = counted(qjump, pins)?;
+            }
+            Step::Program { program: PortProgram::Ports(ports), .. } => {
+                let attached = is_attached(step)?;
+                let given = |(port, level): &(u16, u8)| AssignmentStatus {
+                    who: Subject::Port(*port).to_string(),
+                    level: *level,
+                    attached,
+                };
+                status.assignments.extend(ports.iter().map(given));
+            }
+            Step::Sockets { cgroup, level, pins } => status.assignments.push(AssignmentStatus {
+                who: format!("cgroup {}", cgroup.display()),
+                level: *level,
+                attached: link_is_attached(pins)?,
+            }),
+            Step::Program { program: PortProgram::PhantomQueue(queue), pins, .. } => {
+                status.phantom_queues.push(marked(queue, pins, is_attached(step)?)?);
+            }
+            Step::Dctcp { pins } => status.dctcp = connected(pins)?,
+            Step::Cgroup { .. }
+            | Step::Segments { .. }
+            | Step::Clsact { .. }
+            | Step::Route { .. }
+            | Step::Sysctl { .. } => {}
+        }
+    }
+    Ok(status)
+}
+
+/// Whether the program of `step` is at its device.
+fn is_attached(step: &Step) -> Result<bool, Error> {
+    let Step::Program { device, side, hold, pins, .. } = step else { return Ok(false) };
+    match hold {
+        Hold::Link => link_is_attached(pins),
+        Hold::Filter { priority } => {
+            let there = Host.device(device)?.is_some_and(|device| device.clsact);
+            Ok(there && Host.filters(device, *side)?.contains(priority))
+        }
+    }
+}
+
+fn link_is_attached(pins: &Path) -> Result<bool, Error> {
+    let link = pins.join(LINK);
+    Ok(link.exists() && pinned::still_attached(&link)?)
+}
+
+/// The map `name`; none where the step was interrupted.
+fn map(pins: &Path, name: &str) -> Result<Option<Pinned>, Error> {
+    let path = pins.join(name);
+    if path.exists() { Ok(Some(Pinned::open(&path)?)) } else { Ok(None) }
+}
+
+fn counted(qjump: &Qjump, pins: &Path) -> Result<Vec<LevelStatus>, Error> {
+    let levels = qjump.levels().map_err(plimsoll_bpf::Error::from)?;
+    let counts = map(pins, "counts")?;
+    let status = |(number, level): (usize, &plimsoll_mechanisms::qjump::Level)| {
+        let index = number as u32;
+        let by_processor = counts.as_ref().map(|counts| counts.read_per_processor(index)).transpose()?;
+        let sum = QjumpCounts::sum(&by_processor.unwrap_or_default());
+        Ok(LevelStatus {
+            level: number as u8,
+            budget_bytes: level.latency_bound.map(|_| level.bucket.get()),
+            rate_bps: level.rate.as_bps(),
+            passed_packets: sum.passed,
+            passed_bytes: sum.bytes,
+            refused_packets: sum.refused,
+        })
+    };
+    levels.levels.iter().enumerate().map(status).collect()
+}
+
+fn marked(queue: &PhantomQueue, pins: &Path, attached: bool) -> Result<PhantomQueueStatus, Error> {
+    let state: PhantomState = map(pins, "state")?.map_or(Ok(PhantomState::default()), |map| map.read(0))?;
+    let now = clock_gettime(ClockId::Monotonic);
+    let now_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    let drained_ps = now_ns.saturating_sub(state.last_ns).saturating_mul(PS_PER_NS);
+    let level = (state.level >> FRACTION_BITS).saturating_sub(drained_ps) << FRACTION_BITS;
+    Ok(PhantomQueueStatus {
+        device: queue.device.clone(),
+        side: queue.direction,
+        attached,
+        length_bytes: level / Twin::new(&queue.params(), queue.rate).byte_cost(),
+        threshold_bytes: queue.threshold.get(),
+        marked_packets: state.marked,
+        not_capable_packets: state.not_capable,
+    })
+}
+
+fn connected(pins: &Path) -> Result<Option<DctcpStatus>, Error> {
+    let Some(map) = map(pins, "state")? else { return Ok(None) };
+    let counts: DctcpCounts = map.read(0)?;
+    Ok(Some(DctcpStatus {
+        connections: counts.connections,
+        updates: counts.updates,
+        last_alpha: counts.last_alpha as f64 / ALPHA_ONE,
+        cuts: counts.cuts,
+        losses: counts.losses,
+        guarded: counts.guarded,
+    }))
+}
+
+const PS_PER_NS: u64 = 1_000;
+/// Of a phantom queue's level.
+const FRACTION_BITS: u32 = 16;
+/// DCTCP's alpha of 1.
+const ALPHA_ONE: f64 = (1u64 << 30) as f64;

@@ -1,0 +1,345 @@
+//! [`Plan`]: a policy and a host as an ordered list of steps. Order matters: what a step needs comes before it.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use plimsoll_mechanisms::qjump::{Levels, latency_bound, priority_of};
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::facts::{Device, Facts, Route};
+use crate::journal::{Journal, Places};
+use crate::names::DeviceName;
+use crate::policy::{Dctcp, Policy, Qjump, Segments, Side, Subject, Tagging};
+use crate::step::{Hold, PortProgram, Step};
+
+/// What applying a policy does to this host.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// The policy.
+    pub policy: Policy,
+    /// The changes, in order.
+    pub steps: Vec<Step>,
+    /// What the operator should know.
+    pub notes: Vec<String>,
+}
+
+/// Plans `policy` for the host of `facts`, which is not changed.
+///
+/// # Errors
+/// [`Error::Unavailable`] with every reason why this host cannot, and those of `facts`.
+pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan, Error> {
+    let pins = places.pins.join(policy.name().as_str());
+    let mut planning = Planning { facts, pins, steps: Vec::new(), notes: Vec::new(), reasons: Vec::new() };
+    if !facts.has_pins() {
+        planning.reasons.push("no BPF file system at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf".to_owned());
+    }
+    planning.conflicts(policy, places)?;
+    if let Some(qjump) = &policy.qjump {
+        planning.qjump(qjump)?;
+    }
+    for queue in &policy.phantom_queue {
+        let program = PortProgram::PhantomQueue(queue.clone());
+        let name = format!("phantom-queue-{}-{}", queue.device, queue.direction.name());
+        planning.program(&queue.device, queue.direction, vec![(program, name)])?;
+    }
+    if let Some(dctcp) = &policy.dctcp {
+        planning.dctcp(dctcp)?;
+    }
+    if !planning.reasons.is_empty() {
+        return Err(Error::Unavailable(planning.reasons));
+    }
+    Ok(Plan { policy: policy.clone(), steps: planning.steps, notes: planning.notes })
+}
+
+struct Planning<'a> {
+    facts: &'a dyn Facts,
+    pins: PathBuf,
+    steps: Vec<Step>,
+    notes: Vec<String>,
+    reasons: Vec<String>,
+}
+
+impl Planning<'_> {
+    /// Two policies must not both limit a device, mark the same packets, or register DCTCP.
+    fn conflicts(&mut self, policy: &Policy, places: &Places) -> Result<(), Error> {
+        for name in Journal::all(places)?.iter().filter(|name| *name != policy.name()) {
+            let Some(other) = Journal::of(places, name).read()?.map(|applied| applied.plan.policy) else {
+                continue;
+            };
+            let devices = (policy.qjump.as_ref(), other.qjump.as_ref());
+            if let (Some(one), Some(two)) = devices
+                && one.device == two.device
+            {
+                self.reasons.push(format!("qjump: policy {name} limits {} already", one.device));
+            }
+            for queue in &policy.phantom_queue {
+                let same = |other: &&crate::policy::PhantomQueue| {
+                    (&other.device, other.direction) == (&queue.device, queue.direction)
+                };
+                if other.phantom_queue.iter().any(|other| same(&other)) {
+                    self.reasons
+                        .push(format!("phantom-queue: policy {name} has one at {} already", queue.device));
+                }
+            }
+            if policy.dctcp.is_some() && other.dctcp.is_some() {
+                self.reasons.push(format!("dctcp: policy {name} has registered it already"));
+            }
+        }
+        Ok(())
+    }
+
+    fn qjump(&mut self, qjump: &Qjump) -> Result<(), Error> {
+        let levels = qjump.levels().expect("a policy's levels were resolved when it was checked");
+        let Some(device) = self.device(&qjump.device)? else { return Ok(()) };
+        self.segments(qjump, &levels, device);
+        let mut programs = Vec::new();
+        if !qjump.ports().is_empty() {
+            programs.push((PortProgram::Ports(qjump.ports()), "ports".to_owned()));
+        }
+        programs.push((PortProgram::Limiter(qjump.clone()), "limiter".to_owned()));
+        self.program(&qjump.device, Side::Egress, programs)?;
+        for (index, assignment) in qjump.assign.iter().enumerate() {
+            let pins = self.pins.join(format!("sockets-{index}"));
+            let cgroup = match assignment.subject() {
+                Some(Subject::Cgroup(path)) => self.cgroup(path)?,
+                Some(Subject::Unit(unit)) => match self.facts.unit(unit)? {
+                    Some(path) => {
+                        self.notes.push(format!(
+                            "{unit} has its level until it restarts, which gives it a new cgroup: see docs/host.md"
+                        ));
+                        self.cgroup(&path)?
+                    }
+                    None => {
+                        self.reasons.push(format!("qjump.assign[{index}]: unit {unit} does not run"));
+                        None
+                    }
+                },
+                Some(Subject::Port(_)) | None => None,
+            };
+            if let Some(cgroup) = cgroup {
+                self.steps.push(Step::Sockets { cgroup, level: assignment.level, pins });
+            }
+        }
+        self.notes.push(
+            "programs that set IP_TOS or SO_PRIORITY themselves, such as ssh, have the level of that priority (2, 4 or 6), \
+             and the kernel's control packets level 7: over ssh, apply with --confirm-within 60s"
+                .to_owned(),
+        );
+        if qjump.assign.iter().any(|assignment| assignment.port.is_none()) {
+            self.notes.push(
+                "sockets that are open already keep their level: restart the programs of cgroups and units"
+                    .to_owned(),
+            );
+        }
+        Ok(())
+    }
+
+    /// TCP's long segments must fit into the buckets of the levels that somebody has.
+    fn segments(&mut self, qjump: &Qjump, levels: &Levels, device: Device) {
+        let frame = u64::from(device.mtu) + ETHERNET;
+        let used = |number: &usize| qjump.assign.iter().any(|one| usize::from(one.level) == *number);
+        let mut smallest = u64::MAX;
+        for (number, level) in levels.levels.iter().enumerate().filter(|(number, _)| used(number)) {
+            let bucket = level.bucket.get();
+            smallest = smallest.min(bucket);
+            if bucket < frame {
+                self.notes.push(format!(
+                    "level {number}: packets of more than {bucket} B never leave, though {} takes {frame} B; keep its \
+                     messages small, or give it more",
+                    qjump.device
+                ));
+            }
+        }
+        let fitting = u32::try_from((smallest / frame).max(1)).unwrap_or(u32::MAX);
+        if qjump.segments == Segments::Fit && fitting < device.gso_max_segs {
+            self.steps.push(Step::Segments {
+                device: qjump.device.clone(),
+                before: device.gso_max_segs,
+                after: fitting,
+            });
+        }
+    }
+
+    /// Programs at one device and side, the first to run first.
+    fn program(
+        &mut self,
+        name: &DeviceName,
+        side: Side,
+        programs: Vec<(PortProgram, String)>,
+    ) -> Result<(), Error> {
+        let Some(device) = self.device(name)? else { return Ok(()) };
+        let tcx = self.facts.has_tcx();
+        let planned = self.steps.iter().any(|step| matches!(step, Step::Clsact { device } if device == name));
+        if !tcx && !device.clsact && !planned {
+            self.steps.push(Step::Clsact { device: name.clone() });
+        }
+        let taken = if !tcx && device.clsact { self.facts.filters(name, side)? } else { Vec::new() };
+        let mut free = (1..).filter(|priority| !taken.contains(priority));
+        for (program, pins) in programs {
+            // A free priority, behind those of a queue that runs ahead of it in this policy.
+            let planned = self.steps.iter().filter_map(|step| match step {
+                Step::Program { device, side: at, hold: Hold::Filter { priority }, .. } => {
+                    (device == name && *at == side).then_some(*priority)
+                }
+                _ => None,
+            });
+            let after = planned.max().unwrap_or(0);
+            let hold = if tcx {
+                Hold::Link
+            } else {
+                let priority = free.find(|priority| *priority > after).expect("65535 filters are not there");
+                Hold::Filter { priority }
+            };
+            self.steps.push(Step::Program {
+                device: name.clone(),
+                side,
+                program,
+                hold,
+                pins: self.pins.join(pins),
+            });
+        }
+        Ok(())
+    }
+
+    fn device(&mut self, name: &DeviceName) -> Result<Option<Device>, Error> {
+        let device = self.facts.device(name)?;
+        let reason = format!("there is no network device {name}");
+        if device.is_none() && !self.reasons.contains(&reason) {
+            self.reasons.push(reason);
+        }
+        Ok(device)
+    }
+
+    /// The folder of a cgroup, made with those above it where they are missing.
+    fn cgroup(&mut self, path: &crate::names::CgroupPath) -> Result<Option<PathBuf>, Error> {
+        let Some(root) = self.facts.cgroups() else {
+            let reason = "cgroups of version 2 are not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified";
+            if !self.reasons.iter().any(|other| other == reason) {
+                self.reasons.push(reason.to_owned());
+            }
+            return Ok(None);
+        };
+        let folder = path.under(&root);
+        let missing = folder.ancestors().take_while(|above| **above != root && !self.facts.is_folder(above));
+        let mut missing: Vec<PathBuf> = missing.map(PathBuf::from).collect();
+        missing.reverse();
+        for folder in missing {
+            let step = Step::Cgroup { folder };
+            if !self.steps.contains(&step) {
+                self.steps.push(step);
+            }
+        }
+        Ok(Some(folder))
+    }
+
+    fn dctcp(&mut self, dctcp: &Dctcp) -> Result<(), Error> {
+        self.steps.push(Step::Dctcp { pins: self.pins.join("dctcp") });
+        for prefix in &dctcp.destinations {
+            let (before, words) = match self.facts.route(*prefix)? {
+                Some(Route::Exact(words)) => (Some(words.clone()), words),
+                Some(Route::Wider(words)) => (None, words),
+                None => {
+                    self.reasons.push(format!("dctcp.destinations: there is no route to {prefix}"));
+                    continue;
+                }
+            };
+            let after = format!("{words} features ecn congctl {DCTCP_NAME}");
+            self.steps.push(Step::Route { prefix: *prefix, before, after });
+        }
+        if dctcp.default {
+            let before = self.facts.sysctl(CONGESTION_CONTROL)?;
+            if before != DCTCP_NAME {
+                let after = DCTCP_NAME.to_owned();
+                self.steps.push(Step::Sysctl { name: CONGESTION_CONTROL.to_owned(), before, after });
+            }
+        }
+        self.notes.push("DCTCP: both ends of a connection need it, and switches that mark ECN".to_owned());
+        Ok(())
+    }
+}
+
+/// The diff, with the numbers behind it and what else has to be done.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(qjump) = &self.policy.qjump {
+            f.write_str(&shown(qjump))?;
+        }
+        for step in &self.steps {
+            writeln!(f, "  {step}")?;
+        }
+        if let Some(advice) = self.policy.qjump.as_ref().and_then(for_the_switch) {
+            writeln!(f, "\nAt the switches:\n  {advice}")?;
+        }
+        if !self.notes.is_empty() {
+            writeln!(f, "\nNote:")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "  {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The epoch and the budgets of its levels.
+fn shown(qjump: &Qjump) -> String {
+    let Levels { epoch, levels } =
+        qjump.levels().expect("a policy's levels were resolved when it was checked");
+    let Qjump { device, hosts, rate, packet, epsilon, .. } = qjump;
+    let how = match qjump.epoch {
+        Some(_) => "as the policy says".to_owned(),
+        None => format!("2 n P / R + eps with n = {hosts}, P = {packet}, R = {rate}, eps = {epsilon}"),
+    };
+    let mut text = format!("QJump at {device}: network epoch {epoch}, {how}\n");
+    let _ = writeln!(
+        text,
+        "  bound of one packet from each host: {}\n",
+        latency_bound(*hosts, *packet, *packet, *rate, *epsilon)
+    );
+    let _ = writeln!(text, "  level  bytes per epoch            rate  waits at most  who");
+    for (number, level) in levels.iter().enumerate() {
+        let bytes = level.latency_bound.map_or_else(|| "any".to_owned(), |_| level.bucket.to_string());
+        let bound = level.latency_bound.map_or_else(|| "no bound".to_owned(), |bound| bound.to_string());
+        let who = qjump.assign.iter().filter(|one| usize::from(one.level) == number);
+        let who: Vec<String> = who.filter_map(|one| Some(one.subject()?.to_string())).collect();
+        let line = format!(
+            "  {number:>5}  {bytes:>15}  {:>14}  {bound:>13}  {}",
+            level.rate.to_string(),
+            who.join(", ")
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text.push('\n');
+    text
+}
+
+/// What the switches must be set to, for the tags to mean something.
+fn for_the_switch(qjump: &Qjump) -> Option<String> {
+    let count = qjump.levels.len() as u8;
+    let map = |value: fn(u8) -> u8| {
+        let pairs = (0..count).map(|level| format!("{} -> queue {}", value(level), priority_of(level)));
+        pairs.collect::<Vec<_>>().join(", ")
+    };
+    let strict = "and serve the queues by strict priority, the highest number first; queue 1 above queue 0, unlike the \
+                  mapping that 802.1Q recommends";
+    match qjump.tag {
+        Tagging::Dscp => Some(format!("trust DSCP; map DSCP {}; {strict}", map(|level| 8 * level))),
+        Tagging::Pcp => Some(format!(
+            "trust the 802.1Q priority, and accept tags of VLAN {} (0 is a priority tag) at the hosts' ports; map PCP {}; {strict}",
+            qjump.vlan,
+            map(|level| level)
+        )),
+        Tagging::None => None,
+    }
+}
+
+/// Bytes of an Ethernet header without FCS, as the limiter counts.
+const ETHERNET: u64 = 14;
+/// As the program registers itself; `plimsoll_bpf::DCTCP_NAME`, which a build without the programs lacks.
+pub const DCTCP_NAME: &str = "plimsoll_dctcp";
+const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
+
+#[cfg(test)]
+#[path = "plan_tests.rs"]
+mod tests;

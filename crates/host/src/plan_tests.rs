@@ -1,0 +1,136 @@
+use std::path::Path;
+
+use super::*;
+use crate::names::{CgroupPath, Prefix, UnitName};
+
+/// A host with `eth0` and `eth1`, a cgroup `/there`, and a default route.
+struct Rack {
+    tcx: bool,
+    clsact: bool,
+    taken: Vec<u32>,
+}
+
+impl Facts for Rack {
+    fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error> {
+        let there = ["eth0", "eth1"].contains(&name.as_str());
+        Ok(there.then_some(Device { mtu: 1_500, gso_max_segs: 65_535, clsact: self.clsact }))
+    }
+    fn filters(&self, _: &DeviceName, _: Side) -> Result<Vec<u32>, Error> {
+        Ok(self.taken.clone())
+    }
+    fn cgroups(&self) -> Option<PathBuf> {
+        Some(PathBuf::from("/cgroups"))
+    }
+    fn is_folder(&self, path: &Path) -> bool {
+        path == Path::new("/cgroups/there")
+    }
+    fn unit(&self, name: &UnitName) -> Result<Option<CgroupPath>, Error> {
+        Ok((name.as_str() == "runs.service").then(|| "/there".parse().expect("a path")))
+    }
+    fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
+        Ok(Some(match prefix.to_string().as_str() {
+            "10.0.0.0/8" => Route::Exact("10.0.0.0/8 dev eth0".to_owned()),
+            other => Route::Wider(format!("{other} via 192.0.2.1 dev eth0")),
+        }))
+    }
+    fn sysctl(&self, _: &str) -> Result<String, Error> {
+        Ok("cubic".to_owned())
+    }
+    fn has_tcx(&self) -> bool {
+        self.tcx
+    }
+    fn has_pins(&self) -> bool {
+        true
+    }
+}
+
+const RACK: Rack = Rack { tcx: true, clsact: false, taken: Vec::new() };
+const QJUMP: &str = "version = 1\n[qjump]\ndevice = 'eth0'\nhosts = 12\nrate = '10Gbps'\n";
+
+fn planned(rest: &str, rack: &Rack) -> Result<Plan, Error> {
+    let policy = Policy::parse(&format!("{QJUMP}{rest}"), "rack").expect("it is right");
+    let empty = tempfile::tempdir().expect("a folder");
+    plan(&policy, rack, &Places { state: empty.path().into(), pins: PathBuf::from("/pins") })
+}
+
+fn lines(rest: &str, rack: &Rack) -> Vec<String> {
+    planned(rest, rack).expect("it can be").steps.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn classifiers_by_port_run_ahead_of_the_limiter() {
+    let steps = lines("[[qjump.assign]]\nlevel = 0\nport = 319\n", &RACK);
+    assert_eq!(
+        steps,
+        ["+ link    classify_ports at eth0 egress (tcx)", "+ link    qjump at eth0 egress (tcx)"]
+    );
+}
+
+#[test]
+fn only_missing_cgroups_are_made_and_from_the_top() {
+    let rest = "[[qjump.assign]]\nlevel = 0\ncgroup = '/there/a/b'\n[[qjump.assign]]\nlevel = 0\ncgroup = '/there/a/c'\n";
+    let steps = lines(rest, &RACK);
+    let made: Vec<&String> = steps.iter().filter(|step| step.starts_with("+ cgroup")).collect();
+    assert_eq!(
+        made,
+        ["+ cgroup  /cgroups/there/a", "+ cgroup  /cgroups/there/a/b", "+ cgroup  /cgroups/there/a/c"]
+    );
+}
+
+#[test]
+fn segments_fit_the_smallest_bucket_that_somebody_has() {
+    // Level 1 has 64 packets of 256 B, which are ten frames of 1514 B; level 7 has nobody.
+    let rest = "[[qjump.assign]]\nlevel = 1\nport = 80\n";
+    assert_eq!(lines(rest, &RACK)[0], "~ device  eth0 gso_max_segs 65535 -> 10");
+    let keep = format!("segments = 'keep'\n{rest}");
+    assert!(lines(&keep, &RACK).iter().all(|step| !step.contains("gso_max_segs")));
+    let small = planned("[[qjump.assign]]\nlevel = 7\nport = 80\n", &RACK).expect("it can be");
+    assert!(small.notes.iter().any(|note| note.contains("more than 256 B never leave")), "{:?}", small.notes);
+}
+
+#[test]
+fn without_links_there_are_filters_of_free_preference_in_order() {
+    let old = Rack { tcx: false, clsact: false, taken: Vec::new() };
+    let rest =
+        "[[qjump.assign]]\nlevel = 0\nport = 319\n[[phantom-queue]]\ndevice = 'eth0'\nrate = '10Gbps'\n";
+    let expected = [
+        "+ qdisc   clsact at eth0",
+        "+ filter  classify_ports at eth0 egress pref 1",
+        "+ filter  qjump at eth0 egress pref 2",
+        "+ filter  phantom_queue at eth0 egress pref 3",
+    ];
+    assert_eq!(lines(rest, &old), expected);
+    let used = Rack { tcx: false, clsact: true, taken: vec![1, 3] };
+    let steps = lines(rest, &used);
+    let prefs: Vec<&str> = steps.iter().filter_map(|step| step.rsplit("pref ").next()).collect();
+    assert_eq!(prefs, ["2", "4", "5"]);
+}
+
+#[test]
+fn every_reason_is_told_at_once() {
+    let rest = "[[qjump.assign]]\nlevel = 0\nunit = 'gone.service'\n[[phantom-queue]]\ndevice = 'eth9'\nrate = '1Gbps'\n";
+    let said = planned(rest, &RACK).expect_err("it cannot").to_string();
+    assert!(said.contains("gone.service does not run") && said.contains("no network device eth9"), "{said}");
+}
+
+#[test]
+fn a_route_is_changed_where_there_is_one_and_added_where_not() {
+    let steps = lines("[dctcp]\ndestinations = ['10.0.0.0/8', '172.16.0.0/12']\ndefault = true\n", &RACK);
+    assert_eq!(
+        steps[2..],
+        [
+            "- route   10.0.0.0/8 dev eth0\n  + route   10.0.0.0/8 dev eth0 features ecn congctl plimsoll_dctcp",
+            "+ route   172.16.0.0/12 via 192.0.2.1 dev eth0 features ecn congctl plimsoll_dctcp",
+            "~ sysctl  net.ipv4.tcp_congestion_control cubic -> plimsoll_dctcp",
+        ]
+    );
+}
+
+#[test]
+fn a_plan_survives_its_journal() {
+    let rest = "tag = 'pcp'\nvlan = 7\n[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n\
+                [[phantom-queue]]\ndevice = 'eth1'\nrate = '9.87654321Gbps'\ndrain = 0.9\n";
+    let plan = planned(rest, &RACK).expect("it can be");
+    let text = serde_json::to_string(&plan).expect("plain data");
+    assert_eq!(serde_json::from_str::<Plan>(&text).expect("what was written"), plan);
+}

@@ -1,0 +1,63 @@
+use super::*;
+
+const QJUMP: &str = "version = 1\n[qjump]\ndevice = 'eth0'\nhosts = 12\nrate = '10Gbps'\n";
+
+fn error(text: &str) -> String {
+    Policy::parse(text, "rack").expect_err("it is wrong").to_string()
+}
+
+#[test]
+fn a_policy_is_named_by_its_file_unless_it_says_so() {
+    let named = |text: &str, stem| Policy::parse(text, stem).map(|policy| policy.name().to_string());
+    assert_eq!(named(QJUMP, "rack"), Ok("rack".to_owned()));
+    assert_eq!(named(&format!("name = 'other'\n{QJUMP}"), "rack"), Ok("other".to_owned()));
+    assert!(named(QJUMP, "My Rack").is_err());
+}
+
+#[test]
+fn the_epoch_is_that_of_the_formula() {
+    let policy = Policy::parse(QJUMP, "rack").expect("it is right");
+    let levels = policy.qjump.expect("it has one").levels().expect("in range");
+    // 2 n P / R + eps = 2 x 12 x 256 B / 10 Gb/s + 4 us.
+    assert_eq!(levels.epoch, Span::from_ps(8_915_200));
+}
+
+#[test]
+fn an_error_says_where_what_and_what_is_allowed() {
+    let with = |rest: &str| format!("{QJUMP}{rest}");
+    for (text, parts) in [
+        (
+            "version = 2\n[qjump]\ndevice='a'\nhosts=1\nrate='1bps'".to_owned(),
+            ["version = 2", "allowed is 1"],
+        ),
+        ("version = 1\n".to_owned(), ["does nothing", "[qjump]"]),
+        (QJUMP.replace("device", "devcie"), ["line 3", "did you mean `device`?"]),
+        (QJUMP.replace("eth0", "../etc"), ["line 3", "no name of a network device"]),
+        (QJUMP.replace("eth0", "-all"), ["line 3", "a letter or digit first"]),
+        (QJUMP.replace("12", "0"), ["qjump.hosts = 0", "1 or more"]),
+        (QJUMP.replace("10Gbps", "0bps"), ["qjump.rate = 0bps", "more than 0bps"]),
+        (with("vlan = 3\n"), ["qjump.vlan = 3", "tag = \"pcp\""]),
+        (with("tag = 'pcp'\nvlan = 4095\n"), ["qjump.vlan = 4095", "0 to 4094"]),
+        (with("[[qjump.assign]]\nlevel = 8\nport = 1\n"), ["qjump.assign[0].level = 8", "0 to 7"]),
+        (with("[[qjump.assign]]\nlevel = 7\n"), ["qjump.assign[0]", "exactly one of"]),
+        (with("[[qjump.assign]]\nlevel = 7\nport = 0\n"), ["qjump.assign[0].port", "1 to 65535"]),
+        (with("[[qjump.assign]]\nlevel = 7\nunit = 'ssh'\n"), ["line 8", "ends with .service"]),
+        (with("[[qjump.assign]]\nlevel = 7\ncgroup = '/a/../b'\n"), ["line 8", "no path of a cgroup"]),
+        (
+            with("[[qjump.assign]]\nlevel = 7\nport = 1\n[[qjump.assign]]\nlevel = 6\nport = 1\n"),
+            ["qjump.assign[1] = port 1", "one level for each"],
+        ),
+        (
+            with("[[phantom-queue]]\ndevice = 'a'\nrate = '1Gbps'\ndrain = 2.0\n"),
+            ["phantom-queue[0].drain = 2", "at most 1"],
+        ),
+        (with("[dctcp]\n"), ["dctcp.destinations", "at least one network"]),
+        (with("[dctcp]\ndestinations = ['10.0.0.1/8']\n"), ["line 7", "no bits beyond"]),
+        (with("[pacing]\ncgroup = '/a'\n"), ["pacing: not available", "fq"]),
+    ] {
+        let said = error(&text);
+        for part in parts {
+            assert!(said.contains(part), "{part:?} is not in {said:?}");
+        }
+    }
+}

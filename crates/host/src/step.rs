@@ -1,0 +1,187 @@
+//! [`Step`]: one change of the host, with its way back; and [`System`], which makes and undoes it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Error;
+use crate::names::{DeviceName, Prefix};
+use crate::policy::{PhantomQueue, Qjump, Side};
+
+/// One change, with what was there before.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "change")]
+pub enum Step {
+    /// A cgroup is made.
+    Cgroup {
+        /// Its folder.
+        folder: PathBuf,
+    },
+    /// The most segments in what TCP hands to a device at once.
+    Segments {
+        /// The device.
+        device: DeviceName,
+        /// Until now.
+        before: u32,
+        /// From now on.
+        after: u32,
+    },
+    /// A device gets a clsact queue, which holds filters and delays nothing.
+    Clsact {
+        /// The device.
+        device: DeviceName,
+    },
+    /// A program at a device.
+    Program {
+        /// The device.
+        device: DeviceName,
+        /// Which packets it sees.
+        side: Side,
+        /// The program.
+        program: PortProgram,
+        /// What holds it there.
+        hold: Hold,
+        /// The folder of its pins.
+        pins: PathBuf,
+    },
+    /// The sockets that a cgroup's programs open get a level.
+    Sockets {
+        /// The cgroup's folder.
+        cgroup: PathBuf,
+        /// The level.
+        level: u8,
+        /// The folder of its pins.
+        pins: PathBuf,
+    },
+    /// DCTCP is registered with the kernel's TCP.
+    Dctcp {
+        /// The folder of its pins.
+        pins: PathBuf,
+    },
+    /// A route gets a congestion control.
+    Route {
+        /// The network.
+        prefix: Prefix,
+        /// The route to precisely this network, in the words of `ip route`; none if there was none.
+        before: Option<String>,
+        /// From now on.
+        after: String,
+    },
+    /// A setting in /proc/sys.
+    Sysctl {
+        /// Its name with dots.
+        name: String,
+        /// Until now.
+        before: String,
+        /// From now on.
+        after: String,
+    },
+}
+
+/// A program at a device.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PortProgram {
+    /// Levels by port.
+    Ports(Vec<(u16, u8)>),
+    /// QJump's limiter.
+    Limiter(Qjump),
+    /// A phantom queue.
+    PhantomQueue(PhantomQueue),
+}
+
+/// What holds a program at a device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Hold {
+    /// A link of its own (tcx), behind the programs that are there.
+    Link,
+    /// A filter of the device's clsact queue.
+    Filter {
+        /// The lowest is first.
+        priority: u32,
+    },
+}
+
+impl PortProgram {
+    /// What the kernel calls it.
+    pub fn name(&self) -> &'static str {
+        match self {
+            PortProgram::Ports(_) => "classify_ports",
+            PortProgram::Limiter(_) => "qjump",
+            PortProgram::PhantomQueue(_) => "phantom_queue",
+        }
+    }
+}
+
+impl Side {
+    /// As `tc` calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Side::Ingress => "ingress",
+            Side::Egress => "egress",
+        }
+    }
+}
+
+/// As a line of a diff.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Cgroup { folder } => write!(f, "+ cgroup  {}", folder.display()),
+            Step::Segments { device, before, after } => {
+                write!(f, "~ device  {device} gso_max_segs {before} -> {after}")
+            }
+            Step::Clsact { device } => write!(f, "+ qdisc   clsact at {device}"),
+            Step::Program { device, side, program, hold, .. } => {
+                let (name, side) = (program.name(), side.name());
+                match hold {
+                    Hold::Link => write!(f, "+ link    {name} at {device} {side} (tcx)"),
+                    Hold::Filter { priority } => {
+                        write!(f, "+ filter  {name} at {device} {side} pref {priority}")
+                    }
+                }
+            }
+            Step::Sockets { cgroup, level, .. } => {
+                write!(f, "+ link    classify_socket, level {level}, at cgroup {}", cgroup.display())
+            }
+            Step::Dctcp { .. } => f.write_str("+ link    plimsoll_dctcp, a congestion control of TCP"),
+            Step::Route { before: Some(before), after, .. } => {
+                write!(f, "- route   {before}\n  + route   {after}")
+            }
+            Step::Route { before: None, after, .. } => write!(f, "+ route   {after}"),
+            Step::Sysctl { name, before, after } => write!(f, "~ sysctl  {name} {before} -> {after}"),
+        }
+    }
+}
+
+/// How undoing a step went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Undone {
+    /// It is as before.
+    Restored,
+    /// It stays as it is: somebody else has changed it since, in these words.
+    Left(String),
+}
+
+/// What makes steps and undoes them.
+pub trait System {
+    /// Whether the step is likely to succeed, as far as can be told without a change.
+    ///
+    /// # Errors
+    /// Why it would not.
+    fn check(&self, step: &Step) -> Result<(), Error>;
+
+    /// Makes the change.
+    ///
+    /// # Errors
+    /// If the system refuses; what was done until then, [`System::undo`] undoes.
+    fn act(&mut self, step: &Step) -> Result<(), Error>;
+
+    /// Undoes the change, wholly or half made, or not made at all; once or often.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    fn undo(&mut self, step: &Step) -> Result<Undone, Error>;
+}

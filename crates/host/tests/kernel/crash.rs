@@ -1,0 +1,47 @@
+//! The process ends in the middle of an apply, at every moment that there is: a rollback restores the host.
+
+use std::env;
+
+use plimsoll_host::{Kernel, Places};
+
+use crate::snapshot::{assert_as_before, snapshot};
+use crate::world::{EVERYTHING, World};
+
+const END_AT: &str = "PLIMSOLL_TEST_END_AT";
+
+#[test]
+fn a_rollback_restores_the_host_wherever_the_apply_ended() {
+    let path = "crash::a_rollback_restores_the_host_wherever_the_apply_ended";
+    let Some(world) = World::enter(path) else { return };
+    let steps = world.plan(EVERYTHING).steps.len();
+    assert!(steps >= 9, "{steps} steps show little");
+    let before = snapshot(&world);
+    // On disk and nothing done; then begun and done for each step.
+    for moment in 0..=2 * steps {
+        let ended = world.again("crash::an_apply_that_ends", &[(END_AT, moment.to_string())]);
+        assert!(!ended.status.success(), "it was to end at moment {moment}");
+        let applied = world.status();
+        assert_eq!(applied.complete, moment + 1 >= 2 * steps, "moment {moment}");
+        let back = world.rollback().expect("it was applied in part");
+        assert_eq!(back.left, Vec::<String>::new(), "moment {moment}");
+        assert_as_before(&world, &before, &format!("the apply ended at moment {moment} of {}", 2 * steps));
+        assert_eq!(world.rollback(), None);
+    }
+}
+
+/// Not a test by itself: applies, and ends the process at a moment.
+#[test]
+#[ignore = "part of another test"]
+fn an_apply_that_ends() {
+    let Ok(moment) = env::var(END_AT) else { return };
+    let (world, moment): (World, usize) = (World::enter("").unwrap(), moment.parse().unwrap());
+    let mut seen = 0;
+    let plan = world.plan(EVERYTHING);
+    let mut end = |_| {
+        if seen == moment {
+            std::process::abort();
+        }
+        seen += 1;
+    };
+    plimsoll_host::apply(&plan, &Places::default(), &mut Kernel, false, &mut end).unwrap();
+}

@@ -1,0 +1,59 @@
+//! Unmodified programs: by cgroup, and started at a level.
+
+use std::fs;
+use std::process::Command;
+
+use plimsoll_host::{Launch, launch};
+
+use crate::world::World;
+
+const PRINT: &str = "import socket\ns = socket.socket()\nprint(s.getsockopt(1, 12), end='')";
+
+#[test]
+fn a_cgroup_gives_its_level_until_the_rollback() {
+    let Some(world) = World::enter("sockets::a_cgroup_gives_its_level_until_the_rollback") else { return };
+    let policy = "[qjump]\ndevice = 'near'\nhosts = 2\nrate = '1Gbps'\n[[qjump.assign]]\nlevel = 6\n\
+                  cgroup = '/{world}/app'\n";
+    world.apply(policy);
+    let procs = world.cgroups().join(&world.name).join("app/cgroup.procs");
+    let script = format!("echo $$ > {} && exec python3 -c \"{PRINT}\"", procs.display());
+    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "6");
+    // What runs there when it goes is not ended.
+    let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+    fs::write(&procs, sleeper.id().to_string()).unwrap();
+    assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
+    assert!(sleeper.try_wait().unwrap().is_none(), "it runs on");
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+}
+
+#[test]
+fn a_program_is_started_at_a_level_with_its_send_buffer() {
+    let Some(world) = World::enter("sockets::a_program_is_started_at_a_level_with_its_send_buffer") else {
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out");
+    // SO_PRIORITY of a socket, SO_SNDBUF of a connection at both of its ends, which the kernel doubles.
+    let source = format!(
+        "import socket\n\
+         listener = socket.create_server(('127.0.0.1', 0))\n\
+         one = socket.create_connection(listener.getsockname())\n\
+         two, _ = listener.accept()\n\
+         values = [one.getsockopt(1, 12), one.getsockopt(1, 7), two.getsockopt(1, 7)]\n\
+         open('{}', 'w').write(str(values))\n\
+         raise SystemExit(9)",
+        out.display()
+    );
+    let command = vec!["python3".to_owned(), "-c".to_owned(), source];
+    let ended =
+        launch(&Launch { level: 7, send_buffer: Some(10_000), user: None, command }, &mut || None).unwrap();
+    assert_eq!(ended.code(), Some(9));
+    assert_eq!(fs::read_to_string(out).unwrap(), "[7, 20000, 20000]");
+    let left = fs::read_dir(world.cgroups())
+        .unwrap()
+        .flatten()
+        .any(|entry| entry.file_name().to_string_lossy() == format!("plimsoll-run-{}", std::process::id()));
+    assert!(!left, "its cgroup goes with it");
+}

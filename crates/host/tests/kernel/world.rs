@@ -1,0 +1,171 @@
+//! A namespace with a veth pair, both ends in it, and a policy of this test's own; all gone when dropped.
+//!
+//! Tests run inside the namespace by starting this test binary again there: a thread may enter one, but what it
+//! starts afterwards and /proc/self would be of two minds.
+
+use std::env;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+
+use plimsoll_host::{Host, Journal, Kernel, Places, Plan, Policy};
+
+/// What is set in the environment of a test that runs inside.
+const INSIDE: &str = "PLIMSOLL_TEST_INSIDE";
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// The namespace that this process is in.
+pub struct World {
+    pub name: String,
+}
+
+impl World {
+    /// Runs the test `path` (as the test runner calls it) in a namespace of its own: there this returns it, and outside
+    /// None, when the test has passed.
+    pub fn enter(path: &str) -> Option<World> {
+        if let Ok(name) = env::var(INSIDE) {
+            return Some(World { name });
+        }
+        let short = path.rsplit("::").next().unwrap();
+        let name = format!("plt{}-{}", std::process::id(), &short[..short.len().min(12)].replace('_', "-"));
+        // One at a time: a name of a congestion control is everybody's.
+        let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let namespace = Outside::make(&name)?;
+        let output = inside(&namespace.0, path, &[]);
+        eprintln!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "the test failed inside {}", namespace.0);
+        None
+    }
+
+    /// Runs a test of this binary in this namespace with more environment.
+    pub fn again(&self, path: &str, more: &[(&str, String)]) -> Output {
+        inside(&self.name, path, more)
+    }
+
+    /// A policy by the name of this world: `rest` is what follows its version. `{world}` in it is that name.
+    pub fn policy(&self, rest: &str) -> Policy {
+        let text = format!("version = 1\n{}", rest.replace("{world}", &self.name));
+        Policy::parse(&text, &self.name).unwrap()
+    }
+
+    pub fn plan(&self, rest: &str) -> Plan {
+        plimsoll_host::plan(&self.policy(rest), &Host, &Places::default()).unwrap()
+    }
+
+    pub fn apply(&self, rest: &str) -> Plan {
+        let plan = self.plan(rest);
+        plimsoll_host::apply(&plan, &Places::default(), &mut Kernel, false, &mut |_| {}).unwrap();
+        plan
+    }
+
+    pub fn rollback(&self) -> Option<plimsoll_host::RolledBack> {
+        plimsoll_host::rollback(&self.name.parse().unwrap(), &Places::default(), &mut Kernel).unwrap()
+    }
+
+    pub fn status(&self) -> plimsoll_host::Status {
+        let journal = Journal::of(&Places::default(), &self.name.parse().unwrap());
+        plimsoll_host::observe(&journal.read().unwrap().unwrap()).unwrap()
+    }
+
+    /// Where cgroups are mounted.
+    pub fn cgroups(&self) -> PathBuf {
+        plimsoll_host::Facts::cgroups(&Host).unwrap()
+    }
+}
+
+/// The namespace as the outside knows it.
+struct Outside(String);
+
+impl Outside {
+    fn make(name: &str) -> Option<Outside> {
+        let outside = Outside(name.to_owned());
+        let made = run("ip", &format!("netns add {name}"))
+            && run("ip", &format!("-n {name} link add near type veth peer name far"))
+            && run("ip", &format!("-n {name} addr add 198.18.9.1/24 dev near"))
+            && run("ip", &format!("-n {name} link set lo up"))
+            && run("ip", &format!("-n {name} link set near up"))
+            && run("ip", &format!("-n {name} link set far up"))
+            && run("ip", &format!("-n {name} route add default via 198.18.9.2"))
+            && run("ip", &format!("-n {name} neigh add 198.18.9.2 lladdr 02:00:00:00:00:02 dev near"));
+        let lacks = if !made {
+            Some("no network namespaces with veth pairs".to_owned())
+        } else if plimsoll_host::Facts::cgroups(&Host).is_none() {
+            Some("cgroups of version 2 are not mounted".to_owned())
+        } else if !plimsoll_host::Facts::has_pins(&Host) {
+            Some("no BPF file system".to_owned())
+        } else if dctcp_is_registered() {
+            Some("somebody else has registered plimsoll_dctcp at this time".to_owned())
+        } else {
+            plimsoll_bpf::Program::empty().err().map(|error| error.to_string())
+        };
+        match lacks {
+            Some(reason) => {
+                eprintln!("skipped: {reason}");
+                None
+            }
+            None => Some(outside),
+        }
+    }
+}
+
+impl Drop for Outside {
+    fn drop(&mut self) {
+        run("ip", &format!("netns del {}", self.0));
+    }
+}
+
+fn dctcp_is_registered() -> bool {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    std::fs::read_to_string(path).is_ok_and(|names| names.contains(plimsoll_bpf::DCTCP_NAME))
+}
+
+/// This test binary in the namespace `name`. `ip netns exec` would hide the BPF file system.
+fn inside(name: &str, path: &str, more: &[(&str, String)]) -> Output {
+    Command::new("nsenter")
+        .arg(format!("--net=/run/netns/{name}"))
+        .arg(env::current_exe().unwrap())
+        .args([path, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"])
+        .env(INSIDE, name)
+        .envs(more.iter().map(|(key, value)| (key, value)))
+        .output()
+        .unwrap()
+}
+
+/// Whether the command succeeded.
+pub fn run(program: &str, arguments: &str) -> bool {
+    Command::new(program)
+        .args(arguments.split_whitespace())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// What the command printed.
+pub fn text(program: &str, arguments: &str) -> String {
+    let output = Command::new(program).args(arguments.split_whitespace()).output();
+    output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
+}
+
+/// A policy with everything: QJump by cgroup and port, a phantom queue, DCTCP for a route that there is, one that there
+/// is not, and everybody.
+pub const EVERYTHING: &str = r#"
+[qjump]
+device = "near"
+hosts = 12
+rate = "10Gbps"
+levels = ["line", "64x", "32x", "16x", "8x", "9KB", "2x", "1x"]
+[[qjump.assign]]
+level = 5
+cgroup = "/{world}/app"
+[[qjump.assign]]
+level = 7
+port = 319
+[[phantom-queue]]
+device = "far"
+direction = "ingress"
+rate = "10Mbps"
+[dctcp]
+destinations = ["198.18.9.0/24", "10.0.0.0/8"]
+default = true
+"#;
