@@ -26,5 +26,5 @@ pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
 pub use error::Error;
 pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
-pub use qjump::{Limiter, PacketClassifier, SocketClassifier};
+pub use qjump::{CgroupLink, Limiter, PacketClassifier, SocketClassifier};
 pub use queue_length::QueueLength;

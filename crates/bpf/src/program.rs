@@ -289,6 +289,13 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Attached(TcHook);
 
+impl Attached {
+    /// Leaves it at the device for as long as that exists.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
 impl Drop for Attached {
     fn drop(&mut self) {
         // The device may be gone, and the program with it.

@@ -103,13 +103,18 @@ impl SocketClassifier {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if the kernel refuses.
-    pub fn attach(&self, cgroup: &Path) -> Result<Link, Error> {
+    pub fn attach(&self, cgroup: &Path) -> Result<CgroupLink, Error> {
         use std::os::fd::AsRawFd;
         let folder = rustix::fs::open(cgroup, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Error::Unsupported(format!("cgroup {}: {error}", cgroup.display())))?;
-        self.0.handle().attach_cgroup(folder.as_raw_fd()).map_err(self.0.failed("attaching"))
+        let link = self.0.handle().attach_cgroup(folder.as_raw_fd());
+        link.map(CgroupLink).map_err(self.0.failed("attaching"))
     }
 }
+
+/// A classifier at a cgroup, until dropped.
+#[derive(Debug)]
+pub struct CgroupLink(#[expect(dead_code, reason = "it detaches when dropped")] Link);
 
 /// Turns the class selector of a packet into `skb->priority` again, at a switch's port.
 #[derive(Debug)]

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
@@ -18,12 +16,15 @@ use plimsoll_workloads::Traffic;
 
 use crate::agent::plan::{Lane, Plan};
 use crate::agent::{Agents, Counts, Done, Place, Records, Settings};
+use crate::cgroups;
 use crate::congestion::{CongestionControl, NoCongestionControl};
 use crate::edge::{Clock, Edge, Seen};
 use crate::features;
 use crate::lateness::Spread;
 use crate::live::{LiveFabric, replay};
 use crate::namespaces::{HostSettings, Namespaces};
+use crate::programs::{Program, ProgramEnd, Programs};
+use crate::qjump::{self, Excess, Limiters};
 
 /// How to emulate.
 #[derive(Clone, Debug)]
@@ -32,8 +33,8 @@ pub struct Options {
     pub spin: Span,
     /// Keep what comes in, and see that its replay gives the digest of the run.
     pub verify: bool,
-    /// Programs to run, each in the namespace of a host, until the sending ends.
-    pub programs: Vec<(u32, String)>,
+    /// Programs to run in hosts.
+    pub programs: Vec<Program>,
     /// The congestion control of this kernel to use in place of the scenario's.
     pub congestion_control: Option<String>,
 }
@@ -53,6 +54,10 @@ pub struct Emulated {
     pub startup: Span,
     /// Whether the replay gave the same digest, where it was asked for.
     pub verified: Option<bool>,
+    /// Packets beyond their level's share, where hosts have QJump's limiter.
+    pub excess: Option<Excess>,
+    /// How the programs ended.
+    pub programs: Vec<ProgramEnd>,
 }
 
 /// Why there is no outcome.
@@ -107,8 +112,11 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if host.bursts().is_some() {
         return refuse("host.bursts", "a model of offloads, where real hosts are,");
     }
-    if host.qjump().is_some() {
-        return refuse("host.qjump", "QJump's limiter");
+    qjump::check(model)?;
+    if options.programs.iter().any(|program| program.level.is_some())
+        && let Some(problem) = cgroups::lacks(host.qjump().is_some())
+    {
+        return Err(Unbuildable { key: "program.level".to_owned(), problem }.into());
     }
     if !host.priority_by_size.is_empty() || host.ack_priority.is_some() {
         return refuse("host", "a priority by size or of acknowledgements");
@@ -140,7 +148,10 @@ pub fn emulate(
     let plan = Arc::new(Plan::new(model)?);
     let transport = resolved(model)?;
     let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
-    let lead = LEAD + LEAD_PER_CONNECTION * plan.lanes.len() as u64;
+    let sources = Traffic::new(model, &Streams::new(model.run.seed))?.workloads;
+    let driven = plan.driven.iter().map(|(number, _)| &sources[usize::from(*number)]);
+    let kept: usize = driven.map(|source| source.kept_connections().len()).sum();
+    let lead = LEAD + LEAD_PER_CONNECTION * (plan.lanes.len() + kept) as u64;
     let shifted = shifted(model, lead);
     let fabric = LiveFabric::new(&shifted)?;
     let timestamps = u64::from(transport.header_bytes) >= TIMESTAMPS_HEADER;
@@ -156,35 +167,35 @@ pub fn emulate(
             timestamps,
             min_rto_ms: (model.transport.min_rto.as_ms_f64() as u64).max(1),
             initial_window: model.transport.initial_window,
+            single_segments: model.host.qjump().is_some(),
         },
     )?;
+    let limiters = Limiters::attach(model, &namespaces)?;
     let startup = begun.now().saturating_since(Time::ZERO);
     let clock = Clock::start();
     let names: Vec<String> = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
     let congestion_control = congestion.name().to_owned();
     let place = Arc::new(Place {
         settings: Settings { congestion_control, origin: lead, clock },
-        names: names.clone(),
+        names,
         network: fabric.network().clone(),
         transport,
     });
-    let sources = Traffic::new(model, &Streams::new(model.run.seed))?.workloads;
     let agents = Agents::start(&plan, &place, sources.into_iter().map(Some).collect());
-    let programs = Programs::start(&options.programs, &names)?;
+    let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
     let mut edge = Edge::new(fabric, taps, clock, mtu, options.spin, options.verify);
     let origin = Time::ZERO + lead;
-    let end_of_sending = model.run.duration.map_or(Time::MAX, |duration| origin + duration);
-    let latest = if programs.is_empty() { plan.horizon.saturating_add(lead) } else { end_of_sending };
+    let latest = plan.horizon.saturating_add(lead);
     let mut late = None;
     let mut began = false;
     let end = edge.run(|now| {
         if now >= origin && !std::mem::replace(&mut began, true) {
             late = Some(agents.missing(&plan)).filter(|missing| *missing > 0);
         }
-        let finished = agents.is_done() && !plan.endless && programs.is_empty();
+        let finished = agents.is_done() && !plan.endless && programs.are_over();
         stops() || now >= latest || finished || agents.has_failed() || late.is_some()
     })?;
-    drop(programs);
+    let programs = programs.finish()?;
     let failure = agents.failure();
     let (done, delivered, records) = agents.finish();
     if let Some(failure) = failure {
@@ -201,6 +212,7 @@ pub fn emulate(
         counts.timeouts += of_host.timeouts;
         counts.lost += of_host.lost;
     }
+    let excess = limiters.excess()?;
     drop(namespaces);
     let (mut fabric, seen) = edge.finish();
     let verified = match &seen.log {
@@ -223,6 +235,7 @@ pub fn emulate(
         messages(model, &plan, &place.transport, &fabric, &done, outcome.end);
     take(records, &mut outcome);
     outcome.warnings = warnings(model, &seen, counts.lost, verified);
+    outcome.warnings.extend(programs.iter().filter_map(of_program));
     outcome.warnings.extend(of_congestion(options, congestion.guarded()));
     if end >= latest && !plan.endless && outcome.messages.iter().any(|message| message.completed.is_none()) {
         let text =
@@ -236,6 +249,8 @@ pub fn emulate(
         foreign: seen.foreign,
         startup,
         verified,
+        excess,
+        programs,
     })
 }
 
@@ -252,6 +267,13 @@ fn shifted(model: &Model, lead: Span) -> Model {
     model.run.warmup += lead;
     model.run.duration = model.run.duration.map(|duration| duration + lead);
     model
+}
+
+/// What is to be said of a program that has failed.
+fn of_program(end: &ProgramEnd) -> Option<String> {
+    let Program { host, command, .. } = &end.program;
+    let status = end.status.filter(|_| end.has_failed())?;
+    Some(format!("the program `{command}` on h{host} ended with {status}"))
 }
 
 /// What is to be said of the congestion control.
@@ -392,44 +414,4 @@ fn queries(plan: &Plan, messages: &[Message]) -> Vec<Query> {
         }
     };
     parts.into_iter().map(query).collect()
-}
-
-/// Programs of the user; ended when dropped, with all that they have started.
-#[derive(Debug)]
-struct Programs(Vec<Child>);
-
-impl Programs {
-    fn start(programs: &[(u32, String)], names: &[String]) -> io::Result<Programs> {
-        let mut started = Programs(Vec::new());
-        for (host, command) in programs {
-            let name = names.get(*host as usize);
-            let name = name.ok_or_else(|| io::Error::other(format!("there is no host h{host}")))?;
-            let child = Command::new("ip")
-                .args(["netns", "exec", name, "sh", "-c", command])
-                .stdin(Stdio::null())
-                .stdout(io::stderr())
-                .process_group(0)
-                .spawn()?;
-            started.0.push(child);
-        }
-        Ok(started)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl Drop for Programs {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            if let Ok(group) = i32::try_from(child.id())
-                && let Some(group) = rustix::process::Pid::from_raw(group)
-            {
-                // It may have ended by itself.
-                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-            }
-            let _ = child.wait();
-        }
-    }
 }

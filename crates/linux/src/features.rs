@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
+use crate::{cgroups, qjump};
+
 /// Something that the system has or has not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Feature {
@@ -51,7 +53,8 @@ pub fn features() -> Vec<Feature> {
         optional("cubic", "transport.kind = \"cubic\"", has("cubic")),
         optional("dctcp", "transport.kind = \"dctcp\"; without it, eBPF's", has("dctcp")),
         optional("bbr", "`plimsoll emulate --congestion-control bbr`", has("bbr")),
-        optional("eBPF programs", EBPF_NEEDED_FOR, has_programs()),
+        optional("eBPF programs", EBPF_NEEDED_FOR, qjump::lacks().is_none()),
+        optional("cgroups (version 2)", "levels of programs", cgroups::are_here()),
     ]);
     all
 }
@@ -61,20 +64,11 @@ fn there(path: &str) -> bool {
 }
 
 #[cfg(feature = "kernel")]
-const EBPF_NEEDED_FOR: &str = "transport.kind = \"dctcp\" where the kernel has none";
+const EBPF_NEEDED_FOR: &str =
+    "transport.kind = \"dctcp\" where the kernel has none; host.qjump; levels of programs";
 #[cfg(not(feature = "kernel"))]
 const EBPF_NEEDED_FOR: &str =
-    "transport.kind = \"dctcp\" where the kernel has none; not in this build (`make kernel`)";
-
-#[cfg(feature = "kernel")]
-fn has_programs() -> bool {
-    plimsoll_bpf::Program::empty().is_ok()
-}
-
-#[cfg(not(feature = "kernel"))]
-fn has_programs() -> bool {
-    false
-}
+    "transport.kind = \"dctcp\" where the kernel has none; host.qjump; levels of programs (`make kernel`)";
 
 fn required() -> Vec<Feature> {
     let feature = |name, needed_for, found| Feature { name, needed_for, required: true, found };

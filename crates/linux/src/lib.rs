@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod agent;
+mod cgroups;
 mod congestion;
 mod edge;
 mod emulate;
@@ -20,6 +21,8 @@ pub mod frame;
 mod lateness;
 pub mod live;
 mod namespaces;
+mod programs;
+mod qjump;
 mod tap;
 
 pub use congestion::NoCongestionControl;
@@ -27,3 +30,5 @@ pub use emulate::{EmulateError, Emulated, LATENESS_SHARE, Options, check, emulat
 pub use features::{Feature, features};
 pub use lateness::Spread;
 pub use namespaces::clean;
+pub use programs::{Program, ProgramEnd};
+pub use qjump::Excess;

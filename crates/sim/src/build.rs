@@ -40,6 +40,8 @@ pub(crate) struct Build {
     horizon: Time,
     endless: bool,
     faults: Vec<outcome::Fault>,
+    /// Programs of the scenario, which only an emulated run has.
+    programs: usize,
 }
 
 fn error(key: impl Into<String>, problem: impl ToString) -> RunError {
@@ -136,7 +138,18 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     let workloads = traffic.infos;
     let endless = traffic.endless;
     let faults = faults::listed(model);
-    Ok(Build { world, workloads, watched, named, warmup: model.run.warmup, horizon, endless, faults })
+    let programs = model.program.len();
+    Ok(Build {
+        world,
+        workloads,
+        watched,
+        named,
+        warmup: model.run.warmup,
+        horizon,
+        endless,
+        faults,
+        programs,
+    })
 }
 
 fn host_pacers(
@@ -190,6 +203,11 @@ impl Build {
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
         let mut warnings = Vec::new();
+        if self.programs > 0 {
+            let programs = self.programs;
+            let text = "not simulated, and neither is what it sends: `plimsoll emulate` runs it";
+            warnings.push(format!("`program`: {programs} in the scenario, {text}"));
+        }
         if end >= self.horizon && !self.endless {
             warnings
                 .push(format!("the run ended at {end} with messages unfinished; `run.drain` allows longer"));

@@ -104,6 +104,7 @@ impl Agents {
         place: &Arc<Place>,
         mut sources: Vec<Option<Box<dyn Workload>>>,
     ) -> Agents {
+        raise_descriptor_limit();
         let items = || plan.lanes.iter().flat_map(|lane| &lane.items);
         let shared = Arc::new(Shared {
             open: AtomicUsize::new(items().filter(|item| item.bytes.is_some()).count() + plan.driven.len()),
@@ -175,6 +176,14 @@ impl Agents {
         let records = self.drivers.into_iter().map(|driver| driver.join().unwrap_or_default()).collect();
         (done, delivered, records)
     }
+}
+
+/// As many sockets as this process may have: a run has two for each connection.
+fn raise_descriptor_limit() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Where it stays low, a socket too many is an error that says so.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
 impl Shared {
