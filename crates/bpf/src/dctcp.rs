@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use libbpf_rs::{Link, MapCore};
+use libbpf_rs::{Link, MapCore, OpenObject};
 use plimsoll_mechanisms::tcp::Config;
 
 use crate::shared::{ACTION_PASS, DctcpCounts, DctcpSettings, DctcpVector, Shared};
@@ -28,7 +28,20 @@ impl Dctcp {
     /// # Errors
     /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`], also where one is registered already.
     pub fn register(config: &Config) -> Result<Dctcp, Error> {
-        let mut program = load(config)?;
+        Dctcp::register_as(DCTCP_NAME, config)
+    }
+
+    /// As [`Dctcp::register`] under another name of 1 to 15 bytes, so that several can be registered, each with counts
+    /// of its own.
+    ///
+    /// # Errors
+    /// As [`Dctcp::register`].
+    ///
+    /// # Panics
+    /// If the name is empty or too long.
+    pub fn register_as(name: &str, config: &Config) -> Result<Dctcp, Error> {
+        assert!((1..CA_NAME_MAX).contains(&name.len()), "`{name}` has 1 to 15 bytes");
+        let mut program = load(name, config)?;
         let failed = program.failed("registering the congestion control of");
         let mut maps = program.object_mut().maps_mut();
         let registered = maps
@@ -45,7 +58,7 @@ impl Dctcp {
     /// # Errors
     /// As [`Dctcp::register`], but for one that is registered already.
     pub fn check(config: &Config) -> Result<(), Error> {
-        load(config).map(drop)
+        load(DCTCP_NAME, config).map(drop)
     }
 
     /// Keeps it registered as long as there is a pin `link` in `folder`, beside one of its counts, `state`.
@@ -74,9 +87,19 @@ impl Dctcp {
     }
 }
 
-fn load(config: &Config) -> Result<Program, Error> {
+/// Loads it under `name`.
+fn load(name: &str, config: &Config) -> Result<Program, Error> {
     let settings = DctcpSettings { initial_alpha: u64::from(config.initial_alpha), gain: config.dctcp_gain };
-    Program::load("dctcp", "dctcp_init", Some(&settings.to_bytes()))
+    let rename = |open: &mut OpenObject| {
+        let mut maps = open.maps_mut();
+        let mut map = maps.find(|map| map.name() == "dctcp").expect("the program names it");
+        let operations = map.initial_value_mut().expect("libbpf keeps the struct until it is loaded");
+        let is_name = |bytes: &[u8]| bytes == DCTCP_NAME.as_bytes();
+        let at = operations.windows(DCTCP_NAME.len()).position(is_name).expect("the struct has its name");
+        operations[at..at + CA_NAME_MAX].fill(0);
+        operations[at..at + name.len()].copy_from_slice(name.as_bytes());
+    };
+    Program::load_with("dctcp", "dctcp_init", Some(&settings.to_bytes()), rename)
 }
 
 /// DCTCP's arithmetic by itself, for comparison with Rust.
@@ -105,4 +128,6 @@ impl DctcpArithmetic {
     }
 }
 
+/// TCP_CA_NAME_MAX (include/net/tcp.h), with the zero at its end.
+const CA_NAME_MAX: usize = 16;
 const ETHERNET_LEN: usize = 14;

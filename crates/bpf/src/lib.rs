@@ -28,6 +28,6 @@ pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
 pub use error::Error;
 pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
-pub use qjump::{Limiter, PacketClassifier, PortClassifier, SendBuffer, SocketClassifier, Tag};
+pub use qjump::{CgroupLink, Limiter, PacketClassifier, PortClassifier, SendBuffer, SocketClassifier, Tag};
 pub use queue_length::QueueLength;
 pub use tcx::DeviceLink;

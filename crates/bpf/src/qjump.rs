@@ -211,10 +211,13 @@ impl SocketClassifier {
     ///
     /// # Errors
     /// [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if the kernel refuses.
-    pub fn attach(&self, cgroup: &Path) -> Result<Link, Error> {
+    pub fn attach(&self, cgroup: &Path) -> Result<CgroupLink, Error> {
         attach_cgroup(&self.0, cgroup)
     }
 }
+
+/// A program at a cgroup, until dropped.
+pub use libbpf_rs::Link as CgroupLink;
 
 /// Turns the class selector of a packet into `skb->priority` again, at a switch's port.
 #[derive(Debug)]
@@ -236,7 +239,7 @@ impl PacketClassifier {
     }
 }
 
-fn attach_cgroup(program: &Program, cgroup: &Path) -> Result<Link, Error> {
+fn attach_cgroup(program: &Program, cgroup: &Path) -> Result<CgroupLink, Error> {
     let folder = rustix::fs::open(cgroup, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| Error::Unsupported(format!("cgroup {}: {error}", cgroup.display())))?;
     program.handle().attach_cgroup(folder.as_raw_fd()).map_err(program.failed("attaching"))

@@ -1,14 +1,16 @@
 //! `plimsoll emulate`: the points of a scenario between real hosts, into a run directory like that of a simulation.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
-use plimsoll_linux::{Emulated, Options};
+use plimsoll_linux::{Emulated, Options, ProgramEnd};
 use plimsoll_results::PointOutcome;
 use plimsoll_results::run_dir::{Existing, Plan};
-use plimsoll_scenario::{Point, Scenario};
+use plimsoll_scenario::{Point, Scenario, model};
 use plimsoll_units::Span;
 
 use crate::job::{self, Job, key, label};
@@ -39,9 +41,13 @@ pub struct Args {
     /// a packet.
     #[arg(long)]
     verify: bool,
-    /// Run a program in the namespace of a host until `run.duration`, such as `h0=iperf3 -s`; may be given often.
-    #[arg(long, value_name = "HOST=COMMAND")]
+    /// Run a program in the namespace of a host until `run.duration`, such as `h0=iperf3 -s`, or `h0@7=iperf3 -s` for
+    /// QJump's level 7; beside those of the scenario's `program`; may be given often.
+    #[arg(long, value_name = "HOST[@LEVEL]=COMMAND")]
     program: Vec<Program>,
+    /// A congestion control of this kernel, such as bbr, in place of the one in `transport.kind`.
+    #[arg(long, value_name = "NAME")]
+    congestion_control: Option<String>,
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -53,22 +59,29 @@ pub struct Args {
     clean: bool,
 }
 
-/// `h0=iperf3 -s`.
+/// `h0=iperf3 -s`, or `h0@7=iperf3 -s`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Program {
     host: String,
+    level: Option<u8>,
     command: String,
 }
 
 impl FromStr for Program {
     type Err = String;
     fn from_str(text: &str) -> Result<Program, String> {
-        match text.split_once('=') {
-            Some((host, command)) if !host.is_empty() && !command.is_empty() => {
-                Ok(Program { host: host.to_owned(), command: command.to_owned() })
-            }
-            _ => Err("write HOST=COMMAND, such as `h0=iperf3 -s`".to_owned()),
+        let (place, command) = text.split_once('=').unwrap_or((text, ""));
+        let (host, level) = place.split_once('@').map_or((place, None), |(host, level)| (host, Some(level)));
+        if host.is_empty() || command.is_empty() {
+            return Err("write HOST=COMMAND, such as `h0=iperf3 -s`".to_owned());
         }
+        let level = level.map(|level| match level.parse() {
+            Ok(level @ 0..=7) => Ok(level),
+            _ => {
+                Err(format!("there is no level `{level}`; write HOST@LEVEL=COMMAND with a level from 0 to 7"))
+            }
+        });
+        Ok(Program { host: host.to_owned(), level: level.transpose()?, command: command.to_owned() })
     }
 }
 
@@ -85,15 +98,17 @@ pub fn emulate(args: &Args) -> Done {
     let job = Job::new(&source, &scenario, None);
     let points = wanted(&job, &args.variant)?;
     // All that can be refused is, before anything is made.
-    for point in &points {
-        plimsoll_linux::check(&point.model).with_context(|| label(point))?;
+    let mut options: Vec<Options> =
+        points.iter().map(|point| options(args, point)).collect::<Result<_, _>>()?;
+    for (point, options) in points.iter().zip(&options) {
+        plimsoll_linux::check(&point.model, options).with_context(|| label(point))?;
     }
-    let options: Vec<Options> = points.iter().map(|point| options(args, point)).collect::<Result<_, _>>()?;
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let plan = plan(args, &source, &job, &points);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
     let dir = run::create(&out, &plan, Existing::Replace)?;
-    for (point, options) in points.iter().zip(&options) {
+    for (point, options) in points.iter().zip(&mut options) {
+        log_programs(dir.path(), point, &mut options.programs)?;
         let emulated = plimsoll_linux::emulate(&point.model, options, || interrupt.signal().is_some());
         if let Some(signal) = interrupt.signal() {
             eprintln!("cancelled at {}; nothing stays behind", label(point));
@@ -125,18 +140,44 @@ fn wanted<'a>(job: &Job<'a>, variants: &[String]) -> anyhow::Result<Vec<&'a Poin
 
 fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
     let topology = &point.model.topology;
-    let number = |program: &Program| {
-        let host = topology.host(&program.host);
-        host.ok_or_else(|| anyhow!("--program {}=...: there is no host `{0}`", program.host))
-    };
-    let programs = args.program.iter().map(|program| Ok((number(program)?, program.command.clone())));
-    let programs = programs.collect::<anyhow::Result<Vec<_>>>()?;
+    let of_scenario = point.model.program.iter().map(|program| {
+        let host = topology.host(&program.host.0);
+        let host = host.ok_or_else(|| anyhow!("program: there is no host `{}`", program.host.0))?;
+        let model::Program { level, command, start, stop, .. } = program.clone();
+        Ok(plimsoll_linux::Program { host, level, command, start, stop, log: None })
+    });
+    let of_command_line = args.program.iter().map(|Program { host: name, level, command }| {
+        let host = topology.host(name);
+        let host = host.ok_or_else(|| anyhow!("--program {name}=...: there is no host `{name}`"))?;
+        let (level, command, start) = (*level, command.clone(), Span::ZERO);
+        Ok(plimsoll_linux::Program { host, level, command, start, stop: None, log: None })
+    });
+    let programs = of_scenario.chain(of_command_line).collect::<anyhow::Result<Vec<_>>>()?;
     if !programs.is_empty() && point.model.run.duration.is_none() {
         return Err(anyhow!(
             "programs run until `run.duration`, which the scenario does not have; `--duration` gives one"
         ));
     }
-    Ok(Options { spin: Span::from_us(args.spin_us), verify: args.verify, programs })
+    let congestion_control = args.congestion_control.clone();
+    Ok(Options { spin: Span::from_us(args.spin_us), verify: args.verify, programs, congestion_control })
+}
+
+/// Says where in the run directory programs' output goes: `program-h0.log`, in a folder of the point where it has a name.
+fn log_programs(dir: &Path, point: &Point, programs: &mut [plimsoll_linux::Program]) -> anyhow::Result<()> {
+    if programs.is_empty() {
+        return Ok(());
+    }
+    let folder = dir.join("programs").join(&point.id);
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let mut of_host: BTreeMap<u32, u32> = BTreeMap::new();
+    for program in programs {
+        let name = point.model.topology.host_name(program.host);
+        let number = of_host.entry(program.host).or_default();
+        *number += 1;
+        let number = if *number > 1 { format!("-{number}") } else { String::new() };
+        program.log = Some(folder.join(format!("program-{name}{number}.log")));
+    }
+    Ok(())
 }
 
 fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan {
@@ -144,6 +185,14 @@ fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan 
     plan.command = source.command_of("emulate", plan.seed);
     for variant in &args.variant {
         plan.command.push_str(&format!(" --variant {}", crate::source::quoted(variant)));
+    }
+    for Program { host, level, command } in &args.program {
+        let level = level.map_or_else(String::new, |level| format!("@{level}"));
+        let program = crate::source::quoted(&format!("{host}{level}={command}"));
+        plan.command.push_str(&format!(" --program {program}"));
+    }
+    if let Some(name) = &args.congestion_control {
+        plan.command.push_str(&format!(" --congestion-control {}", crate::source::quoted(name)));
     }
     plan.points.retain(|planned| points.iter().any(|point| key(point) == planned.key));
     plan
@@ -155,7 +204,7 @@ fn default_dir(scenario: &Scenario, plan: &Plan) -> PathBuf {
 
 /// What only a live run has, to stderr.
 fn tell(point: &Point, emulated: &Emulated) {
-    let Emulated { outcome, lateness, waited, foreign, startup, verified } = emulated;
+    let Emulated { outcome, lateness, waited, foreign, startup, verified, excess, programs } = emulated;
     let counters = &outcome.counters;
     eprintln!("{}: ready after {startup}", label(point));
     eprintln!(
@@ -166,12 +215,25 @@ fn tell(point: &Point, emulated: &Emulated) {
         counters.marks
     );
     eprintln!("  TCP       {} retransmissions, {} timeouts", counters.retransmissions, counters.timeouts);
+    if let Some(excess) = excess {
+        let levels = (0..).zip(excess).filter(|(_, packets)| **packets > 0);
+        let levels: Vec<String> =
+            levels.map(|(level, packets)| format!("{packets} at level {level}")).collect();
+        let said = if levels.is_empty() { "none".to_owned() } else { levels.join(", ") };
+        eprintln!("  QJump     packets beyond their level's share: {said}");
+    }
     let line = |name: &str, spread: &plimsoll_linux::Spread| {
         let (p50, p99) = (spread.quantile(0.5), spread.quantile(0.99));
         eprintln!("  {name:<9} p50 {p50}, p99 {p99}, max {}", spread.max());
     };
     line("lateness", lateness);
     line("waited", waited);
+    for ProgramEnd { program, status } in programs {
+        let host = point.model.topology.host_name(program.host);
+        let status = status.map_or_else(|| "ran to its end".to_owned(), |status| status.to_string());
+        let log = program.log.as_ref().map_or_else(String::new, |log| format!(" ({})", log.display()));
+        eprintln!("  program   {host}: `{}`: {status}{log}", program.command);
+    }
     match verified {
         Some(true) => eprintln!("  replay    the same digest"),
         Some(false) => eprintln!("  replay    ANOTHER digest"),

@@ -105,3 +105,31 @@ fn an_unknown_variant_is_named_with_those_that_there_are() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("there is no variant `bass`; there are: base"), "{said}");
 }
+
+#[test]
+fn programs_of_a_scenario_run_and_leave_logs() {
+    if lacks() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("live.toml");
+    let programs = "[[program]]\nhost = 'h1'\ncommand = 'cat /sys/class/net/eth0/address'\n\
+                    [[program]]\nhost = 'h1'\ncommand = 'exit 7'\n";
+    fs::write(&scenario, SCENARIO.replace("60s", "500ms") + programs).unwrap();
+    let out = folder.path().join("out");
+    let output = plimsoll()
+        .arg("emulate")
+        .arg(&scenario)
+        .args(["--program", "h0=echo there is more", "--out"])
+        .arg(&out)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("exit status: 7"), "{said}");
+    let points: Vec<_> = fs::read_dir(out.join("programs")).unwrap().flatten().collect();
+    assert_eq!(points.len(), 1);
+    let log = |name: &str| fs::read_to_string(points[0].path().join(name)).unwrap();
+    assert_eq!(log("program-h1.log").trim(), "02:50:00:00:00:01");
+    assert_eq!((log("program-h1-2.log").as_str(), log("program-h0.log").as_str()), ("", "there is more\n"));
+}

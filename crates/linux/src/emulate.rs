@@ -2,25 +2,29 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::{HostId, Packet};
 use plimsoll_mechanisms::pacer::PacerForm;
-use plimsoll_mechanisms::tcp::{Config, Kind};
+use plimsoll_mechanisms::tcp::Config;
 use plimsoll_results::outcome::{Connection, Message, Outcome, Query, Split};
 use plimsoll_scenario::model::{Completion, Model, Rank};
 use plimsoll_units::{Span, Time};
 use plimsoll_wiring::{Unbuildable, ideal_time};
+use plimsoll_workloads::Traffic;
 
 use crate::agent::plan::{Lane, Plan};
-use crate::agent::{Agents, Counts, Done, Settings};
+use crate::agent::{Agents, Counts, Done, Place, Records, Settings};
+use crate::cgroups;
+use crate::congestion::{CongestionControl, NoCongestionControl};
 use crate::edge::{Clock, Edge, Seen};
 use crate::features;
 use crate::lateness::Spread;
 use crate::live::{LiveFabric, replay};
 use crate::namespaces::{HostSettings, Namespaces};
+use crate::programs::{Program, ProgramEnd, Programs};
+use crate::qjump::{self, Excess, Limiters};
 
 /// How to emulate.
 #[derive(Clone, Debug)]
@@ -29,8 +33,10 @@ pub struct Options {
     pub spin: Span,
     /// Keep what comes in, and see that its replay gives the digest of the run.
     pub verify: bool,
-    /// Programs to run, each in the namespace of a host, until the sending ends.
-    pub programs: Vec<(u32, String)>,
+    /// Programs to run in hosts.
+    pub programs: Vec<Program>,
+    /// The congestion control of this kernel to use in place of the scenario's.
+    pub congestion_control: Option<String>,
 }
 
 /// What came of it.
@@ -48,6 +54,10 @@ pub struct Emulated {
     pub startup: Span,
     /// Whether the replay gave the same digest, where it was asked for.
     pub verified: Option<bool>,
+    /// Packets beyond their level's share, where hosts have QJump's limiter.
+    pub excess: Option<Excess>,
+    /// How the programs ended.
+    pub programs: Vec<ProgramEnd>,
 }
 
 /// Why there is no outcome.
@@ -57,10 +67,8 @@ pub enum EmulateError {
     #[error("emulating needs {}; run it as root. `plimsoll check` lists all", .0.join(", "))]
     Missing(Vec<&'static str>),
     /// The kernel lacks the congestion control.
-    #[error(
-        "transport.kind: this kernel has no `{0}` congestion control; `plimsoll check` lists those it has"
-    )]
-    NoCongestionControl(&'static str),
+    #[error(transparent)]
+    NoCongestionControl(#[from] NoCongestionControl),
     /// The model cannot be emulated.
     #[error(transparent)]
     Unbuildable(#[from] Unbuildable),
@@ -85,11 +93,11 @@ const TIMESTAMPS_HEADER: u64 = 52;
 /// Smallest and largest MTU that hosts get (RFC 791; a frame is read whole).
 const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
 
-/// Whether `model` can be emulated here. Makes nothing.
+/// Whether `model` can be emulated here as `options` say. Makes nothing.
 ///
 /// # Errors
 /// Says what the system or the model lacks.
-pub fn check(model: &Model) -> Result<(), EmulateError> {
+pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     let missing = features::missing();
     if !missing.is_empty() {
         return Err(EmulateError::Missing(missing.iter().map(|feature| feature.name).collect()));
@@ -104,8 +112,11 @@ pub fn check(model: &Model) -> Result<(), EmulateError> {
     if host.bursts().is_some() {
         return refuse("host.bursts", "a model of offloads, where real hosts are,");
     }
-    if host.qjump().is_some() {
-        return refuse("host.qjump", "QJump's limiter");
+    qjump::check(model)?;
+    if options.programs.iter().any(|program| program.level.is_some())
+        && let Some(problem) = cgroups::lacks(host.qjump().is_some())
+    {
+        return Err(Unbuildable { key: "program.level".to_owned(), problem }.into());
     }
     if !host.priority_by_size.is_empty() || host.ack_priority.is_some() {
         return refuse("host", "a priority by size or of acknowledgements");
@@ -117,21 +128,10 @@ pub fn check(model: &Model) -> Result<(), EmulateError> {
     if model.observe.completion != Completion::Delivered {
         return refuse("observe.completion", "completion by acknowledgement");
     }
-    let name = congestion_control(model);
-    if !features::has_congestion_control(name) {
-        return Err(EmulateError::NoCongestionControl(name));
-    }
+    CongestionControl::find(&resolved(model)?, options.congestion_control.as_deref())?;
     Plan::new(model)?;
     LiveFabric::new(model)?;
     Ok(())
-}
-
-fn congestion_control(model: &Model) -> &'static str {
-    match model.transport.kind {
-        Kind::Tcp => "reno",
-        Kind::Cubic => "cubic",
-        Kind::Dctcp => "dctcp",
-    }
 }
 
 /// Runs `model` between namespaces. It ends when its work is done, at its latest time, or when `stops` says so.
@@ -143,11 +143,15 @@ pub fn emulate(
     options: &Options,
     mut stops: impl FnMut() -> bool,
 ) -> Result<Emulated, EmulateError> {
-    check(model)?;
+    check(model, options)?;
     let begun = Clock::start();
     let plan = Arc::new(Plan::new(model)?);
     let transport = resolved(model)?;
-    let lead = LEAD + LEAD_PER_CONNECTION * plan.lanes.len() as u64;
+    let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
+    let sources = Traffic::new(model, &Streams::new(model.run.seed))?.workloads;
+    let driven = plan.driven.iter().map(|(number, _)| &sources[usize::from(*number)]);
+    let kept: usize = driven.map(|source| source.kept_connections().len()).sum();
+    let lead = LEAD + LEAD_PER_CONNECTION * (plan.lanes.len() + kept) as u64;
     let shifted = shifted(model, lead);
     let fabric = LiveFabric::new(&shifted)?;
     let timestamps = u64::from(transport.header_bytes) >= TIMESTAMPS_HEADER;
@@ -158,34 +162,42 @@ pub fn emulate(
         hosts,
         &HostSettings {
             mtu,
-            ecn: transport.ecn,
+            ecn: transport.ecn || congestion.needs_ecn(),
+            congestion_control: congestion.name().to_owned(),
             timestamps,
             min_rto_ms: (model.transport.min_rto.as_ms_f64() as u64).max(1),
             initial_window: model.transport.initial_window,
+            single_segments: model.host.qjump().is_some(),
         },
     )?;
+    let limiters = Limiters::attach(model, &namespaces)?;
     let startup = begun.now().saturating_since(Time::ZERO);
     let clock = Clock::start();
     let names: Vec<String> = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
-    let congestion_control = congestion_control(model);
-    let agents = Agents::start(&plan, &names, &Settings { congestion_control, origin: lead, clock });
-    let programs = Programs::start(&options.programs, &names)?;
+    let congestion_control = congestion.name().to_owned();
+    let place = Arc::new(Place {
+        settings: Settings { congestion_control, origin: lead, clock },
+        names,
+        network: fabric.network().clone(),
+        transport,
+    });
+    let agents = Agents::start(&plan, &place, sources.into_iter().map(Some).collect());
+    let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
     let mut edge = Edge::new(fabric, taps, clock, mtu, options.spin, options.verify);
     let origin = Time::ZERO + lead;
-    let end_of_sending = model.run.duration.map_or(Time::MAX, |duration| origin + duration);
-    let latest = if programs.is_empty() { plan.horizon.saturating_add(lead) } else { end_of_sending };
+    let latest = plan.horizon.saturating_add(lead);
     let mut late = None;
     let mut began = false;
     let end = edge.run(|now| {
         if now >= origin && !std::mem::replace(&mut began, true) {
             late = Some(agents.missing(&plan)).filter(|missing| *missing > 0);
         }
-        let finished = agents.is_done() && !plan.endless && programs.is_empty();
+        let finished = agents.is_done() && !plan.endless && programs.are_over();
         stops() || now >= latest || finished || agents.has_failed() || late.is_some()
     })?;
-    drop(programs);
+    let programs = programs.finish()?;
     let failure = agents.failure();
-    let (done, delivered) = agents.finish();
+    let (done, delivered, records) = agents.finish();
     if let Some(failure) = failure {
         return Err(EmulateError::Agent(failure));
     }
@@ -200,6 +212,7 @@ pub fn emulate(
         counts.timeouts += of_host.timeouts;
         counts.lost += of_host.lost;
     }
+    let excess = limiters.excess()?;
     drop(namespaces);
     let (mut fabric, seen) = edge.finish();
     let verified = match &seen.log {
@@ -218,8 +231,12 @@ pub fn emulate(
     outcome.counters.retransmissions = counts.retransmissions;
     outcome.counters.timeouts = counts.timeouts;
     outcome.connections = connections(&plan, &delivered);
-    (outcome.messages, outcome.queries) = messages(model, &plan, &transport, &fabric, &done, outcome.end);
+    (outcome.messages, outcome.queries) =
+        messages(model, &plan, &place.transport, &fabric, &done, outcome.end);
+    take(records, &mut outcome);
     outcome.warnings = warnings(model, &seen, counts.lost, verified);
+    outcome.warnings.extend(programs.iter().filter_map(of_program));
+    outcome.warnings.extend(of_congestion(options, congestion.guarded()));
     if end >= latest && !plan.endless && outcome.messages.iter().any(|message| message.completed.is_none()) {
         let text =
             format!("the run ended at {} with messages unfinished; `run.drain` allows longer", outcome.end);
@@ -232,6 +249,8 @@ pub fn emulate(
         foreign: seen.foreign,
         startup,
         verified,
+        excess,
+        programs,
     })
 }
 
@@ -248,6 +267,24 @@ fn shifted(model: &Model, lead: Span) -> Model {
     model.run.warmup += lead;
     model.run.duration = model.run.duration.map(|duration| duration + lead);
     model
+}
+
+/// What is to be said of a program that has failed.
+fn of_program(end: &ProgramEnd) -> Option<String> {
+    let Program { host, command, .. } = &end.program;
+    let status = end.status.filter(|_| end.has_failed())?;
+    Some(format!("the program `{command}` on h{host} ended with {status}"))
+}
+
+/// What is to be said of the congestion control.
+fn of_congestion(options: &Options, guarded: u64) -> Vec<String> {
+    let asked = options.congestion_control.as_ref().map(|name| {
+        format!("the hosts ran the congestion control `{name}` in place of the one in `transport.kind`")
+    });
+    let put_back = (guarded > 0).then(|| {
+        format!("suspect: DCTCP's guard put back {guarded} windows: this kernel passes over eBPF callbacks")
+    });
+    asked.into_iter().chain(put_back).collect()
 }
 
 fn warnings(model: &Model, seen: &Seen, lost: u64, verified: Option<bool>) -> Vec<String> {
@@ -284,6 +321,20 @@ fn warnings(model: &Model, seen: &Seen, lost: u64, verified: Option<bool>) -> Ve
         warnings.push(format!("`observe.{key}` is not observed in an emulated run"));
     }
     warnings
+}
+
+/// Adds what driven sources have recorded.
+fn take(records: Vec<Records>, outcome: &mut Outcome) {
+    for Records { messages, queries, observations, extra, connections } in records {
+        outcome.messages.extend(messages);
+        outcome.queries.extend(queries);
+        outcome.observations.extend(observations);
+        outcome.extra.extend(extra);
+        outcome.connections.extend(connections);
+    }
+    outcome.messages.sort_unstable_by_key(|message| (message.workload, message.index));
+    outcome.queries.sort_unstable_by_key(|query| (query.workload, query.index));
+    outcome.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
 }
 
 fn connections(plan: &Plan, delivered: &[u64]) -> Vec<Connection> {
@@ -363,44 +414,4 @@ fn queries(plan: &Plan, messages: &[Message]) -> Vec<Query> {
         }
     };
     parts.into_iter().map(query).collect()
-}
-
-/// Programs of the user; ended when dropped, with all that they have started.
-#[derive(Debug)]
-struct Programs(Vec<Child>);
-
-impl Programs {
-    fn start(programs: &[(u32, String)], names: &[String]) -> io::Result<Programs> {
-        let mut started = Programs(Vec::new());
-        for (host, command) in programs {
-            let name = names.get(*host as usize);
-            let name = name.ok_or_else(|| io::Error::other(format!("there is no host h{host}")))?;
-            let child = Command::new("ip")
-                .args(["netns", "exec", name, "sh", "-c", command])
-                .stdin(Stdio::null())
-                .stdout(io::stderr())
-                .process_group(0)
-                .spawn()?;
-            started.0.push(child);
-        }
-        Ok(started)
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-}
-
-impl Drop for Programs {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            if let Ok(group) = i32::try_from(child.id())
-                && let Some(group) = rustix::process::Pid::from_raw(group)
-            {
-                // It may have ended by itself.
-                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
-            }
-            let _ = child.wait();
-        }
-    }
 }

@@ -12,6 +12,8 @@
 #![deny(unsafe_code)]
 
 mod agent;
+mod cgroups;
+mod congestion;
 mod edge;
 mod emulate;
 mod features;
@@ -19,9 +21,14 @@ pub mod frame;
 mod lateness;
 pub mod live;
 mod namespaces;
+mod programs;
+mod qjump;
 mod tap;
 
+pub use congestion::NoCongestionControl;
 pub use emulate::{EmulateError, Emulated, LATENESS_SHARE, Options, check, emulate};
 pub use features::{Feature, features};
 pub use lateness::Spread;
 pub use namespaces::clean;
+pub use programs::{Program, ProgramEnd};
+pub use qjump::Excess;

@@ -25,10 +25,12 @@ const NETNS: &str = "/run/netns";
 const STATE: &str = "/run/plimsoll";
 
 /// What every host has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostSettings {
     /// Bytes of an IP packet at most.
     pub mtu: u32,
+    /// The kernel's name of the congestion control that programs get.
+    pub congestion_control: String,
     /// TCP asks for ECN.
     pub ecn: bool,
     /// TCP has timestamps.
@@ -37,6 +39,9 @@ pub struct HostSettings {
     pub min_rto_ms: u64,
     /// Initial congestion window, in segments.
     pub initial_window: u32,
+    /// TCP hands over its segments one by one, rather than some at a time to be cut later: what a limiter lets pass
+    /// or not.
+    pub single_segments: bool,
 }
 
 /// The hosts of a run; gone when dropped.
@@ -82,8 +87,14 @@ impl Namespaces {
         let mut taps = Vec::new();
         for host in 0..hosts {
             let tap = namespaces.inside(host, || {
-                for (name, on) in [("tcp_ecn", settings.ecn), ("tcp_timestamps", settings.timestamps)] {
-                    fs::write(format!("/proc/sys/net/ipv4/{name}"), if on { "1" } else { "0" })?;
+                let number = |on| if on { "1" } else { "0" };
+                for (name, value) in [
+                    ("tcp_ecn", number(settings.ecn)),
+                    ("tcp_timestamps", number(settings.timestamps)),
+                    ("tcp_congestion_control", &settings.congestion_control),
+                ] {
+                    let path = format!("/proc/sys/net/ipv4/{name}");
+                    fs::write(&path, value).map_err(|error| failed(format!("{path} = {value}"), error))?;
                 }
                 tap::create(DEVICE)
             })?;
@@ -97,10 +108,11 @@ impl Namespaces {
         let id = HostId(host);
         let [a, b, c, d, e, f] = mac(id);
         let HostSettings { mtu, min_rto_ms, initial_window, .. } = settings;
+        let gso = if settings.single_segments { " gso_max_segs 1" } else { "" };
         let (v4, v6) = (ipv4(id), ipv6(id));
         let batch = format!(
             "link set lo up\n\
-             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} txqueuelen {HELD_MAX}\n\
+             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} txqueuelen {HELD_MAX}{gso}\n\
              link set {DEVICE} up\n\
              addr add {v4}/8 dev {DEVICE} noprefixroute\n\
              route add 10.0.0.0/8 dev {DEVICE} src {v4} rto_min {min_rto_ms}ms initcwnd {initial_window}\n"
@@ -169,6 +181,7 @@ pub fn clean() -> io::Result<usize> {
         }
     }
     remove(&left);
+    crate::cgroups::clean(lives);
     for owner in listed(STATE)? {
         if is_number(&owner) && !lives(&owner) {
             let _ = fs::remove_file(Path::new(STATE).join(owner));
@@ -210,6 +223,17 @@ fn remove(names: &[String]) {
         // What cannot be removed now is left to the next start.
         let _ = ip(&["-force", "-batch", "-"], &batch);
     }
+}
+
+/// Number of the host's device, in the namespace that this thread is in.
+///
+/// # Errors
+/// If there is none.
+#[cfg(feature = "kernel")]
+pub(crate) fn device() -> io::Result<i32> {
+    let socket = rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None)?;
+    let number = rustix::net::netdevice::name_to_index(&socket, DEVICE)?;
+    i32::try_from(number).map_err(io::Error::other)
 }
 
 /// Runs iproute2 with a batch.

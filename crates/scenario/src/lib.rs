@@ -26,6 +26,7 @@ pub mod model;
 mod node;
 mod overlay;
 mod ports;
+mod program;
 pub mod quantity;
 mod reference;
 mod scenario;

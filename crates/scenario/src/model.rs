@@ -26,6 +26,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 pub use crate::links::End;
+pub use crate::program::Program;
 use crate::quantity::{BufferLimit, MaybeOff, on};
 pub use crate::topology::{Graph, GraphLink, Topology};
 pub use crate::workload::{
@@ -71,6 +72,9 @@ pub struct Model {
     /// Traffic, by name; metrics and objectives speak of it by that name.
     #[serde(default)]
     pub workload: IndexMap<String, Workload>,
+    /// Programs that an emulated run has in its hosts, one table each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub program: Vec<Program>,
     /// What to record beyond the messages themselves.
     #[serde(default)]
     pub observe: Observe,

@@ -182,6 +182,12 @@ impl Writer<'_> {
         if let Some(other) = schema.get("additionalProperties").filter(|other| other.is_object()) {
             return self.type_of(&format!("{path}.NAME"), other, choices) + " by name";
         }
+        if let Some((name, definition)) = schema.get("items").and_then(|items| self.definition(items))
+            && definition.get("properties").is_some()
+        {
+            self.later(&name, format!("`[[{path}]]`"), definition);
+            return "list of tables".to_owned();
+        }
         let name = match schema.get("type") {
             Some(Value::String(name)) => name.as_str(),
             Some(Value::Array(names)) => names.first().and_then(Value::as_str).unwrap_or(""),

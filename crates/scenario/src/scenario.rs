@@ -228,6 +228,7 @@ const MODEL_KEYS: &[&str] = &[
     "host",
     "transport",
     "workload",
+    "program",
     "observe",
 ];
 

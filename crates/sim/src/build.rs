@@ -24,12 +24,11 @@ use crate::pool::ConnectionPool;
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::wires::Wires;
-use crate::workload::{Actions, Workload};
 use crate::world::{Rules, SAMPLING_CLOCK, World};
 use crate::{Extensions, RunError};
+use plimsoll_workloads::{Actions, Traffic};
 
 mod links;
-mod traffic;
 
 /// A world ready to run, and what is needed to read it afterwards.
 pub(crate) struct Build {
@@ -42,6 +41,8 @@ pub(crate) struct Build {
     horizon: Time,
     endless: bool,
     faults: Vec<outcome::Fault>,
+    /// Programs of the scenario, which only an emulated run has.
+    programs: usize,
 }
 
 fn error(key: impl Into<String>, problem: impl ToString) -> RunError {
@@ -57,7 +58,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     let mut network = wiring::network(&model.topology)?.with_hashing(hashing);
     let schedule = Schedule::new(model, &mut network)?;
     let watched = wiring::watched(model, &network)?;
-    let traffic = traffic::Traffic::new(model, &streams)?;
+    let traffic = Traffic::new(model, &streams)?;
     let pools = Pools::new(model, &network);
     let port_extensions = PortExtensions {
         queue_discipline: extensions.queue_discipline,
@@ -141,7 +142,18 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     let workloads = traffic.infos;
     let endless = traffic.endless;
     let faults = faults::listed(model);
-    Ok(Build { world, workloads, watched, named, warmup: model.run.warmup, horizon, endless, faults })
+    let programs = model.program.len();
+    Ok(Build {
+        world,
+        workloads,
+        watched,
+        named,
+        warmup: model.run.warmup,
+        horizon,
+        endless,
+        faults,
+        programs,
+    })
 }
 
 fn host_pacers(
@@ -195,6 +207,11 @@ impl Build {
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
         let mut warnings = Vec::new();
+        if self.programs > 0 {
+            let programs = self.programs;
+            let text = "not simulated, and neither is what it sends: `plimsoll emulate` runs it";
+            warnings.push(format!("`program`: {programs} in the scenario, {text}"));
+        }
         if end >= self.horizon && !self.endless {
             warnings
                 .push(format!("the run ended at {end} with messages unfinished; `run.drain` allows longer"));
@@ -272,9 +289,4 @@ impl Build {
         }
         queues
     }
-}
-
-/// Boxes, so that the list of workloads owns them.
-fn boxed(workload: impl Workload + 'static) -> Box<dyn Workload> {
-    Box::new(workload)
 }

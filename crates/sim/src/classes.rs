@@ -5,6 +5,7 @@ use plimsoll_mechanisms::pfabric::data_rank;
 use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, QjumpParams, Refill, Verdict};
 use plimsoll_scenario::model::{Model, Rank};
 use plimsoll_units::{Bytes, Time};
+use plimsoll_wiring::qjump_levels;
 
 use crate::RunError;
 
@@ -122,17 +123,10 @@ impl Classes {
 
 impl Qjump {
     fn new(params: &QjumpParams, model: &Model) -> Result<Qjump, RunError> {
-        let hosts = model.topology.host_count();
-        let resolve = |host| {
-            params.resolve(hosts, model.topology.host_rate(host)).map_err(|invalid| RunError::Build {
-                key: format!("host.qjump.{}", invalid.key),
-                problem: invalid.to_string(),
-            })
-        };
-        let limiters = if params.refill == Refill::Periodic { 0 } else { hosts };
-        let limiter = |host| Ok(Limiter::new(&resolve(host)?, params.excess));
+        let limiters = if params.refill == Refill::Periodic { 0 } else { model.topology.host_count() };
+        let limiter = |host| Ok(Limiter::new(&qjump_levels(model, params, host)?, params.excess));
         Ok(Qjump {
-            levels: resolve(0)?,
+            levels: qjump_levels(model, params, 0)?,
             excess: params.excess,
             refill: params.refill,
             hosts: (0..limiters).map(limiter).collect::<Result<_, RunError>>()?,

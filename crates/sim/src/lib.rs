@@ -26,7 +26,6 @@ mod tap;
 mod transport;
 mod wire;
 mod wires;
-mod workload;
 mod world;
 
 use plimsoll_fabric::net::SelectPath;

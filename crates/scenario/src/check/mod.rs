@@ -3,6 +3,7 @@
 
 mod fault;
 mod port;
+mod program;
 mod qjump;
 mod workload;
 
@@ -39,6 +40,7 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
         checker.host(model);
         checker.faults(model);
         checker.workloads(model);
+        checker.programs(model);
         checker.observe(model);
     }
     checker.found

@@ -495,3 +495,20 @@ fn shipped_examples_run() {
     }
     assert_eq!(files, 7);
 }
+
+/// Programs are for emulated hosts: a simulation runs the rest, and says that it lacks them.
+#[test]
+fn programs_are_not_simulated() {
+    let run = run(&rack(
+        2,
+        "[run]\nduration = '1ms'\n[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '100us'\n\
+         [[program]]\nhost = 'h0'\ncommand = 'iperf3 -s'\n",
+    ));
+    assert_eq!(run.messages.len(), 10);
+    assert_eq!(
+        run.warnings,
+        [
+            "`program`: 1 in the scenario, not simulated, and neither is what it sends: `plimsoll emulate` runs it"
+        ]
+    );
+}

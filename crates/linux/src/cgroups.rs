@@ -1,0 +1,131 @@
+//! [`Level`]: a cgroup whose programs' sockets have a level of QJump, without the programs' knowledge.
+//!
+//! Cgroups are `plimsoll-<process>-p<number>` in the hierarchy of version 2, wherever that is mounted. Those of a
+//! process that is no more are removed with its namespaces.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// What every name begins with.
+const PREFIX: &str = "plimsoll-";
+
+/// A cgroup with a level; gone when dropped, with all programs in it.
+#[derive(Debug)]
+pub(crate) struct Level {
+    folder: PathBuf,
+    #[cfg(feature = "kernel")]
+    _attached: plimsoll_bpf::CgroupLink,
+}
+
+impl Level {
+    /// A cgroup for program `number` of this process, with `level`, which is less than 8.
+    ///
+    /// # Errors
+    /// If there are no cgroups of version 2, or the system refuses.
+    #[cfg(feature = "kernel")]
+    pub(crate) fn prepare(level: u8, number: usize) -> io::Result<Level> {
+        let root = root().ok_or_else(|| io::Error::other(NO_CGROUPS))?;
+        let folder = root.join(format!("{PREFIX}{}-p{number}", std::process::id()));
+        fs::create_dir(&folder)
+            .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
+        let attached =
+            plimsoll_bpf::SocketClassifier::load(level).and_then(|program| program.attach(&folder));
+        match attached {
+            Ok(attached) => Ok(Level { folder, _attached: attached }),
+            Err(error) => {
+                remove(&folder);
+                Err(io::Error::other(error))
+            }
+        }
+    }
+
+    /// Without eBPF programs there are no levels.
+    #[cfg(not(feature = "kernel"))]
+    pub(crate) fn prepare(_: u8, _: usize) -> io::Result<Level> {
+        Err(io::Error::other(crate::qjump::lacks().unwrap_or_default()))
+    }
+
+    /// The file that a process joins by.
+    pub(crate) fn members(&self) -> PathBuf {
+        self.folder.join("cgroup.procs")
+    }
+}
+
+impl Drop for Level {
+    fn drop(&mut self) {
+        remove(&self.folder);
+    }
+}
+
+/// Whether cgroups of version 2 are mounted.
+pub(crate) fn are_here() -> bool {
+    root().is_some()
+}
+
+/// Why programs can have no level here; none if they can. A level is one of the limiters'.
+pub(crate) fn lacks(has_limiters: bool) -> Option<String> {
+    if !has_limiters {
+        return Some("hosts without `host.qjump` have no levels".to_owned());
+    }
+    root().is_none().then(|| NO_CGROUPS.to_owned()).or_else(crate::qjump::lacks)
+}
+
+const NO_CGROUPS: &str = "cgroups of version 2 are not mounted (mount -t cgroup2 none FOLDER)";
+
+/// Where the hierarchy of version 2 is mounted.
+fn root() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let mut lines = mounts.lines().map(|line| line.split(' '));
+    lines.find_map(|mut words| {
+        let folder = words.nth(1)?;
+        (words.next() == Some("cgroup2")).then(|| PathBuf::from(folder))
+    })
+}
+
+/// Removes the cgroups of processes that are no more.
+pub(crate) fn clean(lives: impl Fn(&str) -> bool) {
+    let Some(root) = root() else { return };
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        if let Some(owner) = entry.file_name().to_str().and_then(owner_of)
+            && !lives(owner)
+        {
+            remove(&entry.path());
+        }
+    }
+}
+
+/// The process in a name that is ours: `plimsoll-<process>-p<number>`, and no other.
+fn owner_of(name: &str) -> Option<&str> {
+    let (owner, number) = name.strip_prefix(PREFIX)?.split_once("-p")?;
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(owner) && is_number(number)).then_some(owner)
+}
+
+/// Kills what is in it and removes it. What cannot be removed now is left to the next start.
+fn remove(folder: &Path) {
+    let _ = fs::write(folder.join("cgroup.kill"), "1");
+    let begun = Instant::now();
+    while fs::remove_dir(folder).is_err_and(|error| error.kind() != io::ErrorKind::NotFound)
+        && begun.elapsed() < PATIENCE
+    {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How long a killed program may take to go.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_cgroups_of_programs_are_ours() {
+        assert_eq!(owner_of("plimsoll-4711-p0"), Some("4711"));
+        for other in ["plimsoll-4711-h0", "plimsoll-4711", "plimsoll-x-p0", "plimsoll-4711-p", "user.slice"] {
+            assert_eq!(owner_of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! [`Programs`]: the user's own programs, each in the namespace of a host.
+//!
+//! ```text
+//! thread: wait for `start` ──> sh -c COMMAND in namespace and cgroup ──> its end, `stop`, or the end of the run
+//! ```
+//!
+//! The command is the shell's, as the user wrote it; names and paths of ours reach the shell as arguments, not as text.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use plimsoll_units::{Span, Time};
+
+use crate::agent::Settings;
+use crate::cgroups::Level;
+
+/// A program to run in a host.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Program {
+    /// The host's number.
+    pub host: u32,
+    /// QJump's level of its sockets, 0 to 7; their own, where there is none.
+    pub level: Option<u8>,
+    /// For the shell.
+    pub command: String,
+    /// When it starts, on the workloads' clock.
+    pub start: Span,
+    /// When it is killed if it still runs; when the sending ends at the latest.
+    pub stop: Option<Span>,
+    /// Where its output goes; standard error, if nowhere.
+    pub log: Option<PathBuf>,
+}
+
+/// A program that has ended, or was ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProgramEnd {
+    /// What was run.
+    pub program: Program,
+    /// How it ended by itself; none if it was killed at its time, or had not started.
+    pub status: Option<ExitStatus>,
+}
+
+impl ProgramEnd {
+    /// Whether it ended by itself, and said that it had failed.
+    pub fn has_failed(&self) -> bool {
+        self.status.is_some_and(|status| !status.success())
+    }
+}
+
+/// The programs of a run; ended when dropped, with all that they have started.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<io::Result<ProgramEnd>>>,
+}
+
+/// How often a program is looked after.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+impl Programs {
+    /// Begins to look after `programs`, in the namespaces with these names. The sending ends after `duration`.
+    ///
+    /// # Errors
+    /// If there is no such host, or its level cannot be set up.
+    pub(crate) fn start(
+        programs: &[Program],
+        names: &[String],
+        settings: &Settings,
+        duration: Option<Span>,
+    ) -> io::Result<Programs> {
+        let mut started = Programs { over: Arc::default(), threads: Vec::new() };
+        for (number, program) in programs.iter().enumerate() {
+            let name = names.get(program.host as usize);
+            let name = name.ok_or_else(|| io::Error::other(format!("there is no host h{}", program.host)))?;
+            let level = program.level.map(|level| Level::prepare(level, number)).transpose()?;
+            let keeper = Keeper {
+                program: program.clone(),
+                stop: program.stop.into_iter().chain(duration).min(),
+                namespace: name.clone(),
+                level,
+                settings: settings.clone(),
+                over: Arc::clone(&started.over),
+            };
+            started.threads.push(thread::spawn(move || keeper.keep()));
+        }
+        Ok(started)
+    }
+
+    /// Whether all have ended, or were ended at their time.
+    pub(crate) fn are_over(&self) -> bool {
+        self.threads.iter().all(JoinHandle::is_finished)
+    }
+
+    /// Ends those that still run, and tells how each ended.
+    ///
+    /// # Errors
+    /// If one could not be started.
+    pub(crate) fn finish(mut self) -> io::Result<Vec<ProgramEnd>> {
+        self.over.store(true, Ordering::Relaxed);
+        let join = |thread: JoinHandle<io::Result<ProgramEnd>>| {
+            thread.join().unwrap_or_else(|_| Err(io::Error::other("the keeper of a program panicked")))
+        };
+        self.threads.drain(..).map(join).collect()
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Who looks after one program.
+struct Keeper {
+    program: Program,
+    stop: Option<Span>,
+    namespace: String,
+    level: Option<Level>,
+    settings: Settings,
+    over: Arc<AtomicBool>,
+}
+
+impl Keeper {
+    fn keep(self) -> io::Result<ProgramEnd> {
+        let begin = Time::ZERO + self.settings.origin + self.program.start;
+        while self.settings.clock.now() < begin {
+            if self.is_over() {
+                return Ok(ProgramEnd { program: self.program, status: None });
+            }
+            thread::sleep(PATIENCE);
+        }
+        let mut child = self.spawn()?;
+        let stop = self.stop.map_or(Time::MAX, |stop| Time::ZERO + stop);
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break Some(status);
+            }
+            if self.is_over() || self.settings.now() >= stop {
+                break None;
+            }
+            thread::sleep(PATIENCE);
+        };
+        // What it has started may outlive it.
+        kill_group(&child);
+        child.wait()?;
+        Ok(ProgramEnd { program: self.program, status })
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    fn spawn(&self) -> io::Result<Child> {
+        let mut command = Command::new("sh");
+        match &self.level {
+            // The shell joins the cgroup, and what it becomes stays in it.
+            Some(level) => command
+                .args(["-c", "echo $$ > \"$1\" && exec ip netns exec \"$2\" sh -c \"$3\"", "sh"])
+                .arg(level.members()),
+            None => command.args(["-c", "exec ip netns exec \"$1\" sh -c \"$2\"", "sh"]),
+        };
+        command.args([&self.namespace, &self.program.command]).stdin(Stdio::null()).process_group(0);
+        match &self.program.log {
+            Some(path) => {
+                let log = File::create(path)
+                    .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+                command.stdout(log.try_clone()?).stderr(log);
+            }
+            None => {
+                command.stdout(io::stderr());
+            }
+        }
+        command.spawn()
+    }
+}
+
+fn kill_group(child: &Child) {
+    if let Ok(group) = i32::try_from(child.id())
+        && let Some(group) = rustix::process::Pid::from_raw(group)
+    {
+        // It may have ended by itself.
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+    }
+}

@@ -1,0 +1,33 @@
+//! Programs that run in emulated hosts.
+
+use plimsoll_units::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::hosts::HostName;
+
+/// A program that `plimsoll emulate` runs in a host, such as `iperf3 -s`, beside the workloads. A simulation warns
+/// that it has none of them. What it prints goes to `program-HOST.log` in the run directory. Needs `run.duration`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Program {
+    /// The host that it runs in. Its address is 10.0.0.1 for `h0`, 10.0.0.2 for `h1`, and so on.
+    pub host: HostName,
+    /// What the shell is to run.
+    pub command: String,
+    /// QJump's level of the sockets that it opens, 0 to 7, without its knowledge; needs `host.qjump`. Default: what
+    /// it sets itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub level: Option<u8>,
+    /// When it starts. Default `"0s"`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub start: Span,
+    /// When it is killed, if it has not ended by itself: after `start`. Default `run.duration`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Span>,
+}
+
+/// For serde, which hands over a reference.
+fn is_zero(span: &Span) -> bool {
+    span.is_zero()
+}
