@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
-use plimsoll_linux::{Emulated, Options};
+use plimsoll_linux::{CaptureTo, Emulated, Options};
 use plimsoll_results::PointOutcome;
-use plimsoll_results::run_dir::{Existing, Plan};
+use plimsoll_results::run_dir::{Existing, Plan, point_id};
 use plimsoll_scenario::{Point, Scenario};
 use plimsoll_units::Span;
 
@@ -33,7 +33,7 @@ pub struct Args {
     duration: Option<String>,
     /// Microseconds before an event from which on the fabric spins rather than sleeps. More is more exact, and takes
     /// more of a core.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin_us: u64,
     /// Keep what comes in and replay it in simulated time: the fabric must do the same again. Takes 40 bytes of memory
     /// a packet.
@@ -42,6 +42,17 @@ pub struct Args {
     /// Run a program in the namespace of a host until `run.duration`, such as `h0=iperf3 -s`; may be given often.
     #[arg(long, value_name = "HOST=COMMAND")]
     program: Vec<Program>,
+    /// Open a shell in a host while the run goes on; the run ends when the shell does. Workloads send until
+    /// `run.duration`, as without it.
+    #[arg(long, value_name = "HOST")]
+    shell: Option<String>,
+    /// Keep the frames of every host for Wireshark: pcap/POINT/h0.pcapng and so on in the run directory, in the time of
+    /// the fabric's clock.
+    #[arg(long)]
+    capture: bool,
+    /// Keep so many bytes of each frame only.
+    #[arg(long, value_name = "N", requires = "capture", value_parser = clap::value_parser!(u32).range(14..))]
+    capture_bytes: Option<u32>,
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -88,12 +99,24 @@ pub fn emulate(args: &Args) -> Done {
     for point in &points {
         plimsoll_linux::check(&point.model).with_context(|| label(point))?;
     }
-    let options: Vec<Options> = points.iter().map(|point| options(args, point)).collect::<Result<_, _>>()?;
+    let mut options: Vec<Options> =
+        points.iter().map(|point| options(args, point)).collect::<Result<_, _>>()?;
+    if args.shell.is_some() && points.len() > 1 {
+        let count = points.len();
+        return Err(anyhow!("--shell goes with one run, and these are {count}; --variant and --set choose"));
+    }
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let plan = plan(args, &source, &job, &points);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
     let dir = run::create(&out, &plan, Existing::Replace)?;
-    for (point, options) in points.iter().zip(&options) {
+    for (point, options) in points.iter().zip(&mut options) {
+        options.capture = args.capture.then(|| CaptureTo {
+            folder: dir.path().join("pcap").join(point_id(&key(point))),
+            bytes_max: args.capture_bytes.map_or(usize::MAX, |bytes| bytes as usize),
+        });
+        if let Some(shell) = &args.shell {
+            eprintln!("a shell in {shell}; the run ends when it does (`exit`)\n{}", addresses(point));
+        }
         let emulated = plimsoll_linux::emulate(&point.model, options, || interrupt.signal().is_some());
         if let Some(signal) = interrupt.signal() {
             eprintln!("cancelled at {}; nothing stays behind", label(point));
@@ -131,12 +154,26 @@ fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
     };
     let programs = args.program.iter().map(|program| Ok((number(program)?, program.command.clone())));
     let programs = programs.collect::<anyhow::Result<Vec<_>>>()?;
-    if !programs.is_empty() && point.model.run.duration.is_none() {
+    if !programs.is_empty() && args.shell.is_none() && point.model.run.duration.is_none() {
         return Err(anyhow!(
             "programs run until `run.duration`, which the scenario does not have; `--duration` gives one"
         ));
     }
-    Ok(Options { spin: Span::from_us(args.spin_us), verify: args.verify, programs })
+    let shell = args.shell.as_ref().map(|name| {
+        topology.host(name).ok_or_else(|| {
+            let last = topology.host_count() - 1;
+            anyhow!("--shell {name}: there is no such host; there are h0 to h{last}")
+        })
+    });
+    let shell = shell.transpose()?;
+    Ok(Options { spin: Span::from_us(args.spin_us), verify: args.verify, programs, shell, capture: None })
+}
+
+/// Where to find the hosts, for who has a shell in one.
+fn addresses(point: &Point) -> String {
+    let last = point.model.topology.host_count() - 1;
+    let of = plimsoll_linux::address;
+    format!("hosts: h0 {} to h{last} {}", of(0), of(last))
 }
 
 fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan {

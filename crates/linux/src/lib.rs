@@ -6,22 +6,33 @@
 //!                                 └────write── frame, marked <── Egress <── advance(now) ─┘ of crates/fabric
 //! clock: virtual now = max(wall, what is done); sleep to the next event, spin the last microseconds
 //! hold:  a host whose NIC is paused or full: its TAP is not read
+//! turns: hosts that have sent take turns of 8 frames; what is due leaves between any two of them
 //! proof: replay(log) in simulated time gives the digest of the live run
 //! ```
 
 #![deny(unsafe_code)]
 
 mod agent;
-mod edge;
+mod capture;
+mod clock;
+pub mod edge;
 mod emulate;
 mod features;
 pub mod frame;
 mod lateness;
 pub mod live;
+mod machine;
 mod namespaces;
+mod shell;
+mod suspect;
 mod tap;
+mod taps;
+mod urgent;
 
-pub use emulate::{EmulateError, Emulated, LATENESS_SHARE, Options, check, emulate};
+pub use capture::CaptureTo;
+pub use emulate::{EmulateError, Emulated, Options, check, emulate};
 pub use features::{Feature, features};
 pub use lateness::Spread;
 pub use namespaces::clean;
+pub use shell::address;
+pub use suspect::LATENESS_SHARE;

@@ -15,7 +15,7 @@ use plimsoll_units::{Span, Time};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::plan::{Lane, Plan};
-use crate::edge::Clock;
+use crate::clock::Clock;
 use crate::frame::ipv4;
 use crate::namespaces::{self, DEVICE};
 
