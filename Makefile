@@ -11,7 +11,7 @@ COMMA := ,
 SCENARIO ?= scenarios/quickstart.toml
 # Packages of their own, which share what the workspace has built.
 EXAMPLES := --locked --manifest-path examples/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
-# On the build machine the scenario parser is fuzzed for a minute.
+# On the build machine the scenario parser is fuzzed for a minute, and the fabric with frames for a quarter.
 ifdef CI
 export FUZZ_SECONDS ?= 60
 endif

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
-use plimsoll_linux::{Emulated, Options, ProgramEnd};
+use plimsoll_linux::{CaptureTo, Emulated, Options, ProgramEnd};
 use plimsoll_results::PointOutcome;
-use plimsoll_results::run_dir::{Existing, Plan};
+use plimsoll_results::run_dir::{Existing, Plan, point_id};
 use plimsoll_scenario::{Point, Scenario, model};
 use plimsoll_units::Span;
 
@@ -35,7 +35,7 @@ pub struct Args {
     duration: Option<String>,
     /// Microseconds before an event from which on the fabric spins rather than sleeps. More is more exact, and takes
     /// more of a core.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin_us: u64,
     /// Keep what comes in and replay it in simulated time: the fabric must do the same again. Takes 40 bytes of memory
     /// a packet.
@@ -48,6 +48,17 @@ pub struct Args {
     /// A congestion control of this kernel, such as bbr, in place of the one in `transport.kind`.
     #[arg(long, value_name = "NAME")]
     congestion_control: Option<String>,
+    /// Open a shell in a host while the run goes on; the run ends when the shell does. Workloads send until
+    /// `run.duration`, as without it.
+    #[arg(long, value_name = "HOST")]
+    shell: Option<String>,
+    /// Keep the frames of every host for Wireshark: pcap/POINT/h0.pcapng and so on in the run directory, in the time of
+    /// the fabric's clock.
+    #[arg(long)]
+    capture: bool,
+    /// Keep so many bytes of each frame only.
+    #[arg(long, value_name = "N", requires = "capture", value_parser = clap::value_parser!(u32).range(14..))]
+    capture_bytes: Option<u32>,
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -103,12 +114,23 @@ pub fn emulate(args: &Args) -> Done {
     for (point, options) in points.iter().zip(&options) {
         plimsoll_linux::check(&point.model, options).with_context(|| label(point))?;
     }
+    if args.shell.is_some() && points.len() > 1 {
+        let count = points.len();
+        return Err(anyhow!("--shell goes with one run, and these are {count}; --variant and --set choose"));
+    }
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let plan = plan(args, &source, &job, &points);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
     let dir = run::create(&out, &plan, Existing::Replace)?;
     for (point, options) in points.iter().zip(&mut options) {
         log_programs(dir.path(), point, &mut options.programs)?;
+        options.capture = args.capture.then(|| CaptureTo {
+            folder: dir.path().join("pcap").join(point_id(&key(point))),
+            bytes_max: args.capture_bytes.map_or(usize::MAX, |bytes| bytes as usize),
+        });
+        if let Some(shell) = &args.shell {
+            eprintln!("a shell in {shell}; the run ends when it does (`exit`)\n{}", addresses(point));
+        }
         let emulated = plimsoll_linux::emulate(&point.model, options, || interrupt.signal().is_some());
         if let Some(signal) = interrupt.signal() {
             eprintln!("cancelled at {}; nothing stays behind", label(point));
@@ -153,13 +175,21 @@ fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
         Ok(plimsoll_linux::Program { host, level, command, start, stop: None, log: None })
     });
     let programs = of_scenario.chain(of_command_line).collect::<anyhow::Result<Vec<_>>>()?;
-    if !programs.is_empty() && point.model.run.duration.is_none() {
+    if !programs.is_empty() && args.shell.is_none() && point.model.run.duration.is_none() {
         return Err(anyhow!(
             "programs run until `run.duration`, which the scenario does not have; `--duration` gives one"
         ));
     }
     let congestion_control = args.congestion_control.clone();
-    Ok(Options { spin: Span::from_us(args.spin_us), verify: args.verify, programs, congestion_control })
+    let shell = args.shell.as_ref().map(|name| {
+        topology.host(name).ok_or_else(|| {
+            let last = topology.host_count() - 1;
+            anyhow!("--shell {name}: there is no such host; there are h0 to h{last}")
+        })
+    });
+    let shell = shell.transpose()?;
+    let spin = Span::from_us(args.spin_us);
+    Ok(Options { spin, verify: args.verify, programs, congestion_control, shell, capture: None })
 }
 
 /// Says where in the run directory programs' output goes: `program-h0.log`, in a folder of the point where it has a name.
@@ -178,6 +208,13 @@ fn log_programs(dir: &Path, point: &Point, programs: &mut [plimsoll_linux::Progr
         program.log = Some(folder.join(format!("program-{name}{number}.log")));
     }
     Ok(())
+}
+
+/// Where to find the hosts, for who has a shell in one.
+fn addresses(point: &Point) -> String {
+    let last = point.model.topology.host_count() - 1;
+    let of = plimsoll_linux::address;
+    format!("hosts: h0 {} to h{last} {}", of(0), of(last))
 }
 
 fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -90,6 +91,52 @@ fn what_a_killed_run_leaves_behind_is_cleaned_up() {
     signal(&other, "-INT");
     other.wait().unwrap();
     assert_eq!(namespaces(other.id()), 0);
+}
+
+/// A shell that reads its commands from a pipe: it is in its host, and the run of a minute ends when it does.
+#[test]
+fn a_shell_ends_its_run() {
+    if lacks() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("live.toml");
+    let out = folder.path().join("out");
+    fs::write(&scenario, SCENARIO).unwrap();
+    let mut child = plimsoll()
+        .args(["emulate", "--shell", "h1", "--capture", "--capture-bytes", "60"])
+        .arg(&scenario)
+        .arg("--out")
+        .arg(&out)
+        .env("SHELL", "/bin/sh")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"cat /sys/class/net/eth0/address\nsleep 1\n").unwrap();
+    let process = child.id();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("02:50:00:00:00:01"), "{said}");
+    assert_eq!(namespaces(process), 0);
+    let points: Vec<_> = fs::read_dir(out.join("pcap")).unwrap().flatten().collect();
+    assert_eq!(points.len(), 1);
+    assert!(fs::metadata(points[0].path().join("h1.pcapng")).unwrap().len() > 10_000);
+}
+
+#[test]
+fn a_shell_opens_in_a_host_that_there_is() {
+    if lacks() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("live.toml");
+    fs::write(&scenario, SCENARIO).unwrap();
+    let output = plimsoll().arg("emulate").arg(&scenario).args(["--shell", "h7"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("--shell h7: there is no such host; there are h0 to h1"), "{said}");
 }
 
 #[test]

@@ -1,51 +1,67 @@
-//! [`Edge`]: frames between TAP devices and the fabric, by the wall's clock.
+//! [`Edge`]: frames between hosts' [`Devices`] and the fabric, by the devices' clock.
 //!
 //! One thread. It sleeps until shortly before the next event, or until a host has sent something; the last microseconds
 //! it spins, because a sleeping thread wakes up late. How late each frame was handed to its host is counted.
+//!
+//! Hosts that have sent something take turns of [`BATCH`] frames, and whatever is due leaves between any two frames
+//! that are read: a host that floods delays what others send by a turn, and what others receive by a frame.
 
-use std::fs::File;
-use std::io::{self, Read, Write};
-use std::num::NonZeroU64;
-use std::os::fd::AsFd;
-use std::time::Instant;
+use std::collections::VecDeque;
+use std::io;
 
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use crate::capture::{Capture, Way};
 use crate::frame::{self, ETHERNET, Header, VLAN_TAG};
 use crate::lateness::Spread;
 use crate::live::{Egress, Ingress, LiveFabric, Out};
 
-/// The wall's clock, as the fabric counts time.
-#[derive(Clone, Copy, Debug)]
-pub struct Clock {
-    start: Instant,
+/// The hosts' devices, and the clock that they go by.
+pub trait Devices {
+    /// The time.
+    fn now(&mut self) -> Time;
+
+    /// Waits at most `timeout`, and less if a host sends something; adds those to `ready` that have sent since a read
+    /// found nothing of them.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    fn wait(&mut self, timeout: Span, ready: &mut Vec<HostId>) -> io::Result<()>;
+
+    /// Reads one frame that `from` has sent into `room`: its bytes there.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is none.
+    fn receive(&mut self, from: HostId, room: &mut [u8]) -> io::Result<usize>;
+
+    /// Hands a frame to a host.
+    ///
+    /// # Errors
+    /// If its device does not take it.
+    fn send(&mut self, to: HostId, frame: &[u8]) -> io::Result<()>;
 }
 
-impl Clock {
-    /// A clock that shows zero now.
-    pub fn start() -> Clock {
-        Clock { start: Instant::now() }
-    }
-
-    /// The time.
-    pub fn now(&self) -> Time {
-        Time::ZERO + Span::from_ns(self.start.elapsed().as_nanos() as u64)
-    }
+/// A frame in room for the longest, and its bytes.
+#[derive(Debug)]
+struct Slot {
+    room: Box<[u8]>,
+    len: usize,
 }
 
 /// The frames under way, by number.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Frames {
-    slots: Vec<Vec<u8>>,
+    slots: Vec<Slot>,
     free: Vec<u32>,
+    /// One byte more than frames may have: what fills it is too long.
+    room: usize,
 }
 
 impl Frames {
-    fn take(&mut self, room: usize) -> u32 {
+    fn take(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Vec::with_capacity(room));
+            self.slots.push(Slot { room: vec![0; self.room].into(), len: 0 });
             self.slots.len() as u32 - 1
         })
     }
@@ -53,25 +69,30 @@ impl Frames {
 
 /// The way out of the fabric.
 #[derive(Debug)]
-struct Exits {
-    taps: Vec<File>,
+struct Exits<D> {
+    devices: D,
     frames: Frames,
-    clock: Clock,
+    capture: Option<Capture>,
     lateness: Spread,
     waited: Spread,
     refused: u64,
 }
 
-impl Out for Exits {
+impl<D: Devices> Out for Exits<D> {
     fn delivered(&mut self, egress: Egress) {
-        let frame = &mut self.frames.slots[egress.frame as usize];
+        let Slot { room, len } = &mut self.frames.slots[egress.frame as usize];
+        let frame = &mut room[..*len];
         if egress.marked {
             frame::mark(frame);
         }
-        if (&self.taps[egress.to.0 as usize]).write(frame).is_err() {
+        if self.devices.send(egress.to, frame).is_err() {
             self.refused += 1;
         }
-        self.lateness.record(self.clock.now().saturating_since(egress.at));
+        let now = self.devices.now();
+        if let Some(capture) = &mut self.capture {
+            capture.keep(egress.to, now, Way::ToHost, frame);
+        }
+        self.lateness.record(now.saturating_since(egress.at));
         self.waited.record(egress.waited);
         self.frames.free.push(egress.frame);
     }
@@ -81,12 +102,44 @@ impl Out for Exits {
     }
 }
 
+/// Hosts that have something to be read, in the order of their turns.
+#[derive(Debug)]
+struct Turns {
+    queue: VecDeque<HostId>,
+    queued: Vec<bool>,
+}
+
+impl Turns {
+    fn add(&mut self, host: HostId) {
+        if !std::mem::replace(&mut self.queued[host.0 as usize], true) {
+            self.queue.push_back(host);
+        }
+    }
+
+    fn take(&mut self) -> Option<HostId> {
+        let host = self.queue.pop_front()?;
+        self.queued[host.0 as usize] = false;
+        Some(host)
+    }
+}
+
+/// How a host's turn ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    /// It has nothing more.
+    Empty,
+    /// Others have theirs now.
+    Over,
+    /// It must wait: its NIC is paused or full.
+    Held,
+}
+
 /// Everything at the fabric's edge.
 #[derive(Debug)]
-pub struct Edge {
+pub struct Edge<D> {
     fabric: LiveFabric,
-    exits: Exits,
-    room: usize,
+    exits: Exits<D>,
+    turns: Turns,
     spin: Span,
     log: Option<Vec<Ingress>>,
     foreign: u64,
@@ -101,136 +154,141 @@ pub struct Seen {
     pub waited: Spread,
     /// Frames that a host's device did not take.
     pub refused: u64,
-    /// Frames that were not for the fabric, such as those to groups.
+    /// Frames that were not for the fabric, such as those to groups or longer than hosts may send.
     pub foreign: u64,
     /// What came in, where it was to be kept.
     pub log: Option<Vec<Ingress>>,
+    /// The frames of every host, where they were to be kept.
+    pub capture: Option<Capture>,
 }
 
 /// Frames read of a host before others have their turn.
-const BATCH: usize = 8;
-/// The most urgent that an ordinary thread can be.
-const PRIORITY: i32 = -20;
+pub const BATCH: usize = 8;
 /// The edge looks this often at least whether it is to stop.
 const PATIENCE: Span = Span::from_ms(20);
+/// And this often whether a host that has something to send still must wait: room in a NIC's queue is no event.
+const HELD: Span = Span::from_us(10);
 
-impl Edge {
-    /// An edge for packets of at most `mtu` bytes, that spins for `spin` before an event, and keeps a log if told so.
-    pub fn new(
-        fabric: LiveFabric,
-        taps: Vec<File>,
-        clock: Clock,
-        mtu: u32,
-        spin: Span,
-        keeps_log: bool,
-    ) -> Edge {
+impl<D: Devices> Edge<D> {
+    /// An edge for packets of at most `mtu` bytes, that spins for `spin` before an event.
+    pub fn new(fabric: LiveFabric, devices: D, mtu: u32, spin: Span) -> Edge<D> {
+        let hosts = fabric.hosts() as usize;
+        let room = mtu as usize + ETHERNET + 2 * VLAN_TAG + 1;
         let exits = Exits {
-            taps,
-            frames: Frames::default(),
-            clock,
+            devices,
+            frames: Frames { slots: Vec::new(), free: Vec::new(), room },
+            capture: None,
             lateness: Spread::default(),
             waited: Spread::default(),
             refused: 0,
         };
-        let room = mtu as usize + ETHERNET + 2 * VLAN_TAG;
-        Edge { fabric, exits, room, spin, log: keeps_log.then(Vec::new), foreign: 0 }
+        let turns = Turns { queue: VecDeque::with_capacity(hosts), queued: vec![false; hosts] };
+        Edge { fabric, exits, turns, spin, log: None, foreign: 0 }
+    }
+
+    /// Keeps a log of what comes in, for [`crate::live::replay`].
+    pub fn keep_log(&mut self) {
+        self.log = Some(Vec::new());
+    }
+
+    /// Keeps all frames of hosts.
+    pub fn capture(&mut self, capture: Capture) {
+        self.exits.capture = Some(capture);
     }
 
     /// Carries frames until `stops` says so; the time then.
     ///
     /// # Errors
     /// If the system refuses to wait for devices.
-    pub fn run(&mut self, stops: impl FnMut(Time) -> bool) -> io::Result<Time> {
-        // Whatever else runs, frames go first. Without the right to it the lateness tells.
-        let own = rustix::process::getpriority_process(None)?;
-        let _ = rustix::process::setpriority_process(None, PRIORITY);
-        // The kernel's default is to wake up to 50 us late.
-        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-        // The kernel queues what a TAP device is given by processor, so a thread that moves reorders frames.
-        let allowed = rustix::thread::sched_getaffinity(None)?;
-        let mut pinned = rustix::thread::CpuSet::new();
-        pinned.set(rustix::thread::sched_getcpu());
-        let _ = rustix::thread::sched_setaffinity(None, &pinned);
-        let ended = self.carry(stops);
-        let _ = rustix::thread::sched_setaffinity(None, &allowed);
-        let _ = rustix::thread::set_current_timer_slack(None);
-        let _ = rustix::process::setpriority_process(None, own);
-        ended
-    }
-
-    fn carry(&mut self, mut stops: impl FnMut(Time) -> bool) -> io::Result<Time> {
-        let hosts = self.fabric.hosts();
-        let mut readable: Vec<u32> = Vec::new();
+    pub fn run(&mut self, mut stops: impl FnMut(Time) -> bool) -> io::Result<Time> {
+        let mut ready = Vec::new();
+        let mut more = false;
         loop {
-            let now = self.exits.clock.now();
+            let now = self.exits.devices.now();
             self.fabric.advance(now, &mut self.exits);
             if stops(now) {
                 return Ok(now);
             }
-            let ready = self.fabric.next_event().map_or(PATIENCE, |next| next.saturating_since(now));
-            let sleep = ready.saturating_sub(self.spin).min(PATIENCE);
-            let (fabric, taps) = (&mut self.fabric, &self.exits.taps);
-            let open: Vec<u32> = (0..hosts).filter(|host| !fabric.holds(now, HostId(*host))).collect();
-            let mut polled: Vec<PollFd<'_>> = open
-                .iter()
-                .map(|host| PollFd::from_borrowed_fd(taps[*host as usize].as_fd(), PollFlags::IN))
-                .collect();
-            let nanoseconds = (sleep.as_ps() / 1_000) as i64;
-            let timeout = Timespec { tv_sec: 0, tv_nsec: nanoseconds };
-            match poll(&mut polled, Some(&timeout)) {
-                Ok(_) => {}
-                Err(rustix::io::Errno::INTR) => continue,
-                Err(error) => return Err(error.into()),
-            }
-            readable.clear();
-            let ready = open.iter().zip(&polled).filter(|(_, polled)| !polled.revents().is_empty());
-            readable.extend(ready.map(|(host, _)| *host));
-            for host in &readable {
-                self.read(HostId(*host));
-                let now = self.exits.clock.now();
-                self.fabric.advance(now, &mut self.exits);
-            }
+            let due = self.fabric.next_event().map_or(PATIENCE, |next| next.saturating_since(now));
+            let patience = if self.turns.queue.is_empty() { PATIENCE } else { HELD };
+            let sleep = if more { Span::ZERO } else { due.saturating_sub(self.spin).min(patience) };
+            self.exits.devices.wait(sleep, &mut ready)?;
+            ready.drain(..).for_each(|host| self.turns.add(host));
+            more = self.round();
         }
     }
 
-    /// Takes what `from` has sent.
-    fn read(&mut self, from: HostId) {
-        for _ in 0..BATCH {
-            let now = self.exits.clock.now();
-            if self.fabric.holds(now, from) {
-                return;
+    /// A turn for everyone who has sent something; whether one of them may send more at once.
+    fn round(&mut self) -> bool {
+        let mut more = false;
+        for _ in 0..self.turns.queue.len() {
+            let Some(host) = self.turns.take() else { break };
+            let ended = self.turn(host);
+            if ended != Turn::Empty {
+                self.turns.add(host);
             }
-            let slot = self.exits.frames.take(self.room);
-            let frame = &mut self.exits.frames.slots[slot as usize];
-            frame.resize(self.room, 0);
-            let Ok(size) = (&self.exits.taps[from.0 as usize]).read(frame) else {
-                self.exits.frames.free.push(slot);
-                return;
-            };
-            frame.truncate(size);
-            match Header::parse(frame, self.fabric.hosts()) {
-                Some(header) => {
-                    let size = size.min(usize::from(u16::MAX)) as u16;
-                    let entry = self.fabric.on_frame(now, from, header, size, slot, &mut self.exits);
-                    if let Some(log) = &mut self.log {
-                        log.push(entry);
-                    }
-                }
-                None => {
-                    match frame::answer(frame, self.fabric.hosts()) {
-                        // A device that does not take the answer is asked again by its host.
-                        Some(reply) => drop((&self.exits.taps[from.0 as usize]).write(&reply)),
-                        None => self.foreign += 1,
-                    }
-                    self.exits.frames.free.push(slot);
-                }
-            }
+            more |= ended == Turn::Over;
         }
+        more
+    }
+
+    /// Takes what `from` has sent, up to a batch.
+    fn turn(&mut self, from: HostId) -> Turn {
+        for _ in 0..BATCH {
+            let now = self.exits.devices.now();
+            if self.fabric.holds(now, from) {
+                return Turn::Held;
+            }
+            let number = self.exits.frames.take();
+            let slot = &mut self.exits.frames.slots[number as usize];
+            let Ok(size) = self.exits.devices.receive(from, &mut slot.room) else {
+                self.exits.frames.free.push(number);
+                return Turn::Empty;
+            };
+            slot.len = size;
+            self.take(from, number);
+        }
+        Turn::Over
+    }
+
+    /// A frame of `from` is in a slot.
+    fn take(&mut self, from: HostId, number: u32) {
+        let now = self.exits.devices.now();
+        let Slot { room, len } = &self.exits.frames.slots[number as usize];
+        let frame = &room[..*len];
+        if let Some(capture) = &mut self.exits.capture {
+            capture.keep(from, now, Way::FromHost, frame);
+        }
+        let hosts = self.fabric.hosts();
+        let header = if frame.len() < room.len() { Header::parse(frame, hosts) } else { None };
+        if let Some(header) = header {
+            let size = frame.len().min(usize::from(u16::MAX)) as u16;
+            let entry = self.fabric.on_frame(now, from, header, size, number, &mut self.exits);
+            if let Some(log) = &mut self.log {
+                log.push(entry);
+            }
+            return;
+        }
+        match frame::answer(frame, hosts) {
+            Some(reply) => {
+                // A device that does not take the answer is asked again by its host.
+                let _ = self.exits.devices.send(from, &reply);
+                if let Some(capture) = &mut self.exits.capture {
+                    capture.keep(from, now, Way::ToHost, &reply);
+                }
+            }
+            None => self.foreign += 1,
+        }
+        self.exits.frames.free.push(number);
     }
 
     /// What was seen, and the fabric as it is.
     pub fn finish(self) -> (LiveFabric, Seen) {
-        let Exits { lateness, waited, refused, .. } = self.exits;
-        (self.fabric, Seen { lateness, waited, refused, foreign: self.foreign, log: self.log })
+        let Exits { lateness, waited, refused, capture, .. } = self.exits;
+        (self.fabric, Seen { lateness, waited, refused, foreign: self.foreign, log: self.log, capture })
     }
 }
+
+#[cfg(test)]
+#[path = "edge_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::{HostId, Packet, PortId};
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::tcp::Config;
 use plimsoll_results::outcome::{Connection, Message, Outcome, Query, Split};
@@ -16,15 +16,22 @@ use plimsoll_workloads::Traffic;
 
 use crate::agent::plan::{Lane, Plan};
 use crate::agent::{Agents, Counts, Done, Place, Records, Settings};
+use crate::capture::{Capture, CaptureTo};
 use crate::cgroups;
+use crate::clock::Clock;
 use crate::congestion::{CongestionControl, NoCongestionControl};
-use crate::edge::{Clock, Edge, Seen};
+use crate::edge::{Edge, Seen};
 use crate::features;
 use crate::lateness::Spread;
 use crate::live::{LiveFabric, replay};
+use crate::machine::Machine;
 use crate::namespaces::{HostSettings, Namespaces};
 use crate::programs::{Program, ProgramEnd, Programs};
 use crate::qjump::{self, Excess, Limiters};
+use crate::shell::Shell;
+use crate::suspect;
+use crate::taps::Taps;
+use crate::urgent::Urgent;
 
 /// How to emulate.
 #[derive(Clone, Debug)]
@@ -37,6 +44,10 @@ pub struct Options {
     pub programs: Vec<Program>,
     /// The congestion control of this kernel to use in place of the scenario's.
     pub congestion_control: Option<String>,
+    /// A host in which a shell opens, until whose end the run goes on.
+    pub shell: Option<u32>,
+    /// Where to keep the frames of all hosts.
+    pub capture: Option<CaptureTo>,
 }
 
 /// What came of it.
@@ -80,12 +91,12 @@ pub enum EmulateError {
     Agent(String),
 }
 
-/// A run whose frames are later than this share of the queueing delays it reports, at p99, is suspect.
-pub const LATENESS_SHARE: f64 = 0.1;
-
 /// Time for connections to be opened before workloads begin.
 const LEAD: Span = Span::from_ms(500);
 const LEAD_PER_CONNECTION: Span = Span::from_ms(1);
+
+/// How often to look whether the shell has ended.
+const SHELL_LOOKED_AFTER: Span = Span::from_ms(20);
 
 /// TCP's header and IPv4's, without options; and with the timestamps option.
 const PLAIN_HEADER: u64 = 40;
@@ -183,18 +194,40 @@ pub fn emulate(
     });
     let agents = Agents::start(&plan, &place, sources.into_iter().map(Some).collect());
     let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
-    let mut edge = Edge::new(fabric, taps, clock, mtu, options.spin, options.verify);
+    let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, mtu, options.spin);
+    if options.verify {
+        edge.keep_log();
+    }
+    if let Some(to) = &options.capture {
+        edge.capture(Capture::start(to, hosts)?);
+    }
+    let mut shell = options.shell.map(|host| Shell::open(&place.names[host as usize])).transpose()?;
+    let mut shell_looked = Time::ZERO;
     let origin = Time::ZERO + lead;
-    let latest = plan.horizon.saturating_add(lead);
+    let latest = if shell.is_some() { Time::MAX } else { plan.horizon.saturating_add(lead) };
     let mut late = None;
     let mut began = false;
+    let urgent = Urgent::begin()?;
+    let machine = Machine::watch();
     let end = edge.run(|now| {
         if now >= origin && !std::mem::replace(&mut began, true) {
             late = Some(agents.missing(&plan)).filter(|missing| *missing > 0);
         }
+        if let Some(shell) = &mut shell {
+            // Asking the system takes longer than a frame.
+            let looks = now.saturating_since(shell_looked) > SHELL_LOOKED_AFTER;
+            return stops()
+                || agents.has_failed()
+                || looks && {
+                    shell_looked = now;
+                    shell.has_ended()
+                };
+        }
         let finished = agents.is_done() && !plan.endless && programs.are_over();
         stops() || now >= latest || finished || agents.has_failed() || late.is_some()
     })?;
+    let taken = machine.taken();
+    drop((urgent, shell));
     let programs = programs.finish()?;
     let failure = agents.failure();
     let (done, delivered, records) = agents.finish();
@@ -214,7 +247,8 @@ pub fn emulate(
     }
     let excess = limiters.excess()?;
     drop(namespaces);
-    let (mut fabric, seen) = edge.finish();
+    let (mut fabric, mut seen) = edge.finish();
+    let left_out = seen.capture.take().map_or(Ok(0), Capture::finish)?;
     let verified = match &seen.log {
         Some(log) => Some(replay(&shifted, log, end)? == fabric.digest()),
         None => None,
@@ -237,6 +271,11 @@ pub fn emulate(
     outcome.warnings = warnings(model, &seen, counts.lost, verified);
     outcome.warnings.extend(programs.iter().filter_map(of_program));
     outcome.warnings.extend(of_congestion(options, congestion.guarded()));
+    let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();
+    outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, taken, rate)));
+    if left_out > 0 {
+        outcome.warnings.push(format!("the captures lack {left_out} frames, which were not written in time"));
+    }
     if end >= latest && !plan.endless && outcome.messages.iter().any(|message| message.completed.is_none()) {
         let text =
             format!("the run ended at {} with messages unfinished; `run.drain` allows longer", outcome.end);
@@ -293,14 +332,6 @@ fn warnings(model: &Model, seen: &Seen, lost: u64, verified: Option<bool>) -> Ve
          and connections; where a message's time went, and segments and marks by connection, are not known"
             .to_owned(),
     ];
-    let (late, waited) = (seen.lateness.quantile(0.99), seen.waited.quantile(0.99));
-    if late.as_secs_f64() > LATENESS_SHARE * waited.as_secs_f64() {
-        warnings.push(format!(
-            "suspect: frames were handed over up to {late} late (p99), more than {:.0} % of the {waited} that they \
-             waited in the fabric (p99): this machine is too slow for the delays of this run",
-            LATENESS_SHARE * 100.0
-        ));
-    }
     if seen.refused > 0 {
         warnings.push(format!("suspect: hosts' devices did not take {} frames", seen.refused));
     }

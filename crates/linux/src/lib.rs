@@ -6,29 +6,40 @@
 //!                                 └────write── frame, marked <── Egress <── advance(now) ─┘ of crates/fabric
 //! clock: virtual now = max(wall, what is done); sleep to the next event, spin the last microseconds
 //! hold:  a host whose NIC is paused or full: its TAP is not read
+//! turns: hosts that have sent take turns of 8 frames; what is due leaves between any two of them
 //! proof: replay(log) in simulated time gives the digest of the live run
 //! ```
 
 #![deny(unsafe_code)]
 
 mod agent;
+mod capture;
 mod cgroups;
+mod clock;
 mod congestion;
-mod edge;
+pub mod edge;
 mod emulate;
 mod features;
 pub mod frame;
 mod lateness;
 pub mod live;
+mod machine;
 mod namespaces;
 mod programs;
 mod qjump;
+mod shell;
+mod suspect;
 mod tap;
+mod taps;
+mod urgent;
 
+pub use capture::CaptureTo;
 pub use congestion::NoCongestionControl;
-pub use emulate::{EmulateError, Emulated, LATENESS_SHARE, Options, check, emulate};
+pub use emulate::{EmulateError, Emulated, Options, check, emulate};
 pub use features::{Feature, features};
 pub use lateness::Spread;
 pub use namespaces::clean;
 pub use programs::{Program, ProgramEnd};
 pub use qjump::Excess;
+pub use shell::address;
+pub use suspect::LATENESS_SHARE;

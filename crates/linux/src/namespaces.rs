@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use plimsoll_fabric::net::HostId;
 use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 use crate::frame::{HOSTS_MAX, ipv4, ipv6, mac};
@@ -177,6 +178,7 @@ pub fn clean() -> io::Result<usize> {
     let mut left = Vec::new();
     for name in listed(NETNS)? {
         if owner_of(&name).is_some_and(|owner| !lives(owner)) {
+            end_processes(&name);
             left.push(name);
         }
     }
@@ -188,6 +190,16 @@ pub fn clean() -> io::Result<usize> {
         }
     }
     Ok(left.len())
+}
+
+/// Ends what still runs in a namespace that was left behind: programs of its hosts, which would keep it.
+fn end_processes(name: &str) {
+    let Ok(output) = Command::new("ip").args(["netns", "pids", name]).output() else { return };
+    let numbers = String::from_utf8_lossy(&output.stdout);
+    for process in numbers.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)) {
+        // It may have ended by itself.
+        let _ = kill_process(process, Signal::KILL);
+    }
 }
 
 /// The process in a name that is ours: `plimsoll-<process>-h<host>`, and no other that only begins like it.

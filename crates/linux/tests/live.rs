@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
-use plimsoll_linux::{EmulateError, Emulated, Options, Program, check, emulate, features};
+use plimsoll_linux::{CaptureTo, EmulateError, Emulated, Options, Program, check, emulate, features};
 use plimsoll_scenario::Scenario;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::Span;
@@ -65,7 +65,14 @@ fn run(text: &str, programs: &[(u32, &str)]) -> Option<Emulated> {
 }
 
 fn options() -> Options {
-    Options { spin: Span::from_us(50), verify: true, programs: Vec::new(), congestion_control: None }
+    Options {
+        spin: Span::from_us(50),
+        verify: true,
+        programs: Vec::new(),
+        congestion_control: None,
+        shell: None,
+        capture: None,
+    }
 }
 
 fn run_with(text: &str, options: Options) -> Option<Emulated> {
@@ -184,6 +191,51 @@ fn programs_run_in_hosts() {
     let queries = &emulated.outcome.queries;
     assert!(queries.len() > 15, "{}", queries.len());
     assert!(queries.iter().filter_map(|query| query.completed).count() + 2 >= queries.len());
+}
+
+/// Every host has a file with what it sent and got: whole blocks, and as many of each as the fabric carried.
+#[test]
+fn captures_have_every_frame_of_a_host() {
+    if let Some(missing) = lacks() {
+        eprintln!("skipped: this system lacks {missing}");
+        return;
+    }
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = std::env::temp_dir().join(format!("plimsoll-captures-{}", std::process::id()));
+    let capture = Some(CaptureTo { folder: folder.clone(), bytes_max: 60 });
+    let options = Options { verify: false, capture, ..options() };
+    let text = format!(
+        "{RACK}[workload.ask]\nkind = 'rpc'\nclient = 'h0'\nrequest = '100B'\nresponse = '1000B'\n\
+         load = '1Mbps'\ncount = 20\n"
+    );
+    let emulated = emulate(&model(&text), &options, || false).unwrap();
+    let (mut sent, mut got) = (0, 0);
+    for host in 0..3 {
+        let bytes = fs::read(folder.join(format!("h{host}.pcapng"))).unwrap();
+        let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+        let mut at = 0;
+        while at < bytes.len() {
+            let length = word(at + 4) as usize;
+            if word(at) == 6 {
+                let kept = word(at + 20);
+                assert!(kept <= 60 && kept <= word(at + 24), "{kept}");
+                // The flags follow the frame and their own head.
+                match word(at + 28 + kept.next_multiple_of(4) as usize + 4) {
+                    1 => got += 1,
+                    2 => sent += 1,
+                    other => panic!("direction {other}"),
+                }
+            }
+            at += length;
+        }
+        assert_eq!(at, bytes.len());
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    let counters = &emulated.outcome.counters;
+    // Hosts also send to groups, and are answered at the edge.
+    let answered = got - counters.packets_delivered;
+    assert_eq!(sent, counters.packets_sent + emulated.foreign + answered);
+    assert!(counters.packets_delivered > 40);
 }
 
 #[test]

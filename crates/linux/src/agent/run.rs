@@ -17,7 +17,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::driver::{Driver, Place, Records};
 use super::plan::{Lane, Plan};
 use super::sockets::{self, FIRST_PORT};
-use crate::edge::Clock;
+use crate::clock::Clock;
 use crate::namespaces::{self, DEVICE};
 
 /// What all connections have in common.

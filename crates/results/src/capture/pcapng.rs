@@ -5,6 +5,8 @@
 
 use std::io::{self, Write};
 
+use plimsoll_units::Time;
+
 use super::frame::Frame;
 use super::{Capture, PacketRecord};
 
@@ -13,6 +15,15 @@ use super::{Capture, PacketRecord};
 pub struct Writer<W: Write> {
     out: W,
     interfaces: u32,
+}
+
+/// Which way a frame went through its interface (section 4.3.1, bits 0 and 1 of the flags).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// Received.
+    Inbound = 1,
+    /// Sent.
+    Outbound = 2,
 }
 
 /// Writes all that a run has kept.
@@ -35,6 +46,8 @@ const OPTION_END: u16 = 0;
 const OPTION_NAME: u16 = 2;
 const OPTION_RESOLUTION: u16 = 9;
 const OPTION_APPLICATION: u16 = 4;
+/// Of an enhanced packet block: whence a frame came.
+const OPTION_FLAGS: u16 = 2;
 /// 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
@@ -71,21 +84,45 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// Those of the output; an interface that was not named at the start.
     pub fn packet(&mut self, packet: &PacketRecord<'_>) -> io::Result<()> {
-        if packet.interface >= self.interfaces {
-            let what = format!("packet on interface {} of {}", packet.interface, self.interfaces);
+        let frame = Frame::of(packet);
+        let body = self.enhanced(packet.interface, packet.time, &frame.headers, frame.wire_bytes)?;
+        self.block(ENHANCED_PACKET, &body)
+    }
+
+    /// Writes a frame as it was on the wire, or its first `bytes` of `wire_bytes`.
+    ///
+    /// # Errors
+    /// Those of the output; an interface that was not named at the start.
+    pub fn frame(
+        &mut self,
+        interface: u32,
+        time: Time,
+        direction: Direction,
+        bytes: &[u8],
+        wire_bytes: u32,
+    ) -> io::Result<()> {
+        let mut body = self.enhanced(interface, time, bytes, wire_bytes)?;
+        option(&mut body, OPTION_FLAGS, &(direction as u32).to_le_bytes());
+        option(&mut body, OPTION_END, b"");
+        self.block(ENHANCED_PACKET, &body)
+    }
+
+    /// An enhanced packet block's body without options.
+    fn enhanced(&self, interface: u32, time: Time, bytes: &[u8], wire_bytes: u32) -> io::Result<Vec<u8>> {
+        if interface >= self.interfaces {
+            let what = format!("packet on interface {interface} of {}", self.interfaces);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
         }
-        let frame = Frame::of(packet);
-        let time = packet.time.as_ps() / 1_000;
-        let mut body = Vec::with_capacity(24 + frame.headers.len());
-        body.extend(packet.interface.to_le_bytes());
+        let time = time.as_ps() / 1_000;
+        let mut body = Vec::with_capacity(40 + bytes.len());
+        body.extend(interface.to_le_bytes());
         body.extend(((time >> 32) as u32).to_le_bytes());
         body.extend((time as u32).to_le_bytes());
-        body.extend((frame.headers.len() as u32).to_le_bytes());
-        body.extend(frame.wire_bytes.to_le_bytes());
-        body.extend(&frame.headers);
+        body.extend((bytes.len() as u32).to_le_bytes());
+        body.extend(wire_bytes.to_le_bytes());
+        body.extend(bytes);
         pad(&mut body);
-        self.block(ENHANCED_PACKET, &body)
+        Ok(body)
     }
 
     /// Hands the output back, flushed.
@@ -123,7 +160,7 @@ fn pad(body: &mut Vec<u8>) {
 mod tests {
     use std::process::Command;
 
-    use plimsoll_units::{Span, Time};
+    use plimsoll_units::Span;
 
     use super::*;
     use crate::capture::{CapturedPacket, Ecn, Flags};
