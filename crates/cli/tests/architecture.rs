@@ -25,7 +25,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("line", &["report", "results", "scenario", "sim", "units"]),
     // The kernel's programs are held to the mechanisms, and nothing is held to them.
     ("bpf", &["mechanisms", "units"]),
-    ("cli", &["host", "line", "linux", "mechanisms", "report", "reproduce", "results", "scenario", "sim", "units"]),
+    (
+        "cli",
+        &[
+            "host",
+            "line",
+            "linux",
+            "mechanisms",
+            "report",
+            "reproduce",
+            "results",
+            "scenario",
+            "sim",
+            "units",
+        ],
+    ),
 ];
 
 /// Dependencies between the crates of the workspace, tests left out.
