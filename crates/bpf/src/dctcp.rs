@@ -2,7 +2,7 @@
 //!
 //! Alpha in 2^-30 and g in 2^-32, as in Rust; the kernel counts packets where Rust counts bytes.
 
-use libbpf_rs::{Link, MapCore};
+use libbpf_rs::{Link, MapCore, OpenObject};
 use plimsoll_mechanisms::tcp::Config;
 
 use crate::shared::{ACTION_PASS, DctcpCounts, DctcpSettings, DctcpVector, Shared};
@@ -26,9 +26,31 @@ impl Dctcp {
     /// # Errors
     /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`], also where one is registered already.
     pub fn register(config: &Config) -> Result<Dctcp, Error> {
+        Dctcp::register_as(DCTCP_NAME, config)
+    }
+
+    /// As [`Dctcp::register`] under another name of 1 to 15 bytes, so that several can be registered, each with counts
+    /// of its own.
+    ///
+    /// # Errors
+    /// As [`Dctcp::register`].
+    ///
+    /// # Panics
+    /// If the name is empty or too long.
+    pub fn register_as(name: &str, config: &Config) -> Result<Dctcp, Error> {
+        assert!((1..CA_NAME_MAX).contains(&name.len()), "`{name}` has 1 to 15 bytes");
         let settings =
             DctcpSettings { initial_alpha: u64::from(config.initial_alpha), gain: config.dctcp_gain };
-        let mut program = Program::load("dctcp", "dctcp_init", Some(&settings.to_bytes()))?;
+        let rename = |open: &mut OpenObject| {
+            let mut maps = open.maps_mut();
+            let mut map = maps.find(|map| map.name() == "dctcp").expect("the program names it");
+            let operations = map.initial_value_mut().expect("libbpf keeps the struct until it is loaded");
+            let is_name = |bytes: &[u8]| bytes == DCTCP_NAME.as_bytes();
+            let at = operations.windows(DCTCP_NAME.len()).position(is_name).expect("the struct has its name");
+            operations[at..at + CA_NAME_MAX].fill(0);
+            operations[at..at + name.len()].copy_from_slice(name.as_bytes());
+        };
+        let mut program = Program::load_with("dctcp", "dctcp_init", Some(&settings.to_bytes()), rename)?;
         let failed = program.failed("registering the congestion control of");
         let mut maps = program.object_mut().maps_mut();
         let registered = maps
@@ -83,4 +105,6 @@ impl DctcpArithmetic {
     }
 }
 
+/// TCP_CA_NAME_MAX (include/net/tcp.h), with the zero at its end.
+const CA_NAME_MAX: usize = 16;
 const ETHERNET_LEN: usize = 14;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use libbpf_rs::query::{ProgInfoIter, ProgInfoQueryOptions};
-use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, ProgramInput, ProgramMut};
+use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramInput, ProgramMut};
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcHook, TcHookBuilder};
 
 use crate::Error;
@@ -99,7 +99,7 @@ impl Program {
     /// # Errors
     /// [`Error::Unsupported`] if the build had no clang, or the kernel or this process's privileges do not do.
     pub fn empty() -> Result<Program, Error> {
-        Program::load_image("empty", "empty", None).map_err(|error| match error {
+        Program::load_image("empty", "empty", None, |_| {}).map_err(|error| match error {
             Error::Kernel { source, .. } => {
                 Error::Unsupported(format!("not even an empty program loads: {source}"))
             }
@@ -121,8 +121,18 @@ impl Program {
         name: &'static str,
         settings: Option<&[u8]>,
     ) -> Result<Program, Error> {
+        Program::load_with(image, name, settings, |_| {})
+    }
+
+    /// As `load`; `prepare` changes what is to be loaded.
+    pub(crate) fn load_with(
+        image: &'static str,
+        name: &'static str,
+        settings: Option<&[u8]>,
+        prepare: impl FnOnce(&mut OpenObject),
+    ) -> Result<Program, Error> {
         // Of the reasons for a failure, a machine that cannot is told first: to the verifier they look alike.
-        Program::load_image(image, name, settings).map_err(|error| match Program::empty() {
+        Program::load_image(image, name, settings, prepare).map_err(|error| match Program::empty() {
             Err(reason) => reason,
             Ok(_) if !Path::new(KERNEL_TYPES).exists() => Error::Unsupported(format!(
                 "{error}; this kernel does not describe its types at {KERNEL_TYPES}"
@@ -135,6 +145,7 @@ impl Program {
         image: &'static str,
         name: &'static str,
         settings: Option<&[u8]>,
+        prepare: impl FnOnce(&mut OpenObject),
     ) -> Result<Program, Error> {
         let (_, bytes) = IMAGES.iter().find(|(known, _)| *known == image).expect("a file of programs/");
         let Some(bytes) = bytes else {
@@ -149,6 +160,7 @@ impl Program {
             let constants = constants.as_mut().expect("a program with settings has constants");
             constants.set_initial_value(settings).map_err(failed())?;
         }
+        prepare(&mut open);
         Ok(Program { object: open.load().map_err(failed())?, name })
     }
 

@@ -42,6 +42,9 @@ pub struct Args {
     /// Run a program in the namespace of a host until `run.duration`, such as `h0=iperf3 -s`; may be given often.
     #[arg(long, value_name = "HOST=COMMAND")]
     program: Vec<Program>,
+    /// A congestion control of this kernel, such as bbr, in place of the one in `transport.kind`.
+    #[arg(long, value_name = "NAME")]
+    congestion_control: Option<String>,
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -85,10 +88,10 @@ pub fn emulate(args: &Args) -> Done {
     let job = Job::new(&source, &scenario, None);
     let points = wanted(&job, &args.variant)?;
     // All that can be refused is, before anything is made.
-    for point in &points {
-        plimsoll_linux::check(&point.model).with_context(|| label(point))?;
-    }
     let options: Vec<Options> = points.iter().map(|point| options(args, point)).collect::<Result<_, _>>()?;
+    for (point, options) in points.iter().zip(&options) {
+        plimsoll_linux::check(&point.model, options).with_context(|| label(point))?;
+    }
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let plan = plan(args, &source, &job, &points);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
@@ -136,7 +139,8 @@ fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
             "programs run until `run.duration`, which the scenario does not have; `--duration` gives one"
         ));
     }
-    Ok(Options { spin: Span::from_us(args.spin_us), verify: args.verify, programs })
+    let congestion_control = args.congestion_control.clone();
+    Ok(Options { spin: Span::from_us(args.spin_us), verify: args.verify, programs, congestion_control })
 }
 
 fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan {
@@ -144,6 +148,9 @@ fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan 
     plan.command = source.command_of("emulate", plan.seed);
     for variant in &args.variant {
         plan.command.push_str(&format!(" --variant {}", crate::source::quoted(variant)));
+    }
+    for name in &args.congestion_control {
+        plan.command.push_str(&format!(" --congestion-control {}", crate::source::quoted(name)));
     }
     plan.points.retain(|planned| points.iter().any(|point| key(point) == planned.key));
     plan

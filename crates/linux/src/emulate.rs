@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use plimsoll_fabric::net::{HostId, Packet};
 use plimsoll_mechanisms::pacer::PacerForm;
-use plimsoll_mechanisms::tcp::{Config, Kind};
+use plimsoll_mechanisms::tcp::Config;
 use plimsoll_results::outcome::{Connection, Message, Outcome, Query, Split};
 use plimsoll_scenario::model::{Completion, Model, Rank};
 use plimsoll_units::{Span, Time};
@@ -16,6 +16,7 @@ use plimsoll_wiring::{Unbuildable, ideal_time};
 
 use crate::agent::plan::{Lane, Plan};
 use crate::agent::{Agents, Counts, Done, Settings};
+use crate::congestion::{CongestionControl, NoCongestionControl};
 use crate::edge::{Clock, Edge, Seen};
 use crate::features;
 use crate::lateness::Spread;
@@ -31,6 +32,8 @@ pub struct Options {
     pub verify: bool,
     /// Programs to run, each in the namespace of a host, until the sending ends.
     pub programs: Vec<(u32, String)>,
+    /// The congestion control of this kernel to use in place of the scenario's.
+    pub congestion_control: Option<String>,
 }
 
 /// What came of it.
@@ -57,10 +60,8 @@ pub enum EmulateError {
     #[error("emulating needs {}; run it as root. `plimsoll check` lists all", .0.join(", "))]
     Missing(Vec<&'static str>),
     /// The kernel lacks the congestion control.
-    #[error(
-        "transport.kind: this kernel has no `{0}` congestion control; `plimsoll check` lists those it has"
-    )]
-    NoCongestionControl(&'static str),
+    #[error(transparent)]
+    NoCongestionControl(#[from] NoCongestionControl),
     /// The model cannot be emulated.
     #[error(transparent)]
     Unbuildable(#[from] Unbuildable),
@@ -85,11 +86,11 @@ const TIMESTAMPS_HEADER: u64 = 52;
 /// Smallest and largest MTU that hosts get (RFC 791; a frame is read whole).
 const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
 
-/// Whether `model` can be emulated here. Makes nothing.
+/// Whether `model` can be emulated here as `options` say. Makes nothing.
 ///
 /// # Errors
 /// Says what the system or the model lacks.
-pub fn check(model: &Model) -> Result<(), EmulateError> {
+pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     let missing = features::missing();
     if !missing.is_empty() {
         return Err(EmulateError::Missing(missing.iter().map(|feature| feature.name).collect()));
@@ -117,21 +118,10 @@ pub fn check(model: &Model) -> Result<(), EmulateError> {
     if model.observe.completion != Completion::Delivered {
         return refuse("observe.completion", "completion by acknowledgement");
     }
-    let name = congestion_control(model);
-    if !features::has_congestion_control(name) {
-        return Err(EmulateError::NoCongestionControl(name));
-    }
+    CongestionControl::find(&resolved(model)?, options.congestion_control.as_deref())?;
     Plan::new(model)?;
     LiveFabric::new(model)?;
     Ok(())
-}
-
-fn congestion_control(model: &Model) -> &'static str {
-    match model.transport.kind {
-        Kind::Tcp => "reno",
-        Kind::Cubic => "cubic",
-        Kind::Dctcp => "dctcp",
-    }
 }
 
 /// Runs `model` between namespaces. It ends when its work is done, at its latest time, or when `stops` says so.
@@ -143,10 +133,11 @@ pub fn emulate(
     options: &Options,
     mut stops: impl FnMut() -> bool,
 ) -> Result<Emulated, EmulateError> {
-    check(model)?;
+    check(model, options)?;
     let begun = Clock::start();
     let plan = Arc::new(Plan::new(model)?);
     let transport = resolved(model)?;
+    let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
     let lead = LEAD + LEAD_PER_CONNECTION * plan.lanes.len() as u64;
     let shifted = shifted(model, lead);
     let fabric = LiveFabric::new(&shifted)?;
@@ -158,7 +149,8 @@ pub fn emulate(
         hosts,
         &HostSettings {
             mtu,
-            ecn: transport.ecn,
+            ecn: transport.ecn || congestion.needs_ecn(),
+            congestion_control: congestion.name().to_owned(),
             timestamps,
             min_rto_ms: (model.transport.min_rto.as_ms_f64() as u64).max(1),
             initial_window: model.transport.initial_window,
@@ -167,7 +159,7 @@ pub fn emulate(
     let startup = begun.now().saturating_since(Time::ZERO);
     let clock = Clock::start();
     let names: Vec<String> = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
-    let congestion_control = congestion_control(model);
+    let congestion_control = congestion.name().to_owned();
     let agents = Agents::start(&plan, &names, &Settings { congestion_control, origin: lead, clock });
     let programs = Programs::start(&options.programs, &names)?;
     let mut edge = Edge::new(fabric, taps, clock, mtu, options.spin, options.verify);
@@ -220,6 +212,7 @@ pub fn emulate(
     outcome.connections = connections(&plan, &delivered);
     (outcome.messages, outcome.queries) = messages(model, &plan, &transport, &fabric, &done, outcome.end);
     outcome.warnings = warnings(model, &seen, counts.lost, verified);
+    outcome.warnings.extend(of_congestion(options, congestion.guarded()));
     if end >= latest && !plan.endless && outcome.messages.iter().any(|message| message.completed.is_none()) {
         let text =
             format!("the run ended at {} with messages unfinished; `run.drain` allows longer", outcome.end);
@@ -248,6 +241,17 @@ fn shifted(model: &Model, lead: Span) -> Model {
     model.run.warmup += lead;
     model.run.duration = model.run.duration.map(|duration| duration + lead);
     model
+}
+
+/// What is to be said of the congestion control.
+fn of_congestion(options: &Options, guarded: u64) -> Vec<String> {
+    let asked = options.congestion_control.as_ref().map(|name| {
+        format!("the hosts ran the congestion control `{name}` in place of the one in `transport.kind`")
+    });
+    let put_back = (guarded > 0).then(|| {
+        format!("suspect: DCTCP's guard put back {guarded} windows: this kernel passes over eBPF callbacks")
+    });
+    asked.into_iter().chain(put_back).collect()
 }
 
 fn warnings(model: &Model, seen: &Seen, lost: u64, verified: Option<bool>) -> Vec<String> {

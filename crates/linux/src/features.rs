@@ -42,27 +42,52 @@ fn runs(program: &str) -> bool {
 
 /// Everything that a live run may need.
 pub fn features() -> Vec<Feature> {
-    let there = |path: &str| fs::exists(path).unwrap_or(false);
-    let feature = |name, needed_for, required, found| Feature { name, needed_for, required, found };
+    let optional = |name, needed_for, found| Feature { name, needed_for, required: false, found };
+    let has = has_congestion_control;
+    let mut all = required();
+    all.extend([
+        optional("IPv6", "IPv6 between hosts", there("/proc/net/if_inet6")),
+        optional("reno", "transport.kind = \"tcp\"", has("reno")),
+        optional("cubic", "transport.kind = \"cubic\"", has("cubic")),
+        optional("dctcp", "transport.kind = \"dctcp\"; without it, eBPF's", has("dctcp")),
+        optional("bbr", "`plimsoll emulate --congestion-control bbr`", has("bbr")),
+        optional("eBPF programs", EBPF_NEEDED_FOR, has_programs()),
+    ]);
+    all
+}
+
+fn there(path: &str) -> bool {
+    fs::exists(path).unwrap_or(false)
+}
+
+#[cfg(feature = "kernel")]
+const EBPF_NEEDED_FOR: &str = "transport.kind = \"dctcp\" where the kernel has none";
+#[cfg(not(feature = "kernel"))]
+const EBPF_NEEDED_FOR: &str =
+    "transport.kind = \"dctcp\" where the kernel has none; not in this build (`make kernel`)";
+
+#[cfg(feature = "kernel")]
+fn has_programs() -> bool {
+    plimsoll_bpf::Program::empty().is_ok()
+}
+
+#[cfg(not(feature = "kernel"))]
+fn has_programs() -> bool {
+    false
+}
+
+fn required() -> Vec<Feature> {
+    let feature = |name, needed_for, found| Feature { name, needed_for, required: true, found };
     vec![
-        feature("CAP_SYS_ADMIN", "network namespaces", true, has_capability(CAP_SYS_ADMIN)),
-        feature(
-            "CAP_NET_ADMIN",
-            "devices, addresses and routes in them",
-            true,
-            has_capability(CAP_NET_ADMIN),
-        ),
-        feature("network namespaces", "hosts", true, there("/proc/self/ns/net")),
-        feature("/dev/net/tun", "the hosts' TAP devices", true, there("/dev/net/tun")),
-        feature("ip (iproute2)", "addresses and routes", true, runs("ip")),
-        feature("IPv6", "IPv6 between hosts", false, there("/proc/net/if_inet6")),
-        feature("reno", "transport.kind = \"tcp\"", false, has_congestion_control("reno")),
-        feature("cubic", "transport.kind = \"cubic\"", false, has_congestion_control("cubic")),
-        feature("dctcp", "transport.kind = \"dctcp\"", false, has_congestion_control("dctcp")),
+        feature("CAP_SYS_ADMIN", "network namespaces", has_capability(CAP_SYS_ADMIN)),
+        feature("CAP_NET_ADMIN", "devices, addresses and routes in them", has_capability(CAP_NET_ADMIN)),
+        feature("network namespaces", "hosts", there("/proc/self/ns/net")),
+        feature("/dev/net/tun", "the hosts' TAP devices", there("/dev/net/tun")),
+        feature("ip (iproute2)", "addresses and routes", runs("ip")),
     ]
 }
 
 /// The required features that are not there.
 pub fn missing() -> Vec<Feature> {
-    features().into_iter().filter(|feature| feature.required && !feature.found).collect()
+    required().into_iter().filter(|feature| !feature.found).collect()
 }

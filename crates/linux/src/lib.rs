@@ -12,6 +12,7 @@
 #![deny(unsafe_code)]
 
 mod agent;
+mod congestion;
 mod edge;
 mod emulate;
 mod features;
@@ -21,6 +22,7 @@ pub mod live;
 mod namespaces;
 mod tap;
 
+pub use congestion::NoCongestionControl;
 pub use emulate::{EmulateError, Emulated, LATENESS_SHARE, Options, check, emulate};
 pub use features::{Feature, features};
 pub use lateness::Spread;

@@ -25,10 +25,12 @@ const NETNS: &str = "/run/netns";
 const STATE: &str = "/run/plimsoll";
 
 /// What every host has.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostSettings {
     /// Bytes of an IP packet at most.
     pub mtu: u32,
+    /// The kernel's name of the congestion control that programs get.
+    pub congestion_control: String,
     /// TCP asks for ECN.
     pub ecn: bool,
     /// TCP has timestamps.
@@ -82,8 +84,14 @@ impl Namespaces {
         let mut taps = Vec::new();
         for host in 0..hosts {
             let tap = namespaces.inside(host, || {
-                for (name, on) in [("tcp_ecn", settings.ecn), ("tcp_timestamps", settings.timestamps)] {
-                    fs::write(format!("/proc/sys/net/ipv4/{name}"), if on { "1" } else { "0" })?;
+                let number = |on| if on { "1" } else { "0" };
+                for (name, value) in [
+                    ("tcp_ecn", number(settings.ecn)),
+                    ("tcp_timestamps", number(settings.timestamps)),
+                    ("tcp_congestion_control", &settings.congestion_control),
+                ] {
+                    let path = format!("/proc/sys/net/ipv4/{name}");
+                    fs::write(&path, value).map_err(|error| failed(format!("{path} = {value}"), error))?;
                 }
                 tap::create(DEVICE)
             })?;

@@ -23,7 +23,7 @@ use crate::namespaces::{self, DEVICE};
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     /// The kernel's name of the congestion control.
-    pub(crate) congestion_control: &'static str,
+    pub(crate) congestion_control: String,
     /// When workloads begin, on the fabric's clock.
     pub(crate) origin: Span,
     pub(crate) clock: Clock,

@@ -1,0 +1,109 @@
+//! [`CongestionControl`]: what the hosts' TCP runs, the kernel's own or the one that this program brings along.
+//!
+//! A kernel without `dctcp` gets `crates/bpf`'s for the time of the run, under a name that no other run has.
+
+use std::fs;
+
+use plimsoll_mechanisms::tcp::{Config, Kind};
+
+use crate::features;
+
+/// A congestion control that sockets of this kernel can have until this is dropped.
+#[derive(Debug)]
+pub(crate) struct CongestionControl {
+    name: String,
+    #[cfg(feature = "kernel")]
+    registered: Option<plimsoll_bpf::Dctcp>,
+}
+
+/// The kernel has no such congestion control, and none could be brought along.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{key}: this kernel has no `{name}` congestion control{hint}; `plimsoll check` lists what it has")]
+pub struct NoCongestionControl {
+    /// The key or the option that asks for it.
+    pub key: &'static str,
+    /// The kernel's name for it.
+    pub name: String,
+    /// What to do about it.
+    pub hint: String,
+}
+
+/// The kernel's name of RFC 8257.
+const DCTCP: &str = "dctcp";
+
+impl CongestionControl {
+    /// The one named `asked`, or else that of `transport`.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub(crate) fn find(
+        transport: &Config,
+        asked: Option<&str>,
+    ) -> Result<CongestionControl, NoCongestionControl> {
+        let (key, name) = match (asked, transport.kind) {
+            (Some(name), _) => ("--congestion-control", name),
+            (None, Kind::Tcp) => ("transport.kind", "reno"),
+            (None, Kind::Cubic) => ("transport.kind", "cubic"),
+            (None, Kind::Dctcp) => ("transport.kind", DCTCP),
+        };
+        let refused = |hint: String| NoCongestionControl { key, name: name.to_owned(), hint };
+        if features::has_congestion_control(name) {
+            Ok(CongestionControl::of_kernel(name))
+        } else if name == DCTCP {
+            CongestionControl::brought_along(transport).map_err(refused)
+        } else {
+            let there = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+            let there = there.unwrap_or_default().trim().replace(' ', ", ");
+            Err(refused(format!(" (it has {there})")))
+        }
+    }
+
+    fn of_kernel(name: &str) -> CongestionControl {
+        CongestionControl {
+            name: name.to_owned(),
+            #[cfg(feature = "kernel")]
+            registered: None,
+        }
+    }
+
+    #[cfg(feature = "kernel")]
+    fn brought_along(transport: &Config) -> Result<CongestionControl, String> {
+        use std::sync::atomic::{AtomicU8, Ordering};
+
+        static REGISTERED: AtomicU8 = AtomicU8::new(0);
+        // Of the 15 characters that a name may have, a process takes at most 6.
+        let number = REGISTERED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{DCTCP}_{:x}_{number:x}", std::process::id());
+        let registered = plimsoll_bpf::Dctcp::register_as(&name, transport)
+            .map_err(|error| format!(", and Plimsoll's own cannot be registered: {error}"))?;
+        Ok(CongestionControl { name, registered: Some(registered) })
+    }
+
+    #[cfg(not(feature = "kernel"))]
+    fn brought_along(_: &Config) -> Result<CongestionControl, String> {
+        Err(". A build with the eBPF programs brings its own: `make kernel`".to_owned())
+    }
+
+    /// For TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether its connections do nothing without ECN.
+    pub(crate) fn needs_ecn(&self) -> bool {
+        self.name.starts_with(DCTCP)
+    }
+
+    /// Windows that its guard had to put back: a run with any is suspect.
+    #[cfg(feature = "kernel")]
+    pub(crate) fn guarded(&self) -> u64 {
+        let counts = self.registered.as_ref().map(plimsoll_bpf::Dctcp::counts);
+        counts.and_then(Result::ok).map_or(0, |counts| counts.guarded)
+    }
+
+    /// The kernel's own have no guard.
+    #[cfg(not(feature = "kernel"))]
+    pub(crate) fn guarded(&self) -> u64 {
+        0
+    }
+}
