@@ -24,7 +24,7 @@ use crate::live::{LiveFabric, replay};
 use crate::namespaces::{HostSettings, Namespaces};
 
 /// How to emulate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Options {
     /// How long before an event the edge stops sleeping.
     pub spin: Span,

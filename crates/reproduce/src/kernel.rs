@@ -6,13 +6,12 @@ use plimsoll_scenario::model::Model;
 /// Whether this system can carry `model`; the error says what it or the model lacks.
 #[cfg(target_os = "linux")]
 pub(crate) fn check(model: &Model) -> Result<(), String> {
-    plimsoll_linux::check(model).map_err(|error| error.to_string())
+    plimsoll_linux::check(model, &options()).map_err(|error| error.to_string())
 }
 
 /// Carries `model`, as `plimsoll emulate` does; `None` if it was told not to go on.
 #[cfg(target_os = "linux")]
 pub(crate) fn carry(model: &Model, goes_on: &dyn Fn() -> bool) -> Result<Option<Outcome>, String> {
-    let options = plimsoll_linux::Options { spin: SPIN, verify: false, programs: Vec::new() };
     let (mut asked, mut stopped) = (0u32, false);
     // Asked at every turn of the fabric's loop, which has no time for answers.
     let stops = || {
@@ -22,8 +21,13 @@ pub(crate) fn carry(model: &Model, goes_on: &dyn Fn() -> bool) -> Result<Option<
         }
         stopped
     };
-    let emulated = plimsoll_linux::emulate(model, &options, stops).map_err(|error| error.to_string())?;
+    let emulated = plimsoll_linux::emulate(model, &options(), stops).map_err(|error| error.to_string())?;
     Ok((!stopped).then_some(emulated.outcome))
+}
+
+#[cfg(target_os = "linux")]
+fn options() -> plimsoll_linux::Options {
+    plimsoll_linux::Options { spin: SPIN, ..plimsoll_linux::Options::default() }
 }
 
 /// How long before a departure the fabric stops sleeping: the default of `plimsoll emulate`.
