@@ -13,12 +13,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fabric", &["mechanisms", "units"]),
     ("scenario", &["mechanisms", "units"]),
     ("wiring", &["fabric", "mechanisms", "scenario", "units"]),
+    ("workloads", &["fabric", "mechanisms", "results", "scenario", "units", "wiring"]),
     ("results", &["units"]),
     ("report", &["results"]),
     // The simulator sees neither a published value nor how a result is shown.
-    ("sim", &["fabric", "mechanisms", "results", "scenario", "units", "wiring"]),
+    ("sim", &["fabric", "mechanisms", "results", "scenario", "units", "wiring", "workloads"]),
     // What runs live does not know the simulator, nor the other way round.
-    ("linux", &["bpf", "fabric", "mechanisms", "results", "scenario", "units", "wiring"]),
+    ("linux", &["bpf", "fabric", "mechanisms", "results", "scenario", "units", "wiring", "workloads"]),
     // Puts mechanisms on a real host; knows no scenario and no fabric.
     ("host", &["bpf", "mechanisms", "units"]),
     ("reproduce", &["linux", "report", "results", "scenario", "sim", "units"]),

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
+use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::{HostId, Packet};
 use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::tcp::Config;
@@ -13,9 +14,10 @@ use plimsoll_results::outcome::{Connection, Message, Outcome, Query, Split};
 use plimsoll_scenario::model::{Completion, Model, Rank};
 use plimsoll_units::{Span, Time};
 use plimsoll_wiring::{Unbuildable, ideal_time};
+use plimsoll_workloads::Traffic;
 
 use crate::agent::plan::{Lane, Plan};
-use crate::agent::{Agents, Counts, Done, Settings};
+use crate::agent::{Agents, Counts, Done, Place, Records, Settings};
 use crate::congestion::{CongestionControl, NoCongestionControl};
 use crate::edge::{Clock, Edge, Seen};
 use crate::features;
@@ -160,7 +162,14 @@ pub fn emulate(
     let clock = Clock::start();
     let names: Vec<String> = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
     let congestion_control = congestion.name().to_owned();
-    let agents = Agents::start(&plan, &names, &Settings { congestion_control, origin: lead, clock });
+    let place = Arc::new(Place {
+        settings: Settings { congestion_control, origin: lead, clock },
+        names: names.clone(),
+        network: fabric.network().clone(),
+        transport,
+    });
+    let sources = Traffic::new(model, &Streams::new(model.run.seed))?.workloads;
+    let agents = Agents::start(&plan, &place, sources.into_iter().map(Some).collect());
     let programs = Programs::start(&options.programs, &names)?;
     let mut edge = Edge::new(fabric, taps, clock, mtu, options.spin, options.verify);
     let origin = Time::ZERO + lead;
@@ -177,7 +186,7 @@ pub fn emulate(
     })?;
     drop(programs);
     let failure = agents.failure();
-    let (done, delivered) = agents.finish();
+    let (done, delivered, records) = agents.finish();
     if let Some(failure) = failure {
         return Err(EmulateError::Agent(failure));
     }
@@ -210,7 +219,9 @@ pub fn emulate(
     outcome.counters.retransmissions = counts.retransmissions;
     outcome.counters.timeouts = counts.timeouts;
     outcome.connections = connections(&plan, &delivered);
-    (outcome.messages, outcome.queries) = messages(model, &plan, &transport, &fabric, &done, outcome.end);
+    (outcome.messages, outcome.queries) =
+        messages(model, &plan, &place.transport, &fabric, &done, outcome.end);
+    take(records, &mut outcome);
     outcome.warnings = warnings(model, &seen, counts.lost, verified);
     outcome.warnings.extend(of_congestion(options, congestion.guarded()));
     if end >= latest && !plan.endless && outcome.messages.iter().any(|message| message.completed.is_none()) {
@@ -288,6 +299,20 @@ fn warnings(model: &Model, seen: &Seen, lost: u64, verified: Option<bool>) -> Ve
         warnings.push(format!("`observe.{key}` is not observed in an emulated run"));
     }
     warnings
+}
+
+/// Adds what driven sources have recorded.
+fn take(records: Vec<Records>, outcome: &mut Outcome) {
+    for Records { messages, queries, observations, extra, connections } in records {
+        outcome.messages.extend(messages);
+        outcome.queries.extend(queries);
+        outcome.observations.extend(observations);
+        outcome.extra.extend(extra);
+        outcome.connections.extend(connections);
+    }
+    outcome.messages.sort_unstable_by_key(|message| (message.workload, message.index));
+    outcome.queries.sort_unstable_by_key(|query| (query.workload, query.index));
+    outcome.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
 }
 
 fn connections(plan: &Plan, delivered: &[u64]) -> Vec<Connection> {

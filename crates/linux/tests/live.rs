@@ -243,3 +243,79 @@ fn dctcp_keeps_the_queue_near_its_threshold() {
     assert!((3_000.0..60_000.0).contains(&dctcp), "DCTCP: {dctcp} B");
     assert!(reno > 2.0 * dctcp && reno > 60_000.0, "Reno: {reno} B, DCTCP: {dctcp} B");
 }
+
+/// Sources that react to what arrives, all in one run: the simulator's own, over sockets.
+#[test]
+fn applications_run_over_sockets() {
+    let text = format!(
+        "{RACK}[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 20\n\
+         [workload.echo-tcp]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 20\nover = 'tcp'\n\
+         [workload.cache]\nkind = 'closed-loop'\noutstanding = 4\ncount = 40\nservice = '100us'\n\
+         [workload.rounds]\nkind = 'barrier'\nrounds = 10\n\
+         [workload.all]\nkind = 'barrier'\nrounds = 10\npattern = 'all-to-all'\n\
+         [workload.vote]\nkind = 'commit'\ncount = 10\n\
+         [workload.vote-udp]\nkind = 'commit'\ncount = 10\nover = 'datagram'\n\
+         [workload.job]\nkind = 'shuffle'\nsize = '20KB'\nwaves = 2\n\
+         [workload.pages]\nkind = 'pages'\npages_per_second = 100\nretrievals = 3\ncount = 10\n\
+         [workload.clock]\nkind = 'ptp'\ninterval = '10ms'\ncount = 10\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    let number = |name: &str| {
+        let found = outcome.workloads.iter().position(|workload| workload.name == name);
+        found.unwrap_or_else(|| panic!("no workload {name}")) as u16
+    };
+    // There and back over two links of 1 ms each way.
+    let there_and_back = Span::from_ms(4);
+    for (name, count) in [("echo", 20), ("echo-tcp", 20), ("cache", 40), ("pages", 30), ("job", 12)] {
+        let workload = number(name);
+        let messages: Vec<_> =
+            outcome.messages.iter().filter(|message| message.workload == workload).collect();
+        assert_eq!(messages.len(), count, "{name}");
+        for message in messages {
+            let latency = message.latency().unwrap_or_else(|| panic!("{name}: {message:?}"));
+            assert!(latency >= there_and_back && message.ideal >= there_and_back, "{name}: {message:?}");
+            assert_eq!(message.split.total(), Span::ZERO, "where the time went is not known");
+        }
+    }
+    for (name, count, trips) in [
+        ("rounds", 10, 1),
+        ("all", 10, 0),
+        ("vote", 10, 2),
+        ("vote-udp", 10, 2),
+        ("pages", 10, 1),
+        ("job", 1, 2),
+    ] {
+        let workload = number(name);
+        let queries: Vec<_> = outcome.queries.iter().filter(|query| query.workload == workload).collect();
+        assert_eq!(queries.len(), count, "{name}");
+        for query in queries {
+            let took = query.completed.unwrap_or_else(|| panic!("{name}: {query:?}")) - query.created;
+            // Where all tell all, a round takes one way.
+            let least = if trips == 0 { there_and_back / 2 } else { there_and_back * trips };
+            assert!(took >= least, "{name}: {query:?}");
+        }
+    }
+    let clock = number("clock");
+    let offsets = outcome.observations.iter().filter(|seen| seen.workload == clock).count();
+    assert_eq!(offsets, 20, "two clients");
+    let kept = outcome.connections.iter().filter(|connection| connection.workload == number("cache")).count();
+    assert_eq!(kept, 8, "four slots to each of two servers");
+}
+
+/// What is lost of single packets is told to their source, and the run ends.
+#[test]
+fn lost_packets_end_nothing() {
+    let text = format!(
+        "{RACK}[run]\nduration = '500ms'\ndrain = '5s'\n[port.switch]\nbuffer = '3 packets'\n\
+         [workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '2ms'\n\
+         [workload.bulk]\nkind = 'flows'\nfrom = ['h1', 'h2']\nto = 'h0'\nsize = '2MB'\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    let pings: Vec<_> = outcome.messages.iter().filter(|message| message.workload == 0).collect();
+    assert_eq!(pings.len(), 250);
+    let lost = pings.iter().filter(|ping| ping.completed.is_none()).count();
+    assert!((1..200).contains(&lost), "{lost} lost");
+    assert!(outcome.end.as_secs_f64() < 5.4, "{}: the last ones are given up after a second", outcome.end);
+}

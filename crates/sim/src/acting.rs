@@ -5,8 +5,8 @@ use plimsoll_fabric::net::{PortId, Sink};
 use plimsoll_units::Time;
 
 use crate::connection::Connection;
-use crate::workload::{Actions, Workload, Write};
 use crate::world::World;
+use plimsoll_workloads::{Actions, Workload, Write};
 
 impl World {
     #[cold]

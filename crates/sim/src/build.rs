@@ -23,12 +23,11 @@ use crate::observe::{Recorder, connection_record};
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::wires::Wires;
-use crate::workload::{Actions, Workload};
 use crate::world::{Rules, SAMPLING_CLOCK, World};
 use crate::{Extensions, RunError};
+use plimsoll_workloads::{Actions, Traffic};
 
 mod links;
-mod traffic;
 
 /// A world ready to run, and what is needed to read it afterwards.
 pub(crate) struct Build {
@@ -56,7 +55,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     let mut network = wiring::network(&model.topology)?.with_hashing(hashing);
     let schedule = Schedule::new(model, &mut network)?;
     let watched = wiring::watched(model, &network)?;
-    let traffic = traffic::Traffic::new(model, &streams)?;
+    let traffic = Traffic::new(model, &streams)?;
     let pools = Pools::new(model, &network);
     let port_extensions = PortExtensions {
         queue_discipline: extensions.queue_discipline,
@@ -268,9 +267,4 @@ impl Build {
         }
         queues
     }
-}
-
-/// Boxes, so that the list of workloads owns them.
-fn boxed(workload: impl Workload + 'static) -> Box<dyn Workload> {
-    Box::new(workload)
 }

@@ -9,34 +9,8 @@ use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
 use plimsoll_wiring::ideal_time;
 
-use crate::workload::Arrival;
-
-/// Which end of a connection: the one that opened it, or the other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum End {
-    Client = 0,
-    Server = 1,
-}
-
-impl End {
-    pub(crate) fn other(self) -> End {
-        match self {
-            End::Client => End::Server,
-            End::Server => End::Client,
-        }
-    }
-
-    /// The end that gets `packet`.
-    #[inline]
-    pub(crate) fn receiving(packet: &Packet) -> End {
-        if packet.flags.has(Flags::FROM_SERVER) { End::Client } else { End::Server }
-    }
-
-    pub(crate) fn from_bit(bit: u32) -> End {
-        if bit & 1 == 0 { End::Client } else { End::Server }
-    }
-}
+use plimsoll_workloads::Arrival;
+pub(crate) use plimsoll_workloads::End;
 
 /// A message in a byte stream.
 #[derive(Clone, Copy, Debug)]

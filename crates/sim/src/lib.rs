@@ -25,7 +25,6 @@ mod tap;
 mod transport;
 mod wire;
 mod wires;
-mod workload;
 mod world;
 
 use plimsoll_fabric::net::SelectPath;

@@ -6,7 +6,7 @@ use plimsoll_results::outcome::{self, ExtraLoad, GoodputInterval, Message, Obser
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::connection::Connection;
-use crate::workload::Actions;
+use plimsoll_workloads::Actions;
 
 /// Gathers records while the run goes.
 #[derive(Debug, Default)]

@@ -15,8 +15,8 @@ use plimsoll_mechanisms::tcp::{self, Config, Offer};
 use plimsoll_units::{Bytes, Time};
 
 use crate::connection::Half;
-use crate::workload::workload_of_raw;
 use crate::world::World;
+use plimsoll_workloads::workload_of_raw;
 
 /// The receiving side of all NICs.
 #[derive(Debug)]

@@ -13,8 +13,8 @@ use plimsoll_wiring::ideal_time;
 use crate::connection::{End, acknowledged, split_of, transit_of};
 use crate::receive::prepend;
 use crate::wire::{Address, packet_of, segment_of};
-use crate::workload::{Arrival, Reach, workload_of_raw};
 use crate::world::World;
+use plimsoll_workloads::{Arrival, Reach, workload_of_raw};
 
 impl World {
     /// A packet has reached its host.

@@ -10,7 +10,7 @@ use plimsoll_wiring::faults::Faults;
 use plimsoll_wiring::flow_control::FlowControl;
 
 use crate::parallel::Border;
-use crate::workload::workload_of_raw;
+use plimsoll_workloads::workload_of_raw;
 
 /// The links, and what ports want from the world: the simulated [`Sink`].
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use crate::parallel::Letter;
 use crate::receive::ReceiveOffload;
 use crate::tap::Tap;
 use crate::wires::Wires;
-use crate::workload::{Actions, Workload};
 use crate::{Progress, RunError};
+use plimsoll_workloads::{Actions, Workload};
 
 /// Everything that exists in a run.
 pub(crate) struct World {

@@ -10,6 +10,7 @@ use plimsoll_scenario::model::{self, HostName, Hosts, Model, Pick, Workload};
 use plimsoll_scenario::quantity::Load;
 use plimsoll_units::{Bytes, Span, Time};
 use plimsoll_wiring::{Unbuildable, stretched, uniform_choice};
+use plimsoll_workloads::Traffic;
 
 /// A message, and its answer where there is one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,6 +45,8 @@ pub(crate) struct Lane {
 pub(crate) struct Plan {
     pub(crate) workloads: Vec<WorkloadInfo>,
     pub(crate) lanes: Vec<Lane>,
+    /// Sources that react to what arrives: number in the scenario and priority.
+    pub(crate) driven: Vec<(u16, u8)>,
     /// When the run ends at the latest, on the workloads' clock.
     pub(crate) horizon: Time,
     /// Some flows send for as long as the run lasts.
@@ -54,7 +57,8 @@ pub(crate) struct Plan {
 const LANES_MAX: usize = 1_000;
 
 /// Kinds of workload that are carried over sockets.
-const KINDS: &str = "rpc, transfer, fan-out, flows, all-to-all, permutation, incast, flow-list";
+const KINDS: &str = "rpc, transfer, fan-out, flows, all-to-all, permutation, incast, flow-list, ping, closed-loop, \
+                     shuffle, barrier, commit, pages, ptp";
 
 struct Builder<'a> {
     model: &'a Model,
@@ -84,18 +88,22 @@ impl Plan {
     pub(crate) fn new(model: &Model) -> Result<Plan, Unbuildable> {
         let streams = Streams::new(model.run.seed);
         let until = model.run.duration.map_or(Time::MAX, |duration| Time::ZERO + duration);
-        let mut plan = Plan { workloads: Vec::new(), lanes: Vec::new(), horizon: Time::MAX, endless: false };
+        let mut plan = Plan {
+            workloads: Traffic::new(model, &streams)?.infos,
+            lanes: Vec::new(),
+            driven: Vec::new(),
+            horizon: Time::MAX,
+            endless: false,
+        };
         for (index, (name, workload)) in model.workload.iter().enumerate() {
+            let priority = model.host.priority.get(name).copied().unwrap_or(0);
+            if is_driven(workload) {
+                plan.driven.push((index as u16, priority));
+                continue;
+            }
             let mut builder =
                 Builder { model, streams: &streams, name, until, lanes: BTreeMap::new(), fresh: 0 };
             builder.take(workload)?;
-            plan.workloads.push(WorkloadInfo {
-                name: name.clone(),
-                kind: workload.kind().to_owned(),
-                deadline: deadline(workload),
-                observed: None,
-            });
-            let priority = model.host.priority.get(name).copied().unwrap_or(0);
             let index = index as u16;
             plan.lanes.extend(builder.lanes.into_iter().map(|((client, server, fresh), items)| Lane {
                 workload: index,
@@ -124,12 +132,18 @@ impl Plan {
     }
 }
 
-fn deadline(workload: &Workload) -> Option<Span> {
-    match workload {
-        Workload::Rpc(rpc) => rpc.deadline,
-        Workload::FanOut(fan_out) => fan_out.deadline,
-        _ => None,
-    }
+/// Whether a source's messages depend on what has arrived before.
+fn is_driven(workload: &Workload) -> bool {
+    matches!(
+        workload,
+        Workload::Ping(_)
+            | Workload::ClosedLoop(_)
+            | Workload::Shuffle(_)
+            | Workload::Barrier(_)
+            | Workload::Commit(_)
+            | Workload::Pages(_)
+            | Workload::Ptp(_)
+    )
 }
 
 impl Builder<'_> {

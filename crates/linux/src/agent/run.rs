@@ -10,13 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
+use plimsoll_workloads::Workload;
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::driver::{Driver, Place, Records};
 use super::plan::{Lane, Plan};
+use super::sockets::{self, FIRST_PORT};
 use crate::edge::Clock;
-use crate::frame::ipv4;
 use crate::namespaces::{self, DEVICE};
 
 /// What all connections have in common.
@@ -48,14 +49,22 @@ pub(crate) struct Counts {
     pub(crate) lost: u64,
 }
 
+impl Settings {
+    /// Now, on the workloads' clock: zero before they begin.
+    pub(crate) fn now(&self) -> Time {
+        Time::ZERO + self.clock.now().saturating_since(Time::ZERO + self.origin)
+    }
+}
+
 /// What all threads see.
 #[derive(Debug, Default)]
-struct Shared {
-    stop: AtomicBool,
+pub(crate) struct Shared {
+    pub(super) stop: AtomicBool,
     listening: AtomicUsize,
-    connected: AtomicUsize,
-    /// Messages not yet whole.
-    open: AtomicUsize,
+    /// Connections, and driven sources with all of theirs, that are ready.
+    pub(super) connected: AtomicUsize,
+    /// Messages not yet whole, and driven sources not finished.
+    pub(super) open: AtomicUsize,
     /// Bytes delivered, by connection.
     delivered: Vec<AtomicU64>,
     failure: Mutex<Option<String>>,
@@ -66,6 +75,7 @@ struct Shared {
 pub(crate) struct Agents {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<Vec<Done>>>,
+    drivers: Vec<JoinHandle<Records>>,
 }
 
 /// One end of one connection.
@@ -81,20 +91,22 @@ struct End {
 }
 
 /// How often a thread that waits for a socket looks whether the run is over.
-const PATIENCE: Duration = Duration::from_millis(200);
+pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 /// A connection that is not open by then fails.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Port of the first connection's server.
-const FIRST_PORT: usize = 10_000;
 /// Bytes written or read at once.
-const PIECE: usize = 64 << 10;
+pub(super) const PIECE: usize = 64 << 10;
 
 impl Agents {
-    /// Starts the threads of `plan`; `names` has the hosts' namespaces.
-    pub(crate) fn start(plan: &Arc<Plan>, names: &[String], settings: &Settings) -> Agents {
+    /// Starts the threads of `plan`, whose driven sources are in `sources` by number.
+    pub(crate) fn start(
+        plan: &Arc<Plan>,
+        place: &Arc<Place>,
+        mut sources: Vec<Option<Box<dyn Workload>>>,
+    ) -> Agents {
         let items = || plan.lanes.iter().flat_map(|lane| &lane.items);
         let shared = Arc::new(Shared {
-            open: AtomicUsize::new(items().filter(|item| item.bytes.is_some()).count()),
+            open: AtomicUsize::new(items().filter(|item| item.bytes.is_some()).count() + plan.driven.len()),
             delivered: plan.lanes.iter().map(|_| AtomicU64::new(0)).collect(),
             ..Shared::default()
         });
@@ -104,9 +116,9 @@ impl Agents {
             let end = |host: u32, serving: Arc<Mutex<()>>| End {
                 shared: Arc::clone(&shared),
                 plan: Arc::clone(plan),
-                settings: settings.clone(),
+                settings: place.settings.clone(),
                 number,
-                namespace: names[host as usize].clone(),
+                namespace: place.names[host as usize].clone(),
                 serving,
             };
             let serving = Arc::clone(serving.entry((lane.workload, lane.server)).or_default());
@@ -115,7 +127,23 @@ impl Agents {
             let client = end(lane.client, serving);
             threads.push(thread::spawn(move || client.act("client", End::ask)));
         }
-        Agents { shared, threads }
+        let sources = plan.driven.iter().filter_map(|(number, priority)| {
+            Some((*number, *priority, sources.get_mut(usize::from(*number))?.take()?))
+        });
+        let drivers = sources.map(|(number, priority, source)| {
+            let (plan, place, shared) = (Arc::clone(plan), Arc::clone(place), Arc::clone(&shared));
+            thread::spawn(move || {
+                let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+                let driver = Driver::new(&place, &shared, (number, priority), source);
+                driver.and_then(Driver::run).unwrap_or_else(|error| {
+                    let name = &plan.workloads[usize::from(number)].name;
+                    shared.fail(format!("workload `{name}`: {error}"));
+                    Records::default()
+                })
+            })
+        });
+        let drivers = drivers.collect();
+        Agents { shared, threads, drivers }
     }
 
     /// Whether every message is whole.
@@ -133,17 +161,29 @@ impl Agents {
         self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Connections that are open before the workloads begin and are not yet: none once all is ready.
+    /// Connections and sources that should be ready before the workloads begin and are not: none once all is ready.
     pub(crate) fn missing(&self, plan: &Plan) -> usize {
         let early = plan.lanes.iter().filter(|lane| !lane.fresh).count();
-        early.saturating_sub(self.shared.connected.load(Ordering::Relaxed))
+        (early + plan.driven.len()).saturating_sub(self.shared.connected.load(Ordering::Relaxed))
     }
 
-    /// Ends the threads: what they have completed, and the bytes delivered by connection.
-    pub(crate) fn finish(self) -> (Vec<Done>, Vec<u64>) {
+    /// Ends the threads: what they have completed, the bytes delivered by connection, and what sources recorded.
+    pub(crate) fn finish(self) -> (Vec<Done>, Vec<u64>, Vec<Records>) {
         self.shared.stop.store(true, Ordering::Relaxed);
         let done = self.threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect();
-        (done, self.shared.delivered.iter().map(|bytes| bytes.load(Ordering::Relaxed)).collect())
+        let delivered = self.shared.delivered.iter().map(|bytes| bytes.load(Ordering::Relaxed)).collect();
+        let records = self.drivers.into_iter().map(|driver| driver.join().unwrap_or_default()).collect();
+        (done, delivered, records)
+    }
+}
+
+impl Shared {
+    /// Notes why a thread has failed, unless the run is over.
+    fn fail(&self, text: String) {
+        if !self.stop.load(Ordering::Relaxed) {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert(text);
+        }
     }
 }
 
@@ -192,22 +232,14 @@ impl End {
         acted.unwrap_or_else(|error| {
             let Lane { client, server, workload, .. } = self.lane();
             let name = &self.plan.workloads[usize::from(*workload)].name;
-            let text = format!("workload `{name}`, connection h{client} -> h{server}, {role}: {error}");
-            if !self.is_over() {
-                let mut failure = self.shared.failure.lock().unwrap_or_else(PoisonError::into_inner);
-                failure.get_or_insert(text);
-            }
+            self.shared
+                .fail(format!("workload `{name}`, connection h{client} -> h{server}, {role}: {error}"));
             Vec::new()
         })
     }
 
     fn is_over(&self) -> bool {
         self.shared.stop.load(Ordering::Relaxed)
-    }
-
-    /// Now, on the workloads' clock: zero before they begin.
-    fn now(&self) -> Time {
-        Time::ZERO + self.settings.clock.now().saturating_since(Time::ZERO + self.settings.origin)
     }
 
     /// Waits until `at`; false if the run is over before.
@@ -224,14 +256,13 @@ impl End {
     }
 
     fn address(&self) -> SocketAddr {
-        SocketAddr::from((ipv4(HostId(self.lane().server)), (FIRST_PORT + self.number) as u16))
+        sockets::address(self.lane().server, FIRST_PORT + self.number as u16)
     }
 
     fn socket(&self) -> io::Result<Socket> {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_tcp_congestion(self.settings.congestion_control.as_bytes())?;
-        // The class selector of the priority, in the upper bits of the DSCP.
-        socket.set_tos_v4(u32::from(self.lane().priority & 7) << 5)?;
+        sockets::prepare(&socket, self.lane().priority)?;
         socket.set_tcp_nodelay(true)?;
         socket.set_read_timeout(Some(PATIENCE))?;
         socket.set_write_timeout(Some(PATIENCE))?;
@@ -261,7 +292,7 @@ impl End {
         connection.set_tcp_nodelay(true)?;
         connection.set_read_timeout(Some(PATIENCE))?;
         connection.set_write_timeout(Some(PATIENCE))?;
-        connection.set_tos_v4(u32::from(self.lane().priority & 7) << 5)?;
+        sockets::prepare(&connection, self.lane().priority)?;
         let mut stream = TcpStream::from(connection);
         let mut done = Vec::new();
         for (number, item) in self.lane().items.iter().enumerate() {
@@ -324,7 +355,7 @@ impl End {
     }
 
     fn complete(&self, item: usize) -> Done {
-        let completed = self.now();
+        let completed = self.settings.now();
         self.shared.open.fetch_sub(1, Ordering::Relaxed);
         Done { lane: self.number, item, completed }
     }
@@ -368,7 +399,7 @@ impl End {
     }
 }
 
-static ZEROS: [u8; PIECE] = [0; PIECE];
+pub(super) static ZEROS: [u8; PIECE] = [0; PIECE];
 
 #[cfg(test)]
 mod tests {

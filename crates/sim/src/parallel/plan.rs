@@ -4,8 +4,8 @@ use plimsoll_fabric::net::{Network, Node};
 use plimsoll_units::Span;
 
 use crate::Progress;
-use crate::workload::Reach;
 use crate::world::World;
+use plimsoll_workloads::Reach;
 
 /// A network in parts.
 #[derive(Debug)]

@@ -45,13 +45,14 @@ pub(crate) fn raw_flow(workload: u16) -> u32 {
 }
 
 /// The workload that sent a raw packet, if `flow` is not a connection's.
-pub(crate) fn workload_of_raw(flow: u32) -> Option<u16> {
+#[inline]
+pub fn workload_of_raw(flow: u32) -> Option<u16> {
     (flow > u32::MAX - u32::from(u16::MAX)).then(|| (u32::MAX - flow) as u16)
 }
 
 /// A single packet of a workload, `size` bytes on the wire. Everything that makes single packets makes them
 /// here; priority and level are the world's to give, which knows the workload by the flow number.
-pub(crate) fn raw_packet(workload: u16, from: HostId, to: HostId, size: u16) -> Packet {
+pub fn raw_packet(workload: u16, from: HostId, to: HostId, size: u16) -> Packet {
     let mut packet = Packet::new(from, to, raw_flow(workload), size);
     packet.len = size;
     packet

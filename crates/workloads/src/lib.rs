@@ -1,4 +1,4 @@
-//! Sources of traffic.
+//! Sources of traffic: who sends what to whom, and what becomes of it.
 //!
 //! ```text
 //! on_due ──> Actions: open a connection, write a message ──> transport, network
@@ -7,6 +7,10 @@
 //!
 //! A source draws what a request needs (gap, size, server, service time) from streams keyed by its
 //! own name and the request's index, never by time or variant: the same request meets every variant.
+//!
+//! Sans-IO: the simulator drives sources by its events, an emulated run by the wall's clock and the kernel's sockets.
+
+#![forbid(unsafe_code)]
 
 mod barrier;
 mod closed_loop;
@@ -20,6 +24,7 @@ mod raw;
 mod requests;
 mod shuffle;
 mod slab;
+mod traffic;
 
 pub(crate) use barrier::{Barrier, BarrierConfig};
 pub(crate) use closed_loop::{ClosedLoop, ClosedLoopConfig};
@@ -28,19 +33,20 @@ pub(crate) use one_way::{Flow, OneWay, Poisson};
 pub(crate) use pages::{Pages, PagesConfig, Sizes};
 pub(crate) use ping::{PingConfig, Pings};
 pub(crate) use ptp::{Ptp, PtpConfig};
-pub(crate) use raw::{RawPackets, workload_of_raw};
+pub(crate) use raw::RawPackets;
 pub(crate) use requests::{Requests, RequestsConfig};
 pub(crate) use shuffle::{Shuffle, ShuffleConfig};
 
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::{Flags, HostId, Packet};
 use plimsoll_results::outcome::{ExtraLoad, Message, Observation, Query, Split};
 use plimsoll_units::{Span, Time};
 pub(crate) use plimsoll_wiring::{stretched, uniform_choice};
 
-use crate::connection::End;
+pub use raw::{raw_packet, workload_of_raw};
+pub use traffic::Traffic;
 
 /// A source of traffic.
-pub(crate) trait Workload: Send {
+pub trait Workload: Send {
     /// When it next wants to act; [`Time::MAX`] if only an arriving message can make it.
     fn next_due(&self) -> Time;
 
@@ -56,6 +62,11 @@ pub(crate) trait Workload: Send {
     /// One of its raw packets has been dropped.
     fn on_lost(&mut self, _now: Time) {}
 
+    /// Connections that it is certain to open where connections are kept, each as often as it opens it.
+    fn kept_connections(&self) -> Vec<Opened> {
+        Vec::new()
+    }
+
     /// Where it acts when something happens to one of its packets.
     fn reach(&self) -> Reach {
         Reach::Hosts
@@ -70,7 +81,7 @@ pub(crate) trait Workload: Send {
 
 /// Where a workload acts when something happens to one of its packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Reach {
+pub enum Reach {
     /// Nowhere: it notes where a message has arrived, and sends at times known before. Its messages are flows,
     /// which nobody answers.
     Receiver,
@@ -80,59 +91,116 @@ pub(crate) enum Reach {
     Network,
 }
 
+/// Which end of a connection: the one that opened it, or the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum End {
+    /// The one that opened it.
+    Client = 0,
+    /// The other.
+    Server = 1,
+}
+
+impl End {
+    /// The end that this one talks to.
+    #[inline]
+    pub fn other(self) -> End {
+        match self {
+            End::Client => End::Server,
+            End::Server => End::Client,
+        }
+    }
+
+    /// The end that gets `packet`.
+    #[inline]
+    pub fn receiving(packet: &Packet) -> End {
+        if packet.flags.has(Flags::FROM_SERVER) { End::Client } else { End::Server }
+    }
+
+    /// The one with this number, by the lowest bit.
+    #[inline]
+    pub fn from_bit(bit: u32) -> End {
+        if bit & 1 == 0 { End::Client } else { End::Server }
+    }
+}
+
 /// A message that has arrived whole.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Arrival {
-    pub(crate) now: Time,
+pub struct Arrival {
+    /// When.
+    pub now: Time,
     /// What the workload called it.
-    pub(crate) tag: u64,
+    pub tag: u64,
     /// Where its time went.
-    pub(crate) split: Split,
+    pub split: Split,
     /// Its completion time on idle links.
-    pub(crate) ideal: Span,
+    pub ideal: Span,
 }
 
 /// What a source wants done, carried out in this order after it returns.
 #[derive(Debug, Default)]
-pub(crate) struct Actions {
+pub struct Actions {
     /// Connections to open; they are numbered from `next_connection` on.
-    pub(crate) opened: Vec<Opened>,
-    pub(crate) next_connection: u32,
-    pub(crate) writes: Vec<Write>,
-    pub(crate) packets: Vec<Packet>,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) queries: Vec<Query>,
-    pub(crate) observations: Vec<Observation>,
-    pub(crate) extra: Vec<ExtraLoad>,
+    pub opened: Vec<Opened>,
+    /// Number of the next connection to be opened.
+    pub next_connection: u32,
+    /// Messages to write, once the connections are open.
+    pub writes: Vec<Write>,
+    /// Single packets to send.
+    pub packets: Vec<Packet>,
+    /// Records of messages.
+    pub messages: Vec<Message>,
+    /// Records of queries.
+    pub queries: Vec<Query>,
+    /// Records of observations.
+    pub observations: Vec<Observation>,
+    /// What it asked for beyond what it needed, at the end of a run.
+    pub extra: Vec<ExtraLoad>,
     /// By host, where this is a part of a network: whether it is here.
-    pub(crate) here: Option<Box<[bool]>>,
+    pub here: Option<Box<[bool]>>,
 }
 
 /// A connection to open, by the workload that acts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Opened {
-    pub(crate) client: HostId,
-    pub(crate) server: HostId,
+pub struct Opened {
+    /// The host that opens it.
+    pub client: HostId,
+    /// The host at its other end.
+    pub server: HostId,
+}
+
+/// Every client with every server but itself.
+fn pairs(clients: &[HostId], servers: &[HostId]) -> impl Iterator<Item = Opened> {
+    clients.iter().flat_map(move |&client| {
+        let others = servers.iter().filter(move |server| **server != client);
+        others.map(move |&server| Opened { client, server })
+    })
 }
 
 /// A message to write.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Write {
-    pub(crate) connection: u32,
-    pub(crate) end: End,
-    pub(crate) bytes: u64,
-    pub(crate) tag: u64,
-    pub(crate) created: Time,
+pub struct Write {
+    /// Number of the connection.
+    pub connection: u32,
+    /// Which of its ends writes.
+    pub end: End,
+    /// Its length, at least 1.
+    pub bytes: u64,
+    /// What the workload calls it.
+    pub tag: u64,
+    /// When it was created.
+    pub created: Time,
 }
 
 impl Actions {
     /// Whether `host` is in this part of the network.
-    pub(crate) fn is_here(&self, host: HostId) -> bool {
+    #[inline]
+    pub fn is_here(&self, host: HostId) -> bool {
         self.here.as_ref().is_none_or(|here| here[host.0 as usize])
     }
 
     /// Opens a connection and says what its number will be.
-    pub(crate) fn open(&mut self, client: HostId, server: HostId) -> u32 {
+    pub fn open(&mut self, client: HostId, server: HostId) -> u32 {
         let number = self.next_connection + self.opened.len() as u32;
         self.opened.push(Opened { client, server });
         number

@@ -7,7 +7,7 @@ use plimsoll_scenario::distribution::Sampler;
 use plimsoll_units::{Bytes, Span, Time};
 
 use super::exchange::{Ask, Exchanges, Pool};
-use super::{Actions, Arrival, Workload, uniform_choice};
+use super::{Actions, Arrival, Opened, Workload, uniform_choice};
 
 /// Who fetches what from whom.
 #[derive(Debug)]
@@ -181,6 +181,11 @@ impl Workload for Shuffle {
         } else {
             self.fetch(arrival.now, done.owner as usize, actions);
         }
+    }
+
+    fn kept_connections(&self) -> Vec<Opened> {
+        let ShuffleConfig { mappers, reducers, connection_per_message, .. } = &self.config;
+        super::pairs(reducers, mappers).filter(|_| !connection_per_message).collect()
     }
 
     fn is_finished(&self) -> bool {

@@ -15,7 +15,7 @@ use plimsoll_scenario::distribution::Sampler;
 use plimsoll_units::{Span, Time};
 
 use super::exchange::{Letter, Pool};
-use super::{Actions, Arrival, Workload};
+use super::{Actions, Arrival, Opened, Workload};
 
 /// Who waits for whom.
 #[derive(Debug)]
@@ -225,6 +225,12 @@ impl Workload for Barrier {
                 self.go_on(now, worker, actions);
             }
         }
+    }
+
+    fn kept_connections(&self) -> Vec<Opened> {
+        let BarrierConfig { workers, coordinator, connection_per_message, .. } = &self.config;
+        let from = coordinator.as_ref().map_or(workers.as_slice(), std::slice::from_ref);
+        super::pairs(from, workers).filter(|_| !connection_per_message).collect()
     }
 
     fn is_finished(&self) -> bool {

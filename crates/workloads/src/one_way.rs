@@ -9,7 +9,7 @@ use plimsoll_scenario::distribution::{Sampler, exponential};
 use plimsoll_units::{Bytes, Span, Time};
 
 use super::{Actions, Arrival, Reach, Workload, Write, stretched, uniform_choice};
-use crate::connection::End;
+use crate::End;
 
 /// A flow to come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

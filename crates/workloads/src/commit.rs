@@ -16,7 +16,7 @@ use plimsoll_units::{Span, Time};
 
 use super::exchange::{Letter, Pool};
 use super::raw::raw_packet;
-use super::{Actions, Arrival, Workload};
+use super::{Actions, Arrival, Opened, Workload};
 
 /// What carries the messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -313,6 +313,12 @@ impl Workload for Commits {
 
     fn on_packet(&mut self, now: Time, packet: &Packet, _: Split, actions: &mut Actions) {
         self.on_word(now, Word::new(packet.seq, packet.ack), actions);
+    }
+
+    fn kept_connections(&self) -> Vec<Opened> {
+        let CommitConfig { coordinator, participants, carrier, connection_per_message, .. } = &self.config;
+        let kept = *carrier == Carrier::Transport && !connection_per_message;
+        super::pairs(&[*coordinator], participants).filter(|_| kept).collect()
     }
 
     fn is_finished(&self) -> bool {

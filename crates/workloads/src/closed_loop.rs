@@ -9,7 +9,7 @@ use plimsoll_scenario::distribution::Sampler;
 use plimsoll_units::{Bytes, Span, Time};
 
 use super::exchange::{Ask, Exchanges, Pool};
-use super::{Actions, Arrival, Workload, uniform_choice};
+use super::{Actions, Arrival, Opened, Workload, uniform_choice};
 
 /// Who asks whom, and how much at once.
 #[derive(Debug)]
@@ -133,6 +133,13 @@ impl Workload for ClosedLoop {
         } else {
             self.thinking.push(Reverse((next, client, slot)));
         }
+    }
+
+    fn kept_connections(&self) -> Vec<Opened> {
+        let ClosedLoopConfig { clients, servers, outstanding, connection_per_message, .. } = &self.config;
+        let slots = if *connection_per_message { 0 } else { *outstanding };
+        let pairs = super::pairs(clients, servers);
+        pairs.flat_map(|pair| std::iter::repeat_n(pair, slots as usize)).collect()
     }
 
     fn is_finished(&self) -> bool {

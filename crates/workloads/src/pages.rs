@@ -15,7 +15,7 @@ use plimsoll_scenario::distribution::{Sampler, exponential};
 use plimsoll_units::{Bytes, Span, Time};
 
 use super::exchange::{Ask, Exchanges, Pool};
-use super::{Actions, Arrival, Workload, stretched, uniform_choice};
+use super::{Actions, Arrival, Opened, Workload, stretched, uniform_choice};
 
 /// Sizes of what is retrieved.
 #[derive(Debug)]
@@ -365,6 +365,11 @@ impl Workload for Pages {
             self.open.remove(&done.owner);
         }
         self.forget_old_timers();
+    }
+
+    fn kept_connections(&self) -> Vec<Opened> {
+        let PagesConfig { front_ends, back_ends, connection_per_message, .. } = &self.config;
+        super::pairs(front_ends, back_ends).filter(|_| !connection_per_message).collect()
     }
 
     fn is_finished(&self) -> bool {

@@ -3,22 +3,22 @@
 use plimsoll_scenario::model;
 use plimsoll_units::{Bytes, Time};
 
-use super::Context;
-use crate::RunError;
-use crate::build::{boxed, error};
-use crate::workload::{
+use plimsoll_wiring::Unbuildable;
+
+use super::{Context, boxed, error};
+use crate::{
     Barrier, BarrierConfig, Carrier, ClosedLoop, ClosedLoopConfig, CommitConfig, Commits, Pages, PagesConfig,
     PingConfig, Pings, Ptp, PtpConfig, Shuffle, ShuffleConfig, Sizes, Workload,
 };
 
 impl Context<'_> {
     /// A message as a single packet on the wire.
-    fn packet(&self, payload: Bytes, key: &str) -> Result<u16, RunError> {
+    fn packet(&self, payload: Bytes, key: &str) -> Result<u16, Unbuildable> {
         let bytes = payload.get().saturating_add(self.model.transport.header.get());
         u16::try_from(bytes).map_err(|_| error(self.key(key), format!("{bytes} B in one packet")))
     }
 
-    pub(super) fn ping(&self, ping: &model::Ping) -> Result<Box<dyn Workload>, RunError> {
+    pub(super) fn ping(&self, ping: &model::Ping) -> Result<Box<dyn Workload>, Unbuildable> {
         let datagram = ping.over == model::PingOver::Datagram;
         let config = PingConfig {
             workload: self.index,
@@ -38,7 +38,7 @@ impl Context<'_> {
         Ok(boxed(Pings::new(config, self.streams, self.name)))
     }
 
-    pub(super) fn closed_loop(&self, closed: &model::ClosedLoop) -> Result<Box<dyn Workload>, RunError> {
+    pub(super) fn closed_loop(&self, closed: &model::ClosedLoop) -> Result<Box<dyn Workload>, Unbuildable> {
         let clients = self.hosts_except(&closed.clients, &[], "clients")?;
         let config = ClosedLoopConfig {
             workload: self.index,
@@ -60,7 +60,7 @@ impl Context<'_> {
         Ok(boxed(ClosedLoop::new(config, self.streams, self.name)))
     }
 
-    pub(super) fn shuffle(&self, shuffle: &model::Shuffle) -> Result<Box<dyn Workload>, RunError> {
+    pub(super) fn shuffle(&self, shuffle: &model::Shuffle) -> Result<Box<dyn Workload>, Unbuildable> {
         let config = ShuffleConfig {
             workload: self.index,
             mappers: self.hosts_except(&shuffle.mappers, &[], "mappers")?,
@@ -78,7 +78,7 @@ impl Context<'_> {
         Ok(boxed(Shuffle::new(config, self.streams, self.name)))
     }
 
-    pub(super) fn barrier(&self, barrier: &model::Barrier) -> Result<Box<dyn Workload>, RunError> {
+    pub(super) fn barrier(&self, barrier: &model::Barrier) -> Result<Box<dyn Workload>, Unbuildable> {
         let coordinator = match barrier.pattern {
             model::BarrierPattern::Coordinator => Some(self.host(&barrier.coordinator, "coordinator")?),
             model::BarrierPattern::AllToAll => None,
@@ -98,7 +98,7 @@ impl Context<'_> {
         Ok(boxed(Barrier::new(config, self.streams, self.name)))
     }
 
-    pub(super) fn commit(&self, commit: &model::Commit) -> Result<Box<dyn Workload>, RunError> {
+    pub(super) fn commit(&self, commit: &model::Commit) -> Result<Box<dyn Workload>, Unbuildable> {
         let coordinator = self.host(&commit.coordinator, "coordinator")?;
         let packet = || self.packet(commit.message, "message");
         let config = CommitConfig {
@@ -122,7 +122,7 @@ impl Context<'_> {
         Ok(boxed(Commits::new(config)))
     }
 
-    pub(super) fn pages(&self, pages: &model::Pages) -> Result<Box<dyn Workload>, RunError> {
+    pub(super) fn pages(&self, pages: &model::Pages) -> Result<Box<dyn Workload>, Unbuildable> {
         let front_ends = self.hosts_except(&pages.front_ends, &[], "front_ends")?;
         let config = PagesConfig {
             workload: self.index,
@@ -151,7 +151,7 @@ impl Context<'_> {
         Ok(boxed(Pages::new(config, self.streams, self.name)))
     }
 
-    pub(super) fn ptp(&self, ptp: &model::Ptp) -> Result<Box<dyn Workload>, RunError> {
+    pub(super) fn ptp(&self, ptp: &model::Ptp) -> Result<Box<dyn Workload>, Unbuildable> {
         let server = self.host(&ptp.server, "server")?;
         let config = PtpConfig {
             workload: self.index,

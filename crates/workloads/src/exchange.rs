@@ -9,7 +9,7 @@ use plimsoll_units::{Span, Time};
 
 use super::slab::Slab;
 use super::{Actions, Arrival, Write};
-use crate::connection::End;
+use crate::End;
 
 /// The connections of a workload: one for each pair of hosts and lane, kept, or one for each message.
 #[derive(Debug)]

@@ -8,21 +8,20 @@ use plimsoll_scenario::distribution::TimeDistribution;
 use plimsoll_scenario::model::{self, HostName, Hosts, Model, Workload as Kind};
 use plimsoll_scenario::quantity::Load;
 use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_wiring::Unbuildable;
 
-use super::{boxed, error};
-use crate::RunError;
-use crate::workload::{
-    Flow, OneWay, Poisson, RawPackets, Requests, RequestsConfig, Workload, uniform_choice,
-};
+use crate::{Flow, OneWay, Poisson, RawPackets, Requests, RequestsConfig, Workload, uniform_choice};
 
 mod apps;
 
 /// All sources of a run.
-pub(super) struct Traffic {
-    pub(super) workloads: Vec<Box<dyn Workload>>,
-    pub(super) infos: Vec<WorkloadInfo>,
+pub struct Traffic {
+    /// By number.
+    pub workloads: Vec<Box<dyn Workload>>,
+    /// Their names and kinds.
+    pub infos: Vec<WorkloadInfo>,
     /// Some flows send for as long as the run lasts.
-    pub(super) endless: bool,
+    pub endless: bool,
     duration: Option<Span>,
     drain: Span,
 }
@@ -38,7 +37,11 @@ struct Context<'a> {
 }
 
 impl Traffic {
-    pub(super) fn new(model: &Model, streams: &Streams) -> Result<Traffic, RunError> {
+    /// Those of `model`, which draw from `streams`.
+    ///
+    /// # Errors
+    /// If one of them cannot be built.
+    pub fn new(model: &Model, streams: &Streams) -> Result<Traffic, Unbuildable> {
         let mut traffic = Traffic {
             workloads: Vec::new(),
             infos: Vec::new(),
@@ -70,13 +73,22 @@ impl Traffic {
 
     /// When the run ends at the latest. Endless flows end with the duration; everything else has
     /// the drain on top, in which what is open may finish.
-    pub(super) fn horizon(&self) -> Time {
+    pub fn horizon(&self) -> Time {
         match self.duration {
             None => Time::MAX,
             Some(duration) if self.endless => Time::ZERO + duration,
             Some(duration) => (Time::ZERO + duration).saturating_add(self.drain),
         }
     }
+}
+
+fn error(key: impl Into<String>, problem: impl ToString) -> Unbuildable {
+    Unbuildable { key: key.into(), problem: problem.to_string() }
+}
+
+/// Boxes, so that the list of workloads owns them.
+fn boxed(workload: impl Workload + 'static) -> Box<dyn Workload> {
+    Box::new(workload)
 }
 
 fn deadline(kind: &Kind) -> Option<Span> {
@@ -102,7 +114,7 @@ fn is_endless(kind: &Kind) -> bool {
 }
 
 impl Context<'_> {
-    fn source(&self, kind: &Kind) -> Result<Box<dyn Workload>, RunError> {
+    fn source(&self, kind: &Kind) -> Result<Box<dyn Workload>, Unbuildable> {
         Ok(match kind {
             Kind::Rpc(rpc) => self.rpc(rpc)?,
             Kind::Transfer(transfer) => self.transfer(transfer)?,
@@ -127,16 +139,16 @@ impl Context<'_> {
         format!("workload.{}.{key}", self.name)
     }
 
-    fn host(&self, name: &HostName, key: &str) -> Result<HostId, RunError> {
+    fn host(&self, name: &HostName, key: &str) -> Result<HostId, Unbuildable> {
         let number = self.model.topology.host(&name.0);
         number.map(HostId).ok_or_else(|| error(self.key(key), format!("there is no host `{}`", name.0)))
     }
 
-    fn hosts(&self, hosts: &Hosts, other: HostId, key: &str) -> Result<Vec<HostId>, RunError> {
+    fn hosts(&self, hosts: &Hosts, other: HostId, key: &str) -> Result<Vec<HostId>, Unbuildable> {
         self.hosts_except(hosts, &[other], key)
     }
 
-    fn hosts_except(&self, hosts: &Hosts, others: &[HostId], key: &str) -> Result<Vec<HostId>, RunError> {
+    fn hosts_except(&self, hosts: &Hosts, others: &[HostId], key: &str) -> Result<Vec<HostId>, Unbuildable> {
         let others: Vec<u32> = others.iter().map(|host| host.0).collect();
         let numbers = hosts.resolve_except(&self.model.topology, &others);
         let numbers = numbers.map_err(|unknown| error(self.key(key), unknown))?;
@@ -159,7 +171,7 @@ impl Context<'_> {
         boxed(Requests::new(config, self.streams, self.name))
     }
 
-    fn rpc(&self, rpc: &model::Rpc) -> Result<Box<dyn Workload>, RunError> {
+    fn rpc(&self, rpc: &model::Rpc) -> Result<Box<dyn Workload>, Unbuildable> {
         let client = self.host(&rpc.client, "client")?;
         let response = rpc.response.sampler();
         Ok(self.requests(RequestsConfig {
@@ -181,7 +193,7 @@ impl Context<'_> {
         }))
     }
 
-    fn transfer(&self, transfer: &model::Transfer) -> Result<Box<dyn Workload>, RunError> {
+    fn transfer(&self, transfer: &model::Transfer) -> Result<Box<dyn Workload>, Unbuildable> {
         let client = self.host(&transfer.client, "client")?;
         let response = transfer.size.sampler();
         Ok(self.requests(RequestsConfig {
@@ -203,7 +215,7 @@ impl Context<'_> {
         }))
     }
 
-    fn fan_out(&self, fan_out: &model::FanOut) -> Result<Box<dyn Workload>, RunError> {
+    fn fan_out(&self, fan_out: &model::FanOut) -> Result<Box<dyn Workload>, Unbuildable> {
         let client = self.host(&fan_out.client, "client")?;
         Ok(self.requests(RequestsConfig {
             workload: self.index,
@@ -224,7 +236,7 @@ impl Context<'_> {
         }))
     }
 
-    fn flows(&self, flows: &model::Flows) -> Result<Box<dyn Workload>, RunError> {
+    fn flows(&self, flows: &model::Flows) -> Result<Box<dyn Workload>, Unbuildable> {
         let to = self.host(&flows.to, "to")?;
         let from = self.hosts(&flows.from, to, "from")?;
         let starts = self.streams.word(&format!("workload/{}/starts", self.name));
@@ -279,7 +291,7 @@ impl Context<'_> {
         boxed(OneWay::list(self.index, self.warmup, list))
     }
 
-    fn incast(&self, incast: &model::Incast) -> Result<Box<dyn Workload>, RunError> {
+    fn incast(&self, incast: &model::Incast) -> Result<Box<dyn Workload>, Unbuildable> {
         let to = self.host(&incast.to, "to")?;
         let from = self.hosts(&incast.from, to, "from")?;
         let list = (0..incast.rounds)
@@ -314,7 +326,7 @@ impl Context<'_> {
         boxed(source.sharing_connections(self.shares_connections()))
     }
 
-    fn packets(&self, packets: &model::Packets) -> Result<Box<dyn Workload>, RunError> {
+    fn packets(&self, packets: &model::Packets) -> Result<Box<dyn Workload>, Unbuildable> {
         let to = self.host(&packets.to, "to")?;
         let from = self.hosts(&packets.from, to, "from")?;
         let size = packets.size.sampler();

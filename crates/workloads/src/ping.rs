@@ -10,7 +10,7 @@ use plimsoll_units::{Span, Time};
 
 use super::exchange::{Ask, Exchanges, Pool};
 use super::raw::raw_packet;
-use super::{Actions, Arrival, Workload, stretched};
+use super::{Actions, Arrival, Opened, Workload, stretched};
 
 /// Who pings whom, and how often.
 #[derive(Debug)]
@@ -180,6 +180,12 @@ impl Workload for Pings {
     fn on_lost(&mut self, now: Time) {
         self.lost += 1;
         self.go_on(now);
+    }
+
+    fn kept_connections(&self) -> Vec<Opened> {
+        let PingConfig { from, to, packet, connection_per_message, .. } = self.config;
+        let kept = packet.is_none() && !connection_per_message;
+        kept.then_some(Opened { client: from, server: to }).into_iter().collect()
     }
 
     fn is_finished(&self) -> bool {

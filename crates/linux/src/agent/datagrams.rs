@@ -1,0 +1,102 @@
+//! [`Datagrams`]: single packets between namespaces, over UDP.
+//!
+//! A packet's first eight bytes are its sequence and acknowledgement numbers. One that the system does not take, such
+//! as a limiter's excess, is lost, as in a simulation.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use plimsoll_fabric::net::{HostId, Packet};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::driver::{Place, packet_of, token};
+use super::pipes::{ready, watch};
+use super::sockets::{self, DRIVER_PORT};
+use crate::frame::ipv4;
+
+/// The sockets of one source, by host.
+#[derive(Debug)]
+pub(super) struct Datagrams {
+    place: Arc<Place>,
+    workload: u16,
+    priority: u8,
+    sockets: BTreeMap<u32, UdpSocket>,
+    hosts: BTreeMap<IpAddr, u32>,
+}
+
+/// Sequence and acknowledgement number.
+const LABEL: usize = 8;
+/// UDP over IPv4 carries no more.
+const PAYLOAD_MAX: u64 = 65_507;
+
+impl Datagrams {
+    /// None yet.
+    pub(super) fn new(place: &Arc<Place>, workload: u16, priority: u8) -> Datagrams {
+        let hosts = 0..place.names.len() as u32;
+        Datagrams {
+            place: Arc::clone(place),
+            workload,
+            priority,
+            sockets: BTreeMap::new(),
+            hosts: hosts.map(|host| (IpAddr::from(ipv4(HostId(host))), host)).collect(),
+        }
+    }
+
+    /// Bytes that `packet` carries: what is left of it without the scenario's header.
+    pub(super) fn payload(&self, packet: &Packet) -> u64 {
+        u64::from(packet.size).saturating_sub(u64::from(self.place.transport.header_bytes))
+    }
+
+    /// Sends a packet. Whether it arrives is another matter.
+    ///
+    /// # Errors
+    /// If the system refuses a socket.
+    pub(super) fn send(&mut self, epoll: &OwnedFd, packet: &Packet) -> io::Result<()> {
+        self.open(epoll, packet.dst.0)?;
+        self.open(epoll, packet.src.0)?;
+        let length = self.payload(packet).clamp(LABEL as u64, PAYLOAD_MAX);
+        let mut bytes = vec![0; length as usize];
+        bytes[..4].copy_from_slice(&packet.seq.to_be_bytes());
+        bytes[4..LABEL].copy_from_slice(&packet.ack.to_be_bytes());
+        let to = sockets::address(packet.dst.0, DRIVER_PORT + self.workload);
+        let _ = self.sockets[&packet.src.0].send_to(&bytes, to);
+        Ok(())
+    }
+
+    /// The next packet that has come to `host`.
+    ///
+    /// # Errors
+    /// If its socket is broken.
+    pub(super) fn receive(&mut self, host: u32) -> io::Result<Option<Packet>> {
+        let mut bytes = [0; PAYLOAD_MAX as usize];
+        while let Some((length, from)) = ready(self.sockets[&host].recv_from(&mut bytes))? {
+            // Others may send what they like.
+            let Some(&from) = self.hosts.get(&from.ip()) else { continue };
+            let Some((label, _)) = bytes[..length].split_first_chunk::<LABEL>() else { continue };
+            let [a, b, c, d, e, f, g, h] = *label;
+            let header = usize::try_from(self.place.transport.header_bytes).unwrap_or(usize::MAX);
+            let size = length.saturating_add(header).min(usize::from(u16::MAX)) as u16;
+            let (seq, ack) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
+            return Ok(Some(packet_of(self.workload, (from, host), size, seq, ack)));
+        }
+        Ok(None)
+    }
+
+    fn open(&mut self, epoll: &OwnedFd, host: u32) -> io::Result<()> {
+        if self.sockets.contains_key(&host) {
+            return Ok(());
+        }
+        crate::namespaces::enter(&self.place.names[host as usize])?;
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+        sockets::prepare(&socket, self.priority)?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&sockets::address(host, DRIVER_PORT + self.workload).into())?;
+        let socket = UdpSocket::from(socket);
+        watch(epoll, &socket, token::DATAGRAMS | u64::from(host))?;
+        self.sockets.insert(host, socket);
+        Ok(())
+    }
+}

@@ -1,0 +1,249 @@
+//! [`Pipes`]: TCP connections between namespaces, and the messages in their byte streams.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use plimsoll_results::outcome;
+use plimsoll_units::Span;
+use rustix::event::epoll;
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::driver::{Place, token};
+use super::run::{PIECE, ZEROS};
+use super::sockets::{self, DRIVER_PORT};
+
+/// The connections of one source.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    place: Arc<Place>,
+    workload: u16,
+    priority: u8,
+    pipes: Vec<Pipe>,
+    /// By host.
+    listeners: BTreeMap<u32, Socket>,
+    /// Pipes that their server has not accepted, by the client's address.
+    expected: BTreeMap<SocketAddr, usize>,
+    piece: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct Pipe {
+    client: u32,
+    server: u32,
+    /// The client's and the server's.
+    ends: [End; 2],
+    delivered: u64,
+}
+
+/// One end: what it has yet to write, and the messages that are on the way to it.
+#[derive(Debug, Default)]
+struct End {
+    stream: Option<TcpStream>,
+    unsent: u64,
+    messages: VecDeque<OnTheWay>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct OnTheWay {
+    /// Bytes that have not arrived.
+    left: u64,
+    tag: u64,
+    ideal: Span,
+}
+
+/// Most connections of a source: each has two sockets.
+const PIPES_MAX: usize = 4_000;
+
+impl Pipes {
+    /// None yet.
+    pub(super) fn new(place: &Arc<Place>, workload: u16, priority: u8) -> Pipes {
+        Pipes {
+            place: Arc::clone(place),
+            workload,
+            priority,
+            pipes: Vec::new(),
+            listeners: BTreeMap::new(),
+            expected: BTreeMap::new(),
+            piece: vec![0; PIECE],
+        }
+    }
+
+    /// Begins to open a connection, and gives its number.
+    ///
+    /// # Errors
+    /// If the system refuses, or there are too many.
+    pub(super) fn open(&mut self, epoll: &OwnedFd, client: u32, server: u32) -> io::Result<usize> {
+        let number = self.pipes.len();
+        if number >= PIPES_MAX {
+            let text = format!(
+                "more than {PIPES_MAX} connections; `transport.connections = \"long-lived\"` needs fewer"
+            );
+            return Err(io::Error::other(text));
+        }
+        self.listen(epoll, server)?;
+        let socket = self.socket(client)?;
+        match socket.connect(&sockets::address(server, self.port()).into()) {
+            Err(error) if error.raw_os_error() != Some(rustix::io::Errno::INPROGRESS.raw_os_error()) => {
+                return Err(error);
+            }
+            _ => {}
+        }
+        let own = socket.local_addr()?.as_socket();
+        self.expected.insert(own.ok_or_else(|| io::Error::other("a socket without address"))?, number);
+        let stream = TcpStream::from(socket);
+        watch(epoll, &stream, (number as u64) << 1)?;
+        let ends = [End { stream: Some(stream), ..End::default() }, End::default()];
+        self.pipes.push(Pipe { client, server, ends, delivered: 0 });
+        Ok(number)
+    }
+
+    fn port(&self) -> u16 {
+        DRIVER_PORT + self.workload
+    }
+
+    fn socket(&self, host: u32) -> io::Result<Socket> {
+        crate::namespaces::enter(&self.place.names[host as usize])?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        sockets::prepare(&socket, self.priority)?;
+        socket.set_tcp_congestion(self.place.settings.congestion_control.as_bytes())?;
+        socket.set_tcp_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    }
+
+    fn listen(&mut self, epoll: &OwnedFd, host: u32) -> io::Result<()> {
+        if self.listeners.contains_key(&host) {
+            return Ok(());
+        }
+        let listener = self.socket(host)?;
+        listener.set_reuse_address(true)?;
+        listener.bind(&sockets::address(host, self.port()).into())?;
+        listener.listen(PIPES_MAX as i32)?;
+        watch(epoll, &listener, token::LISTENER | u64::from(host))?;
+        self.listeners.insert(host, listener);
+        Ok(())
+    }
+
+    /// The server on `host` takes the connections that have come in.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(super) fn accept(&mut self, epoll: &OwnedFd, host: u32) -> io::Result<()> {
+        while let Some((socket, from)) = ready(self.listeners[&host].accept())? {
+            let Some(number) = from.as_socket().and_then(|from| self.expected.remove(&from)) else {
+                continue;
+            };
+            sockets::prepare(&socket, self.priority)?;
+            socket.set_tcp_nodelay(true)?;
+            socket.set_nonblocking(true)?;
+            let stream = TcpStream::from(socket);
+            watch(epoll, &stream, (number as u64) << 1 | 1)?;
+            self.pipes[number].ends[1].stream = Some(stream);
+            self.flush(number, 1)?;
+        }
+        Ok(())
+    }
+
+    /// Whether every connection is open.
+    pub(super) fn are_open(&self) -> bool {
+        self.expected.is_empty()
+    }
+
+    /// Client and server.
+    pub(super) fn hosts(&self, pipe: usize) -> (u32, u32) {
+        (self.pipes[pipe].client, self.pipes[pipe].server)
+    }
+
+    /// Writes a message at one end, as far as there is room; the rest follows.
+    ///
+    /// # Errors
+    /// If the connection is broken.
+    pub(super) fn write(
+        &mut self,
+        pipe: usize,
+        end: usize,
+        bytes: u64,
+        tag: u64,
+        ideal: Span,
+    ) -> io::Result<()> {
+        let ends = &mut self.pipes[pipe].ends;
+        ends[1 - end].messages.push_back(OnTheWay { left: bytes, tag, ideal });
+        ends[end].unsent += bytes;
+        self.flush(pipe, end)
+    }
+
+    /// Writes what is left to write, as far as there is room.
+    ///
+    /// # Errors
+    /// If the connection is broken.
+    pub(super) fn flush(&mut self, pipe: usize, end: usize) -> io::Result<()> {
+        let End { stream: Some(stream), unsent, .. } = &mut self.pipes[pipe].ends[end] else { return Ok(()) };
+        while *unsent > 0 {
+            let most = (*unsent).min(PIECE as u64) as usize;
+            match ready(stream.write(&ZEROS[..most]))? {
+                Some(written) => *unsent -= written as u64,
+                None => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what there is: tags and ideal times of the messages that are whole now.
+    ///
+    /// # Errors
+    /// If the connection is broken.
+    pub(super) fn read(&mut self, pipe: usize, end: usize) -> io::Result<Vec<(u64, Span)>> {
+        let Pipe { ends, delivered, .. } = &mut self.pipes[pipe];
+        let End { stream: Some(stream), messages, .. } = &mut ends[end] else { return Ok(Vec::new()) };
+        let mut whole = Vec::new();
+        while let Some(read) = ready(stream.read(&mut self.piece))? {
+            if read == 0 {
+                return Err(io::Error::other("the other end has closed the connection"));
+            }
+            *delivered += read as u64;
+            let mut left = read as u64;
+            while left > 0 {
+                let message =
+                    messages.front_mut().ok_or_else(|| io::Error::other("more came than was sent"))?;
+                let part = left.min(message.left);
+                (left, message.left) = (left - part, message.left - part);
+                if message.left == 0 {
+                    whole.push((message.tag, message.ideal));
+                    messages.pop_front();
+                }
+            }
+        }
+        Ok(whole)
+    }
+
+    /// Records of the connections, by their numbers in `pipe_of`.
+    pub(super) fn records(&self, pipe_of: &[usize]) -> Vec<outcome::Connection> {
+        let record = |pipe: &Pipe| outcome::Connection {
+            workload: self.workload,
+            client: pipe.client,
+            server: pipe.server,
+            delivered: pipe.delivered,
+            ..outcome::Connection::default()
+        };
+        pipe_of.iter().map(|pipe| record(&self.pipes[*pipe])).collect()
+    }
+}
+
+/// Tells of every change of the socket's readiness.
+pub(super) fn watch(epoll: &OwnedFd, socket: impl AsFd, token: u64) -> io::Result<()> {
+    let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
+    Ok(epoll::add(epoll, socket, epoll::EventData::new_u64(token), flags)?)
+}
+
+/// None where it would have to wait.
+pub(super) fn ready<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
+        Ok(done) => Ok(Some(done)),
+        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => Ok(None),
+        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,31 @@
+//! What all sockets of the agent have in common.
+
+use std::io;
+use std::net::SocketAddr;
+
+use plimsoll_fabric::net::HostId;
+use socket2::Socket;
+
+use crate::frame::ipv4;
+
+/// Port of the first connection's server.
+pub(super) const FIRST_PORT: u16 = 10_000;
+/// Ports of the sources that are driven, by their number in the scenario.
+pub(super) const DRIVER_PORT: u16 = 20_000;
+
+/// Gives what the socket sends a priority, 0 to 7: as the class selector of its DSCP, which the fabric reads, and as
+/// `SO_PRIORITY`, which a limiter of the host reads.
+///
+/// # Errors
+/// If the system refuses.
+pub(super) fn prepare(socket: &Socket, priority: u8) -> io::Result<()> {
+    let priority = u32::from(priority & 7);
+    socket.set_tos_v4(priority << 5)?;
+    // After the DSCP, which changes it.
+    socket.set_priority(priority)
+}
+
+/// A port of a host.
+pub(super) fn address(host: u32, port: u16) -> SocketAddr {
+    SocketAddr::from((ipv4(HostId(host)), port))
+}
