@@ -183,8 +183,13 @@ fn lines(rows: &[Row], separator: &str) -> String {
 /// Measured beside published, of the base that is held to it; the other base is on the page and in the other formats.
 fn table(study: &Study, reproduction: &Reproduction) -> String {
     let mut text = String::new();
+    let held = study.bases[0].name();
     let mut figure = "";
-    for row in reproduction.rows.iter().filter(|row| row.base == study.bases[0].name()) {
+    let figures = (study.figures)();
+    // The course of something in time has no points to run, and is for the page.
+    let is_course =
+        |row: &&Row| figures.iter().any(|figure| figure.id == row.figure && figure.cases.is_empty());
+    for row in reproduction.rows.iter().filter(|row| row.base == held && !is_course(row)) {
         if row.figure != figure {
             figure = &row.figure;
             let _ = writeln!(

@@ -2,23 +2,23 @@
 
 use crate::row::Row;
 
-/// What DCTCP-PQ has over another arm in a metric, in percent, and the most and the least that the text allows.
-const CLAIMS: &[(&str, &str, &str, f64, f64)] = &[
+/// What an arm has over another in a metric, in percent, and between what the text says it is.
+const CLAIMS: &[(&str, &str, &str, Option<(f64, f64)>)] = &[
     // "average throughput was still over 90% of TCP's maximum bandwidth".
-    ("throughput", "DCTCP-PQ", "TCP", 90.0, f64::INFINITY),
+    ("throughput", "DCTCP-PQ", "TCP", Some((90.0, f64::INFINITY))),
     // "latency for a single flow was lower for DCTCP w/ PQ than DCTCP w/o PQ and both were significantly lower than
     // simple drop-tail TCP": half counts as significant here.
-    ("latency", "DCTCP-PQ", "DCTCP", 0.0, 100.0),
-    ("latency", "DCTCP", "TCP", 0.0, 50.0),
-    ("latency", "DCTCP-PQ", "TCP", 0.0, 50.0),
-    // "Good pacing ... would probably reduce the occupancy even further": their guess, untested there.
-    ("queue_us_mean", "DCTCP-PQ-Pacer", "DCTCP-PQ", 0.0, 100.0),
+    ("latency", "DCTCP-PQ", "DCTCP", Some((0.0, 100.0))),
+    ("latency", "DCTCP", "TCP", Some((0.0, 50.0))),
+    ("latency", "DCTCP-PQ", "TCP", Some((0.0, 50.0))),
+    // "Good pacing ... would probably reduce the occupancy even further": a guess, and no claim.
+    ("queue_us_mean", "DCTCP-PQ-Pacer", "DCTCP-PQ", None),
 ];
 
 /// The claims at every number of hosts, for both bases.
 pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
     let mut claims = Vec::new();
-    for (metric, arm, other, least, most) in CLAIMS {
+    for (metric, arm, other, said) in CLAIMS {
         let of =
             |row: &&Row, series: &str| row.figure == "all" && row.metric == *metric && row.series == series;
         for row in rows.iter().filter(|row| of(row, arm)) {
@@ -30,7 +30,8 @@ pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
             let mut claim = Row::new("claims", &row.base, arm, &row.x, &name, "%");
             claim.measured = 100.0 * row.measured / beside.measured;
             claim.suspect = row.suspect || beside.suspect;
-            claim.within = is_held(row).then(|| (*least..*most).contains(&claim.measured));
+            claim.within =
+                said.filter(|_| is_held(row)).map(|(least, most)| (least..most).contains(&claim.measured));
             claims.push(claim);
         }
     }

@@ -4,6 +4,7 @@
 //! One scenario file for both: base `kernel` carries it between network namespaces, `simulated` in the simulator.
 
 mod claims;
+mod explain;
 mod figures;
 mod text;
 
@@ -29,7 +30,7 @@ pub static HULL_KERNEL: Study = Study {
     drawn: figures::drawn,
     tables: &[("claims", "What the students say in words")],
     has_original: false,
-    explanations: &[],
+    explanations: explain::EXPLANATIONS,
     open: &[],
     head: text::HEAD,
     reading: text::READING,
