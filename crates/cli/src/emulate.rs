@@ -149,7 +149,7 @@ fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan 
     for variant in &args.variant {
         plan.command.push_str(&format!(" --variant {}", crate::source::quoted(variant)));
     }
-    for name in &args.congestion_control {
+    if let Some(name) = &args.congestion_control {
         plan.command.push_str(&format!(" --congestion-control {}", crate::source::quoted(name)));
     }
     plan.points.retain(|planned| points.iter().any(|point| key(point) == planned.key));

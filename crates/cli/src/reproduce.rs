@@ -11,6 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
 
 use crate::output::{self, Done, Format};
+use crate::raster;
 use crate::signals::Interrupt;
 
 /// Run a paper's experiments and print measured beside published.
@@ -37,6 +38,9 @@ pub struct Args {
     /// Draw the page again from the rows that are in DIR, without a run.
     #[arg(long, conflicts_with = "quick")]
     redraw: bool,
+    /// Draw the figures as PNG too. Needs rsvg-convert or Chromium.
+    #[arg(long)]
+    png: bool,
     /// Run only this figure, or these of its points: `fig9@0.2,0.5`. May be repeated. The page has what is
     /// in the journal.
     #[arg(long, value_name = "FIGURE[@X,...]", conflicts_with = "redraw")]
@@ -97,7 +101,13 @@ pub fn reproduce(args: &Args) -> Done {
     // What was measured is told before anything that a full disk can refuse.
     output::print(&printed(study, &reproduction, args.format)?)?;
     for (name, text) in page::files(study, &reproduction) {
-        output::write_whole(&args.out.join(name), &text)?;
+        let file = args.out.join(name);
+        output::write_whole(&file, &text)?;
+        if args.png
+            && let Some(size) = raster::size(&text)
+        {
+            eprintln!("figure   {}", raster::png(&file, size)?.display());
+        }
     }
     eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
     eprintln!("rows     {}", rows_file.display());

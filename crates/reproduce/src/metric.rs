@@ -274,6 +274,40 @@ mod tests {
     }
 
     #[test]
+    fn a_watched_queue_is_found_by_its_name() {
+        let mut queue = synthetic_queue();
+        queue.bytes = 1_250_000;
+        queue.from = Time::ZERO + Span::from_secs(1);
+        // 1 s at 0 B, at up to 1 kB and at up to 3 kB, 2 s at more.
+        queue.time_at = vec![1, 1, 0, 1, 2];
+        let outcome =
+            Outcome { queues: vec![queue], end: Time::ZERO + Span::from_secs(3), ..Outcome::default() };
+        let one = |of| samples(of, &outcome, Span::ZERO);
+        assert_eq!(one(Population::Throughput("receiver")), [5.0]);
+        assert_eq!(one(Population::TimeUpTo("receiver", 0)), [20.0]);
+        assert_eq!(one(Population::TimeUpTo("receiver", 2_500)), [60.0]);
+        assert_eq!(one(Population::TimeUpTo("receiver", 9_000)), [100.0]);
+        assert!(one(Population::Throughput("sender")).is_empty());
+    }
+
+    fn synthetic_queue() -> Queue {
+        Queue {
+            name: "receiver".to_owned(),
+            port: "switch 0 -> h0".to_owned(),
+            rate: plimsoll_units::Rate::from_bps(50_000_000),
+            every: Span::from_ms(10),
+            from: Time::ZERO,
+            mean_bytes: Vec::new(),
+            max_bytes: Vec::new(),
+            time_at: Vec::new(),
+            drops: 0,
+            marks: 0,
+            packets: 0,
+            bytes: 0,
+        }
+    }
+
+    #[test]
     fn the_99th_percentile_above_is_a_sample() {
         let value = |count: u32| p99_above((0..count).map(f64::from).collect()).map(|e| e.value);
         assert_eq!(value(0), None);

@@ -58,13 +58,17 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
     let in_order = decided().filter(|ordering| ordering.holds == Some(true)).count();
     let unexplained =
         reproduction.rows.iter().filter(|row| row.is_off() && study.explanation(row).is_none()).count();
+    let ordered = match decided().count() {
+        0 => String::new(),
+        pairs => format!(
+            "**{in_order} of {pairs}** pairs of schemes whose measured intervals are apart have the published order. "
+        ),
+    };
     let _ = writeln!(
         page,
         "**{held} of {all}** numbers that are held to a tolerance are within it; {} of the others are \
-         explained below by mechanism, {unexplained} are not. **{in_order} of {}** pairs of schemes whose \
-         measured intervals are apart have the published order. {} packet-hops were {}, seed {}.\n",
+         explained below by mechanism, {unexplained} are not. {ordered}{} packet-hops were {}, seed {}.\n",
         all - held - unexplained,
-        decided().count(),
         reproduction.packet_hops,
         if study.is_live() { "carried or simulated" } else { "simulated" },
         reproduction.seed,
@@ -103,21 +107,25 @@ fn section(page: &mut String, study: &Study, reproduction: &Reproduction, figure
 fn table(page: &mut String, study: &Study, rows: &[&Row]) {
     let shows_seeds = study.other_seeds > 0;
     let shows_flows = rows.iter().any(|row| row.flows.is_some());
+    // The words of a study without tables are in a table of their own.
+    let shows_published = !study.is_live() || rows.iter().any(|row| row.published.is_some());
     let [held, beside] = study.bases.map(Base::name);
     let column = |shown: bool, text: &'static str| if shown { text } else { "" };
     let _ = writeln!(
         page,
-        "| scheme | x | metric | {held} | 95 % |{}{} published | ratio | | {beside} |{}{}",
+        "| scheme | x | metric | {held} | 95 % |{}{}{} | {beside} |{}{}",
         column(shows_seeds, " seeds |"),
         column(shows_flows, " flows |"),
+        column(shows_published, " published | ratio |"),
         column(study.is_live(), " ratio |"),
         column(study.has_original, " original |"),
     );
     let _ = writeln!(
         page,
-        "|---|---|---|--:|--:|{}{}--:|--:|---|--:|{}{}",
+        "|---|---|---|--:|--:|{}{}{}---|--:|{}{}",
         column(shows_seeds, "--:|"),
         column(shows_flows, "--:|"),
+        column(shows_published, "--:|--:|"),
         column(study.is_live(), "--:|"),
         column(study.has_original, "--:|"),
     );
@@ -141,10 +149,11 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
             (Some(false), None) => "**off**",
             (None, _) => "",
         };
+        let published = row.published.map_or_else(|| "none published".to_owned(), number);
         let flows = row.flows.map_or_else(String::new, |flows| flows.to_string());
         let _ = writeln!(
             page,
-            "| {} | {} | {} ({}) | {} | {} |{}{} {} | {} | {mark} | {} |{}{}",
+            "| {} | {} | {} ({}) | {} | {} |{}{}{} {mark} | {} |{}{}",
             row.series,
             row.x,
             row.metric,
@@ -153,8 +162,7 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
             range(row.ci),
             cell(shows_seeds, range(row.seeds)),
             cell(shows_flows, flows),
-            row.published.map_or_else(|| "none published".to_owned(), number),
-            ratio(row.ratio),
+            cell(shows_published, format!("{published} | {}", ratio(row.ratio))),
             optional(other),
             cell(study.is_live(), ratio(over)),
             cell(study.has_original, optional(row.original)),
