@@ -2,8 +2,11 @@
 
 use crate::row::Row;
 
+/// Metric, arm, other arm, and what is said of the one over the other, if anything.
+type Claim = (&'static str, &'static str, &'static str, Option<(f64, f64)>);
+
 /// What an arm has over another in a metric, in percent, and between what the text says it is.
-const CLAIMS: &[(&str, &str, &str, Option<(f64, f64)>)] = &[
+const CLAIMS: &[Claim] = &[
     // "average throughput was still over 90% of TCP's maximum bandwidth".
     ("throughput", "DCTCP-PQ", "TCP", Some((90.0, f64::INFINITY))),
     // "latency for a single flow was lower for DCTCP w/ PQ than DCTCP w/o PQ and both were significantly lower than
@@ -41,7 +44,7 @@ pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
     };
     claims.extend(rows.iter().filter(is_occupancy).map(|row| Row {
         figure: "claims".to_owned(),
-        within: is_held(row).then(|| row.measured >= NEARLY_ALWAYS),
+        within: is_held(row).then_some(row.measured >= NEARLY_ALWAYS),
         ..row.clone()
     }));
     claims
