@@ -22,6 +22,7 @@ mod merge;
 mod model;
 mod output;
 mod progress;
+mod raster;
 #[cfg(test)]
 mod reference;
 mod reproduce;

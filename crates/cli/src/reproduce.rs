@@ -5,12 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
 
 use crate::output::{self, Done, Format};
+use crate::raster;
+use crate::signals::Interrupt;
 
 /// Run a paper's experiments and print measured beside published.
 ///
@@ -21,6 +23,9 @@ use crate::output::{self, Done, Format};
 pub struct Args {
     /// Which study.
     study: Name,
+    /// What carries the packets.
+    #[arg(long, value_enum, default_value_t)]
+    on: On,
     /// Fewer and shorter runs: the tails mean little.
     #[arg(long)]
     quick: bool,
@@ -33,6 +38,9 @@ pub struct Args {
     /// Draw the page again from the rows that are in DIR, without a run.
     #[arg(long, conflicts_with = "quick")]
     redraw: bool,
+    /// Draw the figures as PNG too. Needs rsvg-convert or Chromium.
+    #[arg(long)]
+    png: bool,
     /// Run only this figure, or these of its points: `fig9@0.2,0.5`. May be repeated. The page has what is
     /// in the journal.
     #[arg(long, value_name = "FIGURE[@X,...]", conflicts_with = "redraw")]
@@ -59,18 +67,33 @@ enum Name {
     Qjump,
 }
 
+/// What carries the packets of a study.
+#[derive(Clone, Copy, Default, Debug, ValueEnum)]
+enum On {
+    /// The simulator: the study's figures.
+    #[default]
+    Simulator,
+    /// This machine's kernel, between network namespaces, and the simulator beside it. Needs what `plimsoll emulate`
+    /// needs.
+    Kernel,
+}
+
 impl Name {
-    fn study(self) -> &'static Study {
-        match self {
-            Name::Detail => &plimsoll_reproduce::DETAIL,
-            Name::Hull => &plimsoll_reproduce::HULL,
-            Name::Qjump => &plimsoll_reproduce::QJUMP,
-        }
+    fn study(self, on: On) -> anyhow::Result<&'static Study> {
+        Ok(match (self, on) {
+            (Name::Detail, On::Simulator) => &plimsoll_reproduce::DETAIL,
+            (Name::Hull, On::Simulator) => &plimsoll_reproduce::HULL,
+            (Name::Hull, On::Kernel) => &plimsoll_reproduce::HULL_KERNEL,
+            (Name::Qjump, On::Simulator) => &plimsoll_reproduce::QJUMP,
+            (Name::Detail | Name::Qjump, On::Kernel) => {
+                bail!("--on kernel: this study is not carried by the kernel; `hull` is")
+            }
+        })
     }
 }
 
 pub fn reproduce(args: &Args) -> Done {
-    let study = args.study.study();
+    let study = args.study.study(args.on)?;
     let folder = args.out.join(study.id);
     let rows_file = folder.join("rows.json");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -78,7 +101,13 @@ pub fn reproduce(args: &Args) -> Done {
     // What was measured is told before anything that a full disk can refuse.
     output::print(&printed(study, &reproduction, args.format)?)?;
     for (name, text) in page::files(study, &reproduction) {
-        output::write_whole(&args.out.join(name), &text)?;
+        let file = args.out.join(name);
+        output::write_whole(&file, &text)?;
+        if args.png
+            && let Some(size) = raster::size(&text)
+        {
+            eprintln!("figure   {}", raster::png(&file, size)?.display());
+        }
     }
     eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
     eprintln!("rows     {}", rows_file.display());
@@ -102,6 +131,8 @@ fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Reproduc
     }
     let mut journal = Journal::open(&journal).with_context(|| format!("cannot use {}", journal.display()))?;
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into));
+    // What a run has made outside this process goes with it.
+    let interrupt = study.is_live().then(Interrupt::watch).transpose().context("cannot watch for Ctrl-C")?;
     let bar = ProgressBar::new(0);
     let style = ProgressStyle::with_template("{bar:24.cyan/dim} {pos} of {len} runs · {msg} · {eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
@@ -109,12 +140,12 @@ fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Reproduc
         bar.set_length(of as u64);
         bar.set_position(done as u64);
         bar.set_message(format!("{:.1} G packet-hops", packet_hops as f64 / 1e9));
-        true
+        interrupt.as_ref().is_none_or(|interrupt| interrupt.signal().is_none())
     };
     let options = Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone() };
     let reproduction = plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress);
     let reproduction = reproduction.map_err(|error| match error {
-        ReproduceError::Batch(_) => anyhow::Error::from(error)
+        ReproduceError::Batch(_) | ReproduceError::Cancelled => anyhow::Error::from(error)
             .context(format!("stopped; the finished runs are kept in {}", folder.display())),
         other => other.into(),
     })?;
@@ -159,11 +190,16 @@ fn lines(rows: &[Row], separator: &str) -> String {
     text
 }
 
-/// Measured beside published, source base; the other base is on the page and in the other formats.
+/// Measured beside published, of the base that is held to it; the other base is on the page and in the other formats.
 fn table(study: &Study, reproduction: &Reproduction) -> String {
     let mut text = String::new();
+    let held = study.bases[0].name();
     let mut figure = "";
-    for row in reproduction.rows.iter().filter(|row| row.base == "source") {
+    let figures = (study.figures)();
+    // The course of something in time has no points to run, and is for the page.
+    let is_course =
+        |row: &&Row| figures.iter().any(|figure| figure.id == row.figure && figure.cases.is_empty());
+    for row in reproduction.rows.iter().filter(|row| row.base == held && !is_course(row)) {
         if row.figure != figure {
             figure = &row.figure;
             let _ = writeln!(
@@ -173,6 +209,7 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
             );
         }
         let verdict = match (row.within, study.explanation(row)) {
+            _ if row.suspect => "suspect: the machine was too slow",
             (Some(true), _) => "ok",
             (Some(false), Some(_)) => "explained on the page",
             (Some(false), None) => "OFF",

@@ -34,7 +34,7 @@ use crate::taps::Taps;
 use crate::urgent::Urgent;
 
 /// How to emulate.
-#[derive(Clone, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Options {
     /// How long before an event the edge stops sleeping.
     pub spin: Span,

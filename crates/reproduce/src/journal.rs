@@ -1,6 +1,7 @@
 //! [`Journal`]: the rows of finished runs, kept so that a reproduction that was stopped goes on where it was.
 //!
-//! One line of JSON a run, keyed by the digest of what the run's scenario sets, which holds the seed. Defaults are
+//! One line of JSON a run, keyed by the digest of what the run's scenario sets, which holds the seed, and by its base,
+//! which says what carried the packets. Defaults are
 //! not in it, so that a journal outlives a new key of the format; where a default itself changes, the version
 //! has to. A line is written in one piece when its run is done; a last line that was cut short is passed over. What was published
 //! and how close a number must be are not taken from here: they are set anew beside the measured numbers.
@@ -25,7 +26,7 @@ pub struct Entry {
     pub seed: u64,
     /// The figure.
     pub figure: String,
-    /// `source` or `standard`.
+    /// As in its rows: `source`, `standard`, `kernel` or `simulated`.
     pub base: String,
     /// The point on the figure's axis.
     pub x: String,
@@ -37,11 +38,11 @@ pub struct Entry {
     pub rows: Vec<Row>,
 }
 
-/// Finished runs by digest and figure, in a file if there is one. Two figures may have the same run, and measure
+/// Finished runs by digest, figure and base, in a file if there is one. Two figures may have the same run, and measure
 /// different things in it.
 #[derive(Debug, Default)]
 pub struct Journal {
-    entries: BTreeMap<(String, String), Entry>,
+    entries: BTreeMap<(String, String, String), Entry>,
     file: Option<(PathBuf, File)>,
 }
 
@@ -71,9 +72,9 @@ impl Journal {
         Ok(Journal { entries, file: Some((path.to_owned(), file)) })
     }
 
-    /// The run of that digest for a figure, if it is done.
-    pub fn get(&self, digest: u64, figure: &str) -> Option<&Entry> {
-        self.entries.get(&(text(digest), figure.to_owned()))
+    /// The run of that digest for a figure and a base, if it is done.
+    pub fn get(&self, digest: u64, figure: &str, base: &str) -> Option<&Entry> {
+        self.entries.get(&(text(digest), figure.to_owned(), base.to_owned()))
     }
 
     /// Keeps a finished run.
@@ -92,8 +93,8 @@ impl Journal {
     }
 }
 
-fn key(entry: &Entry) -> (String, String) {
-    (entry.digest.clone(), entry.figure.clone())
+fn key(entry: &Entry) -> (String, String, String) {
+    (entry.digest.clone(), entry.figure.clone(), entry.base.clone())
 }
 
 /// Writes a line whole or not at all, where that can be.
@@ -143,11 +144,11 @@ mod tests {
         fs::write(&path, &whole[..whole.len() - 5]).expect("it can be cut");
 
         let mut journal = Journal::open(&path).expect("it opens");
-        assert_eq!(journal.get(1, "fig11"), Some(&entry(1)));
-        assert_eq!(journal.get(2, "fig11"), None);
-        assert_eq!(journal.get(1, "fig9"), None);
+        assert_eq!(journal.get(1, "fig11", "source"), Some(&entry(1)));
+        assert_eq!(journal.get(2, "fig11", "source"), None);
+        assert_eq!(journal.get(1, "fig9", "source"), None);
         journal.keep(entry(2)).expect("it is written");
-        assert_eq!(Journal::open(&path).expect("it opens").get(2, "fig11"), Some(&entry(2)));
+        assert_eq!(Journal::open(&path).expect("it opens").get(2, "fig11", "source"), Some(&entry(2)));
     }
 
     #[test]
@@ -156,6 +157,6 @@ mod tests {
         let path = folder.path().join("journal.jsonl");
         let other = Entry { version: "0.0.0-other".to_owned(), ..entry(1) };
         Journal::open(&path).and_then(|mut journal| journal.keep(other)).expect("it is written");
-        assert_eq!(Journal::open(&path).expect("it opens").get(1, "fig11"), None);
+        assert_eq!(Journal::open(&path).expect("it opens").get(1, "fig11", "source"), None);
     }
 }

@@ -11,7 +11,9 @@
 
 mod detail;
 mod hull;
+mod hull_kernel;
 pub mod journal;
+mod kernel;
 pub mod metric;
 mod ns2;
 mod orderings;
@@ -24,6 +26,7 @@ pub mod study;
 
 pub use detail::DETAIL;
 pub use hull::HULL;
+pub use hull_kernel::HULL_KERNEL;
 pub use journal::Journal;
 pub use orderings::Ordering;
 pub use qjump::QJUMP;

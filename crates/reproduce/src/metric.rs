@@ -1,6 +1,6 @@
 //! The measurements of the studies, computed from an [`Outcome`] as their scripts computed them.
 
-use plimsoll_results::outcome::{GoodputInterval, Message, Observation, Outcome, Query};
+use plimsoll_results::outcome::{GoodputInterval, Message, Observation, Outcome, Query, Queue};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 
@@ -20,6 +20,12 @@ pub struct Metric {
 pub(crate) enum Population {
     /// Means over intervals of the watched queue, as delay in us.
     Queue,
+    /// Means over intervals of the watched queue of that name, as delay in us.
+    QueueOf(&'static str),
+    /// Megabits per second that passed the watched queue of that name: one number.
+    Throughput(&'static str),
+    /// Percent of the time in which at most so many bytes waited in the watched queue of that name: one number.
+    TimeUpTo(&'static str, u64),
     /// Megabits per second sent for the first time, by interval.
     Goodput,
     /// Completion times of a workload in us.
@@ -142,7 +148,12 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
             let bits = |message: &Message| (message.completed, message.bytes as f64 * 8e-9);
             per_second(outcome, outcome.messages.iter().filter(of).map(bits))
         }
-        Population::Queue => queue_delays(outcome, warmup),
+        Population::Queue => queue_delays(outcome.queues.first(), warmup),
+        Population::QueueOf(name) => queue_delays(queue_of(outcome, name), warmup),
+        Population::Throughput(name) => throughput(outcome, name).into_iter().collect(),
+        Population::TimeUpTo(name, bytes) => {
+            queue_of(outcome, name).and_then(|queue| percent_up_to(queue, bytes)).into_iter().collect()
+        }
         Population::Goodput => goodput(outcome),
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
         Population::CompletionMs(name) => messages(name).map(Span::as_ms_f64).collect(),
@@ -167,10 +178,28 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
     }
 }
 
-/// Interval means of the first watched queue as delay, without the empty intervals before the first
+fn queue_of<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Queue> {
+    outcome.queues.iter().find(|queue| queue.name == name)
+}
+
+fn throughput(outcome: &Outcome, name: &str) -> Option<f64> {
+    let queue = queue_of(outcome, name)?;
+    let seconds = outcome.end.saturating_since(queue.from).as_secs_f64();
+    (seconds > 0.0).then(|| queue.bytes as f64 * 8e-6 / seconds)
+}
+
+/// In how many percent of the time at most `bytes` waited, rounded up to a bin.
+fn percent_up_to(queue: &Queue, bytes: u64) -> Option<f64> {
+    let time = |bins: &[u64]| bins.iter().sum::<u64>() as f64;
+    let within = bytes.div_ceil(Queue::BIN_BYTES) as usize + 1;
+    let all = time(&queue.time_at);
+    (all > 0.0).then(|| 100.0 * time(&queue.time_at[..within.min(queue.time_at.len())]) / all)
+}
+
+/// Interval means of a watched queue as delay, without the empty intervals before the first
 /// packet and after the last: the study's scripts trim those and keep empty ones between.
-fn queue_delays(outcome: &Outcome, warmup: Span) -> Vec<f64> {
-    let Some(queue) = outcome.queues.first() else { return Vec::new() };
+fn queue_delays(queue: Option<&Queue>, warmup: Span) -> Vec<f64> {
+    let Some(queue) = queue else { return Vec::new() };
     let us_per_byte = 8e6 / queue.rate.as_bps() as f64;
     let skipped = (warmup.as_ps() / queue.every.as_ps().max(1)) as usize;
     let delays = queue.mean_bytes.iter().skip(skipped).map(|bytes| bytes * us_per_byte);
@@ -242,6 +271,40 @@ mod tests {
     fn only_the_outer_zeros_are_cut() {
         assert_eq!(trimmed(vec![0.0, 0.0, 1.0, 0.0, 2.0, 0.0]), [1.0, 0.0, 2.0]);
         assert!(trimmed(vec![0.0; 3]).is_empty());
+    }
+
+    #[test]
+    fn a_watched_queue_is_found_by_its_name() {
+        let mut queue = synthetic_queue();
+        queue.bytes = 1_250_000;
+        queue.from = Time::ZERO + Span::from_secs(1);
+        // 1 s at 0 B, at up to 1 kB and at up to 3 kB, 2 s at more.
+        queue.time_at = vec![1, 1, 0, 1, 2];
+        let outcome =
+            Outcome { queues: vec![queue], end: Time::ZERO + Span::from_secs(3), ..Outcome::default() };
+        let one = |of| samples(of, &outcome, Span::ZERO);
+        assert_eq!(one(Population::Throughput("receiver")), [5.0]);
+        assert_eq!(one(Population::TimeUpTo("receiver", 0)), [20.0]);
+        assert_eq!(one(Population::TimeUpTo("receiver", 2_500)), [60.0]);
+        assert_eq!(one(Population::TimeUpTo("receiver", 9_000)), [100.0]);
+        assert!(one(Population::Throughput("sender")).is_empty());
+    }
+
+    fn synthetic_queue() -> Queue {
+        Queue {
+            name: "receiver".to_owned(),
+            port: "switch 0 -> h0".to_owned(),
+            rate: plimsoll_units::Rate::from_bps(50_000_000),
+            every: Span::from_ms(10),
+            from: Time::ZERO,
+            mean_bytes: Vec::new(),
+            max_bytes: Vec::new(),
+            time_at: Vec::new(),
+            drops: 0,
+            marks: 0,
+            packets: 0,
+            bytes: 0,
+        }
     }
 
     #[test]

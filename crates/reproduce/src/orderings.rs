@@ -22,13 +22,14 @@ pub struct Ordering {
     pub holds: Option<bool>,
 }
 
-/// Every pair of schemes that has published values and as many flows, but for the figures `without`.
-pub fn orderings(rows: &[Row], without: &[&str]) -> Vec<Ordering> {
-    let counts = |row: &&Row| row.base == "source" && !without.contains(&row.figure.as_str());
-    let source: Vec<&Row> = rows.iter().filter(counts).collect();
+/// Every pair of schemes that has published values and as many flows, of the rows of `base`, but for the figures
+/// `without`.
+pub fn orderings(rows: &[Row], base: &str, without: &[&str]) -> Vec<Ordering> {
+    let counts = |row: &&Row| row.base == base && !without.contains(&row.figure.as_str());
+    let of_base: Vec<&Row> = rows.iter().filter(counts).collect();
     let mut orderings = Vec::new();
-    for (index, a) in source.iter().enumerate() {
-        for b in &source[index + 1..] {
+    for (index, a) in of_base.iter().enumerate() {
+        for b in &of_base[index + 1..] {
             let same = (&a.figure, &a.x, &a.metric, a.flows) == (&b.figure, &b.x, &b.metric, b.flows);
             if !same || a.series == b.series {
                 continue;
@@ -77,7 +78,7 @@ mod tests {
 
     #[test]
     fn an_order_is_judged_only_where_the_intervals_are_apart() {
-        let holds = |a, b| orderings(&[a, b], &[]).first().and_then(|ordering| ordering.holds);
+        let holds = |a, b| orderings(&[a, b], "source", &[]).first().and_then(|ordering| ordering.holds);
         assert_eq!(holds(row("A", 1.0, 0.1, 10.0), row("B", 2.0, 0.1, 20.0)), Some(true));
         assert_eq!(holds(row("A", 3.0, 0.1, 10.0), row("B", 2.0, 0.1, 20.0)), Some(false));
         let few = Row { flows: Some(500), ..row("B", 2.0, 0.1, 20.0) };

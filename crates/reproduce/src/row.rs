@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Row {
     /// The paper's figure or table.
     pub figure: String,
-    /// `source`: as the study's scripts ran it, held to its values. `standard`: by the book.
+    /// `source`: as the study's scripts ran it, held to its values; `standard`: by the book. `kernel`: between
+    /// network namespaces, held to the values; `simulated`: the same, simulated.
     pub base: String,
     /// The scheme.
     pub series: String,
@@ -38,6 +39,9 @@ pub struct Row {
     /// How many flows the run had, where a page has runs of different length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
+    /// Whether the machine was too slow for the run, or lost frames: `suspect` in the words of `plimsoll emulate`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub suspect: bool,
 }
 
 impl Row {
@@ -58,6 +62,7 @@ impl Row {
             tolerance: None,
             within: None,
             flows: None,
+            suspect: false,
         }
     }
 

@@ -8,7 +8,7 @@
 //! neither is named as missing.
 
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
@@ -19,6 +19,7 @@ use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::journal::{self, Entry, Journal};
+use crate::kernel;
 use crate::ns2::PairArrivals;
 use crate::orderings::{Ordering, orderings};
 use crate::row::Row;
@@ -89,6 +90,22 @@ pub enum ReproduceError {
     /// A run failed or was cancelled.
     #[error(transparent)]
     Batch(#[from] BatchError),
+    /// This system cannot carry a run, or a run on it failed.
+    #[error("{scheme} at {x}: {problem}")]
+    Kernel {
+        /// The scheme.
+        scheme: String,
+        /// The point.
+        x: String,
+        /// What is missing or went wrong.
+        problem: String,
+    },
+    /// A run by the wall's clock was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// The journal could not be written.
+    #[error("{0}")]
+    Journal(std::io::Error),
 }
 
 /// Hears `(done, of, packet_hops so far)` and may stop everything by returning false.
@@ -137,7 +154,7 @@ pub fn reproduce(
     let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
     rows.extend((study.exact)(options.seed, bench.folder.path())?);
     rows.extend((study.summary)(&rows));
-    let orderings = orderings(&rows, study.unordered);
+    let orderings = orderings(&rows, study.bases[0].name(), study.unordered);
     Ok(Reproduction { quick: options.quick, seed: options.seed, rows, orderings, packet_hops, missing })
 }
 
@@ -162,7 +179,7 @@ impl Bench<'_> {
     /// Every run, in the order of the figures.
     fn jobs(&self, quick: bool, seed: u64) -> Result<Vec<Job>, ReproduceError> {
         let mut jobs = Vec::new();
-        for base in [Base::Source, Base::Standard] {
+        for base in self.study.bases {
             for (index, figure) in self.figures.iter().enumerate() {
                 if figure.bases.contains(&base) {
                     let quick = quick || base == Base::Standard && figure.standard_is_quick;
@@ -224,7 +241,7 @@ impl Bench<'_> {
     }
 
     fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
-        journal.get(job.digest, self.figures[job.figure].id)
+        journal.get(job.digest, self.figures[job.figure].id, job.base.name())
     }
 
     /// Runs the jobs that are not in the journal.
@@ -234,11 +251,44 @@ impl Bench<'_> {
         journal: &mut Journal,
         progress: OnProgress<'_>,
     ) -> Result<(), ReproduceError> {
-        let open: Vec<&Job> = jobs.iter().filter(|job| self.finished(journal, job).is_none()).collect();
+        let open = jobs.iter().filter(|job| self.finished(journal, job).is_none());
+        let (live, open): (Vec<&Job>, Vec<&Job>) = open.partition(|job| job.base.is_live());
+        // What this system cannot carry is told before anything runs.
+        for job in &live {
+            kernel::check(&job.model).map_err(|problem| self.kernel_error(job, problem))?;
+        }
         let models: Vec<_> = open.iter().map(|job| &job.model).collect();
         let state = Mutex::new(State { journal, done: 0, packet_hops: 0 });
-        let gather = Gather { bench: self, jobs: &open, progress, state };
-        Ok(batch::run_all(&models, self.options.threads, &gather)?)
+        let gather = Gather { bench: self, of: open.len() + live.len(), jobs: &open, progress, state };
+        batch::run_all(&models, self.options.threads, &gather)?;
+        // By the wall's clock: one after the other, and nothing beside it.
+        for job in live {
+            let entry = self.carry(job, &|| gather.tell())?;
+            gather.keep(entry).map_err(ReproduceError::Journal)?;
+        }
+        Ok(())
+    }
+
+    /// Carries a run, anew if the machine was too slow for it, but not for ever.
+    fn carry(&self, job: &Job, goes_on: &dyn Fn() -> bool) -> Result<Entry, ReproduceError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let outcome = kernel::carry(&job.model, goes_on);
+            let outcome = outcome.map_err(|problem| self.kernel_error(job, problem))?;
+            let outcome = outcome.ok_or(ReproduceError::Cancelled)?;
+            let suspect = outcome.warnings.iter().any(|warning| warning.starts_with("suspect:"));
+            if !suspect || tries == TRIES {
+                let mut entry = self.entry(job, &outcome);
+                entry.rows.iter_mut().for_each(|row| row.suspect = suspect);
+                return Ok(entry);
+            }
+        }
+    }
+
+    fn kernel_error(&self, job: &Job, problem: String) -> ReproduceError {
+        let x = self.figures[job.figure].cases[job.case].x.clone();
+        ReproduceError::Kernel { scheme: job.series.to_owned(), x, problem }
     }
 
     /// The rows of every point, from its full run if that is there, else from its quick one.
@@ -339,7 +389,7 @@ impl Bench<'_> {
         let published = (figure.published)(&row.series, &row.x, &row.metric);
         let original = (figure.original)(&row.series, &row.x, &row.metric);
         // Too few flows show the shape, but are not what was published.
-        let is_judged = job.base == Base::Source && !(job.quick && row.flows.is_some());
+        let is_judged = job.base == self.study.bases[0] && !(job.quick && row.flows.is_some());
         let tolerance = published
             .filter(|_| is_judged)
             .and_then(|published| (figure.tolerance)(&row.series, &row.x, &row.metric, published));
@@ -404,6 +454,9 @@ pub(crate) fn load(
     })
 }
 
+/// How often a run is carried before its numbers count as they are, marked as suspect.
+const TRIES: u32 = 3;
+
 struct State<'a> {
     journal: &'a mut Journal,
     done: usize,
@@ -413,14 +466,35 @@ struct State<'a> {
 struct Gather<'a> {
     bench: &'a Bench<'a>,
     jobs: &'a [&'a Job],
+    /// How many runs there are, with those that are not simulated.
+    of: usize,
     progress: OnProgress<'a>,
     state: Mutex<State<'a>>,
 }
 
+impl<'a> Gather<'a> {
+    fn state(&self) -> MutexGuard<'_, State<'a>> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn tell(&self) -> bool {
+        let state = self.state();
+        (self.progress)(state.done, self.of, state.packet_hops)
+    }
+
+    fn keep(&self, entry: Entry) -> std::io::Result<()> {
+        let mut state = self.state();
+        state.done += 1;
+        state.packet_hops += entry.packet_hops;
+        state.journal.keep(entry)?;
+        (self.progress)(state.done, self.of, state.packet_hops);
+        Ok(())
+    }
+}
+
 impl Watch for Gather<'_> {
     fn on_progress(&self, _: usize, _: Progress) -> bool {
-        let state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        (self.progress)(state.done, self.jobs.len(), state.packet_hops)
+        self.tell()
     }
 
     fn on_done(
@@ -428,12 +502,6 @@ impl Watch for Gather<'_> {
         index: usize,
         outcome: Outcome,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let entry = self.bench.entry(self.jobs[index], &outcome);
-        let mut state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        state.done += 1;
-        state.packet_hops += entry.packet_hops;
-        state.journal.keep(entry)?;
-        (self.progress)(state.done, self.jobs.len(), state.packet_hops);
-        Ok(())
+        Ok(self.keep(self.bench.entry(self.jobs[index], &outcome))?)
     }
 }

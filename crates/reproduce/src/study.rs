@@ -13,8 +13,12 @@ use crate::run::ReproduceError;
 /// A paper's evaluation: its figures, its published values, and what is known about the differences.
 #[derive(Debug)]
 pub struct Study {
-    /// Its name on the command line, of its page and of the folder of its figures.
+    /// The name of its page and of the folder of its figures.
     pub id: &'static str,
+    /// What asks for it on the command line, after `plimsoll reproduce`.
+    pub command: &'static str,
+    /// The base that is held to the published values, and the one printed beside it.
+    pub bases: [Base; 2],
     /// Every scenario file, so that the program needs none of them beside it.
     pub scenarios: &'static [(&'static str, &'static str)],
     /// The text of a figure's scenario with the settings of a base.
@@ -59,6 +63,10 @@ pub enum Base {
     Source,
     /// By the book.
     Standard,
+    /// Between network namespaces: this kernel's TCP.
+    Kernel,
+    /// The same, simulated.
+    Simulated,
 }
 
 /// A figure or table of the study.
@@ -137,6 +145,11 @@ impl Study {
         self.open.iter().find(|open| (open.covers)(row))
     }
 
+    /// Whether its measured runs go by the wall's clock.
+    pub fn is_live(&self) -> bool {
+        self.bases[0].is_live()
+    }
+
     /// The rows that are settled exactly, measured: a second of work.
     ///
     /// # Errors
@@ -168,7 +181,14 @@ impl Base {
         match self {
             Base::Source => "source",
             Base::Standard => "standard",
+            Base::Kernel => "kernel",
+            Base::Simulated => "simulated",
         }
+    }
+
+    /// Whether its runs go by the wall's clock.
+    pub fn is_live(self) -> bool {
+        self == Base::Kernel
     }
 }
 

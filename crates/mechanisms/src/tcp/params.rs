@@ -18,7 +18,9 @@ pub struct TransportParams {
     /// How the window opens, for `tcp` and `dctcp`: `fraction` adds `segment^2 / cwnd` bytes an ACK in
     /// congestion avoidance and at most what the ACK covers in slow start (RFC 5681, equations 2 and
     /// 3); `count` adds one segment after every `cwnd` ACKs and one an ACK in slow start (ns-2,
-    /// windowOption 0). Default `fraction`.
+    /// windowOption 0); `acked` adds all that the ACK covers in slow start, and as many `segment / cwnd` of it
+    /// in congestion avoidance, so that delayed ACKs slow nothing down (RFC 3465 without its limit; Linux).
+    /// Default `fraction`.
     pub growth: Growth,
     /// Whether connections are `long-lived`, one for each pair of hosts and workload, or made anew
     /// `per-message`. Default `long-lived`.
@@ -239,6 +241,8 @@ choice! {
         Fraction,
         /// By counted ACKs (ns-2).
         Count,
+        /// By all that ACKs cover (Linux).
+        Acked,
     }
 }
 choice! {

@@ -39,6 +39,21 @@ fn slow_start_counts_at_most_a_segment_an_ack() {
     let mut s = Script::new(TransportParams { initial_window: 4, growth: Growth::Count, ..params() });
     s.write(100 * MSS).sends(0, 4);
     s.at(100).ack(300).cwnd(5000);
+    // Linux adds all of it.
+    let mut s = Script::new(TransportParams { initial_window: 4, growth: Growth::Acked, ..params() });
+    s.write(100 * MSS).sends(0, 4);
+    s.at(100).ack(4000).cwnd(8000);
+    s.sends(4000, 8).at(200).ack(4300).cwnd(8300);
+}
+
+#[test]
+fn growth_by_what_is_acknowledged_takes_no_notice_of_delayed_acks() {
+    let mut s = avoiding(Growth::Acked);
+    s.write(100 * MSS).sends(0, 4);
+    // One ACK for the window: a segment more.
+    s.at(100).ack(4000).cwnd(5000).sends(4000, 5);
+    // Two of five segments are two fifths of one.
+    s.at(200).ack(6000).cwnd(5400);
 }
 
 #[test]

@@ -14,6 +14,8 @@ use crate::study::{Base, Study};
 /// The study.
 pub static DETAIL: Study = Study {
     id: "detail",
+    command: "detail",
+    bases: [Base::Source, Base::Standard],
     scenarios: SCENARIOS,
     scenario_text,
     figures: figures::figures,
@@ -45,8 +47,8 @@ const SCENARIOS: &[(&str, &str)] = &[
 /// The text of a scenario; the standard base has files of its own.
 fn scenario_text(name: &str, base: Base) -> String {
     let name = match base {
-        Base::Source => name.to_owned(),
         Base::Standard => name.replace(".toml", "-standard.toml"),
+        _ => name.to_owned(),
     };
     let file = SCENARIOS.iter().find(|(file, _)| *file == name);
     file.expect("figures name files of the list above").1.to_owned()

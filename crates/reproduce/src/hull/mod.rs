@@ -15,6 +15,8 @@ use crate::study::{Base, Study};
 /// The study.
 pub static HULL: Study = Study {
     id: "hull",
+    command: "hull",
+    bases: [Base::Source, Base::Standard],
     scenarios: SCENARIOS,
     scenario_text,
     figures: figures::figures,

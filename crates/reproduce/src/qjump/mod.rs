@@ -17,6 +17,8 @@ use crate::study::{Base, Study};
 /// The study.
 pub static QJUMP: Study = Study {
     id: "qjump",
+    command: "qjump",
+    bases: [Base::Source, Base::Standard],
     scenarios: SCENARIOS,
     scenario_text,
     figures: figures::figures,
@@ -73,8 +75,8 @@ const SCENARIOS: &[(&str, &str)] = &[
 /// The text of a scenario; the standard base has files of its own.
 fn scenario_text(name: &str, base: Base) -> String {
     let name = match base {
-        Base::Source => name.to_owned(),
         Base::Standard => name.replace(".toml", "-standard.toml"),
+        _ => name.to_owned(),
     };
     let file = SCENARIOS.iter().find(|(file, _)| *file == name);
     file.expect("figures name files of the list above").1.to_owned()

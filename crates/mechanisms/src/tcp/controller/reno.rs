@@ -3,8 +3,10 @@
 //! ```text
 //! slow start             cwnd += min(acked, SMSS)      count: cwnd += SMSS
 //! congestion avoidance   cwnd += SMSS^2 / cwnd         count: cwnd += SMSS every cwnd/SMSS ACKs
+//!
+//! acked:   slow start    cwnd += acked, up to ssthresh      congestion avoidance   cwnd += SMSS acked / cwnd
 //! ```
-//! The second column is ns-2's windowOption 0. On a loss Reno halves, see [`super::Controller`].
+//! `count` is ns-2's windowOption 0; `acked` is RFC 3465 without its limit, as Linux has it. On a loss Reno halves, see [`super::Controller`].
 
 use super::Window;
 use crate::tcp::config::Config;
@@ -17,8 +19,10 @@ pub(super) fn grow(config: &Config, window: &mut Window, acked: u64) {
     match (window.in_slow_start(), config.growth) {
         (true, Growth::Fraction) => window.cwnd += acked.min(segment),
         (true, Growth::Count) => window.cwnd += segment,
+        (true, Growth::Acked) => window.cwnd = window.cwnd.saturating_add(acked).min(window.ssthresh),
         // RFC 5681, equation 3: at least one byte.
         (false, Growth::Fraction) => window.cwnd += (segment * segment / window.cwnd).max(1),
+        (false, Growth::Acked) => window.cwnd += (segment * acked / window.cwnd).max(1),
         (false, Growth::Count) => {
             window.count += 1;
             if window.count * segment >= window.cwnd {
