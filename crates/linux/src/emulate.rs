@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::{HostId, Packet, PortId};
-use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::tcp::Config;
 use plimsoll_results::outcome::{Connection, Message, Outcome, Query, Split};
 use plimsoll_scenario::model::{Completion, Model, Rank};
@@ -117,9 +116,6 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
         Err(Unbuildable { key: key.to_owned(), problem: format!("{problem} is not emulated") }.into())
     };
     let host = &model.host;
-    if host.pacer().is_some_and(|pacer| pacer.form != PacerForm::Source) {
-        return refuse("host.pacer.form", "the paper's form (only `source`)");
-    }
     if host.bursts().is_some() {
         return refuse("host.bursts", "a model of offloads, where real hosts are,");
     }

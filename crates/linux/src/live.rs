@@ -14,7 +14,7 @@ use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Time};
 use plimsoll_wiring::faults::Schedule;
 use plimsoll_wiring::flow_control::FlowControl;
-use plimsoll_wiring::{self as wiring, Pools, PortExtensions, Unbuildable, Watched, ports};
+use plimsoll_wiring::{self as wiring, HostPacer, Pools, PortExtensions, Unbuildable, Watched, ports};
 
 use crate::frame::Header;
 
@@ -64,6 +64,8 @@ impl Digest64 {
 pub struct LiveFabric {
     network: Network,
     ports: Vec<Port>,
+    /// By host, where the scenario has the paper's pacer.
+    pacers: Vec<HostPacer>,
     selector: Option<PathSelector>,
     wires: Wires,
     watched: Vec<Watched>,
@@ -87,6 +89,14 @@ struct Wires {
     hosts: u32,
     /// In the current event.
     dropped: Vec<(Time, Packet)>,
+}
+
+impl Wires {
+    fn call_pacer_at(&mut self, host: HostId, due: Option<Time>) {
+        if let Some(due) = due {
+            self.events.push(due, Owner::new(OwnerKind::Pacer, host.0));
+        }
+    }
 }
 
 impl Sink for Wires {
@@ -172,6 +182,8 @@ impl LiveFabric {
             done: Time::ZERO,
             entries: 0,
             digest: Digest64(0x243f_6a88_85a3_08d3),
+            // The pacer's queue is in the host, which knows no room in the NIC's.
+            pacers: wiring::host_pacers(model, network.hosts(), &streams, None),
             network,
             ports,
         })
@@ -226,7 +238,14 @@ impl LiveFabric {
         }
         self.entries = self.entries.wrapping_add(1);
         self.wires.counters.packets_sent += 1;
-        self.ports[from.0 as usize].on_arrival(PortId(from.0), at, packet, &mut self.wires);
+        let nic = &mut self.ports[from.0 as usize];
+        match self.pacers.get_mut(from.0 as usize) {
+            Some(pacer) => {
+                let due = pacer.on_packet(at, packet, nic, &mut self.wires);
+                self.wires.call_pacer_at(from, due);
+            }
+            None => nic.on_arrival(PortId(from.0), at, packet, &mut self.wires),
+        }
         self.after_event(at, out);
         Ingress { at, from, header, size }
     }
@@ -240,8 +259,13 @@ impl LiveFabric {
                 OwnerKind::Port => {
                     self.ports[number as usize].on_due(PortId(number), at, &mut self.wires);
                 }
+                OwnerKind::Pacer => {
+                    let nic = &mut self.ports[number as usize];
+                    let due = self.pacers[number as usize].on_due(at, nic, &mut self.wires);
+                    self.wires.call_pacer_at(HostId(number), due);
+                }
                 OwnerKind::Pause => self.on_pause_due(at, PortId(number)),
-                _ => unreachable!("a live fabric has links, ports and pauses only"),
+                _ => unreachable!("a live fabric has links, ports, pacers and pauses only"),
             }
             self.wires.counters.events += 1;
             self.after_event(at, out);
@@ -282,10 +306,13 @@ impl LiveFabric {
 
     fn on_host(&mut self, now: Time, packet: &Packet, out: &mut impl Out) {
         self.wires.counters.packets_delivered += 1;
-        if packet.flags.has(Flags::ECE)
-            && let Some(pacer) = self.ports[packet.dst.0 as usize].head_pacer()
-        {
-            pacer.on_ece(packet.flow);
+        if packet.flags.has(Flags::ECE) {
+            let host = packet.dst.0 as usize;
+            if let Some(pacer) = self.pacers.get_mut(host) {
+                pacer.on_ece(now, packet.flow);
+            } else if let Some(pacer) = self.ports[host].head_pacer() {
+                pacer.on_ece(packet.flow);
+            }
         }
         self.digest.take(now.as_ps());
         self.digest.take(u64::from(packet.seq) << 8 | packet.ecn as u64);
@@ -314,7 +341,8 @@ impl LiveFabric {
 
     /// So far; what is still under way is counted as in flight.
     pub fn counters(&self) -> Counters {
-        let held: usize = self.ports.iter().map(Port::held).sum();
+        let held = self.ports.iter().map(Port::held).sum::<usize>()
+            + self.pacers.iter().map(HostPacer::held).sum::<usize>();
         Counters { packets_in_flight: (held + self.wires.lanes.in_flight()) as u64, ..self.wires.counters }
     }
 

@@ -116,12 +116,41 @@ fn a_paused_nic_holds_its_host() {
     assert!(held > 100, "{held}");
 }
 
-const FABRICS: [&str; 5] = [
+/// Both forms of the pacer take a host's packets apart once congestion has been echoed to it, and only that host's.
+#[test]
+fn pacers_are_those_of_the_scenario() {
+    for form in ["paper", "source"] {
+        let text = format!(
+            "{RACK}[host.pacer]\nform = '{form}'\nassociation_probability = 1.0\ninitial_rate = '100Mbps'\n"
+        );
+        let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+        let mut seen = Seen::default();
+        let echo = Header { ece: true, from_larger: true, payload: 0, ..header(0, 5) };
+        fabric.on_frame(Time::ZERO, HostId(1), echo, 60, 0, &mut seen);
+        let start = Time::ZERO + Span::from_us(100);
+        for frame in 1..=20 {
+            fabric.on_frame(start, HostId(0), header(1, 5), 1500, frame, &mut seen);
+            fabric.on_frame(start, HostId(2), header(3, 6), 1500, 100 + frame, &mut seen);
+        }
+        fabric.advance(start + Span::from_ms(50), &mut seen);
+        let last = |from: u32| {
+            let of = seen.left.iter().filter(|(_, frame, _)| frame / 100 == from / 100 && *frame > 0);
+            of.map(|(at, ..)| *at).max().unwrap() - start.as_ps()
+        };
+        assert_eq!(seen.left.len(), 41, "{form}");
+        // Twenty frames take 240 us at the line's rate.
+        assert!(last(100) < Span::from_us(300).as_ps(), "{form}: {} ps", last(100));
+        assert!(last(0) > Span::from_us(500).as_ps(), "{form}: {} ps", last(0));
+    }
+}
+
+const FABRICS: [&str; 6] = [
     "",
     "[port.switch]\nbuffer = '8 packets'\n[port.switch.phantom_queue]\n",
     "[port.switch]\norder = 'priorities'\nbuffer = '20KB'\n",
     "[paths.spray]\n",
     "[host.pacer]\nform = 'source'\n",
+    "[host.pacer]\nform = 'paper'\n",
 ];
 
 proptest! {

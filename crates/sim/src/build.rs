@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
 use plimsoll_fabric::net::topology::Hashing;
-use plimsoll_fabric::net::{HostId, MeterReading, Network, PortId};
+use plimsoll_fabric::net::{MeterReading, Network, PortId};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
-use plimsoll_mechanisms::pacer::PacerForm;
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_scenario::model::{Completion, Model};
@@ -17,7 +16,6 @@ use plimsoll_wiring::{self as wiring, Pools, PortExtensions, Watched, Window, po
 
 use crate::classes::Classes;
 use crate::faults;
-use crate::host::HostPacer;
 use crate::look_ahead::LOOK_AHEAD_PORTS;
 use crate::observe::{Recorder, connection_record};
 use crate::pool::ConnectionPool;
@@ -71,7 +69,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         wiring::selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
     let full_size = transport.segment + u64::from(transport.header_bytes);
     let room_bytes = model.host.backpressure.then_some(full_size);
-    let pacers = host_pacers(model, &network, &streams, room_bytes);
+    let pacers = wiring::host_pacers(model, network.hosts(), &streams, room_bytes);
     let window = Window::of(model);
     let mut wires = Wires::new(&network, window);
     wires.pools = pools.buffers;
@@ -153,23 +151,6 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         endless,
         faults,
         programs,
-    })
-}
-
-fn host_pacers(
-    model: &Model,
-    network: &Network,
-    streams: &Streams,
-    room_bytes: Option<u64>,
-) -> Vec<HostPacer> {
-    let paper = model.host.pacer().filter(|params| params.form == PacerForm::Paper);
-    paper.map_or_else(Vec::new, |params| {
-        (0..network.hosts())
-            .map(|host| {
-                let stream = streams.stream(&format!("host/{host}/pacer"));
-                HostPacer::new(params, HostId(host), stream, room_bytes)
-            })
-            .collect()
     })
 }
 

@@ -16,7 +16,6 @@ mod classes;
 mod connection;
 mod faults;
 mod flow_control;
-mod host;
 mod look_ahead;
 mod observe;
 mod parallel;

@@ -171,7 +171,10 @@ impl World {
                 }
             }
             match self.pacers.get_mut(src.0 as usize) {
-                Some(pacer) => pacer.on_packet(now, packet, nic, &mut self.wires),
+                Some(pacer) => {
+                    let due = pacer.on_packet(now, packet, nic, &mut self.wires);
+                    self.wires.call_pacer_at(src, due);
+                }
                 None => nic.on_arrival(PortId(src.0), now, packet, &mut self.wires),
             }
         }
@@ -214,14 +217,16 @@ impl World {
 
     pub(crate) fn on_pacer_due(&mut self, now: Time, host: HostId) {
         let nic = &mut self.ports[host.0 as usize];
-        self.pacers[host.0 as usize].on_due(now, nic, &mut self.wires);
+        let due = self.pacers[host.0 as usize].on_due(now, nic, &mut self.wires);
+        self.wires.call_pacer_at(host, due);
     }
 
     /// What waited for room gets its turn: what a pacer holds, then the transports, one after the other.
     pub(crate) fn offer_room(&mut self, now: Time) {
         while let Some(nic) = self.wires.room.pop() {
             if let Some(pacer) = self.pacers.get_mut(nic.0 as usize) {
-                pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.wires);
+                let due = pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.wires);
+                self.wires.call_pacer_at(HostId(nic.0), due);
             }
             let waiting = self.waiting_for_room[nic.0 as usize].len();
             for _ in 0..waiting {

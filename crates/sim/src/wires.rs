@@ -70,6 +70,14 @@ impl Wires {
 }
 
 impl Wires {
+    /// The pacer of `host` asks to be called at a new time, if it does.
+    #[inline]
+    pub(crate) fn call_pacer_at(&mut self, host: HostId, due: Option<Time>) {
+        if let Some(due) = due {
+            self.events.push(due, Owner::new(OwnerKind::Pacer, host.0));
+        }
+    }
+
     /// Whether `host` is in this part of the network.
     #[inline]
     pub(crate) fn has(&self, host: HostId) -> bool {

@@ -7,10 +7,10 @@ use plimsoll_fabric::net::{HostId, Network, PathSelector, Port, PortId, Sink};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::tcp;
 use plimsoll_units::{Span, Time};
+use plimsoll_wiring::HostPacer;
 
 use crate::classes::Classes;
 use crate::connection::{Connection, End};
-use crate::host::HostPacer;
 use crate::look_ahead::LookAhead;
 use crate::observe::Recorder;
 use crate::parallel::Letter;

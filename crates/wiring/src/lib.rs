@@ -12,6 +12,7 @@
 mod draw;
 pub mod faults;
 pub mod flow_control;
+mod host_pacer;
 mod ideal;
 mod network;
 mod pools;
@@ -22,6 +23,7 @@ mod watched;
 mod window;
 
 pub use draw::{stretched, uniform_choice};
+pub use host_pacer::{HostPacer, host_pacers};
 pub use ideal::ideal_time;
 pub use network::{network, port_name};
 pub use pools::Pools;
