@@ -206,7 +206,7 @@ pub fn flow_number(local: SocketAddr, remote: SocketAddr) -> u64 {
     let addresses = match (local.ip(), remote.ip()) {
         (IpAddr::V4(local), IpAddr::V4(remote)) => {
             let word = |address: [u8; 4]| u64::from(u32::from_ne_bytes(address));
-            mixed(0, word(local.octets()) << 32 | word(remote.octets()))
+            mixed(0, (word(local.octets()) << 32) | word(remote.octets()))
         }
         (IpAddr::V6(local), IpAddr::V6(remote)) => {
             let bytes = [local.octets(), remote.octets()].concat();
@@ -216,11 +216,11 @@ pub fn flow_number(local: SocketAddr, remote: SocketAddr) -> u64 {
         _ => panic!("{local} and {remote} are of two kinds"),
     };
     let port = |address: SocketAddr| u64::from(u16::from_ne_bytes(address.port().to_be_bytes()));
-    mixed(addresses, port(local) << 16 | port(remote))
+    mixed(addresses, (port(local) << 16) | port(remote))
 }
 
 /// pacer.h has it too.
 fn mixed(number: u64, word: u64) -> u64 {
     let number = (number ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    number ^ number >> 32
+    number ^ (number >> 32)
 }

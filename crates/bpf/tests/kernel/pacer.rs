@@ -116,7 +116,7 @@ fn only_acknowledgements_with_ece_associate_and_only_their_connection() {
     let connections: Vec<Connection> = (0..4).map(Connection::new).collect();
     for connection in &connections {
         for flags in [0, ACK, SYN | ACK | ECE, ECE] {
-            feedback.program().test_run(&Packet::new(&connection.from_remote(flags))).unwrap();
+            feedback.program().test_run(&Packet::new(&connection.arriving(flags))).unwrap();
         }
         // What leaves is not what arrives.
         feedback.program().test_run(&Packet::new(&connection.data)).unwrap();
@@ -217,7 +217,7 @@ impl Connection {
         Connection { local, remote, number: flow_number(local, remote), data, acknowledgement }
     }
 
-    fn from_remote(&self, flags: u8) -> Vec<u8> {
+    fn arriving(&self, flags: u8) -> Vec<u8> {
         frames::tcp(self.remote, self.local, flags, 0)
     }
 }

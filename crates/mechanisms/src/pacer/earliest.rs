@@ -78,12 +78,12 @@ impl EarliestDepartureConstants {
         let one = 1u64 << SHARE_BITS;
         let eta = (params.eta * one as f64).round() as u64;
         let interval_ns = params.interval.as_ps() / PS_PER_NS;
-        let per_second = u128::from(eta) * u128::from(NS_PER_S) << FACTOR_BITS >> SHARE_BITS;
+        let per_second = ((u128::from(eta) * u128::from(NS_PER_S)) << FACTOR_BITS) >> SHARE_BITS;
         let measured = (per_second / u128::from(interval_ns)) as u64;
         let push = (params.beta * (1u64 << FACTOR_BITS) as f64).round() as u64;
         let mut keep = [one - eta; KEEP_POWERS];
         for power in 1..KEEP_POWERS {
-            keep[power] = keep[power - 1] * keep[power - 1] >> SHARE_BITS;
+            keep[power] = (keep[power - 1] * keep[power - 1]) >> SHARE_BITS;
         }
         let two_pow_32 = (1u64 << 32) as f64;
         Ok(EarliestDepartureConstants {
@@ -216,9 +216,9 @@ impl EarliestDepartureState {
 
     /// R after an interval that ends with what is known, with so many pushes of Q.
     fn next_rate(&self, constants: &EarliestDepartureConstants, pushes: u64) -> u64 {
-        let kept = self.rate * constants.keep[0] >> SHARE_BITS;
-        let measured = self.received * constants.measured >> FACTOR_BITS;
-        let pushed = self.backlog.min(constants.pushing_max) * constants.push >> FACTOR_BITS;
+        let kept = (self.rate * constants.keep[0]) >> SHARE_BITS;
+        let measured = (self.received * constants.measured) >> FACTOR_BITS;
+        let pushed = (self.backlog.min(constants.pushing_max) * constants.push) >> FACTOR_BITS;
         let pushed = pushed.min(RATE_MAX) * pushes;
         (kept + measured + pushed).min(RATE_MAX).max(constants.floor)
     }
@@ -230,7 +230,7 @@ impl EarliestDepartureState {
         }
         for (power, keep) in constants.keep.iter().enumerate() {
             if intervals >> power & 1 == 1 {
-                self.rate = self.rate * keep >> SHARE_BITS;
+                self.rate = (self.rate * keep) >> SHARE_BITS;
             }
         }
         self.rate = self.rate.max(constants.floor);
