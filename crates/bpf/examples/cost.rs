@@ -5,8 +5,14 @@
 //! nanoseconds.
 #![allow(clippy::unwrap_used, reason = "constants within their ranges")]
 
-use plimsoll_bpf::{Error, Inputs, Limiter, Packet, PacketClassifier, PhantomQueue, Program, QueueLength};
+use std::os::fd::AsFd as _;
+
+use plimsoll_bpf::{
+    Error, Inputs, Limiter, Pacer, PacerFeedback, Packet, PacketClassifier, PhantomQueue, Program,
+    QueueLength,
+};
 use plimsoll_mechanisms::ecn::EcnParams;
+use plimsoll_mechanisms::pacer::PacerParams;
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, LevelShare, Levels, QjumpParams};
 use plimsoll_units::{Bytes, Rate, Span};
@@ -26,24 +32,33 @@ fn main() -> Result<(), Error> {
     let below = phantom_queue(Rate::from_gbps(400))?;
     let over = phantom_queue(Rate::from_mbps(100))?;
     let backlog = QueueLength::load(&EcnParams::default(), Inputs::Kernel)?;
-    let subjects = [
-        ("nothing", &empty, Reads::Nothing),
-        ("the clock alone", &clock, Reads::Clock),
-        ("QJump limiter: level without limit", line.program(), Reads::Nothing),
-        ("QJump limiter: packet passes", pass.program(), Reads::Clock),
-        ("QJump limiter: packet passes and refills", refill.program(), Reads::Clock),
-        ("QJump limiter: packet refused", refuse.program(), Reads::Clock),
-        ("QJump limiter: packet passes, its DSCP checked", dscp.program(), Reads::Clock),
-        ("QJump at a switch: level from DSCP", switch.program(), Reads::Nothing),
-        ("phantom queue: below the threshold", below.program(), Reads::Clock),
-        ("phantom queue: over it, CE set or there", over.program(), Reads::Clock),
-        ("queue-length marker: below the threshold", backlog.program(), Reads::Nothing),
-    ];
+    let (pacer, feedback) = pacer(1.0)?;
+    let (none, _) = self::pacer(0.0)?;
+    let (data, acknowledgement) = (tcp(true), tcp(false));
+    // Once for the flow; what is timed is paced then, at a rate of next to no time.
+    feedback.program().test_run(&Packet::new(&acknowledgement))?;
     let frame = frame();
+    let subjects = [
+        ("nothing", &empty, Reads::Nothing, &frame),
+        ("the clock alone", &clock, Reads::Clock, &frame),
+        ("QJump limiter: level without limit", line.program(), Reads::Nothing, &frame),
+        ("QJump limiter: packet passes", pass.program(), Reads::Clock, &frame),
+        ("QJump limiter: packet passes and refills", refill.program(), Reads::Clock, &frame),
+        ("QJump limiter: packet refused", refuse.program(), Reads::Clock, &frame),
+        ("QJump limiter: packet passes, its DSCP checked", dscp.program(), Reads::Clock, &frame),
+        ("QJump at a switch: level from DSCP", switch.program(), Reads::Nothing, &frame),
+        ("phantom queue: below the threshold", below.program(), Reads::Clock, &frame),
+        ("phantom queue: over it, CE set or there", over.program(), Reads::Clock, &frame),
+        ("queue-length marker: below the threshold", backlog.program(), Reads::Nothing, &frame),
+        ("pacer: connection is not paced", none.program(), Reads::Clock, &data),
+        ("pacer: packet gets its departure", pacer.program(), Reads::Clock, &data),
+        ("pacer: acknowledgement without ECE", feedback.program(), Reads::Nothing, &data),
+        ("pacer: acknowledgement with ECE, associates", feedback.program(), Reads::Clock, &acknowledgement),
+    ];
     let mut times = vec![Vec::with_capacity(ROUNDS); subjects.len()];
     for _ in 0..ROUNDS {
-        for (times, (_, program, _)) in times.iter_mut().zip(&subjects) {
-            times.push(program.time(&Packet::new(&frame), RUNS)?.as_nanos() as i64);
+        for (times, (_, program, _, frame)) in times.iter_mut().zip(&subjects) {
+            times.push(program.time(&Packet::new(frame), RUNS)?.as_nanos() as i64);
         }
     }
     let medians: Vec<i64> = times.into_iter().map(median).collect();
@@ -51,7 +66,7 @@ fn main() -> Result<(), Error> {
         "{:<48} {:>5} {:>9} {:>9}  {:>9} {:>10}",
         "", "run", "-nothing", "-clock", "verified", "translated"
     );
-    for ((label, program, reads), median) in subjects.iter().zip(&medians) {
+    for ((label, program, reads, _), median) in subjects.iter().zip(&medians) {
         let above = median - medians[0];
         let rule = if *reads == Reads::Clock { format!("{} ns", median - medians[1]) } else { String::new() };
         let size = program.size()?;
@@ -78,6 +93,36 @@ fn limiter(share: LevelShare, write_dscp: bool) -> Result<Limiter, Error> {
 
 fn phantom_queue(link: Rate) -> Result<PhantomQueue, Error> {
     PhantomQueue::load(&PhantomQueueParams::default(), link, Inputs::Kernel)
+}
+
+/// Of 100 Gb/s, with every acknowledgement with ECE or none a hit, for as long as is timed.
+fn pacer(association_probability: f64) -> Result<(Pacer, PacerFeedback), Error> {
+    let rate = Rate::from_gbps(100);
+    let params = PacerParams {
+        association_probability,
+        association_timeout: Span::from_secs(1_000),
+        initial_rate: rate,
+        min_rate: Some(rate),
+        ..Default::default()
+    };
+    let pacer = Pacer::load(&params, &[], Inputs::Kernel)?;
+    let feedback = PacerFeedback::load(&params, pacer.flows()?.as_fd(), Inputs::Kernel)?;
+    Ok((pacer, feedback))
+}
+
+/// Data of a connection without payload, or an acknowledgement of it with ECE.
+fn tcp(leaves: bool) -> Vec<u8> {
+    let mut frame = frame();
+    let (addresses, ports, flags) = if leaves {
+        ([10, 0, 0, 1, 10, 0, 0, 2], [0, 1, 0, 2], 0x10)
+    } else {
+        ([10, 0, 0, 2, 10, 0, 0, 1], [0, 2, 0, 1], 0x50)
+    };
+    frame[23] = 6;
+    frame[26..34].copy_from_slice(&addresses);
+    frame[34..38].copy_from_slice(&ports);
+    frame[47] = flags;
+    frame
 }
 
 /// IPv4 and UDP, ECT(0), DSCP 0, 64 bytes.

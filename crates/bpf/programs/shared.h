@@ -105,6 +105,99 @@ struct phantom_queue {
 	__u64 not_capable;
 };
 
+/// R keeps this many powers of its share: of 2^i intervals.
+#define PACER_KEEP_POWERS 16
+/// Cgroups that a pacer knows at most.
+#define PACER_CGROUPS 8
+/// Flows that a pacer remembers at most; of more, those used least recently are forgotten.
+#define PACER_FLOWS 65536
+
+/// What the pacer is compiled with: pacer/earliest.rs, EarliestDepartureConstants.
+struct pacer_settings {
+	/// 1 where the time comes from the packet's control block (tests), 0 where it comes from the clock.
+	__u64 inputs_from_cb;
+	/// How many cgroups are paced; 0 for everybody.
+	__u64 cgroups;
+	/// Their ids.
+	__u64 cgroup_id[PACER_CGROUPS];
+	/// How far below the root of the hierarchy they are.
+	__u64 cgroup_depth[PACER_CGROUPS];
+	/// The token bucket, in bits.
+	__u64 bucket_bits;
+	/// T_r, in ns.
+	__u64 interval_ns;
+	/// The least R, in bit/s.
+	__u64 floor;
+	/// What R keeps over 2^i intervals, in 2^-23.
+	__u64 keep[PACER_KEEP_POWERS];
+	/// eta / T_r, in 2^-16 /s.
+	__u64 measured;
+	/// beta, in 2^-16 /s.
+	__u64 push;
+	/// M_r saturates here, in bits.
+	__u64 received_max;
+	/// Q counts up to this, in bits.
+	__u64 pushing_max;
+	/// Pushes that R remembers.
+	__u64 pushes_max;
+};
+
+/// A pacer.
+struct pacer_state {
+	/// The kernel's; reads as 0.
+	__u64 lock;
+	/// R, in bit/s.
+	__u64 rate;
+	/// When the interval ends, in ns; 0 before the first packet.
+	__u64 tick_ns;
+	/// M_r: bits in this interval.
+	__u64 received;
+	/// When all that has left or will leave is paid for, in ns.
+	__u64 free_ns;
+	/// Bits of the bucket, as of `free_ns`.
+	__u64 tokens;
+	/// Q: bits that leave later than `backlog_ns`.
+	__u64 backlog;
+	/// When `backlog` was taken, in ns.
+	__u64 backlog_ns;
+};
+
+/// What a pacer did on one processor.
+struct pacer_counts {
+	/// Packets that got a departure time.
+	__u64 paced;
+	/// Packets of flows that are not associated.
+	__u64 bypassed;
+	/// How long the paced ones wait in all, in ns.
+	__u64 held_ns;
+};
+
+/// A flow that was associated.
+struct pacer_flow {
+	/// Associated until then, in ns.
+	__u64 until_ns;
+	/// When its last packet leaves, in ns.
+	__u64 leaves_ns;
+};
+
+/// What the pacer's association is compiled with.
+struct pacer_feedback_settings {
+	/// 1 where time and draw come from the packet's control block (tests), 0 where they come from the kernel.
+	__u64 inputs_from_cb;
+	/// Of 2^32 draws, so many hit.
+	__u64 hits;
+	/// T_i, in ns.
+	__u64 timeout_ns;
+};
+
+/// What became of congestion feedback on one processor.
+struct pacer_feedback_counts {
+	/// Acknowledgements with ECE.
+	__u64 draws;
+	/// Those that associated their flow.
+	__u64 associations;
+};
+
 /// What the marker by queue length is compiled with.
 struct queue_length_settings {
 	/// 1 where the backlog comes from the packet's control block (tests), 0 where it comes from the queue.
@@ -240,6 +333,121 @@ static __always_inline int phantom_on_transmit(struct phantom_queue *queue, __u6
 			return level > threshold;
 	}
 	return 0;
+}
+
+#define PACER_SHARE_BITS 23
+#define PACER_FACTOR_BITS 16
+#define PACER_RATE_MAX 1000000000000ULL
+#define PACER_BYTES_MAX ((1ULL << 24) - 1)
+#define PACER_BACKLOG_MAX ((1ULL << 31) - 1)
+#define PACER_HORIZON_NS ((1ULL << 32) - 1)
+#define NS_PER_S 1000000000ULL
+
+#define MAXIMUM(a, b) ((a) > (b) ? (a) : (b))
+#define SATURATING_SUB(a, b) ((a) > (b) ? (a) - (b) : 0)
+
+/* pacer/earliest.rs, EarliestDepartureState::pushes. */
+static __always_inline __u64 pacer_pushes(const struct pacer_state *state, const volatile struct pacer_settings *set,
+					  __u64 now_ns)
+{
+	__u64 intervals = SATURATING_SUB(state->free_ns, now_ns) / set->interval_ns;
+
+	return MINIMUM(intervals + 1, set->pushes_max);
+}
+
+/* next_rate. */
+static __always_inline __u64 pacer_next_rate(const struct pacer_state *state, const volatile struct pacer_settings *set,
+					     __u64 pushes)
+{
+	__u64 rate = (state->rate * set->keep[0]) >> PACER_SHARE_BITS, pushed;
+
+	rate += (MINIMUM(state->received, set->received_max) * set->measured) >> PACER_FACTOR_BITS;
+	pushed = (MINIMUM(state->backlog, set->pushing_max) * set->push) >> PACER_FACTOR_BITS;
+	rate += MINIMUM(pushed, PACER_RATE_MAX) * pushes;
+	rate = MINIMUM(rate, PACER_RATE_MAX);
+	return MAXIMUM(rate, set->floor);
+}
+
+/* decay. */
+static __always_inline void pacer_decay(struct pacer_state *state, const volatile struct pacer_settings *set,
+					__u64 intervals)
+{
+	__u64 rate = intervals >> PACER_KEEP_POWERS ? 0 : state->rate;
+	int power;
+
+#pragma unroll
+	for (power = 0; power < PACER_KEEP_POWERS; power++)
+		if (intervals >> power & 1)
+			rate = (rate * set->keep[power]) >> PACER_SHARE_BITS;
+	state->rate = MAXIMUM(rate, set->floor);
+}
+
+/* drain. */
+static __always_inline void pacer_drain(struct pacer_state *state, __u64 now_ns)
+{
+	if (now_ns >= state->free_ns)
+		state->backlog = 0;
+	else if (now_ns > state->backlog_ns)
+		state->backlog = state->backlog * (state->free_ns - now_ns) / (state->free_ns - state->backlog_ns);
+	state->backlog_ns = MAXIMUM(state->backlog_ns, now_ns);
+}
+
+/* refill. */
+static __always_inline void pacer_refill(struct pacer_state *state, const volatile struct pacer_settings *set,
+					 __u64 now_ns)
+{
+	__u64 idle, full, earned;
+
+	if (now_ns <= state->free_ns)
+		return;
+	idle = now_ns - state->free_ns;
+	full = (set->bucket_bits * NS_PER_S + state->rate - 1) / state->rate;
+	earned = idle >= full ? set->bucket_bits : state->rate * idle / NS_PER_S;
+	state->tokens = MINIMUM(state->tokens + earned, set->bucket_bits);
+	state->free_ns = now_ns;
+}
+
+/* end_intervals, once the interval has begun. */
+static __always_inline void pacer_end_intervals(struct pacer_state *state, const volatile struct pacer_settings *set,
+						__u64 now_ns)
+{
+	__u64 idle;
+
+	if (!state->tick_ns)
+		state->tick_ns = SATURATING_ADD(now_ns, set->interval_ns);
+	if (now_ns < state->tick_ns)
+		return;
+	idle = (now_ns - state->tick_ns) / set->interval_ns;
+	pacer_drain(state, state->tick_ns);
+	state->rate = pacer_next_rate(state, set, 1);
+	state->received = 0;
+	pacer_decay(state, set, idle);
+	state->tick_ns += idle * set->interval_ns;
+	state->tick_ns = SATURATING_ADD(state->tick_ns, set->interval_ns);
+}
+
+/* pay: when a packet leaves, in ns. */
+static __always_inline __u64 pacer_pay(struct pacer_state *state, const volatile struct pacer_settings *set,
+				       __u64 now_ns, __u64 bits)
+{
+	__u64 needed = MINIMUM(bits, set->bucket_bits), rate, leaves, free, horizon;
+
+	pacer_drain(state, now_ns);
+	pacer_refill(state, set, now_ns);
+	rate = pacer_next_rate(state, set, pacer_pushes(state, set, now_ns));
+	rate = MAXIMUM(rate, state->rate);
+	leaves = (SATURATING_SUB(needed, state->tokens) * NS_PER_S + rate - 1) / rate;
+	leaves = SATURATING_ADD(state->free_ns, leaves);
+	free = (SATURATING_SUB(bits, state->tokens) * NS_PER_S + rate - 1) / rate;
+	free = SATURATING_ADD(state->free_ns, free);
+	horizon = SATURATING_ADD(now_ns, PACER_HORIZON_NS);
+	free = MINIMUM(free, horizon);
+	state->free_ns = MAXIMUM(free, state->free_ns);
+	state->tokens = SATURATING_SUB(state->tokens, bits);
+	leaves = MINIMUM(leaves, state->free_ns);
+	if (leaves > now_ns)
+		state->backlog = MINIMUM(state->backlog + bits, PACER_BACKLOG_MAX);
+	return leaves;
 }
 
 #define DCTCP_SHIFT 30

@@ -98,6 +98,7 @@ fn load(name: &str, config: &Config) -> Result<Program, Error> {
         let at = operations.windows(DCTCP_NAME.len()).position(is_name).expect("the struct has its name");
         operations[at..at + CA_NAME_MAX].fill(0);
         operations[at..at + name.len()].copy_from_slice(name.as_bytes());
+        Ok(())
     };
     Program::load_with("dctcp", "dctcp_init", Some(&settings.to_bytes()), rename)
 }

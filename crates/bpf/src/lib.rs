@@ -16,6 +16,7 @@
 
 mod dctcp;
 mod error;
+mod pacer;
 mod phantom_queue;
 pub mod pinned;
 mod program;
@@ -26,6 +27,7 @@ mod tcx;
 
 pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
 pub use error::Error;
+pub use pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number};
 pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
 pub use qjump::{CgroupLink, Limiter, PacketClassifier, PortClassifier, SendBuffer, SocketClassifier, Tag};

@@ -2,7 +2,7 @@
 //! to take away.
 
 use std::io::ErrorKind;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 
 use libbpf_rs::query::LinkTypeInfo;
@@ -14,6 +14,12 @@ use crate::shared::Shared;
 /// A pinned map.
 #[derive(Debug)]
 pub struct Pinned(MapHandle);
+
+impl AsFd for Pinned {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 impl Pinned {
     /// Opens the map pinned at `path`.

@@ -43,12 +43,14 @@ pub struct Packet<'a> {
     pub now_ns: u64,
     /// What waits in the queue in bytes and packets, where inputs come from the packet.
     pub waiting: (u32, u32),
+    /// `skb->tstamp`: when it may leave, in ns; 0 for at once.
+    pub leaves_ns: u64,
 }
 
 impl<'a> Packet<'a> {
     /// A frame at time 0 with nothing else known of it.
     pub fn new(frame: &'a [u8]) -> Packet<'a> {
-        Packet { frame, wire_len: 0, priority: 0, ifindex: 0, now_ns: 0, waiting: (0, 0) }
+        Packet { frame, wire_len: 0, priority: 0, ifindex: 0, now_ns: 0, waiting: (0, 0), leaves_ns: 0 }
     }
 
     /// struct __sk_buff (linux/bpf.h), which is fixed; the kernel refuses fields that a test may not set.
@@ -62,6 +64,8 @@ impl<'a> Packet<'a> {
         set(CB_AT + 8, self.waiting.0);
         set(CB_AT + 12, self.waiting.1);
         set(WIRE_LEN_AT, self.wire_len);
+        set(TSTAMP_AT, self.leaves_ns as u32);
+        set(TSTAMP_AT + 4, (self.leaves_ns >> 32) as u32);
         context
     }
 }
@@ -75,6 +79,8 @@ pub struct TestRun {
     pub frame: Vec<u8>,
     /// `skb->priority` afterwards.
     pub priority: u32,
+    /// `skb->tstamp` afterwards: when it may leave, in ns; 0 for at once.
+    pub leaves_ns: u64,
 }
 
 /// How large a program is.
@@ -99,7 +105,7 @@ impl Program {
     /// # Errors
     /// [`Error::Unsupported`] if the build had no clang, or the kernel or this process's privileges do not do.
     pub fn empty() -> Result<Program, Error> {
-        Program::load_image("empty", "empty", None, |_| {}).map_err(|error| match error {
+        Program::load_image("empty", "empty", None, |_| Ok(())).map_err(|error| match error {
             Error::Kernel { source, .. } => {
                 Error::Unsupported(format!("not even an empty program loads: {source}"))
             }
@@ -121,7 +127,7 @@ impl Program {
         name: &'static str,
         settings: Option<&[u8]>,
     ) -> Result<Program, Error> {
-        Program::load_with(image, name, settings, |_| {})
+        Program::load_with(image, name, settings, |_| Ok(()))
     }
 
     /// As `load`; `prepare` changes what is to be loaded.
@@ -129,7 +135,7 @@ impl Program {
         image: &'static str,
         name: &'static str,
         settings: Option<&[u8]>,
-        prepare: impl FnOnce(&mut OpenObject),
+        prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
     ) -> Result<Program, Error> {
         // Of the reasons for a failure, a machine that cannot is told first: to the verifier they look alike.
         Program::load_image(image, name, settings, prepare).map_err(|error| match Program::empty() {
@@ -145,7 +151,7 @@ impl Program {
         image: &'static str,
         name: &'static str,
         settings: Option<&[u8]>,
-        prepare: impl FnOnce(&mut OpenObject),
+        prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
     ) -> Result<Program, Error> {
         let (_, bytes) = IMAGES.iter().find(|(known, _)| *known == image).expect("a file of programs/");
         let Some(bytes) = bytes else {
@@ -160,7 +166,7 @@ impl Program {
             let constants = constants.as_mut().expect("a program with settings has constants");
             constants.set_initial_value(settings).map_err(failed())?;
         }
-        prepare(&mut open);
+        prepare(&mut open).map_err(failed())?;
         Ok(Program { object: open.load().map_err(failed())?, name })
     }
 
@@ -185,7 +191,13 @@ impl Program {
         let length = output.data.map_or(0, |data| data.len());
         frame.truncate(length);
         let priority = context_after[PRIORITY_AT..].first_chunk().expect("inside the context");
-        Ok(TestRun { action, frame, priority: u32::from_ne_bytes(*priority) })
+        let leaves_ns = context_after[TSTAMP_AT..].first_chunk().expect("inside the context");
+        Ok(TestRun {
+            action,
+            frame,
+            priority: u32::from_ne_bytes(*priority),
+            leaves_ns: u64::from_ne_bytes(*leaves_ns),
+        })
     }
 
     /// The mean time of `repeat` runs on `packet`, in whole ns as the kernel reports it.
@@ -321,7 +333,12 @@ impl Program {
     }
 
     fn map(&self) -> libbpf_rs::Map<'_> {
-        self.object.maps().find(|map| map.name() == "state").expect("programs with a state call it so")
+        self.map_named("state")
+    }
+
+    /// The map that the program calls so.
+    pub(crate) fn map_named(&self, name: &str) -> libbpf_rs::Map<'_> {
+        self.object.maps().find(|map| map.name() == name).expect("the program has this map")
     }
 
     pub(crate) fn failed(&self, doing: &str) -> impl FnOnce(libbpf_rs::Error) -> Error + use<> {
@@ -373,6 +390,7 @@ const CONTEXT_LEN: usize = 192;
 const PRIORITY_AT: usize = 32;
 const IFINDEX_AT: usize = 40;
 const CB_AT: usize = 48;
+const TSTAMP_AT: usize = 152;
 const WIRE_LEN_AT: usize = 160;
 
 static IMAGES: &[(&str, Option<&[u8]>)] = include!(concat!(env!("OUT_DIR"), "/images.rs"));

@@ -21,6 +21,17 @@ pub struct Device {
     pub clsact: bool,
 }
 
+/// The queue at the root of a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RootQueue {
+    /// One that the kernel gives to a device that nobody has given one.
+    Default(String),
+    /// One that somebody has set.
+    Set(String),
+    /// One of those that keeps departure times: fq, or mq with fq for each queue of the hardware.
+    Departures,
+}
+
 /// How a network is reached, in the words of `ip route`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Route {
@@ -43,6 +54,15 @@ pub trait Facts {
     /// # Errors
     /// If the system does not say.
     fn filters(&self, name: &DeviceName, side: Side) -> Result<Vec<u32>, Error>;
+
+    /// The queue at the device's root.
+    ///
+    /// # Errors
+    /// If the system does not say.
+    fn root_queue(&self, name: &DeviceName) -> Result<RootQueue, Error>;
+
+    /// Whether the kernel has the queueing discipline fq, or a module of it.
+    fn has_fq(&self) -> bool;
 
     /// Where cgroups (version 2) are mounted.
     fn cgroups(&self) -> Option<PathBuf>;
@@ -98,6 +118,19 @@ impl Facts for Host {
         Ok(all.iter().filter_map(preference).collect())
     }
 
+    fn root_queue(&self, name: &DeviceName) -> Result<RootQueue, Error> {
+        Ok(root_of(&rows("tc", &["-j", "qdisc", "show", "dev", name.as_str()])?))
+    }
+
+    fn has_fq(&self) -> bool {
+        let release = rustix::system::uname().release().to_string_lossy().into_owned();
+        let has = |path: &Path, word: &str| fs::read_to_string(path).is_ok_and(|text| text.contains(word));
+        let modules = Path::new("/lib/modules").join(release);
+        has(Path::new("/proc/kallsyms"), " fq_enqueue\n")
+            || has(Path::new("/proc/kallsyms"), " fq_enqueue\t")
+            || ["modules.dep", "modules.builtin"].iter().any(|list| has(&modules.join(list), "/sch_fq.ko"))
+    }
+
     fn cgroups(&self) -> Option<PathBuf> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let mount = mounts.lines().find(|line| {
@@ -144,6 +177,21 @@ impl Facts for Host {
     fn has_pins(&self) -> bool {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         mounts.lines().any(|line| line.split(' ').nth(1) == Some(BPF_FILES) && line.contains(" bpf "))
+    }
+}
+
+/// What `tc` says of a device's queues.
+fn root_of(queues: &[Value]) -> RootQueue {
+    let kind = |queue: &Value| queue["kind"].as_str().unwrap_or_default().to_owned();
+    let Some(root) = queues.iter().find(|queue| queue["root"] == true) else {
+        return RootQueue::Default("noqueue".to_owned());
+    };
+    let mut below = queues.iter().filter(|queue| queue["root"] != true && kind(queue) != "clsact").peekable();
+    match kind(root).as_str() {
+        "fq" => RootQueue::Departures,
+        "mq" if below.peek().is_some() && below.all(|queue| kind(queue) == "fq") => RootQueue::Departures,
+        kind if root["handle"] == "0:" => RootQueue::Default(kind.to_owned()),
+        kind => RootQueue::Set(kind.to_owned()),
     }
 }
 
@@ -203,3 +251,24 @@ const STATES: &[&str] =
 const TCX_SINCE: (u32, u32) = (6, 6);
 /// Where the BPF file system is.
 const BPF_FILES: &str = "/sys/fs/bpf";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_is_the_kernels_or_somebodys_or_keeps_departures() {
+        let root = |json: &str| root_of(&serde_json::from_str::<Vec<Value>>(json).expect("JSON"));
+        let clsact = r#"{"kind":"clsact","handle":"ffff:","parent":"ffff:fff1"}"#;
+        for (json, expected) in [
+            ("[]".to_owned(), RootQueue::Default("noqueue".to_owned())),
+            (r#"[{"kind":"pfifo_fast","handle":"0:","root":true}]"#.to_owned(), RootQueue::Default("pfifo_fast".to_owned())),
+            (r#"[{"kind":"tbf","handle":"8001:","root":true}]"#.to_owned(), RootQueue::Set("tbf".to_owned())),
+            (format!(r#"[{{"kind":"fq","handle":"8001:","root":true}},{clsact}]"#), RootQueue::Departures),
+            (format!(r#"[{{"kind":"mq","handle":"0:","root":true}},{{"kind":"fq","handle":"0:","parent":":1"}},{clsact}]"#), RootQueue::Departures),
+            (r#"[{"kind":"mq","handle":"0:","root":true},{"kind":"pfifo_fast","handle":"0:","parent":":1"}]"#.to_owned(), RootQueue::Default("mq".to_owned())),
+        ] {
+            assert_eq!(root(&json), expected, "{json}");
+        }
+    }
+}

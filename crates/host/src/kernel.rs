@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io::ErrorKind;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 
-use plimsoll_bpf::{DCTCP_NAME, Tag, pinned};
+use plimsoll_bpf::pinned::Pinned;
+use plimsoll_bpf::{ChosenCgroup, DCTCP_NAME, Pacer, PacerFeedback, Tag, pinned};
 use plimsoll_bpf::{
     Dctcp, Direction, Inputs, Limiter, PhantomQueue, PortClassifier, Program, SocketClassifier,
 };
@@ -12,7 +14,7 @@ use plimsoll_mechanisms::tcp::{Config, TransportParams};
 
 use crate::Error;
 use crate::commands::{rows, run};
-use crate::facts::{Facts, Host, index_of, sysctl_path};
+use crate::facts::{Facts, Host, RootQueue, index_of, sysctl_path};
 use crate::names::{DeviceName, Prefix};
 use crate::policy::{Qjump, Side, Tagging};
 use crate::step::{Hold, PortProgram, Step, System, Undone};
@@ -24,7 +26,7 @@ pub struct Kernel;
 impl System for Kernel {
     fn check(&self, step: &Step) -> Result<(), Error> {
         match step {
-            Step::Program { program, pins, .. } => unpinned(pins).and_then(|()| load(program).map(drop)),
+            Step::Program { program, pins, .. } => unpinned(pins).and_then(|()| check_program(program)),
             Step::Sockets { level, pins, .. } => {
                 unpinned(pins)?;
                 Ok(SocketClassifier::load(*level).map(drop)?)
@@ -44,6 +46,10 @@ impl System for Kernel {
             Step::Clsact { device } if has_clsact(device)? => {
                 Err(Error::Program(format!("{device} has got a clsact queue since; plan again")))
             }
+            Step::Departures { device, .. } => match Host.root_queue(device)? {
+                RootQueue::Default(_) => Ok(()),
+                _ => Err(Error::Program(format!("{device} has got another root queue since; plan again"))),
+            },
             Step::Cgroup { .. }
             | Step::Segments { .. }
             | Step::Clsact { .. }
@@ -58,6 +64,10 @@ impl System for Kernel {
             Step::Segments { device, after, .. } => set_segments(device, *after),
             Step::Clsact { device } => {
                 run("tc", &["qdisc", "add", "dev", device.as_str(), "clsact"]).map(drop)
+            }
+            Step::Departures { device, .. } => {
+                let words = ["qdisc", "replace", "dev", device.as_str(), "root", "handle", FQ_HANDLE, "fq"];
+                run("tc", &words).map(drop)
             }
             Step::Program { device, side, program, hold, pins } => {
                 attach(device, *side, load(program)?, *hold, pins)
@@ -89,6 +99,7 @@ impl System for Kernel {
                 }
             }
             Step::Clsact { device } => remove_clsact(device),
+            Step::Departures { device, .. } => remove_fq(device),
             Step::Program { device, side, hold, pins, .. } => {
                 match hold {
                     Hold::Link => pinned::detach(&pins.join(LINK))?,
@@ -128,6 +139,20 @@ fn unpinned(pins: &Path) -> Result<(), Error> {
     Ok(())
 }
 
+/// Cgroups and pins that a plan makes are not there yet.
+fn check_program(program: &PortProgram) -> Result<(), Error> {
+    match program {
+        PortProgram::Pacer { pacer, .. } => Ok(Pacer::load(&pacer.params(), &[], Inputs::Kernel).map(drop)?),
+        PortProgram::PacerFeedback { pacer, .. } => {
+            let flows = Pacer::load(&pacer.params(), &[], Inputs::Kernel)?.flows()?;
+            Ok(PacerFeedback::load(&pacer.params(), flows.as_fd(), Inputs::Kernel).map(drop)?)
+        }
+        PortProgram::Ports(_) | PortProgram::Limiter(_) | PortProgram::PhantomQueue(_) => {
+            load(program).map(drop)
+        }
+    }
+}
+
 fn load(program: &PortProgram) -> Result<Program, Error> {
     Ok(match program {
         PortProgram::Ports(levels) => PortClassifier::load(levels)?.into_program(),
@@ -137,6 +162,15 @@ fn load(program: &PortProgram) -> Result<Program, Error> {
         }
         PortProgram::PhantomQueue(queue) => {
             PhantomQueue::load(&queue.params(), queue.rate, Inputs::Kernel)?.into_program()
+        }
+        PortProgram::Pacer { pacer, root, cgroups } => {
+            let chosen = cgroups.iter().map(|folder| ChosenCgroup::of(root, folder));
+            let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
+            Pacer::load(&pacer.params(), &chosen, Inputs::Kernel)?.into_program()
+        }
+        PortProgram::PacerFeedback { pacer, flows } => {
+            let flows = Pinned::open(flows)?;
+            PacerFeedback::load(&pacer.params(), flows.as_fd(), Inputs::Kernel)?.into_program()
         }
     })
 }
@@ -168,7 +202,10 @@ fn attach(
         Side::Egress => Direction::Egress,
     };
     made(pins, fs::create_dir_all(pins))?;
-    program.pin_maps(pins, &["state", "counts"])?;
+    // Of the pacer's two programs the one at egress has the flows.
+    let maps: &[&str] =
+        if side == Side::Egress { &["state", "counts", "flows"] } else { &["state", "counts"] };
+    program.pin_maps(pins, maps)?;
     match hold {
         Hold::Link => Ok(program.link(index, direction)?.pin(&pins.join(LINK))?),
         Hold::Filter { priority } => {
@@ -213,6 +250,22 @@ fn remove_clsact(device: &DeviceName) -> Result<Undone, Error> {
         }
     }
     run("tc", &["qdisc", "del", "dev", device.as_str(), "clsact"]).map(|_| Undone::Restored)
+}
+
+/// The kernel's default comes back by itself.
+fn remove_fq(device: &DeviceName) -> Result<Undone, Error> {
+    if index_of(device).is_none() {
+        return Ok(Undone::Restored);
+    }
+    let queues = rows("tc", &["-j", "qdisc", "show", "dev", device.as_str()])?;
+    let ours = |queue: &serde_json::Value| queue["kind"] == "fq" && queue["handle"] == FQ_HANDLE;
+    match Host.root_queue(device)? {
+        RootQueue::Default(_) => Ok(Undone::Restored),
+        RootQueue::Departures if queues.iter().any(ours) => {
+            run("tc", &["qdisc", "del", "dev", device.as_str(), "root"]).map(|_| Undone::Restored)
+        }
+        other => Ok(left(format!("the root queue of {device} is {other:?}"))),
+    }
 }
 
 fn set_segments(device: &DeviceName, segments: u32) -> Result<(), Error> {
@@ -292,5 +345,7 @@ fn undo_route(prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undon
 
 /// The pin of a link.
 pub const LINK: &str = "link";
+/// By which a rollback tells the fq that a policy made from others: "HU".
+const FQ_HANDLE: &str = "4855:";
 /// The pin of a program that a filter holds.
 const PROGRAM: &str = "program";

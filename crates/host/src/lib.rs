@@ -39,7 +39,7 @@ mod step;
 
 pub use apply::{Moment, RolledBack, apply, rollback};
 pub use error::Error;
-pub use facts::{Device, Facts, Host, Route};
+pub use facts::{Device, Facts, Host, RootQueue, Route};
 pub use journal::{Applied, Journal, Places};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
@@ -50,6 +50,6 @@ pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitNam
 #[cfg(feature = "kernel")]
 pub use observe::observe;
 pub use plan::{Plan, plan};
-pub use policy::{Dctcp, Policy, PolicyError, Qjump, Side};
-pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PhantomQueueStatus, Status};
+pub use policy::{Dctcp, Pacer, Policy, PolicyError, Qjump, Side};
+pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
 pub use step::{Hold, PortProgram, Step, System, Undone};

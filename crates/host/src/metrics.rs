@@ -77,6 +77,14 @@ const FAMILIES: &[(&str, &str, &str, Samples)] = &[
             status.phantom_queues.iter().flat_map(both).collect()
         },
     ),
+    ("pacer_packets", "counter", "Packets that got a departure time, or bypassed.", |status| {
+        let both = |pacer: &crate::PacerStatus| {
+            [("paced", pacer.paced_packets), ("bypassed", pacer.bypassed_packets)].map(|(result, count)| {
+                (vec![("device", pacer.device.to_string()), ("result", result.to_owned())], count as f64)
+            })
+        };
+        status.pacer.iter().flat_map(both).collect()
+    }),
     ("dctcp_events", "counter", "DCTCP over all its connections; any `guarded` is suspect.", |status| {
         let all = |dctcp: &crate::DctcpStatus| {
             [
@@ -102,6 +110,8 @@ fn attached(status: &Status) -> Vec<(Labels, f64)> {
         .phantom_queues
         .iter()
         .map(|queue| (format!("phantom-queue {} {}", queue.device, queue.side.name()), queue.attached));
+    let pacer = status.pacer.iter().map(|pacer| (format!("pacer {}", pacer.device), pacer.attached));
+    let queues = queues.chain(pacer);
     let all = limiter.into_iter().chain(assignments).chain(queues);
     all.map(|(part, there)| (vec![("part", part)], f64::from(there))).collect()
 }

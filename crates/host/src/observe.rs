@@ -4,14 +4,17 @@ use std::path::Path;
 
 use plimsoll_bpf::Limiter;
 use plimsoll_bpf::pinned::{self, Pinned};
-use plimsoll_bpf::shared::{DctcpCounts, PhantomQueue as PhantomState, QjumpCounts};
+use plimsoll_bpf::shared::{
+    DctcpCounts, PacerCounts, PacerFeedbackCounts, PacerState, PhantomQueue as PhantomState, QjumpCounts,
+    Shared,
+};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue as Twin;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::journal::Applied;
 use crate::kernel::LINK;
-use crate::policy::{PhantomQueue, Qjump, Subject};
-use crate::status::{AssignmentStatus, DctcpStatus, LevelStatus, PhantomQueueStatus, Status};
+use crate::policy::{Pacer, PhantomQueue, Qjump, Subject};
+use crate::status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
 use crate::step::{Hold, PortProgram, Step};
 use crate::{Error, Facts, Host};
 
@@ -31,6 +34,7 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
         levels: Vec::new(),
         assignments: Vec::new(),
         phantom_queues: Vec::new(),
+        pacer: None,
         dctcp: None,
     };
     for step in &plan.steps[..applied.begun] {
@@ -59,10 +63,22 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
             Step::Program { program: PortProgram::PhantomQueue(queue), pins, .. } => {
                 status.phantom_queues.push(marked(queue, pins, is_attached(step)?)?);
             }
+            Step::Program { program: PortProgram::Pacer { pacer, .. }, pins, .. } => {
+                status.pacer = Some(paced(pacer, pins, is_attached(step)?)?);
+            }
+            Step::Program { program: PortProgram::PacerFeedback { .. }, pins, .. } => {
+                let counts = counts_of(pins)?;
+                let feedback = PacerFeedbackCounts::sum(&counts);
+                if let Some(pacer) = &mut status.pacer {
+                    pacer.attached &= is_attached(step)?;
+                    (pacer.draws, pacer.associations) = (feedback.draws, feedback.associations);
+                }
+            }
             Step::Dctcp { pins } => status.dctcp = connected(pins)?,
             Step::Cgroup { .. }
             | Step::Segments { .. }
             | Step::Clsact { .. }
+            | Step::Departures { .. }
             | Step::Route { .. }
             | Step::Sysctl { .. } => {}
         }
@@ -127,6 +143,27 @@ fn marked(queue: &PhantomQueue, pins: &Path, attached: bool) -> Result<PhantomQu
         marked_packets: state.marked,
         not_capable_packets: state.not_capable,
     })
+}
+
+fn paced(pacer: &Pacer, pins: &Path, attached: bool) -> Result<PacerStatus, Error> {
+    let state: PacerState = map(pins, "state")?.map_or(Ok(PacerState::default()), |map| map.read(0))?;
+    let counts = PacerCounts::sum(&counts_of(pins)?);
+    Ok(PacerStatus {
+        device: pacer.device.clone(),
+        attached,
+        rate_bps: state.rate,
+        paced_packets: counts.paced,
+        bypassed_packets: counts.bypassed,
+        held_ns: counts.held_ns,
+        draws: 0,
+        associations: 0,
+    })
+}
+
+/// The counts of every processor; none where the step was interrupted.
+fn counts_of<T: Shared>(pins: &Path) -> Result<Vec<T>, Error> {
+    let counts = map(pins, "counts")?.map(|counts| counts.read_per_processor(0)).transpose()?;
+    Ok(counts.unwrap_or_default())
 }
 
 fn connected(pins: &Path) -> Result<Option<DctcpStatus>, Error> {

@@ -8,10 +8,10 @@ use plimsoll_mechanisms::qjump::{Levels, latency_bound, priority_of};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::facts::{Device, Facts, Route};
+use crate::facts::{Device, Facts, RootQueue, Route};
 use crate::journal::{Journal, Places};
 use crate::names::DeviceName;
-use crate::policy::{Dctcp, Policy, Qjump, Segments, Side, Subject, Tagging};
+use crate::policy::{Dctcp, Pacer, Policy, Qjump, Segments, Side, Subject, Tagging};
 use crate::step::{Hold, PortProgram, Step};
 
 /// What applying a policy does to this host.
@@ -44,6 +44,9 @@ pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan,
         let name = format!("phantom-queue-{}-{}", queue.device, queue.direction.name());
         planning.program(&queue.device, queue.direction, vec![(program, name)])?;
     }
+    if let Some(pacer) = &policy.pacer {
+        planning.pacer(pacer)?;
+    }
     if let Some(dctcp) = &policy.dctcp {
         planning.dctcp(dctcp)?;
     }
@@ -73,6 +76,12 @@ impl Planning<'_> {
                 && one.device == two.device
             {
                 self.reasons.push(format!("qjump: policy {name} limits {} already", one.device));
+            }
+            let pacers = (policy.pacer.as_ref(), other.pacer.as_ref());
+            if let (Some(one), Some(two)) = pacers
+                && one.device == two.device
+            {
+                self.reasons.push(format!("pacer: policy {name} paces at {} already", one.device));
             }
             for queue in &policy.phantom_queue {
                 let same = |other: &&crate::policy::PhantomQueue| {
@@ -152,14 +161,57 @@ impl Planning<'_> {
                 ));
             }
         }
-        let fitting = u32::try_from((smallest / frame).max(1)).unwrap_or(u32::MAX);
-        if qjump.segments == Segments::Fit && fitting < device.gso_max_segs {
-            self.steps.push(Step::Segments {
-                device: qjump.device.clone(),
-                before: device.gso_max_segs,
-                after: fitting,
-            });
+        if qjump.segments == Segments::Fit {
+            self.fit_segments(&qjump.device, device, smallest);
         }
+    }
+
+    /// Segments of TCP at the device get as long as `bytes`, if they are longer now or by an earlier step.
+    fn fit_segments(&mut self, name: &DeviceName, device: Device, bytes: u64) {
+        let frame = u64::from(device.mtu) + ETHERNET;
+        let after = u32::try_from((bytes / frame).max(1)).unwrap_or(u32::MAX);
+        let planned = self.steps.iter().rev().find_map(|step| match step {
+            Step::Segments { device, after, .. } if device == name => Some(*after),
+            _ => None,
+        });
+        let before = planned.unwrap_or(device.gso_max_segs);
+        if after < before {
+            self.steps.push(Step::Segments { device: name.clone(), before, after });
+        }
+    }
+
+    fn pacer(&mut self, pacer: &Pacer) -> Result<(), Error> {
+        let name = &pacer.device;
+        let Some(device) = self.device(name)? else { return Ok(()) };
+        match self.facts.root_queue(name)? {
+            RootQueue::Departures => {}
+            RootQueue::Set(kind) => self.reasons.push(format!(
+                "pacer: the root queue of {name} is {kind}, which somebody has set; it must be fq, which keeps departure \
+                 times"
+            )),
+            RootQueue::Default(_) if !self.facts.has_fq() => self.reasons.push(format!(
+                "pacer: this kernel lacks fq (CONFIG_NET_SCH_FQ), the queue that keeps departure times at {name}"
+            )),
+            RootQueue::Default(before) => self.steps.push(Step::Departures { device: name.clone(), before }),
+        }
+        if pacer.segments == Segments::Fit {
+            self.fit_segments(name, device, pacer.bucket.get());
+        }
+        let mut cgroups = Vec::new();
+        for path in &pacer.cgroups {
+            cgroups.extend(self.cgroup(path)?);
+        }
+        let root = self.facts.cgroups().unwrap_or_default();
+        let pins = self.pins.join(PACER);
+        let program = PortProgram::Pacer { pacer: pacer.clone(), root, cgroups };
+        self.program(name, Side::Egress, vec![(program, PACER.to_owned())])?;
+        let feedback = PortProgram::PacerFeedback { pacer: pacer.clone(), flows: pins.join("flows") };
+        self.program(name, Side::Ingress, vec![(feedback, "pacer-feedback".to_owned())])?;
+        self.notes.push(
+            "pacer: only TCP connections with ECN (net.ipv4.tcp_ecn = 1, or DCTCP) hear of congestion and are paced"
+                .to_owned(),
+        );
+        Ok(())
     }
 
     /// Programs at one device and side, the first to run first.
@@ -334,6 +386,8 @@ fn for_the_switch(qjump: &Qjump) -> Option<String> {
     }
 }
 
+/// The folder of the pacer's pins.
+const PACER: &str = "pacer";
 /// Bytes of an Ethernet header without FCS, as the limiter counts.
 const ETHERNET: u64 = 14;
 /// As the program registers itself; `plimsoll_bpf::DCTCP_NAME`, which a build without the programs lacks.

@@ -8,6 +8,8 @@ struct Rack {
     tcx: bool,
     clsact: bool,
     taken: Vec<u32>,
+    fq: bool,
+    root: &'static str,
 }
 
 impl Facts for Rack {
@@ -36,6 +38,16 @@ impl Facts for Rack {
     fn sysctl(&self, _: &str) -> Result<String, Error> {
         Ok("cubic".to_owned())
     }
+    fn root_queue(&self, _: &DeviceName) -> Result<RootQueue, Error> {
+        Ok(match self.root {
+            "fq" => RootQueue::Departures,
+            "htb" => RootQueue::Set("htb".to_owned()),
+            other => RootQueue::Default(other.to_owned()),
+        })
+    }
+    fn has_fq(&self) -> bool {
+        self.fq
+    }
     fn has_tcx(&self) -> bool {
         self.tcx
     }
@@ -44,7 +56,7 @@ impl Facts for Rack {
     }
 }
 
-const RACK: Rack = Rack { tcx: true, clsact: false, taken: Vec::new() };
+const RACK: Rack = Rack { tcx: true, clsact: false, taken: Vec::new(), fq: true, root: "pfifo_fast" };
 const QJUMP: &str = "version = 1\n[qjump]\ndevice = 'eth0'\nhosts = 12\nrate = '10Gbps'\n";
 
 fn planned(rest: &str, rack: &Rack) -> Result<Plan, Error> {
@@ -90,7 +102,7 @@ fn segments_fit_the_smallest_bucket_that_somebody_has() {
 
 #[test]
 fn without_links_there_are_filters_of_free_preference_in_order() {
-    let old = Rack { tcx: false, clsact: false, taken: Vec::new() };
+    let old = Rack { tcx: false, clsact: false, taken: Vec::new(), fq: true, root: "pfifo_fast" };
     let rest =
         "[[qjump.assign]]\nlevel = 0\nport = 319\n[[phantom-queue]]\ndevice = 'eth0'\nrate = '10Gbps'\n";
     let expected = [
@@ -100,7 +112,7 @@ fn without_links_there_are_filters_of_free_preference_in_order() {
         "+ filter  phantom_queue at eth0 egress pref 3",
     ];
     assert_eq!(lines(rest, &old), expected);
-    let used = Rack { tcx: false, clsact: true, taken: vec![1, 3] };
+    let used = Rack { tcx: false, clsact: true, taken: vec![1, 3], ..RACK };
     let steps = lines(rest, &used);
     let prefs: Vec<&str> = steps.iter().filter_map(|step| step.rsplit("pref ").next()).collect();
     assert_eq!(prefs, ["2", "4", "5"]);
@@ -133,4 +145,30 @@ fn a_plan_survives_its_journal() {
     let plan = planned(rest, &RACK).expect("it can be");
     let text = serde_json::to_string(&plan).expect("plain data");
     assert_eq!(serde_json::from_str::<Plan>(&text).expect("what was written"), plan);
+}
+
+const PACER: &str = "[pacer]\ndevice = 'eth1'\nrate = '1Gbps'\ncgroups = ['/there/a']\n";
+
+#[test]
+fn a_pacer_gets_a_queue_that_keeps_departures_and_short_segments() {
+    let expected = [
+        "+ link    qjump at eth0 egress (tcx)",
+        "- qdisc   pfifo_fast at eth1 root\n  + qdisc   fq at eth1 root",
+        "~ device  eth1 gso_max_segs 65535 -> 1",
+        "+ cgroup  /cgroups/there/a",
+        "+ link    pacer at eth1 egress (tcx)",
+        "+ link    pacer_feedback at eth1 ingress (tcx)",
+    ];
+    assert_eq!(lines(PACER, &RACK), expected);
+    let there = lines(PACER, &Rack { root: "fq", fq: false, ..RACK });
+    assert!(there.iter().all(|step| !step.contains("qdisc")), "{there:?}");
+}
+
+#[test]
+fn a_pacer_without_such_a_queue_is_refused_by_the_name_of_what_is_missing() {
+    let said = |rack: &Rack| planned(PACER, rack).expect_err("it cannot").to_string();
+    let lacks = said(&Rack { fq: false, ..RACK });
+    assert!(lacks.contains("lacks fq (CONFIG_NET_SCH_FQ)"), "{lacks}");
+    let set = said(&Rack { root: "htb", ..RACK });
+    assert!(set.contains("root queue of eth1 is htb") && set.contains("must be fq"), "{set}");
 }

@@ -7,6 +7,7 @@ use std::fmt;
 use std::path::Path;
 
 use plimsoll_mechanisms::InvalidParam;
+use plimsoll_mechanisms::pacer::{EarliestDepartureConstants, PacerParams};
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, LevelShare, Levels, QjumpParams, Refill};
 use plimsoll_units::{Bytes, Rate, Span};
@@ -33,9 +34,9 @@ pub struct Policy {
     /// DCTCP for chosen destinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dctcp: Option<Dctcp>,
-    /// HULL's pacing of cgroups: known, and refused.
-    #[serde(default, skip_serializing)]
-    pacing: Option<toml::Value>,
+    /// HULL's pacer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pacer: Option<Pacer>,
 }
 
 /// QJump on a device.
@@ -162,6 +163,43 @@ pub enum Side {
     Egress,
 }
 
+/// HULL's pacer at a device: connections whose acknowledgements carry ECE are spread out for a while.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Pacer {
+    /// The device, whose queue must keep departure times (fq).
+    pub device: DeviceName,
+    /// The link's rate, more than 0.
+    pub rate: Rate,
+    /// Whose packets: cgroups of version 2, by their paths from the root of the hierarchy, at most 8. Default everybody's.
+    #[serde(default)]
+    pub cgroups: Vec<CgroupPath>,
+    /// What may leave back to back: 1 B to 1 GB. Default 3 KB (HULL).
+    #[serde(default = "bucket_default")]
+    pub bucket: Bytes,
+    /// The weight of the newest interval in the rate: 0.001 to 1. Default 0.125 (HULL).
+    #[serde(default = "eta_default")]
+    pub eta: f64,
+    /// How fast a backlog raises the rate, in bit/s per bit and interval: 0 to 10^9. Default 16 (HULL, at 1 Gb/s).
+    #[serde(default = "beta_default")]
+    pub beta: f64,
+    /// The probability that an acknowledgement with ECE makes its connection paced: 0 to 1. Default 0.125 (HULL).
+    #[serde(default = "association_probability_default")]
+    pub association_probability: f64,
+    /// How long it stays paced after the last such one. Default 10 ms (HULL).
+    #[serde(default = "association_timeout_default")]
+    pub association_timeout: Span,
+    /// How often the rate changes: 1 us to 1 s. Default 64 us (HULL).
+    #[serde(default = "interval_default")]
+    pub interval: Span,
+    /// The least pacing rate: 1 kb/s to 1 Tb/s. Default 1 % of the link's, with which the pacer also begins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_rate: Option<Rate>,
+    /// Whether TCP's segments are cut to what the bucket holds, as for `qjump`: one that is longer leaves at once.
+    #[serde(default)]
+    pub segments: Segments,
+}
+
 /// DCTCP for chosen destinations.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -216,18 +254,14 @@ impl Policy {
 
     fn check(&self) -> Result<(), PolicyError> {
         allowed(self.version == 1, "version", self.version, "1")?;
-        if self.pacing.is_some() {
+        let one = self.qjump.is_some() || self.dctcp.is_some() || self.pacer.is_some();
+        if !one && self.phantom_queue.is_empty() {
             return Err(PolicyError(
-                "pacing: not available: there is no program for HULL's pacer yet, which needs departure times that the \
-                 device's qdisc keeps (fq)"
-                    .to_owned(),
+                "it does nothing: add [qjump], [[phantom-queue]], [pacer] or [dctcp]".to_owned(),
             ));
         }
-        let does_something = self.qjump.is_some() || self.dctcp.is_some() || !self.phantom_queue.is_empty();
-        if !does_something {
-            return Err(PolicyError("it does nothing: add [qjump], [[phantom-queue]] or [dctcp]".to_owned()));
-        }
         self.qjump.as_ref().map_or(Ok(()), Qjump::check)?;
+        self.pacer.as_ref().map_or(Ok(()), Pacer::check)?;
         for (index, queue) in self.phantom_queue.iter().enumerate() {
             queue.check(index)?;
             let twin = self.phantom_queue[..index]
@@ -332,6 +366,33 @@ impl PhantomQueue {
     }
 }
 
+impl Pacer {
+    /// What the mechanism takes.
+    pub fn params(&self) -> PacerParams {
+        let min_rate = self.min_rate.unwrap_or(Rate::from_bps(self.rate.as_bps() / 100));
+        PacerParams {
+            bucket: self.bucket,
+            eta: self.eta,
+            beta: self.beta,
+            association_probability: self.association_probability,
+            association_timeout: self.association_timeout,
+            interval: self.interval,
+            initial_rate: min_rate,
+            min_rate: Some(min_rate),
+            ..PacerParams::default()
+        }
+    }
+
+    fn check(&self) -> Result<(), PolicyError> {
+        allowed(self.rate > Rate::ZERO, "pacer.rate", self.rate, "more than 0bps")?;
+        let few = self.cgroups.len() <= PACED_CGROUPS_MAX;
+        allowed(few, "pacer.cgroups", format!("{} cgroups", self.cgroups.len()), "at most 8 cgroups")?;
+        EarliestDepartureConstants::new(&self.params())
+            .map(drop)
+            .map_err(|invalid| PolicyError(of("pacer", &invalid).0.replace('_', "-")))
+    }
+}
+
 fn allowed(ok: bool, place: &str, value: impl fmt::Display, range: &str) -> Result<(), PolicyError> {
     if ok { Ok(()) } else { Err(PolicyError(format!("{place} = {value}: allowed is {range}"))) }
 }
@@ -371,6 +432,30 @@ fn excess_default() -> Excess {
     QjumpParams::default().excess
 }
 
+fn bucket_default() -> Bytes {
+    PacerParams::default().bucket
+}
+
+fn eta_default() -> f64 {
+    PacerParams::default().eta
+}
+
+fn beta_default() -> f64 {
+    PacerParams::default().beta
+}
+
+fn association_probability_default() -> f64 {
+    PacerParams::default().association_probability
+}
+
+fn association_timeout_default() -> Span {
+    PacerParams::default().association_timeout
+}
+
+fn interval_default() -> Span {
+    PacerParams::default().interval
+}
+
 fn drain_default() -> f64 {
     PhantomQueueParams::default().drain
 }
@@ -381,6 +466,8 @@ fn threshold_default() -> Bytes {
 
 /// The program that classifies by port knows so many.
 const PORTS_MAX: usize = 16;
+/// The pacer's program knows so many.
+const PACED_CGROUPS_MAX: usize = 8;
 /// 4095 is reserved (802.1Q).
 const VLAN_MAX: u16 = 4094;
 /// From this Jaro-Winkler similarity on a spelling is worth a guess.

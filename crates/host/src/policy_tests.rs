@@ -53,7 +53,13 @@ fn an_error_says_where_what_and_what_is_allowed() {
         ),
         (with("[dctcp]\n"), ["dctcp.destinations", "at least one network"]),
         (with("[dctcp]\ndestinations = ['10.0.0.1/8']\n"), ["line 7", "no bits beyond"]),
-        (with("[pacing]\ncgroup = '/a'\n"), ["pacing: not available", "fq"]),
+        (with("[pacer]\ndevice = 'a'\nrate = '0bps'\n"), ["pacer.rate = 0bps", "more than 0bps"]),
+        (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\neta = 0.0005\n"), ["pacer.eta = 0.0005", "0.001 to 1"]),
+        (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\nmin-rate = '1bps'\n"), ["pacer.min-rate", "1Kbps"]),
+        (
+            with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\nbukket = '1KB'\n"),
+            ["line 9", "did you mean `bucket`?"],
+        ),
     ] {
         let said = error(&text);
         for part in parts {

@@ -33,6 +33,9 @@ pub struct Status {
     pub assignments: Vec<AssignmentStatus>,
     /// Phantom queues.
     pub phantom_queues: Vec<PhantomQueueStatus>,
+    /// HULL's pacer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacer: Option<PacerStatus>,
     /// DCTCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dctcp: Option<DctcpStatus>,
@@ -83,6 +86,27 @@ pub struct PhantomQueueStatus {
     pub marked_packets: u64,
     /// Packets over the threshold that cannot carry one.
     pub not_capable_packets: u64,
+}
+
+/// HULL's pacer.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct PacerStatus {
+    /// Its device.
+    pub device: DeviceName,
+    /// Whether both of its programs are there.
+    pub attached: bool,
+    /// The pacing rate at the last packet, in bit/s.
+    pub rate_bps: u64,
+    /// Packets that got a departure time.
+    pub paced_packets: u64,
+    /// Packets of connections that are not paced.
+    pub bypassed_packets: u64,
+    /// How long the paced ones were held in all, in ns.
+    pub held_ns: u64,
+    /// Acknowledgements with ECE.
+    pub draws: u64,
+    /// Those after which a connection is paced.
+    pub associations: u64,
 }
 
 /// DCTCP over all its connections.
@@ -136,6 +160,17 @@ impl fmt::Display for Status {
                 "  length {length_bytes}b threshold {threshold_bytes}b marked {marked_packets} not-capable \
                  {not_capable_packets}"
             )?;
+        }
+        if let Some(pacer) = &self.pacer {
+            let PacerStatus { paced_packets, bypassed_packets, held_ns, draws, associations, .. } = pacer;
+            let gone = if pacer.attached { "" } else { " (gone)" };
+            writeln!(f, "pacer dev {} rate {}{gone}", pacer.device, Rate::from_bps(pacer.rate_bps))?;
+            let mean = Span::from_ps(held_ns.saturating_mul(PS_PER_NS) / (*paced_packets).max(1));
+            writeln!(
+                f,
+                "  paced {paced_packets} pkt (held {mean} on average) bypassed {bypassed_packets} pkt"
+            )?;
+            writeln!(f, "  ece {draws} associations {associations}")?;
         }
         if let Some(dctcp) = &self.dctcp {
             let DctcpStatus { connections, updates, last_alpha, cuts, losses, guarded } = dctcp;

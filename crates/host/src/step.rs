@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::names::{DeviceName, Prefix};
-use crate::policy::{PhantomQueue, Qjump, Side};
+use crate::policy::{Pacer, PhantomQueue, Qjump, Side};
 
 /// One change, with what was there before.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -31,6 +31,13 @@ pub enum Step {
     Clsact {
         /// The device.
         device: DeviceName,
+    },
+    /// A device whose queue is the kernel's default gets fq, which keeps departure times.
+    Departures {
+        /// The device.
+        device: DeviceName,
+        /// Until now.
+        before: String,
     },
     /// A program at a device.
     Program {
@@ -89,6 +96,22 @@ pub enum PortProgram {
     Limiter(Qjump),
     /// A phantom queue.
     PhantomQueue(PhantomQueue),
+    /// HULL's pacer.
+    Pacer {
+        /// The policy's.
+        pacer: Pacer,
+        /// Where cgroups are mounted.
+        root: PathBuf,
+        /// The folders of the cgroups that are paced.
+        cgroups: Vec<PathBuf>,
+    },
+    /// What associates connections with the pacer.
+    PacerFeedback {
+        /// The policy's.
+        pacer: Pacer,
+        /// Where the pacer's flows are pinned.
+        flows: PathBuf,
+    },
 }
 
 /// What holds a program at a device.
@@ -111,6 +134,8 @@ impl PortProgram {
             PortProgram::Ports(_) => "classify_ports",
             PortProgram::Limiter(_) => "qjump",
             PortProgram::PhantomQueue(_) => "phantom_queue",
+            PortProgram::Pacer { .. } => "pacer",
+            PortProgram::PacerFeedback { .. } => "pacer_feedback",
         }
     }
 }
@@ -134,6 +159,9 @@ impl fmt::Display for Step {
                 write!(f, "~ device  {device} gso_max_segs {before} -> {after}")
             }
             Step::Clsact { device } => write!(f, "+ qdisc   clsact at {device}"),
+            Step::Departures { device, before } => {
+                write!(f, "- qdisc   {before} at {device} root\n  + qdisc   fq at {device} root")
+            }
             Step::Program { device, side, program, hold, .. } => {
                 let (name, side) = (program.name(), side.name());
                 match hold {

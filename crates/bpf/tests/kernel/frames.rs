@@ -1,5 +1,7 @@
 //! Frames to put in, and what they have to look like when they come out: an independent reference for headers.
 
+use std::net::{IpAddr, SocketAddr};
+
 use plimsoll_bpf::{Inputs, Limiter, Packet, PacketClassifier};
 use plimsoll_mechanisms::qjump::{Excess, QjumpParams};
 use plimsoll_units::Rate;
@@ -8,6 +10,8 @@ use crate::loaded;
 
 const ETHERNET: usize = 14;
 const CE: u8 = 0b11;
+const TCP: u8 = 6;
+const TCP_HEADER: usize = 20;
 
 /// IPv4 with this ECN field and DSCP, and so many bytes behind its header.
 pub fn ipv4(ecn: u8, dscp: u8, payload: usize) -> Vec<u8> {
@@ -32,6 +36,34 @@ pub fn ipv6(ecn: u8, dscp: u8, flow: u32, payload: usize) -> Vec<u8> {
     frame.extend([17, 64]);
     frame.extend([0xfd; 32]);
     frame.extend((0..payload).map(|byte| byte as u8));
+    frame
+}
+
+/// A packet of TCP with these flags, and so many bytes behind its header.
+pub fn tcp(source: SocketAddr, destination: SocketAddr, flags: u8, payload: usize) -> Vec<u8> {
+    let mut frame = match (source.ip(), destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let mut frame = ipv4(0b10, 0, TCP_HEADER + payload);
+            frame[ETHERNET + 9] = TCP;
+            frame[ETHERNET + 12..ETHERNET + 20]
+                .copy_from_slice(&[source.octets(), destination.octets()].concat());
+            write_checksum(&mut frame);
+            frame
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let mut frame = ipv6(0b10, 0, 0, TCP_HEADER + payload);
+            frame[ETHERNET + 6] = TCP;
+            frame[ETHERNET + 8..ETHERNET + 40]
+                .copy_from_slice(&[source.octets(), destination.octets()].concat());
+            frame
+        }
+        _ => panic!("{source} and {destination} are of two kinds"),
+    };
+    let at = frame.len() - TCP_HEADER - payload;
+    frame[at..at + 2].copy_from_slice(&source.port().to_be_bytes());
+    frame[at + 2..at + 4].copy_from_slice(&destination.port().to_be_bytes());
+    frame[at + 12] = (TCP_HEADER as u8 / 4) << 4;
+    frame[at + 13] = flags;
     frame
 }
 

@@ -8,6 +8,7 @@ mod levels;
 mod limiter;
 mod live;
 mod namespace;
+mod pacer;
 mod phantom_queue;
 mod processors;
 mod queue_length;

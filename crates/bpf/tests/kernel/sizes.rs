@@ -2,8 +2,13 @@
 //! kernel of another version may differ by a little; more is a change of the program, to be read and then written
 //! down here.
 
-use plimsoll_bpf::{Inputs, Limiter, PacketClassifier, PhantomQueue, Program, QueueLength, Size};
+use std::os::fd::AsFd as _;
+
+use plimsoll_bpf::{
+    Inputs, Limiter, Pacer, PacerFeedback, PacketClassifier, PhantomQueue, Program, QueueLength, Size,
+};
 use plimsoll_mechanisms::ecn::EcnParams;
+use plimsoll_mechanisms::pacer::PacerParams;
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, QjumpParams};
 use plimsoll_units::Rate;
@@ -17,6 +22,8 @@ const EXPECTED: &[(&str, Size)] = &[
     ("limiter with DSCP", Size { verified: 356, translated: 221 }),
     ("level from DSCP", Size { verified: 28, translated: 21 }),
     ("phantom queue", Size { verified: 1040, translated: 238 }),
+    ("pacer", Size { verified: 1, translated: 1 }),
+    ("pacer's association", Size { verified: 1, translated: 1 }),
     ("queue length", Size { verified: 56, translated: 47 }),
 ];
 /// Of 100.
@@ -31,6 +38,16 @@ fn the_programs_are_as_large_as_written_down() {
     let levels = QjumpParams::default().resolve(12, link).unwrap();
     let limiter = |dscp| Limiter::load(&levels, Excess::Refuse, dscp, Inputs::Kernel).unwrap();
     let phantom_queue = PhantomQueue::load(&PhantomQueueParams::default(), link, Inputs::Kernel).unwrap();
+    let pacer = PacerParams { min_rate: Some(Rate::from_mbps(100)), ..Default::default() };
+    let (pacer, feedback) = (
+        Pacer::load(&pacer, &[], Inputs::Kernel).unwrap(),
+        PacerFeedback::load(
+            &pacer,
+            Pacer::load(&pacer, &[], Inputs::Kernel).unwrap().flows().unwrap().as_fd(),
+            Inputs::Kernel,
+        )
+        .unwrap(),
+    );
     let queue_length = QueueLength::load(&EcnParams::default(), Inputs::Kernel).unwrap();
     let found = [
         Program::empty().unwrap().size().unwrap(),
@@ -38,6 +55,8 @@ fn the_programs_are_as_large_as_written_down() {
         limiter(true).program().size().unwrap(),
         PacketClassifier::load().unwrap().program().size().unwrap(),
         phantom_queue.program().size().unwrap(),
+        pacer.program().size().unwrap(),
+        feedback.program().size().unwrap(),
         queue_length.program().size().unwrap(),
     ];
     for ((name, expected), found) in EXPECTED.iter().zip(found) {

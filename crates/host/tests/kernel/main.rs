@@ -6,6 +6,7 @@ mod counts;
 mod crash;
 mod exact;
 mod others;
+mod pacer;
 mod snapshot;
 mod sockets;
 mod world;

@@ -20,6 +20,9 @@
 //! | M_r | all bits that the host hands over | the same, as they reach the head of the NIC queue |
 //! | tokens | continuous | every `token_interval`, and the due time of a held packet ignores those still to come |
 //!
+//! A third, [`EarliestDeparture`], is the paper's as an eBPF program can do it: a packet gets its departure when it
+//! arrives. No simulation uses it.
+//!
 //! `source` is what the HULL reproduction's simulator did and what its published numbers came from.
 //!
 //! M_r counts bypassing packets too, in both forms: the paper says 'received from the host', and the
@@ -33,6 +36,7 @@
 //! is one multiplication. The result equals ticking one by one.
 
 mod association;
+mod earliest;
 mod host;
 mod link;
 mod rate;
@@ -44,6 +48,9 @@ use serde::{Deserialize, Serialize};
 use crate::InvalidParam;
 
 pub use association::{AssociationCounts, FlowAssociations, FlowState};
+pub use earliest::{
+    EarliestDeparture, EarliestDepartureConstants, EarliestDepartureState, KEEP_POWERS, PacedFlow,
+};
 pub use host::{Admission, HostPacer};
 pub use link::{LinkPacer, Release};
 
