@@ -1,0 +1,6 @@
+//! Why a number is off here: by mechanism, never by number.
+
+use crate::study::Explanation;
+
+/// Every known deviation.
+pub(super) const EXPLANATIONS: &[Explanation] = &[];
