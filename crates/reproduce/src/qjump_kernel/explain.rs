@@ -13,7 +13,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     },
     Explanation {
         title: "A ping's time in its hosts is not a hundred times as long",
-        covers: |row| row.figure == "claims" && row.series == "QJump" && (row.metric == "times_shorter_p99"),
+        covers: |row| row.figure == "claims" && row.series == "QJump" && row.metric == "times_shorter_p99",
         text: "Two programs have to be woken up for a ping, on processors that all eight hosts share. That takes 0.7 ms, \
                whatever the rate: a ping alone takes 0.70 ms more than simulated at 20 Mb/s, 0.67 at 50 and 0.68 at 100, where the \
                network itself takes 1.6, 0.65 and 0.33 ms. The study measured on the wires, without hosts. The rows \
