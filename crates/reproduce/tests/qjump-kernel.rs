@@ -15,9 +15,10 @@ fn every_committed_row_that_is_off_is_explained() {
     common::rows_that_are_off_are_told(&QJUMP_KERNEL);
 }
 
+/// Where nothing queues, frames have no wait beside which their lateness would be small: such rows are held to nothing.
 #[test]
-fn no_committed_row_is_of_a_machine_that_was_too_slow() {
+fn no_committed_number_that_is_held_is_of_a_machine_that_was_too_slow() {
     let (_, reproduction) = common::committed(&QJUMP_KERNEL);
-    let suspect: Vec<_> = reproduction.rows.iter().filter(|row| row.suspect).collect();
-    assert!(suspect.is_empty(), "{suspect:#?}");
+    let held: Vec<_> = reproduction.rows.iter().filter(|row| row.suspect && row.within.is_some()).collect();
+    assert!(held.is_empty(), "{held:#?}");
 }

@@ -30,7 +30,8 @@ Held to a tolerance is what the network makes, as in the simulator's study: the 
   the published best.
 * **Not here**: Fig. 6, as its bursts of UDP are of single packets sent at a rate, which emulation does not carry, and
   Figs. 9 to 11, which are no testbed's or ask for a time that scales with nothing.
-* A run for which the machine was too slow is repeated, and named *suspect* after three.\n";
+* A run for which the machine was too slow is repeated, and named *suspect* after three: one of Table 1 in which hardly
+  anything queues, so that its frames are late beside what they waited. No number that is held is of such a run.\n";
 
 pub(super) const CLOSING: &str = "\n## What the kernel shows\n
 * **A ping beside bulk flows** takes 137 ms across a switch of 100 Mb/s, and 1.2 ms with QJump; alone it takes 1.0.
