@@ -85,8 +85,9 @@ impl Name {
             (Name::Hull, On::Simulator) => &plimsoll_reproduce::HULL,
             (Name::Hull, On::Kernel) => &plimsoll_reproduce::HULL_KERNEL,
             (Name::Qjump, On::Simulator) => &plimsoll_reproduce::QJUMP,
-            (Name::Detail | Name::Qjump, On::Kernel) => {
-                bail!("--on kernel: this study is not carried by the kernel; `hull` is")
+            (Name::Qjump, On::Kernel) => &plimsoll_reproduce::QJUMP_KERNEL,
+            (Name::Detail, On::Kernel) => {
+                bail!("--on kernel: this study is not carried by the kernel; `hull` and `qjump` are")
             }
         })
     }
