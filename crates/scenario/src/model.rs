@@ -26,7 +26,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 pub use crate::links::End;
-pub use crate::program::Program;
+pub use crate::program::{Program, words};
 use crate::quantity::{BufferLimit, MaybeOff, on};
 pub use crate::topology::{Graph, GraphLink, Topology};
 pub use crate::workload::{
@@ -164,6 +164,16 @@ impl Fault {
     /// link.
     pub fn is_scheduled(&self) -> bool {
         self.down || !self.at.is_zero() || self.until.is_some()
+    }
+
+    /// The link as results name it: `leaf0 - spine1`, or `leaf0 -> spine1` if only that direction is concerned.
+    pub fn link_name(&self) -> String {
+        let (from, to) = (&self.from, &self.to);
+        match self.direction {
+            Direction::Both => format!("{from} - {to}"),
+            Direction::Forward => format!("{from} -> {to}"),
+            Direction::Backward => format!("{to} -> {from}"),
+        }
     }
 }
 

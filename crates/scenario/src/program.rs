@@ -13,7 +13,8 @@ use crate::hosts::HostName;
 pub struct Program {
     /// The host that it runs in. Its address is 10.0.0.1 for `h0`, 10.0.0.2 for `h1`, and so on.
     pub host: HostName,
-    /// What the shell is to run.
+    /// The program and its arguments, with quotes as in a shell. No shell sees it: pipes, variables and `;` mean
+    /// nothing. Who wants one names it, as in `sh -c 'sleep 1; echo done'`.
     pub command: String,
     /// QJump's level of the sockets that it opens, 0 to 7, without its knowledge; needs `host.qjump`. Default: what
     /// it sets itself.
@@ -25,6 +26,11 @@ pub struct Program {
     /// When it is killed, if it has not ended by itself: after `start`. Default `run.duration`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<Span>,
+}
+
+/// The program and its arguments that `command` names; none if there is no program, or a quote has no end.
+pub fn words(command: &str) -> Option<Vec<String>> {
+    shlex::split(command).filter(|words| words.first().is_some_and(|program| !program.is_empty()))
 }
 
 /// For serde, which hands over a reference.

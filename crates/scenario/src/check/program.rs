@@ -5,6 +5,7 @@ use plimsoll_units::Span;
 use super::Checker;
 use crate::error::did_you_mean;
 use crate::model::{Model, Program};
+use crate::program::words;
 
 /// Host names compared for the nearest spelling.
 const NAMES_MAX: u32 = 2_000;
@@ -14,11 +15,11 @@ impl Checker<'_> {
         for (number, program) in model.program.iter().enumerate() {
             let index = number.to_string();
             self.program_host(&index, program, model);
-            if program.command.trim().is_empty() {
+            if words(&program.command).is_none() {
                 self.error(
                     &["program", &index, "command"],
-                    "there is nothing to run",
-                    "a command of the shell",
+                    "there is nothing to run, or a quote without its end",
+                    "a program and its arguments",
                 );
             }
             self.program_level(&index, program, model);
