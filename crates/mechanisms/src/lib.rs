@@ -11,6 +11,7 @@ pub mod ecn;
 mod invalid;
 pub mod nic_burst;
 pub mod pacer;
+pub mod partition_balancer;
 pub mod paths;
 pub mod pfabric;
 pub mod pfc;

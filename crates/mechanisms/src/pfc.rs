@@ -170,7 +170,7 @@ pub fn headroom(link: &PausedLink, response: Span) -> Bytes {
     let in_flight = (span * u128::from(link.rate.as_bps())).div_ceil(8 * PS_PER_S);
     // A pause waits for a packet that goes its way, during which more than one may come if that way is slower.
     let ahead = u128::from(link.mtu.get()) * u128::from(link.rate.as_bps());
-    let ahead = ahead.div_ceil(u128::from(link.back_rate.as_bps().clamp(1, link.rate.as_bps())));
+    let ahead = ahead.div_ceil(u128::from(link.back_rate.as_bps().clamp(1, link.rate.as_bps().max(1))));
     let ahead = Bytes::new(ahead.min(u128::from(u64::MAX >> 2)) as u64);
     link.mtu + ahead + PAUSE_FRAME + Bytes::new(in_flight.min(u128::from(u64::MAX >> 1)) as u64)
 }
@@ -196,6 +196,20 @@ impl Priorities {
     #[inline]
     pub const fn has(self, priority: u8) -> bool {
         priority < PRIORITIES as u8 && self.0 >> priority & 1 == 1
+    }
+
+    /// The set with `priority`, 0 to 7, as well.
+    ///
+    /// # Panics
+    /// If `priority` is 8 or more.
+    #[must_use]
+    pub const fn with(self, priority: u8) -> Priorities {
+        Priorities(self.0 | Priorities::one(priority).0)
+    }
+
+    /// Whether all of `others` are in the set.
+    pub const fn has_all(self, others: Priorities) -> bool {
+        others.0 & !self.0 == 0
     }
 
     /// Whether none is.

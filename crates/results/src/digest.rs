@@ -59,6 +59,11 @@ impl Digest {
         text.feed(&mut hasher);
         hasher.finish()
     }
+
+    /// Its lower half, where 64 bits are enough to tell runs apart.
+    pub fn low(self) -> u64 {
+        self.0 as u64
+    }
 }
 
 impl fmt::Display for Digest {

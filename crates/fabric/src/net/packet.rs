@@ -73,12 +73,11 @@ pub struct Packet {
     pub flow: u32,
     /// Sequence number of the first payload byte, modulo 2^32.
     pub seq: u32,
-    /// Next byte expected from the other side, modulo 2^32.
+    /// Next byte expected from the other side, modulo 2^32. When live, the index of the frame behind this packet.
     pub ack: u32,
     /// Urgency where a discipline sorts by it; the smallest goes first.
     pub rank: u32,
-    /// Index of the frame behind this packet when live. When simulated and paths are chosen packet by packet,
-    /// the low bits of [`Packet::transit`].
+    /// The low bits of [`Packet::transit`], where paths are chosen packet by packet or links change.
     pub payload: u32,
     /// Bytes on the wire.
     pub size: u16,

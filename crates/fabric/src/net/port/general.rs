@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use plimsoll_mechanisms::paths::adaptive::DrainBytes;
-use plimsoll_mechanisms::pfc::{PauseState, Signal};
+use plimsoll_mechanisms::pfc::{PauseState, Priorities, Signal};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
@@ -155,6 +155,11 @@ impl General {
     /// Whether packets wait and all that could go are paused.
     pub(super) fn is_blocked(&self) -> bool {
         self.discipline.len() > 0 && !self.pause.paused().is_empty()
+    }
+
+    /// Whether packets wait and all of `priorities` are paused.
+    pub(super) fn holds_all(&self, priorities: Priorities) -> bool {
+        self.is_blocked() && self.pause.paused().has_all(priorities)
     }
 
     pub(super) fn has_room(&self, now: Time, size: u64) -> bool {

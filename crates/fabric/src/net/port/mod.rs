@@ -16,7 +16,7 @@ mod sizes;
 
 use std::sync::Arc;
 
-use plimsoll_mechanisms::pfc::Signal;
+use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
@@ -200,6 +200,14 @@ impl Port {
         match &self.0 {
             Engine::Express(_) => false,
             Engine::General(port) => port.is_blocked(),
+        }
+    }
+
+    /// Whether packets wait here while the far end has paused all of `priorities`.
+    pub fn holds_all(&self, priorities: Priorities) -> bool {
+        match &self.0 {
+            Engine::Express(_) => false,
+            Engine::General(port) => port.holds_all(priorities),
         }
     }
 
