@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * HULL's pacer at the egress of a host's device: packets of associated flows get a departure time (skb->tstamp), which
- * the device's queue must keep: fq does. pacer_feedback.bpf.c associates flows.
+ * the device's queue must keep: fq does. Where there is no such queue they are put into a class instead, whose queue a
+ * process sets to this pacer's rate. pacer_feedback.bpf.c associates flows.
  *
  * One pacer a device, of which several processors make use at once: what is paid in a bucket and a backlog must agree, so
  * a packet that pays, or ends an interval, takes the lock. One that bypasses takes none.
@@ -95,8 +96,10 @@ int pacer(struct __sk_buff *skb)
 	flow->leaves_ns = leaves;
 	count->paced++;
 	count->held_ns += SATURATING_SUB(leaves, now);
+	if (settings.class_id)
+		skb->priority = settings.class_id;
 	/* TCP has a pace of its own, which may be slower. */
-	if (leaves > skb->tstamp)
+	else if (leaves > skb->tstamp)
 		skb->tstamp = leaves;
 	return TC_ACT_UNSPEC;
 }

@@ -77,6 +77,18 @@ struct qjump_classifier_settings {
 	__u64 level;
 };
 
+/// What steers datagrams is compiled with.
+struct steering_settings {
+	/// What the hash of a key starts with.
+	__u64 seed;
+	/// What words are multiplied by.
+	__u64 factor;
+	/// Partitions, 1 or more.
+	__u64 partitions;
+	/// 1 where a binary request's partition is its vBucket field, 0 where it is its key's.
+	__u64 by_vbucket;
+};
+
 /// What sizes send buffers is compiled with.
 struct send_buffer_settings {
 	/// What is asked for as SO_SNDBUF; the kernel doubles it, for its own overhead.
@@ -140,6 +152,8 @@ struct pacer_settings {
 	__u64 pushing_max;
 	/// Pushes that R remembers.
 	__u64 pushes_max;
+	/// 0 where packets get a departure time; else the class of the device's HTB that gets them, in 32 bits.
+	__u64 class_id;
 };
 
 /// A pacer.
@@ -372,7 +386,8 @@ static __always_inline __u64 pacer_next_rate(const struct pacer_state *state, co
 static __always_inline void pacer_decay(struct pacer_state *state, const volatile struct pacer_settings *set,
 					__u64 intervals)
 {
-	__u64 rate = intervals >> PACER_KEEP_POWERS ? 0 : state->rate;
+	/* Read anew: the verifier follows a rate that it knows into each of the 2^16 ways through the loop. */
+	__u64 rate = intervals >> PACER_KEEP_POWERS ? 0 : LATEST(state->rate);
 	int power;
 
 #pragma unroll

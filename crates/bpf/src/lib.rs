@@ -23,6 +23,7 @@ mod program;
 mod qjump;
 mod queue_length;
 pub mod shared;
+mod steering;
 mod tcx;
 
 pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
@@ -32,4 +33,5 @@ pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
 pub use qjump::{CgroupLink, Limiter, PacketClassifier, PortClassifier, SendBuffer, SocketClassifier, Tag};
 pub use queue_length::QueueLength;
+pub use steering::{DatagramSteering, SteeringOptions};
 pub use tcx::DeviceLink;

@@ -33,6 +33,20 @@ impl Pacer {
     /// [`Error::Param`] for parameters outside their range, [`Error::Unsupported`] or [`Error::Kernel`] as
     /// [`Program::clock`].
     pub fn load(params: &PacerParams, cgroups: &[ChosenCgroup], inputs: Inputs) -> Result<Pacer, Error> {
+        Pacer::load_for(params, cgroups, None, inputs)
+    }
+
+    /// The same; with a class, packets are put into that class of the device's HTB (by their priority, major and minor
+    /// number), and get no departure time.
+    ///
+    /// # Errors
+    /// As [`Pacer::load`].
+    pub fn load_for(
+        params: &PacerParams,
+        cgroups: &[ChosenCgroup],
+        class: Option<(u16, u16)>,
+        inputs: Inputs,
+    ) -> Result<Pacer, Error> {
         let constants = EarliestDepartureConstants::new(params)?;
         let few = cgroups.len() <= PACER_CGROUPS as usize;
         InvalidParam::unless(few, "cgroups", cgroups.len(), "at most 8")?;
@@ -48,6 +62,7 @@ impl Pacer {
             received_max: constants.received_max,
             pushing_max: constants.pushing_max,
             pushes_max: constants.pushes_max,
+            class_id: class.map_or(0, |(major, minor)| u64::from(major) << 16 | u64::from(minor)),
             ..Default::default()
         };
         for (index, cgroup) in cgroups.iter().enumerate() {

@@ -151,6 +151,23 @@ fn a_packet_never_leaves_before_its_own_time() {
     assert!(counts.held_ns > 0);
 }
 
+/// With a class, a paced packet is put there and keeps its time; one that is not paced keeps its priority.
+#[test]
+fn with_a_class_packets_are_put_there() {
+    let params = PacerParams { association_probability: 1.0, ..with_floor() };
+    let Some(pacer) = loaded(Pacer::load_for(&params, &[], Some((0x4855, 2)), Inputs::Packet)) else {
+        return;
+    };
+    let feedback = PacerFeedback::load(&params, pacer.flows().unwrap().as_fd(), Inputs::Packet).unwrap();
+    let connection = Connection::new(0);
+    let packet = Packet { priority: 5, ..Packet::new(&connection.data) };
+    let before = pacer.program().test_run(&packet).unwrap();
+    feedback.program().test_run(&Packet::new(&connection.acknowledgement)).unwrap();
+    let after = pacer.program().test_run(&packet).unwrap();
+    assert_eq!((before.priority, before.leaves_ns), (5, 0));
+    assert_eq!((after.priority, after.leaves_ns), (0x4855_0002, 0));
+}
+
 #[test]
 fn a_rate_that_can_reach_zero_is_an_error() {
     let error = Pacer::load(&PacerParams::default(), &[], Inputs::Packet).unwrap_err();

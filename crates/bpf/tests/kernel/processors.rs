@@ -1,8 +1,11 @@
 //! Several processors on one state: nothing is counted twice, and nothing is lost.
 
+use std::os::fd::AsFd as _;
+use std::sync::Barrier;
 use std::thread;
 
-use plimsoll_bpf::{Inputs, Limiter, Packet, PhantomQueue, Program};
+use plimsoll_bpf::{Inputs, Limiter, Pacer, PacerFeedback, Packet, PhantomQueue, Program, flow_number};
+use plimsoll_mechanisms::pacer::{EarliestDeparture, PacerParams};
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, Level, Levels};
 use plimsoll_units::{Bytes, Rate, Span};
@@ -18,6 +21,8 @@ const BYTES: u64 = 64;
 fn shared_state_counts_every_packet_once() {
     a_bucket_is_spent_once();
     a_phantom_queue_counts_every_packet();
+    a_pacer_is_paid_for_every_packet();
+    a_pacer_keeps_its_rate();
 }
 
 fn a_bucket_is_spent_once() {
@@ -54,4 +59,92 @@ fn send_at_once(program: &Program) {
             threads.spawn(|| program.time(&Packet::new(&frame), RUNS).unwrap());
         }
     });
+}
+
+/// A pacer whose rate stays as it is for the length of a test, and one connection that is associated with it.
+fn pacer_of(rate: Rate) -> Option<(Pacer, PacerFeedback, PacerParams, Vec<u8>, u64)> {
+    let params = PacerParams {
+        association_probability: 1.0,
+        association_timeout: Span::from_secs(4),
+        // The least weight of what arrives, over the longest interval, and nothing of what waits.
+        eta: 0.001,
+        beta: 0.0,
+        interval: Span::from_us(999_999),
+        initial_rate: rate,
+        min_rate: Some(rate),
+        ..PacerParams::default()
+    };
+    let pacer = loaded(Pacer::load(&params, &[], Inputs::Packet))?;
+    let feedback = PacerFeedback::load(&params, pacer.flows().unwrap().as_fd(), Inputs::Packet).unwrap();
+    let (local, remote) = ("10.0.0.1:40000".parse().unwrap(), "10.0.0.2:443".parse().unwrap());
+    let acknowledgement = frames::tcp(remote, local, 0x50, 0);
+    feedback.program().test_run(&Packet { now_ns: START_NS, ..Packet::new(&acknowledgement) }).unwrap();
+    let number = flow_number(local, remote);
+    assert!(pacer.flow(number).unwrap().is_some(), "the connection is associated");
+    Some((pacer, feedback, params, frames::tcp(local, remote, 0x10, 0), number))
+}
+
+const START_NS: u64 = 1_000_000_000;
+const PACER_THREADS: u64 = 4;
+
+/// Equal packets at one instant come to the same state in any order: that of the twin, which has them one by one, unless
+/// an update was lost.
+fn a_pacer_is_paid_for_every_packet() {
+    const RUNS: u32 = 400_000;
+    let Some((pacer, _feedback, params, frame, number)) = pacer_of(Rate::from_gbps(100)) else { return };
+    let packet = Packet { now_ns: START_NS, wire_len: BYTES as u32, ..Packet::new(&frame) };
+    thread::scope(|threads| {
+        for _ in 0..PACER_THREADS {
+            threads.spawn(|| pacer.program().time(&packet, RUNS).unwrap());
+        }
+    });
+    let mut twin = EarliestDeparture::new(&params).unwrap();
+    twin.on_ece(START_NS, number, 0);
+    let sent = PACER_THREADS * u64::from(RUNS);
+    let leaves = (0..sent).map(|_| twin.on_packet(START_NS, number, BYTES).unwrap());
+    let held: u64 = leaves.map(|leaves| leaves - START_NS).sum();
+    let (found, expected) = (pacer.state().unwrap(), twin.state());
+    assert_eq!(
+        (found.rate, found.received, found.tokens, found.free_ns, found.backlog),
+        (expected.rate, expected.received, expected.tokens, expected.free_ns, expected.backlog),
+        "after {sent} packets"
+    );
+    let counts = pacer.counts().unwrap();
+    assert_eq!((counts.paced, counts.bypassed, counts.held_ns), (sent, 0, held));
+}
+
+/// Packets from several threads, each half as fast again as the rate lets pass: what leaves up to any time is within the
+/// bucket and the rate, and nothing that came is forgotten.
+fn a_pacer_keeps_its_rate() {
+    const PACKETS: u64 = 5_000;
+    const BITS: u64 = 8 * 1_500;
+    let rate = Rate::from_gbps(1);
+    let Some((pacer, _feedback, params, frame, _)) = pacer_of(rate) else { return };
+    // At the rate a packet takes 12 us.
+    let gap_ns = 8_000;
+    let together = Barrier::new(PACER_THREADS as usize);
+    let send = || {
+        together.wait();
+        let leaves = (0..PACKETS).map(|index| {
+            let now_ns = START_NS + index * gap_ns;
+            let packet = Packet { now_ns, wire_len: 1_500, ..Packet::new(&frame) };
+            pacer.program().test_run(&packet).unwrap().leaves_ns
+        });
+        leaves.collect::<Vec<u64>>()
+    };
+    let mut leaves: Vec<u64> = thread::scope(|threads| {
+        let senders: Vec<_> = (0..PACER_THREADS).map(|_| threads.spawn(send)).collect();
+        senders.into_iter().flat_map(|sender| sender.join().unwrap()).collect()
+    });
+    leaves.sort_unstable();
+    let bucket = 8 * params.bucket.get();
+    let allowed = |at_ns: u64| bucket + (at_ns - START_NS) * rate.as_bps() / 1_000_000_000;
+    for (number, at_ns) in (1..).zip(&leaves) {
+        assert!(number * BITS <= allowed(*at_ns), "{number} packets by {at_ns} ns");
+    }
+    // Each packet's wait is rounded up by less than a nanosecond.
+    let sent = PACER_THREADS * PACKETS;
+    let last = *leaves.last().unwrap();
+    assert!(allowed(last - sent) <= sent * BITS + BITS, "{sent} packets took until {last} ns");
+    assert_eq!(pacer.counts().unwrap().paced, sent);
 }

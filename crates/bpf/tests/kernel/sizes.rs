@@ -22,7 +22,7 @@ const EXPECTED: &[(&str, Size)] = &[
     ("limiter with DSCP", Size { verified: 356, translated: 221 }),
     ("level from DSCP", Size { verified: 28, translated: 21 }),
     ("phantom queue", Size { verified: 1040, translated: 238 }),
-    ("pacer", Size { verified: 52_957, translated: 690 }),
+    ("pacer", Size { verified: 3_572, translated: 686 }),
     ("pacer's association", Size { verified: 157, translated: 159 }),
     ("queue length", Size { verified: 56, translated: 47 }),
 ];
