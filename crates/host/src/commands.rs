@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::Error;
 
 /// Where the programs are looked for, whatever this process was started with.
-const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Runs `program` and returns what it printed.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {

@@ -64,6 +64,9 @@ pub trait Facts {
     /// Whether the kernel has the queueing discipline fq, or a module of it.
     fn has_fq(&self) -> bool;
 
+    /// Whether the kernel has the queueing disciplines HTB and TBF, or modules of them.
+    fn has_shapers(&self) -> bool;
+
     /// Where cgroups (version 2) are mounted.
     fn cgroups(&self) -> Option<PathBuf>;
 
@@ -123,12 +126,11 @@ impl Facts for Host {
     }
 
     fn has_fq(&self) -> bool {
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        let has = |path: &Path, word: &str| fs::read_to_string(path).is_ok_and(|text| text.contains(word));
-        let modules = Path::new("/lib/modules").join(release);
-        has(Path::new("/proc/kallsyms"), " fq_enqueue\n")
-            || has(Path::new("/proc/kallsyms"), " fq_enqueue\t")
-            || ["modules.dep", "modules.builtin"].iter().any(|list| has(&modules.join(list), "/sch_fq.ko"))
+        has_queue("fq")
+    }
+
+    fn has_shapers(&self) -> bool {
+        has_queue("htb") && has_queue("tbf")
     }
 
     fn cgroups(&self) -> Option<PathBuf> {
@@ -178,6 +180,16 @@ impl Facts for Host {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         mounts.lines().any(|line| line.split(' ').nth(1) == Some(BPF_FILES) && line.contains(" bpf "))
     }
+}
+
+/// Whether the kernel has this queueing discipline, or a module of it.
+fn has_queue(name: &str) -> bool {
+    let release = rustix::system::uname().release().to_string_lossy().into_owned();
+    let has = |path: &Path, word: &str| fs::read_to_string(path).is_ok_and(|text| text.contains(word));
+    let modules = Path::new("/lib/modules").join(release);
+    let (symbol, module) = (format!(" {name}_enqueue"), format!("/sch_{name}.ko"));
+    ["\n", "\t"].iter().any(|end| has(Path::new("/proc/kallsyms"), &format!("{symbol}{end}")))
+        || ["modules.dep", "modules.builtin"].iter().any(|list| has(&modules.join(list), &module))
 }
 
 /// What `tc` says of a device's queues.

@@ -17,6 +17,7 @@ use crate::commands::{rows, run};
 use crate::facts::{Facts, Host, RootQueue, index_of, sysctl_path};
 use crate::names::{DeviceName, Prefix};
 use crate::policy::{Qjump, Side, Tagging};
+use crate::shaper;
 use crate::step::{Hold, PortProgram, Step, System, Undone};
 
 /// This host.
@@ -46,7 +47,7 @@ impl System for Kernel {
             Step::Clsact { device } if has_clsact(device)? => {
                 Err(Error::Program(format!("{device} has got a clsact queue since; plan again")))
             }
-            Step::Departures { device, .. } => match Host.root_queue(device)? {
+            Step::Departures { device, .. } | Step::Shaper { device, .. } => match Host.root_queue(device)? {
                 RootQueue::Default(_) => Ok(()),
                 _ => Err(Error::Program(format!("{device} has got another root queue since; plan again"))),
             },
@@ -66,9 +67,10 @@ impl System for Kernel {
                 run("tc", &["qdisc", "add", "dev", device.as_str(), "clsact"]).map(drop)
             }
             Step::Departures { device, .. } => {
-                let words = ["qdisc", "replace", "dev", device.as_str(), "root", "handle", FQ_HANDLE, "fq"];
+                let words = ["qdisc", "replace", "dev", device.as_str(), "root", "handle", ROOT_HANDLE, "fq"];
                 run("tc", &words).map(drop)
             }
+            Step::Shaper { device, shape, .. } => shaper::make(device, shape),
             Step::Program { device, side, program, hold, pins } => {
                 attach(device, *side, load(program)?, *hold, pins)
             }
@@ -99,7 +101,8 @@ impl System for Kernel {
                 }
             }
             Step::Clsact { device } => remove_clsact(device),
-            Step::Departures { device, .. } => remove_fq(device),
+            Step::Departures { device, .. } => remove_root(device, "fq"),
+            Step::Shaper { device, .. } => remove_root(device, "htb"),
             Step::Program { device, side, hold, pins, .. } => {
                 match hold {
                     Hold::Link => pinned::detach(&pins.join(LINK))?,
@@ -163,10 +166,11 @@ fn load(program: &PortProgram) -> Result<Program, Error> {
         PortProgram::PhantomQueue(queue) => {
             PhantomQueue::load(&queue.params(), queue.rate, Inputs::Kernel)?.into_program()
         }
-        PortProgram::Pacer { pacer, root, cgroups } => {
+        PortProgram::Pacer { pacer, root, cgroups, shaped } => {
             let chosen = cgroups.iter().map(|folder| ChosenCgroup::of(root, folder));
             let chosen = chosen.collect::<Result<Vec<_>, _>>()?;
-            Pacer::load(&pacer.params(), &chosen, Inputs::Kernel)?.into_program()
+            let class = shaped.then_some(shaper::CLASS);
+            Pacer::load_for(&pacer.params(), &chosen, class, Inputs::Kernel)?.into_program()
         }
         PortProgram::PacerFeedback { pacer, flows } => {
             let flows = Pinned::open(flows)?;
@@ -252,16 +256,16 @@ fn remove_clsact(device: &DeviceName) -> Result<Undone, Error> {
     run("tc", &["qdisc", "del", "dev", device.as_str(), "clsact"]).map(|_| Undone::Restored)
 }
 
-/// The kernel's default comes back by itself.
-fn remove_fq(device: &DeviceName) -> Result<Undone, Error> {
+/// Removes the root queue of this kind that a policy made. The kernel's default comes back by itself.
+fn remove_root(device: &DeviceName, kind: &str) -> Result<Undone, Error> {
     if index_of(device).is_none() {
         return Ok(Undone::Restored);
     }
     let queues = rows("tc", &["-j", "qdisc", "show", "dev", device.as_str()])?;
-    let ours = |queue: &serde_json::Value| queue["kind"] == "fq" && queue["handle"] == FQ_HANDLE;
+    let ours = |queue: &serde_json::Value| queue["kind"] == kind && queue["handle"] == ROOT_HANDLE;
     match Host.root_queue(device)? {
         RootQueue::Default(_) => Ok(Undone::Restored),
-        RootQueue::Departures if queues.iter().any(ours) => {
+        _ if queues.iter().any(ours) => {
             run("tc", &["qdisc", "del", "dev", device.as_str(), "root"]).map(|_| Undone::Restored)
         }
         other => Ok(left(format!("the root queue of {device} is {other:?}"))),
@@ -345,7 +349,7 @@ fn undo_route(prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undon
 
 /// The pin of a link.
 pub const LINK: &str = "link";
-/// By which a rollback tells the fq that a policy made from others: "HU".
-const FQ_HANDLE: &str = "4855:";
+/// By which a rollback tells the root queue that a policy made from others: "HU".
+pub(crate) const ROOT_HANDLE: &str = "4855:";
 /// The pin of a program that a filter holds.
 const PROGRAM: &str = "program";

@@ -34,6 +34,8 @@ mod names;
 mod observe;
 mod plan;
 mod policy;
+#[cfg(feature = "kernel")]
+mod shaper;
 mod status;
 mod step;
 
@@ -50,6 +52,8 @@ pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitNam
 #[cfg(feature = "kernel")]
 pub use observe::observe;
 pub use plan::{Plan, plan};
-pub use policy::{Dctcp, Pacer, Policy, PolicyError, Qjump, Side};
+pub use policy::{Dctcp, Departure, Pacer, Policy, PolicyError, Qjump, Side};
+#[cfg(feature = "kernel")]
+pub use shaper::pace;
 pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
-pub use step::{Hold, PortProgram, Step, System, Undone};
+pub use step::{Hold, PortProgram, Shape, Step, System, Undone};

@@ -79,6 +79,7 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
             | Step::Segments { .. }
             | Step::Clsact { .. }
             | Step::Departures { .. }
+            | Step::Shaper { .. }
             | Step::Route { .. }
             | Step::Sysctl { .. } => {}
         }

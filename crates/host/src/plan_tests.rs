@@ -9,6 +9,7 @@ struct Rack {
     clsact: bool,
     taken: Vec<u32>,
     fq: bool,
+    shapers: bool,
     root: &'static str,
 }
 
@@ -48,6 +49,9 @@ impl Facts for Rack {
     fn has_fq(&self) -> bool {
         self.fq
     }
+    fn has_shapers(&self) -> bool {
+        self.shapers
+    }
     fn has_tcx(&self) -> bool {
         self.tcx
     }
@@ -56,7 +60,8 @@ impl Facts for Rack {
     }
 }
 
-const RACK: Rack = Rack { tcx: true, clsact: false, taken: Vec::new(), fq: true, root: "pfifo_fast" };
+const RACK: Rack =
+    Rack { tcx: true, clsact: false, taken: Vec::new(), fq: true, shapers: true, root: "pfifo_fast" };
 const QJUMP: &str = "version = 1\n[qjump]\ndevice = 'eth0'\nhosts = 12\nrate = '10Gbps'\n";
 
 fn planned(rest: &str, rack: &Rack) -> Result<Plan, Error> {
@@ -102,7 +107,7 @@ fn segments_fit_the_smallest_bucket_that_somebody_has() {
 
 #[test]
 fn without_links_there_are_filters_of_free_preference_in_order() {
-    let old = Rack { tcx: false, clsact: false, taken: Vec::new(), fq: true, root: "pfifo_fast" };
+    let old = Rack { tcx: false, ..RACK };
     let rest =
         "[[qjump.assign]]\nlevel = 0\nport = 319\n[[phantom-queue]]\ndevice = 'eth0'\nrate = '10Gbps'\n";
     let expected = [
@@ -167,8 +172,28 @@ fn a_pacer_gets_a_queue_that_keeps_departures_and_short_segments() {
 #[test]
 fn a_pacer_without_such_a_queue_is_refused_by_the_name_of_what_is_missing() {
     let said = |rack: &Rack| planned(PACER, rack).expect_err("it cannot").to_string();
-    let lacks = said(&Rack { fq: false, ..RACK });
-    assert!(lacks.contains("lacks fq (CONFIG_NET_SCH_FQ)"), "{lacks}");
+    let lacks = said(&Rack { fq: false, shapers: false, ..RACK });
+    assert!(lacks.contains("lacks fq (CONFIG_NET_SCH_FQ)") && lacks.contains("_TBF"), "{lacks}");
     let set = said(&Rack { root: "htb", ..RACK });
     assert!(set.contains("root queue of eth1 is htb") && set.contains("must be fq"), "{set}");
+}
+
+/// Without fq it is a TBF, and the plan says so; the policy may choose.
+#[test]
+fn a_pacer_without_fq_gets_a_filter_unless_told_otherwise() {
+    let no_fq = Rack { fq: false, ..RACK };
+    let steps = lines(PACER, &no_fq);
+    let queue =
+        "- qdisc   pfifo_fast at eth1 root\n  + qdisc   htb at eth1 root, and a tbf for what is paced";
+    assert_eq!(steps[1], queue);
+    let notes = |rest: &str, rack: &Rack| planned(rest, rack).expect("it can be").notes.join("\n");
+    assert!(notes(PACER, &no_fq).contains("by a TBF, as this kernel lacks fq"), "{}", notes(PACER, &no_fq));
+    let tbf = format!("{PACER}departure = 'tbf'\n");
+    assert_eq!(lines(&tbf, &RACK)[1], queue);
+    assert!(notes(&tbf, &RACK).contains("by a TBF, as the policy says"), "{}", notes(&tbf, &RACK));
+    let said = |rest: &str, rack: &Rack| planned(rest, rack).expect_err("it cannot").to_string();
+    let edt = said(&format!("{PACER}departure = 'edt'\n"), &no_fq);
+    assert!(edt.contains("lacks fq") && edt.contains("departure = \"tbf\" does without"), "{edt}");
+    let there = said(&tbf, &Rack { root: "fq", ..RACK });
+    assert!(there.contains("root queue of eth1 is fq"), "{there}");
 }

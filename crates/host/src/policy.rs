@@ -198,6 +198,19 @@ pub struct Pacer {
     /// Whether TCP's segments are cut to what the bucket holds, as for `qjump`: one that is longer leaves at once.
     #[serde(default)]
     pub segments: Segments,
+    /// What holds packets back. Default `edt` where there is a queue for it, else `tbf`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub departure: Option<Departure>,
+}
+
+/// What holds the pacer's packets back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Departure {
+    /// Each packet has its departure time, which the device's queue keeps (fq).
+    Edt,
+    /// A token bucket filter for what is paced, whose rate `plimsoll host pace` sets to the pacer's again and again.
+    Tbf,
 }
 
 /// DCTCP for chosen destinations.

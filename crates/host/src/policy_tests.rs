@@ -55,6 +55,7 @@ fn an_error_says_where_what_and_what_is_allowed() {
         (with("[dctcp]\ndestinations = ['10.0.0.1/8']\n"), ["line 7", "no bits beyond"]),
         (with("[pacer]\ndevice = 'a'\nrate = '0bps'\n"), ["pacer.rate = 0bps", "more than 0bps"]),
         (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\neta = 0.0005\n"), ["pacer.eta = 0.0005", "0.001 to 1"]),
+        (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\ndeparture = 'tfb'\n"), ["tfb", "`edt` or `tbf`"]),
         (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\nmin-rate = '1bps'\n"), ["pacer.min-rate", "1Kbps"]),
         (
             with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\nbukket = '1KB'\n"),

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use plimsoll_units::{Bytes, Rate};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -38,6 +39,16 @@ pub enum Step {
         device: DeviceName,
         /// Until now.
         before: String,
+    },
+    /// A device whose queue is the kernel's default gets HTB, which passes packets on, and for those of one of its classes
+    /// a TBF.
+    Shaper {
+        /// The device.
+        device: DeviceName,
+        /// Until now.
+        before: String,
+        /// The TBF's.
+        shape: Shape,
     },
     /// A program at a device.
     Program {
@@ -86,6 +97,15 @@ pub enum Step {
     },
 }
 
+/// A token bucket filter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Shape {
+    /// The link's rate, which it has until a process sets it to the pacer's.
+    pub rate: Rate,
+    /// What leaves back to back: a frame at least.
+    pub burst: Bytes,
+}
+
 /// A program at a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -104,6 +124,9 @@ pub enum PortProgram {
         root: PathBuf,
         /// The folders of the cgroups that are paced.
         cgroups: Vec<PathBuf>,
+        /// Whether packets are put into the class of a [`Step::Shaper`].
+        #[serde(default)]
+        shaped: bool,
     },
     /// What associates connections with the pacer.
     PacerFeedback {
@@ -161,6 +184,12 @@ impl fmt::Display for Step {
             Step::Clsact { device } => write!(f, "+ qdisc   clsact at {device}"),
             Step::Departures { device, before } => {
                 write!(f, "- qdisc   {before} at {device} root\n  + qdisc   fq at {device} root")
+            }
+            Step::Shaper { device, before, .. } => {
+                write!(
+                    f,
+                    "- qdisc   {before} at {device} root\n  + qdisc   htb at {device} root, and a tbf for what is paced"
+                )
             }
             Step::Program { device, side, program, hold, .. } => {
                 let (name, side) = (program.name(), side.name());

@@ -2,18 +2,26 @@
 
 use std::env;
 
-use plimsoll_host::{Kernel, Places};
+use plimsoll_host::{Facts as _, Host, Kernel, Places};
 
 use crate::snapshot::{assert_as_before, snapshot};
 use crate::world::{EVERYTHING, World};
 
 const END_AT: &str = "PLIMSOLL_TEST_END_AT";
 
+/// All of it, and a pacer by a filter where this kernel can.
+fn everything() -> String {
+    let shapers = if Host.has_shapers() { "departure = 'tbf'\n" } else { "" };
+    let pacer =
+        format!("[pacer]\ndevice = 'near'\nrate = '1Gbps'\ncgroups = ['/{{world}}/paced']\n{shapers}");
+    if Host.has_fq() || Host.has_shapers() { format!("{EVERYTHING}{pacer}") } else { EVERYTHING.to_owned() }
+}
+
 #[test]
 fn a_rollback_restores_the_host_wherever_the_apply_ended() {
     let path = "crash::a_rollback_restores_the_host_wherever_the_apply_ended";
     let Some(world) = World::enter(path) else { return };
-    let steps = world.plan(EVERYTHING).steps.len();
+    let steps = world.plan(&everything()).steps.len();
     assert!(steps >= 9, "{steps} steps show little");
     let before = snapshot(&world);
     // On disk and nothing done; then begun and done for each step.
@@ -36,7 +44,7 @@ fn an_apply_that_ends() {
     let Ok(moment) = env::var(END_AT) else { return };
     let (world, moment): (World, usize) = (World::enter("").unwrap(), moment.parse().unwrap());
     let mut seen = 0;
-    let plan = world.plan(EVERYTHING);
+    let plan = world.plan(&everything());
     let mut end = |_| {
         if seen == moment {
             std::process::abort();

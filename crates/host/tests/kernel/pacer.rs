@@ -3,14 +3,16 @@
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use plimsoll_host::{
-    CgroupPath, Device, DeviceName, Error, Facts, Host, Kernel, Places, Prefix, RootQueue, Route, Side,
-    UnitName,
+    CgroupPath, Device, DeviceName, Error, Facts, Host, Journal, Kernel, Places, Prefix, RootQueue, Route,
+    Side, UnitName,
 };
 
 use crate::snapshot::{assert_as_before, snapshot};
-use crate::world::World;
+use crate::world::{World, text};
 
 const PACER: &str = "[pacer]\ndevice = 'near'\nrate = '1Gbps'\ncgroups = ['/{world}/app']\n";
 
@@ -22,7 +24,8 @@ fn without_fq_it_is_refused_by_that_name() {
         return;
     }
     let before = snapshot(&world);
-    let error = plimsoll_host::plan(&world.policy(PACER), &Host, &Places::default()).unwrap_err().to_string();
+    let edt = format!("{PACER}departure = 'edt'\n");
+    let error = plimsoll_host::plan(&world.policy(&edt), &Host, &Places::default()).unwrap_err().to_string();
     assert!(error.contains("lacks fq (CONFIG_NET_SCH_FQ)"), "{error}");
     assert_eq!(snapshot(&world), before);
 }
@@ -57,6 +60,92 @@ fn only_what_the_cgroup_sends_passes_it_and_a_rollback_takes_it_away() {
     assert_as_before(&world, &before, "after the rollback");
 }
 
+/// Without fq what is paced goes through a filter, and nothing else does; its rate is the pacer's while that is followed.
+#[test]
+fn without_fq_a_filter_has_the_pacers_rate() {
+    let Some(world) = World::enter("pacer::without_fq_a_filter_has_the_pacers_rate") else { return };
+    if !Host.has_shapers() {
+        eprintln!("skipped: this kernel lacks HTB or TBF");
+        return;
+    }
+    let before = snapshot(&world);
+    world.apply(
+        "[pacer]\ndevice = 'near'\nrate = '1Gbps'\nassociation-probability = 1.0\nassociation-timeout = '60s'\n\
+         departure = 'tbf'\n",
+    );
+    assert_eq!(filter().rate_bps, 1_000_000_000, "nobody follows the pacer yet");
+    let script = format!("{FRAMES}send('near', tcp(1, 2, 40000, 443, 0x10, 1400), 5)\n");
+    assert!(run_python(&script));
+    assert_eq!(filter().packets, 0, "the connection is not associated");
+    let script = format!(
+        "{FRAMES}send('far', tcp(2, 1, 443, 40000, 0x50, 0), 1)\nsend('near', tcp(1, 2, 40000, 443, 0x10, 1400), 50)\n\
+         send('near', tcp(1, 2, 40001, 443, 0x10, 1400), 5)\n"
+    );
+    assert!(run_python(&script));
+    let pacer = world.status().pacer.unwrap();
+    assert_eq!((pacer.associations, pacer.paced_packets), (1, 50));
+    let packets = || filter().packets;
+    until("all that is paced has passed the filter", || packets() == 50);
+
+    let journal = Journal::of(&Places::default(), &world.name.parse().unwrap());
+    let applied = journal.read().unwrap().unwrap();
+    let over = AtomicBool::new(false);
+    let changes = std::thread::scope(|scope| {
+        let pacing =
+            scope.spawn(|| plimsoll_host::pace(&applied, &mut || over.load(Ordering::Relaxed)).unwrap());
+        let rate = world.status().pacer.unwrap().rate_bps;
+        assert!(rate < 900_000_000, "{rate}");
+        // `tc` counts in bytes a second.
+        until("the filter has the pacer's rate", || filter().rate_bps.abs_diff(rate) <= 8);
+        over.store(true, Ordering::Relaxed);
+        pacing.join().unwrap()
+    });
+    assert!(changes >= 2, "{changes}");
+    assert_eq!(filter().rate_bps, 1_000_000_000, "nobody follows the pacer any more");
+    assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
+    assert_as_before(&world, &before, "after the rollback");
+}
+
+struct Filter {
+    rate_bps: u64,
+    packets: u64,
+}
+
+/// The filter, as `tc` sees it.
+fn filter() -> Filter {
+    let queues: serde_json::Value = serde_json::from_str(&text("tc", "-s -j qdisc show dev near")).unwrap();
+    let filter = queues.as_array().unwrap().iter().find(|queue| queue["kind"] == "tbf").unwrap();
+    assert_eq!(filter["parent"], "4855:2");
+    let number = |value: &serde_json::Value| value.as_u64().unwrap();
+    Filter { rate_bps: 8 * number(&filter["options"]["rate"]), packets: number(&filter["packets"]) }
+}
+
+fn until(what: &str, is: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "not within 20 s: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn run_python(script: &str) -> bool {
+    Command::new("python3").args(["-c", script]).status().unwrap().success()
+}
+
+/// Frames of TCP from 198.18.9.x to 198.18.9.y, sent at a device as they are.
+const FRAMES: &str = "
+import socket, struct
+def tcp(source, target, sport, dport, flags, payload):
+    head = struct.pack('!HHIIBBHHH', sport, dport, 1, 1, 0x50, flags, 1000, 0, 0)
+    ip = struct.pack('!BBHHHBBH4B4B', 0x45, 2, 40 + payload, 0, 0, 64, 6, 0, 198, 18, 9, source, 198, 18, 9, target)
+    return bytes(12) + b'\\x08\\x00' + ip + head + bytes(payload)
+def send(device, frame, count):
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+    s.bind((device, 0x0800))
+    for _ in range(count):
+        s.send(frame)
+";
+
 /// This host, as if the roots of its devices kept departure times.
 struct KeepsDepartures;
 
@@ -72,6 +161,9 @@ impl Facts for KeepsDepartures {
     }
     fn has_fq(&self) -> bool {
         true
+    }
+    fn has_shapers(&self) -> bool {
+        Host.has_shapers()
     }
     fn cgroups(&self) -> Option<PathBuf> {
         Host.cgroups()

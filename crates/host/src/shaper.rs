@@ -1,0 +1,153 @@
+//! [`pace`]: HULL's pacer on a host without fq, by a token bucket filter whose rate is the pacer's.
+//!
+//! ```text
+//! egress: pacer (eBPF) ── not paced ───────────────────────> htb 4855:, unclassified: passed on at once
+//!             │   └─ paced: priority = class 4855:2 ───────> tbf 4856: at rate R
+//!             └─ R, by the rate law ──map──> pace ──netlink, by `tc -batch`──┘
+//! ```
+//!
+//! Deliberate departures: R is looked at every millisecond and set when it has moved by a sixteenth, where the mechanism
+//! sets it every T_r. The program counts what waits (Q) from the departures that it would have given, not from the
+//! filter's queue.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+use plimsoll_bpf::pinned::Pinned;
+use plimsoll_bpf::shared::PacerState;
+use plimsoll_units::Rate;
+
+use crate::Error;
+use crate::commands::{PATH, run};
+use crate::journal::Applied;
+use crate::kernel::ROOT_HANDLE;
+use crate::names::DeviceName;
+use crate::step::{PortProgram, Shape, Step};
+
+/// Major and minor number of the class of what is paced.
+pub(crate) const CLASS: (u16, u16) = (0x4855, 2);
+const CLASS_ID: &str = "4855:2";
+const TBF_HANDLE: &str = "4856:";
+/// Bytes that may wait in the filter: windows of many connections. What is beyond is dropped.
+const LIMIT: &str = "4000000";
+/// How often the rate is looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+/// Part of the rate by which it must have moved to be set.
+const MOVED: u64 = 16;
+/// Looks at the rate between two at whether the policy is still applied.
+const LOOKS: u32 = 100;
+
+/// Makes the queues of a [`Step::Shaper`].
+///
+/// # Errors
+/// If the system refuses.
+pub(crate) fn make(device: &DeviceName, shape: &Shape) -> Result<(), Error> {
+    let device = device.as_str();
+    let rate = format!("{}bit", shape.rate.as_bps());
+    run("tc", &["qdisc", "replace", "dev", device, "root", "handle", ROOT_HANDLE, "htb", "default", "0"])?;
+    // A quantum, of which one class has no use, keeps the kernel from warning about a large one.
+    let class =
+        ["class", "add", "dev", device, "parent", ROOT_HANDLE, "classid", CLASS_ID, "htb", "rate", &rate];
+    run("tc", &[&class[..], &["quantum", "60000"]].concat())?;
+    let filter = filter("add", device, shape, shape.rate);
+    run("tc", &filter.split_whitespace().collect::<Vec<_>>()).map(drop)
+}
+
+/// The words that add the filter or change its rate.
+fn filter(verb: &str, device: &str, shape: &Shape, rate: Rate) -> String {
+    let (rate, burst) = (rate.as_bps(), shape.burst.get());
+    format!(
+        "qdisc {verb} dev {device} parent {CLASS_ID} handle {TBF_HANDLE} tbf rate {rate}bit burst {burst}b limit {LIMIT}b"
+    )
+}
+
+/// Sets the rate of the filter to that of the pacer of `applied`, again and again, until `stops` says so or the policy is
+/// applied no more; the filter then has the link's rate. How often it was set.
+///
+/// # Errors
+/// If the policy has no pacer by a filter, its map cannot be read, or `tc` cannot be run.
+pub fn pace(applied: &Applied, stops: &mut dyn FnMut() -> bool) -> Result<u64, Error> {
+    let plan = &applied.plan;
+    let shaper = plan.steps.iter().find_map(|step| match step {
+        Step::Shaper { device, shape, .. } => Some((device, *shape)),
+        _ => None,
+    });
+    let pins = plan.steps.iter().find_map(|step| match step {
+        Step::Program { program: PortProgram::Pacer { shaped: true, .. }, pins, .. } => Some(pins),
+        _ => None,
+    });
+    let Some(((device, shape), pins)) = shaper.zip(pins) else {
+        let name = plan.policy.name();
+        let reason =
+            format!("policy {name} has no pacer by a TBF: packets leave at the times that its program gives");
+        return Err(Error::Unavailable(vec![reason]));
+    };
+    let state = Pinned::open(&pins.join("state"))?;
+    let mut filter = Filter::open(device, shape)?;
+    let mut looks = 0u32;
+    while !stops() && (!looks.is_multiple_of(LOOKS) || pins_are_there(pins)) {
+        let PacerState { rate, .. } = state.read(0)?;
+        filter.follow(Rate::from_bps(rate).min(shape.rate))?;
+        thread::sleep(LOOK_AGAIN);
+        looks = looks.wrapping_add(1);
+    }
+    filter.close()
+}
+
+fn pins_are_there(pins: &Path) -> bool {
+    pins.join("state").exists()
+}
+
+/// The filter, and the `tc` that changes it: one for as long as this is, so that a change is a message to the kernel and no
+/// new process.
+struct Filter<'a> {
+    device: &'a DeviceName,
+    shape: Shape,
+    now: Rate,
+    changes: u64,
+    tc: Child,
+    words: Option<ChildStdin>,
+}
+
+impl Filter<'_> {
+    fn open(device: &DeviceName, shape: Shape) -> Result<Filter<'_>, Error> {
+        let mut tc = Command::new("tc")
+            .args(["-force", "-batch", "-"])
+            .env_clear()
+            .env("PATH", PATH)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            // Of a filter that a rollback has removed meanwhile.
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(Error::doing("running tc".to_owned()))?;
+        let words = tc.stdin.take();
+        Ok(Filter { device, shape, now: shape.rate, changes: 0, tc, words })
+    }
+
+    /// Sets the rate, if it has moved.
+    fn follow(&mut self, rate: Rate) -> Result<(), Error> {
+        let (now, then) = (rate.as_bps(), self.now.as_bps());
+        if now.abs_diff(then) <= then / MOVED { Ok(()) } else { self.set(rate) }
+    }
+
+    fn set(&mut self, rate: Rate) -> Result<(), Error> {
+        let line = filter("change", self.device.as_str(), &self.shape, rate);
+        if let Some(words) = &mut self.words {
+            writeln!(words, "{line}").map_err(Error::doing("telling tc".to_owned()))?;
+        }
+        (self.now, self.changes) = (rate, self.changes + 1);
+        Ok(())
+    }
+
+    /// Nothing is paced any more.
+    fn close(mut self) -> Result<u64, Error> {
+        self.set(self.shape.rate)?;
+        drop(self.words.take());
+        self.tc.wait().map_err(Error::doing("waiting for tc".to_owned()))?;
+        Ok(self.changes)
+    }
+}
