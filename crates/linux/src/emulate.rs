@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::{HostId, Packet, PortId};
-use plimsoll_mechanisms::tcp::Config;
-use plimsoll_results::outcome::{Connection, Message, Outcome, Query, Split};
-use plimsoll_scenario::model::{Completion, Model, Rank};
+use plimsoll_mechanisms::tcp::{Config, Recovery, TransportParams};
+use plimsoll_results::outcome::{self, Connection, Message, Outcome, Query, Split};
+use plimsoll_scenario::model::words;
+use plimsoll_scenario::model::{Completion, Fault, Model, Rank};
 use plimsoll_units::{Span, Time};
 use plimsoll_wiring::{Unbuildable, ideal_time};
 use plimsoll_workloads::Traffic;
@@ -24,6 +25,7 @@ use crate::features;
 use crate::lateness::Spread;
 use crate::live::{LiveFabric, replay};
 use crate::machine::Machine;
+use crate::multipath::{self, MultipathCounts};
 use crate::namespaces::{HostSettings, Namespaces};
 use crate::programs::{Program, ProgramEnd, Programs};
 use crate::qjump::{self, Excess, Limiters};
@@ -43,6 +45,8 @@ pub struct Options {
     pub programs: Vec<Program>,
     /// The congestion control of this kernel to use in place of the scenario's.
     pub congestion_control: Option<String>,
+    /// Connections of the agent are of MPTCP, with up to so many subflows ([`crate::SUBFLOWS`]).
+    pub mptcp: Option<u8>,
     /// A host in which a shell opens, until whose end the run goes on.
     pub shell: Option<u32>,
     /// Where to keep the frames of all hosts.
@@ -66,6 +70,8 @@ pub struct Emulated {
     pub verified: Option<bool>,
     /// Packets beyond their level's share, where hosts have QJump's limiter.
     pub excess: Option<Excess>,
+    /// What the hosts have counted of MPTCP, where connections are of it.
+    pub multipath: Option<MultipathCounts>,
     /// How the programs ended.
     pub programs: Vec<ProgramEnd>,
 }
@@ -120,6 +126,10 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
         return refuse("host.bursts", "a model of offloads, where real hosts are,");
     }
     qjump::check(model)?;
+    if let Some(program) = options.programs.iter().find(|program| words(&program.command).is_none()) {
+        let problem = format!("`{}` is no program with arguments: a quote may have no end", program.command);
+        return Err(Unbuildable { key: "program".to_owned(), problem }.into());
+    }
     if options.programs.iter().any(|program| program.level.is_some())
         && let Some(problem) = cgroups::lacks(host.qjump().is_some())
     {
@@ -132,12 +142,22 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
         return refuse("host.rank", "a rank that only the transport knows (only `priority`)");
     }
+    let transport = resolved(model)?;
+    if transport.recovery == Recovery::Sack
+        && model.transport.dup_ack_threshold != TransportParams::default().dup_ack_threshold
+    {
+        let problem = "with selective acknowledgements Linux finds losses by time (RACK), not by so many duplicate \
+                       acknowledgements; `transport.recovery = \"newreno\"` has it count them";
+        let key = "transport.dup_ack_threshold".to_owned();
+        return Err(Unbuildable { key, problem: problem.to_owned() }.into());
+    }
     if model.observe.completion != Completion::Delivered {
         return refuse("observe.completion", "completion by acknowledgement");
     }
-    CongestionControl::find(&resolved(model)?, options.congestion_control.as_deref())?;
+    CongestionControl::find(&transport, options.congestion_control.as_deref())?;
     Plan::new(model)?;
-    LiveFabric::new(model)?;
+    let fabric = LiveFabric::new(model)?;
+    options.mptcp.map_or(Ok(()), |subflows| multipath::check(fabric.network(), subflows))?;
     Ok(())
 }
 
@@ -156,7 +176,7 @@ pub fn emulate(
     let transport = resolved(model)?;
     let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
     let sources = Traffic::new(model, &Streams::new(model.run.seed))?.workloads;
-    let driven = plan.driven.iter().map(|(number, _)| &sources[usize::from(*number)]);
+    let driven = plan.driven.iter().map(|driven| &sources[usize::from(driven.number)]);
     let kept: usize = driven.map(|source| source.kept_connections().len()).sum();
     let lead = LEAD + LEAD_PER_CONNECTION * (plan.lanes.len() + kept) as u64;
     let shifted = shifted(model, lead);
@@ -173,8 +193,11 @@ pub fn emulate(
             congestion_control: congestion.name().to_owned(),
             timestamps,
             min_rto_ms: (model.transport.min_rto.as_ms_f64() as u64).max(1),
+            selective_acks: transport.recovery == Recovery::Sack,
+            reordering: transport.dup_ack_threshold,
             initial_window: model.transport.initial_window,
             single_segments: model.host.qjump().is_some(),
+            subflows: options.mptcp,
         },
     )?;
     let limiters = Limiters::attach(model, &namespaces)?;
@@ -183,7 +206,7 @@ pub fn emulate(
     let names: Vec<String> = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
     let congestion_control = congestion.name().to_owned();
     let place = Arc::new(Place {
-        settings: Settings { congestion_control, origin: lead, clock },
+        settings: Settings { congestion_control, multipath: options.mptcp.is_some(), origin: lead, clock },
         names,
         network: fabric.network().clone(),
         transport,
@@ -235,11 +258,16 @@ pub fn emulate(
         return Err(EmulateError::Agent(text));
     }
     let mut counts = Counts::default();
+    let mut multipath = options.mptcp.map(|_| MultipathCounts::default());
     for host in 0..hosts {
+        if let Some(counts) = &mut multipath {
+            *counts += namespaces.inside(host, MultipathCounts::read)?;
+        }
         let of_host = namespaces.inside(host, Counts::read)?;
         counts.retransmissions += of_host.retransmissions;
         counts.timeouts += of_host.timeouts;
         counts.lost += of_host.lost;
+        counts.unread += of_host.unread;
     }
     let excess = limiters.excess()?;
     drop(namespaces);
@@ -256,6 +284,7 @@ pub fn emulate(
         warmup: model.run.warmup,
         queues: fabric.take_queues(lead, end),
         counters: fabric.counters(),
+        faults: model.fault.iter().map(listed).collect(),
         ..Outcome::default()
     };
     outcome.counters.retransmissions = counts.retransmissions;
@@ -264,9 +293,12 @@ pub fn emulate(
     (outcome.messages, outcome.queries) =
         messages(model, &plan, &place.transport, &fabric, &done, outcome.end);
     take(records, &mut outcome);
-    outcome.warnings = warnings(model, &seen, counts.lost, verified);
+    outcome.warnings = warnings(model, &seen, counts, verified);
     outcome.warnings.extend(programs.iter().filter_map(of_program));
     outcome.warnings.extend(of_congestion(options, congestion.guarded()));
+    let of_multipath =
+        options.mptcp.zip(multipath).map(|(subflows, counts)| multipath::said(subflows, counts));
+    outcome.warnings.extend(of_multipath.into_iter().flatten());
     let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();
     outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, taken, rate)));
     if left_out > 0 {
@@ -285,6 +317,7 @@ pub fn emulate(
         startup,
         verified,
         excess,
+        multipath,
         programs,
     })
 }
@@ -301,7 +334,21 @@ fn shifted(model: &Model, lead: Span) -> Model {
     let mut model = model.clone();
     model.run.warmup += lead;
     model.run.duration = model.run.duration.map(|duration| duration + lead);
+    for fault in model.fault.iter_mut().filter(|fault| fault.is_scheduled()) {
+        fault.at += lead;
+        fault.until = fault.until.map(|until| until + lead);
+    }
     model
+}
+
+/// A fault as the outcome has it, by the workloads' clock.
+fn listed(fault: &Fault) -> outcome::Fault {
+    outcome::Fault {
+        link: fault.link_name(),
+        from: Time::ZERO + fault.at,
+        until: fault.until.map(|until| Time::ZERO + until),
+        rate: fault.rate,
+    }
 }
 
 /// What is to be said of a program that has failed.
@@ -322,17 +369,21 @@ fn of_congestion(options: &Options, guarded: u64) -> Vec<String> {
     asked.into_iter().chain(put_back).collect()
 }
 
-fn warnings(model: &Model, seen: &Seen, lost: u64, verified: Option<bool>) -> Vec<String> {
+fn warnings(model: &Model, seen: &Seen, counts: Counts, verified: Option<bool>) -> Vec<String> {
     let mut warnings = vec![
-        "emulated: the kernel's TCP ran. Of `transport` it took kind, segment, header, min_rto, initial_window, ecn \
-         and connections; where a message's time went, and segments and marks by connection, are not known"
+        "emulated: the kernel's TCP ran. Of `transport` it took kind, recovery, dup_ack_threshold, segment, header, \
+         min_rto, initial_window, ecn and connections; where a message's time went, and segments and marks by connection, are not known"
             .to_owned(),
     ];
     if seen.refused > 0 {
         warnings.push(format!("suspect: hosts' devices did not take {} frames", seen.refused));
     }
+    let Counts { lost, unread, .. } = counts;
     if lost > 0 {
         warnings.push(format!("suspect: hosts' devices lost {lost} frames before the fabric read them"));
+    }
+    if unread > 0 {
+        warnings.push(format!("suspect: hosts' sockets lost {unread} datagrams before the agent read them"));
     }
     if verified == Some(false) {
         warnings.push("suspect: the replay of what came in gave another digest: a defect".to_owned());

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::{cgroups, qjump};
+use crate::{cgroups, multipath, qjump};
 
 /// Something that the system has or has not.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,6 +53,7 @@ pub fn features() -> Vec<Feature> {
         optional("cubic", "transport.kind = \"cubic\"", has("cubic")),
         optional("dctcp", "transport.kind = \"dctcp\"; without it, eBPF's", has("dctcp")),
         optional("bbr", "`plimsoll emulate --congestion-control bbr`", has("bbr")),
+        optional("MPTCP", "`plimsoll emulate --mptcp`", multipath::is_here()),
         optional("eBPF programs", EBPF_NEEDED_FOR, qjump::lacks().is_none()),
         optional("cgroups (version 2)", "levels of programs", cgroups::are_here()),
     ]);

@@ -42,8 +42,23 @@ pub fn ipv6(host: HostId) -> Ipv6Addr {
     Ipv6Addr::from(u128::from(Ipv6Addr::new(0xfd50, 0, 0, 0, 0, 0, 0, 1)) + u128::from(host.0))
 }
 
-/// Most hosts whose addresses differ in the last three bytes.
-pub const HOSTS_MAX: u32 = (1 << 24) - 2;
+/// Further IPv4 addresses of a host, for subflows of MPTCP: `number` is 1 to 15.
+pub fn alias(host: HostId, number: u8) -> Ipv4Addr {
+    Ipv4Addr::from(u32::from(ipv4(host)) + (u32::from(number & 15) << ALIAS_BIT))
+}
+
+/// The host with an IPv4 address in 10.0.0.0/8, its first or an alias.
+fn host_of(address: u32, hosts: u32) -> Option<HostId> {
+    let number = address.checked_sub(u32::from(ipv4(HostId(0))))?;
+    let host = number & ((1 << ALIAS_BIT) - 1);
+    (number >> 24 == 0 && host < hosts).then_some(HostId(host))
+}
+
+/// Where the number of an alias begins in an address.
+const ALIAS_BIT: u32 = 20;
+
+/// Most hosts that have addresses, with their aliases.
+pub const HOSTS_MAX: u32 = (1 << ALIAS_BIT) - 2;
 
 /// What the fabric knows of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -225,9 +240,9 @@ fn answer_arp(frame: &[u8], at: usize, hosts: u32) -> Option<Vec<u8>> {
         return None;
     }
     let target = u32::from_be_bytes([arp[24], arp[25], arp[26], arp[27]]);
-    let host = HostId(target.checked_sub(u32::from(ipv4(HostId(0))))?);
+    let host = host_of(target, hosts)?;
     // Who asks for itself wants to know whether another has its address: nobody has.
-    if host.0 >= hosts || arp[14..18] == arp[24..28] || frame.get(6..12)? == mac(host) {
+    if arp[14..18] == arp[24..28] || frame.get(6..12)? == mac(host) {
         return None;
     }
     let mut reply = reply_to(frame, at, host)?;

@@ -8,15 +8,18 @@
 use plimsoll_fabric::engine::{EventQueue, Lanes, Owner, OwnerKind, Streams};
 use plimsoll_fabric::net::topology::Hashing;
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathSelector, Port, PortId, Sink, Wait};
+use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_results::outcome::{self, Counters};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::faults::Schedule;
+use plimsoll_wiring::faults::{Faults, Schedule};
 use plimsoll_wiring::flow_control::FlowControl;
 use plimsoll_wiring::{self as wiring, HostPacer, Pools, PortExtensions, Unbuildable, Watched, ports};
 
 use crate::frame::Header;
+
+mod faults;
 
 /// A frame that came in, as far as the fabric is concerned.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +73,8 @@ pub struct LiveFabric {
     wires: Wires,
     watched: Vec<Watched>,
     backpressure: bool,
+    /// Those of the scenario's workloads and programs.
+    priorities: Priorities,
     full_size: u64,
     /// Everything up to here has happened.
     done: Time,
@@ -85,6 +90,8 @@ struct Wires {
     lanes: Lanes,
     pools: Vec<SharedBuffer>,
     flow_control: Option<Box<FlowControl>>,
+    /// Where links change; then there is a selector, too.
+    faults: Option<Box<Faults>>,
     counters: Counters,
     hosts: u32,
     /// In the current event.
@@ -113,7 +120,9 @@ impl Sink for Wires {
     }
 
     fn dropped(&mut self, now: Time, port: PortId, packet: &Packet) {
-        if port.0 < self.hosts {
+        if self.faults.as_ref().is_some_and(|faults| faults.is_dead(port)) {
+            self.counters.link_drops += 1;
+        } else if port.0 < self.hosts {
             self.counters.nic_drops += 1;
         } else {
             self.counters.switch_drops += 1;
@@ -144,17 +153,13 @@ impl LiveFabric {
     /// The fabric of `model`.
     ///
     /// # Errors
-    /// If it cannot be built, or changes while it runs.
+    /// If it cannot be built.
     pub fn new(model: &Model) -> Result<LiveFabric, Unbuildable> {
         let invalid = |key: String, problem: String| Unbuildable { key, problem };
         let transport = model
             .transport
             .resolve()
             .map_err(|error| invalid(format!("transport.{}", error.key), error.to_string()))?;
-        if model.has_scheduled_faults() {
-            let problem = "links that change while the run goes on are not emulated";
-            return Err(invalid("fault".to_owned(), problem.to_owned()));
-        }
         let streams = Streams::new(model.run.seed);
         let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
         let mut network = wiring::network(&model.topology)?.with_hashing(hashing);
@@ -162,22 +167,33 @@ impl LiveFabric {
         let watched = wiring::watched(model, &network)?;
         let pools = Pools::new(model, &network);
         let extensions = PortExtensions::default();
-        let ports =
+        let mut ports =
             ports::build(model, &network, &transport, &streams, &watched, &pools, &schedule, &extensions);
         let flow_control = FlowControl::new(model, &network, &schedule)?;
+        let mut events = EventQueue::new();
+        let mut selector = wiring::selector(model, network.switches(), &streams, None);
+        let faults = Faults::new(schedule, &mut ports);
+        if let (Some(faults), Some(selector)) = (&faults, &mut selector) {
+            selector.set_detours(faults.detours(&network));
+            if let Some((at, owner)) = faults.next_event(Time::ZERO) {
+                events.push(at, owner);
+            }
+        }
         Ok(LiveFabric {
-            selector: wiring::selector(model, network.switches(), &streams, None),
+            selector,
             wires: Wires {
-                events: EventQueue::new(),
+                events,
                 lanes: Lanes::new(network.links().len()),
                 pools: pools.buffers,
                 flow_control,
+                faults,
                 counters: Counters::default(),
                 hosts: network.hosts(),
                 dropped: Vec::new(),
             },
             watched,
             backpressure: model.host.backpressure,
+            priorities: priorities(model),
             full_size: transport.segment + u64::from(transport.header_bytes),
             done: Time::ZERO,
             entries: 0,
@@ -204,11 +220,13 @@ impl LiveFabric {
         self.wires.events.peek_time()
     }
 
-    /// Whether what `host` sends must wait: its NIC is paused, or its queue is full and the scenario has senders
-    /// wait for room. Whoever reads from it then leaves what there is where it is.
+    /// Whether what `host` sends must wait: its NIC is paused for all priorities that workloads and programs have, or
+    /// its queue is full and the scenario has senders wait for room. Whoever reads from it then leaves what there is
+    /// where it is.
     pub fn holds(&mut self, now: Time, host: HostId) -> bool {
         let nic = &mut self.ports[host.0 as usize];
-        nic.is_blocked() || self.backpressure && !nic.has_room(now.max(self.done), self.full_size)
+        nic.holds_all(self.priorities)
+            || self.backpressure && !nic.has_room(now.max(self.done), self.full_size)
     }
 
     /// A frame has come in at `now` or later: what there is to log of it. `frame` comes back with its [`Egress`].
@@ -225,7 +243,7 @@ impl LiveFabric {
         self.advance(at - TICK, out);
         let mut packet = Packet::new(from, header.to, header.flow, size);
         packet.seq = self.entries;
-        packet.payload = frame;
+        packet.ack = frame;
         packet.len = header.payload;
         packet.priority = header.priority & 7;
         packet.rank = u32::from(7 - packet.priority);
@@ -265,7 +283,8 @@ impl LiveFabric {
                     self.wires.call_pacer_at(HostId(number), due);
                 }
                 OwnerKind::Pause => self.on_pause_due(at, PortId(number)),
-                _ => unreachable!("a live fabric has links, ports, pacers and pauses only"),
+                OwnerKind::Clock => self.on_faults_due(at),
+                _ => unreachable!("a live fabric has links, ports, pacers, pauses and faults only"),
             }
             self.wires.counters.events += 1;
             self.after_event(at, out);
@@ -277,17 +296,21 @@ impl LiveFabric {
         if let Some(control) = &mut self.wires.flow_control
             && control.has_pending()
         {
-            control.send_pending(now, &self.ports, None, &mut self.wires.events);
+            let faults = self.wires.faults.as_deref();
+            control.send_pending(now, &self.ports, faults, &mut self.wires.events);
         }
         for (at, packet) in std::mem::take(&mut self.wires.dropped) {
             self.digest.take(!at.as_ps());
             self.digest.take(u64::from(packet.seq));
-            out.dropped(packet.payload);
+            out.dropped(packet.ack);
         }
     }
 
     fn on_link(&mut self, now: Time, port: PortId, out: &mut impl Out) {
         let mut packet = self.wires.lanes.pop(port, &mut self.wires.events);
+        if !self.crosses(now, port) {
+            return self.wires.lost_on_link(now, &packet);
+        }
         self.wires.counters.packet_hops += 1;
         if let Some(control) = &mut self.wires.flow_control
             && !control.admit(now, port, &mut packet)
@@ -297,9 +320,11 @@ impl LiveFabric {
         let Some(switch) = self.network.far_switch(port) else { return self.on_host(now, &packet, out) };
         let next = match &mut self.selector {
             None => self.network.next_port(switch, &packet),
-            Some(selector) => selector
-                .next_port(now, &self.network, &self.ports, switch, &packet)
-                .expect("without dead links there is a way"),
+            Some(selector) => {
+                let next = selector.next_port(now, &self.network, &self.ports, switch, &packet);
+                let Some(next) = next else { return self.wires.no_route(now, &packet) };
+                next
+            }
         };
         self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.wires);
     }
@@ -320,7 +345,7 @@ impl LiveFabric {
         out.delivered(Egress {
             at: now,
             to: packet.dst,
-            frame: packet.payload,
+            frame: packet.ack,
             marked: packet.ecn == Ecn::Ce,
             waited: places.map(|place| packet.wait(place)).sum(),
         });
@@ -378,6 +403,14 @@ impl LiveFabric {
         }
         queues
     }
+}
+
+/// The priorities of the scenario's workloads and programs.
+fn priorities(model: &Model) -> Priorities {
+    let of_workload = |name: &String| model.host.priority.get(name).copied().unwrap_or(0);
+    let of_programs = model.program.iter().map(|program| program.level.unwrap_or(0));
+    let all = model.workload.keys().map(of_workload).chain(of_programs);
+    all.fold(Priorities::default(), Priorities::with)
 }
 
 /// What becomes of frames.

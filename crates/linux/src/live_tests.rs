@@ -116,6 +116,32 @@ fn a_paused_nic_holds_its_host() {
     assert!(held > 100, "{held}");
 }
 
+/// Two hosts flood a third at a priority, of two that workloads have: they are held once both are paused.
+#[test]
+fn a_host_with_a_priority_that_may_go_is_not_held() {
+    let text = format!(
+        "{RACK}[port.switch]\nbuffer = '400KB'\norder = 'priorities'\npfc = {{ xoff = '16KB' }}\n\
+         [port.host]\norder = 'priorities'\n[host]\npriority = {{ urgent = 7 }}\n\
+         [workload.urgent]\nkind = 'all-to-all'\nsize = '1KB'\nload = 0.1\ncount = 1\n"
+    );
+    let held = |priorities: &[u32]| {
+        let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+        let mut held = 0;
+        for round in 0..400u32 {
+            let at = Time::ZERO + Span::from_us(12) * u64::from(round);
+            for from in [1, 2] {
+                held += u32::from(fabric.holds(at, HostId(from)));
+                let flow = priorities[round as usize % priorities.len()];
+                fabric.on_frame(at, HostId(from), header(0, flow), 1500, 0, &mut Nowhere);
+            }
+        }
+        held
+    };
+    assert_eq!((held(&[0]), held(&[7])), (0, 0));
+    // What is urgent waits for what is urgent of the other host, and all else for it.
+    assert!(held(&[0, 7, 7]) > 0);
+}
+
 /// Both forms of the pacer take a host's packets apart once congestion has been echoed to it, and only that host's.
 #[test]
 fn pacers_are_those_of_the_scenario() {
@@ -144,13 +170,89 @@ fn pacers_are_those_of_the_scenario() {
     }
 }
 
-const FABRICS: [&str; 6] = [
+/// Frames of 1250 B every 10 us between two leaves; a link takes each 10 us and 1 us of propagation. The link to the spine
+/// that the flow takes is dead from 503 us to 603 us, and routing follows 25 us later.
+#[test]
+fn frames_are_lost_until_routing_goes_around_a_dead_link() {
+    let text = |spine: u32| {
+        format!(
+            "{LEAF_SPINE}[paths]\nconvergence_delay = '25us'\n\
+             [[fault]]\nfrom = 'leaf0'\nto = 'spine{spine}'\ndown = true\nat = '503us'\nuntil = '603us'\n"
+        )
+    };
+    let arrived = |spine: u32| {
+        let model = model(&text(spine));
+        let mut fabric = LiveFabric::new(&model).unwrap();
+        let (mut seen, mut log) = (Seen::default(), Vec::new());
+        for frame in 0..100u32 {
+            let at = Time::ZERO + Span::from_us(10) * u64::from(frame);
+            log.push(fabric.on_frame(at, HostId(0), header(2, 5), 1250, frame, &mut seen));
+        }
+        let end = Time::ZERO + Span::from_ms(10);
+        fabric.advance(end, &mut seen);
+        assert_eq!(replay(&model, &log, end).unwrap(), fabric.digest());
+        let counters = fabric.counters();
+        assert_eq!(counters.link_drops, seen.lost.len() as u64);
+        assert_eq!((counters.switch_drops, counters.no_route_drops, counters.packets_in_flight), (0, 0, 0));
+        (seen.left.iter().map(|(_, frame, _)| *frame).collect::<Vec<_>>(), seen.lost)
+    };
+    let (mut one, mut other) = (arrived(0), arrived(1));
+    if one.1.is_empty() {
+        std::mem::swap(&mut one, &mut other);
+    }
+    assert_eq!(other.0, Vec::from_iter(0..100), "the other spine is not the flow's");
+    // Frame n reaches the leaf at 10 n + 11 us and has left it 10 us later. So 48 has crossed when the link dies, and 49
+    // is cut off, which is known at the far end; 50 and 51 come to a dead port before routing knows.
+    assert_eq!(one.1, [50, 49, 51]);
+    assert_eq!(one.0.len(), 97);
+}
+
+/// A host whose link is dead is held where senders wait for room, and sends on as soon as the link is back.
+#[test]
+fn a_dead_link_holds_its_host() {
+    let text = format!(
+        "{RACK}[host]\nbackpressure = true\n[[fault]]\nfrom = 'h0'\nto = 'tor0'\ndown = true\nat = '1ms'\n\
+         until = '2ms'\n"
+    );
+    let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+    let at = |us| Time::ZERO + Span::from_us(us);
+    let held = [500, 1000, 1500, 2000].map(|us| {
+        fabric.advance(at(us), &mut Nowhere);
+        fabric.holds(at(us), HostId(0))
+    });
+    assert_eq!(held, [false, true, true, false]);
+    assert!(!fabric.holds(at(2000), HostId(1)));
+}
+
+/// A link that degrades takes longer for what is sent from then on: 1000 B in 80 us at 100 Mb/s.
+#[test]
+fn a_slow_link_takes_longer() {
+    let text =
+        format!("{RACK}[[fault]]\nfrom = 'tor0'\nto = 'h1'\nrate = '100Mbps'\nat = '1ms'\nuntil = '2ms'\n");
+    let mut fabric = LiveFabric::new(&model(&text)).unwrap();
+    let mut seen = Seen::default();
+    let starts = [0, 1000, 2000].map(|us| Time::ZERO + Span::from_us(us));
+    for at in starts {
+        fabric.on_frame(at, HostId(0), header(1, 1), 1000, 0, &mut seen);
+    }
+    fabric.advance(Time::ZERO + Span::from_ms(3), &mut seen);
+    let took = starts.iter().zip(&seen.left).map(|(start, (at, ..))| (at - start.as_ps()) / 1_000_000);
+    assert_eq!(took.collect::<Vec<_>>(), [18, 90, 18]);
+}
+
+const FABRICS: [&str; 9] = [
     "",
     "[port.switch]\nbuffer = '8 packets'\n[port.switch.phantom_queue]\n",
     "[port.switch]\norder = 'priorities'\nbuffer = '20KB'\n",
     "[paths.spray]\n",
     "[host.pacer]\nform = 'source'\n",
     "[host.pacer]\nform = 'paper'\n",
+    "[paths]\nconvergence_delay = '40us'\n\
+     [[fault]]\nfrom = 'leaf0'\nto = 'spine0'\ndown = true\nat = '30us'\nuntil = '90us'\n\
+     [[fault]]\nfrom = 'leaf1'\nto = 'spine1'\nrate = '100Mbps'\nat = '50us'\n",
+    "[paths.spray]\n[[fault]]\nfrom = 'leaf0'\nto = 'spine1'\ndown = true\nat = '10us'\n",
+    "[port.switch]\nbuffer = '60KB'\npfc = {}\n[host]\nbackpressure = true\n\
+     [[fault]]\nfrom = 'leaf1'\nto = 'spine0'\ndown = true\nat = '20us'\nuntil = '100us'\n",
 ];
 
 proptest! {

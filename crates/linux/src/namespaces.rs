@@ -15,7 +15,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::frame::{HOSTS_MAX, ipv4, ipv6, mac};
+use crate::frame::{HOSTS_MAX, alias, ipv4, ipv6, mac};
 use crate::tap;
 
 /// What every name begins with.
@@ -38,11 +38,17 @@ pub struct HostSettings {
     pub timestamps: bool,
     /// Shortest retransmission timeout, in ms.
     pub min_rto_ms: u64,
+    /// TCP acknowledges selectively, and finds losses by time (RACK, RFC 8985) rather than by `reordering`.
+    pub selective_acks: bool,
+    /// Duplicate acknowledgements that mean a loss.
+    pub reordering: u32,
     /// Initial congestion window, in segments.
     pub initial_window: u32,
     /// TCP hands over its segments one by one, rather than some at a time to be cut later: what a limiter lets pass
     /// or not.
     pub single_segments: bool,
+    /// Where connections may be of MPTCP: subflows that one may have.
+    pub subflows: Option<u8>,
 }
 
 /// The hosts of a run; gone when dropped.
@@ -89,9 +95,16 @@ impl Namespaces {
         for host in 0..hosts {
             let tap = namespaces.inside(host, || {
                 let number = |on| if on { "1" } else { "0" };
+                let reordering = settings.reordering.min(REORDERING_MAX);
+                let (largest, reordering) =
+                    (reordering.max(REORDERING_LEARNT).to_string(), reordering.to_string());
                 for (name, value) in [
                     ("tcp_ecn", number(settings.ecn)),
                     ("tcp_timestamps", number(settings.timestamps)),
+                    ("tcp_sack", number(settings.selective_acks)),
+                    // The bound of the other, so that it goes first.
+                    ("tcp_max_reordering", &largest),
+                    ("tcp_reordering", &reordering),
                     ("tcp_congestion_control", &settings.congestion_control),
                 ] {
                     let path = format!("/proc/sys/net/ipv4/{name}");
@@ -127,6 +140,9 @@ impl Namespaces {
         );
         let name = &self.names[host as usize];
         ip(&["-n", name, "-batch", "-"], &batch)?;
+        if let Some(subflows) = settings.subflows {
+            ip(&["-n", name, "-batch", "-"], &endpoints(id, subflows))?;
+        }
         // A kernel without IPv6 has hosts without it.
         let v6 = format!("addr add {v6}/64 dev {DEVICE} nodad\n");
         let _ = ip(&["-n", name, "-batch", "-"], &v6);
@@ -159,6 +175,25 @@ impl Drop for Namespaces {
         remove(&self.names);
         let _ = fs::remove_file(&self.state);
     }
+}
+
+/// To how many duplicate acknowledgements Linux raises its tolerance by itself: its default.
+const REORDERING_LEARNT: u32 = 300;
+/// More duplicate acknowledgements than any window has packets.
+const REORDERING_MAX: u32 = 1 << 16;
+
+/// The batch that gives a host an address for each further subflow, and has connections that it opens use them.
+fn endpoints(host: HostId, subflows: u8) -> String {
+    let more = subflows.saturating_sub(1);
+    let limits = format!("mptcp limits set subflows {more} add_addr_accepted 0\n");
+    let endpoint = |number| {
+        let address = alias(host, number);
+        format!(
+            "addr add {address}/8 dev {DEVICE} noprefixroute\n\
+             mptcp endpoint add {address} dev {DEVICE} subflow\n"
+        )
+    };
+    limits + &(1..=more).map(endpoint).collect::<String>()
 }
 
 /// Packets that a device that is not read holds; it loses what is beyond, and TCP does not wait for room in it.

@@ -1,10 +1,10 @@
 //! [`Programs`]: the user's own programs, each in the namespace of a host.
 //!
 //! ```text
-//! thread: wait for `start` ──> sh -c COMMAND in namespace and cgroup ──> its end, `stop`, or the end of the run
+//! thread: wait for `start` ──> COMMAND in namespace and cgroup ──> its end, `stop`, or the end of the run
 //! ```
 //!
-//! The command is the shell's, as the user wrote it; names and paths of ours reach the shell as arguments, not as text.
+//! No shell reads a command: it is split into words. The one line of ours that joins a cgroup takes them as arguments.
 
 use std::fs::File;
 use std::io;
@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use plimsoll_scenario::model::words;
 use plimsoll_units::{Span, Time};
 
 use crate::agent::Settings;
@@ -28,7 +29,7 @@ pub struct Program {
     pub host: u32,
     /// QJump's level of its sockets, 0 to 7; their own, where there is none.
     pub level: Option<u8>,
-    /// For the shell.
+    /// Program and arguments, quoted as in a shell ([`words`]).
     pub command: String,
     /// When it starts, on the workloads' clock.
     pub start: Span,
@@ -161,15 +162,18 @@ impl Keeper {
     }
 
     fn spawn(&self) -> io::Result<Child> {
-        let mut command = Command::new("sh");
-        match &self.level {
+        let words =
+            words(&self.program.command).ok_or_else(|| io::Error::other("there is nothing to run"))?;
+        let mut command = match &self.level {
             // The shell joins the cgroup, and what it becomes stays in it.
-            Some(level) => command
-                .args(["-c", "echo $$ > \"$1\" && exec ip netns exec \"$2\" sh -c \"$3\"", "sh"])
-                .arg(level.members()),
-            None => command.args(["-c", "exec ip netns exec \"$1\" sh -c \"$2\"", "sh"]),
+            Some(level) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-c", "echo $$ > \"$1\" && shift && exec ip \"$@\"", "sh"]).arg(level.members());
+                shell
+            }
+            None => Command::new("ip"),
         };
-        command.args([&self.namespace, &self.program.command]).stdin(Stdio::null()).process_group(0);
+        command.args(["netns", "exec", &self.namespace]).args(words).stdin(Stdio::null()).process_group(0);
         match &self.program.log {
             Some(path) => {
                 let log = File::create(path)

@@ -70,6 +70,7 @@ fn options() -> Options {
         verify: true,
         programs: Vec::new(),
         congestion_control: None,
+        mptcp: None,
         shell: None,
         capture: None,
     }
@@ -91,7 +92,12 @@ fn run_with(text: &str, options: Options) -> Option<Emulated> {
     let counters = &emulated.outcome.counters;
     assert_eq!(
         counters.packets_sent,
-        counters.packets_delivered + counters.nic_drops + counters.switch_drops + counters.packets_in_flight
+        counters.packets_delivered
+            + counters.nic_drops
+            + counters.switch_drops
+            + counters.link_drops
+            + counters.no_route_drops
+            + counters.packets_in_flight
     );
     assert_eq!(emulated.lateness.count(), counters.packets_delivered);
     Some(emulated)
@@ -175,6 +181,31 @@ fn marks_reach_the_kernel() {
     assert_eq!(emulated.outcome.counters.switch_drops, 0);
 }
 
+/// A link that is dead from the 200th to the 500th millisecond: the kernel's TCP sends again what is lost, and no message
+/// arrives meanwhile.
+#[test]
+fn a_dead_link_is_dead_for_real_hosts() {
+    let text = format!(
+        "{RACK}[run]\nduration = '800ms'\ndrain = '10s'\n\
+         [[fault]]\nfrom = 'h1'\nto = 'tor0'\ndown = true\nat = '200ms'\nuntil = '500ms'\n\
+         [workload.ask]\nkind = 'transfer'\nclient = 'h0'\nservers = ['h1']\nsize = '1KB'\nload = '2Mbps'\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    assert!(
+        outcome.counters.link_drops > 0 && outcome.counters.retransmissions > 0,
+        "{:?}",
+        outcome.counters
+    );
+    assert_eq!(outcome.faults[0].to_string(), "h1 - tor0 dead from 200ms to 500ms");
+    let completed: Vec<f64> =
+        outcome.messages.iter().map(|message| message.completed.unwrap().as_secs_f64()).collect();
+    // What left before it died arrives 4 ms later, on a slow machine somewhat later; the first after it is back takes 2 ms.
+    let meanwhile = completed.iter().filter(|at| (0.25..0.502).contains(*at)).count();
+    assert_eq!(meanwhile, 0, "{completed:?}");
+    assert!(completed.iter().any(|at| *at < 0.2) && completed.iter().any(|at| *at > 0.502), "{completed:?}");
+}
+
 /// Queries, and a program beside them that is in the namespace of its host and ends with the run.
 #[test]
 fn programs_run_in_hosts() {
@@ -184,7 +215,7 @@ fn programs_run_in_hosts() {
          queries_per_second = 20\n"
     );
     let file = std::env::temp_dir().join(format!("plimsoll-test-{}", std::process::id()));
-    let command = format!("cat /sys/class/net/eth0/address > {}; sleep 100", file.display());
+    let command = format!("sh -c 'cat /sys/class/net/eth0/address > {}; sleep 100'", file.display());
     let Some(emulated) = run(&text, &[(2, &command)]) else { return };
     assert_eq!(fs::read_to_string(&file).unwrap().trim(), "02:50:00:00:00:02");
     fs::remove_file(&file).unwrap();
@@ -249,18 +280,10 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
         return;
     }
     for (lines, key) in [
-        (
-            "[workload.p]\nkind = 'packets'\nfrom = ['h1']\nto = 'h0'\nsize = '100B'\nload = 0.1\ncount = 3\n",
-            "workload.p.kind",
-        ),
+        ("[host]\nack_priority = 7\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n", "host"),
         (
             "[host.qjump]\nrefill = 'periodic'\n[workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
             "host.qjump.refill",
-        ),
-        (
-            "[[fault]]\nfrom = 'h0'\nto = 'tor0'\ndown = true\nat = '1s'\n\
-             [workload.i]\nkind = 'incast'\nsize = '1KB'\nevery = '1s'\n",
-            "fault",
         ),
     ] {
         let error = check(&model(&format!("{RACK}{lines}")), &options()).unwrap_err();
@@ -367,6 +390,44 @@ fn applications_run_over_sockets() {
     assert!((4..=8).contains(&kept), "{kept} connections");
 }
 
+/// Single packets leave at the simulator's times and are as long on the wire as the scenario says.
+#[test]
+fn packets_are_datagrams_at_the_simulators_times() {
+    let text = format!(
+        "{RACK}[workload.raw]\nkind = 'packets'\nfrom = ['h1', 'h2']\nto = 'h0'\nsize = '500B'\nload = '1Mbps'\n\
+         arrivals = 'constant'\ncount = 50\n[observe.queue.q]\nport = 'h0'\nevery = '10ms'\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    assert_eq!((outcome.messages.len(), outcome.queues[0].bytes), (100, 100 * 500));
+    for message in &outcome.messages {
+        // 500 B at 1 Mb/s take 4 ms; the low half of the index counts a sender's packets.
+        let number = (message.index & 0xffff_ffff) + 1;
+        assert_eq!(message.created, plimsoll_units::Time::ZERO + Span::from_ms(4) * number, "{message:?}");
+        let took = message.latency().unwrap();
+        assert!(took >= Span::from_ms(2) && message.ideal >= Span::from_ms(2), "{message:?}");
+        assert!(message.bytes == 500 && message.ideal <= took, "{message:?}");
+    }
+}
+
+/// A connection for each of more requests than there could be threads for.
+#[test]
+fn requests_beyond_a_thousand_have_their_connections() {
+    let text = format!(
+        "{RACK}connections = 'per-message'\n\
+         [workload.ask]\nkind = 'rpc'\nclient = 'h0'\nrequest = '100B'\nresponse = '100B'\nload = '1Mbps'\n\
+         count = 1300\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    assert_eq!((outcome.messages.len(), outcome.connections.len()), (1300, 1300));
+    let latencies = outcome.messages.iter().map(|message| message.latency().unwrap());
+    // 2 ms one way, for SYN, SYN-ACK, request and answer.
+    let shortest = latencies.min().unwrap();
+    assert!(shortest >= Span::from_ms(8), "{shortest}");
+    assert!(outcome.connections.iter().all(|connection| connection.delivered == 200));
+}
+
 /// What is lost of single packets is told to their source, and the run ends.
 #[test]
 fn lost_packets_end_nothing() {
@@ -382,6 +443,96 @@ fn lost_packets_end_nothing() {
     let lost = pings.iter().filter(|ping| ping.completed.is_none()).count();
     assert!((1..200).contains(&lost), "{lost} lost");
     assert!(outcome.end.as_secs_f64() < 5.4, "{}: the last ones are given up after a second", outcome.end);
+}
+
+/// Four paths of 20 Mb/s between leaves: a TCP connection has one of them, eight subflows of MPTCP most likely have several.
+const FOUR_PATHS: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 1\n\
+                          rate = '100Mbps'\nfabric_rate = '20Mbps'\ndelay = '100us'\n\
+                          [transport]\nmin_rto = '200ms'\n";
+
+#[test]
+fn subflows_of_mptcp_have_paths_of_their_own() {
+    let text = format!(
+        "{FOUR_PATHS}[run]\nduration = '1s'\n[workload.bulk]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\n"
+    );
+    let with = |mptcp| Options { mptcp, ..options() };
+    if let Err(error) = check(&model(&text), &with(Some(8))) {
+        return eprintln!("skipped: {error}");
+    }
+    let delivered = |emulated: &Emulated| emulated.outcome.connections[0].delivered;
+    let tcp = run(&text, &[]).unwrap();
+    let mptcp = run_with(&text, with(Some(8))).unwrap();
+    let counts = mptcp.multipath.unwrap();
+    assert_eq!((tcp.multipath, counts.connections, counts.fallbacks), (None, 1, 0));
+    eprintln!(
+        "{} B by TCP, {} B by MPTCP with {} further subflows",
+        delivered(&tcp),
+        delivered(&mptcp),
+        counts.joined
+    );
+    assert!((1..=7).contains(&counts.joined), "{counts:?}");
+    // 20 Mb/s for a second are 2.5 MB.
+    assert!(delivered(&tcp) <= 2_500_000, "{} B by TCP", delivered(&tcp));
+    assert!(delivered(&mptcp) > 3_000_000, "{} B by MPTCP", delivered(&mptcp));
+    // Of applications, too, whose connections are opened elsewhere.
+    let text = format!(
+        "{FOUR_PATHS}[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
+    );
+    let echo = run_with(&text, with(Some(2))).unwrap();
+    assert_eq!(echo.multipath.unwrap().connections, 1);
+    assert!(echo.outcome.messages.iter().all(|message| message.completed.is_some()));
+}
+
+/// Where the other end does not speak MPTCP a connection goes on as TCP, and the run says so: here a program's, whose listener
+/// is of TCP.
+#[test]
+fn a_fall_back_from_mptcp_is_told() {
+    let text = format!(
+        "{FOUR_PATHS}[run]\nduration = '10s'\n\
+         [workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
+    );
+    let connects = "python3 -c 'import socket; s = socket.create_server((\"10.0.0.1\", 0)); \
+                    c = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); c.connect(s.getsockname())'";
+    let program = Program {
+        host: 0,
+        level: None,
+        command: connects.to_owned(),
+        start: Span::ZERO,
+        stop: None,
+        log: None,
+    };
+    let options = Options { mptcp: Some(2), programs: vec![program], ..options() };
+    if let Err(error) = check(&model(&text), &options) {
+        return eprintln!("skipped: {error}");
+    }
+    let emulated = run_with(&text, options).unwrap();
+    if emulated.programs.iter().any(|end| end.has_failed()) {
+        return eprintln!("skipped: no python3 to open a connection of MPTCP");
+    }
+    let counts = emulated.multipath.unwrap();
+    assert_eq!((counts.connections, counts.fallbacks), (1, 1), "{counts:?}");
+    let said = emulated.outcome.warnings.iter().any(|warning| warning.contains("suspect: MPTCP fell back"));
+    assert!(said, "{:?}", emulated.outcome.warnings);
+}
+
+#[test]
+fn subflows_that_would_share_every_link_are_refused() {
+    let text = format!(
+        "{RACK}[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
+    );
+    if let Some(missing) = lacks() {
+        return eprintln!("skipped: this system lacks {missing}");
+    }
+    let with = |subflows| check(&model(&text), &Options { mptcp: Some(subflows), ..options() });
+    let said = |subflows| with(subflows).unwrap_err().to_string();
+    assert!(said(9).contains("--mptcp: 9 subflows; a connection has 1 to 8"), "{}", said(9));
+    if said(2).contains("no MPTCP") {
+        return eprintln!("skipped: {}", said(2));
+    }
+    assert!(said(2).contains("one path") && said(2).contains("--mptcp 1"), "{}", said(2));
+    let one = run_with(&text, Options { mptcp: Some(1), ..options() }).unwrap();
+    let counts = one.multipath.unwrap();
+    assert_eq!((counts.connections, counts.joined, counts.fallbacks), (1, 0, 0));
 }
 
 /// Small requests beside two endless flows: by priority and within their share they do not wait behind the flows.
@@ -474,11 +625,11 @@ fn programs_have_levels_times_and_logs() {
     let programs = vec![
         program("level", Some(5), priority),
         program("none", None, priority),
-        program("fails", None, "echo no; exit 3"),
+        program("fails", None, "sh -c 'echo no; exit 3'"),
         Program {
             start: Span::from_ms(200),
-            stop: Some(Span::from_ms(400)),
-            ..program("late", None, "date +%s%N; sleep 60")
+            stop: Some(Span::from_ms(950)),
+            ..program("late", None, "sh -c 'date +%s%N; sleep 60'")
         },
     ];
     let options = Options { programs, ..options() };

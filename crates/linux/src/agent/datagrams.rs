@@ -14,6 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::driver::{Place, packet_of, token};
 use super::pipes::{ready, watch};
+use super::plan::Driven;
 use super::sockets::{self, DRIVER_PORT};
 use crate::frame::ipv4;
 
@@ -21,12 +22,15 @@ use crate::frame::ipv4;
 #[derive(Debug)]
 pub(super) struct Datagrams {
     place: Arc<Place>,
-    workload: u16,
-    priority: u8,
+    driven: Driven,
     sockets: BTreeMap<u32, UdpSocket>,
     hosts: BTreeMap<IpAddr, u32>,
+    room: Box<[u8]>,
 }
 
+/// What may wait for the agent at a socket: a tenth of a second of 1 Gb/s with all that the kernel counts beside it.
+/// What is lost there is no loss of the network.
+const ROOM: usize = 32 << 20;
 /// Sequence and acknowledgement number.
 const LABEL: usize = 8;
 /// UDP over IPv4 carries no more.
@@ -34,20 +38,20 @@ const PAYLOAD_MAX: u64 = 65_507;
 
 impl Datagrams {
     /// None yet.
-    pub(super) fn new(place: &Arc<Place>, workload: u16, priority: u8) -> Datagrams {
+    pub(super) fn new(place: &Arc<Place>, driven: Driven) -> Datagrams {
         let hosts = 0..place.names.len() as u32;
         Datagrams {
             place: Arc::clone(place),
-            workload,
-            priority,
+            driven,
+            room: vec![0; PAYLOAD_MAX as usize].into(),
             sockets: BTreeMap::new(),
             hosts: hosts.map(|host| (IpAddr::from(ipv4(HostId(host))), host)).collect(),
         }
     }
 
-    /// Bytes that `packet` carries: what is left of it without the scenario's header.
+    /// Bytes that `packet` carries: what is left of it without its header.
     pub(super) fn payload(&self, packet: &Packet) -> u64 {
-        u64::from(packet.size).saturating_sub(u64::from(self.place.transport.header_bytes))
+        u64::from(packet.size).saturating_sub(self.driven.packet_header)
     }
 
     /// Sends a packet. Whether it arrives is another matter.
@@ -58,11 +62,11 @@ impl Datagrams {
         self.open(epoll, packet.dst.0)?;
         self.open(epoll, packet.src.0)?;
         let length = self.payload(packet).clamp(LABEL as u64, PAYLOAD_MAX);
-        let mut bytes = vec![0; length as usize];
+        let bytes = &mut self.room[..length as usize];
         bytes[..4].copy_from_slice(&packet.seq.to_be_bytes());
         bytes[4..LABEL].copy_from_slice(&packet.ack.to_be_bytes());
-        let to = sockets::address(packet.dst.0, DRIVER_PORT + self.workload);
-        let _ = self.sockets[&packet.src.0].send_to(&bytes, to);
+        let to = sockets::address(packet.dst.0, DRIVER_PORT + self.driven.number);
+        let _ = self.sockets[&packet.src.0].send_to(bytes, to);
         Ok(())
     }
 
@@ -71,16 +75,14 @@ impl Datagrams {
     /// # Errors
     /// If its socket is broken.
     pub(super) fn receive(&mut self, host: u32) -> io::Result<Option<Packet>> {
-        let mut bytes = [0; PAYLOAD_MAX as usize];
-        while let Some((length, from)) = ready(self.sockets[&host].recv_from(&mut bytes))? {
+        while let Some((length, from)) = ready(self.sockets[&host].recv_from(&mut self.room))? {
             // Others may send what they like.
             let Some(&from) = self.hosts.get(&from.ip()) else { continue };
-            let Some((label, _)) = bytes[..length].split_first_chunk::<LABEL>() else { continue };
+            let Some((label, _)) = self.room[..length].split_first_chunk::<LABEL>() else { continue };
             let [a, b, c, d, e, f, g, h] = *label;
-            let header = usize::try_from(self.place.transport.header_bytes).unwrap_or(usize::MAX);
-            let size = length.saturating_add(header).min(usize::from(u16::MAX)) as u16;
+            let size = (length as u64 + self.driven.packet_header).min(u64::from(u16::MAX)) as u16;
             let (seq, ack) = (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]));
-            return Ok(Some(packet_of(self.workload, (from, host), size, seq, ack)));
+            return Ok(Some(packet_of(self.driven.number, (from, host), size, seq, ack)));
         }
         Ok(None)
     }
@@ -91,9 +93,10 @@ impl Datagrams {
         }
         crate::namespaces::enter(&self.place.names[host as usize])?;
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-        sockets::prepare(&socket, self.priority)?;
+        sockets::prepare(&socket, self.driven.priority)?;
         socket.set_nonblocking(true)?;
-        socket.bind(&sockets::address(host, DRIVER_PORT + self.workload).into())?;
+        rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, ROOM)?;
+        socket.bind(&sockets::address(host, DRIVER_PORT + self.driven.number).into())?;
         let socket = UdpSocket::from(socket);
         watch(epoll, &socket, token::DATAGRAMS | u64::from(host))?;
         self.sockets.insert(host, socket);

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use plimsoll_fabric::net::{HostId, Network, Packet};
-use plimsoll_mechanisms::tcp::Config;
+use plimsoll_mechanisms::tcp::{Config, Connections};
 use plimsoll_results::outcome::{self, ExtraLoad, Message, Observation, Query, Split};
 use plimsoll_units::{Span, Time};
 use plimsoll_wiring::ideal_time;
@@ -27,6 +27,7 @@ use rustix::event::{Timespec, epoll};
 
 use super::datagrams::Datagrams;
 use super::pipes::Pipes;
+use super::plan::Driven;
 use super::run::{PATIENCE, Settings, Shared};
 
 /// What the hosts of a source need to know.
@@ -52,9 +53,9 @@ pub(crate) struct Driver {
     pipe_of: Vec<usize>,
     /// Pipes that were opened beforehand, by client and server.
     spare: BTreeMap<(u32, u32), VecDeque<usize>>,
-    /// Packets that have not arrived, and when they were sent last.
+    /// Packets that have not arrived, and when they were made last.
     under_way: BTreeMap<PacketName, Time>,
-    /// In the order of sending; some have arrived, or were sent again.
+    /// In that order; some have arrived, or were sent again.
     sent: VecDeque<(Time, PacketName)>,
     given_up: BTreeSet<PacketName>,
     actions: Actions,
@@ -86,19 +87,19 @@ pub(super) mod token {
 }
 
 impl Driver {
-    /// The source with this number in the scenario, whose packets have `priority`.
+    /// Drives `source`, which is `driven` in the plan.
     ///
     /// # Errors
     /// If the system refuses.
     pub(crate) fn new(
         place: &Arc<Place>,
         shared: &Arc<Shared>,
-        (number, priority): (u16, u8),
+        driven: Driven,
         source: Box<dyn Workload>,
     ) -> io::Result<Driver> {
         Ok(Driver {
-            pipes: Pipes::new(place, number, priority),
-            datagrams: Datagrams::new(place, number, priority),
+            pipes: Pipes::new(place, driven),
+            datagrams: Datagrams::new(place, driven),
             place: Arc::clone(place),
             shared: Arc::clone(shared),
             source,
@@ -166,7 +167,7 @@ impl Driver {
                 return Ok(now);
             }
             if due <= lost {
-                self.act(|source, actions| source.on_due(due, actions))?;
+                self.act(due, |source, actions| source.on_due(due, actions))?;
             } else {
                 self.give_up(lost)?;
             }
@@ -181,7 +182,7 @@ impl Driver {
         }
         self.under_way.remove(&name);
         self.given_up.insert(name);
-        self.act(|source, _| source.on_lost(now))
+        self.act(now, |source, _| source.on_lost(now))
     }
 
     /// Waits for the sockets, at most `span`, and takes what they have.
@@ -214,7 +215,11 @@ impl Driver {
         for (tag, ideal) in self.pipes.read(pipe, end)? {
             let now = self.catch_up()?;
             let arrival = Arrival { now, tag, split: Split::default(), ideal };
-            self.act(|source, actions| source.on_message(arrival, actions))?;
+            self.act(now, |source, actions| source.on_message(arrival, actions))?;
+        }
+        // What a connection was opened for is done when its client has an answer.
+        if end == 0 && self.place.transport.connections == Connections::PerMessage {
+            self.pipes.close_if_idle(pipe);
         }
         Ok(())
     }
@@ -225,12 +230,16 @@ impl Driver {
             if self.given_up.contains(&name) {
                 continue;
             }
-            self.under_way.remove(&name);
+            let made = self.under_way.remove(&name);
             let now = self.catch_up()?;
             let payload = self.datagrams.payload(&packet);
-            // Its part that is known: what it takes on idle links.
-            let split = Split { propagation: self.ideal(packet, payload), ..Split::default() };
-            self.act(|source, actions| source.on_packet(now, &packet, split, actions))?;
+            // Its part that is known is what it takes on idle links; the rest is lent to the NIC, so that the sum is
+            // right.
+            let took = made.map_or(Span::MAX, |made| now.saturating_since(made));
+            let propagation = self.ideal(packet, payload).min(took);
+            let nic = made.map_or(Span::ZERO, |_| took - propagation);
+            let split = Split { propagation, nic, ..Split::default() };
+            self.act(now, |source, actions| source.on_packet(now, &packet, split, actions))?;
         }
         Ok(())
     }
@@ -239,8 +248,8 @@ impl Driver {
         ideal_time(&self.place.network, &self.place.transport, bytes, packet, false)
     }
 
-    /// Lets the source act and does what it wants.
-    fn act(&mut self, act: impl FnOnce(&mut dyn Workload, &mut Actions)) -> io::Result<()> {
+    /// Lets the source act at its time `at`, and does what it wants.
+    fn act(&mut self, at: Time, act: impl FnOnce(&mut dyn Workload, &mut Actions)) -> io::Result<()> {
         self.actions.next_connection = self.pipe_of.len() as u32;
         act(self.source.as_mut(), &mut self.actions);
         for opened in mem::take(&mut self.actions.opened) {
@@ -253,9 +262,9 @@ impl Driver {
             self.write(write)?;
         }
         for packet in mem::take(&mut self.actions.packets) {
-            let (now, name) = (self.place.settings.now(), (packet.src.0, packet.seq, packet.ack));
-            self.under_way.insert(name, now);
-            self.sent.push_back((now, name));
+            let name = (packet.src.0, packet.seq, packet.ack);
+            self.under_way.insert(name, at);
+            self.sent.push_back((at, name));
             self.datagrams.send(&self.epoll, &packet)?;
         }
         self.take_records();

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use plimsoll_results::outcome;
 use plimsoll_units::Span;
 use rustix::event::epoll;
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Socket, Type};
 
 use super::driver::{Place, token};
+use super::plan::Driven;
 use super::run::{PIECE, ZEROS};
 use super::sockets::{self, DRIVER_PORT};
 
@@ -19,13 +20,15 @@ use super::sockets::{self, DRIVER_PORT};
 #[derive(Debug)]
 pub(super) struct Pipes {
     place: Arc<Place>,
-    workload: u16,
-    priority: u8,
+    driven: Driven,
     pipes: Vec<Pipe>,
+    /// Those that have been closed.
+    closed: usize,
     /// By host.
     listeners: BTreeMap<u32, Socket>,
-    /// Pipes that their server has not accepted, by the client's address.
-    expected: BTreeMap<SocketAddr, usize>,
+    /// Pipes that their server has not accepted, by the client's address and the server: one address may have
+    /// connections to several.
+    expected: BTreeMap<(SocketAddr, u32), usize>,
     piece: Vec<u8>,
 }
 
@@ -54,17 +57,17 @@ struct OnTheWay {
     ideal: Span,
 }
 
-/// Most connections of a source: each has two sockets.
+/// Most connections of a source at a time: each has two sockets.
 const PIPES_MAX: usize = 4_000;
 
 impl Pipes {
     /// None yet.
-    pub(super) fn new(place: &Arc<Place>, workload: u16, priority: u8) -> Pipes {
+    pub(super) fn new(place: &Arc<Place>, driven: Driven) -> Pipes {
         Pipes {
             place: Arc::clone(place),
-            workload,
-            priority,
+            driven,
             pipes: Vec::new(),
+            closed: 0,
             listeners: BTreeMap::new(),
             expected: BTreeMap::new(),
             piece: vec![0; PIECE],
@@ -77,9 +80,9 @@ impl Pipes {
     /// If the system refuses, or there are too many.
     pub(super) fn open(&mut self, epoll: &OwnedFd, client: u32, server: u32) -> io::Result<usize> {
         let number = self.pipes.len();
-        if number >= PIPES_MAX {
+        if number - self.closed >= PIPES_MAX {
             let text = format!(
-                "more than {PIPES_MAX} connections; `transport.connections = \"long-lived\"` needs fewer"
+                "more than {PIPES_MAX} connections at a time; `transport.connections = \"long-lived\"` needs fewer"
             );
             return Err(io::Error::other(text));
         }
@@ -91,8 +94,9 @@ impl Pipes {
             }
             _ => {}
         }
-        let own = socket.local_addr()?.as_socket();
-        self.expected.insert(own.ok_or_else(|| io::Error::other("a socket without address"))?, number);
+        let own =
+            socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("a socket without address"))?;
+        self.expected.insert((own, server), number);
         let stream = TcpStream::from(socket);
         watch(epoll, &stream, (number as u64) << 1)?;
         let ends = [End { stream: Some(stream), ..End::default() }, End::default()];
@@ -101,13 +105,13 @@ impl Pipes {
     }
 
     fn port(&self) -> u16 {
-        DRIVER_PORT + self.workload
+        DRIVER_PORT + self.driven.number
     }
 
     fn socket(&self, host: u32) -> io::Result<Socket> {
         crate::namespaces::enter(&self.place.names[host as usize])?;
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
-        sockets::prepare(&socket, self.priority)?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.place.settings.protocol()))?;
+        sockets::prepare(&socket, self.driven.priority)?;
         socket.set_tcp_congestion(self.place.settings.congestion_control.as_bytes())?;
         socket.set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
@@ -133,10 +137,10 @@ impl Pipes {
     /// If the system refuses.
     pub(super) fn accept(&mut self, epoll: &OwnedFd, host: u32) -> io::Result<()> {
         while let Some((socket, from)) = ready(self.listeners[&host].accept())? {
-            let Some(number) = from.as_socket().and_then(|from| self.expected.remove(&from)) else {
+            let Some(number) = from.as_socket().and_then(|from| self.expected.remove(&(from, host))) else {
                 continue;
             };
-            sockets::prepare(&socket, self.priority)?;
+            sockets::prepare(&socket, self.driven.priority)?;
             socket.set_tcp_nodelay(true)?;
             socket.set_nonblocking(true)?;
             let stream = TcpStream::from(socket);
@@ -145,6 +149,16 @@ impl Pipes {
             self.flush(number, 1)?;
         }
         Ok(())
+    }
+
+    /// Closes a connection, unless something is under way on it.
+    pub(super) fn close_if_idle(&mut self, pipe: usize) {
+        let ends = &mut self.pipes[pipe].ends;
+        let idle = |end: &End| end.stream.is_some() && end.unsent == 0 && end.messages.is_empty();
+        if ends.iter().all(idle) {
+            ends.iter_mut().for_each(|end| end.stream = None);
+            self.closed += 1;
+        }
     }
 
     /// Whether every connection is open.
@@ -222,7 +236,7 @@ impl Pipes {
     /// Records of the connections, by their numbers in `pipe_of`.
     pub(super) fn records(&self, pipe_of: &[usize]) -> Vec<outcome::Connection> {
         let record = |pipe: &Pipe| outcome::Connection {
-            workload: self.workload,
+            workload: self.driven.number,
             client: pipe.client,
             server: pipe.server,
             delivered: pipe.delivered,

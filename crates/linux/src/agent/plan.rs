@@ -40,13 +40,24 @@ pub(crate) struct Lane {
     pub(crate) items: Vec<Item>,
 }
 
+/// A source that is asked at its times, and told what arrives.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Driven {
+    /// Its number in the scenario.
+    pub(crate) number: u16,
+    pub(crate) priority: u8,
+    /// Bytes of its single packets that are no payload: of those whose size is that of the frame, what Ethernet, IP and
+    /// UDP take; of others the scenario's header.
+    pub(crate) packet_header: u64,
+}
+
 /// Everything that is sent.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) workloads: Vec<WorkloadInfo>,
     pub(crate) lanes: Vec<Lane>,
-    /// Sources that react to what arrives: number in the scenario and priority.
-    pub(crate) driven: Vec<(u16, u8)>,
+    /// Sources that are driven as the simulator drives them, in the order of their numbers.
+    pub(crate) driven: Vec<Driven>,
     /// When the run ends at the latest, on the workloads' clock.
     pub(crate) horizon: Time,
     /// Some flows send for as long as the run lasts.
@@ -56,9 +67,8 @@ pub(crate) struct Plan {
 /// Most connections of a run: each has two or three threads.
 const LANES_MAX: usize = 1_000;
 
-/// Kinds of workload that are carried over sockets.
-const KINDS: &str = "rpc, transfer, fan-out, flows, all-to-all, permutation, incast, flow-list, ping, closed-loop, \
-                     shuffle, barrier, commit, pages, ptp";
+/// Headers of Ethernet, IPv4 and UDP.
+const UDP_FRAME: u64 = 14 + 20 + 8;
 
 struct Builder<'a> {
     model: &'a Model,
@@ -84,7 +94,7 @@ impl Plan {
     /// The plan of `model`.
     ///
     /// # Errors
-    /// If a workload is of a kind that is not emulated, or there are too many connections.
+    /// If a workload cannot be built, or there are too many connections.
     pub(crate) fn new(model: &Model) -> Result<Plan, Unbuildable> {
         let streams = Streams::new(model.run.seed);
         let until = model.run.duration.map_or(Time::MAX, |duration| Time::ZERO + duration);
@@ -97,13 +107,23 @@ impl Plan {
         };
         for (index, (name, workload)) in model.workload.iter().enumerate() {
             let priority = model.host.priority.get(name).copied().unwrap_or(0);
+            let packet_header = match workload {
+                Workload::Packets(_) => UDP_FRAME,
+                _ => model.transport.header.get(),
+            };
+            let driven = Driven { number: index as u16, priority, packet_header };
             if is_driven(workload) {
-                plan.driven.push((index as u16, priority));
+                plan.driven.push(driven);
                 continue;
             }
             let mut builder =
                 Builder { model, streams: &streams, name, until, lanes: BTreeMap::new(), fresh: 0 };
             builder.take(workload)?;
+            let shared = builder.shares_connections();
+            if is_asking(workload) && !shared && plan.lanes.len() + builder.lanes.len() > LANES_MAX {
+                plan.driven.push(driven);
+                continue;
+            }
             let index = index as u16;
             plan.lanes.extend(builder.lanes.into_iter().map(|((client, server, fresh), items)| Lane {
                 workload: index,
@@ -132,7 +152,7 @@ impl Plan {
     }
 }
 
-/// Whether a source's messages depend on what has arrived before.
+/// Whether a source's messages depend on what has arrived before, or are too many for a list.
 fn is_driven(workload: &Workload) -> bool {
     matches!(
         workload,
@@ -143,7 +163,13 @@ fn is_driven(workload: &Workload) -> bool {
             | Workload::Commit(_)
             | Workload::Pages(_)
             | Workload::Ptp(_)
+            | Workload::Packets(_)
     )
+}
+
+/// Whether a source asks servers at times known before, so that it can be a list or be driven.
+fn is_asking(workload: &Workload) -> bool {
+    matches!(workload, Workload::Rpc(_) | Workload::Transfer(_) | Workload::FanOut(_))
 }
 
 impl Builder<'_> {
@@ -216,10 +242,7 @@ impl Builder<'_> {
                 }
                 Ok(())
             }
-            other => {
-                let problem = format!("`{}` is not emulated; these kinds are: {KINDS}", other.kind());
-                Err(self.error("kind", problem))
-            }
+            driven => unreachable!("a source of kind `{}` is driven", driven.kind()),
         }
     }
 

@@ -25,6 +25,8 @@ use crate::namespaces::{self, DEVICE};
 pub(crate) struct Settings {
     /// The kernel's name of the congestion control.
     pub(crate) congestion_control: String,
+    /// Connections are of MPTCP.
+    pub(crate) multipath: bool,
     /// When workloads begin, on the fabric's clock.
     pub(crate) origin: Span,
     pub(crate) clock: Clock,
@@ -47,9 +49,16 @@ pub(crate) struct Counts {
     pub(crate) timeouts: u64,
     /// Frames that its device lost, which nobody had read in time.
     pub(crate) lost: u64,
+    /// Datagrams that its sockets lost, which nobody had read in time.
+    pub(crate) unread: u64,
 }
 
 impl Settings {
+    /// What connections are made of.
+    pub(super) fn protocol(&self) -> Protocol {
+        if self.multipath { Protocol::MPTCP } else { Protocol::TCP }
+    }
+
     /// Now, on the workloads' clock: zero before they begin.
     pub(crate) fn now(&self) -> Time {
         Time::ZERO + self.clock.now().saturating_since(Time::ZERO + self.origin)
@@ -128,16 +137,17 @@ impl Agents {
             let client = end(lane.client, serving);
             threads.push(thread::spawn(move || client.act("client", End::ask)));
         }
-        let sources = plan.driven.iter().filter_map(|(number, priority)| {
-            Some((*number, *priority, sources.get_mut(usize::from(*number))?.take()?))
-        });
-        let drivers = sources.map(|(number, priority, source)| {
+        let sources = plan
+            .driven
+            .iter()
+            .filter_map(|driven| Some((*driven, sources.get_mut(usize::from(driven.number))?.take()?)));
+        let drivers = sources.map(|(driven, source)| {
             let (plan, place, shared) = (Arc::clone(plan), Arc::clone(place), Arc::clone(&shared));
             thread::spawn(move || {
                 let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
-                let driver = Driver::new(&place, &shared, (number, priority), source);
+                let driver = Driver::new(&place, &shared, driven, source);
                 driver.and_then(Driver::run).unwrap_or_else(|error| {
-                    let name = &plan.workloads[usize::from(number)].name;
+                    let name = &plan.workloads[usize::from(driven.number)].name;
                     shared.fail(format!("workload `{name}`: {error}"));
                     Records::default()
                 })
@@ -213,6 +223,7 @@ impl Counts {
         Ok(Counts {
             retransmissions: value("/proc/thread-self/net/snmp", "Tcp:", "RetransSegs")?,
             timeouts: value("/proc/thread-self/net/netstat", "TcpExt:", "TCPTimeouts")?,
+            unread: value("/proc/thread-self/net/snmp", "Udp:", "RcvbufErrors")?,
             lost: lost(&fs::read_to_string("/proc/thread-self/net/dev")?)
                 .ok_or_else(|| io::Error::other("/proc/net/dev does not have the host's device"))?,
         })
@@ -269,7 +280,7 @@ impl End {
     }
 
     fn socket(&self) -> io::Result<Socket> {
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.settings.protocol()))?;
         socket.set_tcp_congestion(self.settings.congestion_control.as_bytes())?;
         sockets::prepare(&socket, self.lane().priority)?;
         socket.set_tcp_nodelay(true)?;

@@ -1,0 +1,140 @@
+//! Multipath TCP (RFC 8684) of this kernel, in place of TCP.
+//!
+//! ```text
+//! h0, one device: 10.0.0.1  10.16.0.1  10.32.0.1 ...  a subflow each ──> other hashes, other paths ──> h1: 10.0.0.2
+//! ```
+//!
+//! Every emulated host has one link, so the subflows of a connection share its two ends. What they have of their own is
+//! the way between: where the network has several shortest paths, the hash of their addresses and ports gives each
+//! its path (Raiciu et al., SIGCOMM 2011). Where there is but one, further subflows are refused.
+
+use std::{fs, io};
+
+use plimsoll_fabric::net::{HostId, Network};
+use plimsoll_wiring::Unbuildable;
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Subflows of a connection, as this kernel's path manager allows: `MPTCP_PM_ADDR_MAX` is 8.
+pub const SUBFLOWS: std::ops::RangeInclusive<u8> = 1..=8;
+
+/// What the kernels of all hosts have counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct MultipathCounts {
+    /// Connections whose other end speaks MPTCP as well.
+    pub connections: u64,
+    /// Subflows that have joined them, beside the first of each.
+    pub joined: u64,
+    /// How often a connection fell back to TCP.
+    pub fallbacks: u64,
+}
+
+/// Counters of the kernel that say that a connection fell back (net/mptcp/mib.c); what a kernel lacks, it never counts.
+const FALLBACKS: [&str; 10] = [
+    "MPCapableFallbackACK",
+    "MPCapableFallbackSYNACK",
+    "MPCapableSYNTXDrop",
+    "MPCapableSYNTXDisabled",
+    "MPFallbackTokenInit",
+    "MPCapableDataFallback",
+    "MD5SigFallback",
+    "DssFallback",
+    "DSSCorruptionFallback",
+    "SimultConnectFallback",
+];
+
+/// Whether sockets here can be of MPTCP.
+pub(crate) fn is_here() -> bool {
+    Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).is_ok()
+}
+
+/// Whether connections of `network` can have so many subflows.
+///
+/// # Errors
+/// Says why not.
+pub(crate) fn check(network: &Network, subflows: u8) -> Result<(), Unbuildable> {
+    let refuse = |problem: String| Err(Unbuildable { key: "--mptcp".to_owned(), problem });
+    if !SUBFLOWS.contains(&subflows) {
+        let (least, most) = (SUBFLOWS.start(), SUBFLOWS.end());
+        return refuse(format!("{subflows} subflows; a connection has {least} to {most}"));
+    }
+    if !is_here() {
+        return refuse(
+            "this kernel has no MPTCP (CONFIG_MPTCP); `plimsoll check` lists what it has".to_owned(),
+        );
+    }
+    if subflows > 1 && !has_several_paths(network) {
+        return refuse(format!(
+            "{subflows} subflows would share every link: a host has one link, and between any two hosts of this \
+             topology there is one path. Leaf-spines, fat-trees and Clos networks have several; `--mptcp 1` is MPTCP \
+             with one subflow"
+        ));
+    }
+    Ok(())
+}
+
+fn has_several_paths(network: &Network) -> bool {
+    let hosts = || (0..network.hosts()).map(HostId);
+    (0..network.switches()).any(|switch| hosts().any(|host| network.choices(switch, host).count > 1))
+}
+
+impl MultipathCounts {
+    /// Those of the namespace that this thread is in.
+    ///
+    /// # Errors
+    /// If the kernel does not tell.
+    pub(crate) fn read() -> io::Result<MultipathCounts> {
+        Ok(MultipathCounts::of(&fs::read_to_string("/proc/thread-self/net/netstat")?))
+    }
+
+    /// From the two lines of MPTCP in `/proc/net/netstat`.
+    fn of(netstat: &str) -> MultipathCounts {
+        let mut lines = netstat.lines().filter(|line| line.starts_with("MPTcpExt:"));
+        let (names, values) = (lines.next().unwrap_or(""), lines.next().unwrap_or(""));
+        let all = names.split_whitespace().zip(values.split_whitespace());
+        let sum = |wanted: &[&str]| -> u64 {
+            let wanted = all.clone().filter(|(name, _)| wanted.contains(name));
+            wanted.filter_map(|(_, value)| value.parse::<u64>().ok()).sum()
+        };
+        MultipathCounts {
+            connections: sum(&["MPCapableACKRX"]),
+            joined: sum(&["MPJoinAckRx"]),
+            fallbacks: sum(&FALLBACKS),
+        }
+    }
+}
+
+impl std::ops::AddAssign for MultipathCounts {
+    fn add_assign(&mut self, other: MultipathCounts) {
+        self.connections += other.connections;
+        self.joined += other.joined;
+        self.fallbacks += other.fallbacks;
+    }
+}
+
+/// What a run's outcome has to say of it.
+pub(crate) fn said(subflows: u8, counts: MultipathCounts) -> Vec<String> {
+    let subflows =
+        if subflows == 1 { "one subflow".to_owned() } else { format!("up to {subflows} subflows") };
+    let ran = format!("the agent's connections were MPTCP, with {subflows}, in place of TCP");
+    let MultipathCounts { connections, fallbacks, .. } = counts;
+    let fell_back = format!(
+        "suspect: MPTCP fell back to TCP {fallbacks} times; {connections} connections had it at both ends"
+    );
+    [ran].into_iter().chain((fallbacks > 0).then_some(fell_back)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_found_by_name() {
+        let text = "TcpExt: A B\nTcpExt: 1 2\nMPTcpExt: MPCapableACKRX Other MPJoinAckRx DssFallback MPFallbackTokenInit\n\
+                    MPTcpExt: 5 100 7 1 2\n";
+        let counts = MultipathCounts { connections: 5, joined: 7, fallbacks: 3 };
+        assert_eq!(MultipathCounts::of(text), counts);
+        assert_eq!(MultipathCounts::of("TcpExt: A\nTcpExt: 1\n"), MultipathCounts::default());
+        assert!(said(4, counts)[1].contains("suspect: MPTCP fell back to TCP 3 times"));
+        assert_eq!(said(1, MultipathCounts::default()).len(), 1);
+    }
+}
