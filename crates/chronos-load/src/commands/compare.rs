@@ -1,0 +1,98 @@
+//! `chronos-load compare`: two servers, in turn, on the same processors.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::run::parse_rate;
+use super::{Done, print, status};
+use crate::arrivals::parse_share;
+use crate::compare::{Open, OpenRate, Plan};
+use crate::options::{Belief, Clients, Format, Times, Timetable, Workload};
+use crate::process::{Recipe, Transport};
+
+/// Compare two servers in interleaved pairs: rate and processor time at saturation, latency below it
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// A server, as NAME=COMMAND with {port} or {socket} in it; twice. Ratios are of the second to the first
+    #[arg(long = "server", required = true, value_name = "NAME=COMMAND", value_parser = Recipe::parse)]
+    servers: Vec<Recipe>,
+    /// How requests get to them
+    #[arg(long, value_enum, default_value_t = Transport::Tcp)]
+    transport: Transport,
+    /// Processors of the servers, such as 0 or 0,1
+    #[arg(long, value_delimiter = ',')]
+    server_cpus: Vec<usize>,
+    /// Pairs, in the order A B, B A, A B
+    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pairs: u32,
+    /// Operations outstanding on each connection at saturation
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    outstanding: u32,
+    /// Do not measure saturation (then --rate says how much to ask for)
+    #[arg(long, requires = "rate")]
+    no_saturation: bool,
+    /// Follow with an open loop at this share of what the first server carried in the first pair
+    #[arg(long, conflicts_with = "rate", value_parser = parse_share)]
+    at: Option<f64>,
+    /// Follow with an open loop of so many operations a second
+    #[arg(long, value_parser = parse_rate)]
+    rate: Option<f64>,
+    #[command(flatten)]
+    timetable: Timetable,
+    #[command(flatten)]
+    workload: Workload,
+    #[command(flatten)]
+    clients: Clients,
+    #[command(flatten)]
+    times: Times,
+    #[command(flatten)]
+    belief: Belief,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Also write every number here
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl Compare {
+    /// Runs the comparison.
+    ///
+    /// # Errors
+    /// If options contradict each other, or a server does not run.
+    pub fn execute(&self) -> Done {
+        let [first, second] = &self.servers[..] else {
+            bail!("--server: {} servers; a comparison is of two", self.servers.len());
+        };
+        let rate = match (self.rate, self.at) {
+            (Some(rate), _) => Some(OpenRate::Fixed(rate)),
+            (None, at) => at.map(OpenRate::OfFirst),
+        };
+        let plan = Plan {
+            recipes: [first.clone(), second.clone()],
+            transport: self.transport,
+            server_cpus: self.server_cpus.clone(),
+            workload: self.workload.clone(),
+            clients: self.clients.clone(),
+            warm_up: self.times.warm_up,
+            time: self.times.time,
+            outstanding: (!self.no_saturation).then_some(self.outstanding),
+            open: rate.map(|rate| Open { arrivals: self.timetable.arrivals, rate }),
+            pairs: self.pairs,
+            belief: self.belief,
+        };
+        let comparison = plan.run(|turn| eprintln!("{turn}"))?;
+        let json = serde_json::to_string_pretty(&comparison)? + "\n";
+        if let Some(path) = &self.json {
+            fs::write(path, &json).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        match self.format {
+            Format::Table => print(&comparison.to_string())?,
+            Format::Json => print(&json)?,
+        }
+        Ok(status(!comparison.suspect.is_empty()))
+    }
+}

@@ -1,0 +1,85 @@
+//! `chronos-load saturate`: how many operations a second servers carry at most.
+
+use std::fmt::Write as _;
+
+use clap::Args;
+
+use super::run::load;
+use super::{Done, print, status};
+use crate::endpoint::Endpoint;
+use crate::options::{Belief, Clients, Format, Times, Workload};
+use crate::phase::phase;
+use crate::report::Report;
+use crate::setup::Pace;
+
+/// Find the most operations a second: a closed loop with ever more outstanding on each connection
+#[derive(Debug, Args)]
+pub struct Saturate {
+    /// Where a server listens: HOST:PORT, udp:HOST:PORT, or unix:PATH; once for each server
+    #[arg(long = "server", required = true, value_name = "SERVER")]
+    servers: Vec<Endpoint>,
+    #[command(flatten)]
+    workload: Workload,
+    #[command(flatten)]
+    clients: Clients,
+    #[command(flatten)]
+    times: Times,
+    #[command(flatten)]
+    belief: Belief,
+    /// The most outstanding on each connection; 1, 2, 4 and so on are tried up to it
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    outstanding: u32,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+impl Saturate {
+    /// Runs the search.
+    ///
+    /// # Errors
+    /// If options contradict each other, or a server is not there.
+    pub fn execute(&self) -> Done {
+        let setup = self.workload.setup(&self.servers, self.clients.connections)?;
+        let crew = self.clients.crew(self.servers.clone());
+        if self.workload.loads() {
+            load(&crew, &setup)?;
+        }
+        let steps = std::iter::successors(Some(1), |outstanding| Some(outstanding * 2));
+        let mut found: Vec<(u32, Report)> = Vec::new();
+        for (index, outstanding) in
+            (1..).zip(steps.take_while(|&outstanding| outstanding <= self.outstanding))
+        {
+            let phase = phase(index, Pace::Closed(outstanding), self.times.warm_up, self.times.time);
+            let book = crew.run(&setup, phase, |_| ())?;
+            found.push((outstanding, Report::new(&book, &phase, crew.threads, self.belief.doubts())));
+        }
+        let suspect = found.iter().any(|(_, report)| !report.suspect.is_empty());
+        match self.format {
+            Format::Table => print(&table(&found))?,
+            Format::Json => print(&(serde_json::to_string_pretty(&found)? + "\n"))?,
+        }
+        Ok(status(suspect))
+    }
+}
+
+fn table(found: &[(u32, Report)]) -> String {
+    let mut out = String::from("outstanding  operations/s    p50 us    p99 us  generator\n");
+    for (outstanding, report) in found {
+        let Report { rate, latency, generator_busy, suspect, .. } = report;
+        let _ = writeln!(
+            out,
+            "{outstanding:11}  {rate:12.0} {:9.1} {:9.1}  {:3.0} % busy{}",
+            latency.p50,
+            latency.p99,
+            100.0 * generator_busy,
+            if suspect.is_empty() { "" } else { "  SUSPECT" },
+        );
+        suspect.iter().for_each(|reason| {
+            let _ = writeln!(out, "  SUSPECT: {reason}");
+        });
+    }
+    let most = found.iter().map(|(_, report)| report.rate).fold(0.0, f64::max);
+    let _ = writeln!(out, "most: {most:.0} operations/s");
+    out
+}

@@ -1,0 +1,330 @@
+//! Two servers under the same load on the same processors, in turn: A, B, B, A and so on, each started afresh, so that
+//! whatever drifts on the machine falls on both. What counts is the median of the pairs' ratios.
+
+use std::fmt;
+
+use plimsoll_units::Span;
+use serde::{Deserialize, Serialize};
+
+use crate::arrivals::Arrivals;
+use crate::commands::run::load;
+use crate::options::{Belief, Clients, Workload};
+use crate::phase::{Moment, phase};
+use crate::process::{ProcessorTime, Recipe, Server, Transport};
+use crate::report::Report;
+use crate::setup::Pace;
+
+/// What is compared, and how.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The two servers; ratios are of the second to the first.
+    pub recipes: [Recipe; 2],
+    /// How requests get to them.
+    pub transport: Transport,
+    /// Processors of the servers; empty: where the system likes.
+    pub server_cpus: Vec<usize>,
+    /// What is asked.
+    pub workload: Workload,
+    /// Who asks.
+    pub clients: Clients,
+    /// Load before anything is measured.
+    pub warm_up: Span,
+    /// What is measured of each phase.
+    pub time: Span,
+    /// Outstanding on each connection where saturation is measured; none if it is not.
+    pub outstanding: Option<u32>,
+    /// The open loop that follows; none if there is none.
+    pub open: Option<Open>,
+    /// Pairs, at least 1.
+    pub pairs: u32,
+    /// When a turn is not to be believed.
+    pub belief: Belief,
+}
+
+/// An open loop.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Open {
+    /// How requests are spread over time.
+    pub arrivals: Arrivals,
+    /// How many there are.
+    pub rate: OpenRate,
+}
+
+/// The rate of an open loop.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum OpenRate {
+    /// Operations a second.
+    Fixed(f64),
+    /// A share of what the first server carried in the first pair.
+    OfFirst(f64),
+}
+
+/// What a phase came to, on both sides.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Measure {
+    /// What the clients saw.
+    pub report: Report,
+    /// Microseconds of processor time that the server took for an operation.
+    pub server_us_per_operation: f64,
+    /// Processors that the server kept busy.
+    pub server_busy: f64,
+    /// Seconds a second in which its threads could have run, but others had their processors.
+    pub server_waited: f64,
+}
+
+/// One server's turn.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Turn {
+    /// The closed loop.
+    pub saturation: Option<Measure>,
+    /// The open loop.
+    pub open: Option<Measure>,
+}
+
+/// All turns.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Comparison {
+    /// What the servers are called.
+    pub names: [String; 2],
+    /// Both servers' turns, pair by pair.
+    pub pairs: Vec<[Turn; 2]>,
+    /// Why a figure is not to be believed.
+    pub suspect: Vec<String>,
+}
+
+/// A figure that is compared.
+pub struct Figure<T> {
+    /// What it is, and its unit.
+    pub title: &'static str,
+    /// That of a turn; none if it was not measured.
+    pub of: fn(&T) -> Option<f64>,
+}
+
+/// Gives two sides their turns: the first goes first in every other pair. `tell` hears of each.
+///
+/// # Errors
+/// That of the first turn that fails.
+pub fn in_pairs<T>(
+    pairs: u32,
+    recipes: &[Recipe; 2],
+    mut tell: impl FnMut(&str),
+    mut turn: impl FnMut(usize) -> anyhow::Result<T>,
+) -> anyhow::Result<Vec<[T; 2]>> {
+    (0..pairs)
+        .map(|pair| {
+            let mut turns = [None, None];
+            for side in if pair % 2 == 0 { [0, 1] } else { [1, 0] } {
+                tell(&format!("pair {} of {pairs}: {}", pair + 1, recipes[side].name));
+                turns[side] = Some(turn(side)?);
+            }
+            Ok(turns.map(|turn| turn.expect("both sides have had their turn")))
+        })
+        .collect()
+}
+
+/// Writes every figure that was measured: the median of the pairs' ratios, then the pairs.
+///
+/// # Errors
+/// Those of `f`.
+pub fn write_figures<T>(
+    names: &[String; 2],
+    pairs: &[[T; 2]],
+    figures: &[Figure<T>],
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
+    let [first, second] = names;
+    for Figure { title, of } in figures {
+        let sides: Option<Vec<[f64; 2]>> =
+            pairs.iter().map(|[first, second]| Some([of(first)?, of(second)?])).collect();
+        let Some(sides) = sides.filter(|sides| !sides.is_empty()) else { continue };
+        let ratio = median(sides.iter().map(|[first, second]| second / first).collect());
+        writeln!(f, "{title}: {second} to {first} {ratio:.3} (median of {})", sides.len())?;
+        for [a, b] in sides {
+            writeln!(f, "  {first} {a:12.2}  {second} {b:12.2}  {:.3}", b / a)?;
+        }
+    }
+    Ok(())
+}
+
+impl Plan {
+    /// Runs all pairs; `tell` hears of each turn.
+    ///
+    /// # Errors
+    /// If a server cannot be started or does not take the load.
+    pub fn run(&self, tell: impl FnMut(&str)) -> anyhow::Result<Comparison> {
+        let mut rate = match self.open.map(|open| open.rate) {
+            Some(OpenRate::Fixed(rate)) => Some(rate),
+            Some(OpenRate::OfFirst(_)) | None => None,
+        };
+        let pairs = in_pairs(self.pairs, &self.recipes, tell, |side| self.turn(side, &mut rate))?;
+        let names = self.recipes.clone().map(|recipe| recipe.name);
+        let suspect = self.doubts(&names, &pairs);
+        Ok(Comparison { names, pairs, suspect })
+    }
+
+    /// One server's turn. `rate` is that of the open loop, once it is known.
+    fn turn(&self, side: usize, rate: &mut Option<f64>) -> anyhow::Result<Turn> {
+        let server = Server::start(&self.recipes[side], self.transport, &self.server_cpus)?;
+        let setup = self.workload.setup(std::slice::from_ref(&server.endpoint), self.clients.connections)?;
+        let crew = self.clients.crew(vec![server.endpoint.clone()]);
+        if self.workload.loads() {
+            load(&crew, &setup)?;
+        }
+        let measure = |index, pace| -> anyhow::Result<Measure> {
+            let phase = phase(index, pace, self.warm_up, self.time);
+            let mut taken = [const { Ok(ProcessorTime { ran: Span::ZERO, waited: Span::ZERO }) }; 2];
+            let book = crew.run(&setup, phase, |moment| {
+                taken[usize::from(moment == Moment::To)] = server.processor_time();
+            })?;
+            let [from, to] = taken;
+            let (from, to) = (from?, to?);
+            let spent = to.ran.saturating_sub(from.ran).as_secs_f64();
+            let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
+            let report = Report::new(&book, &phase, crew.threads, self.belief.doubts());
+            let operations = report.rate * report.seconds;
+            Ok(Measure {
+                server_us_per_operation: if operations > 0.0 { spent * 1e6 / operations } else { 0.0 },
+                server_busy: spent / report.seconds,
+                server_waited: waited / report.seconds,
+                report,
+            })
+        };
+        let saturation =
+            self.outstanding.map(|outstanding| measure(1, Pace::Closed(outstanding))).transpose()?;
+        if let (Some(Open { rate: OpenRate::OfFirst(share), .. }), Some(most), None) =
+            (self.open, &saturation, &rate)
+        {
+            *rate = Some(share * most.report.rate);
+        }
+        let open = match (self.open, *rate) {
+            (Some(open), Some(rate)) => Some(measure(2, Pace::Open(open.arrivals, rate))?),
+            _ => None,
+        };
+        Ok(Turn { saturation, open })
+    }
+
+    fn doubts(&self, names: &[String; 2], pairs: &[[Turn; 2]]) -> Vec<String> {
+        let mut found = Vec::new();
+        for (pair, turns) in (1..).zip(pairs) {
+            for (name, turn) in names.iter().zip(turns) {
+                let measures = [("saturation", &turn.saturation), ("open loop", &turn.open)];
+                for (what, measure) in measures {
+                    let Some(measure) = measure else { continue };
+                    for reason in &measure.report.suspect {
+                        found.push(format!("pair {pair}, {name}, {what}: {reason}"));
+                    }
+                }
+                let limit = turn.saturation.as_ref().and_then(|measure| self.not_the_server(measure));
+                found.extend(limit.map(|reason| format!("pair {pair}, {name}, saturation: {reason}")));
+            }
+        }
+        found
+    }
+}
+
+impl Plan {
+    /// Why it was not the server that limited the rate; none if it was, or if it is not known which processors it
+    /// had, or if it shared them.
+    fn not_the_server(&self, most: &Measure) -> Option<String> {
+        let cpus = self.server_cpus.len() as f64;
+        if cpus == 0.0 || self.belief.shared_cpus || most.server_busy >= SATURATED * cpus {
+            return None;
+        }
+        let busy = 100.0 * most.server_busy / cpus;
+        Some(if most.server_waited > (1.0 - SATURATED) * cpus {
+            format!("the server had its processors for {busy:.0} % of the time, because others ran on them")
+        } else {
+            format!(
+                "the server was busy for {busy:.0} % of its processors' time, the generator for {:.0} % of its own: \
+                 the server could do more; its processor time per operation still holds",
+                100.0 * most.report.generator_busy
+            )
+        })
+    }
+}
+
+/// The middle one, or the mean of the two in the middle.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len() % 2 == 1 { values[middle] } else { (values[middle - 1] + values[middle]) / 2.0 }
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for reason in &self.suspect {
+            writeln!(f, "SUSPECT: {reason}")?;
+        }
+        write_figures(&self.names, &self.pairs, FIGURES, f)
+    }
+}
+
+const FIGURES: &[Figure<Turn>] = &[
+    Figure {
+        title: "operations/s at saturation",
+        of: |turn| turn.saturation.as_ref().map(|measure| measure.report.rate),
+    },
+    Figure {
+        title: "server's processor us per operation at saturation",
+        of: |turn| turn.saturation.as_ref().map(|measure| measure.server_us_per_operation),
+    },
+    Figure {
+        title: "p99 us at saturation",
+        of: |turn| turn.saturation.as_ref().map(|measure| measure.report.latency.p99),
+    },
+    Figure {
+        title: "operations/s of the open loop",
+        of: |turn| turn.open.as_ref().map(|measure| measure.report.rate),
+    },
+    Figure {
+        title: "p99 us of the open loop",
+        of: |turn| turn.open.as_ref().map(|measure| measure.report.latency.p99),
+    },
+    Figure {
+        title: "server's processor us per operation of the open loop",
+        of: |turn| turn.open.as_ref().map(|measure| measure.server_us_per_operation),
+    },
+];
+
+/// A server with less than this share of its processors' time has not been the limit.
+const SATURATED: f64 = 0.95;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::Book;
+    use crate::report::Doubts;
+    use plimsoll_units::Time;
+
+    fn turn(rate: u64) -> Turn {
+        let mut book = Book::default();
+        book.counts.completed = rate;
+        Book::record(&mut book.latency, Span::from_us(100));
+        let phase = crate::setup::Phase {
+            index: 1,
+            pace: Pace::Closed(1),
+            from: Time::ZERO,
+            to: Time::ZERO + Span::from_secs(1),
+        };
+        let report = Report::new(&book, &phase, 1, Doubts::default());
+        let measure = Measure {
+            report,
+            server_us_per_operation: 1e6 / rate as f64,
+            server_busy: 1.0,
+            server_waited: 0.0,
+        };
+        Turn { saturation: Some(measure), open: None }
+    }
+
+    #[test]
+    fn what_counts_is_the_median_of_ratios() {
+        let pairs = [(100, 150), (200, 260), (100, 400)].map(|(a, b)| [turn(a), turn(b)]).to_vec();
+        let comparison = Comparison { names: ["A".to_owned(), "B".to_owned()], pairs, suspect: Vec::new() };
+        let text = comparison.to_string();
+        assert!(text.starts_with("operations/s at saturation: B to A 1.500 (median of 3)\n"), "{text}");
+        assert!(text.contains("  A       200.00  B       260.00  1.300\n"), "{text}");
+        assert!(text.contains("per operation at saturation: B to A 0.667"), "{text}");
+        assert!(!text.contains("open loop"), "{text}");
+        assert_eq!(median(vec![1.0, 2.0]), 1.5);
+    }
+}

@@ -1,0 +1,294 @@
+//! A [`Generator`] at its sockets and by the wall's clock.
+//!
+//! One turn: what is due becomes requests; each connection with something to send gets one write; then the sockets that
+//! can be read are read, and what their replies set off is sent at once. A thread that spins asks the kernel without
+//! waiting; one that blocks sleeps until a reply or the next request.
+
+mod datagrams;
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::mem;
+use std::time::Instant;
+
+use clap::ValueEnum;
+use plimsoll_units::{Span, Time};
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+use socket2::Socket;
+
+use crate::book::Book;
+use crate::generator::Generator;
+use crate::process::ProcessorTime;
+use datagrams::{BATCH, Batch};
+
+/// What a thread does when there is nothing to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Wait {
+    /// Asks again: no wake-up to wait for, but the processor is never free.
+    Spin,
+    /// Sleeps.
+    Block,
+}
+
+/// The wall's clock, from the start of a phase.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock(Instant);
+
+impl Clock {
+    /// A clock that starts now.
+    pub fn start() -> Clock {
+        Clock(Instant::now())
+    }
+
+    /// The time since the start.
+    pub fn now(self) -> Time {
+        Time::ZERO + Span::from_ns(self.0.elapsed().as_nanos() as u64)
+    }
+}
+
+/// A generator's connection.
+struct Line {
+    /// None once it is gone.
+    socket: Option<Socket>,
+    /// It could not take all that there was to send, and says when it can.
+    is_full: bool,
+}
+
+/// A generator, its sockets, and what they are read with.
+struct Driver {
+    generator: Generator,
+    lines: Vec<Line>,
+    poll: OwnedFd,
+    clock: Clock,
+    buffer: Vec<u8>,
+    /// For datagrams.
+    batch: Option<Batch>,
+}
+
+/// Runs `generator` until it is over. `sockets` are its connections, in its order.
+///
+/// # Errors
+/// If the system refuses to poll; not if a server goes away, which is counted.
+pub fn drive(
+    generator: Generator,
+    sockets: Vec<Socket>,
+    datagrams: bool,
+    wait: Wait,
+    clock: Clock,
+    until: Time,
+) -> io::Result<Book> {
+    let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+    for (index, socket) in sockets.iter().enumerate() {
+        epoll::add(&poll, socket, epoll::EventData::new_u64(index as u64), LISTENED)?;
+    }
+    let lines = sockets.into_iter().map(|socket| Line { socket: Some(socket), is_full: false }).collect();
+    let batch = datagrams.then(Batch::new);
+    let mut driver = Driver { generator, lines, poll, clock, buffer: vec![0; READ_BYTES], batch };
+    let before = ProcessorTime::of_this_thread().unwrap_or_default();
+    driver.run(wait, until)?;
+    let after = ProcessorTime::of_this_thread().unwrap_or_default();
+    driver.generator.book().waited = after.waited.saturating_sub(before.waited);
+    Ok(driver.generator.finish())
+}
+
+impl Driver {
+    fn run(&mut self, wait: Wait, until: Time) -> io::Result<()> {
+        let mut events = Vec::with_capacity(EVENTS_MAX);
+        let mut busy = Span::ZERO;
+        let mut now = self.clock.now();
+        loop {
+            let began = now;
+            self.generator.advance(now);
+            let mut worked = self.send_all()?;
+            if self.generator.is_over(now) {
+                break;
+            }
+            let before_wait = if wait == Wait::Block { self.clock.now() } else { now };
+            let timeout = self.timeout(wait, before_wait, until);
+            events.clear();
+            match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+                Err(rustix::io::Errno::INTR) | Ok(_) => {}
+                Err(error) => return Err(error.into()),
+            }
+            let waited = match wait {
+                Wait::Block => self.clock.now().saturating_since(before_wait),
+                Wait::Spin => Span::ZERO,
+            };
+            for event in &events {
+                let (link, flags) = (event.data.u64() as usize, event.flags);
+                if flags.contains(epoll::EventFlags::OUT) {
+                    self.has_room(link)?;
+                }
+                if flags.intersects(READABLE) {
+                    self.read(link, flags.intersects(ENDING))?;
+                }
+            }
+            worked |= !events.is_empty();
+            now = self.clock.now();
+            if worked && began < until {
+                busy += now.saturating_since(began).saturating_sub(waited);
+            }
+        }
+        self.generator.book().busy = busy;
+        Ok(())
+    }
+
+    fn timeout(&self, wait: Wait, now: Time, until: Time) -> Timespec {
+        let next = self.generator.next_event();
+        let wake = if now < until { next.min(until) } else { next.min(now.saturating_add(DRAIN_CHECK)) };
+        let span = match wait {
+            Wait::Spin => Span::ZERO,
+            Wait::Block => wake.saturating_since(now).min(SLEEP_MAX),
+        };
+        let ns = span.as_ps() / 1_000;
+        Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
+    }
+
+    /// Sends all that there is to send; true if there was any.
+    fn send_all(&mut self) -> io::Result<bool> {
+        let mut any = false;
+        while let Some(link) = self.generator.take_sendable() {
+            any = true;
+            self.send(link)?;
+        }
+        Ok(any)
+    }
+
+    fn send(&mut self, link: usize) -> io::Result<()> {
+        let now = self.clock.now();
+        let (out, ends) = self.generator.output(link, now);
+        let line = &mut self.lines[link];
+        let Some(socket) = &line.socket else { return Ok(()) };
+        if line.is_full || out.is_empty() {
+            return Ok(());
+        }
+        let done = match &mut self.batch {
+            Some(_) => datagrams::send(socket, out, ends),
+            None => {
+                let mut socket = socket;
+                socket.write(out).map(|bytes| (bytes, 0))
+            }
+        };
+        let all = out.len();
+        match done {
+            Ok((bytes, datagrams)) => {
+                self.generator.sent(link, bytes, datagrams);
+                if bytes < all {
+                    self.wait_for_room(link, true)?
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_for_room(link, true)?,
+            Err(error) => {
+                // What the server said before it hung up still counts.
+                if self.batch.is_none() {
+                    self.read_stream(link, true);
+                }
+                self.close(link, &format!("cannot send: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks, or no longer asks, to be told when `link` can take more.
+    fn wait_for_room(&mut self, link: usize, is_full: bool) -> io::Result<()> {
+        let line = &mut self.lines[link];
+        let Some(socket) = &line.socket else { return Ok(()) };
+        line.is_full = is_full;
+        let flags = if is_full { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
+        epoll::modify(&self.poll, socket, epoll::EventData::new_u64(link as u64), flags | LISTENED)?;
+        Ok(())
+    }
+
+    fn has_room(&mut self, link: usize) -> io::Result<()> {
+        self.wait_for_room(link, false)?;
+        self.send(link)
+    }
+
+    /// Reads `link`, to its end if it `is_ending`, and sends what that sets off.
+    fn read(&mut self, link: usize, is_ending: bool) -> io::Result<()> {
+        let read = match self.batch {
+            Some(_) => self.read_datagrams(link),
+            None => self.read_stream(link, is_ending),
+        };
+        // What fell due while this was read does not wait for the other connections.
+        if let Some(now) = read
+            && self.generator.next_event() <= now
+        {
+            self.generator.advance(now);
+        }
+        self.send_all()?;
+        Ok(())
+    }
+
+    /// Takes what has come on a connection; when it was read last, if anything had come.
+    fn read_stream(&mut self, link: usize, is_ending: bool) -> Option<Time> {
+        let mut read = None;
+        let mut buffer = mem::take(&mut self.buffer);
+        while let Some(mut socket) = self.lines[link].socket.as_ref() {
+            match socket.read(&mut buffer) {
+                Ok(0) => self.close(link, "the server closed it"),
+                Ok(bytes) => {
+                    let now = self.clock.now();
+                    read = Some(now);
+                    if let Err(reason) = self.generator.receive(link, now, &buffer[..bytes]) {
+                        self.generator.book().counts.refused += 1;
+                        self.close(link, &reason);
+                    }
+                    if bytes < buffer.len() && !is_ending {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => self.close(link, &format!("cannot receive: {error}")),
+            }
+        }
+        self.buffer = buffer;
+        read
+    }
+
+    /// Takes the datagrams that have come; when, if any had come.
+    fn read_datagrams(&mut self, link: usize) -> Option<Time> {
+        let Self { generator, lines, clock, batch, .. } = self;
+        let (socket, batch) = (lines[link].socket.as_ref()?, batch.as_mut()?);
+        let mut read = None;
+        let failed = loop {
+            match batch.receive(socket) {
+                Ok(datagrams) => {
+                    let now = clock.now();
+                    read = Some(now);
+                    let count =
+                        datagrams.map(|datagram| generator.receive_datagram(link, now, datagram)).count();
+                    if count < BATCH {
+                        return read;
+                    }
+                }
+                Err(error) => break error,
+            }
+        };
+        if failed.kind() != ErrorKind::WouldBlock {
+            self.close(link, &format!("cannot receive: {failed}"));
+        }
+        read
+    }
+
+    fn close(&mut self, link: usize, reason: &str) {
+        // Closing the socket takes it out of the poll.
+        self.lines[link].socket = None;
+        self.generator.close(link, self.clock.now(), reason);
+    }
+}
+
+/// Edges only: a socket that was read until it was empty is not asked after again. What ends a connection is told
+/// apart, because its edge may come with that of the last bytes.
+const LISTENED: epoll::EventFlags =
+    epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
+const ENDING: epoll::EventFlags =
+    epoll::EventFlags::RDHUP.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
+const READABLE: epoll::EventFlags = epoll::EventFlags::IN.union(ENDING);
+/// Bytes that one read takes: many replies of small values.
+const READ_BYTES: usize = 64 * 1024;
+const EVENTS_MAX: usize = 256;
+/// After the end, how often it is seen whether the last replies have been waited for long enough.
+const DRAIN_CHECK: Span = Span::from_ms(10);
+const SLEEP_MAX: Span = Span::from_ms(100);

@@ -1,0 +1,65 @@
+//! Several datagrams a system call.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::os::fd::AsRawFd;
+
+use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg, sendmmsg};
+use socket2::Socket;
+
+/// What datagrams are received into.
+pub struct Batch {
+    headers: MultiHeaders<()>,
+    buffers: Box<[[u8; DATAGRAM_BYTES]; BATCH]>,
+}
+
+impl Batch {
+    /// Room for some datagrams.
+    pub fn new() -> Batch {
+        Batch {
+            headers: MultiHeaders::preallocate(BATCH, None),
+            buffers: Box::new([[0; DATAGRAM_BYTES]; BATCH]),
+        }
+    }
+
+    /// The datagrams that have come to `socket`; those that do not fit come with the next call.
+    ///
+    /// # Errors
+    /// `WouldBlock` if there is none; else what the socket says.
+    pub fn receive(&mut self, socket: &Socket) -> io::Result<impl Iterator<Item = &[u8]>> {
+        let mut lengths = [0; BATCH];
+        let mut slices = self.buffers.each_mut().map(|buffer| [IoSliceMut::new(buffer)]);
+        let received =
+            recvmmsg(socket.as_raw_fd(), &mut self.headers, slices.iter_mut(), MsgFlags::MSG_DONTWAIT, None)?;
+        let mut count = 0;
+        for message in received {
+            lengths[count] = message.bytes.min(DATAGRAM_BYTES);
+            count += 1;
+        }
+        Ok(self.buffers.iter().zip(lengths).take(count).map(|(buffer, length)| &buffer[..length]))
+    }
+}
+
+/// Sends the datagrams of `out`, which end at `ends`: how many bytes and datagrams were taken.
+///
+/// # Errors
+/// `WouldBlock` if none was taken; else what the socket says.
+pub fn send(socket: &Socket, out: &[u8], ends: &[usize]) -> io::Result<(usize, usize)> {
+    if let [end] = *ends {
+        socket.send(&out[..end])?;
+        return Ok((end, 1));
+    }
+    let ends = &ends[..ends.len().min(BATCH)];
+    let starts = [0].into_iter().chain(ends.iter().copied());
+    let slices: Vec<[IoSlice<'_>; 1]> =
+        starts.zip(ends).map(|(start, &end)| [IoSlice::new(&out[start..end])]).collect();
+    let mut headers = MultiHeaders::<()>::preallocate(slices.len(), None);
+    let addresses = vec![None; slices.len()];
+    let flags = MsgFlags::MSG_DONTWAIT;
+    let taken = sendmmsg(socket.as_raw_fd(), &mut headers, &slices, addresses, [], flags)?.count();
+    Ok((ends[..taken].last().copied().unwrap_or(0), taken))
+}
+
+/// Datagrams a call.
+pub const BATCH: usize = 32;
+/// A reply's datagram has at most 1400 bytes (memcached's UDP_MAX_PAYLOAD_SIZE).
+const DATAGRAM_BYTES: usize = 2048;

@@ -1,0 +1,113 @@
+//! Where a server listens, and sockets to it.
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// Where a server listens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Endpoint {
+    /// A TCP port.
+    Tcp(SocketAddr),
+    /// A UDP port.
+    Udp(SocketAddr),
+    /// A UNIX stream socket.
+    Unix(PathBuf),
+}
+
+/// Why a text is no [`Endpoint`].
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{text}` is no server: {problem}; write HOST:PORT, udp:HOST:PORT, or unix:PATH")]
+pub struct BadEndpoint {
+    text: String,
+    problem: String,
+}
+
+impl FromStr for Endpoint {
+    type Err = BadEndpoint;
+
+    fn from_str(text: &str) -> Result<Endpoint, BadEndpoint> {
+        let bad = |problem: String| BadEndpoint { text: text.to_owned(), problem };
+        let resolve = |host: &str| {
+            let mut found = host.to_socket_addrs().map_err(|error| bad(error.to_string()))?;
+            found.next().ok_or_else(|| bad("the name has no address".to_owned()))
+        };
+        match text.split_once(':') {
+            Some(("unix", path)) if !path.is_empty() => Ok(Endpoint::Unix(path.into())),
+            Some(("udp", host)) => Ok(Endpoint::Udp(resolve(host)?)),
+            Some(("tcp", host)) => Ok(Endpoint::Tcp(resolve(host)?)),
+            _ if text.starts_with('/') => Ok(Endpoint::Unix(text.into())),
+            _ => Ok(Endpoint::Tcp(resolve(text)?)),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Endpoint::Tcp(address) => write!(f, "{address}"),
+            Endpoint::Udp(address) => write!(f, "udp:{address}"),
+            Endpoint::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Endpoint {
+    /// Whether requests travel as datagrams.
+    pub fn is_datagrams(&self) -> bool {
+        matches!(self, Endpoint::Udp(_))
+    }
+
+    /// A connected socket that never blocks.
+    ///
+    /// # Errors
+    /// If nobody listens there, or the system refuses.
+    pub fn connect(&self) -> io::Result<Socket> {
+        let socket = match self {
+            Endpoint::Tcp(address) => {
+                let socket = Socket::new(Domain::for_address(*address), Type::STREAM, None)?;
+                socket.connect_timeout(&SockAddr::from(*address), CONNECT_MAX)?;
+                socket.set_tcp_nodelay(true)?;
+                socket
+            }
+            Endpoint::Udp(address) => {
+                let socket = Socket::new(Domain::for_address(*address), Type::DGRAM, None)?;
+                // Best effort: the system may allow less.
+                let _ = socket.set_recv_buffer_size(DATAGRAM_BUFFER_BYTES);
+                socket.connect(&SockAddr::from(*address))?;
+                socket
+            }
+            Endpoint::Unix(path) => {
+                let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+                socket.connect(&SockAddr::unix(path)?)?;
+                socket
+            }
+        };
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    }
+}
+
+const CONNECT_MAX: Duration = Duration::from_secs(5);
+/// Room for a burst of replies, so that the generator loses none.
+const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_read_and_written() {
+        for text in ["127.0.0.1:11211", "udp:127.0.0.1:11211", "unix:/tmp/m.sock"] {
+            assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
+        }
+        assert_eq!("/tmp/m.sock".parse::<Endpoint>(), Ok(Endpoint::Unix("/tmp/m.sock".into())));
+        let error = "127.0.0.1".parse::<Endpoint>().unwrap_err().to_string();
+        assert!(error.contains("`127.0.0.1` is no server") && error.contains("udp:HOST:PORT"), "{error}");
+    }
+}

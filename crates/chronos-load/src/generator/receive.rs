@@ -1,0 +1,199 @@
+//! What came in: replies are taken apart, values checked, operations ended.
+
+use std::mem;
+
+use plimsoll_units::Time;
+
+use super::{Failure, Generator};
+use crate::book::Book;
+use crate::link::{Link, Pending};
+use crate::protocol::{Answer, Frame, Kind, Parsed, Protocol, excerpt};
+use crate::setup::{Pace, Setup};
+
+/// What the head of some input did to a request.
+enum Taken {
+    /// It is not all there.
+    Incomplete { consumed: usize },
+    /// It was the rest of the reply.
+    Ended { consumed: usize, failure: Option<Failure> },
+    /// It was no reply.
+    Bad(String),
+}
+
+impl Generator {
+    /// `input` has come on connection `link`. An error says why the connection is to be given up.
+    ///
+    /// # Errors
+    /// If the server answered with something that is no reply.
+    pub fn receive(&mut self, link: usize, now: Time, input: &[u8]) -> Result<(), String> {
+        let mut kept = mem::take(&mut self.links[link].input);
+        if kept.is_empty() {
+            let consumed = self.receive_whole(link, now, input)?;
+            kept.extend_from_slice(&input[consumed..]);
+        } else {
+            kept.extend_from_slice(input);
+            let consumed = self.receive_whole(link, now, &kept)?;
+            kept.drain(..consumed);
+        }
+        self.links[link].input = kept;
+        Ok(())
+    }
+
+    fn receive_whole(&mut self, link: usize, now: Time, input: &[u8]) -> Result<usize, String> {
+        let mut consumed = 0;
+        while consumed < input.len() {
+            let Self { setup, links, book, .. } = self;
+            let Some(pending) = links[link].front() else {
+                return Err(format!("`{}` came, which nothing had asked for", excerpt(&input[consumed..])));
+            };
+            match take(setup, book, pending, &input[consumed..]) {
+                Taken::Incomplete { consumed: done } => return Ok(consumed + done),
+                Taken::Ended { consumed: done, failure } => {
+                    consumed += done;
+                    let ended = links[link].take_front().expect("it was at the front");
+                    self.end_request(ended, now, failure);
+                }
+                Taken::Bad(reason) => return Err(reason),
+            }
+        }
+        Ok(consumed)
+    }
+
+    /// `datagram` has come on the ports of `link`.
+    pub fn receive_datagram(&mut self, link: usize, now: Time, datagram: &[u8]) {
+        let Self { setup, links, book, .. } = self;
+        let Some((frame, body)) = Frame::split(datagram) else {
+            book.counts.late += 1;
+            book.example(|| format!("a datagram without a frame: `{}`", excerpt(datagram)));
+            return;
+        };
+        let Some((number, pending)) = links[link].named(frame.request) else {
+            book.counts.late += 1;
+            return;
+        };
+        let joined;
+        let body = if frame.total == 1 {
+            body
+        } else {
+            match join(pending, frame, body) {
+                None => return,
+                Some(whole) => {
+                    joined = whole;
+                    &joined
+                }
+            }
+        };
+        let failure = match take(setup, book, pending, body) {
+            // memcached 1.6 sends each value of a get of many keys as if it were the whole reply.
+            Taken::Incomplete { consumed } if consumed > 0 && consumed == body.len() => return,
+            Taken::Ended { consumed, failure } if consumed == body.len() => failure,
+            Taken::Bad(reason) => {
+                book.example(|| reason);
+                Some(Failure::Refused)
+            }
+            Taken::Ended { .. } | Taken::Incomplete { .. } => {
+                book.example(|| format!("`{}` is not one whole reply", excerpt(body)));
+                Some(Failure::Refused)
+            }
+        };
+        let ended = links[link].take(number).expect("it was found by its number");
+        self.end_request(ended, now, failure);
+    }
+
+    /// Connection `link` is gone, and with it all that was outstanding on it.
+    pub fn close(&mut self, link: usize, now: Time, reason: &str) {
+        if mem::replace(&mut self.links[link].closed, true) {
+            return;
+        }
+        let servers = self.setup.placement.servers() as usize;
+        self.clients[link / servers].broken = true;
+        self.book.counts.closed += 1;
+        self.book.example(|| format!("connection {link}: {reason}"));
+        let Link { out, ends, input, .. } = &mut self.links[link];
+        out.clear();
+        ends.clear();
+        input.clear();
+        while let Some(pending) = self.links[link].take_front() {
+            self.end_request(pending, now, Some(Failure::Lost));
+        }
+    }
+
+    /// Gives requests up that were sent longer ago than the timeout.
+    pub(super) fn give_up(&mut self, now: Time) {
+        for link in 0..self.links.len() {
+            while let Some(front) = self.links[link].front()
+                && front.sent.saturating_add(self.setup.timeout) <= now
+            {
+                let lost = self.links[link].take_front().expect("it was at the front");
+                self.end_request(lost, now, Some(Failure::Lost));
+            }
+        }
+    }
+
+    fn end_request(&mut self, pending: Pending, now: Time, failure: Option<Failure>) {
+        if matches!(self.phase.pace, Pace::Load(_)) && failure == Some(Failure::Lost) {
+            self.again.push(pending.request.keys[0]);
+        }
+        self.end_part(pending.operation, now, failure);
+    }
+}
+
+/// Takes as much of `input` as belongs to the reply to `pending`.
+fn take(setup: &Setup, book: &mut Book, pending: &mut Pending, input: &[u8]) -> Taken {
+    let mut consumed = 0;
+    loop {
+        let rest = &input[consumed..];
+        match setup.protocol.parse(&pending.request, pending.passed, &setup.texts, rest) {
+            Parsed::Incomplete => return Taken::Incomplete { consumed },
+            Parsed::Bad(reason) => return Taken::Bad(reason),
+            Parsed::Value { consumed: done, position, value } => {
+                consumed += done;
+                pending.passed = position + 1;
+                pending.hits += 1;
+                book.counts.hits += 1;
+                let key = pending.request.keys[position];
+                if let Err(reason) = setup.check(key, value) {
+                    book.counts.wrong += 1;
+                    pending.wrong = true;
+                    book.example(|| wrong_value(setup, key, &reason, value));
+                }
+            }
+            Parsed::Over { consumed: done, answer } => {
+                consumed += done;
+                if pending.request.kind == Kind::Get && answer == Answer::Done {
+                    book.counts.misses += (pending.request.keys.len() - pending.hits) as u64;
+                }
+                let failure = match answer {
+                    Answer::Refused(reason) => {
+                        book.example(|| format!("the server refused: {reason}"));
+                        Some(Failure::Refused)
+                    }
+                    Answer::Done => pending.wrong.then_some(Failure::Wrong),
+                };
+                return Taken::Ended { consumed, failure };
+            }
+        }
+    }
+}
+
+fn wrong_value(setup: &Setup, key: u64, reason: &str, value: &[u8]) -> String {
+    let mut text = Vec::new();
+    setup.texts.keys.write(key, &mut text);
+    let got = if setup.protocol == Protocol::Search {
+        excerpt(value)
+    } else {
+        excerpt(&value[..value.len().min(24)])
+    };
+    format!("wrong value of key `{}` (number {key}): {reason}; it starts with `{got}`", text.escape_ascii())
+}
+
+/// The whole reply, once its last datagram has come.
+fn join(pending: &mut Pending, frame: Frame, body: &[u8]) -> Option<Vec<u8>> {
+    let total = usize::from(frame.total);
+    if pending.parts.len() != total {
+        pending.parts = vec![None; total];
+    }
+    pending.parts[usize::from(frame.sequence)] = Some(body.into());
+    let whole: Option<Vec<&[u8]>> = pending.parts.iter().map(Option::as_deref).collect();
+    whole.map(|parts| parts.concat())
+}

@@ -1,0 +1,78 @@
+//! Two controllers under the same load on the same processors, in turn.
+
+use std::fmt;
+
+use plimsoll_units::Span;
+use serde::{Deserialize, Serialize};
+
+use super::{OpenFlowReport, Plan};
+use crate::compare::{Figure, in_pairs, write_figures};
+use crate::phase::Moment;
+use crate::process::{ProcessorTime, Recipe, Server, Transport};
+
+/// One controller's turn.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Turn {
+    /// What the switches saw.
+    pub report: OpenFlowReport,
+    /// Microseconds of processor time that the controller took for an answer.
+    pub server_us_per_answer: f64,
+}
+
+/// All turns.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ControllerComparison {
+    /// What the controllers are called.
+    pub names: [String; 2],
+    /// Both controllers' turns, pair by pair.
+    pub pairs: Vec<[Turn; 2]>,
+    /// Why a figure is not to be believed.
+    pub suspect: Vec<String>,
+}
+
+/// Runs all pairs of `plan`, the controllers on `cpus`; `tell` hears of each turn.
+///
+/// # Errors
+/// If a controller cannot be started, or does not answer.
+pub fn compare(
+    plan: &Plan,
+    recipes: &[Recipe; 2],
+    cpus: &[usize],
+    pairs: u32,
+    tell: impl FnMut(&str),
+) -> anyhow::Result<ControllerComparison> {
+    let pairs = in_pairs(pairs, recipes, tell, |side| {
+        let server = Server::start(&recipes[side], Transport::Tcp, cpus)?;
+        let mut taken = [const { Ok(ProcessorTime { ran: Span::ZERO, waited: Span::ZERO }) }; 2];
+        let report = plan.run(&server.endpoint, |moment| {
+            taken[usize::from(moment == Moment::To)] = server.processor_time();
+        })?;
+        let [from, to] = taken;
+        let spent = to?.ran.saturating_sub(from?.ran).as_us_f64();
+        let answers = report.replies.answered;
+        let server_us_per_answer = if answers > 0 { spent / answers as f64 } else { 0.0 };
+        Ok(Turn { report, server_us_per_answer })
+    })?;
+    let names = recipes.clone().map(|recipe| recipe.name);
+    let mut suspect = Vec::new();
+    for (pair, turns) in (1..).zip(&pairs) {
+        for (name, turn) in names.iter().zip(turns) {
+            suspect.extend(turn.report.suspect.iter().map(|reason| format!("pair {pair}, {name}: {reason}")));
+        }
+    }
+    Ok(ControllerComparison { names, pairs, suspect })
+}
+
+impl fmt::Display for ControllerComparison {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.suspect.iter().try_for_each(|reason| writeln!(f, "SUSPECT: {reason}"))?;
+        write_figures(&self.names, &self.pairs, FIGURES, f)
+    }
+}
+
+const FIGURES: &[Figure<Turn>] = &[
+    Figure { title: "answers/s", of: |turn| Some(turn.report.rate) },
+    Figure { title: "mean us", of: |turn| Some(turn.report.latency.mean) },
+    Figure { title: "p99 us", of: |turn| Some(turn.report.latency.p99) },
+    Figure { title: "controller's processor us per answer", of: |turn| Some(turn.server_us_per_answer) },
+];

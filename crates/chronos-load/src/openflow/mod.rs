@@ -1,0 +1,314 @@
+//! Switches that ask an OpenFlow controller what to do with packets, as cbench does.
+//!
+//! ```text
+//!  Switch (no socket) ── packet-in ──> controller ── flow-mod or packet-out that names its buffer ──> Switch
+//! ```
+//! In latency mode each switch has one packet-in outstanding, in throughput mode as many as are asked for.
+
+pub mod compare;
+pub mod switch;
+pub mod wire;
+
+use std::fmt;
+use std::io::{self, ErrorKind, Read, Write};
+use std::thread;
+
+use anyhow::{Context, bail, ensure};
+use plimsoll_units::{Span, Time};
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+use serde::{Deserialize, Serialize};
+use socket2::Socket;
+
+use crate::book::Book;
+use crate::drive::{Clock, Wait};
+use crate::endpoint::Endpoint;
+use crate::phase::{Moment, pin};
+use crate::process::ProcessorTime;
+use crate::report::{Distribution, Doubts};
+use switch::{Replies, Switch};
+use wire::Version;
+
+/// What is asked of a controller.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The version that switches speak.
+    pub version: Version,
+    /// How many there are; their datapath ids are 1 and so on.
+    pub switches: u32,
+    /// Packet-ins outstanding at each: 1 is cbench's latency mode.
+    pub outstanding: usize,
+    /// Addresses that each switch's packets come from.
+    pub macs: u64,
+    /// Packet-ins name a buffer.
+    pub buffered: bool,
+    /// The processor to run on; none: where the system likes.
+    pub cpu: Option<usize>,
+    /// What to do when there is nothing to do.
+    pub wait: Wait,
+    /// Before anything is measured.
+    pub warm_up: Span,
+    /// What is measured.
+    pub time: Span,
+    /// How long an answer is waited for.
+    pub timeout: Span,
+}
+
+/// What a run has come to. Times are in microseconds.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct OpenFlowReport {
+    /// Why this run is not to be believed; empty if it may be.
+    pub suspect: Vec<String>,
+    /// Packet-ins answered a second.
+    pub rate: f64,
+    /// From sending a packet-in to the first message that names its buffer.
+    pub latency: Distribution,
+    /// Answers counted within the measured time; flow-mods and packet-outs, errors and losses of the whole run.
+    pub replies: Replies,
+    /// Share of the time in which the generator could have run, but others had its processor.
+    pub generator_waited: f64,
+    /// The first few things that went wrong.
+    pub examples: Vec<String>,
+}
+
+/// A switch at its socket.
+struct Port {
+    switch: Switch,
+    socket: Socket,
+}
+
+struct Bench<'a> {
+    plan: &'a Plan,
+    controller: &'a Endpoint,
+    ports: Vec<Port>,
+    poll: OwnedFd,
+    events: Vec<epoll::Event>,
+    buffer: Vec<u8>,
+    clock: Clock,
+    replies: Replies,
+    book: Book,
+    from: Time,
+    to: Time,
+}
+
+impl Plan {
+    /// Connects all switches to `controller`, waits until it has asked who they are, and runs the load; `look` is called
+    /// at its moments.
+    ///
+    /// # Errors
+    /// If the controller is not there, hangs up, or speaks no OpenFlow of this version.
+    pub fn run(
+        &self,
+        controller: &Endpoint,
+        look: impl FnMut(Moment) + Send,
+    ) -> anyhow::Result<OpenFlowReport> {
+        // On a thread of its own, so that only it is put on the processor.
+        let load = || {
+            self.cpu.map_or(Ok(()), |cpu| pin(&[cpu]))?;
+            self.run_here(controller, look)
+        };
+        thread::scope(|scope| scope.spawn(load).join().expect("a thread that panics has said why"))
+    }
+
+    fn run_here(&self, controller: &Endpoint, look: impl FnMut(Moment)) -> anyhow::Result<OpenFlowReport> {
+        let mut bench = Bench {
+            plan: self,
+            controller,
+            ports: Vec::new(),
+            poll: epoll::create(epoll::CreateFlags::CLOEXEC).context("cannot poll")?,
+            events: Vec::with_capacity(EVENTS_MAX),
+            buffer: vec![0; READ_BYTES],
+            clock: Clock::start(),
+            replies: Replies::default(),
+            book: Book::default(),
+            from: Time::MAX,
+            to: Time::MAX,
+        };
+        // One after the other: ovs-testcontroller hangs up on a switch that says nothing for a second, and takes so
+        // long to accept many at once.
+        for number in 0..self.switches {
+            bench.connect(number)?;
+        }
+        let start = bench.clock.now();
+        bench.from = start + self.warm_up;
+        bench.to = bench.from + self.time;
+        let before = ProcessorTime::of_this_thread().unwrap_or_default();
+        bench.ask(look)?;
+        let after = ProcessorTime::of_this_thread().unwrap_or_default();
+        let waited = after.waited.saturating_sub(before.waited).as_secs_f64();
+        Ok(bench.report(waited / (self.warm_up + self.time).as_secs_f64()))
+    }
+}
+
+impl Bench<'_> {
+    /// Connects switch `number`, counted from 0, and waits until it has been asked who it is.
+    fn connect(&mut self, number: u32) -> anyhow::Result<()> {
+        let Plan { version, macs, buffered, .. } = self.plan;
+        let controller = self.controller;
+        let socket = controller.connect().with_context(|| format!("cannot connect to {controller}"))?;
+        epoll::add(&self.poll, &socket, epoll::EventData::new_u64(u64::from(number)), epoll::EventFlags::IN)
+            .context("cannot poll")?;
+        let switch = Switch::new(*version, u64::from(number) + 1, *macs, *buffered);
+        self.ports.push(Port { switch, socket });
+        let port = number as usize;
+        self.send(port)?;
+        let limit = self.clock.now() + HANDSHAKE_MAX;
+        while !self.ports[port].switch.is_ready {
+            ensure!(
+                self.clock.now() < limit,
+                "switch {} was not asked for its features within {HANDSHAKE_MAX}: is {controller} an OpenFlow \
+                 controller?",
+                port + 1
+            );
+            self.turn(Span::from_ms(10))?;
+        }
+        Ok(())
+    }
+
+    /// Packet-ins until the end.
+    fn ask(&mut self, mut look: impl FnMut(Moment)) -> anyhow::Result<()> {
+        let mut next_check = Time::ZERO;
+        let mut is_measured = false;
+        loop {
+            let now = self.clock.now();
+            if now >= self.from && !is_measured {
+                is_measured = true;
+                look(Moment::From);
+            }
+            if now >= self.to {
+                look(Moment::To);
+                return Ok(());
+            }
+            if now >= next_check {
+                next_check = now + CHECK_EVERY;
+                let limit = Time::ZERO + now.saturating_since(Time::ZERO + self.plan.timeout);
+                for port in &mut self.ports {
+                    self.replies.lost += port.switch.give_up(limit);
+                }
+            }
+            for port in 0..self.ports.len() {
+                self.fill(port)?;
+            }
+            let wait = if self.plan.wait == Wait::Spin { Span::ZERO } else { CHECK_EVERY };
+            self.turn(wait)?;
+        }
+    }
+
+    /// Packet-ins as many as may be outstanding.
+    fn fill(&mut self, port: usize) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        let switch = &mut self.ports[port].switch;
+        while switch.outstanding() < self.plan.outstanding && switch.out.len() < OUT_BYTES_MAX {
+            switch.packet_in(now);
+        }
+        self.send(port)
+    }
+
+    fn send(&mut self, port: usize) -> anyhow::Result<()> {
+        let Port { switch, socket } = &mut self.ports[port];
+        if switch.out.is_empty() {
+            return Ok(());
+        }
+        let mut socket = &*socket;
+        match socket.write(&switch.out) {
+            Ok(bytes) => {
+                switch.out.drain(..bytes);
+                Ok(())
+            }
+            // The next turn tries again.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+            Err(error) => Err(error).with_context(|| format!("switch {}: cannot send", port + 1)),
+        }
+    }
+
+    /// Takes what has come, or comes within `wait`.
+    fn turn(&mut self, wait: Span) -> anyhow::Result<()> {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: (wait.as_ps() / 1_000) as i64 };
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        match epoll::wait(&self.poll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) | Ok(_) => {}
+            Err(error) => return Err(io::Error::from(error)).context("cannot poll"),
+        }
+        for event in &events {
+            self.receive(event.data.u64() as usize)?;
+        }
+        self.events = events;
+        Ok(())
+    }
+
+    fn receive(&mut self, port: usize) -> anyhow::Result<()> {
+        let Self { ports, buffer, replies, book, .. } = self;
+        let Port { switch, socket } = &mut ports[port];
+        let mut socket = &*socket;
+        let bytes = match socket.read(buffer) {
+            Ok(0) => bail!("switch {}: the controller closed the connection", port + 1),
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error).with_context(|| format!("switch {}: cannot receive", port + 1)),
+        };
+        let now = self.clock.now();
+        let measured = (self.from..self.to).contains(&now);
+        switch
+            .receive(now, &buffer[..bytes], measured, replies, book)
+            .map_err(anyhow::Error::msg)
+            .with_context(|| format!("switch {}", port + 1))?;
+        // In latency mode the next packet-in goes at once, not after the other switches' replies.
+        if self.to == Time::MAX { self.send(port) } else { self.fill(port) }
+    }
+
+    fn report(self, generator_waited: f64) -> OpenFlowReport {
+        let Bench { plan, replies, book, .. } = self;
+        let mut suspect = Vec::new();
+        if replies.answered == 0 {
+            suspect.push(
+                "no packet-in was answered: no flow-mod or packet-out named its buffer (see --unbuffered)"
+                    .to_owned(),
+            );
+        }
+        if replies.lost > 0 {
+            suspect.push(format!("{} packet-ins had no answer within {}", replies.lost, plan.timeout));
+        }
+        if replies.errors > 0 {
+            suspect.push(format!("the controller sent {} errors", replies.errors));
+        }
+        if generator_waited > Doubts::default().waited_share {
+            let percent = 100.0 * generator_waited;
+            suspect.push(format!("the generator waited for a processor for {percent:.0} % of the time"));
+        }
+        OpenFlowReport {
+            suspect,
+            rate: replies.answered as f64 / plan.time.as_secs_f64(),
+            latency: Distribution::of(&book.latency),
+            replies,
+            generator_waited,
+            examples: book.examples,
+        }
+    }
+}
+
+impl fmt::Display for OpenFlowReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for reason in &self.suspect {
+            writeln!(f, "SUSPECT: {reason}")?;
+        }
+        writeln!(f, "answers/s     {:.0}", self.rate)?;
+        Distribution::head(f)?;
+        self.latency.row("latency", f)?;
+        let Replies { answered, flow_mods, packet_outs, errors, lost } = self.replies;
+        writeln!(
+            f,
+            "packet-ins    {answered} answered, {lost} lost; {flow_mods} flow-mods, {packet_outs} packet-outs, {errors} errors"
+        )?;
+        self.examples.iter().try_for_each(|example| writeln!(f, "  {example}"))
+    }
+}
+
+/// A handshake takes less, unless the controller waits for something that this switch does not send.
+const HANDSHAKE_MAX: Span = Span::from_secs(10);
+/// How often packet-ins are looked through for those that are to be given up.
+const CHECK_EVERY: Span = Span::from_ms(10);
+/// What is not yet taken by the kernel keeps more packet-ins from being made.
+const OUT_BYTES_MAX: usize = 64 * 1024;
+const READ_BYTES: usize = 64 * 1024;
+const EVENTS_MAX: usize = 256;

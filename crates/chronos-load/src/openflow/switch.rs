@@ -1,0 +1,304 @@
+//! A switch without its socket: the handshake, packets that it knows no rule for, and which replies are to which.
+
+use std::collections::VecDeque;
+
+use plimsoll_units::Time;
+
+use super::wire::{Kind, NO_BUFFER, PORTS, Version, mac};
+use crate::book::Book;
+
+/// What came from the controller.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Replies {
+    /// Packet-ins that were answered.
+    pub answered: u64,
+    /// Rules.
+    pub flow_mods: u64,
+    /// Packets to be sent.
+    pub packet_outs: u64,
+    /// Errors.
+    pub errors: u64,
+    /// Packet-ins that were given up.
+    pub lost: u64,
+}
+
+/// A switch without its socket.
+#[derive(Debug)]
+pub struct Switch {
+    version: Version,
+    datapath: u64,
+    /// Source addresses that its packets have.
+    macs: u64,
+    /// Packet-ins name a buffer, and replies name it too.
+    buffered: bool,
+    /// The controller has asked who this is.
+    pub is_ready: bool,
+    /// What is to be sent.
+    pub out: Vec<u8>,
+    input: Vec<u8>,
+    /// When each packet-in was sent that has no answer; none in between where there was one.
+    pending: VecDeque<Option<Time>>,
+    /// Number of the first in `pending`.
+    first: u64,
+    packet: [u8; PACKET_BYTES],
+}
+
+impl Switch {
+    /// A switch that has said hello. `macs` is 2 or more.
+    pub fn new(version: Version, datapath: u64, macs: u64, buffered: bool) -> Switch {
+        let mut out = Vec::new();
+        version.hello(&mut out);
+        let mut packet = [0; PACKET_BYTES];
+        // IPv4, UDP from 10.0.0.1 to 10.0.0.2, 46 bytes.
+        packet[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0x00]);
+        packet[16..24].copy_from_slice(&[0, 46, 0, 0, 0, 0, 64, 17]);
+        packet[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
+        packet[38..40].copy_from_slice(&[0, 26]);
+        Switch {
+            version,
+            datapath,
+            macs,
+            buffered,
+            is_ready: false,
+            out,
+            input: Vec::new(),
+            pending: VecDeque::new(),
+            first: 0,
+            packet,
+        }
+    }
+
+    /// Packet-ins without an answer.
+    pub fn outstanding(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Reports a packet that no rule is known for. Its source is the next address, at its port; its destination is the
+    /// source of the packet before, which a learning controller therefore knows.
+    pub fn packet_in(&mut self, now: Time) {
+        let number = self.first + self.pending.len() as u64;
+        let (source, destination) = (number % self.macs, (number + self.macs - 1) % self.macs);
+        self.packet[..6].copy_from_slice(&mac(0, self.datapath, destination));
+        self.packet[6..12].copy_from_slice(&mac(0, self.datapath, source));
+        let port = 1 + (source % u64::from(PORTS)) as u16;
+        let buffer = if self.buffered { number as u32 & BUFFER_MASK } else { NO_BUFFER };
+        self.version.packet_in(buffer, port, &self.packet, &mut self.out);
+        self.pending.push_back(Some(now));
+    }
+
+    /// Takes what came from the controller. What was answered is counted, and its time noted if `measured`.
+    ///
+    /// # Errors
+    /// If it is no OpenFlow, or of another version.
+    pub fn receive(
+        &mut self,
+        now: Time,
+        bytes: &[u8],
+        measured: bool,
+        replies: &mut Replies,
+        book: &mut Book,
+    ) -> Result<(), String> {
+        let mut input = std::mem::take(&mut self.input);
+        input.extend_from_slice(bytes);
+        let mut done = 0;
+        while let Some(message) = self.version.split(&input[done..])? {
+            done += message.bytes.len();
+            match message.kind {
+                Kind::Hello if message.version < self.version.number() => {
+                    return Err(format!(
+                        "the controller speaks wire version {}, not {}; see --openflow-version",
+                        message.version,
+                        self.version.number()
+                    ));
+                }
+                Kind::Error => {
+                    replies.errors += 1;
+                    let (_, kind) = message.bytes.split_at(super::wire::HEADER);
+                    book.example(|| {
+                        format!("the controller sent an error: type and code {:?}", kind.get(..4))
+                    });
+                }
+                Kind::FeaturesRequest => self.is_ready = true,
+                Kind::FlowMod => replies.flow_mods += 1,
+                Kind::PacketOut => replies.packet_outs += 1,
+                _ => {}
+            }
+            self.version.reply(&message, self.datapath, &mut self.out);
+            let named = self.version.buffer(&message);
+            if let Some(sent) = self.answered(named, message.kind) {
+                replies.answered += u64::from(measured);
+                if measured {
+                    Book::record(&mut book.latency, now.saturating_since(sent));
+                }
+            }
+        }
+        input.drain(..done);
+        self.input = input;
+        Ok(())
+    }
+
+    /// When the packet-in was sent that a message is the first answer to.
+    fn answered(&mut self, named: Option<u32>, kind: Kind) -> Option<Time> {
+        let offset = match named? {
+            NO_BUFFER if !self.buffered && kind == Kind::PacketOut => 0,
+            NO_BUFFER => return None,
+            buffer => buffer.wrapping_sub(self.first as u32) & BUFFER_MASK,
+        };
+        let sent = self.pending.get_mut(offset as usize)?.take();
+        self.forget_answered();
+        sent
+    }
+
+    fn forget_answered(&mut self) {
+        while let Some(None) = self.pending.front() {
+            self.pending.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// Gives packet-ins up that were sent before `limit`; returns how many.
+    pub fn give_up(&mut self, limit: Time) -> u64 {
+        let mut count = 0;
+        while let Some(Some(sent)) = self.pending.front()
+            && *sent < limit
+        {
+            self.pending.pop_front();
+            self.first += 1;
+            count += 1;
+            self.forget_answered();
+        }
+        count
+    }
+}
+
+/// The shortest Ethernet frame, without its checksum.
+const PACKET_BYTES: usize = 60;
+/// Buffers are numbered by the lowest bits of a packet-in's number, so that none is [`NO_BUFFER`].
+const BUFFER_MASK: u32 = 0x7fff_ffff;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_units::Span;
+
+    fn hex(text: &str) -> Vec<u8> {
+        let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_hexdigit).collect();
+        let pair = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
+        digits.chunks(2).map(pair).collect()
+    }
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    /// What the switch sends when it is told `text`.
+    fn told(switch: &mut Switch, now: Time, text: &str) -> (Vec<u8>, Replies, Book) {
+        let (mut replies, mut book) = (Replies::default(), Book::default());
+        switch.out.clear();
+        switch.receive(now, &hex(text), true, &mut replies, &mut book).unwrap();
+        (std::mem::take(&mut switch.out), replies, book)
+    }
+
+    #[test]
+    fn the_handshake_is_what_the_specifications_say() {
+        for (version, byte, length) in [(Version::V10, 1, 8 + 24 + 4 * 48), (Version::V13, 4, 32)] {
+            let mut switch = Switch::new(version, 0x77, 10, true);
+            assert_eq!(switch.out, [byte, 0, 0, 8, 0, 0, 0, 0]);
+            assert!(!switch.is_ready);
+            let (features, ..) = told(&mut switch, us(0), &format!("0{byte} 05 0008 00000009"));
+            assert!(switch.is_ready);
+            assert_eq!(features.len(), length);
+            assert_eq!(features[..16], hex(&format!("0{byte} 06 {length:04x} 00000009 0000000000000077")));
+        }
+        let mut switch = Switch::new(Version::V13, 1, 10, true);
+        assert_eq!(told(&mut switch, us(0), "04 02 000a 00000005 abcd").0, hex("04 03 000a 00000005 abcd"));
+        assert_eq!(told(&mut switch, us(0), "04 14 0008 00000006").0, hex("04 15 0008 00000006"));
+        assert_eq!(told(&mut switch, us(0), "04 07 0008 00000006").0, hex("04 08 000c 00000006 0000ffff"));
+        // Descriptions of ports: 16 and 64 each.
+        let (ports, ..) = told(&mut switch, us(0), "04 12 0010 00000007 000d0000 00000000");
+        assert_eq!((ports[1], ports.len()), (19, 16 + 4 * 64));
+        let mut switch = Switch::new(Version::V10, 1, 10, true);
+        assert_eq!(told(&mut switch, us(0), "01 12 0008 00000006").0, hex("01 13 0008 00000006"));
+        assert_eq!(told(&mut switch, us(0), "01 10 000c 00000007 00000000").0.len(), 12 + 1056);
+    }
+
+    #[test]
+    fn packets_are_reported_as_the_specifications_say() {
+        for (version, head) in [
+            (Version::V10, "01 0a 004e 00000000 00000001 003c 0002 00 00"),
+            (
+                Version::V13,
+                "04 0a 0066 00000000 00000001 003c 00 00 0000000000000000 0001 000c 80000004 00000002 00000000 0000",
+            ),
+        ] {
+            let mut switch = Switch::new(version, 3, 10, true);
+            switch.packet_in(us(0));
+            switch.out.clear();
+            switch.packet_in(us(0));
+            let packet = "020003000000 020003000001 0800 45";
+            let expected = hex(&format!("{head} {packet}"));
+            assert_eq!(switch.out[..expected.len()], expected);
+            assert_eq!(usize::from(u16::from_be_bytes([switch.out[2], switch.out[3]])), switch.out.len());
+        }
+    }
+
+    #[test]
+    fn an_answer_is_the_first_message_that_names_the_buffer() {
+        let flow_mod = |buffer: u32| format!("01 0e 0048 00000000 {} {buffer:08x} 00000000", "00".repeat(56));
+        let packet_out = |buffer: u32| format!("01 0d 0010 00000000 {buffer:08x} 00000000");
+        let mut switch = Switch::new(Version::V10, 1, 10, true);
+        (0..3).for_each(|number| switch.packet_in(us(number)));
+        let (_, replies, book) = told(&mut switch, us(11), &format!("{}{}", flow_mod(1), packet_out(1)));
+        assert_eq!(replies, Replies { answered: 1, flow_mods: 1, packet_outs: 1, ..Replies::default() });
+        assert_eq!(book.latency.max() / 1_000, 10);
+        assert_eq!(told(&mut switch, us(12), &flow_mod(NO_BUFFER)).1.answered, 0);
+        // Cut in the middle of a message, which is taken when the rest comes.
+        let whole = packet_out(0);
+        let (first, second) = whole.split_at(14);
+        assert_eq!(told(&mut switch, us(12), first).1.answered, 0);
+        assert_eq!(told(&mut switch, us(12), second).1.answered, 1);
+        assert_eq!((switch.outstanding(), switch.first), (1, 2));
+        assert_eq!((switch.give_up(us(2)), switch.give_up(us(3)), switch.outstanding()), (0, 1, 0));
+    }
+
+    #[test]
+    fn without_buffers_a_packet_out_answers_the_oldest() {
+        let mut switch = Switch::new(Version::V13, 1, 10, false);
+        (0..2).for_each(|number| switch.packet_in(us(number)));
+        let flow_mod = format!("04 0e 0038 00000000 {}ffffffff{}", "00".repeat(24), "00".repeat(20));
+        assert_eq!(told(&mut switch, us(5), &flow_mod).1, Replies { flow_mods: 1, ..Replies::default() });
+        let (_, replies, book) =
+            told(&mut switch, us(5), "04 0d 0018 00000000 ffffffff 00000001 0000000000000000");
+        assert_eq!((replies.answered, book.latency.max() / 1_000), (1, 5));
+    }
+
+    proptest::proptest! {
+        /// Whatever a controller sends, it is taken or told to be wrong.
+        #[test]
+        fn any_bytes_are_taken_or_refused(
+            kind in 0..32_u8,
+            length in 0..120_u16,
+            rest in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..120),
+        ) {
+            for version in [Version::V10, Version::V13] {
+                let mut switch = Switch::new(version, 1, 10, true);
+                switch.packet_in(us(0));
+                let mut input = vec![version.number(), kind];
+                input.extend_from_slice(&length.to_be_bytes());
+                input.extend_from_slice(&rest);
+                let _ = switch.receive(us(1), &input, true, &mut Replies::default(), &mut Book::default());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_openflow_is_told() {
+        let (mut replies, mut book) = (Replies::default(), Book::default());
+        let mut receive = |text: &str| {
+            let mut switch = Switch::new(Version::V13, 1, 10, true);
+            switch.receive(us(0), &hex(text), true, &mut replies, &mut book).unwrap_err()
+        };
+        assert!(receive("04 00 0007 00000000").contains("a message of 7 bytes"));
+        assert!(receive("01 00 0008 00000000").contains("speaks wire version 1, not 4"));
+    }
+}

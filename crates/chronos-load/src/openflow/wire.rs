@@ -1,0 +1,257 @@
+//! Messages of OpenFlow 1.0.0 and 1.3.5, as far as a switch needs them that only asks (specification, sections 5 and 7).
+
+use clap::ValueEnum;
+
+/// A version of the protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Version {
+    /// OpenFlow 1.0, wire version 1.
+    #[value(name = "1.0")]
+    V10,
+    /// OpenFlow 1.3, wire version 4.
+    #[value(name = "1.3")]
+    V13,
+}
+
+/// What a controller sends, as far as it matters here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The version that it speaks.
+    Hello,
+    /// Something that the switch sent was wrong.
+    Error,
+    /// To be sent back.
+    EchoRequest,
+    /// Who the switch is.
+    FeaturesRequest,
+    /// Its settings.
+    GetConfigRequest,
+    /// A packet to be sent, or let go of its buffer.
+    PacketOut,
+    /// A rule.
+    FlowMod,
+    /// Descriptions and counters: stats in 1.0, multipart in 1.3.
+    StatsRequest,
+    /// All before it is done.
+    BarrierRequest,
+    /// Whether it is the master.
+    RoleRequest,
+    /// Needs no answer.
+    Other,
+}
+
+/// A whole message at the head of some input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Message<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// Its number, which a reply has too.
+    pub xid: u32,
+    /// The version that it is of.
+    pub version: u8,
+    /// All of it, header included.
+    pub bytes: &'a [u8],
+}
+
+/// Bytes of a header.
+pub const HEADER: usize = 8;
+/// A buffer that is none.
+pub const NO_BUFFER: u32 = u32::MAX;
+/// Ports of a switch, numbered from 1.
+pub const PORTS: u16 = 4;
+
+impl Version {
+    /// Its number on the wire.
+    pub fn number(self) -> u8 {
+        match self {
+            Version::V10 => 1,
+            Version::V13 => 4,
+        }
+    }
+
+    /// The message at the head of `input`; none if it is not all there.
+    ///
+    /// # Errors
+    /// If the input is no message.
+    pub fn split(self, input: &[u8]) -> Result<Option<Message<'_>>, String> {
+        let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
+        let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+        if length < HEADER {
+            return Err(format!("a message of {length} bytes came, shorter than its header of {HEADER}"));
+        }
+        let Some(bytes) = input.get(..length) else { return Ok(None) };
+        let xid = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
+        Ok(Some(Message { kind: self.kind(header[1]), xid, version: header[0], bytes }))
+    }
+
+    fn kind(self, number: u8) -> Kind {
+        match (self, number) {
+            (_, 0) => Kind::Hello,
+            (_, 1) => Kind::Error,
+            (_, 2) => Kind::EchoRequest,
+            (_, 5) => Kind::FeaturesRequest,
+            (_, 7) => Kind::GetConfigRequest,
+            (_, 13) => Kind::PacketOut,
+            (_, 14) => Kind::FlowMod,
+            (Version::V10, 16) | (Version::V13, 18) => Kind::StatsRequest,
+            (Version::V10, 18) | (Version::V13, 20) => Kind::BarrierRequest,
+            (Version::V13, 24) => Kind::RoleRequest,
+            _ => Kind::Other,
+        }
+    }
+
+    /// The buffer that a flow-mod or packet-out names; none for other messages and for those cut short.
+    pub fn buffer(self, message: &Message<'_>) -> Option<u32> {
+        let at = match (self, message.kind) {
+            (_, Kind::PacketOut) => 8,
+            (Version::V10, Kind::FlowMod) => 64,
+            (Version::V13, Kind::FlowMod) => 32,
+            _ => return None,
+        };
+        message
+            .bytes
+            .get(at..at + 4)
+            .map(|field| u32::from_be_bytes([field[0], field[1], field[2], field[3]]))
+    }
+
+    /// Appends a message of type `number` with `body`.
+    fn message(self, number: u8, xid: u32, out: &mut Vec<u8>, body: impl FnOnce(&mut Vec<u8>)) {
+        let start = out.len();
+        out.extend_from_slice(&[self.number(), number, 0, 0]);
+        out.extend_from_slice(&xid.to_be_bytes());
+        body(out);
+        let length = (out.len() - start) as u16;
+        out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
+    }
+
+    /// Appends a hello.
+    pub fn hello(self, out: &mut Vec<u8>) {
+        self.message(0, 0, out, |_| ());
+    }
+
+    /// Appends the switch's reply to `message`, if it has one.
+    pub fn reply(self, message: &Message<'_>, datapath: u64, out: &mut Vec<u8>) {
+        let Message { kind, xid, bytes, .. } = *message;
+        match (self, kind) {
+            (_, Kind::EchoRequest) => {
+                self.message(3, xid, out, |out| out.extend_from_slice(&bytes[HEADER..]))
+            }
+            (_, Kind::FeaturesRequest) => self.features(xid, datapath, out),
+            // No flags, and packets are sent whole.
+            (_, Kind::GetConfigRequest) => {
+                self.message(8, xid, out, |out| out.extend_from_slice(&[0, 0, 0xff, 0xff]))
+            }
+            (_, Kind::StatsRequest) => self.stats(message, out),
+            (Version::V10, Kind::BarrierRequest) => self.message(19, xid, out, |_| ()),
+            (Version::V13, Kind::BarrierRequest) => self.message(21, xid, out, |_| ()),
+            (_, Kind::RoleRequest) => {
+                self.message(25, xid, out, |out| out.extend_from_slice(&bytes[HEADER..]))
+            }
+            _ => {}
+        }
+    }
+
+    fn features(self, xid: u32, datapath: u64, out: &mut Vec<u8>) {
+        self.message(6, xid, out, |out| {
+            out.extend_from_slice(&datapath.to_be_bytes());
+            out.extend_from_slice(&BUFFERS.to_be_bytes());
+            // One table; in 1.3 the auxiliary connection 0 follows; padding.
+            out.extend_from_slice(&[1, 0, 0, 0]);
+            out.extend_from_slice(&[0; 4]);
+            match self {
+                Version::V10 => {
+                    // The action OFPAT_OUTPUT.
+                    out.extend_from_slice(&1_u32.to_be_bytes());
+                    self.ports(datapath, out);
+                }
+                Version::V13 => out.extend_from_slice(&[0; 4]),
+            }
+        });
+    }
+
+    fn ports(self, datapath: u64, out: &mut Vec<u8>) {
+        for port in 1..=PORTS {
+            match self {
+                Version::V10 => out.extend_from_slice(&port.to_be_bytes()),
+                Version::V13 => {
+                    out.extend_from_slice(&u32::from(port).to_be_bytes());
+                    out.extend_from_slice(&[0; 4]);
+                }
+            }
+            out.extend_from_slice(&mac(0xff, datapath, u64::from(port)));
+            if self == Version::V13 {
+                out.extend_from_slice(&[0; 2]);
+            }
+            let mut name = [0; 16];
+            name[..5].copy_from_slice(b"port0");
+            name[4] += port as u8;
+            out.extend_from_slice(&name);
+            // Configuration, state, features; in 1.3 two speeds.
+            out.extend_from_slice(&[0; 24]);
+            if self == Version::V13 {
+                out.extend_from_slice(&[0; 8]);
+            }
+        }
+    }
+
+    fn stats(self, message: &Message<'_>, out: &mut Vec<u8>) {
+        let Some(&[high, low]) = message.bytes.get(HEADER..HEADER + 2) else { return };
+        let what = u16::from_be_bytes([high, low]);
+        let number = if self == Version::V10 { 17 } else { 19 };
+        self.message(number, message.xid, out, |out| {
+            out.extend_from_slice(&[high, low, 0, 0]);
+            if self == Version::V13 {
+                out.extend_from_slice(&[0; 4]);
+            }
+            match (self, what) {
+                (_, DESCRIPTION) => {
+                    let mut description = [0; DESCRIPTION_BYTES];
+                    description[..8].copy_from_slice(b"plimsoll");
+                    out.extend_from_slice(&description);
+                }
+                (Version::V13, PORT_DESCRIPTION) => self.ports(0, out),
+                _ => {}
+            }
+        });
+    }
+
+    /// Appends a packet-in: `packet` came in at `port` and stays in `buffer`.
+    pub fn packet_in(self, buffer: u32, port: u16, packet: &[u8], out: &mut Vec<u8>) {
+        self.message(10, 0, out, |out| {
+            out.extend_from_slice(&buffer.to_be_bytes());
+            out.extend_from_slice(&(packet.len() as u16).to_be_bytes());
+            match self {
+                // Reason OFPR_NO_MATCH, padding.
+                Version::V10 => {
+                    out.extend_from_slice(&port.to_be_bytes());
+                    out.extend_from_slice(&[0, 0]);
+                }
+                Version::V13 => {
+                    // Reason OFPR_NO_MATCH, table 0, cookie.
+                    out.extend_from_slice(&[0; 10]);
+                    // A match of 12 bytes: the field in_port of class OpenFlow basic, 4 bytes; padded to 8, and 2 more.
+                    out.extend_from_slice(&[0, 1, 0, 12, 0x80, 0, 0, 4]);
+                    out.extend_from_slice(&u32::from(port).to_be_bytes());
+                    out.extend_from_slice(&[0; 6]);
+                }
+            }
+            out.extend_from_slice(packet);
+        });
+    }
+}
+
+/// An address that is locally administered: of what `space`, which switch, which number.
+pub fn mac(space: u8, datapath: u64, number: u64) -> [u8; 6] {
+    let [.., third, second, first] = number.to_be_bytes();
+    let switch = datapath as u8 ^ (datapath >> 8) as u8;
+    [0x02, space, switch, third, second, first]
+}
+
+/// Packets that a switch says it can keep.
+const BUFFERS: u32 = 1 << 16;
+/// OFPST_DESC, OFPMP_DESC.
+const DESCRIPTION: u16 = 0;
+/// OFPMP_PORT_DESC.
+const PORT_DESCRIPTION: u16 = 13;
+/// Manufacturer, hardware, software, serial number, datapath.
+const DESCRIPTION_BYTES: usize = 256 + 256 + 256 + 32 + 256;

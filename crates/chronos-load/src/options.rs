@@ -1,0 +1,320 @@
+//! What the command line says of the load, and what that means.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use anyhow::{Context, bail, ensure};
+use clap::{ArgGroup, Args, ValueEnum};
+use plimsoll_units::Span;
+
+use crate::arrivals::Arrivals;
+use crate::drive::Wait;
+use crate::endpoint::Endpoint;
+use crate::keys::{KeyChoice, KeyText, Popularity};
+use crate::phase::Crew;
+use crate::placement::{Placement, Sharding};
+use crate::protocol::{Protocol, Texts};
+use crate::report::Doubts;
+use crate::setup::{Check, Setup, Shape};
+use crate::values::{Sizes, Values};
+
+/// What is asked.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Requests", group = ArgGroup::new("shape").multiple(false))]
+pub struct Workload {
+    /// What is spoken
+    #[arg(long, value_enum, default_value_t = Protocol::Ascii)]
+    pub protocol: Protocol,
+    /// Number of keys
+    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
+    pub keys: u64,
+    /// Bytes of a key
+    #[arg(long, default_value_t = 64)]
+    pub key_size: usize,
+    /// What keys begin with
+    #[arg(long, default_value = "key:")]
+    pub key_prefix: String,
+    /// Ask for the lines of this file instead, each a key
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "key_size", "key_prefix"])]
+    pub terms: Option<PathBuf>,
+    /// Which keys are asked for: uniform, zipf:S, or hot:KEYS,SHARE,EPOCH (EPOCH such as 100us, or static)
+    #[arg(long, default_value = "uniform")]
+    pub popularity: Popularity,
+    /// Bytes of a value: a number, uniform:LEAST,MOST, exponential:MEAN, or etc (Facebook's ETC pool)
+    #[arg(long, default_value = "1024")]
+    pub value_size: Sizes,
+    /// Gets to sets
+    #[arg(long, default_value = "9:1", value_parser = parse_ratio, value_name = "GETS:SETS")]
+    pub ratio: f64,
+    /// Keys of a get
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub multi_get: u32,
+    /// Number of virtual buckets in the binary protocol's vBucket field; 0 leaves it 0
+    #[arg(long, default_value_t = 0)]
+    pub vbuckets: u16,
+    /// A get to each of so many servers at once, over with the last reply
+    #[arg(long, group = "shape", value_name = "SERVERS")]
+    pub fan_out: Option<u32>,
+    /// So many requests in a row, each after the reply to the one before
+    #[arg(long, group = "shape", value_name = "LENGTH", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub chain: Option<u32>,
+    /// A get to so many servers that have the key, over with the first value
+    #[arg(long, group = "shape", value_name = "SERVERS")]
+    pub replicas: Option<u32>,
+    /// How keys are shared out to servers
+    #[arg(long, value_enum, default_value_t = Sharding::Modulo)]
+    pub sharding: Sharding,
+    /// Do not store all keys first; what others have stored is right, too
+    #[arg(long)]
+    pub no_load: bool,
+    /// Do not check values
+    #[arg(long)]
+    pub no_check: bool,
+    /// What all draws follow from
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// How long a reply is waited for: to each datagram, and after the run
+    #[arg(long, default_value = "500ms")]
+    pub timeout: Span,
+    /// Operations that may be outstanding; those beyond are not sent, and counted
+    #[arg(long, default_value_t = 100_000)]
+    pub outstanding_max: usize,
+}
+
+/// Who asks.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Clients")]
+pub struct Clients {
+    /// Clients, each with a connection to every server
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub connections: u32,
+    /// Threads
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub threads: u32,
+    /// Processors to put the threads on, such as 1 or 1,3
+    #[arg(long, value_delimiter = ',')]
+    pub cpus: Vec<usize>,
+    /// What threads do when there is nothing to do
+    #[arg(long, value_enum, default_value_t = Wait::Spin)]
+    pub wait: Wait,
+    /// The clients' TCP congestion control, such as reno; the system's if not given
+    #[arg(long)]
+    pub congestion: Option<String>,
+}
+
+/// For how long.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Time")]
+pub struct Times {
+    /// Load before anything is measured
+    #[arg(long, default_value = "500ms")]
+    pub warm_up: Span,
+    /// What is measured
+    #[arg(long, default_value = "5s", value_parser = parse_length)]
+    pub time: Span,
+}
+
+/// How operations follow each other in time.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Arrivals")]
+pub struct Timetable {
+    /// How requests of an open loop are spread: poisson, uniform, or bursts:RATIO,DURATION,SHARE such as
+    /// bursts:10,1ms,10%
+    #[arg(long, default_value = "poisson")]
+    pub arrivals: Arrivals,
+}
+
+/// When a run is not to be believed.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Belief")]
+pub struct Belief {
+    /// Share of the latency that the generator's own lag may be before the run is marked SUSPECT
+    #[arg(long, default_value = "50%", value_parser = crate::arrivals::parse_share)]
+    pub lag_share: f64,
+    /// Generator and server share processors on purpose: waiting for one is no reason to mark a run
+    #[arg(long)]
+    pub shared_cpus: bool,
+}
+
+impl Belief {
+    /// What this means for a report.
+    pub fn doubts(self) -> Doubts {
+        let doubts = Doubts { lag_share: self.lag_share, ..Doubts::default() };
+        if self.shared_cpus { Doubts { waited_share: f64::INFINITY, ..doubts } } else { doubts }
+    }
+}
+
+/// What is printed, and in which form.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum Format {
+    /// Aligned columns.
+    #[default]
+    Table,
+    /// Every number.
+    Json,
+}
+
+/// The share of gets in `GETS:SETS`.
+fn parse_ratio(text: &str) -> Result<f64, String> {
+    let parts = text
+        .split_once(':')
+        .and_then(|(gets, sets)| Some((gets.parse::<f64>().ok()?, sets.parse::<f64>().ok()?)));
+    match parts {
+        Some((gets, sets)) if gets >= 0.0 && sets >= 0.0 && gets + sets > 0.0 => Ok(gets / (gets + sets)),
+        _ => Err(format!("`{text}` is no ratio; write GETS:SETS, such as 9:1, or 1:0 for gets alone")),
+    }
+}
+
+/// A length of time above 0.
+pub fn parse_length(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: plimsoll_units::ParseQuantityError| error.to_string())?;
+    if span.is_zero() { Err(format!("`{text}` is no time at all; write more than 0s")) } else { Ok(span) }
+}
+
+impl Workload {
+    /// Whether all keys are stored first.
+    pub fn loads(&self) -> bool {
+        !self.no_load && self.protocol != Protocol::Search
+    }
+
+    /// What this means for `servers` and so many clients.
+    ///
+    /// # Errors
+    /// If options contradict each other.
+    pub fn setup(&self, servers: &[Endpoint], clients: u32) -> anyhow::Result<Arc<Setup>> {
+        let (keys, count) = self.key_text()?;
+        let datagrams = servers.iter().any(Endpoint::is_datagrams);
+        ensure!(
+            servers.iter().all(|server| server.is_datagrams() == datagrams),
+            "--server: servers are all UDP, or none is"
+        );
+        if datagrams {
+            let most = Protocol::value_bytes_max_udp(self.key_size);
+            ensure!(
+                self.value_size.range().1 as usize <= most || (self.ratio == 1.0 && !self.loads()),
+                "--value-size: a set over UDP is one datagram, so with keys of {} bytes a value has at most {most}",
+                self.key_size
+            );
+        }
+        let search = self.protocol == Protocol::Search;
+        let check = match (self.no_check, search) {
+            (true, _) => Check::Nothing,
+            (false, true) => Check::SameEachTime((0..count).map(|_| AtomicU64::new(0)).collect()),
+            (false, false) => Check::Stored,
+        };
+        let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
+        Ok(Arc::new(Setup {
+            protocol: self.protocol,
+            datagrams,
+            texts: Texts {
+                keys,
+                values: Values::new(self.value_size, clients, self.loads()),
+                vbuckets: self.vbuckets,
+            },
+            choice: KeyChoice::new(self.popularity, count, self.seed),
+            get_share: if search { 1.0 } else { self.ratio },
+            multi_get: self.multi_get,
+            shape: self.shape(servers.len())?,
+            placement: Placement::new(self.sharding, &names),
+            seed: self.seed,
+            timeout: self.timeout,
+            check,
+            outstanding_max: self.outstanding_max,
+        }))
+    }
+
+    fn key_text(&self) -> anyhow::Result<(KeyText, u64)> {
+        let Some(path) = &self.terms else {
+            let text =
+                KeyText::numbered(&self.key_prefix, self.key_size, self.keys).map_err(anyhow::Error::msg);
+            return Ok((text.context("--keys and --key-size")?, self.keys));
+        };
+        let terms = read_terms(path)?;
+        let count = terms.len() as u64;
+        Ok((KeyText::Listed(terms), count))
+    }
+
+    fn shape(&self, servers: usize) -> anyhow::Result<Shape> {
+        let at_most_all = |name: &str, count: u32| {
+            ensure!(
+                (1..=servers).contains(&(count as usize)),
+                "{name}: {count} servers; there are {servers} (each --server is one)"
+            );
+            Ok(count)
+        };
+        Ok(match (self.fan_out, self.chain, self.replicas) {
+            (Some(width), ..) => Shape::FanOut(at_most_all("--fan-out", width)?),
+            (_, Some(length), _) => Shape::Chain(length),
+            (.., Some(copies)) => Shape::Replicas(at_most_all("--replicas", copies)?),
+            _ => Shape::Single,
+        })
+    }
+}
+
+/// The lines of `path`.
+fn read_terms(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let mut terms = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        if line.is_empty() || line.len() > 250 || line.contains([' ', '\t', '\r']) {
+            bail!("{}:{number}: `{line}` is no key: 1 to 250 bytes, no space", path.display());
+        }
+        terms.push(line.as_bytes().into());
+    }
+    ensure!(!terms.is_empty(), "{} has no lines", path.display());
+    Ok(terms)
+}
+
+impl Clients {
+    /// These clients at `servers`.
+    pub fn crew(&self, servers: Vec<Endpoint>) -> Crew {
+        Crew {
+            servers,
+            clients: self.connections,
+            threads: self.threads.min(self.connections),
+            cpus: self.cpus.clone(),
+            wait: self.wait,
+            congestion: self.congestion.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        workload: Workload,
+    }
+
+    fn error(words: &[&str], servers: &[&str]) -> String {
+        let servers: Vec<Endpoint> = servers.iter().map(|server| server.parse().unwrap()).collect();
+        match Line::try_parse_from([&["load"], words].concat()) {
+            Ok(line) => format!("{:#}", line.workload.setup(&servers, 1).unwrap_err()),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn contradictions_are_told_with_what_is_allowed() {
+        let one = ["127.0.0.1:1"];
+        for (words, servers, part) in [
+            (&["--keys", "0"][..], &one[..], "0 is not in 1.."),
+            (&["--key-size", "3"], &one, "100000 keys cannot be of 3 bytes"),
+            (&["--ratio", "nine"], &one, "write GETS:SETS"),
+            (&["--protocol", "asci"], &one, "a similar value exists: 'ascii'"),
+            (&["--fan-out", "2"], &one, "--fan-out: 2 servers; there are 1"),
+            (&["--fan-out", "1", "--chain", "2"], &one, "cannot be used with"),
+            (&["--value-size", "1400"], &["udp:127.0.0.1:1"], "a value has at most 1264"),
+            (&[], &["udp:127.0.0.1:1", "127.0.0.1:1"], "servers are all UDP, or none is"),
+        ] {
+            let found = error(words, servers);
+            assert!(found.contains(part), "{words:?}: {found}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Servers that are started for a comparison: their ports, their processors, and the processor time that they take.
+
+use std::fs;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+use clap::ValueEnum;
+use plimsoll_units::Span;
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::thread::{sched_getaffinity, sched_setaffinity};
+use tempfile::TempDir;
+
+use crate::endpoint::Endpoint;
+use crate::phase::pin;
+
+/// How requests get to a server that is started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Transport {
+    /// TCP to `{port}`.
+    Tcp,
+    /// UDP to `{port}`.
+    Udp,
+    /// The UNIX socket `{socket}`.
+    Unix,
+}
+
+/// A command to start a server with, and what to call it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Recipe {
+    /// What to call it.
+    pub name: String,
+    /// Its words, with `{port}` and `{socket}` still in them.
+    pub words: Vec<String>,
+}
+
+impl Recipe {
+    /// Reads `NAME=COMMAND`.
+    ///
+    /// # Errors
+    /// What is wrong with `text`.
+    pub fn parse(text: &str) -> Result<Recipe, String> {
+        let bad = |problem: &str| {
+            format!("`{text}` {problem}; write NAME=COMMAND, such as 'A=memcached -t 1 -p {{port}}'")
+        };
+        let (name, command) = text.split_once('=').ok_or_else(|| bad("has no name"))?;
+        let words = shlex::split(command).ok_or_else(|| bad("has a quote that does not end"))?;
+        if name.is_empty() || words.is_empty() {
+            return Err(bad("has no name or no command"));
+        }
+        if !command.contains("{port}") && !command.contains("{socket}") {
+            return Err(bad("has neither {port} nor {socket}"));
+        }
+        Ok(Recipe { name: name.to_owned(), words })
+    }
+}
+
+/// A server that runs; it is stopped when this is dropped.
+#[derive(Debug)]
+pub struct Server {
+    child: Child,
+    /// Where it listens.
+    pub endpoint: Endpoint,
+    /// Holds its socket and what it says.
+    directory: TempDir,
+}
+
+impl Server {
+    /// Starts `recipe` on `cpus` and waits until it listens.
+    ///
+    /// # Errors
+    /// If it cannot be started, ends, or does not listen within ten seconds.
+    pub fn start(recipe: &Recipe, transport: Transport, cpus: &[usize]) -> anyhow::Result<Server> {
+        let directory = tempfile::tempdir().context("cannot make a directory for the server")?;
+        let port = free_port().context("cannot find a free port")?;
+        let socket = directory.path().join("socket");
+        let fill = |word: &String| {
+            word.replace("{port}", &port.to_string()).replace("{socket}", &socket.display().to_string())
+        };
+        let words: Vec<String> = recipe.words.iter().map(fill).collect();
+        let log = fs::File::create(directory.path().join("log")).context("cannot write the server's log")?;
+        let before = sched_getaffinity(None).context("cannot read the processors of this thread")?;
+        if !cpus.is_empty() {
+            pin(cpus)?;
+        }
+        // What is started inherits the processors of this thread.
+        let child = Command::new(&words[0])
+            .args(&words[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn();
+        sched_setaffinity(None, &before).context("cannot go back to the processors of before")?;
+        let child =
+            child.with_context(|| format!("cannot start `{}` of server {}", words[0], recipe.name))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let endpoint = match transport {
+            Transport::Tcp => Endpoint::Tcp(address),
+            Transport::Udp => Endpoint::Udp(address),
+            Transport::Unix => Endpoint::Unix(socket),
+        };
+        let mut server = Server { child, endpoint, directory };
+        server.wait_until_ready().with_context(|| format!("server {}: {}", recipe.name, words.join(" ")))?;
+        Ok(server)
+    }
+
+    fn wait_until_ready(&mut self) -> anyhow::Result<()> {
+        let began = Instant::now();
+        loop {
+            if self.answers() {
+                return Ok(());
+            }
+            let ended = self.child.try_wait().context("cannot ask after the server")?;
+            if ended.is_some() || began.elapsed() > READY_MAX {
+                let log = fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
+                let what = match ended {
+                    Some(status) => format!("it ended with {status}"),
+                    None => format!("it does not answer at {} after {READY_MAX:?}", self.endpoint),
+                };
+                bail!("{what}; it said: {}", if log.is_empty() { "nothing" } else { log.trim() });
+            }
+            thread::sleep(READY_CHECK);
+        }
+    }
+
+    /// Whether somebody listens: a connection is taken, or a datagram is answered.
+    fn answers(&self) -> bool {
+        let Ok(socket) = self.endpoint.connect() else { return false };
+        if !self.endpoint.is_datagrams() {
+            return true;
+        }
+        let asked = socket.set_nonblocking(false).and_then(|()| {
+            socket.set_read_timeout(Some(READY_CHECK * 10))?;
+            socket.send(b"\0\0\0\0\0\x01\0\0version\r\n")?;
+            io::Read::read(&mut &socket, &mut [0; 2048])
+        });
+        asked.is_ok()
+    }
+
+    /// What all its threads have had of processors so far.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn processor_time(&self) -> anyhow::Result<ProcessorTime> {
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let mut sum = ProcessorTime::default();
+        for task in
+            fs::read_dir(&tasks).with_context(|| format!("cannot list {tasks}: has the server ended?"))?
+        {
+            // A thread may have ended since it was listed.
+            if let Some(time) = ProcessorTime::read(&task?.path().join("schedstat")) {
+                sum.ran += time.ran;
+                sum.waited += time.waited;
+            }
+        }
+        ensure!(!sum.ran.is_zero(), "the kernel does not count the time that tasks run (CONFIG_SCHED_INFO)");
+        Ok(sum)
+    }
+}
+
+/// What the kernel says of a task's, or many tasks', processor time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ProcessorTime {
+    /// Running.
+    pub ran: Span,
+    /// Ready to run, but others had the processor.
+    pub waited: Span,
+}
+
+impl ProcessorTime {
+    /// That of the calling thread; none where the kernel does not count it.
+    pub fn of_this_thread() -> Option<ProcessorTime> {
+        ProcessorTime::read(Path::new("/proc/thread-self/schedstat"))
+    }
+
+    fn read(path: &Path) -> Option<ProcessorTime> {
+        let text = fs::read_to_string(path).ok()?;
+        let mut numbers = text.split_whitespace().map(|word| word.parse().map(Span::from_ns));
+        let (ran, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+        Some(ProcessorTime { ran, waited })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            // It may end in between; then there is nobody to tell.
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            let began = Instant::now();
+            while began.elapsed() < STOP_MAX && matches!(self.child.try_wait(), Ok(None)) {
+                thread::sleep(READY_CHECK);
+            }
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// A port that nobody listens on now, neither by TCP nor by UDP.
+fn free_port() -> io::Result<u16> {
+    loop {
+        let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        let port = tcp.local_addr()?.port();
+        if std::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+}
+
+const READY_MAX: Duration = Duration::from_secs(10);
+const READY_CHECK: Duration = Duration::from_millis(5);
+const STOP_MAX: Duration = Duration::from_secs(3);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recipes_are_words_not_a_shells_text() {
+        let recipe = Recipe::parse("A=memcached -o 'a b' -p {port}").unwrap();
+        assert_eq!(recipe.name, "A");
+        assert_eq!(recipe.words, ["memcached", "-o", "a b", "-p", "{port}"]);
+        for (text, part) in [
+            ("memcached -p {port}", "has no name"),
+            ("A=memcached 'x {port}", "a quote that does not end"),
+            ("A=memcached", "has neither {port} nor {socket}"),
+            ("=memcached {port}", "no name or no command"),
+        ] {
+            let error = Recipe::parse(text).unwrap_err();
+            assert!(error.contains(part) && error.contains("-p {port}'"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_server_that_ends_says_why() {
+        let recipe = Recipe::parse("A=ls --no-such-option-{port}").unwrap();
+        let error = format!("{:#}", Server::start(&recipe, Transport::Tcp, &[]).unwrap_err());
+        assert!(error.contains("it ended with") && error.contains("no-such-option"), "{error}");
+    }
+}

@@ -1,0 +1,131 @@
+//! Who may use the cache: `-Y` for the text protocol, SASL PLAIN for the binary one.
+
+use std::path::Path;
+
+use subtle::{Choice, ConstantTimeEq};
+
+/// Users and their passwords.
+#[derive(Clone, Debug, Default)]
+pub struct Credentials {
+    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+}
+
+/// A file of credentials that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CredentialsError {
+    /// It cannot be read.
+    #[error("cannot read the authentication file {path}: {error}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// A line is not user:password.
+    #[error("line {line} of the authentication file {path} has no ':'; each line is user:password")]
+    NoColon {
+        /// The file.
+        path: String,
+        /// The line, from 1.
+        line: usize,
+    },
+    /// Nobody could log in.
+    #[error("the authentication file {path} names no user; each line is user:password")]
+    Empty {
+        /// The file.
+        path: String,
+    },
+}
+
+/// Bytes of a user's name or password; memcached's limit.
+const FIELD_BYTES_MAX: usize = 256;
+
+impl Credentials {
+    /// Reads a file of lines `user:password`.
+    pub fn read(path: &Path) -> Result<Credentials, CredentialsError> {
+        let name = path.display().to_string();
+        match std::fs::read(path) {
+            Ok(text) => Credentials::parse(&name, &text),
+            Err(error) => Err(CredentialsError::Unreadable { path: name, error }),
+        }
+    }
+
+    /// The same from what is in the file.
+    pub fn parse(path: &str, text: &[u8]) -> Result<Credentials, CredentialsError> {
+        let mut pairs = Vec::new();
+        for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            let Some(colon) = memchr::memchr(b':', line) else {
+                return Err(CredentialsError::NoColon { path: path.to_owned(), line: index + 1 });
+            };
+            pairs.push((line[..colon].to_vec(), line[colon + 1..].to_vec()));
+        }
+        if pairs.is_empty() {
+            return Err(CredentialsError::Empty { path: path.to_owned() });
+        }
+        Ok(Credentials { pairs })
+    }
+
+    /// True if `user` has `password`. The time it takes tells nothing about names and passwords but how long they are.
+    pub fn accept(&self, user: &[u8], password: &[u8]) -> bool {
+        let mut accepted = Choice::from(0);
+        for (name, secret) in &self.pairs {
+            accepted |= padded(name).ct_eq(&padded(user)) & padded(secret).ct_eq(&padded(password));
+        }
+        bool::from(accepted) && user.len() <= FIELD_BYTES_MAX && password.len() <= FIELD_BYTES_MAX
+    }
+}
+
+/// A field with its length, in a place that is the same for all.
+fn padded(field: &[u8]) -> [u8; FIELD_BYTES_MAX + 8] {
+    let mut place = [0; FIELD_BYTES_MAX + 8];
+    let bytes = field.len().min(FIELD_BYTES_MAX);
+    place[..bytes].copy_from_slice(&field[..bytes]);
+    place[FIELD_BYTES_MAX..].copy_from_slice(&(field.len() as u64).to_le_bytes());
+    place
+}
+
+/// User and password in a SASL PLAIN message: `[authorization] NUL user NUL password`.
+pub fn plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut fields = message.splitn(3, |&byte| byte == 0);
+    let (_, user, password) = (fields.next()?, fields.next()?, fields.next()?);
+    Some((user, password))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_right_pair_is_accepted() {
+        let credentials = Credentials::parse("users", b"ann:secret\nbob:a:b\r\n\n").expect("a good file");
+        for (user, password, accepted) in [
+            ("ann", "secret", true),
+            ("bob", "a:b", true),
+            ("ann", "a:b", false),
+            ("ann", "secre", false),
+            ("", "", false),
+        ] {
+            assert_eq!(
+                credentials.accept(user.as_bytes(), password.as_bytes()),
+                accepted,
+                "{user} {password}"
+            );
+        }
+        assert_eq!(plain(b"\0ann\0secret"), Some((&b"ann"[..], &b"secret"[..])));
+        assert_eq!(plain(b"ann"), None);
+    }
+
+    #[test]
+    fn a_bad_file_is_named_with_its_line() {
+        let error = Credentials::parse("users", b"ann:x\nnobody\n").expect_err("no colon");
+        assert_eq!(
+            error.to_string(),
+            "line 2 of the authentication file users has no ':'; each line is user:password"
+        );
+        assert!(Credentials::parse("users", b"\n").is_err());
+    }
+}

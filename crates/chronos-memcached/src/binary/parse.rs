@@ -1,0 +1,241 @@
+//! Packets become requests, or are answered at once.
+
+use std::sync::atomic::Ordering;
+
+use plimsoll_chronos::Step;
+use zerocopy::FromBytes;
+
+use super::{Echo, Failure, HEADER_BYTES, Header, MAGIC_REQUEST, login, opcode, unquiet};
+use crate::clock::Clock;
+use crate::request::{Bits, Head, Request, Style, Verb};
+use crate::service::Memcached;
+use crate::session::Session;
+use crate::text::KEY_BYTES_MAX;
+
+/// A packet whose extras and key are there.
+pub(super) struct Packet<'a> {
+    pub opcode: u8,
+    pub quiet: bool,
+    pub echo: Echo,
+    pub cas: u64,
+    pub extras: &'a [u8],
+    pub key: &'a [u8],
+    /// Bytes that follow the key.
+    pub value_bytes: usize,
+    /// Bytes of header, extras and key.
+    pub head_bytes: usize,
+}
+
+/// Reads the head of `input`.
+pub fn parse<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    clock: Clock,
+    input: &'a [u8],
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    let Ok((header, rest)) = Header::read_from_prefix(input) else {
+        return Step::Incomplete { total: HEADER_BYTES };
+    };
+    if header.magic != MAGIC_REQUEST {
+        return Step::Close;
+    }
+    let (extras_bytes, key_bytes) = (usize::from(header.extras_bytes), usize::from(header.key_bytes.get()));
+    let head_bytes = HEADER_BYTES + extras_bytes + key_bytes;
+    if input.len() < head_bytes {
+        return Step::Incomplete { total: head_bytes };
+    }
+    let echo = Echo { opcode: header.opcode, opaque: header.opaque };
+    let body_bytes = header.body_bytes.get() as usize;
+    if extras_bytes + key_bytes > body_bytes {
+        return refuse(session, echo, Failure::Unknown, head_bytes, reply);
+    }
+    let (plain, quiet) = unquiet(header.opcode);
+    if server.settings.sasl && !session.authenticated && !login::is_open(plain) {
+        return refuse(session, echo, Failure::Login, head_bytes, reply);
+    }
+    if key_bytes > KEY_BYTES_MAX {
+        return refuse(session, echo, Failure::Invalid, head_bytes, reply);
+    }
+    let (extras, rest) = rest.split_at(extras_bytes);
+    let packet = Packet {
+        opcode: plain,
+        quiet,
+        echo,
+        cas: header.cas.get(),
+        extras,
+        key: &rest[..key_bytes],
+        value_bytes: body_bytes - extras_bytes - key_bytes,
+        head_bytes,
+    };
+    dispatch(server, session, clock, input, &packet, reply)
+}
+
+/// Answers with an error and closes the connection.
+fn refuse<'a>(
+    session: &mut Session,
+    echo: Echo,
+    failure: Failure,
+    consumed: usize,
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    echo.fail(reply, failure);
+    session.close = true;
+    Step::Done { consumed }
+}
+
+fn dispatch<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    clock: Clock,
+    input: &'a [u8],
+    packet: &Packet<'a>,
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    use opcode::*;
+    let Packet { echo, head_bytes, value_bytes, .. } = *packet;
+    let (extras, key) = (packet.extras.len(), packet.key.len());
+    let bare = extras == 0 && key == 0 && value_bytes == 0;
+    let valid = match packet.opcode {
+        VERSION | NOOP | QUIT | SASL_LIST => bare,
+        FLUSH => key == 0 && value_bytes == 0 && (extras == 0 || extras == 4),
+        SET | ADD | REPLACE => extras == 8 && key != 0,
+        GET | GETK | DELETE => extras == 0 && key != 0 && value_bytes == 0,
+        INCREMENT | DECREMENT => extras == 20 && key != 0 && value_bytes == 0,
+        APPEND | PREPEND | SASL_AUTH | SASL_STEP => extras == 0 && key != 0,
+        STAT => extras == 0,
+        TOUCH | GAT | GATK => extras == 4 && key != 0,
+        _ => {
+            echo.fail(reply, Failure::Unknown);
+            // As memcached does, which has taken extras and key off already, and then takes the whole body.
+            session.skip = extras + key + value_bytes;
+            return Step::Done { consumed: head_bytes };
+        }
+    };
+    if !valid {
+        return refuse(session, echo, Failure::Invalid, head_bytes, reply);
+    }
+    match packet.opcode {
+        VERSION => {
+            echo.push(reply, 0, 0, [b"", b"", crate::stats::VERSION.as_bytes()]);
+            Step::Done { consumed: head_bytes }
+        }
+        NOOP => {
+            echo.push(reply, 0, 0, [b"", b"", b""]);
+            Step::Done { consumed: head_bytes }
+        }
+        QUIT => {
+            if !packet.quiet {
+                echo.push(reply, 0, 0, [b"", b"", b""]);
+            }
+            session.close = true;
+            Step::Done { consumed: head_bytes }
+        }
+        SASL_LIST | SASL_AUTH | SASL_STEP => login::login(server, session, input, packet, reply),
+        FLUSH => flush(server, clock, packet, reply),
+        STAT => super::report::parse(server, packet, reply),
+        SET | ADD | REPLACE | APPEND | PREPEND => store(server, session, clock, input, packet, reply),
+        _ => keyed(server, clock, packet),
+    }
+}
+
+fn flush<'a>(
+    server: &Memcached,
+    clock: Clock,
+    packet: &Packet<'a>,
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    if !server.settings.flush {
+        packet.echo.fail(reply, Failure::Login);
+        return Step::Done { consumed: packet.head_bytes };
+    }
+    let delay = packet.extras.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+    let mut head = head(packet, Verb::Flush);
+    head.expiry = if delay > 0 { clock.expiry_unsigned(delay) } else { clock.second };
+    Step::Everywhere { consumed: packet.head_bytes, request: Request::new(head, &[]) }
+}
+
+/// Commands on a key, without a value.
+fn keyed<'a>(server: &Memcached, clock: Clock, packet: &Packet<'a>) -> Step<Request<'a>> {
+    let number =
+        |at: usize| u64::read_from_prefix(&packet.extras[at..]).map_or(0, |(number, _)| number.to_be());
+    let short =
+        |at: usize| u32::read_from_prefix(&packet.extras[at..]).map_or(0, |(number, _)| number.to_be());
+    let verb = match packet.opcode {
+        opcode::GET | opcode::GETK => Verb::Get,
+        opcode::DELETE => Verb::Delete,
+        opcode::TOUCH => Verb::Touch,
+        opcode::GAT | opcode::GATK => Verb::GetTouch,
+        opcode::INCREMENT => Verb::Increment,
+        _ => Verb::Decrement,
+    };
+    let mut head = head(packet, verb);
+    match verb {
+        Verb::Touch | Verb::GetTouch => head.expiry = clock.expiry_unsigned(short(0)),
+        Verb::Increment | Verb::Decrement => {
+            (head.delta, head.initial) = (number(0), number(8));
+            let expiry = short(16);
+            if expiry != u32::MAX {
+                head.bits |= Bits::CREATE;
+                head.expiry = clock.expiry_unsigned(expiry);
+            }
+        }
+        _ => {}
+    }
+    server.run(packet.head_bytes, Request::new(head, packet.key), packet.key)
+}
+
+fn store<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    clock: Clock,
+    input: &'a [u8],
+    packet: &Packet<'a>,
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    let Packet { opcode, cas, extras, key, value_bytes, head_bytes, .. } = *packet;
+    let verb = match opcode {
+        opcode::SET => Verb::Set,
+        opcode::ADD => Verb::Add,
+        opcode::REPLACE => Verb::Replace,
+        opcode::APPEND => Verb::Append,
+        _ => Verb::Prepend,
+    };
+    let mut head = head(packet, verb);
+    if let Some((flags, expiry)) = extras.split_first_chunk() {
+        head.client_flags = u32::from_be_bytes(*flags);
+        head.expiry =
+            expiry.first_chunk().map_or(0, |bytes| clock.expiry_unsigned(u32::from_be_bytes(*bytes)));
+        if cas != 0 {
+            head.verb = Verb::Cas;
+        }
+    }
+    if server.is_too_large(key.len(), head.client_flags, value_bytes) {
+        server.shared.too_large.fetch_add(1, Ordering::Relaxed);
+        packet.echo.fail(reply, Failure::TooLarge);
+        session.skip = value_bytes;
+        if opcode != opcode::SET {
+            return Step::Done { consumed: head_bytes };
+        }
+        head.verb = Verb::Evict;
+        return server.run(head_bytes, Request::new(head, key), key);
+    }
+    let total = head_bytes + value_bytes;
+    let Some(value) = input.get(head_bytes..total) else { return Step::Incomplete { total } };
+    server.run(total, Request { head, key, tokens: &[], value }, key)
+}
+
+/// A head that echoes what a reply to `packet` needs.
+pub(super) fn head(packet: &Packet<'_>, verb: Verb) -> Head {
+    let mut head = Head::new(verb, Style::Binary);
+    head.mode = packet.echo.opcode;
+    head.opaque = packet.echo.opaque;
+    head.cas = packet.cas;
+    if packet.quiet {
+        head.bits |= Bits::QUIET;
+    }
+    if matches!(packet.opcode, opcode::GETK | opcode::GATK) {
+        head.bits |= Bits::VALUE;
+    }
+    head
+}

@@ -1,0 +1,38 @@
+//! A memcached on Chronos: memcached's protocols, flags and answers, on partitions that one thread owns at a time.
+//!
+//! ```text
+//!            ┌─ text ──┐
+//! bytes ──> parse: ├─ meta ──┼──> Request (verb, key, hash) ──> Partition ──> store ──> answer in the request's words
+//!            └─ binary ┘              │                          index + arena
+//!                                     └─ everywhere: flush_all, stats ──> merge
+//! ```
+//!
+//! [`Memcached`] is a [`plimsoll_chronos::Service`]: it knows neither threads nor sockets. What memcached 1.6 answers,
+//! byte for byte, is the reference, errors included; `tests/differential.rs` compares. Deliberate departures:
+//!
+//! * A cas value is unique and grows for each key, but with several partitions not over all keys: partition p of P
+//!   counts p + 1, p + 1 + P, ... With one partition the values are memcached's.
+//! * Eviction is a clock with memcached's rule for what is active, not three lists (`store/arena.rs`).
+//! * A reply in datagrams is one sequence (`udp.rs`).
+//! * Commands that steer memcached's own threads (`lru`, `lru_crawler`, `slabs`, `watch`, `extstore`) answer ERROR.
+
+mod auth;
+mod binary;
+mod clock;
+mod meta;
+mod partition;
+mod request;
+mod service;
+mod session;
+mod settings;
+pub mod stats;
+mod store;
+mod text;
+pub mod udp;
+
+pub use auth::{Credentials, CredentialsError};
+pub use partition::Partition;
+pub use request::Request;
+pub use service::{Memcached, SettingsError};
+pub use session::{Protocol, Session};
+pub use settings::{GROWTH_FACTOR, PARTITIONS_PER_THREAD, Settings};

@@ -1,0 +1,77 @@
+//! `chronos-memcached`: memcached's flags, and the server behind them.
+
+mod options;
+mod process;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Parser;
+use options::Options;
+use plimsoll_chronos::Runtime;
+use plimsoll_chronos_memcached::Memcached;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use signal_hook::iterator::Signals;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("chronos-memcached: {error:#}");
+            ExitCode::from(71)
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let options = Options::parse();
+    if options.license {
+        println!("MIT OR Apache-2.0. It has no code of memcached's.");
+        return Ok(());
+    }
+    let (settings, config) = options.resolve()?;
+    if options.daemon && !process::is_daemon() {
+        return process::become_daemon();
+    }
+    process::allow_files(settings.connections_max)?;
+    if options.enable_coredumps {
+        process::allow_cores()?;
+    }
+    process::change_user(options.user.as_deref())?;
+    let verbose = settings.verbosity;
+    // Before there are threads, so that all of them leave these signals to this one.
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).context("cannot wait for signals")?;
+    let service = Memcached::new(settings)?;
+    service.on_shutdown(|| {
+        // Only a signal that does not exist is refused.
+        let _ = signal_hook::low_level::raise(SIGINT);
+    });
+    let running = Runtime::start(service, &config)?;
+    if let Some(path) = options.pidfile.as_deref().filter(|_| options.daemon) {
+        std::fs::write(path, format!("{}\n", std::process::id()))
+            .with_context(|| format!("cannot write the pid file {}", path.display()))?;
+    }
+    if verbose > 0 || process::is_daemon() {
+        for place in running.bound() {
+            eprintln!("listening on {place}");
+        }
+    }
+    if let Some(path) = std::env::var_os("MEMCACHED_PORT_FILENAME") {
+        process::write_ports(Path::new(&path), running.bound())?;
+    }
+    process::tell_parent();
+    let stop = running.stop_handle();
+    std::thread::spawn(move || {
+        for signal in signals.forever() {
+            if signal != SIGHUP {
+                stop.stop();
+            }
+        }
+    });
+    running.join()?;
+    if verbose > 0 {
+        eprintln!("stopped");
+    }
+    Ok(())
+}

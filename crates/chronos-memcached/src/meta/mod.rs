@@ -1,0 +1,213 @@
+//! Meta commands: two letters, a key, and flags of one letter that say what is wanted and what is answered.
+//!
+//! Flags are read twice: here, to find errors and what the item is asked; and when the request runs, since the answer
+//! has them in the order in which the client wrote them.
+
+mod execute;
+mod flags;
+
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+pub use execute::execute;
+use flags::Flags;
+use plimsoll_chronos::Step;
+
+use crate::clock::Clock;
+use crate::request::{Bits, Head, Request, Style, Verb};
+use crate::service::Memcached;
+use crate::session::Session;
+use crate::text::KEY_BYTES_MAX;
+use crate::text::words::{self, Words};
+
+/// Words of a meta command, its name included, at most.
+const WORDS_MAX: usize = 19;
+const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
+
+/// The key that `request` means: `decoded` is where one in base64 goes.
+#[inline]
+pub fn key<'k>(request: &Request<'k>, decoded: &'k mut [u8; 256]) -> &'k [u8] {
+    if request.head.style != Style::Meta || !request.head.has(Bits::KEY_BINARY) {
+        return request.key;
+    }
+    let bytes = decode(request.key, decoded).expect("checked when it was read");
+    &decoded[..bytes]
+}
+
+/// Reads a meta command (all but mn) whose line consumes `consumed` bytes; `words` follow its name.
+pub fn parse<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    clock: Clock,
+    input: &'a [u8],
+    consumed: usize,
+    command: u8,
+    words: &'a [u8],
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    let parsed = match command {
+        b's' => return parse_set(server, session, clock, input, consumed, words, reply),
+        b'e' => parse_inspect(words),
+        _ => parse_key(clock, command, words),
+    };
+    let error = match parsed {
+        Ok(request) => {
+            let mut decoded = [0; 256];
+            let key = key(&request, &mut decoded);
+            return server.run(consumed, request, key);
+        }
+        Err(error) => error,
+    };
+    answer(error, consumed, reply)
+}
+
+fn answer<'a>(text: &str, consumed: usize, reply: &mut Vec<u8>) -> Step<Request<'a>> {
+    reply.extend_from_slice(text.as_bytes());
+    reply.extend_from_slice(b"\r\n");
+    Step::Done { consumed }
+}
+
+fn parse_inspect(words: &[u8]) -> Result<Request<'_>, &'static str> {
+    let mut rest = Words(words);
+    let key = rest.next().filter(|key| key.len() <= KEY_BYTES_MAX).ok_or(BAD_FORMAT)?;
+    let mut head = Head::new(Verb::Inspect, Style::Meta);
+    if rest.next() == Some(b"b") {
+        head.bits |= Bits::KEY_BINARY;
+        check_base64(key).ok_or(BAD_FORMAT)?;
+    }
+    Ok(Request::new(head, key))
+}
+
+fn parse_key(clock: Clock, command: u8, words: &[u8]) -> Result<Request<'_>, &'static str> {
+    let mut rest = Words(words);
+    let key = rest.next().ok_or("ERROR")?;
+    let tokens = rest.0;
+    if key.len() > KEY_BYTES_MAX {
+        return Err(BAD_FORMAT);
+    }
+    let get = command == b'g';
+    if rest.count() + 2 > WORDS_MAX {
+        return Err(if get {
+            "CLIENT_ERROR options flags are too long"
+        } else {
+            "CLIENT_ERROR options flags too long"
+        });
+    }
+    let verb = match command {
+        b'g' => Verb::Get,
+        b'd' => Verb::Delete,
+        _ => Verb::Increment,
+    };
+    let mut head = Head::new(verb, Style::Meta);
+    head.delta = 1;
+    let mode = match Flags::read(&mut head, clock, key, tokens) {
+        Ok(flags) => flags.mode,
+        Err(error) if get => return Err(error),
+        Err(_) => return Err("CLIENT_ERROR invalid or duplicate flag"),
+    };
+    if command == b'a' {
+        head.verb = match mode {
+            None | Some(b'I' | b'+') => Verb::Increment,
+            Some(b'D' | b'-') => Verb::Decrement,
+            Some(_) => return Err("CLIENT_ERROR invalid mode for ma M token"),
+        };
+    }
+    check_opaque(tokens)?;
+    Ok(Request { head, key, tokens, value: &[] })
+}
+
+/// `ms key bytes flags`, and the value.
+fn parse_set<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    clock: Clock,
+    input: &'a [u8],
+    consumed: usize,
+    words: &'a [u8],
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    let mut rest = Words(words);
+    let Some(key) = rest.next() else { return answer("ERROR", consumed, reply) };
+    let Some(bytes) = rest.next() else { return answer(BAD_FORMAT, consumed, reply) };
+    let tokens = rest.0;
+    if key.len() > KEY_BYTES_MAX {
+        return answer(BAD_FORMAT, consumed, reply);
+    }
+    if rest.count() + 3 > WORDS_MAX {
+        return answer("CLIENT_ERROR options flags too long", consumed, reply);
+    }
+    let Some(bytes @ 0..=0x7fff_fffd) = words::signed_32(bytes) else {
+        return answer(BAD_FORMAT, consumed, reply);
+    };
+    let bytes = bytes as usize;
+    let mut head = Head::new(Verb::Set, Style::Meta);
+    if let Err(error) = set_head(&mut head, clock, key, tokens) {
+        session.skip = bytes + 2;
+        return answer(error, consumed, reply);
+    }
+    let mut decoded = [0; 256];
+    if server.is_too_large(key.len(), head.client_flags, bytes) {
+        session.skip = bytes + 2;
+        server.shared.too_large.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        answer("SERVER_ERROR object too large for cache", consumed, reply);
+        head.verb = Verb::Evict;
+        let request = Request::new(head, key);
+        let key = self::key(&request, &mut decoded);
+        return server.run(consumed, request, key);
+    }
+    let total = consumed + bytes + 2;
+    let Some(value) = input.get(consumed..total) else { return Step::Incomplete { total } };
+    let Some(value) = value.strip_suffix(b"\r\n") else {
+        return answer("CLIENT_ERROR bad data chunk", total, reply);
+    };
+    let request = Request { head, key, tokens, value };
+    let key = self::key(&request, &mut decoded);
+    server.run(total, request, key)
+}
+
+fn set_head(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Result<(), &'static str> {
+    let flags = Flags::read(head, clock, key, tokens)?;
+    check_opaque(tokens)?;
+    head.verb = match flags.mode {
+        None | Some(b'S') => Verb::Set,
+        Some(b'E') => Verb::Add,
+        Some(b'A') => Verb::Append,
+        Some(b'P') => Verb::Prepend,
+        Some(b'R') => Verb::Replace,
+        Some(_) => return Err("CLIENT_ERROR invalid mode for ms M token"),
+    };
+    if head.has(Bits::CAS) && matches!(head.verb, Verb::Set | Verb::Replace) {
+        head.verb = Verb::Cas;
+    }
+    Ok(())
+}
+
+fn check_opaque(tokens: &[u8]) -> Result<(), &'static str> {
+    const OPAQUE_BYTES_MAX: usize = 32;
+    if Words(tokens).any(|token| token[0] == b'O' && token.len() > OPAQUE_BYTES_MAX) {
+        return Err("CLIENT_ERROR opaque token too long");
+    }
+    Ok(())
+}
+
+/// Nothing if `key` is not base64 of at least a byte.
+fn check_base64(key: &[u8]) -> Option<()> {
+    decode(key, &mut [0; 256]).map(|_| ())
+}
+
+/// memcached skips what is no character of base64, and does not mind bits that are left over.
+fn decode(key: &[u8], decoded: &mut [u8; 256]) -> Option<usize> {
+    const LENIENT: GeneralPurpose = GeneralPurpose::new(
+        &alphabet::STANDARD,
+        GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+    );
+    let mut letters = [0; 256];
+    let mut count = 0;
+    for &letter in key {
+        if letter.is_ascii_alphanumeric() || matches!(letter, b'+' | b'/' | b'=') {
+            letters[count] = letter;
+            count += 1;
+        }
+    }
+    LENIENT.decode_slice(&letters[..count], decoded).ok().filter(|&bytes| bytes > 0)
+}

@@ -1,0 +1,256 @@
+//! One partition, and what commands do to it in any protocol.
+
+use crate::request::{Bits, Head, Request, Verb};
+use crate::stats::{Counters, Gauges, Prefixed, Prefixes};
+use crate::store::{ItemRef, Lookup, Meta, State, Store};
+use crate::text::words;
+
+/// A partition: its items, and what it counted.
+#[derive(Debug)]
+pub struct Partition {
+    /// True for the one that counts what goes to all.
+    pub first: bool,
+    /// The items.
+    pub store: Store,
+    /// The counts.
+    pub counters: Counters,
+    /// The counts of `stats detail`.
+    pub prefixes: Prefixes,
+}
+
+/// What a store command came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[expect(clippy::enum_variant_names, reason = "memcached's words")]
+pub enum Stored {
+    /// It is stored.
+    Stored(ItemRef),
+    /// The cas value was wrong.
+    Exists,
+    /// A cas without an item.
+    NotFound,
+    /// add of what is there, replace of what is not.
+    NotStored,
+    /// No memory.
+    NoMemory,
+}
+
+/// What arithmetic came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sum {
+    /// The item has this number now.
+    Number(ItemRef, u64),
+    /// There is no item.
+    NotFound,
+    /// It is no number.
+    NonNumeric,
+    /// The cas value was wrong.
+    Exists,
+    /// No memory.
+    NoMemory,
+}
+
+/// Values longer than this are no numbers: memcached keeps those in several chunks.
+const NUMBER_BYTES_MAX: usize = 512 << 10;
+/// Seconds after which arithmetic renews an item's time.
+const RENEW_SECONDS: u32 = 60;
+
+impl Partition {
+    /// Looks a key up for a fetch, and counts; `update` notes that it was fetched.
+    #[inline]
+    pub fn fetch(&mut self, hash: u64, key: &[u8], second: u32, update: bool) -> Option<ItemRef> {
+        self.counters.get_commands += 1;
+        match self.store.find(hash, key, second) {
+            Lookup::Hit(item) => {
+                if update {
+                    self.store.fetched(item, second);
+                }
+                return Some(item);
+            }
+            Lookup::Miss => {}
+            Lookup::Expired => self.counters.get_expired += 1,
+            Lookup::Flushed => self.counters.get_flushed += 1,
+        }
+        self.counters.get_misses += 1;
+        None
+    }
+
+    /// Looks a key up to set its expiry time, and counts.
+    pub fn touch(&mut self, hash: u64, key: &[u8], second: u32, expiry: u32) -> Option<ItemRef> {
+        self.counters.touch_commands += 1;
+        let found = self.find(hash, key, second);
+        match found {
+            Some(item) => {
+                self.store.fetched(item, second);
+                self.store.header_mut(item).expiry.set(expiry);
+                self.counters.touch_hits += 1;
+            }
+            None => self.counters.touch_misses += 1,
+        }
+        found
+    }
+
+    /// Looks a key up. memcached counts expired items here too, whatever the command.
+    pub fn find(&mut self, hash: u64, key: &[u8], second: u32) -> Option<ItemRef> {
+        match self.store.find(hash, key, second) {
+            Lookup::Hit(item) => return Some(item),
+            Lookup::Miss => {}
+            Lookup::Expired => self.counters.get_expired += 1,
+            Lookup::Flushed => self.counters.get_flushed += 1,
+        }
+        None
+    }
+
+    /// Runs a store command.
+    #[inline]
+    pub fn store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Stored {
+        self.counters.set_commands += 1;
+        let mut meta = Meta { flags: head.client_flags, expiry: head.expiry, state: 0 };
+        if head.has(Bits::KEY_BINARY) {
+            meta.state |= State::KEY_BINARY;
+        }
+        // Most stores ask nothing of what is there; the store finds it by itself.
+        if head.verb == Verb::Set && head.cas == 0 {
+            return self.put(head, key, value, meta, second);
+        }
+        let Some(old) = self.find(head.hash, key, second) else {
+            return match head.verb {
+                Verb::Add | Verb::Set => self.put(head, key, value, meta, second),
+                Verb::Cas => {
+                    self.counters.cas_misses += 1;
+                    Stored::NotFound
+                }
+                _ => Stored::NotStored,
+            };
+        };
+        let header = self.store.header(old);
+        let (old_cas, expiry, state) = (header.cas.get(), header.expiry.get(), header.state);
+        match head.verb {
+            Verb::Add => {
+                self.renew(old, second);
+                Stored::NotStored
+            }
+            Verb::Cas if head.cas != 0 && head.cas == old_cas => {
+                self.counters.cas_hits += 1;
+                self.put(head, key, value, meta, second)
+            }
+            Verb::Cas if head.has(Bits::STALE) && head.cas != 0 && head.cas < old_cas => {
+                meta.expiry = expiry;
+                meta.state |= State::STALE | (state & State::TOKEN_SENT);
+                self.put(head, key, value, meta, second)
+            }
+            Verb::Cas => {
+                self.counters.cas_wrong += 1;
+                Stored::Exists
+            }
+            Verb::Append | Verb::Prepend if head.cas != 0 && head.cas != old_cas => Stored::Exists,
+            Verb::Append | Verb::Prepend => {
+                match self.store.extend(head.hash, old, value, head.verb == Verb::Append, second) {
+                    Ok(item) => Stored::Stored(item),
+                    Err(_) => Stored::NotStored,
+                }
+            }
+            _ => self.put(head, key, value, meta, second),
+        }
+    }
+
+    fn put(&mut self, head: &Head, key: &[u8], value: &[u8], meta: Meta, second: u32) -> Stored {
+        match self.store.put(head.hash, key, [value, b""], meta, second) {
+            Ok(item) => Stored::Stored(item),
+            Err(_) => {
+                self.counters.no_memory += 1;
+                // What is there would be out of date.
+                if head.verb == Verb::Set
+                    && let Some(old) = self.store.peek(head.hash, key)
+                {
+                    self.store.remove(old);
+                }
+                Stored::NoMemory
+            }
+        }
+    }
+
+    /// Adds `delta` to the number that `key` has, or subtracts it.
+    pub fn arithmetic(&mut self, head: &Head, key: &[u8], second: u32) -> Sum {
+        let Some(item) = self.find(head.hash, key, second) else { return Sum::NotFound };
+        let (header, _, value) = self.store.item(item);
+        let (bytes, flags, expiry) = (value.len(), header.flags.get(), header.expiry.get());
+        if value.is_empty() || bytes > NUMBER_BYTES_MAX {
+            return Sum::NonNumeric;
+        }
+        if head.cas != 0 && header.cas.get() != head.cas {
+            return Sum::Exists;
+        }
+        let Some(number) = words::unsigned_64(value) else { return Sum::NonNumeric };
+        let number = if head.verb == Verb::Increment {
+            self.counters.increment_hits += 1;
+            number.wrapping_add(head.delta)
+        } else {
+            self.counters.decrement_hits += 1;
+            number.saturating_sub(head.delta)
+        };
+        let mut buffer = itoa::Buffer::new();
+        let digits = buffer.format(number).as_bytes();
+        if digits.len() <= bytes {
+            let cas = self.store.next_cas();
+            let value = self.store.value_mut(item);
+            value[..digits.len()].copy_from_slice(digits);
+            value[digits.len()..].fill(b' ');
+            self.store.header_mut(item).cas.set(cas);
+            self.renew(item, second);
+            return Sum::Number(item, number);
+        }
+        let meta = Meta { flags, expiry, state: 0 };
+        match self.store.put(head.hash, key, [digits, b""], meta, second) {
+            Ok(item) => Sum::Number(item, number),
+            Err(_) => Sum::NoMemory,
+        }
+    }
+
+    /// Counts arithmetic on what is not there.
+    pub fn count_missing_number(&mut self, verb: Verb) {
+        if verb == Verb::Increment {
+            self.counters.increment_misses += 1;
+        } else {
+            self.counters.decrement_misses += 1;
+        }
+    }
+
+    /// Counts `request` for the prefix of `key`.
+    pub fn count_prefix(&mut self, request: &Request<'_>, key: &[u8], delimiter: u8, second: u32) {
+        let what = match request.head.verb {
+            Verb::Get | Verb::GetTouch => {
+                let live = self.find(request.head.hash, key, second);
+                Prefixed::Get { hit: live.is_some() }
+            }
+            Verb::Set | Verb::Add | Verb::Replace | Verb::Append | Verb::Prepend | Verb::Cas => Prefixed::Set,
+            Verb::Delete => Prefixed::Delete,
+            _ => return,
+        };
+        self.prefixes.count(key, delimiter, what);
+    }
+
+    /// What it holds and lost.
+    pub fn gauges(&mut self) -> Gauges {
+        let losses = *self.store.losses();
+        Gauges {
+            items: self.store.count(),
+            items_total: self.store.total_items(),
+            bytes: self.store.bytes(),
+            index_bytes: self.store.index_bytes(),
+            evicted: losses.evicted,
+            evicted_unfetched: losses.evicted_unfetched,
+            evicted_active: losses.evicted_active,
+            expired_unfetched: losses.expired_unfetched,
+            reclaimed: losses.reclaimed,
+            swept: losses.swept,
+            looked_at: losses.looked_at,
+        }
+    }
+
+    fn renew(&mut self, item: ItemRef, second: u32) {
+        let header = self.store.header_mut(item);
+        if header.time.get() + RENEW_SECONDS < second {
+            header.time.set(second);
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! [`Request`]: one command on one key, whichever protocol it came in.
+//!
+//! A request is flat, because it travels: its [`Head`] is copied as it is into the message to another thread, and the
+//! key, the meta tokens and the value follow.
+
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// What to do with the key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(u8)]
+pub enum Verb {
+    /// Fetch.
+    Get,
+    /// Fetch and set the expiry time.
+    GetTouch,
+    /// Set the expiry time.
+    Touch,
+    /// Store.
+    Set,
+    /// Store if there is none.
+    Add,
+    /// Store if there is one.
+    Replace,
+    /// Put after the value.
+    Append,
+    /// Put before the value.
+    Prepend,
+    /// Store if the cas value is the request's.
+    Cas,
+    /// Add to a number.
+    Increment,
+    /// Subtract from a number, not below 0.
+    Decrement,
+    /// Forget.
+    Delete,
+    /// Forget, because the new value was too large to take; nothing is answered.
+    Evict,
+    /// Meta: what is known about an item, for debugging.
+    Inspect,
+    /// Everywhere: forget all.
+    Flush,
+    /// Everywhere: counters of one kind, see `mode` and [`crate::stats::Report`].
+    Stats,
+    /// Everywhere: set the counters to zero.
+    ResetStats,
+}
+
+/// Whose words the answer has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(u8)]
+pub enum Style {
+    /// get, set, ...
+    Text,
+    /// mg, ms, ...
+    Meta,
+    /// Opcodes.
+    Binary,
+}
+
+/// Bits of [`Head::bits`].
+pub struct Bits;
+
+impl Bits {
+    /// Answer nothing (text), nothing on success (meta, binary).
+    pub const QUIET: u32 = 1;
+    /// Text: answer with the cas value. Meta set: compare it.
+    pub const CAS: u32 = 1 << 1;
+    /// Text get: the last key, after which comes END.
+    pub const END: u32 = 1 << 2;
+    /// Meta: answer with the value. Binary: answer with the key.
+    pub const VALUE: u32 = 1 << 3;
+    /// Meta: do not count this as a fetch.
+    pub const NO_UPDATE: u32 = 1 << 4;
+    /// Meta: create it on a miss.
+    pub const VIVIFY: u32 = 1 << 5;
+    /// Meta: mark as stale; take an older cas value.
+    pub const STALE: u32 = 1 << 6;
+    /// Meta: there is a new expiry time.
+    pub const EXPIRY: u32 = 1 << 7;
+    /// The key is in base64.
+    pub const KEY_BINARY: u32 = 1 << 8;
+    /// Binary: create on a miss (arithmetic).
+    pub const CREATE: u32 = 1 << 9;
+    /// Meta get: there is a recache time.
+    pub const RECACHE: u32 = 1 << 10;
+}
+
+/// What a request has besides bytes. Which fields mean something depends on the verb; the others are 0.
+#[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Head {
+    /// Of the key.
+    pub hash: u64,
+    /// To compare with.
+    pub cas: u64,
+    /// To add or subtract.
+    pub delta: u64,
+    /// A number that is created.
+    pub initial: u64,
+    /// [`Bits`].
+    pub bits: u32,
+    /// The client's flags.
+    pub client_flags: u32,
+    /// Second of expiry, 0 for never.
+    pub expiry: u32,
+    /// Second of expiry of an item that is created on a miss.
+    pub vivify_expiry: u32,
+    /// Meta get: a client is told to bring a fresh value if the item expires before this second.
+    pub recache: u32,
+    /// Binary: the client's, as it came.
+    pub opaque: [u8; 4],
+    /// What to do.
+    pub verb: Verb,
+    /// How to answer.
+    pub style: Style,
+    /// Binary: the opcode. Stats: the kind of report.
+    pub mode: u8,
+    /// Nothing.
+    pub spare: [u8; 5],
+}
+
+impl Head {
+    /// A head that says only what to do, and how to answer.
+    pub const fn new(verb: Verb, style: Style) -> Head {
+        Head {
+            hash: 0,
+            cas: 0,
+            delta: 0,
+            initial: 0,
+            bits: 0,
+            client_flags: 0,
+            expiry: 0,
+            vivify_expiry: 0,
+            recache: 0,
+            opaque: [0; 4],
+            verb,
+            style,
+            mode: 0,
+            spare: [0; 5],
+        }
+    }
+
+    /// True if `bit` is set.
+    pub fn has(&self, bit: u32) -> bool {
+        self.bits & bit != 0
+    }
+}
+
+/// One command on one key.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// All but the bytes.
+    pub head: Head,
+    /// The key as the client wrote it (base64 included).
+    pub key: &'a [u8],
+    /// What follows the key of a meta command.
+    pub tokens: &'a [u8],
+    /// The value, without its line end.
+    pub value: &'a [u8],
+}
+
+#[derive(FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+struct Lengths {
+    key: u32,
+    tokens: u32,
+}
+
+impl<'a> Request<'a> {
+    /// A request without tokens or value.
+    pub fn new(head: Head, key: &'a [u8]) -> Request<'a> {
+        Request { head, key, tokens: &[], value: &[] }
+    }
+
+    /// Writes the request down.
+    pub fn encode(&self, message: &mut Vec<u8>) {
+        let lengths = Lengths { key: self.key.len() as u32, tokens: self.tokens.len() as u32 };
+        message.extend_from_slice(self.head.as_bytes());
+        message.extend_from_slice(lengths.as_bytes());
+        for part in [self.key, self.tokens, self.value] {
+            message.extend_from_slice(part);
+        }
+    }
+
+    /// The request that [`Request::encode`] wrote.
+    pub fn decode(message: &'a [u8]) -> Request<'a> {
+        const OURS: &str = "a message of this program's own";
+        let (head, rest) = Head::try_read_from_prefix(message).expect(OURS);
+        let (lengths, rest) = Lengths::read_from_prefix(rest).expect(OURS);
+        let (key, rest) = rest.split_at(lengths.key as usize);
+        let (tokens, value) = rest.split_at(lengths.tokens as usize);
+        Request { head, key, tokens, value }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_travels() {
+        let mut head = Head::new(Verb::Cas, Style::Meta);
+        (head.hash, head.bits, head.opaque) = (77, Bits::QUIET | Bits::CAS, [1, 2, 3, 4]);
+        let request = Request { head, key: b"key", tokens: b"v q O1", value: b"value" };
+        let mut message = Vec::new();
+        request.encode(&mut message);
+        assert_eq!(format!("{:?}", Request::decode(&message)), format!("{request:?}"));
+    }
+}

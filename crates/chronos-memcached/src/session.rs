@@ -1,0 +1,102 @@
+//! What is remembered of a connection.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use plimsoll_chronos::Transport;
+
+use crate::stats::Shared;
+
+/// The protocol of a connection: its first byte decides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// Nothing has come yet.
+    Unknown,
+    /// Text and meta commands.
+    Text,
+    /// Opcodes.
+    Binary,
+}
+
+/// A `get` whose keys are answered one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MultiGet {
+    /// With cas values.
+    pub cas: bool,
+    /// The new expiry time of `gat`.
+    pub expiry: Option<u32>,
+}
+
+/// One connection, or one datagram.
+#[derive(Debug)]
+pub struct Session {
+    /// How it travels.
+    pub transport: Transport,
+    /// What it speaks.
+    pub protocol: Protocol,
+    /// Keys of a get that are still to be read.
+    pub multi_get: Option<MultiGet>,
+    /// Bytes of a refused value that are still to come.
+    pub skip: usize,
+    /// Close after what is answered.
+    pub close: bool,
+    /// May use the cache.
+    pub authenticated: bool,
+    /// Text: bytes of credentials that follow. Binary: an exchange has begun.
+    pub credentials: Option<usize>,
+    /// Bytes read that are not yet in the shared counter.
+    pub bytes_read: u64,
+    shared: Arc<Shared>,
+}
+
+/// Bytes that a session reads before it tells the shared counter.
+const BYTES_UNTOLD_MAX: u64 = 64 << 10;
+
+impl Session {
+    /// A new connection; `authenticated` if nobody has to be.
+    pub fn new(
+        transport: Transport,
+        protocol: Protocol,
+        authenticated: bool,
+        shared: &Arc<Shared>,
+    ) -> Session {
+        if transport != Transport::Udp {
+            shared.connections.fetch_add(1, Ordering::Relaxed);
+            shared.connections_total.fetch_add(1, Ordering::Relaxed);
+        }
+        Session {
+            transport,
+            protocol,
+            multi_get: None,
+            skip: 0,
+            close: false,
+            authenticated,
+            credentials: None,
+            bytes_read: 0,
+            shared: Arc::clone(shared),
+        }
+    }
+
+    /// Counts bytes read.
+    #[inline]
+    pub fn count_read(&mut self, bytes: usize) {
+        self.bytes_read += bytes as u64;
+        if self.bytes_read > BYTES_UNTOLD_MAX {
+            self.tell();
+        }
+    }
+
+    /// Adds what was read to the shared counter.
+    pub fn tell(&mut self) {
+        self.shared.bytes_read.fetch_add(std::mem::take(&mut self.bytes_read), Ordering::Relaxed);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.tell();
+        if self.transport != Transport::Udp {
+            self.shared.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What a server was started with.
+
+use std::path::PathBuf;
+
+use crate::auth::Credentials;
+use crate::session::Protocol;
+
+/// The settings, with memcached's defaults.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// `-m`, bytes of item memory.
+    pub memory_limit: u64,
+    /// `-I`, bytes of the largest item, counted as memcached counts: its header and key included.
+    pub item_size_max: u64,
+    /// `-M` is the contrary.
+    pub evict: bool,
+    /// `-C` is the contrary.
+    pub cas: bool,
+    /// `-F` is the contrary.
+    pub flush: bool,
+    /// `-A`.
+    pub shutdown: bool,
+    /// `-f`.
+    pub growth_factor: f64,
+    /// `-n`, bytes of key and value that the smallest chunk has room for.
+    pub chunk_size: usize,
+    /// `-D`.
+    pub prefix_delimiter: u8,
+    /// Statistics per prefix from the start.
+    pub detail: bool,
+    /// `-B`: Unknown is auto-negotiation.
+    pub protocol: Protocol,
+    /// `-Y` or, with `-S`, the file of SASL users.
+    pub credentials: Option<Credentials>,
+    /// `-S`.
+    pub sasl: bool,
+    /// `-t`.
+    pub threads: u32,
+    /// `-c`.
+    pub connections_max: u32,
+    /// `-p`, 0 for none.
+    pub tcp_port: u16,
+    /// `-U`, 0 for none.
+    pub udp_port: u16,
+    /// `-l`.
+    pub listen: Option<String>,
+    /// `-s`.
+    pub unix_socket: Option<PathBuf>,
+    /// `-a`.
+    pub unix_mask: u32,
+    /// `-b`.
+    pub backlog: u32,
+    /// `-v`.
+    pub verbosity: u32,
+    /// `-o idle_timeout`, seconds, 0 for none.
+    pub idle_timeout: u32,
+    /// `-o chronos_partitions`.
+    pub partitions: u32,
+    /// What the key hash starts with: a random number, unless a test wants its own.
+    pub hash_secret: u64,
+}
+
+/// Partitions for each thread.
+pub const PARTITIONS_PER_THREAD: u32 = 16;
+/// Factor from one chunk size to the next; memcached's default is 1.25.
+pub const GROWTH_FACTOR: f64 = 1.06;
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            memory_limit: 64 << 20,
+            item_size_max: 1 << 20,
+            evict: true,
+            cas: true,
+            flush: true,
+            shutdown: false,
+            growth_factor: GROWTH_FACTOR,
+            chunk_size: 48,
+            prefix_delimiter: b':',
+            detail: false,
+            protocol: Protocol::Unknown,
+            credentials: None,
+            sasl: false,
+            threads: 4,
+            connections_max: 1024,
+            tcp_port: 11_211,
+            udp_port: 0,
+            listen: None,
+            unix_socket: None,
+            unix_mask: 0o700,
+            backlog: 1024,
+            verbosity: 0,
+            idle_timeout: 0,
+            partitions: 4 * PARTITIONS_PER_THREAD,
+            hash_secret: 0,
+        }
+    }
+}
+
+/// Pages that a partition's memory should make.
+const PAGES_PER_PARTITION: u64 = 16;
+/// Bytes of a page.
+const PAGE_BYTES: std::ops::RangeInclusive<u64> = (16 << 10)..=(64 << 10);
+/// Pages that a partition keeps.
+pub(crate) const PAGES_FLOOR: usize = 2;
+
+impl Settings {
+    /// Bytes of a page: smaller where partitions have little memory.
+    pub fn page_bytes(&self) -> usize {
+        let wanted = self.memory_limit / u64::from(self.partitions) / PAGES_PER_PARTITION;
+        let power = if wanted == 0 { 0 } else { 1 << wanted.ilog2() };
+        power.clamp(*PAGE_BYTES.start(), *PAGE_BYTES.end()) as usize
+    }
+
+    /// What `-m` must at least be for every partition to have its floor, in bytes.
+    pub fn memory_min(&self) -> u64 {
+        u64::from(self.partitions) * (PAGES_FLOOR * self.page_bytes()) as u64 * 2
+    }
+}

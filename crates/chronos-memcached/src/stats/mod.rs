@@ -1,0 +1,155 @@
+//! Counters, and the reports that `stats` makes of them.
+//!
+//! Each partition counts for itself; `stats` goes to all of them and [`report`] adds up what they answer. What belongs
+//! to no partition is in [`Shared`].
+
+mod prefixes;
+mod report;
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Arc, OnceLock};
+
+use plimsoll_chronos::RuntimeStats;
+
+pub use prefixes::{Prefixed, Prefixes};
+pub use report::{Sink, conns, detail, general, items, settings, slabs};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// The version of memcached whose answers these are.
+pub const VERSION: &str = "1.6.18";
+
+/// What `stats` is asked for, as it travels in a request's mode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Report {
+    /// No argument.
+    General,
+    /// `items`.
+    Items,
+    /// `slabs`.
+    Slabs,
+    /// `detail dump`.
+    Detail,
+}
+
+impl Report {
+    /// The report that travelled as `mode`.
+    pub fn from_mode(mode: u8) -> Report {
+        match mode {
+            1 => Report::Items,
+            2 => Report::Slabs,
+            3 => Report::Detail,
+            _ => Report::General,
+        }
+    }
+}
+
+/// What all threads share: changed rarely, and read by `stats`.
+#[derive(Debug, Default)]
+pub struct Shared {
+    /// Open connections.
+    pub connections: AtomicU64,
+    /// Connections ever.
+    pub connections_total: AtomicU64,
+    /// Bytes of requests.
+    pub bytes_read: AtomicU64,
+    /// Attempts to log in.
+    pub auth_commands: AtomicU64,
+    /// Of these, refused.
+    pub auth_errors: AtomicU64,
+    /// Values refused for their size.
+    pub too_large: AtomicU64,
+    /// `stats detail on`.
+    pub detail: AtomicBool,
+    /// What the shutdown command calls.
+    pub shutdown: OnceLock<fn()>,
+    /// What the runtime counts, once it runs.
+    pub runtime: OnceLock<Arc<RuntimeStats>>,
+    /// `verbosity`.
+    pub verbosity: AtomicU32,
+}
+
+/// What one partition counts. All numbers, so that they add up.
+#[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Counters {
+    /// Keys asked for.
+    pub get_commands: u64,
+    /// Of these, not there.
+    pub get_misses: u64,
+    /// Of these, expired.
+    pub get_expired: u64,
+    /// Of these, flushed.
+    pub get_flushed: u64,
+    /// Values stored, or refused for the key's sake.
+    pub set_commands: u64,
+    /// Keys touched.
+    pub touch_commands: u64,
+    /// Of these, there.
+    pub touch_hits: u64,
+    /// Of these, not there.
+    pub touch_misses: u64,
+    /// Keys deleted.
+    pub delete_hits: u64,
+    /// Keys to delete that were not there.
+    pub delete_misses: u64,
+    /// Numbers incremented.
+    pub increment_hits: u64,
+    /// Numbers that were not there.
+    pub increment_misses: u64,
+    /// Numbers decremented.
+    pub decrement_hits: u64,
+    /// Numbers that were not there.
+    pub decrement_misses: u64,
+    /// cas whose value was right.
+    pub cas_hits: u64,
+    /// cas without an item.
+    pub cas_misses: u64,
+    /// cas whose value was wrong.
+    pub cas_wrong: u64,
+    /// `me` commands.
+    pub meta_commands: u64,
+    /// flush_all commands.
+    pub flush_commands: u64,
+    /// Stores refused for want of memory.
+    pub no_memory: u64,
+    /// Bytes of replies.
+    pub bytes_written: u64,
+}
+
+/// What one partition holds and lost: the other half of a general report.
+#[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Gauges {
+    /// Items.
+    pub items: u64,
+    /// Items ever.
+    pub items_total: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of the index.
+    pub index_bytes: u64,
+    /// Evicted.
+    pub evicted: u64,
+    /// Evicted and never fetched.
+    pub evicted_unfetched: u64,
+    /// Evicted although active.
+    pub evicted_active: u64,
+    /// Expired and never fetched.
+    pub expired_unfetched: u64,
+    /// Expired items whose memory was taken.
+    pub reclaimed: u64,
+    /// Expired items that the sweep found.
+    pub swept: u64,
+    /// Items that the sweep looked at.
+    pub looked_at: u64,
+}
+
+/// Adds `part`, which is the bytes of a `T` made of 64-bit numbers, to `sum`.
+pub fn add<T: FromBytes + IntoBytes + Immutable>(sum: &mut T, part: &[u8]) {
+    for (place, more) in sum.as_mut_bytes().chunks_exact_mut(8).zip(part.chunks_exact(8)) {
+        let number =
+            u64::read_from_bytes(place).expect("8 bytes") + u64::read_from_bytes(more).expect("8 bytes");
+        place.copy_from_slice(&number.to_ne_bytes());
+    }
+}

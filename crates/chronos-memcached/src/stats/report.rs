@@ -1,0 +1,223 @@
+//! The lines of each report. Names are memcached's; a line whose number this server does not have is left out, and
+//! the documentation lists those.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::sync::atomic::Ordering;
+
+use zerocopy::FromBytes;
+
+use super::{Counters, Gauges, Prefixes, Shared, VERSION, add};
+use crate::clock::Clock;
+use crate::session::Protocol;
+use crate::settings::Settings;
+
+/// Where lines go: text or binary answers.
+pub trait Sink {
+    /// One line.
+    fn line(&mut self, name: &str, value: &dyn Display);
+}
+
+/// `stats`.
+pub fn general(
+    parts: &[Vec<u8>],
+    settings: &Settings,
+    shared: &Shared,
+    memory_limit: u64,
+    clock: Clock,
+    sink: &mut dyn Sink,
+) {
+    let (mut counters, mut gauges) = (Counters::default(), Gauges::default());
+    for part in parts {
+        let (ours, theirs) = part.split_at(size_of::<Counters>());
+        add(&mut counters, ours);
+        add(&mut gauges, theirs);
+    }
+    process(settings, shared, clock, sink);
+    commands(&counters, sink);
+    let lines: [(&str, u64); 21] = [
+        ("bytes_read", shared.bytes_read.load(Ordering::Relaxed)),
+        ("bytes_written", counters.bytes_written),
+        ("limit_maxbytes", memory_limit),
+        ("accepting_conns", 1),
+        ("threads", u64::from(settings.threads)),
+        ("hash_bytes", gauges.index_bytes),
+        ("bytes", gauges.bytes),
+        ("curr_items", gauges.items),
+        ("total_items", gauges.items_total),
+        ("expired_unfetched", gauges.expired_unfetched),
+        ("evicted_unfetched", gauges.evicted_unfetched),
+        ("evicted_active", gauges.evicted_active),
+        ("evictions", gauges.evicted),
+        ("reclaimed", gauges.reclaimed),
+        ("crawler_reclaimed", gauges.swept),
+        ("crawler_items_checked", gauges.looked_at),
+        ("store_too_large", shared.too_large.load(Ordering::Relaxed)),
+        ("store_no_memory", counters.no_memory),
+        ("auth_cmds", shared.auth_commands.load(Ordering::Relaxed)),
+        ("auth_errors", shared.auth_errors.load(Ordering::Relaxed)),
+        ("chronos_partitions", parts.len() as u64),
+    ];
+    for (name, value) in lines {
+        sink.line(name, &value);
+    }
+}
+
+fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Sink) {
+    sink.line("pid", &std::process::id());
+    sink.line("uptime", &clock.uptime());
+    sink.line("time", &clock.unix_seconds);
+    sink.line("version", &VERSION);
+    sink.line("pointer_size", &usize::BITS);
+    if let Some([user, system]) = processor_seconds() {
+        sink.line("rusage_user", &format_args!("{user:.6}"));
+        sink.line("rusage_system", &format_args!("{system:.6}"));
+    }
+    sink.line("max_connections", &settings.connections_max);
+    sink.line("curr_connections", &shared.connections.load(Ordering::Relaxed));
+    sink.line("total_connections", &shared.connections_total.load(Ordering::Relaxed));
+    let runtime = shared.runtime.get().map(|runtime| runtime.total()).unwrap_or_default();
+    sink.line("rejected_connections", &runtime.refused);
+    sink.line("chronos_requests_own", &runtime.own);
+    sink.line("chronos_requests_foreign", &runtime.foreign);
+    sink.line("chronos_partitions_moved", &runtime.adopted);
+}
+
+fn commands(counters: &Counters, sink: &mut dyn Sink) {
+    let lines = [
+        ("cmd_get", counters.get_commands),
+        ("cmd_set", counters.set_commands),
+        ("cmd_flush", counters.flush_commands),
+        ("cmd_touch", counters.touch_commands),
+        ("cmd_meta", counters.meta_commands),
+        ("get_hits", counters.get_commands - counters.get_misses),
+        ("get_misses", counters.get_misses),
+        ("get_expired", counters.get_expired),
+        ("get_flushed", counters.get_flushed),
+        ("delete_misses", counters.delete_misses),
+        ("delete_hits", counters.delete_hits),
+        ("incr_misses", counters.increment_misses),
+        ("incr_hits", counters.increment_hits),
+        ("decr_misses", counters.decrement_misses),
+        ("decr_hits", counters.decrement_hits),
+        ("cas_misses", counters.cas_misses),
+        ("cas_hits", counters.cas_hits),
+        ("cas_badval", counters.cas_wrong),
+        ("touch_hits", counters.touch_hits),
+        ("touch_misses", counters.touch_misses),
+    ];
+    for (name, value) in lines {
+        sink.line(name, &value);
+    }
+}
+
+/// Processor seconds of this process in user and system mode, as the kernel counts them in hundredths.
+fn processor_seconds() -> Option<[f64; 2]> {
+    const TICKS_PER_SECOND: f64 = 100.0;
+    let line = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field is the program's name, which may hold anything but ends with the last parenthesis.
+    let mut fields = line[line.rfind(')')? + 1..].split_whitespace().skip(11);
+    let mut seconds = || Some(fields.next()?.parse::<f64>().ok()? / TICKS_PER_SECOND);
+    Some([seconds()?, seconds()?])
+}
+
+/// What partitions say of a class: its number, its chunks' bytes, pages, used chunks, and evictions.
+fn classes(parts: &[Vec<u8>]) -> BTreeMap<u64, [u64; 4]> {
+    let mut classes: BTreeMap<u64, [u64; 4]> = BTreeMap::new();
+    for row in parts.iter().flat_map(|part| part.chunks_exact(40)) {
+        let [number, size, pages, used, evictions] = <[u64; 5]>::read_from_bytes(row).expect("five numbers");
+        let sum = classes.entry(number).or_insert([size, 0, 0, 0]);
+        for (place, more) in sum[1..].iter_mut().zip([pages, used, evictions]) {
+            *place += more;
+        }
+    }
+    classes
+}
+
+/// `stats items`.
+pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
+    for (number, [_, _, used, evictions]) in classes(parts) {
+        if used > 0 {
+            sink.line(&format!("items:{}:number", number + 1), &used);
+            sink.line(&format!("items:{}:evicted", number + 1), &evictions);
+        }
+    }
+}
+
+/// `stats slabs`.
+pub fn slabs(parts: &[Vec<u8>], settings: &Settings, bytes_held: u64, sink: &mut dyn Sink) {
+    let classes = classes(parts);
+    for (number, [size, pages, used, _]) in &classes {
+        let per_page = settings.page_bytes() as u64 / size;
+        for (name, value) in [
+            ("chunk_size", *size),
+            ("chunks_per_page", per_page),
+            ("total_pages", *pages),
+            ("total_chunks", pages * per_page),
+            ("used_chunks", *used),
+            ("free_chunks", pages * per_page - used),
+        ] {
+            sink.line(&format!("{}:{name}", number + 1), &value);
+        }
+    }
+    sink.line("active_slabs", &classes.len());
+    sink.line("total_malloced", &bytes_held);
+}
+
+/// `stats detail dump`.
+pub fn detail(parts: &[Vec<u8>]) -> Vec<u8> {
+    let mut sums = Prefixes::default();
+    for part in parts {
+        sums.add(part);
+    }
+    let mut text = Vec::new();
+    for (prefix, [gets, hits, sets, deletions]) in sums.iter() {
+        text.extend_from_slice(b"PREFIX ");
+        text.extend_from_slice(prefix);
+        text.extend_from_slice(format!(" get {gets} hit {hits} set {sets} del {deletions}\r\n").as_bytes());
+    }
+    text.extend_from_slice(b"END\r\n");
+    text
+}
+
+/// `stats conns`: this server tells how many there are, not one by one.
+pub fn conns(shared: &Shared, sink: &mut dyn Sink) {
+    sink.line("curr_connections", &shared.connections.load(Ordering::Relaxed));
+}
+
+/// `stats settings`.
+pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &mut dyn Sink) {
+    let yes_no = |yes: bool| if yes { "yes" } else { "no" };
+    sink.line("maxbytes", &memory_limit);
+    sink.line("maxconns", &settings.connections_max);
+    sink.line("tcpport", &settings.tcp_port);
+    sink.line("udpport", &settings.udp_port);
+    sink.line("inter", &settings.listen.as_deref().unwrap_or("NULL"));
+    sink.line("verbosity", &shared.verbosity.load(Ordering::Relaxed));
+    sink.line("evictions", &if settings.evict { "on" } else { "off" });
+    match &settings.unix_socket {
+        Some(path) => sink.line("domain_socket", &path.display()),
+        None => sink.line("domain_socket", &"NULL"),
+    }
+    sink.line("umask", &format_args!("{:o}", settings.unix_mask));
+    sink.line("shutdown_command", &yes_no(settings.shutdown));
+    sink.line("growth_factor", &format_args!("{:.2}", settings.growth_factor));
+    sink.line("chunk_size", &settings.chunk_size);
+    sink.line("num_threads", &settings.threads);
+    sink.line("stat_key_prefix", &char::from(settings.prefix_delimiter));
+    sink.line("detail_enabled", &yes_no(shared.detail.load(Ordering::Relaxed)));
+    sink.line("cas_enabled", &yes_no(settings.cas));
+    sink.line("tcp_backlog", &settings.backlog);
+    let protocol = match settings.protocol {
+        Protocol::Unknown => "auto-negotiate",
+        Protocol::Text => "ascii",
+        Protocol::Binary => "binary",
+    };
+    sink.line("binding_protocol", &protocol);
+    sink.line("auth_enabled_sasl", &yes_no(settings.sasl));
+    sink.line("auth_enabled_ascii", &yes_no(settings.credentials.is_some() && !settings.sasl));
+    sink.line("item_size_max", &settings.item_size_max);
+    sink.line("flush_enabled", &yes_no(settings.flush));
+    sink.line("idle_timeout", &settings.idle_timeout);
+    sink.line("chronos_partitions", &settings.partitions);
+}

@@ -1,0 +1,377 @@
+//! Pages cut into chunks, a clock hand for each class, and large items beside them.
+//!
+//! ```text
+//! allocate(class): free chunk of an open page ─> empty page ─> page from the budget ─> evict under the hand
+//!                                                              ─> a page of the class that has the most
+//! ```
+//!
+//! Eviction is a clock instead of memcached's three linked lists, with the same rule: an item fetched twice since the
+//! hand came by is active and spared once. It costs no pointers, and a fetch touches no neighbours.
+
+use std::sync::Arc;
+
+use zerocopy::FromBytes;
+
+use super::budget::Budget;
+use super::classes::Classes;
+use super::item::{HEADER_BYTES, Header, ItemRef, State};
+
+/// Chunks that one eviction looks at before it takes an active item.
+const HAND_STEPS_MAX: usize = 256;
+/// No chunk.
+const NO_CHUNK: u16 = u16::MAX;
+
+/// How a partition's memory is laid out.
+#[derive(Debug)]
+pub struct Layout {
+    /// Chunk sizes.
+    pub classes: Classes,
+    /// Bytes of a page, a power of two up to 64 KiB.
+    pub page_bytes: usize,
+    /// Pages that a partition never gives back.
+    pub pages_floor: usize,
+    /// False with `-M`.
+    pub evict: bool,
+}
+
+/// One partition's memory.
+#[derive(Debug)]
+pub struct Arena {
+    pub(super) layout: Arc<Layout>,
+    pub(super) budget: Arc<Budget>,
+    pub(super) pages: Vec<Page>,
+    pub(super) classes: Vec<Class>,
+    /// Pages with memory and without a class.
+    spare: Vec<u32>,
+    /// Pages whose memory went back.
+    gone: Vec<u32>,
+    large: Vec<Box<[u8]>>,
+    large_free: Vec<u32>,
+    large_bytes: u64,
+}
+
+#[derive(Debug)]
+pub(super) struct Page {
+    pub bytes: Box<[u8]>,
+    pub class: u8,
+    pub used: u16,
+    /// Chunks from here on were never used.
+    fresh: u16,
+    free: u16,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Class {
+    pub pages: Vec<u32>,
+    /// Pages with a free chunk.
+    open: Vec<u32>,
+    hand: Hand,
+    pub evictions: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Hand {
+    page: usize,
+    chunk: usize,
+}
+
+/// What the hand may do with an item, by whoever knows what is expired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// Expired or flushed: its chunk is free at no loss.
+    Dead,
+    /// Not to be taken now.
+    Spare,
+    /// Can be evicted.
+    Evict,
+}
+
+impl Arena {
+    /// An arena that owns its floor of the budget. The caller has checked that the budget has it.
+    pub fn new(layout: Arc<Layout>, budget: Arc<Budget>) -> Arena {
+        let floor = (layout.pages_floor * layout.page_bytes) as u64;
+        assert!(budget.take_large(floor), "-m has room for the floor of every partition");
+        let classes = vec![Class::default(); layout.classes.count()];
+        Arena {
+            layout,
+            budget,
+            pages: Vec::new(),
+            classes,
+            spare: Vec::new(),
+            gone: Vec::new(),
+            large: Vec::new(),
+            large_free: Vec::new(),
+            large_bytes: 0,
+        }
+    }
+
+    /// The header of `item`.
+    #[inline]
+    pub fn header(&self, item: ItemRef) -> &Header {
+        let bytes = &self.pages[item.page()].bytes[item.offset()..];
+        Header::ref_from_prefix(bytes).expect("a chunk holds a header").0
+    }
+
+    /// The header of `item`, to be changed.
+    #[inline]
+    pub fn header_mut(&mut self, item: ItemRef) -> &mut Header {
+        let bytes = &mut self.pages[item.page()].bytes[item.offset()..];
+        Header::mut_from_prefix(bytes).expect("a chunk holds a header").0
+    }
+
+    /// The header of `item`, its key, and its value.
+    #[inline]
+    pub fn item(&self, item: ItemRef) -> (&Header, &[u8], &[u8]) {
+        let bytes = &self.pages[item.page()].bytes[item.offset()..];
+        let (header, rest) = Header::ref_from_prefix(bytes).expect("a chunk holds a header");
+        let (key, rest) = rest.split_at(usize::from(header.key_bytes));
+        if header.state & State::LARGE == 0 {
+            (header, key, &rest[..header.value_bytes.get() as usize])
+        } else {
+            (header, key, &self.large[large_number(rest)])
+        }
+    }
+
+    /// Asks for all lines of `item`'s chunk at once. Memory answers many questions in the time of one; header, key and
+    /// value, each wanted only when the one before is there, would take three times as long.
+    #[inline]
+    pub fn warm(&self, item: ItemRef) {
+        const LINE_BYTES: usize = 64;
+        const LINES_MAX: usize = 20;
+        let page = &self.pages[item.page()];
+        let size = self.layout.classes.size(usize::from(page.class)).min(LINE_BYTES * LINES_MAX);
+        let chunk = &page.bytes[item.offset()..][..size];
+        let touched = chunk.iter().step_by(LINE_BYTES).fold(0, |sum, byte| sum ^ byte);
+        std::hint::black_box(touched);
+    }
+
+    /// The value of `item`, to be changed in place.
+    pub fn value_mut(&mut self, item: ItemRef) -> &mut [u8] {
+        let bytes = &mut self.pages[item.page()].bytes[item.offset()..];
+        let (header, rest) = Header::mut_from_prefix(bytes).expect("a chunk holds a header");
+        let rest = &mut rest[usize::from(header.key_bytes)..];
+        if header.state & State::LARGE == 0 {
+            &mut rest[..header.value_bytes.get() as usize]
+        } else {
+            let number = large_number(rest);
+            &mut self.large[number]
+        }
+    }
+
+    /// All of `item`'s chunk.
+    pub fn chunk_mut(&mut self, item: ItemRef) -> &mut [u8] {
+        let page = &mut self.pages[item.page()];
+        let size = self.layout.classes.size(usize::from(page.class));
+        &mut page.bytes[item.offset()..][..size]
+    }
+
+    /// Bytes of the chunk of `item`, and of the allocation beside it.
+    pub fn footprint(&self, item: ItemRef) -> usize {
+        let (header, _, value) = self.item(item);
+        let beside = if header.state & State::LARGE == 0 { 0 } else { value.len() };
+        self.layout.classes.size(self.class(item)) + beside
+    }
+
+    /// The class of `item`'s chunk.
+    pub fn class(&self, item: ItemRef) -> usize {
+        usize::from(self.pages[item.page()].class)
+    }
+
+    /// A free chunk of `class`, if there is one without evicting.
+    pub fn allocate(&mut self, class: usize) -> Option<ItemRef> {
+        if self.classes[class].open.is_empty() {
+            let page = self.empty_page()?;
+            self.assign(page, class);
+        }
+        let size = self.layout.classes.size(class);
+        let number = *self.classes[class].open.last().expect("a page was opened");
+        let page = &mut self.pages[number as usize];
+        let chunk = if page.free == NO_CHUNK {
+            page.fresh += 1;
+            page.fresh - 1
+        } else {
+            let chunk = page.free;
+            let header = Header::ref_from_prefix(&page.bytes[usize::from(chunk) * size..]).expect("a chunk");
+            page.free = header.0.tag.get() as u16;
+            chunk
+        };
+        page.used += 1;
+        if page.free == NO_CHUNK && (usize::from(page.fresh) + 1) * size > page.bytes.len() {
+            self.classes[class].open.pop();
+        }
+        Some(ItemRef::new(number as usize, usize::from(chunk) * size))
+    }
+
+    /// Frees the chunk of `item`, and its large allocation if it has one.
+    pub fn free(&mut self, item: ItemRef) {
+        let (header, key, _) = self.item(item);
+        if header.state & State::LARGE != 0 {
+            let offset = item.offset() + HEADER_BYTES + key.len();
+            let number = large_number(&self.pages[item.page()].bytes[offset..]);
+            self.free_large(number as u32);
+        }
+        let number = item.page();
+        let page = &mut self.pages[number];
+        let class = usize::from(page.class);
+        let size = self.layout.classes.size(class);
+        let was_full = page.free == NO_CHUNK && (usize::from(page.fresh) + 1) * size > page.bytes.len();
+        let next = page.free;
+        page.free = (item.offset() / size) as u16;
+        page.used -= 1;
+        let emptied = page.used == 0;
+        let header = self.header_mut(item);
+        header.state = 0;
+        header.tag.set(u32::from(next));
+        if was_full {
+            self.classes[class].open.push(number as u32);
+        }
+        if emptied {
+            self.detach(number);
+            self.spare.push(number as u32);
+        }
+    }
+
+    /// Memory for a large value; None if the budget has no more.
+    pub fn allocate_large(&mut self, parts: [&[u8]; 2]) -> Option<u32> {
+        let bytes = (parts[0].len() + parts[1].len()) as u64;
+        if !self.budget.take_large(bytes) {
+            return None;
+        }
+        self.large_bytes += bytes;
+        let value = parts.concat().into_boxed_slice();
+        let number = self.large_free.pop().unwrap_or_else(|| {
+            self.large.push(Box::default());
+            (self.large.len() - 1) as u32
+        });
+        self.large[number as usize] = value;
+        Some(number)
+    }
+
+    /// Frees what [`Arena::allocate_large`] gave.
+    pub fn free_large(&mut self, number: u32) {
+        let freed = std::mem::take(&mut self.large[number as usize]).len() as u64;
+        self.large_free.push(number);
+        self.large_bytes -= freed;
+        self.budget.give(freed);
+    }
+
+    /// Bytes of large values.
+    pub fn large_bytes(&self) -> u64 {
+        self.large_bytes
+    }
+
+    /// Moves the hand of `class` to the next item that `judge` lets go.
+    pub fn victim(&mut self, class: usize, judge: impl Fn(&Header) -> Verdict) -> Option<ItemRef> {
+        let size = self.layout.classes.size(class);
+        for step in 0..2 * HAND_STEPS_MAX {
+            let Class { pages, hand, .. } = &mut self.classes[class];
+            if pages.is_empty() {
+                return None;
+            }
+            if hand.page >= pages.len() {
+                *hand = Hand::default();
+            }
+            let number = pages[hand.page] as usize;
+            let page = &mut self.pages[number];
+            if hand.chunk >= usize::from(page.fresh) {
+                *hand = Hand { page: hand.page + 1, chunk: 0 };
+                continue;
+            }
+            let offset = hand.chunk * size;
+            hand.chunk += 1;
+            let header = Header::mut_from_prefix(&mut page.bytes[offset..]).expect("a chunk").0;
+            if header.state & State::USED == 0 {
+                continue;
+            }
+            match judge(header) {
+                Verdict::Evict if header.state & State::ACTIVE != 0 && step < HAND_STEPS_MAX => {
+                    header.state &= !State::ACTIVE;
+                }
+                Verdict::Dead | Verdict::Evict => return Some(ItemRef::new(number, offset)),
+                Verdict::Spare => {}
+            }
+        }
+        None
+    }
+
+    /// The items of `page`.
+    pub fn items_of(&self, page: usize) -> Vec<ItemRef> {
+        let Page { bytes, class, fresh, used, .. } = &self.pages[page];
+        if *used == 0 || bytes.is_empty() {
+            return Vec::new();
+        }
+        let size = self.layout.classes.size(usize::from(*class));
+        (0..usize::from(*fresh))
+            .map(|chunk| ItemRef::new(page, chunk * size))
+            .filter(|&item| self.header(item).state & State::USED != 0)
+            .collect()
+    }
+
+    /// The page to be emptied for another class: the oldest one of the class that has the most.
+    pub fn page_to_empty(&self) -> Option<usize> {
+        let class = self.classes.iter().max_by_key(|class| class.pages.len())?;
+        class.pages.first().map(|&page| page as usize)
+    }
+
+    /// Gives one empty page back, if there is one and the floor stays.
+    pub fn give_page_back(&mut self) -> bool {
+        if self.pages_held() <= self.layout.pages_floor {
+            return false;
+        }
+        let Some(number) = self.spare.pop() else { return false };
+        self.pages[number as usize].bytes = Box::default();
+        self.gone.push(number);
+        self.budget.give(self.layout.page_bytes as u64);
+        true
+    }
+
+    /// Pages with memory.
+    pub fn pages_held(&self) -> usize {
+        self.pages.len() - self.gone.len()
+    }
+
+    /// Bytes of pages and of large items, as they are in the budget beyond the floor.
+    pub fn bytes_held(&self) -> u64 {
+        (self.pages_held() * self.layout.page_bytes) as u64 + self.large_bytes
+    }
+
+    fn empty_page(&mut self) -> Option<usize> {
+        if let Some(number) = self.spare.pop() {
+            return Some(number as usize);
+        }
+        let floor = self.pages_held() < self.layout.pages_floor;
+        if !floor && !self.budget.take_page(self.layout.page_bytes as u64) {
+            return None;
+        }
+        let bytes = vec![0; self.layout.page_bytes].into_boxed_slice();
+        match self.gone.pop() {
+            Some(number) => {
+                self.pages[number as usize].bytes = bytes;
+                Some(number as usize)
+            }
+            None => {
+                self.pages.push(Page { bytes, class: 0, used: 0, fresh: 0, free: NO_CHUNK });
+                Some(self.pages.len() - 1)
+            }
+        }
+    }
+
+    fn assign(&mut self, number: usize, class: usize) {
+        let page = &mut self.pages[number];
+        (page.class, page.used, page.fresh, page.free) = (class as u8, 0, 0, NO_CHUNK);
+        self.classes[class].pages.push(number as u32);
+        self.classes[class].open.push(number as u32);
+    }
+
+    fn detach(&mut self, number: usize) {
+        let class = &mut self.classes[usize::from(self.pages[number].class)];
+        class.pages.retain(|&page| page as usize != number);
+        class.open.retain(|&page| page as usize != number);
+    }
+}
+
+fn large_number(rest: &[u8]) -> usize {
+    let (number, _) =
+        rest.split_first_chunk::<4>().expect("a large item's chunk has the number of its value");
+    u32::from_le_bytes(*number) as usize
+}

@@ -1,0 +1,523 @@
+//! One partition's items.
+//!
+//! ```text
+//! KeyHash ──> index (tag, place) ──> arena: header, key, value ──> reply
+//! ```
+//!
+//! Nothing here is shared but the [`Budget`]. `-m` limits item memory (pages and large items), as memcached's does;
+//! the index comes on top, 10 to 20 bytes an item.
+
+mod arena;
+mod budget;
+mod classes;
+mod index;
+mod item;
+
+use std::sync::Arc;
+
+pub use arena::Layout;
+use arena::{Arena, Verdict};
+pub use budget::Budget;
+pub use classes::Classes;
+use index::Index;
+pub use item::{HEADER_BYTES, Header, ItemRef, State};
+
+/// Chunks that one call of [`Store::sweep`] looks at.
+const SWEEP_CHUNKS: usize = 128;
+/// Seconds between sweeps.
+const SWEEP_SECONDS: u32 = 60;
+
+/// There is no memory for an item, and nothing that may be evicted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoMemory;
+
+/// What is stored with a value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Meta {
+    /// The client's.
+    pub flags: u32,
+    /// Second at which it is gone, 0 for never.
+    pub expiry: u32,
+    /// [`State`] bits beyond USED and LARGE.
+    pub state: u8,
+}
+
+/// What became of items without a client's doing.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Losses {
+    /// Evicted for want of memory.
+    pub evicted: u64,
+    /// Of these, never fetched.
+    pub evicted_unfetched: u64,
+    /// Of these, active.
+    pub evicted_active: u64,
+    /// Expired, never fetched.
+    pub expired_unfetched: u64,
+    /// Expired, found when memory was wanted.
+    pub reclaimed: u64,
+    /// Expired, found by the sweep.
+    pub swept: u64,
+    /// Looked at by the sweep.
+    pub looked_at: u64,
+}
+
+/// What a lookup came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lookup {
+    /// Here it is.
+    Hit(ItemRef),
+    /// There is none.
+    Miss,
+    /// It was there, but had expired.
+    Expired,
+    /// It was there, but before a flush_all.
+    Flushed,
+}
+
+/// The items of one partition.
+#[derive(Debug)]
+pub struct Store {
+    arena: Arena,
+    index: Index,
+    cas: u64,
+    cas_step: u64,
+    /// Items of this second and before are flushed, and those with cas values below.
+    oldest: u32,
+    oldest_cas: u64,
+    /// Items of this second and before will be, once it has come; 0 if there is none.
+    to_come: u32,
+    bytes: u64,
+    total_items: u64,
+    losses: Losses,
+    sweep: Sweep,
+    scratch: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Sweep {
+    page: usize,
+    next_second: u32,
+}
+
+impl Store {
+    /// An empty store. Cas values are `cas_first`, `cas_first + cas_step`, ... (a step of 0 turns them off), so that
+    /// those of several partitions differ.
+    pub fn new(layout: Arc<Layout>, budget: Arc<Budget>, cas_first: u64, cas_step: u64) -> Store {
+        Store {
+            arena: Arena::new(layout, budget),
+            index: Index::new(),
+            cas: cas_first.wrapping_sub(cas_step),
+            cas_step,
+            oldest: 0,
+            oldest_cas: 0,
+            to_come: 0,
+            bytes: 0,
+            total_items: 0,
+            losses: Losses::default(),
+            sweep: Sweep::default(),
+            scratch: Vec::new(),
+        }
+    }
+
+    /// The next cas value; 0 if they are off.
+    pub fn next_cas(&mut self) -> u64 {
+        self.cas = self.cas.wrapping_add(self.cas_step);
+        if self.cas_step == 0 { 0 } else { self.cas }
+    }
+
+    /// Looks `key` up at `second`; what is dead is removed.
+    #[inline]
+    pub fn find(&mut self, hash: u64, key: &[u8], second: u32) -> Lookup {
+        let Some(item) = self.peek(hash, key) else { return Lookup::Miss };
+        let header = self.arena.header(item);
+        let dead = if self.flushed(header, second) {
+            Lookup::Flushed
+        } else if header.expiry.get() != 0 && header.expiry.get() <= second {
+            Lookup::Expired
+        } else {
+            return Lookup::Hit(item);
+        };
+        self.remove(item);
+        dead
+    }
+
+    /// Where `key` is, dead or alive.
+    #[inline]
+    pub fn peek(&self, hash: u64, key: &[u8]) -> Option<ItemRef> {
+        self.index.find(hash as u32, |item| {
+            self.arena.warm(item);
+            self.arena.item(item).1 == key
+        })
+    }
+
+    /// The header, the key and the value of `item`.
+    #[inline]
+    pub fn item(&self, item: ItemRef) -> (&Header, &[u8], &[u8]) {
+        self.arena.item(item)
+    }
+
+    /// The header of `item`.
+    pub fn header(&self, item: ItemRef) -> &Header {
+        self.arena.header(item)
+    }
+
+    /// The header of `item`, to be changed.
+    pub fn header_mut(&mut self, item: ItemRef) -> &mut Header {
+        self.arena.header_mut(item)
+    }
+
+    /// The value of `item`, to be changed in place.
+    pub fn value_mut(&mut self, item: ItemRef) -> &mut [u8] {
+        self.arena.value_mut(item)
+    }
+
+    /// The number of `item`'s class, and bytes of all its memory.
+    pub fn footprint(&self, item: ItemRef) -> (usize, usize) {
+        (self.arena.class(item), self.arena.footprint(item))
+    }
+
+    /// Notes that `item` was fetched: the second time makes it active.
+    #[inline]
+    pub fn fetched(&mut self, item: ItemRef, second: u32) {
+        let header = self.arena.header_mut(item);
+        if header.state & State::ACTIVE == 0 {
+            if header.state & State::FETCHED == 0 {
+                header.state |= State::FETCHED;
+            } else {
+                header.state |= State::ACTIVE;
+                header.time.set(second);
+            }
+        }
+    }
+
+    /// Stores `key` with the value `parts`, one after the other, in place of what `key` had.
+    pub fn put(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        parts: [&[u8]; 2],
+        meta: Meta,
+        second: u32,
+    ) -> Result<ItemRef, NoMemory> {
+        let old = self.peek(hash, key);
+        let value_bytes = parts[0].len() + parts[1].len();
+        let small = self.arena.layout.classes.class_of(HEADER_BYTES + key.len() + value_bytes);
+        let item = match (old, small) {
+            (Some(old), Some(class))
+                if self.arena.class(old) == class && self.arena.header(old).state & State::LARGE == 0 =>
+            {
+                self.bytes -= item_bytes(self.arena.header(old));
+                old
+            }
+            _ => self.place(hash, key, parts, small, second)?,
+        };
+        let cas = self.next_cas();
+        let large = if small.is_some() { 0 } else { State::LARGE };
+        let header = Header {
+            cas: cas.into(),
+            expiry: meta.expiry.into(),
+            time: second.into(),
+            flags: meta.flags.into(),
+            value_bytes: (value_bytes as u32).into(),
+            tag: (hash as u32).into(),
+            key_bytes: key.len() as u8,
+            state: State::USED | large | meta.state,
+            spare: [0; 2],
+        };
+        self.bytes += item_bytes(&header);
+        self.total_items += 1;
+        *self.arena.header_mut(item) = header;
+        let (key_place, value_place) = self.arena.chunk_mut(item)[HEADER_BYTES..].split_at_mut(key.len());
+        key_place.copy_from_slice(key);
+        if small.is_some() {
+            value_place[..parts[0].len()].copy_from_slice(parts[0]);
+            value_place[parts[0].len()..value_bytes].copy_from_slice(parts[1]);
+        }
+        Ok(item)
+    }
+
+    /// Stores what `key` has with `more` put after it, or before it.
+    pub fn extend(
+        &mut self,
+        hash: u64,
+        item: ItemRef,
+        more: &[u8],
+        after: bool,
+        second: u32,
+    ) -> Result<ItemRef, NoMemory> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        let (header, key, value) = self.arena.item(item);
+        let meta = Meta { flags: header.flags.get(), expiry: header.expiry.get(), state: 0 };
+        scratch.extend_from_slice(key);
+        let key_bytes = key.len();
+        scratch.extend_from_slice(value);
+        let (key, value) = scratch.split_at(key_bytes);
+        let parts = if after { [value, more] } else { [more, value] };
+        let stored = self.put(hash, key, parts, meta, second);
+        // One big item does not keep its size for ever.
+        self.scratch = if scratch.capacity() > self.arena.layout.page_bytes { Vec::new() } else { scratch };
+        stored
+    }
+
+    /// Forgets `item`.
+    pub fn remove(&mut self, item: ItemRef) {
+        let header = *self.arena.header(item);
+        self.bytes -= item_bytes(&header);
+        self.index.remove(header.tag.get(), item);
+        self.arena.free(item);
+    }
+
+    /// Forgets what was stored before the second `at`; if that is to come, what will have been stored by then.
+    ///
+    /// memcached has one date for both, so that there a flush with a delay brings back what an earlier one flushed and
+    /// nobody asked for since.
+    pub fn flush(&mut self, at: u32, second: u32) {
+        if self.to_come != 0 && self.to_come <= second {
+            self.oldest = self.oldest.max(self.to_come);
+        }
+        // Cas values tell items of the same second apart; without them all of it goes.
+        let oldest = if self.cas_step == 0 { at } else { at - 1 };
+        self.to_come = 0;
+        if oldest == 0 {
+            // A date before the start flushes nothing, with memcached.
+            self.next_cas();
+            return;
+        }
+        if oldest > second {
+            self.to_come = oldest;
+            return;
+        }
+        self.oldest = self.oldest.max(oldest);
+        if self.cas_step != 0 {
+            self.oldest_cas = self.next_cas();
+        }
+    }
+
+    /// A bit of what waits for idle moments: memory that another partition wants, and expired items once a minute.
+    /// True if there is more.
+    pub fn housekeeping(&mut self, second: u32) -> bool {
+        if self.arena.budget.wanted() && self.arena.pages_held() > self.arena.layout.pages_floor {
+            if !self.arena.give_page_back()
+                && let Some(page) = self.arena.page_to_empty()
+            {
+                self.empty(page, second);
+                self.arena.give_page_back();
+            }
+            return true;
+        }
+        self.sweep(second)
+    }
+
+    fn sweep(&mut self, second: u32) -> bool {
+        if second < self.sweep.next_second {
+            return false;
+        }
+        let mut looked_at = 0;
+        while looked_at < SWEEP_CHUNKS && self.sweep.page < self.arena.pages.len() {
+            let items = self.arena.items_of(self.sweep.page);
+            self.sweep.page += 1;
+            looked_at += items.len();
+            for item in items {
+                let header = *self.arena.header(item);
+                if self.is_dead(&header, second) {
+                    self.losses.swept += 1;
+                    self.count_expired(&header);
+                    self.remove(item);
+                }
+            }
+        }
+        self.losses.looked_at += looked_at as u64;
+        if self.sweep.page >= self.arena.pages.len() {
+            self.sweep = Sweep { page: 0, next_second: second + SWEEP_SECONDS };
+            return false;
+        }
+        true
+    }
+
+    /// A new place for `key` in the index and in memory; what it had is gone.
+    fn place(
+        &mut self,
+        hash: u64,
+        key: &[u8],
+        parts: [&[u8]; 2],
+        small: Option<usize>,
+        second: u32,
+    ) -> Result<ItemRef, NoMemory> {
+        let head = HEADER_BYTES + key.len() + size_of::<u32>();
+        let class = small.or_else(|| self.arena.layout.classes.class_of(head)).expect("keys are short");
+        let large = match small {
+            Some(_) => None,
+            None => Some(self.allocate_large(parts, second)?),
+        };
+        let Some(item) = self.allocate(class, second) else {
+            if let Some(number) = large {
+                self.arena.free_large(number);
+            }
+            return Err(NoMemory);
+        };
+        // Looked for again: the memory may have come from it.
+        if let Some(old) = self.peek(hash, key) {
+            self.remove(old);
+        }
+        self.index.insert(hash as u32, item);
+        if let Some(number) = large {
+            self.arena.chunk_mut(item)[HEADER_BYTES + key.len()..][..4]
+                .copy_from_slice(&number.to_le_bytes());
+        }
+        Ok(item)
+    }
+
+    fn allocate(&mut self, class: usize, second: u32) -> Option<ItemRef> {
+        loop {
+            if let Some(item) = self.arena.allocate(class) {
+                return Some(item);
+            }
+            if !self.make_room(class, second) {
+                return None;
+            }
+        }
+    }
+
+    fn allocate_large(&mut self, parts: [&[u8]; 2], second: u32) -> Result<u32, NoMemory> {
+        loop {
+            if let Some(number) = self.arena.allocate_large(parts) {
+                return Ok(number);
+            }
+            if self.arena.give_page_back() {
+                continue;
+            }
+            // Other large items of this partition first: their heads are in some class, and the hand finds them there.
+            let floor = self.arena.pages_held() <= self.arena.layout.pages_floor;
+            let page = if self.arena.layout.evict { self.arena.page_to_empty() } else { None };
+            let Some(page) = page.filter(|_| !floor || self.arena.large_bytes() > 0) else {
+                return Err(NoMemory);
+            };
+            self.empty(page, second);
+        }
+    }
+
+    /// Frees a chunk of `class`, or a page for it; false if nothing may be evicted.
+    fn make_room(&mut self, class: usize, second: u32) -> bool {
+        let (oldest, evict) = (self.oldest_now(second), self.arena.layout.evict);
+        let oldest_cas = self.oldest_cas;
+        let judge = |header: &Header| {
+            if is_flushed(header, oldest, oldest_cas) || is_expired(header, second) {
+                Verdict::Dead
+            } else if evict {
+                Verdict::Evict
+            } else {
+                Verdict::Spare
+            }
+        };
+        if let Some(item) = self.arena.victim(class, judge) {
+            self.lose(item, second);
+            return true;
+        }
+        match self.arena.page_to_empty() {
+            Some(page) if evict => {
+                self.empty(page, second);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn empty(&mut self, page: usize, second: u32) {
+        for item in self.arena.items_of(page) {
+            self.lose(item, second);
+        }
+    }
+
+    fn lose(&mut self, item: ItemRef, second: u32) {
+        let header = *self.arena.header(item);
+        if self.is_dead(&header, second) {
+            self.losses.reclaimed += 1;
+            self.count_expired(&header);
+        } else {
+            self.losses.evicted += 1;
+            self.losses.evicted_unfetched += u64::from(header.state & State::FETCHED == 0);
+            self.losses.evicted_active += u64::from(header.state & State::ACTIVE != 0);
+            let class = self.arena.class(item);
+            self.arena.classes[class].evictions += 1;
+        }
+        self.remove(item);
+    }
+
+    fn count_expired(&mut self, header: &Header) {
+        self.losses.expired_unfetched += u64::from(header.state & State::FETCHED == 0);
+    }
+
+    fn is_dead(&self, header: &Header, second: u32) -> bool {
+        self.flushed(header, second) || is_expired(header, second)
+    }
+
+    fn flushed(&self, header: &Header, second: u32) -> bool {
+        is_flushed(header, self.oldest_now(second), self.oldest_cas)
+    }
+
+    fn oldest_now(&self, second: u32) -> u32 {
+        if self.to_come <= second { self.oldest.max(self.to_come) } else { self.oldest }
+    }
+}
+
+fn is_flushed(header: &Header, oldest: u32, oldest_cas: u64) -> bool {
+    let cas = header.cas.get();
+    header.time.get() <= oldest || (cas != 0 && cas < oldest_cas)
+}
+
+fn is_expired(header: &Header, second: u32) -> bool {
+    header.expiry.get() != 0 && header.expiry.get() <= second
+}
+
+fn item_bytes(header: &Header) -> u64 {
+    (HEADER_BYTES + usize::from(header.key_bytes)) as u64 + u64::from(header.value_bytes.get())
+}
+
+/// What the store holds, for `stats`.
+impl Store {
+    /// Items, dead ones that nobody looked at included.
+    pub fn count(&self) -> u64 {
+        self.index.count() as u64
+    }
+
+    /// Items ever stored.
+    pub fn total_items(&self) -> u64 {
+        self.total_items
+    }
+
+    /// Bytes of headers, keys and values.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes of item memory that this partition has.
+    pub fn bytes_held(&self) -> u64 {
+        self.arena.bytes_held()
+    }
+
+    /// Bytes of the index.
+    pub fn index_bytes(&self) -> u64 {
+        self.index.bytes() as u64
+    }
+
+    /// What became of items without a client's doing.
+    pub fn losses(&mut self) -> &mut Losses {
+        &mut self.losses
+    }
+
+    /// For each class in use: its number, its chunks' bytes, its pages, its used chunks, and its evictions.
+    pub fn classes(&self) -> impl Iterator<Item = [u64; 5]> + '_ {
+        let arena = &self.arena;
+        arena.classes.iter().enumerate().filter(|(_, class)| !class.pages.is_empty()).map(
+            |(number, class)| {
+                let used = class.pages.iter().map(|&page| u64::from(arena.pages[page as usize].used)).sum();
+                let size = arena.layout.classes.size(number) as u64;
+                [number as u64, size, class.pages.len() as u64, used, class.evictions]
+            },
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests;

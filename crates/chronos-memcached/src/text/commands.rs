@@ -1,0 +1,457 @@
+//! Command lines become requests, or are answered at once.
+
+use std::fmt::Display;
+use std::sync::atomic::Ordering;
+
+use memchr::memchr;
+use plimsoll_chronos::Step;
+
+use super::KEY_BYTES_MAX;
+use super::words::{self, Words, first_words};
+use crate::clock::Clock;
+use crate::meta;
+use crate::request::{Bits, Head, Request, Style, Verb};
+use crate::service::{Memcached, report_lines};
+use crate::session::{MultiGet, Session};
+use crate::stats::{self, Report, Sink, VERSION};
+
+/// A line that has not ended after so many bytes must be a get.
+const LINE_BYTES_MAX: usize = 2048;
+/// No line at all is longer; memcached would take memory without end.
+const GET_BYTES_MAX: usize = 16 << 20;
+
+const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
+
+/// Reads the head of `input`.
+#[inline]
+pub fn parse<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    clock: Clock,
+    input: &'a [u8],
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    if let Some(get) = session.multi_get {
+        return next_key(server, session, get, input);
+    }
+    let Some(end) = memchr(b'\n', input) else { return no_line(input) };
+    let consumed = end + 1;
+    let mut line = &input[..end];
+    if end > 1 && line[end - 1] == b'\r' {
+        line = &line[..end - 1];
+    }
+    if let Some(end) = memchr(0, line) {
+        line = &line[..end];
+    }
+    if let Some(rest) = line.strip_prefix(b"get ")
+        && !rest.is_empty()
+        && rest.len() <= KEY_BYTES_MAX
+        && memchr(b' ', rest).is_none()
+    {
+        let mut head = Head::new(Verb::Get, Style::Text);
+        head.bits = Bits::END;
+        return server.run(consumed, Request::new(head, rest), rest);
+    }
+    let mut command = Command { server, session, clock, input, line, consumed, reply };
+    command.parse()
+}
+
+fn no_line<'a>(input: &[u8]) -> Step<Request<'a>> {
+    if input.len() > LINE_BYTES_MAX {
+        let blanks = input.iter().position(|&byte| byte != b' ').unwrap_or(input.len());
+        let rest = &input[blanks..];
+        let is_get = rest.starts_with(b"get ") || rest.starts_with(b"gets ");
+        if blanks > 100 || !is_get || input.len() > GET_BYTES_MAX {
+            return Step::Close;
+        }
+    }
+    Step::Incomplete { total: input.len() + 1 }
+}
+
+/// The next key of a get whose line was found good.
+fn next_key<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    get: MultiGet,
+    input: &'a [u8],
+) -> Step<Request<'a>> {
+    let start = input.iter().position(|&byte| byte != b' ').unwrap_or(input.len());
+    let rest = &input[start..];
+    let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\n')).unwrap_or(rest.len());
+    let mut key = &rest[..end];
+    // Whether another key follows, or the end of the line: trailing spaces, a return, a zero byte end it too.
+    let tail = &rest[end..];
+    let line_end = end + memchr(b'\n', tail).map_or(tail.len(), |place| place + 1);
+    let after = &rest[end..line_end];
+    if after.len() == 1 {
+        key = key.strip_suffix(b"\r").unwrap_or(key);
+    }
+    let cut = memchr(0, key);
+    key = &key[..cut.unwrap_or(key.len())];
+    let last = cut.is_some()
+        || match after.iter().position(|&byte| byte != b' ') {
+            None => true,
+            Some(place) => matches!(&after[place..], b"\n" | b"\r\n" | [0, ..]),
+        };
+    let mut head = get_head(get);
+    let mut consumed = start + end;
+    if last {
+        session.multi_get = None;
+        head.bits |= Bits::END;
+        consumed = start + line_end;
+    }
+    server.run(consumed, Request::new(head, key), key)
+}
+
+fn get_head(get: MultiGet) -> Head {
+    let verb = if get.expiry.is_some() { Verb::GetTouch } else { Verb::Get };
+    let mut head = Head::new(verb, Style::Text);
+    head.expiry = get.expiry.unwrap_or(0);
+    head.bits = if get.cas { Bits::CAS } else { 0 };
+    head
+}
+
+/// One line on its way.
+struct Command<'a, 's> {
+    server: &'s Memcached,
+    session: &'s mut Session,
+    clock: Clock,
+    input: &'a [u8],
+    line: &'a [u8],
+    /// Bytes of the line with its end.
+    consumed: usize,
+    reply: &'s mut Vec<u8>,
+}
+
+impl<'a> Command<'a, '_> {
+    fn parse(&mut self) -> Step<Request<'a>> {
+        let mut words = Words(self.line);
+        let name = words.next().unwrap_or_default();
+        if name.len() < 2 {
+            return self.answer("ERROR");
+        }
+        match name {
+            b"set" => self.store(Verb::Set),
+            b"get" | b"bget" => self.get(words.0, false),
+            b"gets" => self.get(words.0, true),
+            b"mg" | b"ms" | b"md" | b"ma" | b"me" => {
+                let (server, clock, input) = (self.server, self.clock, self.input);
+                meta::parse(server, self.session, clock, input, self.consumed, name[1], words.0, self.reply)
+            }
+            b"mn" => self.answer("MN"),
+            b"gat" => self.get_touch(words.0, false),
+            b"gats" => self.get_touch(words.0, true),
+            b"add" => self.store(Verb::Add),
+            b"replace" => self.store(Verb::Replace),
+            b"append" => self.store(Verb::Append),
+            b"prepend" => self.store(Verb::Prepend),
+            b"cas" => self.store(Verb::Cas),
+            b"incr" => self.arithmetic(Verb::Increment),
+            b"decr" => self.arithmetic(Verb::Decrement),
+            b"touch" => self.touch(),
+            b"delete" => self.delete(),
+            b"stats" => self.stats(),
+            b"flush_all" => self.flush(),
+            b"version" => self.answer(&format!("VERSION {VERSION}")),
+            b"quit" => {
+                self.session.close = true;
+                Step::Done { consumed: self.consumed }
+            }
+            b"verbosity" => self.verbosity(),
+            b"cache_memlimit" => self.memory_limit(),
+            b"shutdown" => self.shutdown(),
+            _ => self.answer("ERROR"),
+        }
+    }
+
+    /// Answers at once.
+    fn answer(&mut self, text: &str) -> Step<Request<'a>> {
+        self.reply.extend_from_slice(text.as_bytes());
+        self.reply.extend_from_slice(b"\r\n");
+        Step::Done { consumed: self.consumed }
+    }
+
+    /// Answers at once, unless the client wants to hear nothing.
+    fn answer_unless(&mut self, quiet: bool, text: &str) -> Step<Request<'a>> {
+        if quiet { Step::Done { consumed: self.consumed } } else { self.answer(text) }
+    }
+
+    fn get(&mut self, keys: &'a [u8], cas: bool) -> Step<Request<'a>> {
+        self.get_keys(keys, MultiGet { cas, expiry: None }, "ERROR")
+    }
+
+    fn get_touch(&mut self, words: &'a [u8], cas: bool) -> Step<Request<'a>> {
+        let mut rest = Words(words);
+        let Some(expiry) = rest.next() else { return self.answer("ERROR") };
+        let Some(expiry) = words::signed_32(expiry) else {
+            return self.answer("CLIENT_ERROR invalid exptime argument");
+        };
+        let expiry = Some(self.clock.expiry(expiry));
+        self.get_keys(rest.0, MultiGet { cas, expiry }, "END")
+    }
+
+    /// Answers key by key, if all of them are short enough; `none` without any.
+    fn get_keys(&mut self, keys: &'a [u8], get: MultiGet, none: &str) -> Step<Request<'a>> {
+        let (mut any, mut too_long) = (false, false);
+        for key in Words(keys) {
+            any = true;
+            too_long |= key.len() > KEY_BYTES_MAX;
+        }
+        if !any {
+            return self.answer(none);
+        }
+        if too_long {
+            return self.answer(BAD_FORMAT);
+        }
+        self.session.multi_get = Some(get);
+        let before = keys.as_ptr() as usize - self.input.as_ptr() as usize;
+        let step = next_key(self.server, self.session, get, &self.input[before..]);
+        match step {
+            Step::Run { consumed, partition, request } => {
+                Step::Run { consumed: before + consumed, partition, request }
+            }
+            other => other,
+        }
+    }
+
+    fn store(&mut self, verb: Verb) -> Step<Request<'a>> {
+        let (words, count) = first_words::<7>(self.line);
+        let least = if verb == Verb::Cas { 6 } else { 5 };
+        if count != least && count != least + 1 {
+            return self.answer("ERROR");
+        }
+        let quiet = words[count - 1] == b"noreply";
+        let key = words[1];
+        let numbers = (words::unsigned_32(words[2]), words::signed_32(words[3]), words::signed_32(words[4]));
+        let (Some(client_flags), Some(expiry), Some(bytes)) = numbers else {
+            return self.answer_unless(quiet, BAD_FORMAT);
+        };
+        let cas = if verb == Verb::Cas { words::unsigned_64(words[5]) } else { Some(0) };
+        let (Some(cas), true) = (cas, key.len() <= KEY_BYTES_MAX && (0..=i32::MAX - 2).contains(&bytes))
+        else {
+            return self.answer_unless(quiet, BAD_FORMAT);
+        };
+        let bytes = bytes as usize;
+        if self.server.is_too_large(key.len(), client_flags, bytes) {
+            return self.too_large(verb, key, quiet, bytes);
+        }
+        let total = self.consumed + bytes + 2;
+        let Some(value) = self.input.get(self.consumed..total) else { return Step::Incomplete { total } };
+        let Some(value) = value.strip_suffix(b"\r\n") else {
+            self.consumed = total;
+            return self.answer_unless(quiet, "CLIENT_ERROR bad data chunk");
+        };
+        let mut head = Head::new(verb, Style::Text);
+        head.client_flags = client_flags;
+        head.expiry = self.clock.expiry(expiry);
+        head.cas = cas;
+        head.bits = if quiet { Bits::QUIET } else { 0 };
+        self.server.run(total, Request { head, key, tokens: &[], value }, key)
+    }
+
+    /// Refuses a value before it comes. What `set` would have replaced is out of date, and goes.
+    fn too_large(&mut self, verb: Verb, key: &'a [u8], quiet: bool, bytes: usize) -> Step<Request<'a>> {
+        self.server.shared.too_large.fetch_add(1, Ordering::Relaxed);
+        self.session.skip = bytes + 2;
+        let step = self.answer_unless(quiet, "SERVER_ERROR object too large for cache");
+        if verb != Verb::Set {
+            return step;
+        }
+        let head = Head::new(Verb::Evict, Style::Text);
+        self.server.run(self.consumed, Request::new(head, key), key)
+    }
+
+    fn arithmetic(&mut self, verb: Verb) -> Step<Request<'a>> {
+        let (words, count) = first_words::<4>(self.line);
+        if count != 3 && count != 4 {
+            return self.answer("ERROR");
+        }
+        let quiet = words[count - 1] == b"noreply";
+        let key = words[1];
+        if key.len() > KEY_BYTES_MAX {
+            return self.answer_unless(quiet, BAD_FORMAT);
+        }
+        let Some(delta) = words::unsigned_64(words[2]) else {
+            return self.answer_unless(quiet, "CLIENT_ERROR invalid numeric delta argument");
+        };
+        let mut head = Head::new(verb, Style::Text);
+        head.delta = delta;
+        head.bits = if quiet { Bits::QUIET } else { 0 };
+        self.server.run(self.consumed, Request::new(head, key), key)
+    }
+
+    fn touch(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<4>(self.line);
+        if count != 3 && count != 4 {
+            return self.answer("ERROR");
+        }
+        let quiet = words[count - 1] == b"noreply";
+        let key = words[1];
+        if key.len() > KEY_BYTES_MAX {
+            return self.answer_unless(quiet, BAD_FORMAT);
+        }
+        let Some(expiry) = words::signed_32(words[2]) else {
+            return self.answer_unless(quiet, "CLIENT_ERROR invalid exptime argument");
+        };
+        let mut head = Head::new(Verb::Touch, Style::Text);
+        head.expiry = self.clock.expiry(expiry);
+        head.bits = if quiet { Bits::QUIET } else { 0 };
+        self.server.run(self.consumed, Request::new(head, key), key)
+    }
+
+    fn delete(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<4>(self.line);
+        if !(2..=4).contains(&count) {
+            return self.answer("ERROR");
+        }
+        let key = words[1];
+        let mut quiet = false;
+        if count > 2 {
+            let zero = words[2] == b"0";
+            quiet = words[count - 1] == b"noreply";
+            let valid = (count == 3 && (zero || quiet)) || (count == 4 && zero && quiet);
+            if !valid {
+                const USAGE: &str = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]";
+                return self.answer_unless(quiet, USAGE);
+            }
+        }
+        if key.len() > KEY_BYTES_MAX {
+            return self.answer_unless(quiet, BAD_FORMAT);
+        }
+        let mut head = Head::new(Verb::Delete, Style::Text);
+        head.bits = if quiet { Bits::QUIET } else { 0 };
+        self.server.run(self.consumed, Request::new(head, key), key)
+    }
+
+    fn flush(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<3>(self.line);
+        if count > 3 {
+            return self.answer("ERROR");
+        }
+        let quiet = words[count - 1] == b"noreply";
+        let mut given = 0;
+        if count != 1 + usize::from(quiet) && self.server.settings.flush {
+            let Some(delay) = words::signed_32(words[1]) else {
+                return self.answer_unless(quiet, "CLIENT_ERROR invalid exptime argument");
+            };
+            given = delay;
+        }
+        let mut head = Head::new(Verb::Flush, Style::Text);
+        head.expiry = if given > 0 { self.clock.expiry(given) } else { self.clock.second };
+        head.bits = if quiet { Bits::QUIET } else { 0 };
+        Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
+    }
+
+    fn verbosity(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<3>(self.line);
+        if count != 2 && count != 3 {
+            return self.answer("ERROR");
+        }
+        let quiet = words[count - 1] == b"noreply";
+        let Some(level) = words::unsigned_32(words[1]) else { return self.answer_unless(quiet, BAD_FORMAT) };
+        const VERBOSITY_MAX: u32 = 2;
+        self.server.shared.verbosity.store(level.min(VERBOSITY_MAX), Ordering::Relaxed);
+        self.answer_unless(quiet, "OK")
+    }
+
+    fn memory_limit(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<3>(self.line);
+        if count != 2 && count != 3 {
+            return self.answer("ERROR");
+        }
+        let quiet = words[count - 1] == b"noreply";
+        let answer = match words::unsigned_32(words[1]) {
+            None => "ERROR",
+            Some(..8) => "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m",
+            Some(1_000_000_001..) => "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes",
+            Some(mebibytes) => {
+                let bytes = u64::from(mebibytes) << 20;
+                if bytes < self.server.settings.memory_min() {
+                    "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"
+                } else {
+                    self.server.budget.set_limit(bytes);
+                    "OK"
+                }
+            }
+        };
+        self.answer_unless(quiet, answer)
+    }
+
+    fn shutdown(&mut self) -> Step<Request<'a>> {
+        if !self.server.settings.shutdown {
+            return self.answer("ERROR: shutdown not enabled");
+        }
+        let (words, count) = first_words::<2>(self.line);
+        if count == 1 || (count == 2 && words[1] == b"graceful") {
+            if let Some(hook) = self.server.shared.shutdown.get() {
+                hook();
+            }
+            return Step::Close;
+        }
+        self.answer("CLIENT_ERROR invalid shutdown mode")
+    }
+
+    fn stats(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<3>(self.line);
+        let server = self.server;
+        let report = match words[1] {
+            _ if count == 1 => Report::General,
+            b"items" => Report::Items,
+            b"slabs" => Report::Slabs,
+            b"detail" => match words[2] {
+                b"dump" => Report::Detail,
+                b"on" | b"off" => {
+                    server.shared.detail.store(words[2] == b"on", Ordering::Relaxed);
+                    return self.answer("OK");
+                }
+                _ => return self.answer("CLIENT_ERROR usage: stats detail on|off|dump"),
+            },
+            b"reset" => {
+                let head = Head::new(Verb::ResetStats, Style::Text);
+                return Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) };
+            }
+            b"settings" => {
+                let limit = server.memory().1;
+                stats::settings(&server.settings, &server.shared, limit, &mut Lines(self.reply));
+                return self.answer("END");
+            }
+            b"conns" => {
+                stats::conns(&server.shared, &mut Lines(self.reply));
+                return self.answer("END");
+            }
+            b"sizes" => {
+                Lines(self.reply).line("sizes_status", &"disabled");
+                return self.answer("END");
+            }
+            _ => return self.answer("ERROR"),
+        };
+        let mut head = Head::new(Verb::Stats, Style::Text);
+        head.mode = report as u8;
+        Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
+    }
+}
+
+/// One answer of all partitions' to `stats`.
+pub fn merge_report(
+    server: &Memcached,
+    report: Report,
+    parts: &[Vec<u8>],
+    clock: Clock,
+    reply: &mut Vec<u8>,
+) {
+    if report == Report::Detail {
+        reply.extend_from_slice(&stats::detail(parts));
+        return;
+    }
+    report_lines(server, report, parts, clock, &mut Lines(reply));
+    reply.extend_from_slice(b"END\r\n");
+}
+
+/// `STAT name value`.
+struct Lines<'a>(&'a mut Vec<u8>);
+
+impl Sink for Lines<'_> {
+    fn line(&mut self, name: &str, value: &dyn Display) {
+        self.0.extend_from_slice(format!("STAT {name} {value}\r\n").as_bytes());
+    }
+}

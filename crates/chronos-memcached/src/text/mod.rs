@@ -1,0 +1,15 @@
+//! The text protocol: a line, and for stores a value of as many bytes as the line says.
+//!
+//! Words and answers are memcached's (`doc/protocol.txt`, and where that is silent, memcached 1.6.18 itself).
+
+mod commands;
+mod execute;
+mod login;
+pub(crate) mod words;
+
+pub use commands::{merge_report, parse};
+pub use execute::execute;
+pub use login::login;
+
+/// The longest key.
+pub const KEY_BYTES_MAX: usize = 250;

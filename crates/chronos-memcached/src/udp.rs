@@ -1,0 +1,61 @@
+//! memcached's frame for datagrams: request id, sequence number, number of datagrams, and a reserved field, 16 bits
+//! each.
+//!
+//! A reply is cut into datagrams of at most 1400 bytes. memcached 1.6 numbers every value of a multi-get anew; here the
+//! reply to a datagram is one sequence, as its protocol document has it.
+
+/// Bytes of the frame header.
+pub const FRAME_BYTES: usize = 8;
+/// Bytes of a datagram that we send, its frame header included.
+pub const DATAGRAM_BYTES_MAX: usize = 1400;
+
+/// The request id and the request; None for a fragment and for a request in several datagrams, which is dropped.
+pub fn unseal(datagram: &[u8]) -> Option<(u64, &[u8])> {
+    let (header, request) = datagram.split_first_chunk::<FRAME_BYTES>()?;
+    if header[4..6] != [0, 1] || request.is_empty() {
+        return None;
+    }
+    Some((u64::from(u16::from_be_bytes([header[0], header[1]])), request))
+}
+
+/// Calls `send` with each datagram of `reply` to request `id`.
+pub fn seal(id: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
+    let mut datagram = [0; DATAGRAM_BYTES_MAX];
+    let parts = reply.chunks(DATAGRAM_BYTES_MAX - FRAME_BYTES);
+    let count = parts.len() as u16;
+    for (sequence, part) in parts.enumerate() {
+        for (place, number) in [id as u16, sequence as u16, count, 0].into_iter().enumerate() {
+            datagram[2 * place..][..2].copy_from_slice(&number.to_be_bytes());
+        }
+        datagram[FRAME_BYTES..][..part.len()].copy_from_slice(part);
+        send(&datagram[..FRAME_BYTES + part.len()]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_reply_is_one_sequence() {
+        let reply = vec![b'x'; 3000];
+        let mut sent = Vec::new();
+        seal(0x1234, &reply, &mut |datagram| sent.push(datagram.to_vec()));
+        let headers: Vec<_> = sent.iter().map(|datagram| &datagram[..8]).collect();
+        assert_eq!(
+            headers,
+            [[0x12, 0x34, 0, 0, 0, 3, 0, 0], [0x12, 0x34, 0, 1, 0, 3, 0, 0], [0x12, 0x34, 0, 2, 0, 3, 0, 0]]
+        );
+        assert_eq!(sent.iter().map(|datagram| datagram.len() - 8).collect::<Vec<_>>(), [1392, 1392, 216]);
+    }
+
+    #[test]
+    fn fragments_are_dropped() {
+        assert_eq!(unseal(b"\x12\x34\0\0\0\x01\0\0version\r\n"), Some((0x1234, &b"version\r\n"[..])));
+        for datagram in
+            [&b""[..], b"\x12\x34\0\0\0\x01\0", b"\x12\x34\0\0\0\x01\0\0", b"\x12\x34\0\0\0\x02\0\0get a\r\n"]
+        {
+            assert_eq!(unseal(datagram), None);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Any bytes, in any pieces: no panic, no end without progress, and the same answers however they are cut.
+
+use std::time::Duration;
+
+use plimsoll_chronos::{Direct, Now, Service, Transport};
+use plimsoll_chronos_memcached::{Credentials, Memcached, Protocol, Settings};
+use proptest::prelude::*;
+
+const NOW: Now = Now { since_start: Duration::from_secs(5), unix_seconds: 1_800_000_000 };
+
+fn server(settings: Settings) -> Direct<Memcached> {
+    let settings = Settings { partitions: 3, item_size_max: 4096, ..settings };
+    Direct::new(Memcached::new(settings).expect("good settings"), 3)
+}
+
+/// All that is answered to `pieces`, one after the other.
+fn answers(mut direct: Direct<Memcached>, pieces: &[&[u8]]) -> Vec<u8> {
+    let mut session = direct.service().open(Transport::Tcp);
+    let (mut pending, mut reply, mut skip) = (Vec::new(), Vec::new(), 0_usize);
+    for piece in pieces {
+        let skipped = skip.min(piece.len());
+        skip -= skipped;
+        pending.extend_from_slice(&piece[skipped..]);
+        let served = direct.serve(&mut session, NOW, &pending, &mut reply);
+        skip += served.consumed.saturating_sub(pending.len());
+        pending.drain(..served.consumed.min(pending.len()));
+        if served.close {
+            break;
+        }
+    }
+    reply
+}
+
+const WORDS: [&str; 46] = [
+    "get",
+    "gets",
+    "gat",
+    "set",
+    "cas",
+    "incr",
+    "delete",
+    "touch",
+    "mg",
+    "ms",
+    "md",
+    "ma",
+    "me",
+    "mn",
+    "flush_all",
+    "stats",
+    "verbosity",
+    "cache_memlimit",
+    "a",
+    "b",
+    "0",
+    "1",
+    "3",
+    "-1",
+    "noreply",
+    "v",
+    "t",
+    "c",
+    "k",
+    "b",
+    "T0",
+    "N0",
+    "MA",
+    "q",
+    "\r\n",
+    "\r\n",
+    "\n",
+    "abc\r\n",
+    " ",
+    "quit",
+    "detail",
+    "on",
+    "dump",
+    "items",
+    "4000",
+    "\u{80}",
+];
+
+fn word() -> impl Strategy<Value = Vec<u8>> {
+    prop_oneof![
+        12 => proptest::sample::select(&WORDS[..]).prop_map(|word| [word.as_bytes(), b" "].concat()),
+        1 => proptest::collection::vec(any::<u8>(), 0..12),
+        // Headers of the binary protocol: right but for what chance changes.
+        2 => (0_u8..0x28, 0_u8..4, 0_u8..21, 0_u8..40).prop_map(|(opcode, key, extras, body)| {
+            let mut header = vec![0x80, opcode, 0, key, extras, 0, 0, 0, 0, 0, 0, body];
+            header.resize(24 + usize::from(body), b'1');
+            header
+        }),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_words_in_any_pieces(words in proptest::collection::vec(word(), 0..60), cuts in proptest::collection::vec(any::<usize>(), 0..6)) {
+        let input = words.concat();
+        let whole = answers(server(Settings::default()), &[&input]);
+        let mut places: Vec<usize> = cuts.into_iter().map(|cut| cut % (input.len() + 1)).collect();
+        places.sort_unstable();
+        let (mut pieces, mut rest) = (Vec::new(), &input[..]);
+        for place in places {
+            let (piece, more) = rest.split_at(place - (input.len() - rest.len()));
+            pieces.push(piece);
+            rest = more;
+        }
+        pieces.push(rest);
+        let cut = answers(server(Settings::default()), &pieces);
+        // Reports tell of the process, and its time goes on.
+        if !whole.windows(5).any(|bytes| bytes == b"STAT ") && !cut.windows(5).any(|bytes| bytes == b"STAT ") {
+            prop_assert_eq!(whole.escape_ascii().to_string(), cut.escape_ascii().to_string());
+        }
+    }
+
+    #[test]
+    fn any_bytes(input in proptest::collection::vec(any::<u8>(), 0..400)) {
+        answers(server(Settings::default()), &[&input]);
+    }
+
+    #[test]
+    fn nothing_is_told_without_login(words in proptest::collection::vec(word(), 0..40)) {
+        let credentials = Some(Credentials::parse("users", b"ann:secret").expect("a user"));
+        let settings = Settings { credentials, protocol: Protocol::Text, ..Settings::default() };
+        let reply = answers(server(settings), &[&words.concat()]);
+        for line in reply.split(|&byte| byte == b'\n').filter(|line| !line.is_empty()) {
+            prop_assert!(line.starts_with(b"CLIENT_ERROR"), "{}", line.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn a_request_means_the_same_on_another_thread(words in proptest::collection::vec(word(), 0..30)) {
+        let input = words.concat();
+        let service = server(Settings::default());
+        let service = service.service();
+        let mut session = service.open(Transport::Tcp);
+        let (mut reply, mut message) = (Vec::new(), Vec::new());
+        if let plimsoll_chronos::Step::Run { request, .. } = service.parse(&mut session, NOW, &input, &mut reply) {
+            service.encode(&request, &mut message);
+            prop_assert_eq!(format!("{:?}", service.decode(&message)), format!("{request:?}"));
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! An OpenFlow learning-switch controller on Chronos, for OpenFlow 1.0 and 1.3.
+//!
+//! ```text
+//! switch ── TCP ──> wire, read ──> Session ──────> partition of the datapath ──> Datapath ──> write ──> switch
+//!                   messages       hello,          hash of its number            stations,
+//!                                  features, echo                                verdict
+//! ```
+//!
+//! After Chronos-OF (dissertation of R. Kapoor, sections 6.1.2 and 6.2.6). Connections are steered by the datapath's
+//! number, which the features reply gives; what is known of a switch is in one partition, and no two switches share
+//! anything. Nothing here knows a socket: [`OpenFlow`] is a [`plimsoll_chronos::Service`].
+//!
+//! A switch learns as a bridge does (802.1Q, section 8.7): a sender is behind the port that its packet came in by. For
+//! a receiver that is known a flow is put into the switch, for port, VLAN and both addresses, so that a station that
+//! sends to somebody new, or from somewhere else, is still heard of.
+
+mod addresses;
+mod datapath;
+mod frame;
+mod message;
+mod read;
+mod service;
+mod session;
+mod wire;
+mod write;
+
+pub use addresses::{Addresses, Learned, Limits};
+pub use datapath::{Datapath, Decision, Verdict};
+pub use frame::Ethernet;
+pub use read::{Features, NO_BUFFER, PacketIn, PortStatus};
+pub use service::{Datapaths, OpenFlow, Request, Settings};
+pub use session::{Event, Outcome, Peer, Session};
+pub use wire::{ErrorCode, HEADER_BYTES, Header, Version, Versions, kind};
+pub use write::{FlowChange, Match, Output, Writer};

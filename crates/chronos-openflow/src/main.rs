@@ -1,0 +1,87 @@
+//! `chronos-openflow`: the controller's command line.
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+use plimsoll_chronos::Listen;
+use plimsoll_chronos_openflow::{Limits, OpenFlow, Settings, Version, Versions};
+use plimsoll_chronos_options::{RuntimeOptions, parse_listen, secret, serve};
+
+/// An OpenFlow learning-switch controller for OpenFlow 1.0 and 1.3.
+///
+/// Switches connect by TCP or a UNIX socket. `docs/chronos/openflow.md` describes it.
+#[derive(Parser)]
+#[command(version, max_term_width = 110)]
+struct Command {
+    /// Where switches connect: an address and port, port 0 for any free one, or `unix:PATH`. May be given several times.
+    #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:6653", value_parser = parse_listen)]
+    listen: Vec<Listen>,
+    /// Versions of OpenFlow that may be agreed upon.
+    #[arg(long, value_enum, default_value_t = Protocol::Any)]
+    protocol: Protocol,
+    /// Seconds without a packet after which a switch drops a flow; 0 for never.
+    #[arg(long, value_name = "SECONDS", default_value_t = Settings::default().flow_idle_seconds)]
+    flow_idle: u16,
+    /// Seconds after which a switch drops a flow; 0 for never.
+    #[arg(long, value_name = "SECONDS", default_value_t = Settings::default().flow_hard_seconds)]
+    flow_hard: u16,
+    /// The priority of flows.
+    #[arg(long, value_name = "N", default_value_t = Settings::default().flow_priority, value_parser = clap::value_parser!(u16).range(1..))]
+    flow_priority: u16,
+    /// Bytes of a packet that a switch sends if it keeps the packet itself; 65535 for whole packets.
+    #[arg(long, value_name = "BYTES", default_value_t = Settings::default().miss_send_bytes)]
+    miss_send: u16,
+    /// Bytes of the longest message of a switch that is taken.
+    #[arg(long, value_name = "BYTES", default_value_t = u16::MAX, value_parser = clap::value_parser!(u16).range(128..))]
+    message_max: u16,
+    /// Stations that are remembered of one switch.
+    #[arg(long, value_name = "N", default_value_t = Settings::default().addresses.entries as u64, value_parser = clap::value_parser!(u64).range(1..=1 << 24))]
+    stations: u64,
+    /// Seconds without a packet after which a station is forgotten.
+    #[arg(long, value_name = "SECONDS", default_value_t = Settings::default().addresses.age_seconds, value_parser = clap::value_parser!(u32).range(1..))]
+    station_age: u32,
+    /// Switches in one partition whose stations are remembered.
+    #[arg(long, value_name = "N", default_value_t = Settings::default().datapaths_max as u64, value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    switches: u64,
+    #[command(flatten)]
+    runtime: RuntimeOptions,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
+enum Protocol {
+    /// 1.0 and 1.3.
+    Any,
+    /// OpenFlow 1.0 only.
+    #[value(name = "1.0")]
+    V10,
+    /// OpenFlow 1.3 only.
+    #[value(name = "1.3")]
+    V13,
+}
+
+impl Command {
+    fn settings(&self) -> Settings {
+        Settings {
+            versions: match self.protocol {
+                Protocol::Any => Versions::ALL,
+                Protocol::V10 => Versions::only(Version::V10),
+                Protocol::V13 => Versions::only(Version::V13),
+            },
+            flow_idle_seconds: self.flow_idle,
+            flow_hard_seconds: self.flow_hard,
+            flow_priority: self.flow_priority,
+            miss_send_bytes: self.miss_send,
+            message_bytes_max: usize::from(self.message_max),
+            addresses: Limits { entries: self.stations as usize, age_seconds: self.station_age },
+            datapaths_max: self.switches as usize,
+        }
+    }
+}
+
+fn main() -> Result<()> {
+    /// Longer than any message.
+    const INPUT_BYTES: usize = 1 << 17;
+    let command = Command::parse();
+    let config = command.runtime.config(command.listen.clone(), INPUT_BYTES);
+    let controller = OpenFlow::new(command.settings(), config.partitions(), secret());
+    serve(controller, &config)
+}

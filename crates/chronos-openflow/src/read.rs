@@ -1,0 +1,119 @@
+//! Messages of a switch, read. Each function takes one whole message, header included, and is None where lengths do
+//! not fit: the answer to that is OFPBRC_BAD_LEN.
+
+use crate::wire::{HEADER_BYTES, Version, u16_at, u32_at, u64_at};
+
+/// What a switch says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Features {
+    /// The switch's number, which its connections share.
+    pub datapath: u64,
+    /// Not the main connection but an auxiliary one (1.3).
+    pub auxiliary: bool,
+}
+
+/// A packet for which the switch asks what to do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PacketIn<'a> {
+    /// Where the switch keeps the packet; [`NO_BUFFER`] if it does not.
+    pub buffer: u32,
+    /// The packet's whole length in bytes.
+    pub total_bytes: u16,
+    /// Where it came in.
+    pub port: u32,
+    /// Its beginning; all of it if the switch does not keep it, or was asked for all.
+    pub data: &'a [u8],
+}
+
+impl PacketIn<'_> {
+    /// Whether it can be sent on: the switch has it, or we have all of it.
+    pub fn is_whole(&self) -> bool {
+        self.buffer != NO_BUFFER || self.data.len() >= usize::from(self.total_bytes)
+    }
+}
+
+/// A port was added, changed or removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortStatus {
+    /// Which.
+    pub port: u32,
+    /// Nothing reaches anybody through it any more: it is removed, switched off, or its link is down.
+    pub gone: bool,
+}
+
+/// OFP_NO_BUFFER: the switch keeps no packet.
+pub const NO_BUFFER: u32 = u32::MAX;
+
+/// The version bitmap of a hello, if there is one: bit n stands for wire version n (1.3.5, section 7.5.1). Elements
+/// that do not fit the message end the list, since a hello must not be refused for what a later version puts in.
+pub fn hello_bitmap(message: &[u8]) -> Option<u32> {
+    const VERSION_BITMAP: u16 = 1;
+    let mut elements = message.get(HEADER_BYTES..)?;
+    loop {
+        let (element, length) = (u16_at(elements, 0)?, usize::from(u16_at(elements, 2)?));
+        let body = elements.get(4..length)?;
+        if element == VERSION_BITMAP {
+            return u32_at(body, 0);
+        }
+        elements = elements.get(length.next_multiple_of(8)..)?;
+    }
+}
+
+/// FEATURES_REPLY.
+pub fn features(version: Version, message: &[u8]) -> Option<Features> {
+    const BYTES: usize = 32;
+    const PORT_BYTES_V10: usize = 48;
+    let ports = message.len().checked_sub(BYTES)?;
+    let (fits, auxiliary) = match version {
+        Version::V10 => (ports.is_multiple_of(PORT_BYTES_V10), false),
+        Version::V13 => (ports == 0, message[21] != 0),
+    };
+    fits.then_some(Features { datapath: u64_at(message, 8)?, auxiliary })
+}
+
+/// PACKET_IN.
+pub fn packet_in(version: Version, message: &[u8]) -> Option<PacketIn<'_>> {
+    let (buffer, total_bytes) = (u32_at(message, 8)?, u16_at(message, 12)?);
+    let (port, data) = match version {
+        Version::V10 => (u32::from(u16_at(message, 14)?), message.get(18..)?),
+        Version::V13 => {
+            const MATCH: usize = 24;
+            let length = usize::from(u16_at(message, MATCH + 2)?);
+            let fields = message.get(MATCH + 4..MATCH + length)?;
+            (in_port(fields)?, message.get(MATCH + length.next_multiple_of(8) + 2..)?)
+        }
+    };
+    Some(PacketIn { buffer, total_bytes, port, data })
+}
+
+/// PORT_STATUS.
+pub fn port_status(version: Version, message: &[u8]) -> Option<PortStatus> {
+    const REASON_DELETE: u8 = 1;
+    const CONFIG_PORT_DOWN: u32 = 1;
+    const STATE_LINK_DOWN: u32 = 1;
+    let (length, port, config) = match version {
+        Version::V10 => (64, u32::from(u16_at(message, 16)?), 40),
+        Version::V13 => (80, u32_at(message, 16)?, 48),
+    };
+    if message.len() != length {
+        return None;
+    }
+    let down = u32_at(message, config)? & CONFIG_PORT_DOWN != 0
+        || u32_at(message, config + 4)? & STATE_LINK_DOWN != 0;
+    Some(PortStatus { port, gone: down || message[8] == REASON_DELETE })
+}
+
+/// The ingress port among a packet-in's OXM fields (1.3.5, section 7.2.3.7).
+fn in_port(mut fields: &[u8]) -> Option<u32> {
+    /// Class OPENFLOW_BASIC, field IN_PORT, no mask, 4 bytes.
+    const IN_PORT: u32 = 0x8000_0004;
+    loop {
+        let header = u32_at(fields, 0)?;
+        let length = header as usize & 0xff;
+        let value = fields.get(4..4 + length)?;
+        if header == IN_PORT {
+            return u32_at(value, 0);
+        }
+        fields = &fields[4 + length..];
+    }
+}

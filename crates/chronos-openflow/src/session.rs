@@ -1,0 +1,240 @@
+//! [`Session`]: one switch's connection, from hello to its packets.
+//!
+//! ```text
+//! switch                              controller
+//!   HELLO (at once)          ──>
+//!                            <──        HELLO, FEATURES_REQUEST
+//!   FEATURES_REPLY           ──>
+//!                            <──        SET_CONFIG, in 1.3 a table-miss flow, BARRIER_REQUEST
+//!   BARRIER_REPLY            ──>
+//!   PACKET_IN                ──>
+//!                            <──        FLOW_MOD, PACKET_OUT
+//!   ECHO_REQUEST             ──>
+//!                            <──        ECHO_REPLY
+//! ```
+//!
+//! Departure from the specification: our hello answers the switch's instead of crossing it. Every switch must send
+//! its own at once (1.3.5, section 6.3.1), so nobody waits for ours.
+
+use crate::read::{self, Features, PacketIn, PortStatus};
+use crate::service::Settings;
+use crate::wire::{ErrorCode, HEADER_BYTES, Header, Version, kind};
+use crate::write::Writer;
+
+/// A connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Session {
+    phase: Phase,
+    transaction: u32,
+}
+
+/// What is known of a switch's connection once it is up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Peer {
+    /// The version agreed upon.
+    pub version: Version,
+    /// The switch's number.
+    pub datapath: u64,
+}
+
+/// A message for the datapath's partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event<'a> {
+    /// The switch is there: its main connection is new.
+    Join,
+    /// It asks where a packet goes.
+    Packet(PacketIn<'a>),
+    /// A port changed.
+    Port(PortStatus),
+}
+
+/// What a message was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome<'a> {
+    /// Answered, or in need of no answer.
+    Done,
+    /// Of an error that leaves nothing to go on with.
+    Close,
+    /// For the datapath's partition, with the message's transaction.
+    Event(Peer, u32, Event<'a>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    Hello,
+    Features(Version),
+    Up(Peer),
+}
+
+impl Session {
+    /// A connection on which nothing was said.
+    pub fn new() -> Session {
+        Session { phase: Phase::Hello, transaction: 0 }
+    }
+
+    /// The longest message that is taken now, in bytes.
+    pub fn message_bytes_max(&self, settings: &Settings) -> usize {
+        /// A hello is 8 or 16 bytes, and may carry what later versions add.
+        const HELLO_BYTES_MAX: usize = 1024;
+        match self.phase {
+            Phase::Hello => HELLO_BYTES_MAX.min(settings.message_bytes_max),
+            Phase::Features(_) | Phase::Up(_) => settings.message_bytes_max,
+        }
+    }
+
+    /// The head of a message that is refused for its length.
+    pub fn on_refused(&mut self, settings: &Settings, header: Header, head: &[u8], out: &mut Vec<u8>) {
+        self.error(settings, header, ErrorCode::BAD_LENGTH, head, out);
+    }
+
+    /// One whole message.
+    pub fn on_message<'a>(
+        &mut self,
+        settings: &Settings,
+        header: Header,
+        message: &'a [u8],
+        out: &mut Vec<u8>,
+    ) -> Outcome<'a> {
+        match self.phase {
+            Phase::Hello => self.on_hello(settings, header, message, out),
+            Phase::Features(version) | Phase::Up(Peer { version, .. }) => {
+                let event = if header.version == version as u8 {
+                    self.on_known(settings, version, header, message, out)
+                } else {
+                    Err(ErrorCode::BAD_VERSION)
+                };
+                event.unwrap_or_else(|error| {
+                    self.error(settings, header, error, message, out);
+                    Outcome::Done
+                })
+            }
+        }
+    }
+
+    fn on_hello<'a>(
+        &mut self,
+        settings: &Settings,
+        header: Header,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Outcome<'a> {
+        let bitmap = read::hello_bitmap(message);
+        let agreed = settings.versions.agree(header.version, bitmap).filter(|_| header.kind == kind::HELLO);
+        let highest = settings.versions.highest();
+        let mut writer = Writer { version: highest, transaction: header.transaction, out };
+        let Some(version) = agreed else {
+            let reason: &[u8] = if header.kind == kind::HELLO {
+                b"no common version: this controller has OpenFlow 1.0 and 1.3, or one"
+            } else {
+                b"the first message must be a hello"
+            };
+            writer.error(ErrorCode::INCOMPATIBLE, reason);
+            return Outcome::Close;
+        };
+        writer.transaction = self.next_transaction();
+        writer.hello(settings.versions);
+        writer = Writer { version, transaction: self.next_transaction(), out };
+        writer.bare(kind::FEATURES_REQUEST);
+        self.phase = Phase::Features(version);
+        Outcome::Done
+    }
+
+    fn on_known<'a>(
+        &mut self,
+        settings: &Settings,
+        version: Version,
+        header: Header,
+        message: &'a [u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Outcome<'a>, ErrorCode> {
+        let transaction = header.transaction;
+        let peer = match self.phase {
+            Phase::Up(peer) => Some(peer),
+            Phase::Hello | Phase::Features(_) => None,
+        };
+        let event = match header.kind {
+            kind::ECHO_REQUEST => {
+                Writer { version, transaction, out }.echo_reply(&message[HEADER_BYTES..]);
+                None
+            }
+            kind::FEATURES_REPLY => {
+                let features = read::features(version, message).ok_or(ErrorCode::BAD_LENGTH)?;
+                return Ok(self.on_features(settings, version, header, features, out));
+            }
+            kind::PACKET_IN => {
+                let packet = read::packet_in(version, message).ok_or(ErrorCode::BAD_LENGTH)?;
+                Some(Event::Packet(packet))
+            }
+            kind::PORT_STATUS => {
+                let status = read::port_status(version, message).ok_or(ErrorCode::BAD_LENGTH)?;
+                Some(Event::Port(status))
+            }
+            kind::EXPERIMENTER => return Err(ErrorCode::BAD_EXPERIMENTER),
+            other if is_only_news(version, other) => None,
+            _ => return Err(ErrorCode::BAD_TYPE),
+        };
+        // Packets before the features belong to no known datapath; the switch will ask again.
+        Ok(peer.zip(event).map_or(Outcome::Done, |(peer, event)| Outcome::Event(peer, transaction, event)))
+    }
+
+    /// A second features reply, which a switch may send unasked, may name no other datapath than the first.
+    fn on_features<'a>(
+        &mut self,
+        settings: &Settings,
+        version: Version,
+        header: Header,
+        features: Features,
+        out: &mut Vec<u8>,
+    ) -> Outcome<'a> {
+        let peer = Peer { version, datapath: features.datapath };
+        match self.phase {
+            Phase::Up(before) if before == peer => return Outcome::Done,
+            Phase::Up(_) => return Outcome::Close,
+            Phase::Hello | Phase::Features(_) => self.phase = Phase::Up(peer),
+        }
+        if features.auxiliary {
+            return Outcome::Done;
+        }
+        let mut writer = Writer { version, transaction: self.next_transaction(), out };
+        writer.set_config(settings.miss_send_bytes);
+        settings.write_table_miss(&mut writer);
+        writer.bare(kind::barrier_request(version));
+        Outcome::Event(peer, header.transaction, Event::Join)
+    }
+
+    fn error(
+        &mut self,
+        settings: &Settings,
+        header: Header,
+        error: ErrorCode,
+        message: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        // Errors are not answered by errors, or two peers could go on for ever.
+        if header.kind != kind::ERROR {
+            let version = match self.phase {
+                Phase::Hello => settings.versions.highest(),
+                Phase::Features(version) | Phase::Up(Peer { version, .. }) => version,
+            };
+            Writer { version, transaction: header.transaction, out }.error(error, message);
+        }
+    }
+
+    fn next_transaction(&mut self) -> u32 {
+        self.transaction = self.transaction.wrapping_add(1);
+        self.transaction
+    }
+}
+
+impl Default for Session {
+    fn default() -> Session {
+        Session::new()
+    }
+}
+
+/// Messages of a switch that change nothing here.
+fn is_only_news(version: Version, kind: u8) -> bool {
+    matches!(kind, kind::HELLO | kind::ERROR | kind::ECHO_REPLY | kind::GET_CONFIG_REPLY | kind::FLOW_REMOVED)
+        || kind == kind::barrier_reply(version)
+        || kind == kind::statistics_reply(version)
+}

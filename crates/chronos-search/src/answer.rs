@@ -1,0 +1,161 @@
+//! What is answered, in memcached's protocol and in HTTP.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use crate::index::{Counts, Posting, Postings};
+use crate::rank::{Collection, Ranking};
+use crate::request::{Answer, Outcome};
+
+/// `VALUE`: a word's postings. A document is a line: its name, how often it has the word, and how many words it has.
+/// `name` appends the name of a posting's document; false leaves a document out that is just going.
+pub fn value(
+    word: &[u8],
+    postings: &Postings,
+    name: impl Fn(&Posting, &mut Vec<u8>) -> bool,
+    reply: &mut Vec<u8>,
+) {
+    match postings {
+        Postings::Opaque { flags, value } => put_value(word, *flags, value, reply),
+        Postings::Documents(postings) => {
+            let mut lines = Vec::with_capacity(postings.len() * 32);
+            for posting in postings {
+                if name(posting, &mut lines) {
+                    text(&mut lines, format_args!(" {} {}\n", posting.frequency, posting.words));
+                }
+            }
+            put_value(word, 0, &lines, reply);
+        }
+    }
+}
+
+/// The end of a request that has no result but its success.
+pub fn done(answer: Answer, reply: &mut Vec<u8>) {
+    match answer {
+        Answer::Quiet => {}
+        Answer::Stored => reply.extend(b"STORED\r\n"),
+        Answer::Deleted => reply.extend(b"DELETED\r\n"),
+        Answer::Http { result, close } => {
+            let (status, result) = match result {
+                Outcome::Created => (Status::CREATED, "created"),
+                Outcome::Replaced => (Status::OK, "replaced"),
+                Outcome::Deleted => (Status::OK, "deleted"),
+            };
+            json(status, close, &serde_json::json!({ "result": result }), reply);
+        }
+    }
+}
+
+/// Statistics, as memcached's `STAT` lines or as JSON.
+pub fn statistics(answer: Answer, collection: Collection, counts: Counts, reply: &mut Vec<u8>) {
+    let version = env!("CARGO_PKG_VERSION");
+    let numbers = [
+        ("documents", collection.documents),
+        ("document_words", collection.words),
+        ("words", counts.words),
+        ("postings", counts.postings),
+        ("opaque_bytes", counts.opaque_bytes),
+    ];
+    if let Answer::Http { close, .. } = answer {
+        let mut object: serde_json::Map<_, _> =
+            numbers.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
+        object.insert("version".to_owned(), version.into());
+        return json(Status::OK, close, &object, reply);
+    }
+    text(reply, format_args!("STAT version {version}\r\n"));
+    for (name, value) in numbers {
+        text(reply, format_args!("STAT {name} {value}\r\n"));
+    }
+    reply.extend(b"END\r\n");
+}
+
+/// Results, as JSON.
+pub fn results(ranking: &Ranking, close: bool, reply: &mut Vec<u8>) {
+    #[derive(Serialize)]
+    struct Body<'a> {
+        matches: usize,
+        results: Vec<Result<'a>>,
+    }
+    #[derive(Serialize)]
+    struct Result<'a> {
+        id: &'a str,
+        score: f64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        url: Option<&'a str>,
+    }
+    let results = ranking.best.iter().map(|(score, document)| {
+        let about = &document.about;
+        Result { id: &about.id, score: *score, title: about.title.as_deref(), url: about.url.as_deref() }
+    });
+    let body = Body { matches: ranking.matches, results: results.collect() };
+    json(Status::OK, close, &body, reply);
+}
+
+/// A status of HTTP, and a header that it needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status(pub u16, pub &'static str, pub &'static str);
+
+impl Status {
+    /// 200.
+    pub const OK: Status = Status(200, "OK", "");
+    /// 201.
+    pub const CREATED: Status = Status(201, "Created", "");
+    /// 400.
+    pub const BAD_REQUEST: Status = Status(400, "Bad Request", "");
+    /// 404.
+    pub const NOT_FOUND: Status = Status(404, "Not Found", "");
+    /// 411.
+    pub const LENGTH_REQUIRED: Status = Status(411, "Length Required", "");
+    /// 413.
+    pub const TOO_LARGE: Status = Status(413, "Content Too Large", "");
+    /// 431.
+    pub const HEADERS_TOO_LARGE: Status = Status(431, "Request Header Fields Too Large", "");
+    /// 501.
+    pub const NOT_IMPLEMENTED: Status = Status(501, "Not Implemented", "");
+
+    /// 405, with the methods that are allowed.
+    pub const fn method_not_allowed(allow: &'static str) -> Status {
+        Status(405, "Method Not Allowed", allow)
+    }
+}
+
+/// An error, as JSON.
+pub fn error(status: Status, close: bool, message: &str, reply: &mut Vec<u8>) {
+    json(status, close, &serde_json::json!({ "error": message }), reply);
+}
+
+fn json(Status(code, reason, allow): Status, close: bool, body: &impl Serialize, reply: &mut Vec<u8>) {
+    let mut body = serde_json::to_vec(body).expect("strings and numbers are JSON");
+    body.push(b'\n');
+    text(reply, format_args!("HTTP/1.1 {code} {reason}\r\nContent-Type: application/json\r\n"));
+    if !allow.is_empty() {
+        text(reply, format_args!("Allow: {allow}\r\n"));
+    }
+    if close {
+        reply.extend(b"Connection: close\r\n");
+    }
+    text(reply, format_args!("Content-Length: {}\r\n\r\n", body.len()));
+    reply.extend(body);
+}
+
+fn put_value(word: &[u8], flags: u32, value: &[u8], reply: &mut Vec<u8>) {
+    reply.reserve(word.len() + value.len() + 40);
+    reply.extend(b"VALUE ");
+    reply.extend(word);
+    // On every `get`, where formatting by format_args! shows.
+    let mut digits = itoa::Buffer::new();
+    reply.push(b' ');
+    reply.extend(digits.format(flags).as_bytes());
+    reply.push(b' ');
+    reply.extend(digits.format(value.len()).as_bytes());
+    reply.extend(b"\r\n");
+    reply.extend(value);
+    reply.extend(b"\r\n");
+}
+
+fn text(reply: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    reply.write_fmt(text).expect("a vector takes everything");
+}

@@ -1,0 +1,221 @@
+//! HTTP/1.1 with JSON: `GET /search?q=`, `PUT` and `DELETE /documents/ID`, `GET /stats`.
+
+use std::borrow::Cow;
+
+use httparse::Status as Parsed;
+use percent_encoding::percent_decode_str;
+use plimsoll_chronos::Step;
+use serde::Deserialize;
+
+use crate::answer::{Status, error};
+use crate::check_id;
+use crate::document::About;
+use crate::rank::Mode;
+use crate::request::{Answer, Outcome, Query, Request};
+use crate::service::{Search, Session};
+
+/// Bytes of the longest request line and headers.
+const HEAD_BYTES_MAX: usize = 1 << 14;
+/// Headers at most.
+const HEADERS_MAX: usize = 64;
+/// Results if nothing is said, and at most.
+const LIMIT: (u32, u32) = (10, 1000);
+
+/// What a request's head says.
+struct Head<'a> {
+    method: &'a str,
+    target: &'a str,
+    bytes: usize,
+    body_bytes: usize,
+    json: bool,
+    waits: bool,
+    close: bool,
+}
+
+/// Why a request is refused.
+struct Refusal(Status, Cow<'static, str>);
+
+/// Reads a request.
+pub fn parse<'a>(
+    search: &Search,
+    session: &mut Session,
+    input: &'a [u8],
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    let head = match read_head(input) {
+        Ok(Some(head)) => head,
+        Ok(None) => return Step::Incomplete { total: input.len() + 1 },
+        // Nobody knows where the next request begins.
+        Err(refusal) => return end(&refusal, reply),
+    };
+    if head.body_bytes > search.settings().document_bytes_max {
+        let limit = search.settings().document_bytes_max;
+        return end(&refuse(Status::TOO_LARGE, format!("more than {limit} bytes")), reply);
+    }
+    let total = head.bytes + head.body_bytes;
+    let Some(body) = input.get(head.bytes..total) else {
+        if head.waits && !session.continued {
+            session.continued = true;
+            reply.extend(b"HTTP/1.1 100 Continue\r\n\r\n");
+            return Step::Done { consumed: 0 };
+        }
+        return Step::Incomplete { total };
+    };
+    session.continued = false;
+    session.closing = head.close;
+    route(search, &head, total, body, reply).unwrap_or_else(|Refusal(status, message)| {
+        error(status, head.close, &message, reply);
+        Step::Done { consumed: total }
+    })
+}
+
+fn route<'a>(
+    search: &Search,
+    head: &Head<'_>,
+    consumed: usize,
+    body: &[u8],
+    reply: &mut Vec<u8>,
+) -> Result<Step<Request<'a>>, Refusal> {
+    let (path, query) = head.target.split_once('?').unwrap_or((head.target, ""));
+    let close = head.close;
+    match (head.method, path) {
+        ("GET", "/search") => {
+            let query = read_query(query, close)?;
+            Ok(search.step(consumed, Request::Search(query), reply))
+        }
+        ("GET", "/stats") => {
+            let answer = Answer::Http { result: Outcome::Replaced, close };
+            Ok(search.step(consumed, Request::Count(answer), reply))
+        }
+        (method, path) if let Some(id) = path.strip_prefix("/documents/") => {
+            let id = percent_decode_str(id).decode_utf8();
+            let id = id.map_err(|_| refuse(Status::BAD_REQUEST, "the document's name is not UTF-8"))?;
+            check_id(&id).map_err(|wrong| refuse(Status::BAD_REQUEST, wrong.to_string()))?;
+            match method {
+                "PUT" => put(search, head, consumed, &id, body, reply),
+                "DELETE" => {
+                    let answer = Answer::Http { result: Outcome::Deleted, close };
+                    let deleted = search.delete(consumed, &id, answer, reply);
+                    deleted.ok_or_else(|| refuse(Status::NOT_FOUND, "no such document"))
+                }
+                _ => Err(refuse(Status::method_not_allowed("PUT, DELETE"), "a document is put or deleted")),
+            }
+        }
+        (_, "/search" | "/stats") => Err(refuse(Status::method_not_allowed("GET"), "only GET")),
+        _ => Err(refuse(Status::NOT_FOUND, "no such path; there are /search, /stats and /documents/ID")),
+    }
+}
+
+fn put<'a>(
+    search: &Search,
+    head: &Head<'_>,
+    consumed: usize,
+    id: &str,
+    body: &[u8],
+    reply: &mut Vec<u8>,
+) -> Result<Step<Request<'a>>, Refusal> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        text: Cow<'a, str>,
+        title: Option<Box<str>>,
+        url: Option<Box<str>>,
+    }
+    let bad = |message: String| refuse(Status::BAD_REQUEST, message);
+    let body = if head.json {
+        serde_json::from_slice(body).map_err(|wrong| bad(format!("not a document in JSON: {wrong}")))?
+    } else {
+        let text = str::from_utf8(body).map_err(|wrong| bad(format!("not UTF-8: {wrong}")))?;
+        Body { text: text.into(), title: None, url: None }
+    };
+    let about = About { id: id.into(), title: body.title, url: body.url };
+    let close = head.close;
+    let answer = move |new| {
+        let result = if new { Outcome::Created } else { Outcome::Replaced };
+        Answer::Http { result, close }
+    };
+    Ok(search.put(consumed, about, &body.text, answer, reply))
+}
+
+fn read_query(query: &str, close: bool) -> Result<Query<'static>, Refusal> {
+    let bad = |message: String| refuse(Status::BAD_REQUEST, message);
+    let (mut text, mut mode, mut limit) = (None, Mode::And, LIMIT.0);
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "q" => text = Some(value),
+            "mode" => {
+                mode = match &*value {
+                    "and" => Mode::And,
+                    "or" => Mode::Or,
+                    _ => return Err(bad(format!("mode: {value:?} is not allowed; and, or"))),
+                }
+            }
+            "limit" => {
+                let number = value.parse().ok().filter(|limit| (1..=LIMIT.1).contains(limit));
+                let wrong = || bad(format!("limit: {value:?} is not allowed; 1 to {} are", LIMIT.1));
+                limit = number.ok_or_else(wrong)?;
+            }
+            _ => return Err(bad(format!("{name:?} is not known; there are q, mode, limit"))),
+        }
+    }
+    let text = text.ok_or_else(|| bad("q is missing: the words to search for".to_owned()))?;
+    Ok(Query::new(&text, mode, limit, close))
+}
+
+/// None if it is not all there.
+fn read_head(input: &[u8]) -> Result<Option<Head<'_>>, Refusal> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut request = httparse::Request::new(&mut headers);
+    let bytes = match request.parse(input) {
+        Ok(Parsed::Complete(bytes)) if bytes <= HEAD_BYTES_MAX => bytes,
+        Ok(Parsed::Partial) if input.len() <= HEAD_BYTES_MAX => return Ok(None),
+        Ok(_) | Err(httparse::Error::TooManyHeaders) => {
+            let limits = format!("more than {HEAD_BYTES_MAX} bytes or {HEADERS_MAX} fields");
+            return Err(refuse(Status::HEADERS_TOO_LARGE, limits));
+        }
+        Err(wrong) => return Err(refuse(Status::BAD_REQUEST, format!("not HTTP/1.1: {wrong}"))),
+    };
+    let (Some(method), Some(target), Some(version)) = (request.method, request.path, request.version) else {
+        return Ok(None);
+    };
+    let mut head =
+        Head { method, target, bytes, body_bytes: 0, json: false, waits: false, close: version == 0 };
+    let mut length = None;
+    for header in request.headers {
+        let is = |name: &str| header.name.eq_ignore_ascii_case(name);
+        let value = header.value.trim_ascii();
+        if is("content-length") {
+            let digits =
+                str::from_utf8(value).ok().filter(|digits| digits.bytes().all(|d| d.is_ascii_digit()));
+            let number = digits.and_then(|digits| digits.parse::<usize>().ok());
+            if number.is_none() || length.is_some_and(|before| Some(before) != number) {
+                return Err(refuse(Status::BAD_REQUEST, "Content-Length is not one number"));
+            }
+            length = number;
+        } else if is("transfer-encoding") {
+            return Err(refuse(Status::NOT_IMPLEMENTED, "Transfer-Encoding: send a Content-Length"));
+        } else if is("content-type") {
+            head.json = value.to_ascii_lowercase().starts_with(b"application/json");
+        } else if is("expect") {
+            head.waits = value.eq_ignore_ascii_case(b"100-continue");
+        } else if is("connection") {
+            let mut options = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
+            head.close |= options.any(|option| option.eq_ignore_ascii_case(b"close"));
+        }
+    }
+    if method == "PUT" && length.is_none() {
+        return Err(refuse(Status::LENGTH_REQUIRED, "a document needs a Content-Length"));
+    }
+    head.body_bytes = length.unwrap_or(0);
+    Ok(Some(head))
+}
+
+fn refuse(status: Status, message: impl Into<Cow<'static, str>>) -> Refusal {
+    Refusal(status, message.into())
+}
+
+fn end<'a>(Refusal(status, message): &Refusal, reply: &mut Vec<u8>) -> Step<Request<'a>> {
+    error(*status, true, message, reply);
+    Step::Close
+}

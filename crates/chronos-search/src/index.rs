@@ -1,0 +1,199 @@
+//! [`Partition`]: the words of one partition, each with its postings.
+
+use std::sync::Arc;
+
+use hashbrown::hash_table::{Entry as Slot, HashTable};
+use plimsoll_chronos::{KeyHash, PartitionId};
+
+use crate::document::{Document, Term};
+
+/// That a document has a word. Posting lists are sorted by number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Posting {
+    /// The document's number.
+    pub number: u32,
+    /// The document's version.
+    pub generation: u32,
+    /// How often the word is in it.
+    pub frequency: u32,
+    /// How many words it has.
+    pub words: u32,
+}
+
+/// What is kept of a word.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Postings {
+    /// The documents that have it.
+    Documents(Vec<Posting>),
+    /// What a client has set for it.
+    Opaque {
+        /// The client's.
+        flags: u32,
+        /// The client's.
+        value: Box<[u8]>,
+    },
+}
+
+/// A word and its postings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    /// The word.
+    pub word: Box<[u8]>,
+    /// What is kept of it.
+    pub postings: Postings,
+}
+
+/// The words whose hashes are one partition's.
+pub struct Partition {
+    id: PartitionId,
+    hash: KeyHash,
+    entries: HashTable<Entry>,
+    /// The version of each document whose words are in the postings; only documents that have words here.
+    documents: hashbrown::HashMap<u32, Arc<Document>>,
+}
+
+/// How much there is of what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Words with postings.
+    pub words: u64,
+    /// Pairs of a word and a document.
+    pub postings: u64,
+    /// Bytes that clients have set.
+    pub opaque_bytes: u64,
+}
+
+impl Posting {
+    /// That `document` has a word so often.
+    pub fn new(document: &Document, frequency: u32) -> Posting {
+        let (number, generation) = (document.number, document.generation);
+        Posting { number, generation, frequency, words: document.terms.words() }
+    }
+}
+
+impl Postings {
+    /// The documents; none for what a client has set.
+    pub fn documents(&self) -> &[Posting] {
+        match self {
+            Postings::Documents(postings) => postings,
+            Postings::Opaque { .. } => &[],
+        }
+    }
+
+    /// Puts a posting in its place, instead of an older one of the same document.
+    pub fn insert(&mut self, posting: Posting) {
+        if let Postings::Opaque { .. } = self {
+            *self = Postings::Documents(Vec::new());
+        }
+        let Postings::Documents(postings) = self else { unreachable!("made so above") };
+        match postings.binary_search_by_key(&posting.number, |other| other.number) {
+            Ok(index) => postings[index] = posting,
+            Err(index) => postings.insert(index, posting),
+        }
+    }
+
+    /// Takes a document's posting away; true if none is left.
+    pub fn remove(&mut self, number: u32) -> bool {
+        let Postings::Documents(postings) = self else { return false };
+        if let Ok(index) = postings.binary_search_by_key(&number, |posting| posting.number) {
+            postings.remove(index);
+        }
+        postings.is_empty()
+    }
+}
+
+impl Counts {
+    /// Counts one more word.
+    pub fn add(&mut self, postings: &Postings) {
+        self.words += 1;
+        match postings {
+            Postings::Documents(postings) => self.postings += postings.len() as u64,
+            Postings::Opaque { value, .. } => self.opaque_bytes += value.len() as u64,
+        }
+    }
+}
+
+impl Partition {
+    /// A partition without words, of an index that hashes so.
+    pub fn new(id: PartitionId, hash: KeyHash) -> Partition {
+        Partition { id, hash, entries: HashTable::new(), documents: hashbrown::HashMap::new() }
+    }
+
+    /// What is kept of a word.
+    pub fn get(&self, term: Term<'_>) -> Option<&Postings> {
+        self.entries.find(term.hash, |entry| *entry.word == *term.word).map(|entry| &entry.postings)
+    }
+
+    /// The version of a document whose words are in the postings.
+    pub fn document(&self, number: u32) -> Option<&Document> {
+        self.documents.get(&number).map(|document| &**document)
+    }
+
+    /// Makes the postings those of this version of the document with this number; none if it is gone.
+    pub fn apply(&mut self, number: u32, now: Option<Arc<Document>>) {
+        let before = self.documents.get(&number);
+        if before.map(|document| document.generation) == now.as_ref().map(|document| document.generation) {
+            return;
+        }
+        if let Some(before) = self.documents.remove(&number) {
+            for (word, _) in before.terms.of_partition(self.id) {
+                self.remove_posting(Term::new(&self.hash, word), number);
+            }
+        }
+        let Some(now) = now.filter(|now| now.terms.of_partition(self.id).next().is_some()) else { return };
+        for (word, frequency) in now.terms.of_partition(self.id) {
+            let entry = self.entry(Term::new(&self.hash, word));
+            entry.postings.insert(Posting::new(&now, frequency));
+        }
+        self.documents.insert(number, now);
+    }
+
+    /// Sets what is answered for a word, in place of what was.
+    pub fn set(&mut self, term: Term<'_>, flags: u32, value: &[u8]) {
+        let postings = &mut self.entry(term).postings;
+        match postings {
+            // Most often as long as before.
+            Postings::Opaque { flags: before, value: place } if place.len() == value.len() => {
+                *before = flags;
+                place.copy_from_slice(value);
+            }
+            _ => *postings = Postings::Opaque { flags, value: value.into() },
+        }
+    }
+
+    /// Forgets a word; false if it was not known.
+    pub fn forget(&mut self, term: Term<'_>) -> bool {
+        let found = self.entries.find_entry(term.hash, |entry| *entry.word == *term.word);
+        found.map(|entry| entry.remove()).is_ok()
+    }
+
+    /// Counts; looks at every word.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for entry in &self.entries {
+            counts.add(&entry.postings);
+        }
+        counts
+    }
+
+    fn entry(&mut self, term: Term<'_>) -> &mut Entry {
+        let hash = self.hash;
+        let slot =
+            self.entries.entry(term.hash, |entry| *entry.word == *term.word, |entry| hash.hash(&entry.word));
+        match slot {
+            Slot::Occupied(slot) => slot.into_mut(),
+            Slot::Vacant(slot) => {
+                let postings = Postings::Documents(Vec::new());
+                slot.insert(Entry { word: term.word.into(), postings }).into_mut()
+            }
+        }
+    }
+
+    fn remove_posting(&mut self, term: Term<'_>, number: u32) {
+        if let Ok(mut entry) = self.entries.find_entry(term.hash, |entry| *entry.word == *term.word)
+            && entry.get_mut().postings.remove(number)
+        {
+            entry.remove();
+        }
+    }
+}

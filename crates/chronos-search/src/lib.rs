@@ -1,0 +1,65 @@
+//! An inverted index in memory on Chronos: memcached's protocol for posting lists, HTTP for ranked results.
+//!
+//! ```text
+//!                          ┌─ partition 0: word ──> postings (document, frequency, length)
+//! words ──> hash of word ──┼─ partition 1
+//!                          └─ ...
+//! documents ──> Catalogue: name, version, words; no text
+//! ```
+//!
+//! After Chronos-WS (dissertation of R. Kapoor, sections 6.1.2 and 6.2.5): the index is partitioned by term, and a
+//! partition is one thread's. Departures:
+//! * Documents may be put and deleted, and queries of several words are answered here; in the paper a client joins
+//!   posting lists, and what is set is a posting list. `Sets::Postings` is that.
+//! * Names and lengths of documents are in one table that all threads read without a lock ([`Catalogue`]).
+//! * The baselines are the runtime's reader/writer lock ([`plimsoll_chronos::Service::read`]), and [`Snapshots`].
+
+mod answer;
+mod ascii;
+mod catalogue;
+mod document;
+mod http;
+mod index;
+mod load;
+mod parts;
+mod rank;
+mod request;
+mod service;
+mod snapshots;
+mod words;
+
+pub use catalogue::{Catalogue, Change};
+pub use document::{About, Document, Term, Terms};
+pub use index::{Counts, Entry, Partition, Posting, Postings};
+pub use load::{LoadError, Loaded, load};
+pub use rank::{Collection, Mode, Ranking, rank};
+pub use request::{Answer, Outcome, Query, Request};
+pub use service::{Search, Session, Sets, Settings};
+pub use snapshots::{Found, Snapshots};
+pub use words::{WORD_BYTES_MAX, words};
+
+/// Bytes of the longest name of a document: memcached's longest key.
+pub const ID_BYTES_MAX: usize = 250;
+
+/// What is wrong with a document's name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum IdError {
+    /// It has no byte, or too many.
+    #[error("a document's name has {0} bytes; 1 to {ID_BYTES_MAX} are allowed")]
+    Length(usize),
+    /// It could not be a key of memcached's protocol.
+    #[error("a document's name has {0:?}; spaces and control characters are not allowed")]
+    Character(char),
+}
+
+/// Whether this can be a document's name.
+///
+/// # Errors
+/// If it is empty, too long, or has a space or a control character.
+pub fn check_id(id: &str) -> Result<(), IdError> {
+    if !(1..=ID_BYTES_MAX).contains(&id.len()) {
+        return Err(IdError::Length(id.len()));
+    }
+    let wrong = id.chars().find(|character| character.is_control() || character.is_whitespace());
+    wrong.map_or(Ok(()), |character| Err(IdError::Character(character)))
+}

@@ -1,0 +1,155 @@
+//! Documents from files, before the server starts.
+//!
+//! * `*.jsonl`, `*.ndjson`: a document a line, `{"id": ..., "text": ..., "title": ..., "url": ...}`; `id` is a string or
+//!   a whole number, `title` and `url` may be left out, and what else is there is not looked at.
+//! * a folder: every file in it, and in the folders within. A document's name is its path within the folder.
+//! * any other file: a document of its name.
+//!
+//! Spaces, control characters and `%` in paths are percent-encoded. Files with a NUL byte are no text and are left out;
+//! bytes that are not UTF-8 end a word.
+
+use std::borrow::Cow;
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+use serde::Deserialize;
+
+use crate::document::About;
+use crate::service::Search;
+use crate::{IdError, check_id};
+
+/// What was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Loaded {
+    /// Documents; one that came twice counts twice.
+    pub documents: u64,
+    /// Files that are no text.
+    pub left_out: u64,
+}
+
+/// What was wrong with a file.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It could not be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A line is not a document in JSON.
+    #[error("{}:{line}: not a document: {source}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// A document's name is not allowed.
+    #[error("{}:{line}: {source}", path.display())]
+    Name {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: usize,
+        /// What is wrong.
+        source: IdError,
+    },
+}
+
+/// Loads the file, or what is in the folder.
+///
+/// # Errors
+/// If something cannot be read, or a line is not a document.
+pub fn load(search: &Search, path: &Path) -> Result<Loaded, LoadError> {
+    let mut loaded = Loaded::default();
+    let read = |source| LoadError::Read { path: path.to_owned(), source };
+    if fs::metadata(path).map_err(read)?.is_dir() {
+        load_folder(search, path, path, &mut loaded)?;
+    } else {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        load_file(search, parent, path, &mut loaded)?;
+    }
+    Ok(loaded)
+}
+
+/// In the order of names, so that the same folder gives the same index.
+fn load_folder(search: &Search, root: &Path, folder: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
+    let read = |source| LoadError::Read { path: folder.to_owned(), source };
+    let entries = fs::read_dir(folder).map_err(read)?;
+    let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>().map_err(read)?;
+    paths.sort_unstable();
+    for path in paths {
+        let kind = fs::symlink_metadata(&path).map_err(read)?;
+        if kind.is_dir() {
+            load_folder(search, root, &path, loaded)?;
+        } else if path.is_file() {
+            // Links to files are followed, links to folders are not: they could go round.
+            load_file(search, root, &path, loaded)?;
+        }
+    }
+    Ok(())
+}
+
+fn load_file(search: &Search, root: &Path, path: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    if matches!(extension, Some("jsonl" | "ndjson")) {
+        return load_lines(search, path, loaded);
+    }
+    let bytes = fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    if bytes.contains(&0) {
+        loaded.left_out += 1;
+        return Ok(());
+    }
+    const ENCODED: &AsciiSet = &CONTROLS.add(b' ').add(b'%');
+    let name = path.strip_prefix(root).unwrap_or(path).to_string_lossy();
+    let name = utf8_percent_encode(&name, ENCODED).to_string();
+    let wrong = |source| LoadError::Name { path: path.to_owned(), line: 1, source };
+    check_id(&name).map_err(wrong)?;
+    search.load(About { id: name.into(), ..About::default() }, &String::from_utf8_lossy(&bytes));
+    loaded.documents += 1;
+    Ok(())
+}
+
+fn load_lines(search: &Search, path: &Path, loaded: &mut Loaded) -> Result<(), LoadError> {
+    #[derive(Deserialize)]
+    struct Line<'a> {
+        id: Id<'a>,
+        #[serde(borrow)]
+        text: Cow<'a, str>,
+        title: Option<Box<str>>,
+        url: Option<Box<str>>,
+    }
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Id<'a> {
+        Name(Cow<'a, str>),
+        Number(i64),
+    }
+    let read = |source| LoadError::Read { path: path.to_owned(), source };
+    let file = fs::File::open(path).map_err(read)?;
+    for (number, text) in (1..).zip(BufReader::new(file).lines()) {
+        let text = text.map_err(read)?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let line: Line<'_> = serde_json::from_str(&text).map_err(|source| LoadError::Line {
+            path: path.to_owned(),
+            line: number,
+            source,
+        })?;
+        let id: Box<str> = match line.id {
+            Id::Name(name) => name.into(),
+            Id::Number(number) => number.to_string().into(),
+        };
+        check_id(&id).map_err(|source| LoadError::Name { path: path.to_owned(), line: number, source })?;
+        search.load(About { id, title: line.title, url: line.url }, &line.text);
+        loaded.documents += 1;
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! Ranking by BM25 (Robertson and Zaragoza, The Probabilistic Relevance Framework, 2009, section 3.4), over posting
+//! lists sorted by number.
+//!
+//! ```text
+//! score(d) = sum over the query's words t of  ln(1 + (N - n_t + 0.5) / (n_t + 0.5))
+//!                                             * f (k1 + 1) / (f + k1 (1 - b + b |d| / mean |d|))
+//! ```
+//!
+//! N documents, n_t of them with t, f how often d has t, |d| its words. The 1 within the logarithm keeps a word that
+//! most documents have from counting against them. Sums go in the order of the query's words, so that equal documents
+//! have equal scores; ties go by name.
+
+use std::sync::Arc;
+
+use crate::catalogue::Catalogue;
+use crate::document::Document;
+use crate::index::Posting;
+
+/// Where a word's repetition saturates.
+const K1: f64 = 1.2;
+/// How much a document's length counts.
+const B: f64 = 0.75;
+
+/// What ranking needs to know of all documents.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Collection {
+    /// How many there are.
+    pub documents: u64,
+    /// How many words they have together.
+    pub words: u64,
+}
+
+/// Which documents answer a query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// Those that have all its words.
+    And,
+    /// Those that have at least one.
+    Or,
+}
+
+/// The best documents, best first, and how many match.
+#[derive(Clone, Debug, Default)]
+pub struct Ranking {
+    /// Documents that match. While documents change, versions just replaced may be among them.
+    pub matches: usize,
+    /// The best, with their scores.
+    pub best: Vec<(f64, Arc<Document>)>,
+}
+
+#[derive(Clone, Copy)]
+struct Candidate {
+    score: f64,
+    number: u32,
+    generation: u32,
+}
+
+/// A word's weight and the means that all words share.
+struct Weight {
+    rarity: f64,
+    mean_words: f64,
+}
+
+impl Weight {
+    fn new(collection: Collection, with_word: usize) -> Weight {
+        let (documents, with_word) = (collection.documents as f64, with_word as f64);
+        // While documents change a list may be longer than their count.
+        let without = (documents - with_word).max(0.0);
+        let mean_words = collection.words as f64 / documents.max(1.0);
+        Weight { rarity: (1.0 + (without + 0.5) / (with_word + 0.5)).ln(), mean_words }
+    }
+
+    fn score(&self, posting: &Posting) -> f64 {
+        let frequency = f64::from(posting.frequency);
+        let length = 1.0 - B + B * f64::from(posting.words) / self.mean_words;
+        self.rarity * frequency * (K1 + 1.0) / (frequency + K1 * length)
+    }
+}
+
+/// The `limit` best documents of `lists`, one for each of the query's different words.
+pub fn rank(lists: &[&[Posting]], mode: Mode, limit: usize, catalogue: &Catalogue) -> Ranking {
+    let collection = catalogue.collection();
+    let weights: Vec<Weight> = lists.iter().map(|list| Weight::new(collection, list.len())).collect();
+    let candidates = match mode {
+        Mode::And => in_all(lists, &weights),
+        Mode::Or => in_any(lists, &weights),
+    };
+    let matches = candidates.len();
+    Ranking { matches, best: best(candidates, limit, catalogue) }
+}
+
+/// Goes through the shortest list and looks each document up in the others.
+fn in_all(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
+    let Some(shortest) = lists.iter().min_by_key(|list| list.len()) else { return Vec::new() };
+    let mut rests = lists.to_vec();
+    let mut candidates = Vec::new();
+    for &Posting { number, generation, .. } in *shortest {
+        let mut score = Some(0.0);
+        for (rest, weight) in rests.iter_mut().zip(weights) {
+            *rest = skip_to(rest, number);
+            let found =
+                rest.first().filter(|posting| (posting.number, posting.generation) == (number, generation));
+            score = score.zip(found).map(|(score, posting)| score + weight.score(posting));
+        }
+        candidates.extend(score.map(|score| Candidate { score, number, generation }));
+    }
+    candidates
+}
+
+/// Goes through all lists at once, by number.
+fn in_any(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
+    let mut rests = lists.to_vec();
+    let mut candidates = Vec::new();
+    while let Some(number) = rests.iter().filter_map(|rest| Some(rest.first()?.number)).min() {
+        let mut candidate: Option<Candidate> = None;
+        for (rest, weight) in rests.iter_mut().zip(weights) {
+            let Some((posting, after)) = rest.split_first().filter(|(posting, _)| posting.number == number)
+            else {
+                continue;
+            };
+            *rest = after;
+            let (score, generation) = (weight.score(posting), posting.generation);
+            match &mut candidate {
+                None => candidate = Some(Candidate { score, number, generation }),
+                Some(candidate) if candidate.generation == generation => candidate.score += score,
+                // Two versions, while the document changes: the later one, which is fewer steps behind.
+                Some(candidate) if generation.wrapping_sub(candidate.generation) < u32::MAX / 2 => {
+                    *candidate = Candidate { score, number, generation };
+                }
+                Some(_) => {}
+            }
+        }
+        candidates.extend(candidate);
+    }
+    candidates
+}
+
+/// What of a sorted list is not below `number`: by steps that double, since it is often near.
+fn skip_to(list: &[Posting], number: u32) -> &[Posting] {
+    let mut step = 1;
+    while list.get(step).is_some_and(|posting| posting.number < number) {
+        step *= 2;
+    }
+    let window = &list[..list.len().min(step + 1)];
+    &list[window.partition_point(|posting| posting.number < number)..]
+}
+
+/// The best, by score and name, of those candidates that are still their documents' versions.
+fn best(mut candidates: Vec<Candidate>, limit: usize, catalogue: &Catalogue) -> Vec<(f64, Arc<Document>)> {
+    let by_score = |a: &Candidate, b: &Candidate| b.score.total_cmp(&a.score);
+    if (1..candidates.len()).contains(&limit) {
+        // Those that cannot be among the best are not sorted: all below the score that ends them.
+        let (_, last, _) = candidates.select_nth_unstable_by(limit - 1, by_score);
+        let last = last.score;
+        let mut kept: Vec<Candidate> =
+            candidates.iter().copied().filter(|candidate| candidate.score >= last).collect();
+        kept.sort_unstable_by(by_score);
+        let found = resolve(&kept, limit, catalogue);
+        if found.len() == limit {
+            return found;
+        }
+    }
+    candidates.sort_unstable_by(by_score);
+    resolve(&candidates, limit, catalogue)
+}
+
+fn resolve(sorted: &[Candidate], limit: usize, catalogue: &Catalogue) -> Vec<(f64, Arc<Document>)> {
+    let mut found: Vec<(f64, Arc<Document>)> = Vec::new();
+    for equal in sorted.chunk_by(|a, b| a.score == b.score) {
+        if found.len() >= limit {
+            break;
+        }
+        let documents = equal.iter().filter_map(|candidate| {
+            let document = catalogue.get(candidate.number)?;
+            (document.generation == candidate.generation).then_some((candidate.score, document))
+        });
+        let start = found.len();
+        found.extend(documents);
+        found[start..].sort_unstable_by(|(_, a), (_, b)| a.about.id.cmp(&b.about.id));
+    }
+    found.truncate(limit);
+    found
+}

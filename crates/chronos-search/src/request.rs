@@ -1,0 +1,227 @@
+//! [`Request`]: what is asked of a partition, as it is parsed and as it crosses from one thread to another.
+
+use std::borrow::Cow;
+
+use plimsoll_chronos::KeyHash;
+
+use crate::document::Term;
+use crate::rank::Mode;
+
+/// What is asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request<'a> {
+    /// A word's postings, as memcached's `get` answers.
+    Get(Term<'a>),
+    /// Sets what is answered for a word.
+    Set {
+        /// The word.
+        term: Term<'a>,
+        /// The client's.
+        flags: u32,
+        /// The client's.
+        value: &'a [u8],
+        /// Whether it is answered.
+        quiet: bool,
+    },
+    /// Forgets a word.
+    Forget {
+        /// The word.
+        term: Term<'a>,
+        /// Whether it is answered.
+        quiet: bool,
+    },
+    /// The best documents.
+    Search(Query<'a>),
+    /// The document with this number has changed in the catalogue.
+    Apply {
+        /// Its number.
+        number: u32,
+        /// What is said when all partitions have done it.
+        answer: Answer,
+    },
+    /// How much there is.
+    Count(Answer),
+}
+
+/// What is searched for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Query<'a> {
+    /// Which documents match.
+    pub mode: Mode,
+    /// Results at most.
+    pub limit: u32,
+    /// The connection ends with the answer.
+    pub close: bool,
+    /// The different words, each with its length before it (1 byte).
+    pub words: Cow<'a, [u8]>,
+}
+
+/// How a request is answered that has no result but its success.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Not at all (`noreply`).
+    Quiet,
+    /// As memcached does: `STORED`, or statistics.
+    Stored,
+    /// As memcached does.
+    Deleted,
+    /// By HTTP.
+    Http {
+        /// What has become of the document.
+        result: Outcome,
+        /// The connection ends with the answer.
+        close: bool,
+    },
+}
+
+/// What has become of a document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// It is new.
+    Created,
+    /// There was one of its name.
+    Replaced,
+    /// It is gone.
+    Deleted,
+}
+
+impl<'a> Query<'a> {
+    /// A query for the different words of `text`.
+    pub fn new(text: &str, mode: Mode, limit: u32, close: bool) -> Query<'static> {
+        let mut seen = Vec::new();
+        let mut words = Vec::new();
+        for word in crate::words::words(text) {
+            if !seen.contains(&word) {
+                words.push(u8::try_from(word.len()).expect("words are at most 250 bytes"));
+                words.extend(word.as_bytes());
+                seen.push(word);
+            }
+        }
+        Query { mode, limit, close, words: Cow::Owned(words) }
+    }
+
+    /// Its words.
+    pub fn terms(&self, hash: &KeyHash) -> impl Iterator<Item = Term<'_>> {
+        let mut rest = &self.words[..];
+        std::iter::from_fn(move || {
+            let (&length, after) = rest.split_first()?;
+            let (word, after) = after.split_at(usize::from(length));
+            rest = after;
+            Some(Term::new(hash, word))
+        })
+    }
+}
+
+impl Request<'_> {
+    /// Appends it to `message`.
+    pub fn encode(&self, message: &mut Vec<u8>) {
+        match self {
+            Request::Get(term) => {
+                message.push(GET);
+                message.extend(term.word);
+            }
+            Request::Set { term, flags, value, quiet } => {
+                message.extend([SET, u8::from(*quiet)]);
+                message.extend(flags.to_le_bytes());
+                message.push(u8::try_from(term.word.len()).expect("keys are at most 250 bytes"));
+                message.extend(term.word);
+                message.extend(*value);
+            }
+            Request::Forget { term, quiet } => {
+                message.extend([FORGET, u8::from(*quiet)]);
+                message.extend(term.word);
+            }
+            Request::Search(query) => {
+                message.extend([SEARCH, u8::from(query.mode == Mode::Or), u8::from(query.close)]);
+                message.extend(query.limit.to_le_bytes());
+                message.extend(&*query.words);
+            }
+            Request::Apply { number, answer } => {
+                message.extend([APPLY, answer.code()]);
+                message.extend(number.to_le_bytes());
+            }
+            Request::Count(answer) => message.extend([COUNT, answer.code()]),
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// What [`Request::encode`] wrote; None for anything else.
+    pub fn decode(message: &'a [u8], hash: &KeyHash) -> Option<Request<'a>> {
+        let (&kind, rest) = message.split_first()?;
+        Some(match kind {
+            GET => Request::Get(Term::new(hash, rest)),
+            SET => {
+                let (&quiet, rest) = rest.split_first()?;
+                let (flags, rest) = rest.split_first_chunk()?;
+                let (&length, rest) = rest.split_first()?;
+                let (word, value) = rest.split_at_checked(usize::from(length))?;
+                let (term, flags) = (Term::new(hash, word), u32::from_le_bytes(*flags));
+                Request::Set { term, flags, value, quiet: quiet != 0 }
+            }
+            FORGET => {
+                let (&quiet, word) = rest.split_first()?;
+                Request::Forget { term: Term::new(hash, word), quiet: quiet != 0 }
+            }
+            SEARCH => {
+                let (&[or, close], rest) = rest.split_first_chunk()?;
+                let (limit, words) = rest.split_first_chunk()?;
+                Request::Search(Query {
+                    mode: if or != 0 { Mode::Or } else { Mode::And },
+                    limit: u32::from_le_bytes(*limit),
+                    close: close != 0,
+                    words: Cow::Borrowed(words),
+                })
+            }
+            APPLY => {
+                let (&answer, number) = rest.split_first()?;
+                let number = u32::from_le_bytes(*number.first_chunk()?);
+                Request::Apply { number, answer: Answer::from_code(answer)? }
+            }
+            COUNT => Request::Count(Answer::from_code(*rest.first()?)?),
+            _ => return None,
+        })
+    }
+}
+
+impl Answer {
+    fn code(self) -> u8 {
+        match self {
+            Answer::Quiet => 0,
+            Answer::Stored => 1,
+            Answer::Deleted => 2,
+            Answer::Http { result, close } => {
+                let result = match result {
+                    Outcome::Created => 4,
+                    Outcome::Replaced => 6,
+                    Outcome::Deleted => 8,
+                };
+                result | u8::from(close)
+            }
+        }
+    }
+
+    fn from_code(code: u8) -> Option<Answer> {
+        let result = match code & !1 {
+            4 => Outcome::Created,
+            6 => Outcome::Replaced,
+            8 => Outcome::Deleted,
+            _ => {
+                return match code {
+                    0 => Some(Answer::Quiet),
+                    1 => Some(Answer::Stored),
+                    2 => Some(Answer::Deleted),
+                    _ => None,
+                };
+            }
+        };
+        Some(Answer::Http { result, close: code & 1 != 0 })
+    }
+}
+
+const GET: u8 = 0;
+const SET: u8 = 1;
+const FORGET: u8 = 2;
+const SEARCH: u8 = 3;
+const APPLY: u8 = 4;
+const COUNT: u8 = 5;

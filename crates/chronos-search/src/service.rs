@@ -1,0 +1,335 @@
+//! [`Search`]: the index as a [`Service`].
+//!
+//! ```text
+//! get WORD, one word of a query ──> its partition ───────────────────────────────> answer
+//! several words ──> every partition: the postings of its own words ──> merge: rank ──> answer
+//! put, delete ──> catalogue ──> every partition: its own words of both versions ──> merge ──> answer
+//! ```
+//!
+//! A document's change reaches the partitions one after the other. Until it is answered, a query may find the document
+//! by some of its words and not yet by others; a version that the catalogue no longer has is never a result.
+
+use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, Step, Transport};
+
+use crate::catalogue::{Catalogue, Change};
+use crate::document::{About, Document, Terms};
+use crate::index::{Counts, Partition, Posting, Postings};
+use crate::rank::{Ranking, rank};
+use crate::request::{Answer, Query, Request};
+use crate::snapshots::Snapshots;
+use crate::{answer, ascii, http, parts};
+
+/// What an operator chooses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Settings {
+    /// What memcached's `set` and `delete` are about.
+    pub sets: Sets,
+    /// Bytes of the longest document, or of the longest value that is set.
+    pub document_bytes_max: usize,
+    /// Read-copy-update on whatever thread a request comes to, instead of partitions. A baseline.
+    pub snapshots: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings { sets: Sets::Documents, document_bytes_max: 1 << 20, snapshots: false }
+    }
+}
+
+/// What memcached's `set KEY` is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sets {
+    /// KEY names a document, whose text is the value.
+    Documents,
+    /// KEY is a word, whose posting list is the value: the paper's experiment.
+    Postings,
+}
+
+/// A connection. Its first byte tells the protocol: memcached's commands are in lower case, HTTP's methods are not.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Session {
+    protocol: Option<Protocol>,
+    /// Within the words of a `get`.
+    pub(crate) in_get: bool,
+    /// The client was told to send its body.
+    pub(crate) continued: bool,
+    /// The last answer ends the connection.
+    pub(crate) closing: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Protocol {
+    Memcached,
+    Http,
+}
+
+/// The index.
+pub struct Search {
+    settings: Settings,
+    hash: KeyHash,
+    partitions: u32,
+    catalogue: Catalogue,
+    snapshots: Option<Snapshots>,
+}
+
+impl Search {
+    /// An index without documents, of so many partitions, 1 or more; `secret` is random, so that nobody can choose
+    /// words that collide.
+    pub fn new(settings: Settings, partitions: u32, secret: u64) -> Search {
+        let hash = KeyHash::new(secret);
+        let snapshots = settings.snapshots.then(|| Snapshots::new(hash));
+        Search { settings, hash, partitions, catalogue: Catalogue::default(), snapshots }
+    }
+
+    /// Adds a document before the server starts: partitions take what is there when they are made.
+    pub fn load(&self, about: About, text: &str) {
+        let terms = self.terms(text);
+        self.change(|| Some(self.catalogue.put(about, terms)));
+    }
+
+    /// The documents.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
+    }
+
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    pub(crate) fn hash(&self) -> &KeyHash {
+        &self.hash
+    }
+
+    /// Puts a document; `answer` is told whether it is new.
+    pub(crate) fn put<'a>(
+        &self,
+        consumed: usize,
+        about: About,
+        text: &str,
+        answer: impl FnOnce(bool) -> Answer,
+        reply: &mut Vec<u8>,
+    ) -> Step<Request<'a>> {
+        let terms = self.terms(text);
+        let change = self.change(|| Some(self.catalogue.put(about, terms))).expect("what is put is a change");
+        let answer = answer(change.before.is_none());
+        self.step(consumed, Request::Apply { number: change.number, answer }, reply)
+    }
+
+    /// Deletes a document; none if there is none of that name.
+    pub(crate) fn delete<'a>(
+        &self,
+        consumed: usize,
+        id: &str,
+        answer: Answer,
+        reply: &mut Vec<u8>,
+    ) -> Option<Step<Request<'a>>> {
+        let change = self.change(|| self.catalogue.delete(id))?;
+        Some(self.step(consumed, Request::Apply { number: change.number, answer }, reply))
+    }
+
+    /// Where a request goes: to its partition, to all, or nowhere, since snapshots are read here.
+    pub(crate) fn step<'a>(
+        &self,
+        consumed: usize,
+        request: Request<'a>,
+        reply: &mut Vec<u8>,
+    ) -> Step<Request<'a>> {
+        if let Some(snapshots) = &self.snapshots {
+            self.run_on_snapshots(snapshots, &request, reply);
+            return Step::Done { consumed };
+        }
+        let partition = match &request {
+            Request::Get(term) | Request::Set { term, .. } | Request::Forget { term, .. } => {
+                Some(term.partition(self.partitions))
+            }
+            Request::Search(query) => self.only_partition(query),
+            Request::Apply { .. } | Request::Count(_) => None,
+        };
+        match partition {
+            Some(partition) => Step::Run { consumed, partition, request },
+            None => Step::Everywhere { consumed, request },
+        }
+    }
+
+    /// The partition that has all words of a query; any one if there are no words.
+    fn only_partition(&self, query: &Query<'_>) -> Option<PartitionId> {
+        let mut partitions = query.terms(&self.hash).map(|term| term.partition(self.partitions));
+        let first = partitions.next().unwrap_or(PartitionId(0));
+        partitions.all(|partition| partition == first).then_some(first)
+    }
+
+    fn change(&self, change: impl FnOnce() -> Option<Change>) -> Option<Change> {
+        match &self.snapshots {
+            Some(snapshots) => snapshots.change(change),
+            None => change(),
+        }
+    }
+
+    fn terms(&self, text: &str) -> Terms {
+        Terms::of(text, &self.hash, self.partitions)
+    }
+
+    fn run_on_snapshots(&self, snapshots: &Snapshots, request: &Request<'_>, reply: &mut Vec<u8>) {
+        match request {
+            Request::Get(term) => {
+                if let Some(found) = snapshots.get(*term) {
+                    let name = |posting: &Posting, line: &mut Vec<u8>| {
+                        append_name(self.catalogue.get(posting.number).as_deref(), posting, line)
+                    };
+                    answer::value(term.word, &found, name, reply);
+                }
+            }
+            Request::Set { term, flags, value, quiet } => {
+                snapshots.set(*term, *flags, value);
+                answer::done(if *quiet { Answer::Quiet } else { Answer::Stored }, reply);
+            }
+            Request::Forget { term, quiet } => ascii::forgotten(snapshots.forget(*term), *quiet, reply),
+            Request::Search(query) => {
+                let found: Vec<_> = query.terms(&self.hash).map(|term| snapshots.get(term)).collect();
+                let lists: Vec<_> = found.iter().map(|found| documents(found.as_deref())).collect();
+                self.answer_query(query, &lists, reply);
+            }
+            Request::Apply { answer, .. } => answer::done(*answer, reply),
+            Request::Count(answer) => self.answer_counts(*answer, snapshots.counts(), reply),
+        }
+    }
+
+    fn answer_query(&self, query: &Query<'_>, lists: &[&[Posting]], reply: &mut Vec<u8>) {
+        let ranking: Ranking = rank(lists, query.mode, query.limit as usize, &self.catalogue);
+        answer::results(&ranking, query.close, reply);
+    }
+
+    fn answer_counts(&self, answer: Answer, counts: Counts, reply: &mut Vec<u8>) {
+        answer::statistics(answer, self.catalogue.collection(), counts, reply);
+    }
+
+    /// What changes nothing.
+    fn look(&self, partition: &Partition, request: &Request<'_>, reply: &mut Vec<u8>) -> bool {
+        match request {
+            Request::Get(term) => {
+                if let Some(postings) = partition.get(*term) {
+                    let name = |posting: &Posting, line: &mut Vec<u8>| {
+                        append_name(partition.document(posting.number), posting, line)
+                    };
+                    answer::value(term.word, postings, name, reply);
+                }
+            }
+            Request::Search(query) if self.only_partition(query).is_some() => {
+                let terms = query.terms(&self.hash);
+                let lists: Vec<_> = terms.map(|term| documents(partition.get(term))).collect();
+                self.answer_query(query, &lists, reply);
+            }
+            Request::Search(query) => {
+                for (index, term) in query.terms(&self.hash).enumerate() {
+                    parts::put_list(index, documents(partition.get(term)), reply);
+                }
+            }
+            Request::Count(_) => parts::put_counts(partition.counts(), reply),
+            Request::Set { .. } | Request::Forget { .. } | Request::Apply { .. } => return false,
+        }
+        true
+    }
+}
+
+impl Service for Search {
+    type Partition = Partition;
+    type Session = Session;
+    type Request<'a> = Request<'a>;
+
+    fn partition(&self, id: PartitionId) -> Partition {
+        let mut partition = Partition::new(id, self.hash);
+        if self.snapshots.is_none() {
+            for document in self.catalogue.all() {
+                partition.apply(document.number, Some(document));
+            }
+        }
+        partition
+    }
+
+    fn open(&self, _transport: Transport) -> Session {
+        Session::default()
+    }
+
+    fn parse<'a>(
+        &self,
+        session: &mut Session,
+        _now: Now,
+        input: &'a [u8],
+        reply: &mut Vec<u8>,
+    ) -> Step<Request<'a>> {
+        if session.closing {
+            return Step::Close;
+        }
+        let Some(first) = input.first() else {
+            return Step::Incomplete { total: 1 };
+        };
+        let protocol = session.protocol.get_or_insert(if first.is_ascii_uppercase() {
+            Protocol::Http
+        } else {
+            Protocol::Memcached
+        });
+        match protocol {
+            Protocol::Memcached => ascii::parse(self, session, input, reply),
+            Protocol::Http => http::parse(self, session, input, reply),
+        }
+    }
+
+    fn execute(&self, partition: &mut Partition, request: &Request<'_>, _now: Now, reply: &mut Vec<u8>) {
+        match request {
+            Request::Set { term, flags, value, quiet } => {
+                partition.set(*term, *flags, value);
+                answer::done(if *quiet { Answer::Quiet } else { Answer::Stored }, reply);
+            }
+            Request::Forget { term, quiet } => ascii::forgotten(partition.forget(*term), *quiet, reply),
+            Request::Apply { number, .. } => partition.apply(*number, self.catalogue.get(*number)),
+            Request::Get(_) | Request::Search(_) | Request::Count(_) => {
+                self.look(partition, request, reply);
+            }
+        }
+    }
+
+    fn read(&self, partition: &Partition, request: &Request<'_>, _now: Now, reply: &mut Vec<u8>) -> bool {
+        self.look(partition, request, reply)
+    }
+
+    fn encode(&self, request: &Request<'_>, message: &mut Vec<u8>) {
+        request.encode(message);
+    }
+
+    fn decode<'a>(&self, message: &'a [u8]) -> Request<'a> {
+        Request::decode(message, &self.hash).expect("a message that encode wrote")
+    }
+
+    fn merge(
+        &self,
+        _session: &mut Session,
+        request: &Request<'_>,
+        replies: &[Vec<u8>],
+        _now: Now,
+        reply: &mut Vec<u8>,
+    ) {
+        match request {
+            Request::Search(query) => {
+                let lists = parts::lists(query.terms(&self.hash).count(), replies);
+                let lists: Vec<&[Posting]> = lists.iter().map(Vec::as_slice).collect();
+                self.answer_query(query, &lists, reply);
+            }
+            Request::Apply { answer, .. } => answer::done(*answer, reply),
+            Request::Count(answer) => self.answer_counts(*answer, parts::counts(replies), reply),
+            Request::Get(_) | Request::Set { .. } | Request::Forget { .. } => {
+                unreachable!("these go to one partition")
+            }
+        }
+    }
+}
+
+fn documents(postings: Option<&Postings>) -> &[Posting] {
+    postings.map_or(&[], Postings::documents)
+}
+
+/// The name of a posting's document; false if it is no longer the version that the posting is of.
+fn append_name(document: Option<&Document>, posting: &Posting, line: &mut Vec<u8>) -> bool {
+    let found = document.filter(|document| document.generation == posting.generation);
+    line.extend(found.map_or(&b""[..], |document| document.about.id.as_bytes()));
+    found.is_some()
+}

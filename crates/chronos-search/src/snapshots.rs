@@ -1,0 +1,128 @@
+//! [`Snapshots`]: the index as a hash table by read-copy-update, a baseline. Readers take no lock and may be on any
+//! thread; whoever changes something copies a bucket with it, one at a time.
+//!
+//! As the dissertation's RCU baseline (section 6.2.5, after Triplett et al., USENIX ATC 2011), with two departures:
+//! arc-swap's debts take the place of grace periods, and the number of buckets is fixed.
+
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+
+use arc_swap::{ArcSwap, Guard};
+use plimsoll_chronos::KeyHash;
+
+use crate::catalogue::Change;
+use crate::document::Term;
+use crate::index::{Counts, Entry, Posting, Postings};
+
+/// Words and their postings, shared by all threads.
+pub struct Snapshots {
+    hash: KeyHash,
+    buckets: Box<[ArcSwap<Bucket>]>,
+    writing: Mutex<()>,
+}
+
+/// What a reader found; it stays as it was found.
+pub struct Found {
+    bucket: Guard<Arc<Bucket>>,
+    index: usize,
+}
+
+type Bucket = Vec<Arc<Entry>>;
+
+/// 1 M words are 16 in a bucket.
+const BUCKETS: usize = 1 << 16;
+
+impl Snapshots {
+    /// Without words.
+    pub fn new(hash: KeyHash) -> Snapshots {
+        let empty = Arc::new(Bucket::new());
+        let buckets = std::iter::repeat_with(|| ArcSwap::new(empty.clone())).take(BUCKETS).collect();
+        Snapshots { hash, buckets, writing: Mutex::new(()) }
+    }
+
+    /// What is kept of a word.
+    pub fn get(&self, term: Term<'_>) -> Option<Found> {
+        let bucket = self.bucket(term).load();
+        let index = bucket.iter().position(|entry| *entry.word == *term.word)?;
+        Some(Found { bucket, index })
+    }
+
+    /// Changes a document in the catalogue, and its postings here; no other change comes between.
+    pub fn change(&self, change: impl FnOnce() -> Option<Change>) -> Option<Change> {
+        let _writing = self.lock();
+        let change = change()?;
+        for (word, _) in change.before.iter().flat_map(|before| before.terms.all()) {
+            self.update(Term::new(&self.hash, word), |postings| {
+                let mut postings = postings?.clone();
+                (!postings.remove(change.number)).then_some(postings)
+            });
+        }
+        if let Some(now) = &change.now {
+            for (word, frequency) in now.terms.all() {
+                self.update(Term::new(&self.hash, word), |postings| {
+                    let mut postings = postings.cloned().unwrap_or(Postings::Documents(Vec::new()));
+                    postings.insert(Posting::new(now, frequency));
+                    Some(postings)
+                });
+            }
+        }
+        Some(change)
+    }
+
+    /// Sets what is answered for a word, in place of what was.
+    pub fn set(&self, term: Term<'_>, flags: u32, value: &[u8]) {
+        let _writing = self.lock();
+        self.update(term, |_| Some(Postings::Opaque { flags, value: value.into() }));
+    }
+
+    /// Forgets a word; false if it was not known.
+    pub fn forget(&self, term: Term<'_>) -> bool {
+        let _writing = self.lock();
+        let known = self.get(term).is_some();
+        self.update(term, |_| None);
+        known
+    }
+
+    /// Counts; looks at every word.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for bucket in &self.buckets {
+            for entry in bucket.load().iter() {
+                counts.add(&entry.postings);
+            }
+        }
+        counts
+    }
+
+    /// By one writer at a time.
+    fn update(&self, term: Term<'_>, change: impl FnOnce(Option<&Postings>) -> Option<Postings>) {
+        let place = self.bucket(term);
+        let mut bucket = Bucket::clone(&place.load());
+        let index = bucket.iter().position(|entry| *entry.word == *term.word);
+        let now = change(index.map(|index| &bucket[index].postings));
+        let now = now.map(|postings| Arc::new(Entry { word: term.word.into(), postings }));
+        match (index, now) {
+            (Some(index), Some(now)) => bucket[index] = now,
+            (Some(index), None) => drop(bucket.swap_remove(index)),
+            (None, Some(now)) => bucket.push(now),
+            (None, None) => return,
+        }
+        place.store(Arc::new(bucket));
+    }
+
+    fn bucket(&self, term: Term<'_>) -> &ArcSwap<Bucket> {
+        &self.buckets[term.hash as usize % BUCKETS]
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.writing.lock().expect("nothing panics while it has the lock")
+    }
+}
+
+impl Deref for Found {
+    type Target = Postings;
+
+    fn deref(&self) -> &Postings {
+        &self.bucket[self.index].postings
+    }
+}

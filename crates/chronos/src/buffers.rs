@@ -1,0 +1,51 @@
+//! [`Buffers`]: a thread's free buffers, so that the request path allocates nothing once it is warm.
+//!
+//! A buffer travels with its message and stays where it ends. Every request that crosses brings one and every reply
+//! takes one back, so threads do not run out.
+
+/// Free buffers, the last one used first (it is in the cache).
+#[derive(Debug, Default)]
+pub(crate) struct Buffers {
+    free: Vec<Vec<u8>>,
+    /// Their capacity.
+    bytes: usize,
+}
+
+/// Bytes that a thread keeps.
+const KEPT_BYTES_ALL: usize = 4 << 20;
+/// A larger buffer is freed rather than kept: one large value must not hold memory for ever.
+const KEPT_BYTES: usize = 32 * 1024;
+
+impl Buffers {
+    /// An empty buffer.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        let buffer = self.free.pop().unwrap_or_default();
+        self.bytes -= buffer.capacity();
+        buffer
+    }
+
+    /// Takes a buffer back.
+    pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
+        let bytes = buffer.capacity();
+        if (1..=KEPT_BYTES).contains(&bytes) && self.bytes + bytes <= KEPT_BYTES_ALL {
+            self.bytes += bytes;
+            buffer.clear();
+            self.free.push(buffer);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_kept_is_bounded() {
+        let mut buffers = Buffers::default();
+        buffers.give(Vec::with_capacity(KEPT_BYTES + 1));
+        assert_eq!(buffers.take().capacity(), 0, "too large");
+        (0..1000).for_each(|_| buffers.give(Vec::with_capacity(KEPT_BYTES)));
+        let kept = (0..1000).filter(|_| buffers.take().capacity() > 0).count();
+        assert_eq!(kept * KEPT_BYTES, KEPT_BYTES_ALL);
+    }
+}

@@ -1,0 +1,294 @@
+//! [`Config`]: what a server is told when it starts, and what can be wrong with it.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::{KeyHash, Tls};
+
+/// How a service is run. `Config::default()` is a blocking server of one thread that listens nowhere yet.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Config {
+    /// Worker threads, 1 to [`Config::THREADS_MAX`].
+    pub threads: u32,
+    /// Partitions, at least one a thread and at most [`Config::PARTITIONS_MAX`]; None is 16 a thread.
+    pub partitions: Option<u32>,
+    /// Whether a thread without work spins or sleeps.
+    pub poll: Poll,
+    /// How threads talk to the kernel.
+    pub io: IoBackend,
+    /// Who may run a request.
+    pub access: Access,
+    /// Moving partitions away from overloaded threads; None leaves them where they are.
+    pub balancing: Option<Balancing>,
+    /// Where clients come in.
+    pub listen: Vec<Listen>,
+    /// Has the kernel choose the thread of each datagram; None leaves it to the client's address. Either way a
+    /// request runs where its partition is.
+    pub datagram_steering: Option<DatagramSteering>,
+    /// What a connection may ask for.
+    pub limits: Limits,
+    /// The processors that threads are pinned to, one after the other, from the start again if there are more
+    /// threads; empty pins none.
+    pub processors: Vec<usize>,
+    /// Messages that the ring from one thread to another holds, 1 or more.
+    pub ring_messages: usize,
+}
+
+impl Config {
+    /// The most threads.
+    pub const THREADS_MAX: u32 = 1024;
+    /// The most partitions.
+    pub const PARTITIONS_MAX: u32 = 1 << 20;
+    /// Partitions a thread, if nothing else is said.
+    pub const PARTITIONS_PER_THREAD: u32 = 16;
+
+    /// The number of partitions.
+    pub fn partitions(&self) -> u32 {
+        self.partitions.unwrap_or(self.threads.saturating_mul(Config::PARTITIONS_PER_THREAD))
+    }
+
+    /// Whether every value is one that is allowed.
+    ///
+    /// # Errors
+    /// Names the first that is not.
+    pub fn check(&self) -> Result<(), StartError> {
+        if !(1..=Config::THREADS_MAX).contains(&self.threads) {
+            return Err(StartError::Threads { threads: self.threads });
+        }
+        if !(self.threads..=Config::PARTITIONS_MAX).contains(&self.partitions()) {
+            return Err(StartError::Partitions { partitions: self.partitions(), threads: self.threads });
+        }
+        let zeros = [
+            ("ring_messages", self.ring_messages),
+            ("limits.connections", self.limits.connections),
+            ("limits.input_bytes", self.limits.input_bytes),
+            ("limits.output_bytes", self.limits.output_bytes),
+            ("limits.under_way", self.limits.under_way as usize),
+        ];
+        if let Some((name, _)) = zeros.into_iter().find(|&(_, value)| value == 0) {
+            return Err(StartError::Zero { name });
+        }
+        Ok(())
+    }
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            threads: 1,
+            partitions: None,
+            poll: Poll::default(),
+            io: IoBackend::default(),
+            access: Access::default(),
+            balancing: Some(Balancing::default()),
+            listen: Vec::new(),
+            datagram_steering: None,
+            limits: Limits::default(),
+            processors: Vec::new(),
+            ring_messages: 512,
+        }
+    }
+}
+
+/// What a thread without work does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Poll {
+    /// It looks again: the shortest latency, for a processor of its own.
+    Spin,
+    /// It sleeps until something comes.
+    #[default]
+    Block,
+}
+
+/// How threads talk to the kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IoBackend {
+    /// [`IoBackend::IoUring`] where the kernel has it, else [`IoBackend::Epoll`]: `docs/internals/chronos.md` has the
+    /// measurement.
+    #[default]
+    Fastest,
+    /// Readiness by epoll, edge-triggered; one read and one write for each connection with something to say.
+    Epoll,
+    /// Completions by io_uring: one call a turn submits all that is to be sent and fetches all that came. Needs
+    /// Linux 6.1 and the right to use it.
+    IoUring,
+}
+
+/// Who may run a request of a partition.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Access {
+    /// The thread that owns it: requests go to it, and there are no locks.
+    #[default]
+    Owner,
+    /// Any thread, one at a time over all partitions. A baseline.
+    GlobalLock,
+    /// Any thread; those that only read at the same time ([`crate::Service::read`]). A baseline.
+    ReaderWriterLock,
+    /// Any thread, one at a time in each partition. A baseline.
+    PartitionLocks,
+}
+
+/// The load balancer: Algorithm 1 each epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Balancing {
+    /// The epoch of threads that spin.
+    pub epoch: Duration,
+    /// The shortest epoch of threads that block. It doubles with every epoch that has too little load to judge by,
+    /// up to `epoch_idle`, and is this again when there is load.
+    pub epoch_blocking: Duration,
+    /// The longest epoch of threads that block.
+    pub epoch_idle: Duration,
+    /// An epoch with less load than this (in the metric's unit) goes on: a handful of requests say nothing.
+    pub load_min: u64,
+    /// What load is.
+    pub metric: LoadMetric,
+}
+
+impl Default for Balancing {
+    fn default() -> Balancing {
+        Balancing {
+            epoch: Duration::from_micros(50),
+            epoch_blocking: Duration::from_millis(1),
+            epoch_idle: Duration::from_millis(100),
+            load_min: 32,
+            metric: LoadMetric::default(),
+        }
+    }
+}
+
+/// What the balancer takes for a partition's load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LoadMetric {
+    /// Requests, all alike, as in the paper.
+    #[default]
+    Requests,
+    /// Bytes of requests that came over a ring, and of replies.
+    Bytes,
+    /// Nanoseconds spent on requests: two looks at the clock for each.
+    Nanoseconds,
+}
+
+/// Where clients come in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Listen {
+    /// TCP connections; port 0 is any free one.
+    Tcp(SocketAddr),
+    /// TLS over TCP; port 0 is any free one.
+    Tls {
+        /// The address.
+        address: SocketAddr,
+        /// What clients are shown.
+        tls: Tls,
+    },
+    /// Datagrams; port 0 is any free one.
+    Udp(SocketAddr),
+    /// A UNIX socket. An old socket there that nobody listens on is replaced.
+    Unix {
+        /// Where it is.
+        path: PathBuf,
+        /// Its permissions (0o700, say).
+        mode: u32,
+    },
+}
+
+/// How the kernel finds a datagram's partition (memcached's protocols behind its UDP frame header).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DatagramSteering {
+    /// The hash by which [`KeyHash::partition`] gives the partition of a key.
+    pub hash: KeyHash,
+    /// A binary request's partition is its vBucket field (modulo the partitions), not its key's.
+    pub by_vbucket: bool,
+}
+
+/// What a connection may ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Connections of all threads together.
+    pub connections: usize,
+    /// A connection that says nothing for so long is closed.
+    pub idle: Option<Duration>,
+    /// Bytes of the largest request; a connection that needs more is closed.
+    pub input_bytes: usize,
+    /// Bytes of replies that wait to be sent; above, no further request of the connection is looked at.
+    pub output_bytes: usize,
+    /// Requests of one connection that are at other threads; at that many, no further one is looked at.
+    pub under_way: u32,
+    /// Connections that wait to be accepted (the kernel's limit is `net.core.somaxconn`).
+    pub backlog: u16,
+    /// How long connections may take to fetch their replies when the server stops.
+    pub drain: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            connections: 1024,
+            idle: None,
+            input_bytes: 64 << 20,
+            output_bytes: 1 << 20,
+            under_way: 256,
+            backlog: 1024,
+            drain: Duration::from_secs(1),
+        }
+    }
+}
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// So many threads cannot be.
+    #[error("threads: {threads} is not allowed; 1 to {} are", Config::THREADS_MAX)]
+    Threads {
+        /// What was asked for.
+        threads: u32,
+    },
+    /// So many partitions cannot be.
+    #[error(
+        "partitions: {partitions} is not allowed with {threads} threads; {threads} to {} are",
+        Config::PARTITIONS_MAX
+    )]
+    Partitions {
+        /// What was asked for.
+        partitions: u32,
+        /// The threads.
+        threads: u32,
+    },
+    /// A limit that lets nothing through.
+    #[error("{name}: 0 is not allowed; 1 or more is")]
+    Zero {
+        /// The field of [`Config`].
+        name: &'static str,
+    },
+    /// A socket could not be opened.
+    #[error("listen: cannot listen on {place}: {source}")]
+    Listen {
+        /// Address or path.
+        place: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A thread could not be pinned.
+    #[error("processors: cannot pin a thread to processor {processor}: {source}")]
+    Processor {
+        /// Its number.
+        processor: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Datagrams cannot be steered.
+    #[error("datagram_steering: {reason}; without it (None) the kernel goes by the client's address")]
+    Steering {
+        /// Why.
+        reason: String,
+    },
+    /// The kernel did not give what a thread needs.
+    #[error("cannot start a worker thread: {what}: {source}")]
+    Worker {
+        /// What was asked for.
+        what: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}

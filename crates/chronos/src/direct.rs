@@ -1,0 +1,70 @@
+//! [`Direct`]: a service on the caller's thread, without a network: for tests, fuzzing, and what a request costs.
+
+use crate::{Now, PartitionId, Service, Step};
+
+/// A service and all its partitions.
+pub struct Direct<S: Service> {
+    service: S,
+    partitions: Vec<S::Partition>,
+}
+
+/// What [`Direct::serve`] did with its input.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Served {
+    /// Bytes of input that are done with; may exceed the input by what is still to be thrown away.
+    pub consumed: usize,
+    /// The connection is to be closed.
+    pub close: bool,
+}
+
+impl<S: Service> Direct<S> {
+    /// `partitions` empty partitions, 1 or more.
+    pub fn new(service: S, partitions: u32) -> Direct<S> {
+        let partitions = (0..partitions).map(|index| service.partition(PartitionId(index))).collect();
+        Direct { service, partitions }
+    }
+
+    /// The service.
+    pub fn service(&self) -> &S {
+        &self.service
+    }
+
+    /// The partitions.
+    pub fn partitions(&mut self) -> &mut [S::Partition] {
+        &mut self.partitions
+    }
+
+    /// Serves every whole request at the head of `input`, and appends the replies.
+    pub fn serve(&mut self, session: &mut S::Session, now: Now, input: &[u8], reply: &mut Vec<u8>) -> Served {
+        let mut consumed = 0;
+        loop {
+            let rest = input.get(consumed..).unwrap_or_default();
+            match self.service.parse(session, now, rest, reply) {
+                Step::Incomplete { .. } => return Served { consumed, close: false },
+                Step::Close => return Served { consumed, close: true },
+                Step::Done { consumed: done } => consumed += done,
+                Step::Skip { bytes } => {
+                    consumed += bytes;
+                    if consumed > input.len() {
+                        return Served { consumed, close: false };
+                    }
+                }
+                Step::Run { consumed: done, partition, request } => {
+                    consumed += done;
+                    let partition = &mut self.partitions[partition.0 as usize];
+                    self.service.execute(partition, &request, now, reply);
+                }
+                Step::Everywhere { consumed: done, request } => {
+                    consumed += done;
+                    let run = |partition| {
+                        let mut part = Vec::new();
+                        self.service.execute(partition, &request, now, &mut part);
+                        part
+                    };
+                    let replies: Vec<Vec<u8>> = self.partitions.iter_mut().map(run).collect();
+                    self.service.merge(session, &request, &replies, now, reply);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! [`Engine`]: requests, from a connection's bytes to the partition and back.
+//!
+//! ```text
+//! consume: parse ─┬─ own partition: execute into the connection's output
+//!                 ├─ another's: encode ──> Steering ──> Mail
+//!                 └─ everywhere: both, for every partition
+//! receive: Mail ──┬─ request: execute, reply to its origin   (or forward it, if the partition has moved on)
+//!                 ├─ reply: `arrived`, for the worker to put into its place
+//!                 └─ adopt: run what came before the partition did
+//! ```
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::buffers::Buffers;
+use crate::connection::{Connection, Everywhere};
+use crate::kernel_steering::KernelSteering;
+use crate::mail::{Mail, Message, Newcomer, Parcel, Ticket};
+use crate::shared::Shared;
+use crate::stats::ThreadCounters;
+use crate::steering::Place;
+use crate::store::Store;
+use crate::{Limits, LoadMetric, Now, RuntimeStats, Service, Step};
+
+/// What one thread runs requests with.
+pub(crate) struct Engine<S: Service> {
+    pub(crate) me: u32,
+    pub(crate) service: Arc<S>,
+    pub(crate) store: Store<S::Partition>,
+    pub(crate) mail: Mail<S::Partition>,
+    pub(crate) buffers: Buffers,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) stats: Arc<RuntimeStats>,
+    /// The kernel's part in steering.
+    pub(crate) steering: Arc<KernelSteering>,
+    pub(crate) limits: Limits,
+    pub(crate) metric: LoadMetric,
+    pub(crate) now: Now,
+    /// Replies for connections of this thread.
+    pub(crate) arrived: Vec<Parcel>,
+    /// Connections that came for this thread.
+    pub(crate) newcomers: Vec<Newcomer>,
+    pub(crate) inbox: Vec<Message<S::Partition>>,
+    /// The generation that this thread has said to have settled on.
+    pub(crate) settled: u64,
+}
+
+/// Why no further request of a connection was run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Halt {
+    /// There is no whole one.
+    Input,
+    /// It has to wait for replies, or for room.
+    Blocked,
+    /// The connection is to be closed.
+    Close,
+}
+
+impl<S: Service> Engine<S> {
+    /// What this thread counts.
+    pub(crate) fn counters(&self) -> &ThreadCounters {
+        self.stats.thread(self.me)
+    }
+
+    /// Runs every whole request at the head of `input`. Returns how many bytes are used up, and why it stopped.
+    pub(crate) fn consume(&mut self, connection: &mut Connection<S>, input: &[u8]) -> (usize, Halt) {
+        let mut used = 0;
+        loop {
+            if connection.input.skip > 0 {
+                let skipped = connection.input.skip.min(input.len() - used);
+                connection.input.skip -= skipped;
+                used += skipped;
+                if connection.input.skip > 0 {
+                    connection.input.wanted = 1;
+                    return (used, Halt::Input);
+                }
+            }
+            if !connection.has_room(self.limits.output_bytes, self.limits.under_way)
+                || self.mail.is_congested()
+            {
+                return (used, Halt::Blocked);
+            }
+            connection.output.prepare(&mut self.buffers);
+            let rest = &input[used..];
+            let reply = connection.output.tail();
+            match self.service.parse(&mut connection.session, self.now, rest, reply) {
+                Step::Incomplete { total } if total > self.limits.input_bytes => return (used, Halt::Close),
+                Step::Incomplete { total } => {
+                    connection.input.wanted = total.max(rest.len() + 1);
+                    return (used, Halt::Input);
+                }
+                Step::Done { consumed } => used += consumed,
+                Step::Run { consumed, partition, request } => {
+                    used += consumed;
+                    self.run(connection, partition.0, &request);
+                }
+                Step::Everywhere { consumed, request } => {
+                    used += consumed;
+                    self.run_everywhere(connection, &request);
+                }
+                Step::Skip { bytes } => connection.input.skip = bytes,
+                Step::Close => return (used, Halt::Close),
+            }
+        }
+    }
+
+    #[inline]
+    fn run(&mut self, connection: &mut Connection<S>, partition: u32, request: &S::Request<'_>) {
+        let counters = self.stats.thread(self.me);
+        match &mut self.store {
+            Store::Owner(steering) => {
+                if let Some(state) = steering.own(partition) {
+                    counters.own.add(1);
+                    let load = &self.stats.partition(partition).load;
+                    let reply = connection.output.tail();
+                    load.add(execute(&*self.service, self.metric, state, request, self.now, reply));
+                    return;
+                }
+                counters.foreign.add(1);
+                let mut bytes = self.buffers.take();
+                self.service.encode(request, &mut bytes);
+                let hole = Some(connection.output.hole(&mut self.buffers));
+                connection.output.prepare(&mut self.buffers);
+                self.submit(connection, partition, hole, bytes);
+            }
+            Store::Locked(locked) => {
+                counters.own.add(1);
+                locked.execute(&*self.service, partition, request, self.now, connection.output.tail());
+            }
+        }
+    }
+
+    fn run_everywhere(&mut self, connection: &mut Connection<S>, request: &S::Request<'_>) {
+        let partitions = self.stats.partitions_len();
+        let mut everywhere = Box::new(Everywhere {
+            message: self.buffers.take(),
+            replies: (0..partitions).map(|_| self.buffers.take()).collect(),
+            missing: 0,
+        });
+        self.service.encode(request, &mut everywhere.message);
+        let (own, foreign) = (&self.stats.thread(self.me).own, &self.stats.thread(self.me).foreign);
+        let mut elsewhere = Vec::new();
+        for (partition, reply) in (0..).zip(&mut everywhere.replies) {
+            match &mut self.store {
+                Store::Locked(locked) => {
+                    own.add(1);
+                    locked.execute(&*self.service, partition, request, self.now, reply);
+                }
+                Store::Owner(steering) => match steering.own(partition) {
+                    Some(state) => {
+                        own.add(1);
+                        let load = &self.stats.partition(partition).load;
+                        load.add(execute(&*self.service, self.metric, state, request, self.now, reply));
+                    }
+                    None => {
+                        foreign.add(1);
+                        elsewhere.push(partition);
+                    }
+                },
+            }
+        }
+        everywhere.missing = elsewhere.len() as u32;
+        for partition in elsewhere {
+            let mut bytes = self.buffers.take();
+            bytes.extend_from_slice(&everywhere.message);
+            self.submit(connection, partition, None, bytes);
+        }
+        let is_complete = everywhere.missing == 0;
+        connection.everywhere = Some(everywhere);
+        if is_complete {
+            self.finish_everywhere(connection);
+        }
+    }
+
+    /// All partitions have replied: one reply is made of theirs.
+    pub(crate) fn finish_everywhere(&mut self, connection: &mut Connection<S>) {
+        let Some(everywhere) = connection.everywhere.take() else { return };
+        connection.output.prepare(&mut self.buffers);
+        let request = self.service.decode(&everywhere.message);
+        let reply = connection.output.tail();
+        self.service.merge(&mut connection.session, &request, &everywhere.replies, self.now, reply);
+        drop(request);
+        everywhere.replies.into_iter().for_each(|reply| self.buffers.give(reply));
+        self.buffers.give(everywhere.message);
+    }
+
+    /// Takes what other threads sent. True if there was anything.
+    pub(crate) fn receive(&mut self) -> bool {
+        let mut inbox = std::mem::take(&mut self.inbox);
+        self.mail.receive(&mut inbox);
+        // After taking messages and before handling them: see `steering`.
+        self.refresh();
+        let is_any = !inbox.is_empty();
+        for message in inbox.drain(..) {
+            match message {
+                Message::Request(parcel) => {
+                    let Store::Owner(steering) = &mut self.store else {
+                        unreachable!("under a lock there are no requests of others")
+                    };
+                    let place = steering.place_foreign(parcel.partition, parcel);
+                    self.put(place, true);
+                }
+                Message::Reply(parcel) => self.replied(parcel),
+                Message::Adopt { partition, state } => self.adopt(partition, *state),
+                Message::Connection(newcomer) => self.newcomers.push(newcomer),
+            }
+        }
+        self.inbox = inbox;
+        self.settle();
+        is_any
+    }
+
+    /// A request that is not run at once, on its way.
+    fn submit(&mut self, connection: &Connection<S>, partition: u32, hole: Option<u32>, bytes: Vec<u8>) {
+        let ticket = Ticket { connection: connection.key, incarnation: connection.incarnation, hole };
+        let parcel = Parcel { origin: self.me, partition, ticket, travelled: false, bytes };
+        self.place_own(parcel);
+    }
+
+    fn place_own(&mut self, parcel: Parcel) {
+        let Store::Owner(steering) = &mut self.store else {
+            unreachable!("under a lock every request runs at once")
+        };
+        let place = steering.place_own(parcel.partition, parcel);
+        self.put(place, false);
+    }
+
+    fn put(&mut self, place: Place<Parcel>, is_forward: bool) {
+        match place {
+            Place::Kept => {}
+            Place::Run(parcel) => self.run_parcel(parcel),
+            Place::Send(to, mut parcel) => {
+                if is_forward {
+                    self.counters().forwarded.add(1);
+                }
+                parcel.travelled = true;
+                self.mail.send(to, Message::Request(parcel));
+            }
+        }
+    }
+
+    fn run_parcel(&mut self, mut parcel: Parcel) {
+        let mut reply = self.buffers.take();
+        let Store::Owner(steering) = &mut self.store else {
+            unreachable!("under a lock there are no parcels")
+        };
+        let state = steering.here(parcel.partition).expect("a request is run where its partition is");
+        let request = self.service.decode(&parcel.bytes);
+        let cost = execute(&*self.service, self.metric, state, &request, self.now, &mut reply);
+        drop(request);
+        let bytes = parcel.bytes.len() as u64 * u64::from(self.metric == LoadMetric::Bytes);
+        self.stats.partition(parcel.partition).load.add(cost + bytes);
+        self.buffers.give(std::mem::replace(&mut parcel.bytes, reply));
+        if parcel.origin != self.me {
+            self.mail.send(parcel.origin, Message::Reply(parcel));
+        } else if parcel.travelled {
+            self.replied(parcel);
+        } else {
+            self.arrived.push(parcel);
+        }
+    }
+
+    fn replied(&mut self, parcel: Parcel) {
+        let Store::Owner(steering) = &mut self.store else {
+            unreachable!("under a lock there are no replies of others")
+        };
+        let held = steering.on_reply(parcel.partition);
+        self.arrived.push(parcel);
+        held.into_iter().for_each(|parcel| self.place_own(parcel));
+    }
+
+    fn adopt(&mut self, partition: u32, state: S::Partition) {
+        let Store::Owner(steering) = &mut self.store else {
+            unreachable!("under a lock partitions do not move")
+        };
+        let early = steering.adopt(partition, state);
+        self.stats.partition(partition).owner.store(self.me, Ordering::Relaxed);
+        self.counters().adopted.add(1);
+        self.steering.set_owner(partition, self.me);
+        early.into_iter().for_each(|parcel| self.run_parcel(parcel));
+    }
+
+    /// Follows the table of owners.
+    fn refresh(&mut self) {
+        let Store::Owner(steering) = &mut self.store else { return };
+        let generation = self.shared.generation();
+        if generation == steering.generation() {
+            return;
+        }
+        let (shared, mail) = (&self.shared, &mut self.mail);
+        let hand_over = |partition, state, to| {
+            mail.send(to, Message::Adopt { partition, state: Box::new(state) });
+        };
+        steering.refresh(generation, |partition| shared.owner(partition), hand_over);
+    }
+
+    fn settle(&mut self) {
+        let Store::Owner(steering) = &self.store else { return };
+        if steering.generation() != self.settled && steering.is_settled() {
+            self.settled = steering.generation();
+            self.shared.settle(self.me, self.settled);
+        }
+    }
+
+    /// Nothing has come that this thread has not seen.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let follows = match &self.store {
+            Store::Owner(steering) => self.shared.generation() == steering.generation(),
+            Store::Locked(_) => true,
+        };
+        follows && self.mail.is_empty() && self.mail.is_published()
+    }
+}
+
+/// Runs a request, and says what it cost by the metric.
+#[inline]
+fn execute<S: Service>(
+    service: &S,
+    metric: LoadMetric,
+    state: &mut S::Partition,
+    request: &S::Request<'_>,
+    now: Now,
+    reply: &mut Vec<u8>,
+) -> u64 {
+    match metric {
+        LoadMetric::Requests => {
+            service.execute(state, request, now, reply);
+            1
+        }
+        LoadMetric::Bytes => {
+            let before = reply.len();
+            service.execute(state, request, now, reply);
+            (reply.len() - before) as u64
+        }
+        LoadMetric::Nanoseconds => {
+            let before = Instant::now();
+            service.execute(state, request, now, reply);
+            before.elapsed().as_nanos() as u64
+        }
+    }
+}

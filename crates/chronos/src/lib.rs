@@ -1,0 +1,76 @@
+//! Chronos (SoCC 2012; dissertation, chapters 5 and 6): a server's state is split into partitions, each owned by one
+//! thread at a time, and a request goes to the owner of its partition as early as it can.
+//!
+//! ```text
+//! bytes ──> Service::parse ──> partition p ──┬─ own ──> Service::execute ──────────────┬──> replies, in order
+//!           on the connection's thread       └─ another's ──> ring ──> execute ──> ring ┘
+//! ```
+//!
+//! A server is a [`Service`]: it says how requests are read, whose they are, and what they do to one partition. It
+//! knows neither threads nor sockets. [`Direct`] runs it on the caller's thread without a network; [`Runtime`] runs it
+//! on threads, over TCP, UDP and UNIX sockets. `docs/chronos/porting.md` says how to bring a server here.
+//!
+//! # Threads
+//!
+//! ```text
+//!                  ┌────────────── thread 0 ──────────────┐   ring   ┌────────────── thread 1 ──────────────┐
+//!  connections ──> │ driver ─> worker ─> engine ─> mail ──┼────────> │ mail ─> engine ─> worker ─> driver   │
+//!  dealt in turn   │ epoll or  sessions  steering         │ <────────┼── one bounded ring a direction and   │
+//!                  │ io_uring  outputs   own partitions   │          │   pair; an eventfd wakes a sleeper   │
+//!                  └──────────────────────────────────────┘          └──────────────────────────────────────┘
+//!  thread 0 also accepts for all and runs the balancer; UDP: each thread has a socket of its own (SO_REUSEPORT)
+//! ```
+//!
+//! * A thread has its connections and its partitions for itself. A request of an own partition is parsed out of the
+//!   receive buffer and executed into the connection's output: no lock, no allocation, no atomic read-modify-write.
+//! * A request of another's partition is written down and goes by ring; its reply fills the hole that it left among the
+//!   connection's replies. Buffers travel with messages. A thread never waits for room in a ring, so rings of one
+//!   message are enough not to deadlock; connections wait instead, and are not read meanwhile.
+//! * Partitions move without a lock; the dissertation keeps a mutex for that window. `steering.rs` says how, and what
+//!   is promised: requests of a connection for one partition run once each, in their order.
+//! * One thread accepts and deals connections in turn, as memcached does: with SO_REUSEPORT the kernel would draw by
+//!   hash, and two of a handful of connections may share a thread while another has none.
+//! * The same service runs under the locks of [`Access`], with the same sockets, to measure what steering buys.
+//!
+//! # Left out
+//!
+//! AF_XDP (datagrams come by the kernel's UDP, steered by an eBPF program with the feature `kernel`), and balancing
+//! within a NUMA node: partitions are built by the thread that first owns them, so their memory is near it, but
+//! the balancer does not know nodes and a partition that moves keeps its memory.
+
+mod balancer;
+mod buffers;
+mod config;
+mod connection;
+mod datagrams;
+mod direct;
+mod engine;
+mod epoll;
+mod kernel_steering;
+mod key_hash;
+mod mail;
+mod mmsg;
+mod output;
+mod runtime;
+mod service;
+mod shared;
+mod sockets;
+mod stats;
+mod steering;
+#[cfg(test)]
+mod steering_tests;
+mod store;
+mod tls;
+mod uring;
+mod uring_buffers;
+mod worker;
+
+pub use config::{
+    Access, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll, StartError,
+};
+pub use direct::{Direct, Served};
+pub use key_hash::KeyHash;
+pub use runtime::{RunError, Running, Runtime, Stop};
+pub use service::{Now, PartitionId, Service, Step, Transport};
+pub use stats::{PartitionStats, RuntimeStats, ThreadStats};
+pub use tls::{Tls, TlsError};

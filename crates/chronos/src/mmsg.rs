@@ -1,0 +1,157 @@
+//! Datagrams by the batch: `recvmmsg` and `sendmmsg`, one call for many.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::{mem, ptr};
+
+/// A client's address as the kernel writes it: large enough for IPv6.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Address {
+    bytes: [u8; size_of::<libc::sockaddr_in6>()],
+    length: u32,
+}
+
+/// Datagrams received at once.
+const BATCH: usize = 32;
+/// Datagrams sent at once.
+const SENDS: usize = 64;
+/// The largest datagram that there is.
+const DATAGRAM_BYTES: usize = 65_536;
+
+const NOWHERE: Address = Address { bytes: [0; size_of::<libc::sockaddr_in6>()], length: 0 };
+
+/// Datagrams received.
+pub(crate) struct Received {
+    bytes: Box<[u8]>,
+    addresses: [Address; BATCH],
+    lengths: [usize; BATCH],
+}
+
+impl Received {
+    pub(crate) fn new() -> Received {
+        // Untouched memory costs nothing: only as much as datagrams are long is ever used of each place.
+        let bytes = vec![0; BATCH * DATAGRAM_BYTES].into_boxed_slice();
+        Received { bytes, addresses: [NOWHERE; BATCH], lengths: [0; BATCH] }
+    }
+
+    /// Receives what waits at a non-blocking socket, and says how many there were; 0 if none.
+    #[expect(unsafe_code, reason = "no safe crate of this workspace has recvmmsg")]
+    pub(crate) fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
+        // SAFETY: all-zero is a valid `iovec` and `mmsghdr`: null pointers with lengths of zero.
+        let (mut slices, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (mem::zeroed(), mem::zeroed()) };
+        let places = self.bytes.chunks_exact_mut(DATAGRAM_BYTES).zip(&mut self.addresses);
+        for ((place, address), (slice, header)) in places.zip(slices.iter_mut().zip(&mut headers)) {
+            *slice = libc::iovec { iov_base: place.as_mut_ptr().cast(), iov_len: place.len() };
+            header.msg_hdr.msg_name = address.bytes.as_mut_ptr().cast();
+            header.msg_hdr.msg_namelen = address.bytes.len() as u32;
+            header.msg_hdr.msg_iov = slice;
+            header.msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: each header points to one slice, each slice to a place of its own in `self.bytes` and each name to
+        // an address of `self.addresses`, all of which live until the call returns, with the lengths that are said.
+        let count = unsafe {
+            let (socket, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT);
+            libc::recvmmsg(socket, headers.as_mut_ptr(), BATCH as u32, flags, ptr::null_mut())
+        };
+        if count < 0 {
+            let error = io::Error::last_os_error();
+            let is_none = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
+            return if is_none { Ok(0) } else { Err(error) };
+        }
+        for (index, header) in headers.iter().enumerate().take(count as usize) {
+            self.lengths[index] = (header.msg_len as usize).min(DATAGRAM_BYTES);
+            self.addresses[index].length = header.msg_hdr.msg_namelen;
+        }
+        Ok(count as usize)
+    }
+
+    /// A datagram that was received, and its sender.
+    pub(crate) fn get(&self, index: usize) -> (Address, &[u8]) {
+        let bytes = &self.bytes[index * DATAGRAM_BYTES..][..self.lengths[index]];
+        (self.addresses[index], bytes)
+    }
+}
+
+/// Whether a batch may have left datagrams behind.
+pub(crate) fn is_full(count: usize) -> bool {
+    count == BATCH
+}
+
+/// Datagrams to be sent.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    bytes: Vec<u8>,
+    /// Where each ends in `bytes`, and where it goes.
+    ends: Vec<(usize, Address)>,
+}
+
+/// What became of datagrams that were to be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Sent {
+    pub(crate) bytes: u64,
+    pub(crate) dropped: u64,
+}
+
+impl Outgoing {
+    /// Adds a datagram.
+    pub(crate) fn push(&mut self, address: Address, datagram: &[u8]) {
+        self.bytes.extend_from_slice(datagram);
+        self.ends.push((self.bytes.len(), address));
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// Sends all; those that the kernel does not take are dropped, as on the way.
+    pub(crate) fn send(&mut self, socket: impl AsFd) -> Sent {
+        let mut sent = Sent::default();
+        let mut from = 0;
+        while from < self.ends.len() {
+            match self.send_some(&socket, from) {
+                Ok(count) => {
+                    let start = from.checked_sub(1).map_or(0, |before| self.ends[before].0);
+                    sent.bytes += (self.ends[from + count - 1].0 - start) as u64;
+                    from += count;
+                }
+                // The error is the first one's: a full buffer, or a client that cannot be reached.
+                Err(_) => {
+                    sent.dropped += 1;
+                    from += 1;
+                }
+            }
+        }
+        self.bytes.clear();
+        self.ends.clear();
+        sent
+    }
+
+    /// Sends up to [`SENDS`] datagrams from the one with index `from`, and says how many went; at least 1.
+    #[expect(unsafe_code, reason = "no safe crate of this workspace has sendmmsg with addresses")]
+    fn send_some(&mut self, socket: impl AsFd, from: usize) -> io::Result<usize> {
+        // SAFETY: all-zero is a valid `iovec` and `mmsghdr`: null pointers with lengths of zero.
+        let (mut slices, mut headers): ([libc::iovec; SENDS], [libc::mmsghdr; SENDS]) =
+            unsafe { (mem::zeroed(), mem::zeroed()) };
+        let count = (self.ends.len() - from).min(SENDS);
+        let mut start = from.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        for ((end, address), (slice, header)) in
+            self.ends[from..].iter_mut().zip(slices.iter_mut().zip(&mut headers))
+        {
+            let datagram = &mut self.bytes[start..*end];
+            *slice = libc::iovec { iov_base: datagram.as_mut_ptr().cast(), iov_len: datagram.len() };
+            header.msg_hdr.msg_name = address.bytes.as_mut_ptr().cast();
+            header.msg_hdr.msg_namelen = address.length;
+            header.msg_hdr.msg_iov = slice;
+            header.msg_hdr.msg_iovlen = 1;
+            start = *end;
+        }
+        // SAFETY: the first `count` headers point to one slice each, which points into `self.bytes`, and to an address
+        // in `self.ends`; neither changes until the call returns, and the kernel only reads them.
+        let result = unsafe {
+            let (socket, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
+            libc::sendmmsg(socket, headers.as_mut_ptr(), count as u32, flags)
+        };
+        if result > 0 { Ok(result as usize) } else { Err(io::Error::last_os_error()) }
+    }
+}

@@ -1,0 +1,334 @@
+//! [`Runtime`]: starts a server's threads, and stops them.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+
+use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance};
+
+use crate::balancer::Balancer;
+use crate::buffers::Buffers;
+use crate::datagrams::Datagrams;
+use crate::engine::Engine;
+use crate::epoll::EpollDriver;
+use crate::kernel_steering::KernelSteering;
+use crate::mail::Mail;
+use crate::shared::Shared;
+use crate::sockets::{Listener, Sockets};
+use crate::steering::Steering;
+use crate::store::{Locked, Store};
+use crate::uring::UringDriver;
+use crate::worker::{Clock, Worker};
+use crate::{Access, Config, IoBackend, Listen, LoadMetric, PartitionId, RuntimeStats, Service, StartError};
+
+/// Starts servers.
+#[derive(Debug)]
+pub struct Runtime;
+
+/// A server that runs. It goes on if this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    stop: Stop,
+    stats: Arc<RuntimeStats>,
+    bound: Vec<Listen>,
+    io: IoBackend,
+    threads: Vec<JoinHandle<io::Result<()>>>,
+}
+
+/// Stops a server, from any thread.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<Shared>);
+
+/// Why a server ended other than by being stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The kernel refused what a thread cannot do without.
+    #[error("worker thread {thread}: {source}")]
+    Kernel {
+        /// The thread.
+        thread: usize,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A thread panicked.
+    #[error("worker thread {thread} panicked")]
+    Panicked {
+        /// The thread.
+        thread: usize,
+    },
+}
+
+impl Runtime {
+    /// Starts a server whose partitions are moved by Algorithm 1, if at all.
+    ///
+    /// # Errors
+    /// If a value is not allowed, or the kernel refuses a socket, a processor or what a thread needs.
+    pub fn start<S: Service>(service: S, config: &Config) -> Result<Running, StartError> {
+        Runtime::start_with(service, config, Box::new(GreedyBalance::default()))
+    }
+
+    /// As [`Runtime::start`], with another policy of moving partitions.
+    ///
+    /// # Errors
+    /// As for [`Runtime::start`].
+    pub fn start_with<S: Service>(
+        service: S,
+        config: &Config,
+        policy: Box<dyn Balance>,
+    ) -> Result<Running, StartError> {
+        config.check()?;
+        let sockets = Sockets::open(&config.listen, config.threads, &config.limits)?;
+        let owners: Vec<u32> = (0..config.partitions()).map(|partition| partition % config.threads).collect();
+        let failed =
+            |source: rustix::io::Errno| StartError::Worker { what: "eventfd", source: source.into() };
+        let shared = Arc::new(Shared::new(config.threads, &owners).map_err(failed)?);
+        let stats = Arc::new(RuntimeStats::new(config.threads, &owners));
+        let steering = KernelSteering::attach(config, &sockets, &owners)?;
+        let mut config = config.clone();
+        if config.io == IoBackend::Fastest {
+            // On a thread of its own: a ring's end interrupts system calls of the thread that made it.
+            let is_available = thread::spawn(UringDriver::is_available).join().unwrap_or(false);
+            config.io = if is_available { IoBackend::IoUring } else { IoBackend::Epoll };
+        }
+        let service = Arc::new(service);
+        service.started(stats.clone());
+        let plan = Plan {
+            locked: Locked::new(config.access, &*service, config.partitions()),
+            service,
+            config,
+            steering: Arc::new(steering),
+            owners,
+            shared: shared.clone(),
+            stats: stats.clone(),
+            clock: Clock::new(),
+        };
+        let io = plan.config.io;
+        let mut running =
+            Running { stop: Stop(shared), stats, bound: sockets.bound, io, threads: Vec::new() };
+        running.spawn(&Arc::new(plan), sockets.listeners, sockets.datagrams, policy)?;
+        Ok(running)
+    }
+}
+
+impl Running {
+    fn spawn<S: Service>(
+        &mut self,
+        plan: &Arc<Plan<S>>,
+        listeners: Vec<Listener>,
+        datagrams: Vec<Vec<OwnedFd>>,
+        policy: Box<dyn Balance>,
+    ) -> Result<(), StartError> {
+        let (ready, started) = mpsc::channel();
+        let (mut listeners, mut policy) = (Some(listeners), Some(policy));
+        let mail = Mail::between(plan.config.threads, plan.config.ring_messages);
+        for ((me, mail), datagrams) in (0..).zip(mail).zip(datagrams) {
+            let (plan, ready) = (plan.clone(), ready.clone());
+            // The first thread accepts for all, and balances.
+            let sockets = (listeners.take().unwrap_or_default(), datagrams);
+            let policy = policy.take();
+            let thread = thread::Builder::new()
+                .name(format!("chronos-{me}"))
+                .spawn(move || plan.work(me, mail, sockets, policy, &ready))
+                .map_err(|source| StartError::Worker { what: "thread", source });
+            match thread {
+                Ok(thread) => self.threads.push(thread),
+                Err(error) => return Err(self.give_up(error)),
+            }
+        }
+        drop(ready);
+        for _ in 0..self.threads.len() {
+            match started.recv() {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => return Err(self.give_up(error)),
+                // It panicked: joining says so.
+                Err(mpsc::RecvError) => break,
+            }
+        }
+        Ok(())
+    }
+
+    fn give_up(&mut self, error: StartError) -> StartError {
+        self.stop.0.fail();
+        for thread in self.threads.drain(..) {
+            // What went wrong is in `error`.
+            let _ = thread.join();
+        }
+        error
+    }
+
+    /// Where the server listens, in the order of [`Config::listen`], with the ports that the kernel chose.
+    pub fn bound(&self) -> &[Listen] {
+        &self.bound
+    }
+
+    /// How its threads talk to the kernel.
+    pub fn io(&self) -> IoBackend {
+        self.io
+    }
+
+    /// What the server counts.
+    pub fn stats(&self) -> &Arc<RuntimeStats> {
+        &self.stats
+    }
+
+    /// A handle that stops it.
+    pub fn stop_handle(&self) -> Stop {
+        self.stop.clone()
+    }
+
+    /// Stops it: no more connections, and no more requests than those that are here; their replies are sent, for as
+    /// long as [`crate::Limits::drain`] says. Returns when all threads have ended.
+    ///
+    /// # Errors
+    /// If a thread had ended before, by an error.
+    pub fn stop(self) -> Result<(), RunError> {
+        self.stop.stop();
+        self.join()
+    }
+
+    /// Waits until the server has been stopped.
+    ///
+    /// # Errors
+    /// If a thread ended by an error; the others have ended then.
+    pub fn join(self) -> Result<(), RunError> {
+        let mut result = Ok(());
+        for (thread, handle) in self.threads.into_iter().enumerate() {
+            let ended = match handle.join() {
+                Ok(Ok(())) => Ok(()),
+                Ok(Err(source)) => Err(RunError::Kernel { thread, source }),
+                Err(_) => Err(RunError::Panicked { thread }),
+            };
+            result = result.and(ended);
+        }
+        result
+    }
+}
+
+impl Stop {
+    /// Stops the server; [`Running::join`] returns once it has drained.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+}
+
+/// What every thread is made from.
+struct Plan<S: Service> {
+    service: Arc<S>,
+    config: Config,
+    steering: Arc<KernelSteering>,
+    owners: Vec<u32>,
+    shared: Arc<Shared>,
+    stats: Arc<RuntimeStats>,
+    locked: Option<Locked<S::Partition>>,
+    clock: Clock,
+}
+
+/// The driver that the configuration names.
+enum AnyDriver {
+    Epoll(EpollDriver),
+    IoUring(UringDriver),
+}
+
+/// Tells the others if this thread is lost.
+struct Watch(Arc<Shared>);
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.fail();
+        }
+    }
+}
+
+impl<S: Service> Plan<S> {
+    /// One thread, from its start to its end.
+    fn work(
+        &self,
+        me: u32,
+        mail: Mail<S::Partition>,
+        (listeners, datagrams): (Vec<Listener>, Vec<OwnedFd>),
+        policy: Option<Box<dyn Balance>>,
+        ready: &mpsc::Sender<Result<(), StartError>>,
+    ) -> io::Result<()> {
+        let _watch = Watch(self.shared.clone());
+        let datagrams = Datagrams::new(datagrams);
+        let started = self.pin(me).and_then(|()| {
+            Ok(match self.config.io {
+                IoBackend::Epoll | IoBackend::Fastest => {
+                    AnyDriver::Epoll(EpollDriver::new(&self.shared, me, listeners, datagrams)?)
+                }
+                IoBackend::IoUring => {
+                    AnyDriver::IoUring(UringDriver::new(&self.shared, me, listeners, datagrams)?)
+                }
+            })
+        });
+        let driver = match started {
+            Ok(driver) => driver,
+            Err(error) => {
+                // The thread that starts the server waits for this.
+                let _ = ready.send(Err(error));
+                return Ok(());
+            }
+        };
+        let mut worker = self.worker(me, mail, policy);
+        let _ = ready.send(Ok(()));
+        let result = match driver {
+            AnyDriver::Epoll(mut driver) => worker.run(&mut driver),
+            AnyDriver::IoUring(mut driver) => worker.run(&mut driver),
+        };
+        if result.is_err() {
+            self.shared.fail();
+        }
+        result
+    }
+
+    fn pin(&self, me: u32) -> Result<(), StartError> {
+        let processors = &self.config.processors;
+        if processors.is_empty() {
+            return Ok(());
+        }
+        let processor = processors[me as usize % processors.len()];
+        let failed = |source| StartError::Processor { processor, source };
+        if processor >= rustix::thread::CpuSet::MAX_CPU {
+            return Err(failed(io::Error::from(rustix::io::Errno::INVAL)));
+        }
+        let mut set = rustix::thread::CpuSet::new();
+        set.set(processor);
+        rustix::thread::sched_setaffinity(None, &set).map_err(|errno| failed(errno.into()))
+    }
+
+    /// The worker, whose partitions are made here: on the thread that owns them, in the memory near it.
+    fn worker(&self, me: u32, mail: Mail<S::Partition>, policy: Option<Box<dyn Balance>>) -> Worker<S> {
+        let config = &self.config;
+        let store = match &self.locked {
+            Some(locked) => Store::Locked(locked.clone()),
+            None => {
+                let state = |partition| self.service.partition(PartitionId(partition));
+                Store::Owner(Steering::new(me, &self.owners, state))
+            }
+        };
+        let balancing = config.balancing.filter(|_| config.threads > 1 && config.access == Access::Owner);
+        let balancer = policy
+            .zip(balancing)
+            .map(|(policy, settings)| Balancer::new(policy, settings, config.poll, self.owners.clone()));
+        let engine = Engine {
+            me,
+            service: self.service.clone(),
+            store,
+            mail,
+            buffers: Buffers::default(),
+            shared: self.shared.clone(),
+            stats: self.stats.clone(),
+            steering: self.steering.clone(),
+            limits: config.limits,
+            metric: config.balancing.map_or(LoadMetric::Requests, |balancing| balancing.metric),
+            now: self.clock.now(),
+            arrived: Vec::new(),
+            newcomers: Vec::new(),
+            inbox: Vec::new(),
+            settled: 0,
+        };
+        Worker::new(engine, config.poll, self.clock, balancer)
+    }
+}

@@ -1,0 +1,157 @@
+//! The contract between a server and the runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::RuntimeStats;
+
+/// A partition's number, below the number of partitions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PartitionId(pub u32);
+
+/// The time, as the runtime read it once for a batch of requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Now {
+    /// Since the server started; never goes back.
+    pub since_start: Duration,
+    /// Seconds since 1970, for expiry times that clients give as dates.
+    pub unix_seconds: u64,
+}
+
+/// How a session's bytes travel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// A TCP connection.
+    Tcp,
+    /// A connection over a UNIX socket.
+    Unix,
+    /// One datagram; its session ends with it.
+    Udp,
+}
+
+/// What [`Service::parse`] found at the head of the input.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step<Request> {
+    /// No whole request: call again when the input has at least `total` bytes (more than it has now).
+    Incomplete {
+        /// Bytes of input, from its present head.
+        total: usize,
+    },
+    /// `consumed` bytes are done with, and what they ask for needs no partition; the reply is appended already.
+    Done {
+        /// Bytes of input, 0 where the session itself moves on (the end of a multi-get, say).
+        consumed: usize,
+    },
+    /// `consumed` bytes are done with, and `request` goes to its partition. One command may become many of these.
+    Run {
+        /// Bytes of input.
+        consumed: usize,
+        /// Whose it is.
+        partition: PartitionId,
+        /// What to do.
+        request: Request,
+    },
+    /// `consumed` bytes are done with, and `request` goes to every partition; [`Service::merge`] makes one reply of
+    /// theirs. Later requests of the connection wait for it.
+    Everywhere {
+        /// Bytes of input.
+        consumed: usize,
+        /// What to do.
+        request: Request,
+    },
+    /// Throw away the next `bytes` bytes of input, those not yet here included (the value of an item too large).
+    Skip {
+        /// Bytes of input, from its present head.
+        bytes: usize,
+    },
+    /// Send what is there to send, then close the connection.
+    Close,
+}
+
+/// A server whose state is split into partitions, without its threads and sockets.
+///
+/// Requests of one connection to one partition run in the order in which they came; replies of a connection are sent
+/// in the order of its requests.
+pub trait Service: Send + Sync + 'static {
+    /// The state of one partition. One thread at a time has it; a thread that it is moved to goes on with it.
+    /// (`Sync` is for the reader/writer-lock baseline, whose readers share it.)
+    type Partition: Send + Sync + 'static;
+    /// What is remembered of a connection from request to request: protocol, authentication, an open multi-get.
+    type Session: 'static;
+    /// One request, borrowing its key and value from the bytes that it came in.
+    type Request<'a>;
+
+    /// The runtime is about to serve; `stats` is what it counts, for as long as it runs.
+    fn started(&self, _stats: Arc<RuntimeStats>) {}
+
+    /// What a connection over the limit is told before it is closed.
+    fn refusal(&self) -> &[u8] {
+        b""
+    }
+
+    /// An empty partition.
+    fn partition(&self, id: PartitionId) -> Self::Partition;
+
+    /// A connection, or a datagram, begins.
+    fn open(&self, transport: Transport) -> Self::Session;
+
+    /// Reads the head of `input`. A reply that needs no partition (an error, a version) is appended to `reply`; it
+    /// keeps its place among the replies of earlier requests.
+    fn parse<'a>(
+        &self,
+        session: &mut Self::Session,
+        now: Now,
+        input: &'a [u8],
+        reply: &mut Vec<u8>,
+    ) -> Step<Self::Request<'a>>;
+
+    /// Runs a request on its partition, appending what is to be answered.
+    fn execute(
+        &self,
+        partition: &mut Self::Partition,
+        request: &Self::Request<'_>,
+        now: Now,
+        reply: &mut Vec<u8>,
+    );
+
+    /// Runs a request that changes nothing, where readers share a partition (the reader/writer-lock baseline). False,
+    /// with nothing appended, if it needs [`Service::execute`].
+    fn read(
+        &self,
+        _partition: &Self::Partition,
+        _request: &Self::Request<'_>,
+        _now: Now,
+        _reply: &mut Vec<u8>,
+    ) -> bool {
+        false
+    }
+
+    /// Writes a request down for another thread, so that [`Service::decode`] gives it back.
+    fn encode(&self, request: &Self::Request<'_>, message: &mut Vec<u8>);
+
+    /// The request that [`Service::encode`] wrote.
+    fn decode<'a>(&self, message: &'a [u8]) -> Self::Request<'a>;
+
+    /// One reply of the replies of all partitions, in their order, to a request that went everywhere.
+    fn merge(
+        &self,
+        session: &mut Self::Session,
+        request: &Self::Request<'_>,
+        replies: &[Vec<u8>],
+        now: Now,
+        reply: &mut Vec<u8>,
+    );
+
+    /// A little work that waits for idle moments (expired items, say); true if there is more.
+    fn housekeeping(&self, _partition: &mut Self::Partition, _now: Now) -> bool {
+        false
+    }
+
+    /// Takes a datagram's envelope off: what [`Service::seal`] needs to answer it, and the request. None drops it.
+    fn unseal<'a>(&self, _datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {
+        None
+    }
+
+    /// Calls `send` with each datagram that answers with `reply`.
+    fn seal(&self, _envelope: u64, _reply: &[u8], _send: &mut dyn FnMut(&[u8])) {}
+}

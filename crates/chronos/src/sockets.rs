@@ -1,0 +1,157 @@
+//! Sockets: those that the server listens on, and what it asks of the kernel for each connection.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::net::{SocketFlags, accept_with, sockopt};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+use crate::{Limits, Listen, StartError, Tls, Transport};
+
+/// How long nothing is accepted, at least, after the kernel could not; a thread that sleeps goes on within a second.
+pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a server listens on.
+#[derive(Default)]
+pub(crate) struct Sockets {
+    /// TCP and UNIX sockets; the first thread accepts for all.
+    pub(crate) listeners: Vec<Listener>,
+    /// UDP sockets, those of each thread.
+    pub(crate) datagrams: Vec<Vec<OwnedFd>>,
+    /// Where all that is, in the order of [`crate::Config::listen`].
+    pub(crate) bound: Vec<Listen>,
+}
+
+/// A socket that connections come from.
+pub(crate) struct Listener {
+    pub(crate) socket: OwnedFd,
+    pub(crate) transport: Transport,
+    pub(crate) tls: Option<Tls>,
+    /// Removed at the end.
+    path: Option<PathBuf>,
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(path) = &self.path {
+            // It may be gone, or be another server's by now.
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+impl Sockets {
+    /// Opens the sockets of a server with so many threads.
+    pub(crate) fn open(listen: &[Listen], threads: u32, limits: &Limits) -> Result<Sockets, StartError> {
+        let mut sockets =
+            Sockets { datagrams: (0..threads).map(|_| Vec::new()).collect(), ..Sockets::default() };
+        for place in listen {
+            let bound = sockets
+                .add(place, limits)
+                .map_err(|source| StartError::Listen { place: place.to_string(), source })?;
+            sockets.bound.push(bound);
+        }
+        Ok(sockets)
+    }
+
+    fn add_tcp(&mut self, address: SocketAddr, tls: Option<Tls>, limits: &Limits) -> io::Result<SocketAddr> {
+        let socket = new_socket(address, Type::STREAM)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&SockAddr::from(address))?;
+        socket.listen(i32::from(limits.backlog))?;
+        let bound = local_address(&socket)?;
+        self.listeners.push(Listener { socket: socket.into(), transport: Transport::Tcp, tls, path: None });
+        Ok(bound)
+    }
+
+    fn add(&mut self, place: &Listen, limits: &Limits) -> io::Result<Listen> {
+        match place {
+            Listen::Tcp(address) => Ok(Listen::Tcp(self.add_tcp(*address, None, limits)?)),
+            Listen::Tls { address, tls } => {
+                let address = self.add_tcp(*address, Some(tls.clone()), limits)?;
+                Ok(Listen::Tls { address, tls: tls.clone() })
+            }
+            Listen::Unix { path, mode } => {
+                let listener = listen_at_path(path, *mode, limits)?;
+                self.listeners.push(listener);
+                Ok(place.clone())
+            }
+            Listen::Udp(address) => {
+                let mut address = *address;
+                for sockets in &mut self.datagrams {
+                    let socket = new_socket(address, Type::DGRAM)?;
+                    socket.set_reuse_port(true)?;
+                    socket.bind(&SockAddr::from(address))?;
+                    // The first takes a free port; the others take the same.
+                    address = local_address(&socket)?;
+                    sockets.push(socket.into());
+                }
+                Ok(Listen::Udp(address))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Listen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Listen::Tcp(address) => write!(f, "TCP {address}"),
+            Listen::Tls { address, .. } => write!(f, "TLS {address}"),
+            Listen::Udp(address) => write!(f, "UDP {address}"),
+            Listen::Unix { path, .. } => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+fn new_socket(address: SocketAddr, kind: Type) -> io::Result<Socket> {
+    Socket::new(Domain::for_address(address), kind.nonblocking().cloexec(), None)
+}
+
+fn local_address(socket: &Socket) -> io::Result<SocketAddr> {
+    let address = socket.local_addr()?;
+    address.as_socket().ok_or_else(|| io::Error::other("the kernel gave it no address"))
+}
+
+fn listen_at_path(path: &Path, mode: u32, limits: &Limits) -> io::Result<Listener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    if is_socket && UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking().cloexec(), None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    let listener = Listener {
+        socket: socket.into(),
+        transport: Transport::Unix,
+        tls: None,
+        path: Some(path.to_path_buf()),
+    };
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+    rustix::net::listen(&listener.socket, i32::from(limits.backlog))?;
+    Ok(listener)
+}
+
+/// The next connection that waits, if one does.
+pub(crate) fn accept(listener: &Listener) -> rustix::io::Result<Option<OwnedFd>> {
+    match accept_with(&listener.socket, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+        Ok(socket) => {
+            if listener.transport == Transport::Tcp {
+                set_up(socket.as_fd());
+            }
+            Ok(Some(socket))
+        }
+        Err(rustix::io::Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Asks for what every TCP connection gets.
+pub(crate) fn set_up(socket: impl AsFd) {
+    // Only for latency and for dead peers; a connection without them serves as well.
+    let _ = sockopt::set_tcp_nodelay(&socket, true);
+    let _ = sockopt::set_socket_keepalive(&socket, true);
+}

@@ -1,0 +1,186 @@
+//! [`RuntimeStats`]: what the runtime counts. Every counter has one writer, so counting is a load and a store.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A counter with one writer at a time.
+#[derive(Debug, Default)]
+pub(crate) struct Counter(AtomicU64);
+
+impl Counter {
+    #[inline]
+    pub(crate) fn add(&self, more: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// What one thread counts, on cache lines of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub(crate) struct ThreadCounters {
+    pub(crate) opened: Counter,
+    pub(crate) closed: Counter,
+    pub(crate) refused: Counter,
+    pub(crate) accept_errors: Counter,
+    pub(crate) timed_out: Counter,
+    pub(crate) own: Counter,
+    pub(crate) foreign: Counter,
+    pub(crate) forwarded: Counter,
+    pub(crate) received_bytes: Counter,
+    pub(crate) sent_bytes: Counter,
+    pub(crate) datagrams: Counter,
+    pub(crate) dropped: Counter,
+    pub(crate) wakes: Counter,
+    pub(crate) sleeps: Counter,
+    pub(crate) rings_full: Counter,
+    pub(crate) adopted: Counter,
+}
+
+/// What is counted of one partition, by whoever owns it.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct PartitionCounters {
+    pub(crate) load: Counter,
+    pub(crate) owner: AtomicU32,
+}
+
+/// Everything that a running server counts. Readers may read at any time; numbers of different counters need not be
+/// of one instant.
+#[derive(Debug)]
+pub struct RuntimeStats {
+    threads: Box<[ThreadCounters]>,
+    partitions: Box<[PartitionCounters]>,
+}
+
+/// One thread's counts since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ThreadStats {
+    /// Connections open now.
+    pub connections: u64,
+    /// Connections opened.
+    pub connections_total: u64,
+    /// Connections refused since there were too many.
+    pub refused: u64,
+    /// Times that no connection could be accepted (no file descriptors, say).
+    pub accept_errors: u64,
+    /// Connections closed since they were idle too long.
+    pub timed_out: u64,
+    /// Requests of own connections for own partitions (under a lock: all).
+    pub own: u64,
+    /// Requests of own connections for partitions of other threads.
+    pub foreign: u64,
+    /// Requests that came for a partition which had moved on.
+    pub forwarded: u64,
+    /// Bytes received from clients.
+    pub received_bytes: u64,
+    /// Bytes sent to clients.
+    pub sent_bytes: u64,
+    /// Datagrams received.
+    pub datagrams: u64,
+    /// Datagrams that the kernel did not take for sending.
+    pub dropped: u64,
+    /// Wake-ups sent to threads that slept.
+    pub wakes: u64,
+    /// Times that the thread slept.
+    pub sleeps: u64,
+    /// Times that a ring was too full for what there was to send.
+    pub rings_full: u64,
+    /// Partitions taken over from other threads.
+    pub adopted: u64,
+}
+
+/// One partition's counts since the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PartitionStats {
+    /// What it cost, by the balancer's load metric (requests, bytes or nanoseconds); 0 under a lock.
+    pub load: u64,
+    /// The thread that owns it.
+    pub owner: u32,
+}
+
+impl RuntimeStats {
+    /// Counters of `threads` threads and of the partitions with these owners, all 0.
+    pub(crate) fn new(threads: u32, owners: &[u32]) -> RuntimeStats {
+        let partition =
+            |&owner: &u32| PartitionCounters { owner: AtomicU32::new(owner), ..PartitionCounters::default() };
+        RuntimeStats {
+            threads: (0..threads).map(|_| ThreadCounters::default()).collect(),
+            partitions: owners.iter().map(partition).collect(),
+        }
+    }
+
+    pub(crate) fn thread(&self, thread: u32) -> &ThreadCounters {
+        &self.threads[thread as usize]
+    }
+
+    pub(crate) fn partition(&self, partition: u32) -> &PartitionCounters {
+        &self.partitions[partition as usize]
+    }
+
+    pub(crate) fn partitions_len(&self) -> u32 {
+        self.partitions.len() as u32
+    }
+
+    /// The threads' counts.
+    pub fn threads(&self) -> Vec<ThreadStats> {
+        self.threads.iter().map(thread_stats).collect()
+    }
+
+    /// The partitions' counts.
+    pub fn partitions(&self) -> Vec<PartitionStats> {
+        let stats = |counters: &PartitionCounters| PartitionStats {
+            load: counters.load.get(),
+            owner: counters.owner.load(Ordering::Relaxed),
+        };
+        self.partitions.iter().map(stats).collect()
+    }
+
+    /// The sum over the threads.
+    pub fn total(&self) -> ThreadStats {
+        let mut total = ThreadStats::default();
+        for thread in self.threads() {
+            total.connections += thread.connections;
+            total.connections_total += thread.connections_total;
+            total.refused += thread.refused;
+            total.accept_errors += thread.accept_errors;
+            total.timed_out += thread.timed_out;
+            total.own += thread.own;
+            total.foreign += thread.foreign;
+            total.forwarded += thread.forwarded;
+            total.received_bytes += thread.received_bytes;
+            total.sent_bytes += thread.sent_bytes;
+            total.datagrams += thread.datagrams;
+            total.dropped += thread.dropped;
+            total.wakes += thread.wakes;
+            total.sleeps += thread.sleeps;
+            total.rings_full += thread.rings_full;
+            total.adopted += thread.adopted;
+        }
+        total
+    }
+}
+
+fn thread_stats(counters: &ThreadCounters) -> ThreadStats {
+    ThreadStats {
+        connections: counters.opened.get().saturating_sub(counters.closed.get()),
+        connections_total: counters.opened.get(),
+        refused: counters.refused.get(),
+        accept_errors: counters.accept_errors.get(),
+        timed_out: counters.timed_out.get(),
+        own: counters.own.get(),
+        foreign: counters.foreign.get(),
+        forwarded: counters.forwarded.get(),
+        received_bytes: counters.received_bytes.get(),
+        sent_bytes: counters.sent_bytes.get(),
+        datagrams: counters.datagrams.get(),
+        dropped: counters.dropped.get(),
+        wakes: counters.wakes.get(),
+        sleeps: counters.sleeps.get(),
+        rings_full: counters.rings_full.get(),
+        adopted: counters.adopted.get(),
+    }
+}

@@ -1,0 +1,160 @@
+//! TLS: a connection's bytes are decrypted before the service sees them, and its replies encrypted before they are
+//! sent.
+//!
+//! ```text
+//! kernel ──> TlsStream::receive ──> Service ... Output ──> TlsStream::seal ──> another Output ──> kernel
+//! ```
+
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection};
+
+use crate::buffers::Buffers;
+use crate::output::Output;
+
+/// What a server shows clients of a TLS socket.
+#[derive(Clone, Debug)]
+pub struct Tls(Arc<ServerConfig>);
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file cannot be read as what it should have.
+    #[error("{file}: no {expected} in PEM there: {source}")]
+    File {
+        /// The file.
+        file: String,
+        /// A certificate or a private key.
+        expected: &'static str,
+        /// What was found.
+        source: rustls::pki_types::pem::Error,
+    },
+    /// Certificate and key do not go together, or are of a kind that is not supported.
+    #[error("certificate and private key: {0}")]
+    Unusable(#[from] rustls::Error),
+}
+
+impl PartialEq for Tls {
+    fn eq(&self, other: &Tls) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Tls {}
+
+impl From<Arc<ServerConfig>> for Tls {
+    /// For what [`Tls::from_pem_files`] does not offer: client certificates, other versions or ciphers.
+    fn from(config: Arc<ServerConfig>) -> Tls {
+        Tls(config)
+    }
+}
+
+impl Tls {
+    /// TLS 1.2 and 1.3, without client certificates, with the certificate chain and the private key in these files.
+    ///
+    /// # Errors
+    /// If a file cannot be read, has none, or the two do not go together.
+    pub fn from_pem_files(certificates: &Path, key: &Path) -> Result<Tls, TlsError> {
+        let failed = |file: &Path, expected| {
+            let file = file.display().to_string();
+            move |source| TlsError::File { file, expected, source }
+        };
+        let chain = CertificateDer::pem_file_iter(certificates)
+            .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .map_err(failed(certificates, "certificate"))?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(failed(key, "private key"))?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_single_cert(chain, key)?;
+        Ok(Tls(Arc::new(config)))
+    }
+}
+
+/// One connection's TLS.
+pub(crate) struct TlsStream {
+    connection: ServerConnection,
+    /// What goes to the client.
+    pub(crate) wire: Output,
+    has_said_goodbye: bool,
+}
+
+/// Bytes of plain text taken at once.
+const PLAIN_BYTES: usize = 16 * 1024;
+/// Slices of plain text encrypted at once.
+const SLICES: usize = 16;
+
+impl TlsStream {
+    pub(crate) fn new(tls: &Tls) -> Result<TlsStream, rustls::Error> {
+        let mut connection = ServerConnection::new(tls.0.clone())?;
+        // What waits is bounded by the connection's limits.
+        connection.set_buffer_limit(None);
+        Ok(TlsStream { connection, wire: Output::default(), has_said_goodbye: false })
+    }
+
+    /// Takes what came, and appends what it says to `plain`. True if the client will say no more.
+    pub(crate) fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<bool, rustls::Error> {
+        let mut has_ended = false;
+        while !bytes.is_empty() && !has_ended {
+            let taken = self.connection.read_tls(&mut bytes);
+            self.connection.process_new_packets()?;
+            loop {
+                let start = plain.len();
+                plain.resize(start + PLAIN_BYTES, 0);
+                let read = self.connection.reader().read(&mut plain[start..]);
+                plain.truncate(start + *read.as_ref().unwrap_or(&0));
+                match read {
+                    Ok(0) => {
+                        has_ended = true;
+                        break;
+                    }
+                    Ok(_) => {}
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    Err(_) => return Err(rustls::Error::General("the stream is broken".to_owned())),
+                }
+            }
+            if taken.is_err() {
+                return Err(rustls::Error::General("more than a record was expected to be".to_owned()));
+            }
+        }
+        Ok(has_ended)
+    }
+
+    /// Encrypts what `output` has ready; says goodbye after the last of it.
+    pub(crate) fn seal(&mut self, output: &mut Output, is_last: bool, buffers: &mut Buffers) {
+        // What is said before the handshake's end waits in it.
+        let writes = "a Vec takes every byte";
+        loop {
+            let mut slices = [IoSlice::new(&[]); SLICES];
+            let count = output.ready(&mut slices);
+            if count == 0 {
+                break;
+            }
+            let mut size = 0;
+            for slice in &slices[..count] {
+                self.connection.writer().write_all(slice).expect("there is no limit");
+                size += slice.len();
+            }
+            output.advance(size, buffers);
+            self.wire.prepare(buffers);
+            while self.connection.wants_write() {
+                self.connection.write_tls(self.wire.tail()).expect(writes);
+            }
+        }
+        if is_last && output.is_done() && !self.has_said_goodbye {
+            self.has_said_goodbye = true;
+            self.connection.send_close_notify();
+        }
+        if self.connection.wants_write() {
+            self.wire.prepare(buffers);
+            while self.connection.wants_write() {
+                self.connection.write_tls(self.wire.tail()).expect(writes);
+            }
+        }
+    }
+}

@@ -1,0 +1,524 @@
+//! [`UringDriver`]: connections by completion. One call a turn hands the kernel what is to be sent and fetches what
+//! came.
+//!
+//! ```text
+//! armed once:  accept, receive (into provided buffers), poll of the alarm and of the UDP sockets
+//! each turn:   io_uring_enter ──> completions ──> requests ──> sends, queued for the next call
+//! ```
+//!
+//! What the kernel sends is owned by the driver (a *flight*) until the kernel says that it is done, whatever becomes of
+//! the connection. A descriptor is closed only after all queued operations that name it have been submitted.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use io_uring::types::{CancelBuilder, Fd, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+use rustix::net::{Shutdown, shutdown};
+use slab::Slab;
+
+use crate::connection::Link;
+use crate::datagrams::Datagrams;
+use crate::mail::Newcomer;
+use crate::shared::Shared;
+use crate::sockets::{ACCEPT_PAUSE, Listener, set_up};
+use crate::uring_buffers::{BufferRing, GROUP};
+use crate::worker::{Driver, Worker};
+use crate::{Service, StartError, Transport};
+
+/// One thread's io_uring instance.
+pub(crate) struct UringDriver {
+    ring: ManuallyDrop<IoUring>,
+    buffers: ManuallyDrop<BufferRing>,
+    flights: ManuallyDrop<Slab<Flight>>,
+    /// Flights that have ended, whose memory the next ones use.
+    ended: Vec<Flight>,
+    completions: Vec<(u64, i32, u32)>,
+    listeners: Vec<Listener>,
+    datagrams: Datagrams,
+    /// UDP sockets that may have more.
+    again: Vec<usize>,
+    /// Listeners that are to be armed again, and when.
+    accept_again: Vec<usize>,
+    accept_after: Duration,
+}
+
+/// What the kernel sends for a connection.
+struct Flight {
+    key: u32,
+    incarnation: u32,
+    pieces: Vec<Vec<u8>>,
+    slices: Vec<libc::iovec>,
+    header: Box<libc::msghdr>,
+    /// Bytes that are to be sent still.
+    left: usize,
+}
+
+/// Operations queued at most before they are submitted.
+const ENTRIES: u32 = 256;
+/// Completions that the kernel keeps room for.
+const COMPLETIONS: u32 = 4096;
+/// Pieces sent at once.
+const PIECES: usize = 64;
+/// Bytes that a connection which may not go on may leave with the server before it is not read any more.
+const BLOCKED_BYTES: usize = 64 * 1024;
+
+/// The kinds of operations, in the highest bits of what the kernel hands back.
+const RECEIVE: u64 = 1 << 60;
+const SEND: u64 = 2 << 60;
+const ACCEPT: u64 = 3 << 60;
+const POLL_ALARM: u64 = 4 << 60;
+const POLL_DATAGRAMS: u64 = 5 << 60;
+const CANCEL: u64 = 6 << 60;
+const KIND: u64 = 15 << 60;
+/// The number that follows the kind.
+const NUMBER: u64 = u32::MAX as u64;
+/// As much of a connection's incarnation as there is room for.
+const INCARNATION: u32 = (1 << 28) - 1;
+
+fn receive_token(key: u32, incarnation: u32) -> u64 {
+    RECEIVE | u64::from(incarnation & INCARNATION) << 32 | u64::from(key)
+}
+
+impl UringDriver {
+    /// For a thread with these listeners; on that thread.
+    pub(crate) fn new(
+        shared: &Arc<Shared>,
+        me: u32,
+        listeners: Vec<Listener>,
+        datagrams: Datagrams,
+    ) -> Result<UringDriver, StartError> {
+        let failed = |what| move |source| StartError::Worker { what, source };
+        let (ring, buffers) = UringDriver::set_up()
+            .map_err(failed("io_uring (Linux 6.1 or later, and kernel.io_uring_disabled = 0)"))?;
+        let mut driver = UringDriver {
+            ring: ManuallyDrop::new(ring),
+            buffers: ManuallyDrop::new(buffers),
+            flights: ManuallyDrop::new(Slab::new()),
+            ended: Vec::new(),
+            completions: Vec::new(),
+            accept_again: (0..listeners.len()).collect(),
+            listeners,
+            again: Vec::new(),
+            datagrams,
+            accept_after: Duration::ZERO,
+        };
+        driver.poll(shared.alarm(me).as_raw_fd(), POLL_ALARM).map_err(failed("io_uring"))?;
+        let sockets: Vec<i32> = driver.datagrams.sockets().map(AsRawFd::as_raw_fd).collect();
+        for (number, socket) in (0..).zip(sockets) {
+            driver.poll(socket, POLL_DATAGRAMS | number).map_err(failed("io_uring"))?;
+        }
+        Ok(driver)
+    }
+
+    /// Whether the kernel has what this needs, and lets this process use it.
+    pub(crate) fn is_available() -> bool {
+        // The ring goes before the buffers, which nothing uses yet.
+        UringDriver::set_up().is_ok_and(|(ring, _buffers)| {
+            drop(ring);
+            true
+        })
+    }
+
+    fn set_up() -> io::Result<(IoUring, BufferRing)> {
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_taskrun_flag()
+            .setup_cqsize(COMPLETIONS)
+            .build(ENTRIES)?;
+        let buffers = BufferRing::register(&ring)?;
+        Ok((ring, buffers))
+    }
+
+    /// Queues an operation.
+    #[expect(unsafe_code, reason = "the kernel acts on what the operation points to")]
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: the operations of this file point to nothing (receive, accept, poll, cancel) or to a flight, whose
+        // memory stays where it is until the send's completion.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.submit()?;
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        match self.ring.submit() {
+            Ok(_) => Ok(()),
+            // The kernel has no room for completions until some are fetched, which the next turn does.
+            Err(error) if is_passing(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn poll(&mut self, descriptor: i32, token: u64) -> io::Result<()> {
+        let poll = opcode::PollAdd::new(Fd(descriptor), libc::POLLIN as u32).multi(true);
+        self.push(&poll.build().user_data(token))
+    }
+
+    /// Submits what is queued, and fetches completions, waiting up to `wait` for one.
+    #[expect(unsafe_code, reason = "the crate's safe calls cannot fetch completions without waiting")]
+    fn enter(&mut self, wait: Duration) -> io::Result<()> {
+        let (queued, must_run) = {
+            let submission = self.ring.submission();
+            (submission.len(), submission.taskrun() || submission.cq_overflow())
+        };
+        let is_any = !self.ring.completion().is_empty();
+        let result = if !wait.is_zero() && !is_any {
+            let timeout = Timespec::new().sec(wait.as_secs()).nsec(wait.subsec_nanos());
+            self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout))
+        } else if queued > 0 || must_run {
+            // SAFETY: no signal mask is passed, and the count is that of the queue.
+            unsafe {
+                let get_events = 1;
+                self.ring.submitter().enter::<libc::sigset_t>(queued as u32, 0, get_events, None)
+            }
+        } else {
+            Ok(0)
+        };
+        if let Err(error) = result
+            && !is_passing(&error)
+        {
+            return Err(error);
+        }
+        let entry = |entry: cqueue::Entry| (entry.user_data(), entry.result(), entry.flags());
+        self.completions.extend(self.ring.completion().map(entry));
+        Ok(())
+    }
+
+    fn complete<S: Service>(
+        &mut self,
+        worker: &mut Worker<S>,
+        (token, result, flags): (u64, i32, u32),
+    ) -> io::Result<()> {
+        let number = (token & NUMBER) as u32;
+        match token & KIND {
+            RECEIVE => self.on_received(worker, token, result, flags),
+            SEND => self.on_sent(worker, number as usize, result),
+            ACCEPT => return self.on_accepted(worker, number as usize, result, flags),
+            POLL_DATAGRAMS => {
+                self.again.push(number as usize);
+                let socket = self.datagrams.sockets().nth(number as usize).map(AsRawFd::as_raw_fd);
+                if let Some(socket) = socket.filter(|_| !cqueue::more(flags) && result >= 0) {
+                    return self.poll(socket, token);
+                }
+            }
+            POLL_ALARM if !cqueue::more(flags) => {
+                let alarm = worker.engine.shared.alarm(worker.engine.me).as_raw_fd();
+                return self.poll(alarm, POLL_ALARM);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn on_received<S: Service>(&mut self, worker: &mut Worker<S>, token: u64, result: i32, flags: u32) {
+        let key = (token & NUMBER) as u32;
+        let buffer = cqueue::buffer_select(flags);
+        let connection = worker.connections.get_mut(key as usize);
+        let connection =
+            connection.filter(|found| receive_token(key, found.incarnation) == token && !found.is_closing);
+        let Some(connection) = connection else {
+            buffer.into_iter().for_each(|number| self.buffers.give(number));
+            return;
+        };
+        if let Link::Stream(stream) = &mut connection.link
+            && !cqueue::more(flags)
+        {
+            stream.is_receiving = false;
+            stream.is_cancelling = false;
+        }
+        match (buffer, result) {
+            (Some(number), 1..) => {
+                worker.on_bytes(key, self.buffers.get(number, result as usize));
+                self.buffers.give(number);
+            }
+            (_, 0) => connection.is_ended = true,
+            // Cancelled, or out of buffers for the moment: it is armed again below if it is wanted.
+            (None, result) if [libc::ECANCELED, libc::ENOBUFS, libc::EINTR].contains(&-result) => {}
+            _ => return self.close(worker, key),
+        }
+        self.serve(worker, key);
+    }
+
+    fn on_accepted<S: Service>(
+        &mut self,
+        worker: &mut Worker<S>,
+        number: usize,
+        result: i32,
+        flags: u32,
+    ) -> io::Result<()> {
+        if !cqueue::more(flags) && number < self.listeners.len() {
+            self.accept_again.push(number);
+        }
+        if result < 0 {
+            let passing = [libc::ECANCELED, libc::ECONNABORTED, libc::EINTR, libc::EPROTO];
+            if !passing.contains(&-result) {
+                worker.engine.counters().accept_errors.add(1);
+                self.accept_after = worker.engine.now.since_start.saturating_add(ACCEPT_PAUSE);
+            }
+            return Ok(());
+        }
+        let socket = new_descriptor(result);
+        // None once the server stops.
+        let Some(listener) = self.listeners.get(number) else { return Ok(()) };
+        let (transport, tls) = (listener.transport, listener.tls.clone());
+        if transport == Transport::Tcp {
+            set_up(&socket);
+        }
+        worker.deal(self, Newcomer { socket, transport, tls })
+    }
+
+    fn arm_accepts(&mut self, now: Duration) -> io::Result<()> {
+        if self.accept_again.is_empty() || now < self.accept_after {
+            return Ok(());
+        }
+        for number in std::mem::take(&mut self.accept_again) {
+            let Some(listener) = self.listeners.get(number) else { continue };
+            let accept = opcode::AcceptMulti::new(Fd(listener.socket.as_raw_fd())).flags(libc::SOCK_CLOEXEC);
+            self.push(&accept.build().user_data(ACCEPT | number as u64))?;
+        }
+        Ok(())
+    }
+
+    fn on_sent<S: Service>(&mut self, worker: &mut Worker<S>, number: usize, result: i32) {
+        let flight = &mut self.flights[number];
+        let connection = worker.connections.get_mut(flight.key as usize);
+        let Some(connection) = connection.filter(|found| found.incarnation == flight.incarnation) else {
+            self.flights.remove(number);
+            return;
+        };
+        let key = flight.key;
+        if result <= 0 {
+            self.flights.remove(number);
+            return self.close(worker, key);
+        }
+        let sent = result as usize;
+        worker.engine.stats.thread(worker.engine.me).sent_bytes.add(sent as u64);
+        if let Some((_, output)) = connection.outgoing(&mut worker.engine.buffers) {
+            output.on_sent(sent);
+        }
+        flight.advance(sent);
+        if flight.left > 0 {
+            let Link::Stream(stream) = &connection.link else { return };
+            let entry = flight.entry(stream.socket.as_raw_fd(), number);
+            if self.push(&entry).is_err() {
+                self.close(worker, key);
+            }
+            return;
+        }
+        if let Link::Stream(stream) = &mut connection.link {
+            stream.is_sending = false;
+        }
+        let mut flight = self.flights.remove(number);
+        flight.pieces.drain(..).for_each(|piece| worker.engine.buffers.give(piece));
+        self.ended.push(flight);
+        self.serve(worker, key);
+    }
+
+    /// Has the kernel send what is ready, if it is not sending already. False if it cannot be asked.
+    fn send<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
+        let connection = &mut worker.connections[key as usize];
+        let incarnation = connection.incarnation;
+        let Some((stream, output)) = connection.outgoing(&mut worker.engine.buffers) else { return true };
+        if stream.is_sending {
+            return true;
+        }
+        let mut flight = self.ended.pop().unwrap_or_else(Flight::new);
+        flight.left = output.detach(&mut flight.pieces, PIECES);
+        if flight.left == 0 {
+            flight.pieces.drain(..).for_each(|piece| worker.engine.buffers.give(piece));
+            self.ended.push(flight);
+            return true;
+        }
+        stream.is_sending = true;
+        (flight.key, flight.incarnation) = (key, incarnation);
+        flight.aim();
+        let number = self.flights.insert(flight);
+        let entry = self.flights[number].entry(stream.socket.as_raw_fd(), number);
+        self.push(&entry).is_ok()
+    }
+
+    /// Has the kernel receive, or stop that, as the connection may go on or not. False if it cannot be asked.
+    fn receive<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
+        let connection = &mut worker.connections[key as usize];
+        let Link::Stream(stream) = &mut connection.link else { return true };
+        let token = receive_token(key, connection.incarnation);
+        let may_read = !connection.is_blocked && !connection.is_closing && !connection.is_ended;
+        if may_read && !stream.is_receiving {
+            stream.is_receiving = true;
+            let receive = opcode::RecvMulti::new(Fd(stream.socket.as_raw_fd()), GROUP);
+            return self.push(&receive.build().user_data(token)).is_ok();
+        }
+        let is_too_much = connection.is_blocked && connection.input.rest().len() > BLOCKED_BYTES;
+        if is_too_much && stream.is_receiving && !stream.is_cancelling {
+            stream.is_cancelling = true;
+            return self.push(&opcode::AsyncCancel::new(token).build().user_data(CANCEL)).is_ok();
+        }
+        true
+    }
+
+    fn close<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) {
+        let connection = worker.remove(key);
+        if let Link::Stream(stream) = &connection.link {
+            // What is queued names the descriptor, whose number is free after this. If it cannot be submitted the
+            // next turn ends the thread.
+            let _ = self.submit();
+            // The receive that is armed holds the connection open: this ends it.
+            let _ = shutdown(&stream.socket, Shutdown::Both);
+        }
+    }
+}
+
+impl Flight {
+    fn new() -> Flight {
+        let (pieces, slices) = (Vec::new(), Vec::new());
+        Flight { key: 0, incarnation: 0, pieces, slices, header: empty_header(), left: 0 }
+    }
+
+    /// Points the slices to the pieces.
+    fn aim(&mut self) {
+        let slice =
+            |piece: &mut Vec<u8>| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() };
+        self.slices.clear();
+        self.slices.extend(self.pieces.iter_mut().map(slice));
+    }
+
+    /// The operation that sends what is left.
+    fn entry(&mut self, socket: i32, number: usize) -> squeue::Entry {
+        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
+        let token = SEND | number as u64;
+        if let [slice] = self.slices[..] {
+            let send = opcode::Send::new(Fd(socket), slice.iov_base.cast(), slice.iov_len as u32);
+            return send.flags(flags).build().user_data(token);
+        }
+        self.header.msg_iov = self.slices.as_mut_ptr();
+        self.header.msg_iovlen = self.slices.len();
+        let send = opcode::SendMsg::new(Fd(socket), &raw const *self.header).flags(flags as u32);
+        send.build().user_data(token)
+    }
+
+    /// `sent` bytes are sent.
+    fn advance(&mut self, sent: usize) {
+        self.left -= sent;
+        let mut sent = sent;
+        let gone = self.slices.iter().take_while(|slice| {
+            let is_gone = slice.iov_len <= sent;
+            sent -= if is_gone { slice.iov_len } else { 0 };
+            is_gone
+        });
+        let gone = gone.count();
+        self.slices.drain(..gone);
+        if let Some(first) = self.slices.first_mut() {
+            first.iov_base = first.iov_base.cast::<u8>().wrapping_add(sent).cast();
+            first.iov_len -= sent;
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "libc's structures have private padding")]
+fn empty_header() -> Box<libc::msghdr> {
+    // SAFETY: all-zero is a valid `msghdr`: null pointers with lengths of zero.
+    Box::new(unsafe { std::mem::zeroed() })
+}
+
+#[expect(unsafe_code, reason = "the kernel made the descriptor for this process")]
+fn new_descriptor(number: i32) -> OwnedFd {
+    // SAFETY: an accept that succeeded returned it, and nothing else knows it.
+    unsafe { OwnedFd::from_raw_fd(number) }
+}
+
+/// Errors of `io_uring_enter` that the next turn sees the end of.
+fn is_passing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
+}
+
+impl<S: Service> Driver<S> for UringDriver {
+    fn turn(&mut self, worker: &mut Worker<S>, wait: Duration) -> io::Result<bool> {
+        self.arm_accepts(worker.engine.now.since_start)?;
+        self.enter(wait)?;
+        worker.tick();
+        if !wait.is_zero() {
+            worker.engine.counters().sleeps.add(1);
+        }
+        let mut completions = std::mem::take(&mut self.completions);
+        let happened = !completions.is_empty() || !self.again.is_empty();
+        for completion in completions.drain(..) {
+            self.complete(worker, completion)?;
+        }
+        self.completions = completions;
+        for number in std::mem::take(&mut self.again) {
+            if self.datagrams.receive(worker, number) {
+                self.again.push(number);
+            }
+        }
+        Ok(happened)
+    }
+
+    fn open(&mut self, worker: &mut Worker<S>, key: u32) -> io::Result<()> {
+        self.serve(worker, key);
+        Ok(())
+    }
+
+    fn serve(&mut self, worker: &mut Worker<S>, key: u32) {
+        if matches!(worker.connections[key as usize].link, Link::Datagram { .. }) {
+            return self.datagrams.answer(worker, key);
+        }
+        loop {
+            if !self.send(worker, key) {
+                return self.close(worker, key);
+            }
+            if !worker.may_go_on(key) {
+                break;
+            }
+            worker.parse(key);
+        }
+        if worker.connections[key as usize].is_finished() || !self.receive(worker, key) {
+            self.close(worker, key);
+        }
+    }
+
+    fn close(&mut self, worker: &mut Worker<S>, key: u32) {
+        UringDriver::close(self, worker, key);
+    }
+
+    fn flush(&mut self, worker: &mut Worker<S>) {
+        self.datagrams.flush(worker);
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.again.is_empty()
+    }
+
+    fn stop_listening(&mut self) {
+        for listener in self.listeners.drain(..) {
+            // The accept that is armed holds it open: this ends it.
+            let _ = shutdown(&listener.socket, Shutdown::Both);
+        }
+    }
+}
+
+impl Drop for UringDriver {
+    #[expect(unsafe_code, reason = "what the kernel may still use is not freed")]
+    fn drop(&mut self) {
+        // Waits until every operation has ended. If that fails the memory is left to the end of the process.
+        let _ = self.ring.submit();
+        let timeout = Timespec::new().sec(1);
+        let ended = self.ring.submitter().register_sync_cancel(Some(timeout), CancelBuilder::any());
+        let is_quiet = match ended {
+            Ok(()) => true,
+            Err(error) => error.raw_os_error() == Some(libc::ENOENT),
+        };
+        // SAFETY: each is dropped once, here; the ring before what its operations point to.
+        unsafe {
+            ManuallyDrop::drop(&mut self.ring);
+            if is_quiet {
+                ManuallyDrop::drop(&mut self.buffers);
+                ManuallyDrop::drop(&mut self.flights);
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The runtime under real sockets and threads.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod balance;
+mod client;
+mod datagrams;
+mod order;
+mod service;
+mod start;
+mod streams;
+mod table;
+mod tls;

@@ -1,0 +1,63 @@
+//! What cannot be started is refused by a message that says what is allowed.
+
+use std::os::unix::net::UnixListener;
+
+use plimsoll_chronos::{Config, DatagramSteering, KeyHash, Limits, Listen, Runtime};
+
+use crate::client::{Client, any_port, config, start, tcp_address};
+use crate::service::Logs;
+
+fn refusal(config: &Config) -> String {
+    Runtime::start(Logs::default(), config).unwrap_err().to_string()
+}
+
+#[test]
+fn values_out_of_range_are_named() {
+    let table = [
+        (Config { threads: 0, ..config(1) }, "threads: 0 is not allowed; 1 to 1024 are"),
+        (
+            Config { partitions: Some(1), ..config(2) },
+            "partitions: 1 is not allowed with 2 threads; 2 to 1048576 are",
+        ),
+        (Config { ring_messages: 0, ..config(2) }, "ring_messages: 0 is not allowed; 1 or more is"),
+        (
+            Config { limits: Limits { connections: 0, ..Limits::default() }, ..config(1) },
+            "limits.connections: 0 is not allowed; 1 or more is",
+        ),
+        (Config { processors: vec![9999], ..config(1) }, "processors: cannot pin a thread to processor 9999"),
+    ];
+    for (config, expected) in table {
+        let error = refusal(&config);
+        assert!(error.starts_with(expected), "{error}");
+    }
+    if !cfg!(feature = "kernel") {
+        let datagram_steering = Some(DatagramSteering { hash: KeyHash::new(1), by_vbucket: false });
+        let error = refusal(&Config { datagram_steering, ..config(1) });
+        assert!(error.starts_with("datagram_steering: this build has no eBPF programs"), "{error}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    let (server, _) = start(&config(1));
+    let address = tcp_address(&server);
+    let error = refusal(&Config { listen: vec![Listen::Tcp(address)], ..config(1) });
+    assert!(error.starts_with(&format!("listen: cannot listen on TCP {address}: ")), "{error}");
+    server.stop().unwrap();
+}
+
+#[test]
+fn a_dead_unix_socket_is_replaced_and_a_living_one_is_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let listen = vec![Listen::Unix { path: path.clone(), mode: 0o600 }, Listen::Tcp(any_port())];
+    let living = UnixListener::bind(&path).unwrap();
+    let config = Config { listen, ..config(1) };
+    assert!(refusal(&config).contains("cannot listen on"));
+    // Its file stays when it is closed: nobody listens there any more.
+    drop(living);
+    let (server, _) = start(&config);
+    assert_eq!(Client::connect(&server).ask("hello"), "hello");
+    server.stop().unwrap();
+    assert!(!path.exists());
+}
