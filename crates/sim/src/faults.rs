@@ -3,7 +3,7 @@
 use plimsoll_fabric::net::{Packet, PortId};
 use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_results::outcome;
-use plimsoll_scenario::model::{Direction, Fault, Model};
+use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_units::Time;
 use plimsoll_wiring::faults::{Change, LinkState};
 
@@ -11,18 +11,11 @@ use crate::world::World;
 
 /// The faults of `model` as the outcome lists them.
 pub(crate) fn listed(model: &Model) -> Vec<outcome::Fault> {
-    let listed = |fault: &Fault| {
-        let (a, b) = (&fault.from, &fault.to);
-        outcome::Fault {
-            link: match fault.direction {
-                Direction::Both => format!("{a} - {b}"),
-                Direction::Forward => format!("{a} -> {b}"),
-                Direction::Backward => format!("{b} -> {a}"),
-            },
-            from: Time::ZERO + fault.at,
-            until: fault.until.map(|until| Time::ZERO + until),
-            rate: fault.rate,
-        }
+    let listed = |fault: &Fault| outcome::Fault {
+        link: fault.link_name(),
+        from: Time::ZERO + fault.at,
+        until: fault.until.map(|until| Time::ZERO + until),
+        rate: fault.rate,
     };
     model.fault.iter().map(listed).collect()
 }

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! [`run`] has no other input than the model (which holds the seed) and no other output than the
-//! [`Outcome`]; the progress callback can stop it and see how far it is, no more.
+//! [`Outcome`]; the progress callback can stop it and see how far it is, no more. [`server`] does the same for the
+//! inside of one server, without a network.
 
 #![forbid(unsafe_code)]
 
@@ -21,6 +22,7 @@ mod observe;
 mod parallel;
 mod pool;
 mod receive;
+pub mod server;
 mod tap;
 mod transport;
 mod wire;

@@ -1,0 +1,209 @@
+//! When requests come: in an open loop, in bursts, or each client after its answer.
+
+use plimsoll_fabric::engine::{Stream, Streams};
+use plimsoll_mechanisms::InvalidParam;
+use plimsoll_scenario::distribution::{Sampler, TimeDistribution, exponential, uniform};
+use plimsoll_units::{Span, Time};
+
+use super::model::{is_rate, is_share, is_time, unless};
+
+/// When requests come.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Arrivals {
+    /// Clients that do not wait for answers.
+    Open {
+        /// Requests per second of all clients together.
+        rate: f64,
+        /// How each client spaces its requests.
+        spacing: Spacing,
+        /// Clients with the same rate; at least 1.
+        clients: u32,
+    },
+    /// Poisson arrivals whose rate rises for a while, for all clients at the same time (Banga and Druschel 1999; the
+    /// dissertation's section 6.2.3). A period has one burst of `length` and is
+    /// `ratio x length / share` long.
+    Bursts {
+        /// Requests per second in the mean.
+        rate: f64,
+        /// The rate within a burst over the mean rate; more than `share`.
+        ratio: f64,
+        /// How long a burst lasts; more than zero.
+        length: Span,
+        /// The share of all requests that come in bursts; more than 0, less than 1.
+        share: f64,
+        /// Clients; at least 1.
+        clients: u32,
+    },
+    /// Clients with one request at a time.
+    Closed {
+        /// Clients; at least 1.
+        clients: u32,
+        /// From an answer to the next request: the client's own time.
+        think: TimeDistribution,
+        /// Requests per second of all clients together that they hold themselves to: each has a timetable with a
+        /// random phase, and what is late goes as soon as its answer is there.
+        rate: Option<f64>,
+    },
+}
+
+/// How a client spaces its requests.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spacing {
+    /// Exponential gaps.
+    Poisson,
+    /// Gaps that are uniform between nothing and twice the mean.
+    Uniform,
+    /// Equal gaps, with a random phase.
+    Constant,
+}
+
+impl Arrivals {
+    /// How many clients there are.
+    pub(super) fn clients(&self) -> u32 {
+        match self {
+            Arrivals::Open { clients, .. }
+            | Arrivals::Bursts { clients, .. }
+            | Arrivals::Closed { clients, .. } => *clients,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), InvalidParam> {
+        // An owner's number in the event queue has 29 bits; nobody needs more than this.
+        unless((1..=1 << 20).contains(&self.clients()), "clients", self.clients(), "1 to 1048576")?;
+        match self {
+            Arrivals::Open { rate, .. } => unless(is_rate(*rate), "rate", rate, "more than 0"),
+            Arrivals::Bursts { rate, ratio, length, share, .. } => {
+                unless(is_rate(*rate), "rate", rate, "more than 0")?;
+                unless(is_share(*share) && *share > 0.0 && *share < 1.0, "share", share, "between 0 and 1")?;
+                unless(ratio.is_finite() && ratio > share, "ratio", ratio, "more than `share`")?;
+                unless(*length > Span::ZERO, "length", length, "more than zero")
+            }
+            Arrivals::Closed { think, rate, .. } => {
+                is_time("think", think)?;
+                unless(rate.is_none_or(is_rate), "rate", rate.unwrap_or(0.0), "more than 0")
+            }
+        }
+    }
+}
+
+/// One client's next requests.
+#[derive(Debug)]
+pub(super) struct Client {
+    stream: Stream,
+    kind: Kind,
+    /// When it sends, or by its timetable should.
+    next: Time,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Open { gap: f64, spacing: Spacing },
+    Bursts(Burst),
+    Closed { think: Sampler<Span>, gap: Option<f64> },
+}
+
+/// The shape of the rate, in requests and seconds.
+#[derive(Clone, Copy, Debug)]
+struct Burst {
+    period: f64,
+    length: f64,
+    rate_in: f64,
+    rate_out: f64,
+}
+
+impl Client {
+    pub(super) fn new(arrivals: &Arrivals, number: u32, streams: &Streams) -> Client {
+        let clients = f64::from(arrivals.clients());
+        let kind = match arrivals {
+            Arrivals::Open { rate, spacing, .. } => Kind::Open { gap: clients / rate, spacing: *spacing },
+            Arrivals::Bursts { rate, ratio, length, share, .. } => {
+                let (rate, length) = (rate / clients, length.as_secs_f64());
+                let period = ratio * length / share;
+                let rate_out = rate * (1.0 - share) * period / (period - length);
+                Kind::Bursts(Burst { period, length, rate_in: rate * ratio, rate_out })
+            }
+            Arrivals::Closed { think, rate, .. } => {
+                Kind::Closed { think: think.sampler(), gap: rate.map(|rate| clients / rate) }
+            }
+        };
+        let stream = streams.stream(&format!("server/client/{number}"));
+        let mut client = Client { stream, kind, next: Time::ZERO };
+        client.start();
+        client
+    }
+
+    /// The time of its first request.
+    fn start(&mut self) {
+        let phase = |stream: &mut Stream, gap: f64| Time::ZERO + Span::from_secs_f64(gap * uniform(stream));
+        match &self.kind {
+            Kind::Open { gap, spacing: Spacing::Constant } | Kind::Closed { gap: Some(gap), .. } => {
+                self.next = phase(&mut self.stream, *gap);
+            }
+            Kind::Open { .. } | Kind::Bursts(_) => self.advance(),
+            Kind::Closed { think, .. } => self.next = Time::ZERO + think.sample(&mut self.stream),
+        }
+    }
+
+    /// When it sends next.
+    pub(super) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// It has sent; `false` if it now waits for the answer.
+    pub(super) fn on_sent(&mut self) -> bool {
+        let is_open = !matches!(self.kind, Kind::Closed { .. });
+        if is_open {
+            self.advance();
+        }
+        is_open
+    }
+
+    /// Its answer is there.
+    pub(super) fn on_answer(&mut self, now: Time) {
+        if let Kind::Closed { think, gap } = &self.kind {
+            let free = now + think.sample(&mut self.stream);
+            let due = gap.map_or(Time::ZERO, |gap| self.next + Span::from_secs_f64(gap));
+            // What is late moves the timetable: a client does not send twice as fast afterwards.
+            self.next = free.max(due);
+        }
+    }
+
+    fn advance(&mut self) {
+        match &self.kind {
+            Kind::Open { gap, spacing } => {
+                let times = match spacing {
+                    Spacing::Poisson => exponential(&mut self.stream),
+                    Spacing::Uniform => 2.0 * uniform(&mut self.stream),
+                    Spacing::Constant => 1.0,
+                };
+                self.next += Span::from_secs_f64(gap * times);
+            }
+            Kind::Bursts(burst) => {
+                let work = exponential(&mut self.stream);
+                self.next = Time::ZERO + Span::from_secs_f64(burst.after(self.next.as_secs_f64(), work));
+            }
+            Kind::Closed { .. } => {}
+        }
+    }
+}
+
+impl Burst {
+    /// When `work` more requests are due after `at`, by the integral of the rate.
+    fn after(&self, mut at: f64, mut work: f64) -> f64 {
+        loop {
+            let phase = at % self.period;
+            let (rate, left) = if phase < self.length {
+                (self.rate_in, self.length - phase)
+            } else {
+                (self.rate_out, self.period - phase)
+            };
+            // A rest too short to move the clock is passed over whole.
+            let left = left.max(1e-12);
+            if work <= rate * left {
+                return at + work / rate;
+            }
+            work -= rate * left;
+            at += left;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Which partitions requests are for.
+
+use plimsoll_fabric::engine::{Stream, Streams};
+use plimsoll_mechanisms::InvalidParam;
+use plimsoll_scenario::distribution::uniform;
+use plimsoll_units::{Span, Time};
+use rand::Rng;
+
+use super::model::{is_share, unless};
+
+/// The keys, and how they are shared out.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Keys {
+    /// Partitions; 1 to 65536.
+    pub partitions: u32,
+    /// How popular keys are.
+    pub popularity: Popularity,
+}
+
+/// How popular keys are.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Popularity {
+    /// Every partition is asked as often.
+    Uniform,
+    /// The k-th of `keys` keys is asked `k^-exponent` times as often as the first; keys are strewn over partitions at
+    /// random.
+    Zipf {
+        /// Keys; 1 to 10 million.
+        keys: u32,
+        /// 0 or more.
+        exponent: f64,
+    },
+    /// A few keys, each in a partition of its own, get most requests; each `epoch` others, drawn at random.
+    Hot {
+        /// Keys that are hot; at least 1, and at most as many as partitions.
+        keys: u32,
+        /// The share of requests that they get together, 0 to 1.
+        share: f64,
+        /// How long they stay; `None` for ever.
+        epoch: Option<Span>,
+    },
+}
+
+impl Keys {
+    pub(super) fn check(&self) -> Result<(), InvalidParam> {
+        unless((1..=1 << 16).contains(&self.partitions), "partitions", self.partitions, "1 to 65536")?;
+        match &self.popularity {
+            Popularity::Uniform => Ok(()),
+            Popularity::Zipf { keys, exponent } => {
+                unless((1..=10_000_000).contains(keys), "keys", keys, "1 to 10000000")?;
+                unless(*exponent >= 0.0 && exponent.is_finite(), "exponent", exponent, "0 or more")
+            }
+            Popularity::Hot { keys, share, epoch } => {
+                unless((1..=self.partitions).contains(keys), "keys", keys, "1 to the number of partitions")?;
+                unless(is_share(*share), "share", share, "0 to 1")?;
+                let epoch = epoch.unwrap_or(Span::MAX);
+                unless(epoch > Span::ZERO, "epoch", epoch, "more than zero")
+            }
+        }
+    }
+}
+
+/// Draws partitions.
+#[derive(Debug)]
+pub(super) struct Partitions {
+    count: u32,
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Uniform,
+    /// Cumulative shares.
+    Weighted(Vec<f64>),
+    Hot {
+        word: u64,
+        share: f64,
+        epoch: Option<Span>,
+        /// The number of the epoch that `hot` is of.
+        current: u64,
+        hot: Vec<u32>,
+    },
+}
+
+impl Partitions {
+    pub(super) fn new(keys: &Keys, streams: &Streams) -> Partitions {
+        let count = keys.partitions;
+        let kind = match &keys.popularity {
+            Popularity::Uniform => Kind::Uniform,
+            Popularity::Zipf { keys, exponent } => {
+                let mut stream = streams.stream("server/keys/partitions");
+                let mut weights = vec![0.0; count as usize];
+                for rank in 1..=*keys {
+                    weights[below(&mut stream, count) as usize] += libm::pow(f64::from(rank), -exponent);
+                }
+                let total: f64 = weights.iter().sum();
+                let mut sum = 0.0;
+                for weight in &mut weights {
+                    sum += *weight;
+                    *weight = sum / total;
+                }
+                Kind::Weighted(weights)
+            }
+            Popularity::Hot { keys, share, epoch } => {
+                let word = streams.word("server/keys/hot");
+                let hot = drawn(word, 0, *keys, count);
+                Kind::Hot { word, share: *share, epoch: *epoch, current: 0, hot }
+            }
+        };
+        Partitions { count, kind }
+    }
+
+    /// The partition of a request that is sent at `at`, which never goes back.
+    pub(super) fn draw(&mut self, at: Time, stream: &mut Stream) -> u32 {
+        let count = self.count;
+        match &mut self.kind {
+            Kind::Uniform => below(stream, count),
+            Kind::Weighted(shares) => {
+                let at = uniform(stream);
+                (shares.partition_point(|&share| share <= at) as u32).min(count - 1)
+            }
+            Kind::Hot { word, share, epoch, current, hot } => {
+                let number = epoch.map_or(0, |epoch| at.as_ps() / epoch.as_ps());
+                if number != *current {
+                    *current = number;
+                    *hot = drawn(*word, number, hot.len() as u32, count);
+                }
+                if uniform(stream) < *share {
+                    return hot[below(stream, hot.len() as u32) as usize];
+                }
+                below(stream, count)
+            }
+        }
+    }
+}
+
+/// `keys` different partitions of `count`, for an epoch.
+fn drawn(word: u64, epoch: u64, keys: u32, count: u32) -> Vec<u32> {
+    let mut stream = Streams::keyed(word, epoch);
+    let mut all: Vec<u32> = (0..count).collect();
+    for place in 0..keys {
+        let other = place + below(&mut stream, count - place);
+        all.swap(place as usize, other as usize);
+    }
+    all.truncate(keys as usize);
+    all
+}
+
+/// A number below `count`, from the upper bits of one draw.
+pub(super) fn below(stream: &mut Stream, count: u32) -> u32 {
+    ((u128::from(stream.next_u64()) * u128::from(count)) >> 64) as u32
+}

@@ -1,0 +1,49 @@
+//! A queueing model of one server: threads, queues, locks, partitions and Chronos's load balancer, and who asks it.
+//!
+//! ```text
+//! clients ──network──> classification ──delivery──> queue ──> thread: system, [lock: application] ──> NIC ──> clients
+//!                      (partition → owner)           │                                                │
+//!                             ^                      └── shared by a process, of a connection, or     └─ one line
+//!                             └── owners, each epoch: `Balance`, the code of the real runtime    of the partition's owner
+//! ```
+//!
+//! After the latency characterisation and the design of Chronos (Kapoor, dissertation, 2015, chapters 5 and 6; SoCC
+//! 2012). What a request costs is given ([`Costs`]); what it waits for comes out: for a thread, for a lock, for the
+//! NIC's line. [`run`] is a pure function of the model and the seed: time is in picoseconds, a request draws from a
+//! stream keyed by its number, so that the same request meets every design, and ties between events are broken by
+//! the engine's rule.
+//!
+//! Departures from the machine: a request is classified when it enters its queue, after the delivery, not before;
+//! the threads are never taken off their cores; system time is spent before the lock, and all at once, where a real
+//! request spends some of it on its answer; a reader that gets a lock after a wait is woken as a writer is.
+
+mod arrivals;
+mod keys;
+mod lock;
+mod machine;
+mod model;
+mod outcome;
+mod steering;
+
+use plimsoll_mechanisms::InvalidParam;
+
+pub use arrivals::{Arrivals, Spacing};
+pub use keys::{Keys, Popularity};
+pub use lock::Locking;
+pub use model::{Costs, Dispatch, Numa, Placement, ServerModel, Steering, THREADS_MAX};
+pub use outcome::{LockCounts, Served, ServerOutcome};
+
+/// Serves `model.requests` requests.
+///
+/// # Errors
+/// If a value does not fit, with what is allowed.
+///
+/// # Panics
+/// If the parts of a latency do not sum to it: a defect of the simulator.
+pub fn run(model: &ServerModel, seed: u64) -> Result<ServerOutcome, InvalidParam> {
+    model.check()?;
+    Ok(machine::Machine::new(model, seed).run())
+}
+
+#[cfg(test)]
+mod tests;

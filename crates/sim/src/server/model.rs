@@ -1,0 +1,192 @@
+//! [`ServerModel`]: what a server is made of, and what is asked of it.
+
+use plimsoll_mechanisms::InvalidParam;
+use plimsoll_scenario::distribution::TimeDistribution;
+use plimsoll_units::Span;
+
+use super::arrivals::Arrivals;
+use super::keys::Keys;
+use super::lock::Locking;
+
+/// Threads of all processes together, at most.
+pub const THREADS_MAX: u32 = 64;
+
+/// A server and its clients.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ServerModel {
+    /// Processes, each with queues, locks and state of its own; a client asks always the same one. At least 1.
+    pub processes: u32,
+    /// Threads of a process; at least 1, and at most [`THREADS_MAX`] in all processes together.
+    pub threads: u32,
+    /// Which thread takes a request.
+    pub dispatch: Dispatch,
+    /// What keeps the threads of a process off each other's state.
+    pub locking: Locking,
+    /// What a request costs when nothing is in its way.
+    pub costs: Costs,
+    /// Where the memory is.
+    pub numa: Numa,
+    /// Which partitions the requests are for.
+    pub keys: Keys,
+    /// The share of requests that change state, 0 to 1.
+    pub writes: f64,
+    /// When requests come.
+    pub arrivals: Arrivals,
+    /// Requests that wait in a queue at most, those beyond are lost; `None` loses none. Only with arrivals that do not
+    /// wait for answers.
+    pub queue_limit: Option<u32>,
+    /// Requests in all; at least 1.
+    pub requests: u64,
+    /// Of these, how many at the beginning do not count; fewer than `requests`.
+    pub warmup: u64,
+}
+
+/// Which thread takes a request.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Dispatch {
+    /// One queue for each process, from which any idle thread of it takes: a socket that all threads read.
+    Shared,
+    /// The client's thread: a connection, or a hash of the client's address.
+    ByConnection,
+    /// The partition's thread, for ever: partition modulo threads.
+    Static,
+    /// The partition's owner, chosen anew each epoch.
+    Steered(Steering),
+}
+
+/// Chronos's steering (dissertation, section 6.1.1). One process only.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Steering {
+    /// The time between two runs of Algorithm 1; more than zero. The first mapping is random.
+    pub epoch: Span,
+    /// What the first request for a partition costs its new owner beyond other requests: a cold cache.
+    pub hand_over: Span,
+    /// Whether requests for a moved partition wait until its old owner has served those before them, as in this
+    /// project's runtime. Else two threads may have requests for one partition, and locks per partition keep them
+    /// apart, as in the paper.
+    pub drains: bool,
+}
+
+/// What a request costs when nothing is in its way.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Costs {
+    /// The way to the server and back, without the server's own line.
+    pub network: Span,
+    /// From the NIC until a thread can see the request, while which it occupies no thread: interrupt and wake-up, or
+    /// a user-level ring.
+    pub delivery: TimeDistribution,
+    /// What the system takes of the thread: system calls, copies, context switches.
+    pub system: TimeDistribution,
+    /// The application's own time.
+    pub application: TimeDistribution,
+    /// The share of the application's time that is spent under the lock, 0 to 1.
+    pub locked: f64,
+    /// What the response to a read and that to a write take of the NIC's line.
+    pub line: [Span; 2],
+}
+
+/// Where the memory is that a thread works on.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Numa {
+    /// Nodes, 1 or more; neighbouring threads share one.
+    pub nodes: u32,
+    /// How many times as long the application takes where the memory is another node's; 1 or more.
+    pub remote: f64,
+    /// Where the memory is.
+    pub placement: Placement,
+}
+
+/// On which node a partition's memory is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// On that of whoever uses it.
+    Local,
+    /// On another than that of whoever uses it.
+    Remote,
+    /// On that of its first owner, for ever: steering may take a partition away from its memory. Without owners, on
+    /// that of partition modulo nodes.
+    FirstOwner,
+}
+
+impl Numa {
+    /// One node.
+    pub const NONE: Numa = Numa { nodes: 1, remote: 1.0, placement: Placement::Local };
+}
+
+impl ServerModel {
+    /// Threads of all processes together.
+    pub fn threads_in_all(&self) -> u32 {
+        self.processes.saturating_mul(self.threads)
+    }
+
+    /// Whether every value fits.
+    ///
+    /// # Errors
+    /// Names the first that does not, and what is allowed.
+    pub fn check(&self) -> Result<(), InvalidParam> {
+        unless(self.processes >= 1, "processes", self.processes, "1 or more")?;
+        let threads = self.threads_in_all();
+        unless(
+            (1..=THREADS_MAX).contains(&threads),
+            "threads",
+            threads,
+            "1 to 64 in all processes together",
+        )?;
+        unless(is_share(self.writes), "writes", self.writes, "0 to 1")?;
+        unless(is_share(self.costs.locked), "locked", self.costs.locked, "0 to 1")?;
+        unless(self.requests >= 1, "requests", self.requests, "1 or more")?;
+        unless(self.warmup < self.requests, "warmup", self.warmup, "less than `requests`")?;
+        let Numa { nodes, remote, .. } = self.numa;
+        unless((1..=threads).contains(&nodes), "nodes", nodes, "1 to the number of threads")?;
+        unless(remote >= 1.0 && remote.is_finite(), "remote", remote, "1 or more")?;
+        let costs = &self.costs;
+        let times =
+            [("delivery", &costs.delivery), ("system", &costs.system), ("application", &costs.application)];
+        for (key, time) in times {
+            is_time(key, time)?;
+        }
+        self.keys.check()?;
+        self.arrivals.check()?;
+        let waits = matches!(self.arrivals, Arrivals::Closed { .. });
+        let limit = self.queue_limit.unwrap_or(0);
+        unless(
+            !(waits && self.queue_limit.is_some()),
+            "queue_limit",
+            limit,
+            "none where clients wait for answers",
+        )?;
+        let one_process = self.processes == 1;
+        match &self.dispatch {
+            Dispatch::Steered(steering) => {
+                unless(one_process, "processes", self.processes, "1 with steering")?;
+                unless(steering.epoch > Span::ZERO, "epoch", steering.epoch, "more than zero")
+            }
+            Dispatch::Static => {
+                unless(one_process, "processes", self.processes, "1 with a mapping of partitions")
+            }
+            Dispatch::Shared | Dispatch::ByConnection => Ok(()),
+        }
+    }
+}
+
+pub(super) fn is_time(key: &'static str, time: &TimeDistribution) -> Result<(), InvalidParam> {
+    let problem = time.validate().err().map(|error| error.to_string());
+    unless(problem.is_none(), key, problem.unwrap_or_default(), "what a scenario's distributions may be")
+}
+
+pub(super) fn is_share(share: f64) -> bool {
+    (0.0..=1.0).contains(&share)
+}
+
+pub(super) fn is_rate(rate: f64) -> bool {
+    rate > 0.0 && rate.is_finite()
+}
+
+pub(super) fn unless(
+    ok: bool,
+    key: &'static str,
+    value: impl std::fmt::Display,
+    allowed: &'static str,
+) -> Result<(), InvalidParam> {
+    InvalidParam::unless(ok, key, value, allowed)
+}

@@ -1,0 +1,123 @@
+//! Whose partition it is: the classification of requests, and its change each epoch.
+
+use plimsoll_fabric::engine::Streams;
+use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance};
+use plimsoll_units::Span;
+
+use super::keys::below;
+use super::model::{Dispatch, ServerModel, Steering};
+
+/// The owners of partitions, and what is known of each.
+#[derive(Debug)]
+pub(super) struct Owners {
+    threads: u32,
+    owner: Vec<u32>,
+    /// Requests since the epoch began.
+    load: Vec<u64>,
+    steering: Option<Steering>,
+    balance: GreedyBalance,
+    partitions: Vec<Partition>,
+    /// How often a partition has changed hands.
+    pub(super) moves: u64,
+    before: Vec<u32>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Partition {
+    /// Requests that are in a queue or with a thread.
+    open: u32,
+    /// Whether its new owner has not served it yet.
+    is_new: bool,
+    /// Whether its old owner still has requests of it, which others must wait for.
+    drains: bool,
+    /// Those others.
+    parked: Vec<usize>,
+}
+
+impl Owners {
+    /// `None` where requests do not go by partition.
+    pub(super) fn new(model: &ServerModel, streams: &Streams) -> Option<Owners> {
+        let steering = match &model.dispatch {
+            Dispatch::Shared | Dispatch::ByConnection => return None,
+            Dispatch::Static => None,
+            Dispatch::Steered(steering) => Some(steering.clone()),
+        };
+        let (count, threads) = (model.keys.partitions, model.threads);
+        let mut stream = streams.stream("server/owners");
+        let owner: Vec<u32> = (0..count)
+            .map(|partition| match steering {
+                Some(_) => below(&mut stream, threads),
+                None => partition % threads,
+            })
+            .collect();
+        Some(Owners {
+            threads,
+            before: owner.clone(),
+            owner,
+            load: vec![0; count as usize],
+            steering,
+            balance: GreedyBalance::default(),
+            partitions: vec![Partition::default(); count as usize],
+            moves: 0,
+        })
+    }
+
+    /// The time between two balancings, if there are any.
+    pub(super) fn epoch(&self) -> Option<Span> {
+        self.steering.as_ref().map(|steering| steering.epoch)
+    }
+
+    /// The owner of a partition.
+    pub(super) fn of(&self, partition: u32) -> u32 {
+        self.owner[partition as usize]
+    }
+
+    /// A request has come. Its thread, or `None` if it is kept here until the partition is free.
+    pub(super) fn admit(&mut self, partition: u32, request: usize) -> Option<u32> {
+        let at = partition as usize;
+        self.load[at] += 1;
+        let state = &mut self.partitions[at];
+        if state.drains {
+            state.parked.push(request);
+            return None;
+        }
+        state.open += 1;
+        Some(self.owner[at])
+    }
+
+    /// What `thread` pays to begin a request for `partition` beyond other requests.
+    pub(super) fn begin(&mut self, partition: u32, thread: u32) -> Span {
+        let at = partition as usize;
+        if self.owner[at] != thread || !std::mem::take(&mut self.partitions[at].is_new) {
+            return Span::ZERO;
+        }
+        self.steering.as_ref().map_or(Span::ZERO, |steering| steering.hand_over)
+    }
+
+    /// A request is done; those that it kept waiting are added to `freed`, and their thread is given.
+    pub(super) fn finish(&mut self, partition: u32, freed: &mut Vec<usize>) -> u32 {
+        let at = partition as usize;
+        let state = &mut self.partitions[at];
+        state.open -= 1;
+        if state.open == 0 && std::mem::take(&mut state.drains) {
+            freed.append(&mut state.parked);
+            state.open = freed.len() as u32;
+        }
+        self.owner[at]
+    }
+
+    /// Shares the partitions out by the load of the epoch that ends.
+    pub(super) fn balance(&mut self) {
+        self.before.copy_from_slice(&self.owner);
+        self.balance.balance(&self.load, self.threads, &mut self.owner);
+        self.load.fill(0);
+        let drains = self.steering.as_ref().is_some_and(|steering| steering.drains);
+        for (at, state) in self.partitions.iter_mut().enumerate() {
+            if self.owner[at] != self.before[at] {
+                self.moves += 1;
+                state.is_new = true;
+                state.drains |= drains && state.open > 0;
+            }
+        }
+    }
+}
