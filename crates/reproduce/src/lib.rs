@@ -5,11 +5,16 @@
 //!                                        published/*.csv ──────────^
 //! ```
 //!
+//! A figure's job is a scenario, or a task of the study's own: a formula, or the model of a server.
+//!
 //! The simulator does not depend on this crate, so nothing in it can know a published value.
 
 #![forbid(unsafe_code)]
 
+mod chronos;
+mod chronos_kernel;
 mod detail;
+mod detail_kernel;
 mod hull;
 mod hull_kernel;
 pub mod journal;
@@ -25,7 +30,9 @@ pub mod row;
 mod run;
 pub mod study;
 
+pub use chronos::CHRONOS;
 pub use detail::DETAIL;
+pub use detail_kernel::DETAIL_KERNEL;
 pub use hull::HULL;
 pub use hull_kernel::HULL_KERNEL;
 pub use journal::Journal;

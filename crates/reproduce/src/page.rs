@@ -64,13 +64,17 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
             "**{in_order} of {pairs}** pairs of schemes whose measured intervals are apart have the published order. "
         ),
     };
+    let hops = match (reproduction.packet_hops, study.is_live()) {
+        (0, _) => String::new(),
+        (hops, false) => format!("{hops} packet-hops were simulated, "),
+        (hops, true) => format!("{hops} packet-hops were carried or simulated, "),
+    };
+    let seed = if hops.is_empty() { "Seed" } else { "seed" };
     let _ = writeln!(
         page,
         "**{held} of {all}** numbers that are held to a tolerance are within it; {} of the others are \
-         explained below by mechanism, {unexplained} are not. {ordered}{} packet-hops were {}, seed {}.\n",
+         explained below by mechanism, {unexplained} are not. {ordered}{hops}{seed} {}.\n",
         all - held - unexplained,
-        reproduction.packet_hops,
-        if study.is_live() { "carried or simulated" } else { "simulated" },
         reproduction.seed,
     );
     if reproduction.quick {

@@ -8,8 +8,11 @@
 //! neither is named as missing.
 
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{self, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
 
+use plimsoll_results::digest::Digest;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Overrides, Scenario};
@@ -23,7 +26,7 @@ use crate::kernel;
 use crate::ns2::PairArrivals;
 use crate::orderings::{Ordering, orderings};
 use crate::row::Row;
-use crate::study::{Base, Case, Figure, Study};
+use crate::study::{Base, Case, Figure, Measured, Point, Runs, Study, Task};
 
 /// What to run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,7 +93,7 @@ pub enum ReproduceError {
     /// A run failed or was cancelled.
     #[error(transparent)]
     Batch(#[from] BatchError),
-    /// This system cannot carry a run, or a run on it failed.
+    /// This system cannot carry a run, or a run on it failed; or a task did.
     #[error("{scheme} at {x}: {problem}")]
     Kernel {
         /// The scheme.
@@ -120,8 +123,26 @@ struct Job {
     base: Base,
     /// Whether it is as short as a quick look has it.
     quick: bool,
+    seed: u64,
     digest: u64,
-    model: Model,
+    work: Work,
+}
+
+/// What is to be done for a job.
+#[derive(Clone)]
+enum Work {
+    Network(Model),
+    Task(Arc<dyn Task>),
+}
+
+impl Job {
+    /// How long the network of a scenario runs.
+    fn duration(&self) -> Option<Span> {
+        match &self.work {
+            Work::Network(model) => model.run.duration,
+            Work::Task(_) => None,
+        }
+    }
 }
 
 /// Runs what is asked for and is not in the journal yet.
@@ -144,7 +165,7 @@ pub fn reproduce(
     };
     let mut wanted: Vec<Job> = jobs.into_iter().filter(is_wanted).collect();
     // The longest first, so that no core is left with one at the end.
-    wanted.sort_by_key(|job| std::cmp::Reverse(job.model.run.duration));
+    wanted.sort_by_key(|job| std::cmp::Reverse(job.duration()));
     bench.run(&wanted, journal, progress)?;
 
     let Composed { jobs, mut rows, packet_hops, missing } = bench.compose(journal)?;
@@ -219,7 +240,17 @@ impl Bench<'_> {
         quick: bool,
         seed: u64,
     ) -> Result<Option<Job>, ReproduceError> {
-        let Figure { scenario: name, cases, .. } = &self.figures[figure];
+        let Figure { runs, cases, .. } = &self.figures[figure];
+        let name = match runs {
+            Runs::Scenario(name) => name,
+            Runs::Task(task) => {
+                let point = Point { x: &cases[case].x, series, base, quick, seed };
+                return Ok(task(&point).map(|task| {
+                    let digest = Digest::of_text(&task.settings()).low();
+                    Job { figure, case, series, base, quick, seed, digest, work: Work::Task(task) }
+                }));
+            }
+        };
         let mut set = settings(&cases[case], quick);
         if let (Some(arrivals), Some(flows)) = (&cases[case].arrivals, cases[case].flows(quick)) {
             // The name says all that the list follows from.
@@ -236,7 +267,7 @@ impl Bench<'_> {
         let point = scenario.points().iter().find(|point| point.variant == series);
         Ok(point.map(|point| {
             let (digest, model) = (point.settings_digest(), point.model.clone());
-            Job { figure, case, series, base, quick, digest, model }
+            Job { figure, case, series, base, quick, seed, digest, work: Work::Network(model) }
         }))
     }
 
@@ -255,26 +286,76 @@ impl Bench<'_> {
         let (live, open): (Vec<&Job>, Vec<&Job>) = open.partition(|job| job.base.is_live());
         // What this system cannot carry is told before anything runs.
         for job in &live {
-            kernel::check(&job.model).map_err(|problem| self.kernel_error(job, problem))?;
+            if let Work::Network(model) = &job.work {
+                kernel::check(model).map_err(|problem| self.kernel_error(job, problem))?;
+            }
         }
-        let models: Vec<_> = open.iter().map(|job| &job.model).collect();
+        let of = open.len() + live.len();
+        let (mut networks, mut models, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
+        for job in open {
+            match &job.work {
+                Work::Network(model) => {
+                    networks.push(job);
+                    models.push(model);
+                }
+                Work::Task(task) => tasks.push((job, task)),
+            }
+        }
         let state = Mutex::new(State { journal, done: 0, packet_hops: 0 });
-        let gather = Gather { bench: self, of: open.len() + live.len(), jobs: &open, progress, state };
+        let gather = Gather { bench: self, of, jobs: &networks, progress, state };
         batch::run_all(&models, self.options.threads, &gather)?;
+        self.run_tasks(&tasks, &gather)?;
         // By the wall's clock: one after the other, and nothing beside it.
         for job in live {
-            let entry = self.carry(job, &|| gather.tell())?;
+            let entry = match &job.work {
+                Work::Network(model) => self.carry(job, model, &|| gather.tell())?,
+                Work::Task(task) => self.perform(job, task.as_ref())?,
+            };
             gather.keep(entry).map_err(ReproduceError::Journal)?;
         }
         Ok(())
     }
 
+    /// Tasks share nothing: each core takes the next.
+    fn run_tasks(&self, tasks: &[(&Job, &Arc<dyn Task>)], gather: &Gather<'_>) -> Result<(), ReproduceError> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((job, task)) = tasks.get(next.fetch_add(1, atomic::Ordering::Relaxed)) {
+                if !gather.tell() {
+                    return Err(ReproduceError::Cancelled);
+                }
+                let entry = self.perform(job, task.as_ref())?;
+                gather.keep(entry).map_err(ReproduceError::Journal)?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let others = 1..self.options.threads.clamp(1, tasks.len().max(1));
+            let others: Vec<_> = others.map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let panicked = "a task that fails says so and does not panic";
+            others.into_iter().map(|other| other.join().expect(panicked)).fold(own, Result::and)
+        })
+    }
+
+    fn perform(&self, job: &Job, task: &dyn Task) -> Result<Entry, ReproduceError> {
+        let measured = task.measure().map_err(|problem| self.kernel_error(job, problem))?;
+        let figure = &self.figures[job.figure];
+        let x = &figure.cases[job.case].x;
+        let row = |Measured { metric, unit, estimate }: Measured| {
+            let mut row = Row::new(figure.id, job.base.name(), job.series, x, &metric, &unit);
+            row.set_measured(&estimate);
+            row
+        };
+        Ok(self.entry_of(job, 0, measured.into_iter().map(row).collect()))
+    }
+
     /// Carries a run, anew if the machine was too slow for it, but not for ever.
-    fn carry(&self, job: &Job, goes_on: &dyn Fn() -> bool) -> Result<Entry, ReproduceError> {
+    fn carry(&self, job: &Job, model: &Model, goes_on: &dyn Fn() -> bool) -> Result<Entry, ReproduceError> {
         let mut tries = 0;
         loop {
             tries += 1;
-            let outcome = kernel::carry(&job.model, goes_on);
+            let outcome = kernel::carry(model, goes_on);
             let outcome = outcome.map_err(|problem| self.kernel_error(job, problem))?;
             let outcome = outcome.ok_or(ReproduceError::Cancelled)?;
             let suspect = outcome.warnings.iter().any(|warning| warning.starts_with("suspect:"));
@@ -357,7 +438,7 @@ impl Bench<'_> {
         let figure = &self.figures[job.figure];
         let case = &figure.cases[job.case];
         // A short run has no time to cut what the study cut.
-        let warmup = match (case.duration, job.model.run.duration) {
+        let warmup = match (case.duration, job.duration()) {
             (Some((full, _)), Some(duration)) if duration < full => case.warmup / 4,
             (Some(_), _) => case.warmup,
             (None, _) => Span::ZERO,
@@ -371,15 +452,20 @@ impl Bench<'_> {
         });
         let mut rows: Vec<Row> = measured.collect();
         rows.extend((self.study.also)(figure, case, job.series, job.base, outcome));
+        self.entry_of(job, outcome.counters.packet_hops, rows)
+    }
+
+    fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
+        let figure = &self.figures[job.figure];
         Entry {
             digest: journal::text(job.digest),
             version: journal::VERSION.to_owned(),
-            seed: job.model.run.seed,
+            seed: job.seed,
             figure: figure.id.to_owned(),
             base: job.base.name().to_owned(),
-            x: case.x.clone(),
+            x: figure.cases[job.case].x.clone(),
             series: job.series.to_owned(),
-            packet_hops: outcome.counters.packet_hops,
+            packet_hops,
             rows,
         }
     }

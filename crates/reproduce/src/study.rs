@@ -1,8 +1,10 @@
 //! [`Study`]: what the reproduction of one paper consists of, as plain data and functions.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use plimsoll_results::outcome::Outcome;
+use plimsoll_results::stats::Estimate;
 use plimsoll_units::Span;
 
 use crate::metric::Metric;
@@ -76,8 +78,8 @@ pub struct Figure {
     pub id: &'static str,
     /// What it shows.
     pub title: &'static str,
-    /// The scenario, one of the study's files.
-    pub scenario: &'static str,
+    /// What a point runs.
+    pub runs: Runs,
     /// The settings that it runs with.
     pub bases: &'static [Base],
     /// What the x axis is.
@@ -92,7 +94,7 @@ pub struct Figure {
     pub standard_is_quick: bool,
     /// The schemes, as variants of the scenario.
     pub series: &'static [&'static str],
-    /// What is measured.
+    /// What is measured in the outcome of a scenario; a task says itself.
     pub metrics: Vec<Metric>,
     /// Where the published value of a row stands.
     pub published: fn(series: &str, x: &str, metric: &str) -> Option<f64>,
@@ -100,6 +102,53 @@ pub struct Figure {
     pub original: fn(series: &str, x: &str, metric: &str) -> Option<f64>,
     /// The factor within which a row counts as reproduced.
     pub tolerance: fn(series: &str, x: &str, metric: &str, published: f64) -> Option<f64>,
+}
+
+/// What a point of a figure runs.
+#[derive(Clone, Copy, Debug)]
+pub enum Runs {
+    /// A network: a scenario, one of the study's files, with the series as its variant.
+    Scenario(&'static str),
+    /// A task of the study's own; `None` where a series does not have the point.
+    Task(fn(&Point<'_>) -> Option<Arc<dyn Task>>),
+}
+
+/// A point of a figure, with all that its task may depend on.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
+    /// The value on the figure's x axis.
+    pub x: &'a str,
+    /// The scheme.
+    pub series: &'static str,
+    /// The settings that it runs with.
+    pub base: Base,
+    /// Whether it is as short as a quick look has it.
+    pub quick: bool,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// Something that is measured by other means than a scenario: a formula, the model of a server, a server.
+pub trait Task: Send + Sync {
+    /// All that its numbers follow from, its seed as well: tasks of a figure with the same text are the same run.
+    fn settings(&self) -> String;
+
+    /// Measures. A task by the wall's clock has the machine for itself.
+    ///
+    /// # Errors
+    /// What is missing or went wrong, in words.
+    fn measure(&self) -> Result<Vec<Measured>, String>;
+}
+
+/// One number of a task.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Measured {
+    /// What is measured.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// The number.
+    pub estimate: Estimate,
 }
 
 /// A point on a figure's x axis.

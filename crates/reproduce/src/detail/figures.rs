@@ -6,7 +6,7 @@ use plimsoll_units::Span;
 use crate::metric::{Metric, Of, Population};
 use crate::published::Published;
 use crate::row::Row;
-use crate::study::{Base, Case, Figure, no_tolerance, nothing};
+use crate::study::{Base, Case, Figure, Runs, no_tolerance, nothing};
 
 /// Every figure: the talk's, then one for each choice that it leaves open.
 pub(super) fn figures() -> Vec<Figure> {
@@ -84,7 +84,7 @@ fn figure(id: &'static str, title: &'static str, axis: &'static str, cases: Vec<
     Figure {
         id,
         title,
-        scenario: "pages.toml",
+        runs: Runs::Scenario("pages.toml"),
         bases: &[Base::Source],
         axis,
         log: true,
@@ -125,7 +125,7 @@ fn motivation() -> Figure {
         ..Case::default()
     };
     Figure {
-        scenario: "motivation.toml",
+        runs: Runs::Scenario("motivation.toml"),
         log: false,
         quick: &["1", "50", "150"],
         series: &["uniform", "log-uniform", "log-normal"],
@@ -143,7 +143,7 @@ fn motivation() -> Figure {
 }
 
 /// What the talk says in words and numbers.
-pub(super) fn talk() -> Published {
+pub(crate) fn talk() -> Published {
     Published::parse(include_str!("../../published/detail_talk.csv"))
 }
 

@@ -9,6 +9,8 @@ mod figures;
 mod oracles;
 mod text;
 
+pub(crate) use figures::talk;
+
 use crate::study::{Base, Study};
 
 /// The study.

@@ -4,7 +4,7 @@ use plimsoll_units::Span;
 
 use crate::metric::{Metric, Of, Population};
 use crate::published::Published;
-use crate::study::{Base, Case, Figure, no_tolerance, nothing};
+use crate::study::{Base, Case, Figure, Runs, no_tolerance, nothing};
 
 /// Both settings.
 const BOTH: &[Base] = &[Base::Source, Base::Standard];
@@ -59,7 +59,7 @@ fn static_flows(far: bool) -> Figure {
         } else {
             "A few senders, one receiver, 5 us a link"
         },
-        scenario: "static.toml",
+        runs: Runs::Scenario("static.toml"),
         bases: BOTH,
         axis: "flows",
         log: false,
@@ -160,7 +160,7 @@ fn dynamic() -> Figure {
     Figure {
         id: "table2",
         title: "900 B requests beside 10 MB transfers",
-        scenario: "dynamic.toml",
+        runs: Runs::Scenario("dynamic.toml"),
         bases: BOTH,
         axis: "load in percent",
         log: false,
@@ -235,7 +235,7 @@ fn search() -> Figure {
     Figure {
         id: "fig4",
         title: "Web search beside 10 MB transfers",
-        scenario: "search.toml",
+        runs: Runs::Scenario("search.toml"),
         bases: BOTH,
         axis: "background in Mb/s",
         log: false,
@@ -263,7 +263,7 @@ fn low_latency() -> Figure {
     Figure {
         id: "fig5",
         title: "Lookups of 100 us beside 10 MB transfers",
-        scenario: "low-latency.toml",
+        runs: Runs::Scenario("low-latency.toml"),
         bases: BOTH,
         axis: "background in Mb/s",
         log: false,
@@ -291,7 +291,7 @@ fn variable() -> Figure {
     Figure {
         id: "fig6",
         title: "Forty servers, lookups of varying time, beside 10 MB transfers",
-        scenario: "variable.toml",
+        runs: Runs::Scenario("variable.toml"),
         bases: BOTH,
         axis: "background in Mb/s",
         log: false,
@@ -335,7 +335,7 @@ fn sensitivity() -> Figure {
     Figure {
         id: "sensitivity",
         title: "HULL at 20 % load: threshold, drain and segment size",
-        scenario: "dynamic.toml",
+        runs: Runs::Scenario("dynamic.toml"),
         bases: BOTH,
         axis: "setting",
         log: false,

@@ -5,7 +5,7 @@ use plimsoll_results::outcome::Outcome;
 use super::FRAME_BYTES;
 use crate::metric::{Metric, Of, Population};
 use crate::row::Row;
-use crate::study::{Base, Case, Figure, no_tolerance, nothing};
+use crate::study::{Base, Case, Figure, Runs, no_tolerance, nothing};
 
 const BOTH: &[Base] = &[Base::Kernel, Base::Simulated];
 const ARMS: &[&str] = &["TCP", "DCTCP", "DCTCP-PQ", "DCTCP-PQ-Pacer"];
@@ -32,7 +32,7 @@ pub(super) fn figures() -> Vec<Figure> {
     let base = Figure {
         id: "all",
         title: "3 to 10 hosts, 10 ms there and back",
-        scenario: "star.toml",
+        runs: Runs::Scenario("star.toml"),
         bases: BOTH,
         axis: "hosts",
         log: true,

@@ -6,7 +6,7 @@ use super::testbed;
 use crate::metric::{Metric, Of, Population};
 use crate::ns2::PairArrivals;
 use crate::published::Published;
-use crate::study::{Base, Case, Figure, no_tolerance, nothing};
+use crate::study::{Base, Case, Figure, Runs, no_tolerance, nothing};
 
 /// Every figure, in the study's order.
 pub(super) fn figures() -> Vec<Figure> {
@@ -77,7 +77,7 @@ fn web_search() -> Figure {
     Figure {
         id: "fig9",
         title: "Completion times by load, web search, 144 hosts",
-        scenario: "fig9.toml",
+        runs: Runs::Scenario("fig9.toml"),
         bases: &[Base::Source, Base::Standard],
         axis: "load",
         log: true,
@@ -144,7 +144,7 @@ fn bound() -> Figure {
     Figure {
         id: "fig11",
         title: "One-way latency of 60 senders by the factor f",
-        scenario: "fig11.toml",
+        runs: Runs::Scenario("fig11.toml"),
         bases: &[Base::Source],
         axis: "f",
         log: true,

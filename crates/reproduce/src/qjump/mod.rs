@@ -12,6 +12,9 @@ mod summary;
 mod testbed;
 mod text;
 
+pub(crate) use ratios::published_share;
+pub(crate) use testbed::WRED;
+
 use crate::study::{Base, Study};
 
 /// The study.

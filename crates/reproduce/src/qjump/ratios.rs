@@ -108,15 +108,19 @@ fn ratios(rows: &Rows<'_>, figure: &str) -> Vec<Row> {
     ratios
 }
 
-/// Fig. 6 beside itself without bursts. The published shares are read off its text.
-fn beside_idle(rows: &Rows<'_>) -> Vec<Row> {
-    let published = |series: &str, x: &str| match (series, x) {
+/// What is left of the commits in Fig. 6, of those without bursts; read off its text.
+pub(crate) fn published_share(series: &str, x: &str) -> Option<f64> {
+    match (series, x) {
         ("QJump", _) => Some(1.0),
         (_, "0.3") => Some(0.84),
         (_, "1") => Some(0.5),
         (_, "1.5" | "2") => Some(0.18),
         _ => None,
-    };
+    }
+}
+
+/// Fig. 6 beside itself without bursts.
+fn beside_idle(rows: &Rows<'_>) -> Vec<Row> {
     let mut shares = Vec::new();
     for series in ["TCP", "UDP", "QJump"] {
         let at = |x: &str| rows.measured("fig6", series, x, "commits_per_s");
@@ -126,7 +130,7 @@ fn beside_idle(rows: &Rows<'_>) -> Vec<Row> {
             let mut row = Row::new("fig6-share", "source", series, x, "commits_over_idle", "x idle");
             row.measured = measured / idle;
             // The claim is that bursts do not matter to QJump.
-            shares.push(row.compare(published(series, x), None, (series == "QJump").then_some(1.06)));
+            shares.push(row.compare(published_share(series, x), None, (series == "QJump").then_some(1.06)));
         }
     }
     shares

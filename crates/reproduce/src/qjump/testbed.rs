@@ -7,7 +7,7 @@ use plimsoll_units::Span;
 
 use super::distributions;
 use crate::metric::{Metric, Of, Population};
-use crate::study::{Base, Case, Figure, no_tolerance, nothing};
+use crate::study::{Base, Case, Figure, Runs, no_tolerance, nothing};
 
 /// In the order of the page.
 pub(super) fn figures() -> Vec<Figure> {
@@ -35,7 +35,7 @@ pub(super) fn figure(id: &'static str, title: &'static str, scenario: &'static s
     Figure {
         id,
         title,
-        scenario,
+        runs: Runs::Scenario(scenario),
         bases: &[Base::Source],
         axis: "",
         log: false,
@@ -175,7 +175,7 @@ fn assumed() -> Figure {
 }
 
 /// Fig. 7's ECN is the best of ten settings.
-pub(super) const WRED: &[&str] = &["5", "10", "20", "40", "80", "160", "320", "640", "1280", "2560"];
+pub(crate) const WRED: &[&str] = &["5", "10", "20", "40", "80", "160", "320", "640", "1280", "2560"];
 
 fn wred() -> Figure {
     let setting = |x: &&str| {

@@ -30,6 +30,7 @@ pub static QJUMP_KERNEL: Study = Study {
     other_seeds: 0,
     drawn: figures::drawn,
     tables: &[
+        ("fig6-share", "Fig. 6: commits beside bursts, as a share of those without"),
         ("claims", "What the testbed is said to show"),
         ("ratios", "Figs. 3b and 3c: applications beside themselves alone"),
         ("fig7", "Fig. 7: schemes beside the applications alone"),
@@ -49,6 +50,7 @@ const SCENARIOS: &[(&str, &str)] = &[
     ("switch.toml", include_str!("../../../../scenarios/qjump-kernel/switch.toml")),
     ("apps.toml", include_str!("../../../../scenarios/qjump-kernel/apps.toml")),
     ("barrier.toml", include_str!("../../../../scenarios/qjump-kernel/barrier.toml")),
+    ("commit.toml", include_str!("../../../../scenarios/qjump-kernel/commit.toml")),
 ];
 
 /// Both bases have the same text: one body, two arms.

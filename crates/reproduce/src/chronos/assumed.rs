@@ -1,0 +1,122 @@
+//! What the dissertation leaves open, varied one thing at a time.
+
+use plimsoll_sim::server::{Arrivals, Dispatch, Locking, ServerModel, Spacing};
+use plimsoll_units::Span;
+
+use super::figures::{MakeTask, figure, in_step};
+use super::tasks::{Gauge, P99, P999, ServerTask};
+use super::testbed::{self, Kind, THREADS};
+use crate::study::{Base, Figure};
+
+/// The two figures: memcached's, at its maximum; Chronos's, at two rates.
+pub(super) fn figures() -> Vec<Figure> {
+    let baseline: MakeTask = |point| {
+        let mut model = testbed::server(Kind::Baseline, 1.0, point);
+        vary_baseline(&mut model, point.x);
+        let clients = if point.series == "MC, 20 clients" { 20 } else { 140 };
+        let model = testbed::asked_by(model, testbed::memslap(clients, None));
+        ServerTask::of(model, point, &[Gauge::Rate, Gauge::Waiting, Gauge::Contended, P99])
+    };
+    let chronos: MakeTask = |point| {
+        let rate = if point.series == "CH, 500k/s" { 500_000.0 } else { 1_000_000.0 };
+        let mut model = testbed::server(Kind::Chronos, rate, point);
+        vary_chronos(&mut model, point.x);
+        ServerTask::of(model, point, &[Gauge::Mean, P99, P999, Gauge::Moves])
+    };
+    vec![
+        Figure {
+            quick: &["as on this page"],
+            series: &["MC, 20 clients", "MC, 140 clients"],
+            ..figure("assumed-mc", "Sensitivity: what was assumed about memcached", baseline, BASELINE)
+        },
+        Figure {
+            quick: &["as on this page"],
+            bases: &[Base::Source, Base::Standard],
+            series: &["CH, 500k/s", "CH, 1M/s"],
+            ..figure("assumed-ch", "Sensitivity: what was assumed about Chronos", chronos, CHRONOS)
+        },
+    ]
+}
+
+const BASELINE: &[&str] = &[
+    "as on this page",
+    "half of the application locked",
+    "no time to wake the next in line",
+    "8 us to wake the next in line",
+    "16 us of the kernel on the thread",
+    "30 us of the kernel on the thread",
+    "the kernel's times constant",
+    "a thread a client",
+];
+
+fn vary_baseline(model: &mut ServerModel, x: &str) {
+    match x {
+        "half of the application locked" => model.costs.locked = 0.5,
+        "no time to wake the next in line" => model.locking = Locking::Global { wake: Span::ZERO },
+        "8 us to wake the next in line" => model.locking = Locking::Global { wake: Span::from_us(8) },
+        "16 us of the kernel on the thread" => {
+            (model.costs.delivery, model.costs.system) = testbed::kernel(16_000);
+        }
+        "30 us of the kernel on the thread" => {
+            (model.costs.delivery, model.costs.system) = testbed::kernel(30_000);
+        }
+        "the kernel's times constant" => {
+            let on_thread = Span::from_ns(testbed::SYSTEM_NS);
+            model.costs.system = testbed::constant(on_thread);
+            model.costs.delivery = testbed::constant(Span::from_us(76) - on_thread);
+        }
+        "a thread a client" => model.dispatch = Dispatch::ByConnection,
+        _ => {}
+    }
+}
+
+const CHRONOS: &[&str] = &[
+    "as on this page",
+    "4 partitions",
+    "16 partitions",
+    "1024 partitions",
+    "balanced every 10 us",
+    "balanced every 1 ms",
+    "a mapping that stays",
+    "8 threads",
+    "4 us of application",
+    "no price of a moved partition",
+    "4 us to a thread",
+    "Poisson arrivals",
+    "bursts of 32",
+    "bursts of 128",
+];
+
+fn vary_chronos(model: &mut ServerModel, x: &str) {
+    let epoch = |model: &mut ServerModel, epoch| {
+        if let Dispatch::Steered(steering) = &mut model.dispatch {
+            steering.epoch = epoch;
+        }
+    };
+    let rate = match model.arrivals {
+        Arrivals::Open { rate, .. } => rate,
+        _ => 0.0,
+    };
+    match x {
+        "4 partitions" => model.keys.partitions = THREADS,
+        "16 partitions" => model.keys.partitions = 16,
+        "1024 partitions" => model.keys.partitions = 1024,
+        "balanced every 10 us" => epoch(model, Span::from_us(10)),
+        "balanced every 1 ms" => epoch(model, Span::from_ms(1)),
+        "a mapping that stays" => model.dispatch = Dispatch::Static,
+        "8 threads" => model.threads = 8,
+        "4 us of application" => model.costs.application = testbed::lognormal(4_000, 740),
+        "no price of a moved partition" => {
+            if let Dispatch::Steered(steering) = &mut model.dispatch {
+                steering.hand_over = Span::ZERO;
+            }
+        }
+        "4 us to a thread" => model.costs.delivery = testbed::constant(Span::from_us(4)),
+        "Poisson arrivals" => {
+            model.arrivals = Arrivals::Open { rate, spacing: Spacing::Poisson, clients: 10 };
+        }
+        "bursts of 32" => model.arrivals = in_step(32, rate),
+        "bursts of 128" => model.arrivals = in_step(128, rate),
+        _ => {}
+    }
+}
