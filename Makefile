@@ -4,9 +4,11 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
-TEST_PACKAGES := chromium tshark valgrind python3 python3-pandas clang libelf-dev zlib1g-dev pkg-config iproute2
+TEST_PACKAGES := chromium tshark valgrind python3 python3-pandas clang libelf-dev zlib1g-dev pkg-config iproute2 iputils-ping \
+	memcached openvswitch-switch openvswitch-testcontroller python3-pymemcache python3-pylibmc python3-binary-memcached \
+	python3-venv
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
-KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel)
+KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos/kernel)
 COMMA := ,
 SCENARIO ?= scenarios/quickstart.toml
 # Packages of their own, which share what the workspace has built.
@@ -39,6 +41,10 @@ kernel: toolchain ## Build target/release/plimsoll with the eBPF programs, for `
 	@command -v clang >/dev/null && [ -f /usr/include/libelf.h ] || { \
 	  echo "The eBPF programs need more. Install it with: apt-get install clang libelf-dev zlib1g-dev pkg-config" >&2; exit 2; }
 	cargo build --release --locked -p plimsoll-cli --features kernel
+
+.PHONY: servers
+servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow and chronos-load.
+	cargo build --release --locked $(foreach name,memcached search openflow load,-p plimsoll-chronos-$(name))
 
 .PHONY: test
 test: toolchain test-packages ## Format, lints, and every test.

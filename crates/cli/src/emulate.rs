@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
-use plimsoll_linux::{CaptureTo, Emulated, Options, ProgramEnd};
+use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd};
 use plimsoll_results::PointOutcome;
 use plimsoll_results::run_dir::{Existing, Plan, point_id};
 use plimsoll_scenario::{Point, Scenario, model};
@@ -48,6 +48,10 @@ pub struct Args {
     /// A congestion control of this kernel, such as bbr, in place of the one in `transport.kind`.
     #[arg(long, value_name = "NAME")]
     congestion_control: Option<String>,
+    /// Connections of workloads are MPTCP, with up to so many subflows: each has its own path where the topology has
+    /// several.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
+    mptcp: Option<u8>,
     /// Open a shell in a host while the run goes on; the run ends when the shell does. Workloads send until
     /// `run.duration`, as without it.
     #[arg(long, value_name = "HOST")]
@@ -143,7 +147,9 @@ pub fn emulate(args: &Args) -> Done {
     let description = points.first().map_or("", |point| point.model.description.as_str());
     let summary = batch::conclude(&dir, description, false)?;
     output::print_summary(&summary, &[&dir], args.format)?;
-    eprintln!("\nResults  {}\nRepeat   {}", dir.path().display(), plan.command);
+    let report = dir.path().join("report.html");
+    let (results, report) = (dir.path().display(), report.display());
+    eprintln!("\nResults  {results}\nReport   {report}\nRepeat   {}", plan.command);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -189,7 +195,8 @@ fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
     });
     let shell = shell.transpose()?;
     let spin = Span::from_us(args.spin_us);
-    Ok(Options { spin, verify: args.verify, programs, congestion_control, shell, capture: None })
+    let (verify, mptcp) = (args.verify, args.mptcp);
+    Ok(Options { spin, verify, programs, congestion_control, mptcp, shell, capture: None })
 }
 
 /// Says where in the run directory programs' output goes: `program-h0.log`, in a folder of the point where it has a name.
@@ -231,6 +238,9 @@ fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan 
     if let Some(name) = &args.congestion_control {
         plan.command.push_str(&format!(" --congestion-control {}", crate::source::quoted(name)));
     }
+    if let Some(subflows) = args.mptcp {
+        plan.command.push_str(&format!(" --mptcp {subflows}"));
+    }
     plan.points.retain(|planned| points.iter().any(|point| key(point) == planned.key));
     plan
 }
@@ -241,14 +251,15 @@ fn default_dir(scenario: &Scenario, plan: &Plan) -> PathBuf {
 
 /// What only a live run has, to stderr.
 fn tell(point: &Point, emulated: &Emulated) {
-    let Emulated { outcome, lateness, waited, foreign, startup, verified, excess, programs } = emulated;
+    let Emulated { outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs } =
+        emulated;
     let counters = &outcome.counters;
     eprintln!("{}: ready after {startup}", label(point));
     eprintln!(
         "  frames    {} in, {} out, {} dropped by the fabric, {} marked, {foreign} not for it",
         counters.packets_sent,
         counters.packets_delivered,
-        counters.nic_drops + counters.switch_drops,
+        counters.nic_drops + counters.switch_drops + counters.link_drops + counters.no_route_drops,
         counters.marks
     );
     eprintln!("  TCP       {} retransmissions, {} timeouts", counters.retransmissions, counters.timeouts);
@@ -258,6 +269,11 @@ fn tell(point: &Point, emulated: &Emulated) {
             levels.map(|(level, packets)| format!("{packets} at level {level}")).collect();
         let said = if levels.is_empty() { "none".to_owned() } else { levels.join(", ") };
         eprintln!("  QJump     packets beyond their level's share: {said}");
+    }
+    if let Some(MultipathCounts { connections, joined, fallbacks }) = multipath {
+        eprintln!(
+            "  MPTCP     {connections} connections, {joined} further subflows, {fallbacks} times back to TCP"
+        );
     }
     let line = |name: &str, spread: &plimsoll_linux::Spread| {
         let (p50, p99) = (spread.quantile(0.5), spread.quantile(0.99));

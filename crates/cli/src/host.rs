@@ -31,6 +31,7 @@ enum Action {
     Status(StatusArgs),
     Confirm(NameArgs),
     Rollback(NameArgs),
+    Pace(PaceArgs),
     ServeMetrics(MetricsArgs),
 }
 
@@ -78,6 +79,14 @@ struct NameArgs {
     policy: Subject,
 }
 
+/// Keep the TBF of a pacer on a host without fq at the pacer's rate, until ended; it then has the link's rate.
+#[derive(clap::Args)]
+struct PaceArgs {
+    /// The policy, or its name.
+    #[arg(value_name = "POLICY")]
+    policy: Subject,
+}
+
 /// Serve the metrics of all policies at /metrics, on a socket of this machine, until ended.
 #[derive(clap::Args)]
 struct MetricsArgs {
@@ -110,6 +119,7 @@ pub fn host(args: &Args) -> Done {
         (Some(Action::Status(status)), _) => show_status(status, &places),
         (Some(Action::Confirm(name)), _) => confirm(&name.policy.0, &places),
         (Some(Action::Rollback(name)), _) => kernel::rollback(&name.policy.0, &places),
+        (Some(Action::Pace(pace)), _) => kernel::pace(&pace.policy.0, &places),
         (Some(Action::ServeMetrics(metrics)), _) => kernel::serve(metrics, &places),
         (None, None) => Err(anyhow!("which policy? `plimsoll host POLICY.toml`")),
     }
@@ -274,6 +284,16 @@ mod kernel {
         Ok(ExitCode::SUCCESS)
     }
 
+    pub fn pace(name: &PolicyName, places: &Places) -> Done {
+        let applied = Journal::of(places, name).read()?;
+        let applied = applied.ok_or_else(|| anyhow!("policy {name} is not applied"))?;
+        let signal = watched()?;
+        eprintln!("policy {name}: the filter follows the pacer, until Ctrl-C or a rollback");
+        let changes = plimsoll_host::pace(&applied, &mut || signal.load(Ordering::Relaxed) > 0)?;
+        eprintln!("its rate was set {changes} times; it paces nothing now");
+        Ok(ExitCode::SUCCESS)
+    }
+
     const LOOK_AGAIN: Duration = Duration::from_millis(100);
 }
 
@@ -298,6 +318,10 @@ mod kernel {
 
     pub fn statuses(_: Option<&PolicyName>, _: &Places) -> Result<Vec<plimsoll_host::Status>> {
         Err(anyhow!(output::NO_PROGRAMS))
+    }
+
+    pub fn pace(_: &PolicyName, _: &Places) -> Done {
+        available()
     }
 
     pub fn serve(args: &MetricsArgs, _: &Places) -> Done {

@@ -59,6 +59,8 @@ pub struct Args {
 /// A study whose values are known.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Name {
+    /// Request steering in a server, and what the tail does to those who ask many.
+    Chronos,
     /// Push-back and load balancing for page creation.
     Detail,
     /// Phantom queues, DCTCP and pacing.
@@ -81,13 +83,17 @@ enum On {
 impl Name {
     fn study(self, on: On) -> anyhow::Result<&'static Study> {
         Ok(match (self, on) {
+            (Name::Chronos, On::Simulator) => &plimsoll_reproduce::CHRONOS,
             (Name::Detail, On::Simulator) => &plimsoll_reproduce::DETAIL,
+            (Name::Detail, On::Kernel) => &plimsoll_reproduce::DETAIL_KERNEL,
             (Name::Hull, On::Simulator) => &plimsoll_reproduce::HULL,
             (Name::Hull, On::Kernel) => &plimsoll_reproduce::HULL_KERNEL,
             (Name::Qjump, On::Simulator) => &plimsoll_reproduce::QJUMP,
             (Name::Qjump, On::Kernel) => &plimsoll_reproduce::QJUMP_KERNEL,
-            (Name::Detail, On::Kernel) => {
-                bail!("--on kernel: this study is not carried by the kernel; `hull` and `qjump` are")
+            (Name::Chronos, On::Kernel) => {
+                bail!(
+                    "--on kernel: this study is not carried by the kernel; `detail`, `hull` and `qjump` are"
+                )
             }
         })
     }

@@ -22,16 +22,26 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("linux", &["bpf", "fabric", "mechanisms", "results", "scenario", "units", "wiring", "workloads"]),
     // Puts mechanisms on a real host; knows no scenario and no fabric.
     ("host", &["bpf", "mechanisms", "units"]),
-    ("reproduce", &["linux", "report", "results", "scenario", "sim", "units"]),
+    // Formulas of the tail; of the engine only its random streams.
+    ("measure", &["fabric"]),
+    ("reproduce", &["linux", "measure", "report", "results", "scenario", "sim", "units"]),
     ("line", &["report", "results", "scenario", "sim", "units"]),
     // The kernel's programs are held to the mechanisms, and nothing is held to them.
     ("bpf", &["mechanisms", "units"]),
+    // Servers: a runtime, and what runs on it. They know the network only by its sockets.
+    ("chronos", &["bpf", "mechanisms"]),
+    ("chronos-memcached", &["chronos"]),
+    ("chronos-options", &["chronos", "units"]),
+    ("chronos-search", &["chronos", "chronos-options"]),
+    ("chronos-openflow", &["chronos", "chronos-options"]),
+    ("chronos-load", &["units"]),
     (
         "cli",
         &[
             "host",
             "line",
             "linux",
+            "measure",
             "mechanisms",
             "report",
             "reproduce",

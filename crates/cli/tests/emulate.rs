@@ -161,22 +161,27 @@ fn programs_of_a_scenario_run_and_leave_logs() {
     let folder = tempfile::tempdir().unwrap();
     let scenario = folder.path().join("live.toml");
     let programs = "[[program]]\nhost = 'h1'\ncommand = 'cat /sys/class/net/eth0/address'\n\
-                    [[program]]\nhost = 'h1'\ncommand = 'exit 7'\n";
+                    [[program]]\nhost = 'h1'\ncommand = \"sh -c 'exit 7'\"\n";
     fs::write(&scenario, SCENARIO.replace("60s", "500ms") + programs).unwrap();
     let out = folder.path().join("out");
     let output = plimsoll()
         .arg("emulate")
         .arg(&scenario)
-        .args(["--program", "h0=echo there is more", "--out"])
+        .args(["--program", "h0=echo there is more; $HOME", "--out"])
         .arg(&out)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("exit status: 7"), "{said}");
+    let report = out.join("report.html");
+    assert!(said.contains(&format!("Report   {}", report.display())) && report.exists(), "{said}");
     let points: Vec<_> = fs::read_dir(out.join("programs")).unwrap().flatten().collect();
     assert_eq!(points.len(), 1);
     let log = |name: &str| fs::read_to_string(points[0].path().join(name)).unwrap();
     assert_eq!(log("program-h1.log").trim(), "02:50:00:00:00:01");
-    assert_eq!((log("program-h1-2.log").as_str(), log("program-h0.log").as_str()), ("", "there is more\n"));
+    assert_eq!(
+        (log("program-h1-2.log").as_str(), log("program-h0.log").as_str()),
+        ("", "there is more; $HOME\n")
+    );
 }

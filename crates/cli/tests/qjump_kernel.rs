@@ -1,4 +1,5 @@
-//! A point of QJump's Fig. 3a between network namespaces: a ping beside bulk flows, with and without QJump.
+//! Points of QJump's figures between network namespaces, with and without QJump: a ping beside bulk flows (3a), and commits
+//! beside bursts of UDP (6).
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 mod common;
 use common::Place;
 
-const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/qjump-kernel/switch.toml");
+const SCENARIOS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/qjump-kernel");
 
 #[test]
 fn with_qjump_a_ping_does_not_wait_for_bulk_flows() {
@@ -27,11 +28,48 @@ fn with_qjump_a_ping_does_not_wait_for_bulk_flows() {
     }
 }
 
+/// Bursts of 1.5 times a server's link: TCP's commits wait for lost packets, QJump's pass.
+#[test]
+fn with_qjump_commits_do_not_wait_for_bursts() {
+    let place = Place::new();
+    let check = place.plimsoll(&["check"]);
+    if check.code != Some(0) {
+        return eprintln!("skipped: this system lacks something\n{}", check.stdout);
+    }
+    let sets = ["run.duration='2500ms'", "run.drain='3s'", "workload.udp.load=0.75"];
+    let commits = |variant: &str| -> Result<u64, String> {
+        let commit = emulated(&place, "commit.toml", variant, "commit", &sets)?;
+        let count = |name: &str| commit["queries"][name].as_u64().unwrap();
+        Ok(count("queries") - count("unfinished"))
+    };
+    match (commits("TCP"), commits("QJump")) {
+        (Ok(tcp), Ok(jumped)) => {
+            eprintln!("commits in a burst of 2.5 s: {tcp} by TCP, {jumped} with QJump");
+            assert!(jumped > tcp && jumped > 20, "{jumped} with QJump, {tcp} by TCP");
+        }
+        (Err(reason), _) | (_, Err(reason)) => eprintln!("skipped: {reason}"),
+    }
+}
+
 /// The median of the pings; an error is a reason not to look at it.
 fn median_us(place: &Place, variant: &str) -> Result<f64, String> {
-    let short = ["--set", "run.duration='3s'", "--set", "run.warmup='1500ms'"];
-    let run = ["emulate", SCENARIO, "--variant", variant, "--out", variant];
-    let ran = place.plimsoll(&[&run[..], &short[..]].concat());
+    let ping =
+        emulated(place, "switch.toml", variant, "ping", &["run.duration='3s'", "run.warmup='1500ms'"])?;
+    Ok(ping.pointer("/completion_us/p50/value").and_then(Value::as_f64).unwrap())
+}
+
+/// What the summary says of a workload; an error is a reason not to look at it.
+fn emulated(
+    place: &Place,
+    file: &str,
+    variant: &str,
+    workload: &str,
+    sets: &[&str],
+) -> Result<Value, String> {
+    let scenario = format!("{SCENARIOS}/{file}");
+    let run = ["emulate", &scenario, "--variant", variant, "--out", variant];
+    let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    let ran = place.plimsoll(&[&run[..], &sets[..]].concat());
     let line = |with: &str| ran.stderr.lines().find(|line| line.contains(with)).map(str::to_owned);
     if let Some(reason) = line("suspect:").or(line("not emulated")).or(line("too busy")) {
         return Err(reason);
@@ -39,6 +77,5 @@ fn median_us(place: &Place, variant: &str) -> Result<f64, String> {
     ran.ends_with(0);
     let summary: Value = serde_json::from_str(&place.read(&format!("{variant}/summary.json"))).unwrap();
     let workloads = summary["cells"][0]["workloads"].as_array().unwrap();
-    let ping = workloads.iter().find(|workload| workload["name"] == "ping").unwrap();
-    Ok(ping.pointer("/completion_us/p50/value").and_then(Value::as_f64).unwrap())
+    Ok(workloads.iter().find(|found| found["name"] == workload).unwrap().clone())
 }

@@ -1,34 +1,21 @@
-//! `plimsoll model`: what a mechanism's formulas say, without a simulation.
+//! `plimsoll model qjump`: the network epoch, and what each level may send.
 
 use std::fmt::Write as _;
-use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use clap::Subcommand;
 use plimsoll_mechanisms::qjump::{LevelShare, Levels, QjumpParams, latency_bound, priority_of};
 use plimsoll_units::{Bytes, Rate, Span};
 use serde_json::json;
 
-use crate::output::{self, Done, Format};
-
-/// What a mechanism's formulas say, without a simulation.
-#[derive(clap::Args)]
-pub struct Args {
-    #[command(subcommand)]
-    model: Model,
-}
-
-#[derive(Subcommand)]
-enum Model {
-    Qjump(Qjump),
-}
+use super::quantity;
+use crate::output::Format;
 
 /// QJump's network epoch, and what each level may send and is promised for it (NSDI 2015, Eqs. 1 to 4).
 ///
 /// `--level 1x` is one packet an epoch and never waits longer than the bound; a larger factor buys rate with a
 /// bound that holds while fewer hosts meet.
 #[derive(clap::Args)]
-struct Qjump {
+pub(super) struct Qjump {
     /// n: hosts that may send to one at the same time.
     #[arg(long)]
     hosts: u32,
@@ -50,16 +37,6 @@ struct Qjump {
     /// In which form to print.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-}
-
-fn quantity<T: std::str::FromStr>(text: &str) -> Result<T, T::Err> {
-    text.parse()
-}
-
-pub fn model(args: &Args) -> Done {
-    let Model::Qjump(qjump) = &args.model;
-    output::print(&qjump.printed()?)?;
-    Ok(ExitCode::SUCCESS)
 }
 
 impl Qjump {
@@ -88,7 +65,7 @@ impl Qjump {
         Ok((hosts, levels))
     }
 
-    fn printed(&self) -> Result<String> {
+    pub(super) fn printed(&self) -> Result<String> {
         let (hosts, Levels { epoch, levels }) = self.resolve()?;
         let bound = latency_bound(hosts, self.packet, self.packet, self.rate, self.epsilon);
         if self.format == Format::Json {

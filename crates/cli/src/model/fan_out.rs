@@ -1,0 +1,153 @@
+//! `plimsoll model fanout`: the last of many answers.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::ValueEnum;
+use plimsoll_measure::{Empirical, Law, fan_out};
+use plimsoll_units::Span;
+
+use super::quantity;
+use super::table::Table;
+use crate::output::Format;
+
+/// A request to each of S servers at once, done when the last answer is there: how long that takes by S.
+///
+/// The expected time and its percentiles are integrals of the latency of one server; `drawn` is the mean over a few
+/// repetitions, as in the Chronos dissertation (section 4.1), whose N(90 us, 50 us) is the default. It prints 254.25
+/// us as that law's 99th percentile, which is 206.3 us; 254.25 us is the 99.95th.
+#[derive(clap::Args)]
+pub(super) struct FanOut {
+    /// S: how many servers are asked.
+    #[arg(long = "servers", value_name = "S", value_delimiter = ',',
+        default_values = ["1", "2", "5", "10", "24", "50", "100"])]
+    servers: Vec<u32>,
+    /// How the latency of one server is distributed.
+    #[arg(long, value_enum, default_value_t, conflicts_with = "file")]
+    law: LawName,
+    /// Its mean.
+    #[arg(long, default_value = "90us", value_parser = quantity::<Span>, conflicts_with = "file")]
+    mean: Span,
+    /// Its standard deviation; an exponential law has its mean.
+    #[arg(long, default_value = "50us", value_parser = quantity::<Span>, conflicts_with = "file")]
+    sd: Span,
+    /// Measured latencies in us instead: one a line, or `latency,share` of a cumulative distribution.
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// How often to draw.
+    #[arg(long, default_value_t = 5)]
+    repetitions: u32,
+    /// Seed of the draws.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// In which form to print.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+/// A distribution by its name.
+#[derive(Clone, Copy, Default, Debug, ValueEnum)]
+enum LawName {
+    /// Normal: it has negative latencies where the standard deviation is not small beside the mean.
+    #[default]
+    Normal,
+    /// Exponential.
+    Exponential,
+    /// Log-normal.
+    Lognormal,
+}
+
+impl FanOut {
+    fn law(&self) -> Result<Law> {
+        if let Some(file) = &self.file {
+            let text = std::fs::read_to_string(file)
+                .with_context(|| format!("--file: cannot read {}", file.display()))?;
+            let empirical = Empirical::parse(&text).with_context(|| format!("--file {}", file.display()))?;
+            return Ok(Law::Empirical(empirical));
+        }
+        let (mean, sd) = (self.mean.as_us_f64(), self.sd.as_us_f64());
+        let law = match self.law {
+            LawName::Normal => Law::Normal { mean, sd },
+            LawName::Exponential => Law::Exponential { mean },
+            LawName::Lognormal => Law::Lognormal { mean, sd },
+        };
+        law.check()?;
+        Ok(law)
+    }
+
+    pub(super) fn printed(&self) -> Result<String> {
+        if let Some(servers) = self.servers.iter().find(|servers| **servers == 0) {
+            return Err(anyhow!("--servers {servers}: allowed is 1 or more"));
+        }
+        if self.repetitions == 0 {
+            return Err(anyhow!("--repetitions 0: allowed is 1 or more"));
+        }
+        let law = self.law()?;
+        let row = |&servers: &u32| {
+            let drawn = fan_out::draw(&law, servers, self.repetitions, self.seed);
+            let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
+            let quantile = |share| fan_out::quantile(&law, servers, share);
+            let expected = fan_out::expected(&law, servers);
+            vec![f64::from(servers), expected, quantile(0.5), quantile(0.99), quantile(0.999), mean]
+        };
+        let percentiles = [0.5, 0.99, 0.9995].map(|share| law.quantile(share));
+        let note = format!(
+            "one server   p50 {:.2} us, p99 {:.2} us, p99.95 {:.2} us\n\n",
+            percentiles[0], percentiles[1], percentiles[2]
+        );
+        let head = vec!["servers", "expected_us", "p50_us", "p99_us", "p999_us", "drawn_us"];
+        Table { note, head, rows: self.servers.iter().map(row).collect() }.printed(self.format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        fan_out: FanOut,
+    }
+
+    fn printed(arguments: &[&str]) -> Result<String> {
+        let line = Line::try_parse_from(["fanout"].iter().chain(arguments));
+        line.expect("the arguments are known").fan_out.printed()
+    }
+
+    #[test]
+    fn the_dissertations_figure() {
+        let json: serde_json::Value =
+            serde_json::from_str(&printed(&["--format", "json"]).expect("it prints")).expect("JSON");
+        let expected = |row: usize| json[row]["expected_us"].as_f64().expect("a number");
+        assert!((expected(0) - 90.0).abs() < 0.01 && (expected(6) - 215.4).abs() < 0.1, "{json}");
+        let text = printed(&[]).expect("it prints");
+        assert!(text.starts_with("one server   p50 90.00 us, p99 206.32 us, p99.95 254.53 us"), "{text}");
+    }
+
+    #[test]
+    fn a_file_of_latencies_is_a_law() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let file = folder.path().join("latencies.csv");
+        std::fs::write(&file, "us\n1\n2\n3\n4\n5\n6\n").expect("it can be written");
+        let file = file.to_str().expect("its name is text");
+        let csv = printed(&["--file", file, "--servers", "1,2", "--format", "csv"]).expect("it prints");
+        let expected: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
+        assert_eq!(expected, ["3.5", "4.472"]);
+    }
+
+    #[test]
+    fn bad_input_says_what_is_allowed() {
+        for (arguments, part) in [
+            (vec!["--servers", "0"], "--servers 0: allowed is 1 or more"),
+            (vec!["--sd", "0us"], "allowed: more than 0"),
+            (vec!["--repetitions", "0"], "allowed is 1 or more"),
+            (vec!["--file", "nowhere.csv"], "cannot read nowhere.csv"),
+        ] {
+            let error = printed(&arguments).expect_err("it cannot be").to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! `plimsoll model`: what formulas say, without a simulation.
+
+mod fan_out;
+mod qjump;
+mod sequential;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::output::{self, Done};
+
+/// What formulas say, without a simulation: of a mechanism, and of the tail.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    model: Model,
+}
+
+#[derive(Subcommand)]
+enum Model {
+    Qjump(qjump::Qjump),
+    #[command(name = "fanout")]
+    FanOut(fan_out::FanOut),
+    Sequential(sequential::Sequential),
+}
+
+fn quantity<T: std::str::FromStr>(text: &str) -> Result<T, T::Err> {
+    text.parse()
+}
+
+pub fn model(args: &Args) -> Done {
+    let text = match &args.model {
+        Model::Qjump(qjump) => qjump.printed(),
+        Model::FanOut(fan_out) => fan_out.printed(),
+        Model::Sequential(sequential) => sequential.printed(),
+    };
+    output::print(&text?)?;
+    Ok(ExitCode::SUCCESS)
+}

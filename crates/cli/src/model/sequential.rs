@@ -1,0 +1,102 @@
+//! `plimsoll model sequential`: how many requests, one after the other, a budget has room for.
+
+use anyhow::{Result, anyhow};
+use plimsoll_measure::sequential::{Server, calls};
+use plimsoll_units::Span;
+
+use super::quantity;
+use super::table::Table;
+use crate::output::Format;
+
+/// A chain of requests, each of which needs the answer to the one before: its length within a budget, by the load of
+/// the server.
+///
+/// Waits are those of an M/G/1 queue (Pollaczek and Khinchine), as in the Chronos dissertation (Eq. 4.2:
+/// W = (rho + lambda mu Var(S)) / (2 (mu - lambda)), which holds with mu as the rate of service, though the text calls it a
+/// time). Two services that differ in their variance only differ in what the chain may be.
+#[derive(clap::Args)]
+pub(super) struct Sequential {
+    /// Mean service time.
+    #[arg(long, default_value = "90us", value_parser = quantity::<Span>)]
+    service: Span,
+    /// Its standard deviation.
+    #[arg(long, default_value = "50us", value_parser = quantity::<Span>)]
+    sd: Span,
+    /// What each request takes beside the server: the network.
+    #[arg(long, default_value = "0us", value_parser = quantity::<Span>)]
+    network: Span,
+    /// The time that all requests together may take.
+    #[arg(long, default_value = "10ms", value_parser = quantity::<Span>)]
+    budget: Span,
+    /// Loads of the server, as shares of what it can serve.
+    #[arg(long = "load", value_name = "LOAD", value_delimiter = ',',
+        default_values = ["0.1", "0.3", "0.5", "0.7", "0.9"])]
+    loads: Vec<f64>,
+    /// In which form to print.
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+impl Sequential {
+    pub(super) fn printed(&self) -> Result<String> {
+        if self.service.is_zero() {
+            return Err(anyhow!("--service {}: allowed is more than 0us", self.service));
+        }
+        if let Some(load) = self.loads.iter().find(|load| !(0.0..1.0).contains(*load)) {
+            return Err(anyhow!(
+                "--load {load}: allowed is 0 or more and less than 1, where the queue has no end"
+            ));
+        }
+        let server = Server { mean_us: self.service.as_us_f64(), sd_us: self.sd.as_us_f64() };
+        let row = |&load: &f64| {
+            let latency = server.latency_us(load) + self.network.as_us_f64();
+            let room = calls(latency, self.budget.as_us_f64());
+            vec![load, load * 1e6 / server.mean_us, server.wait_us(load), latency, room as f64]
+        };
+        let note = format!("requests one after the other within {}\n\n", self.budget);
+        let head = vec!["load", "requests_per_s", "wait_us", "latency_us", "requests"];
+        Table { note, head, rows: self.loads.iter().map(row).collect() }.printed(self.format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        sequential: Sequential,
+    }
+
+    fn printed(arguments: &[&str]) -> Result<String> {
+        let line = Line::try_parse_from(["sequential"].iter().chain(arguments));
+        line.expect("the arguments are known").sequential.printed()
+    }
+
+    #[test]
+    fn variance_shortens_the_chain() {
+        let rooms = |sd: &str| {
+            let csv = printed(&["--service", "1us", "--sd", sd, "--budget", "100us", "--format", "csv"]);
+            let csv = csv.expect("it prints");
+            let rooms: Vec<String> =
+                csv.lines().skip(1).filter_map(|line| line.rsplit(',').next().map(str::to_owned)).collect();
+            rooms
+        };
+        // M/M/1 has latency 1 / (1 - load).
+        assert_eq!(rooms("1us"), ["90", "70", "50", "30", "10"]);
+        assert_eq!(rooms("2us"), ["78", "48", "28", "14", "4"]);
+    }
+
+    #[test]
+    fn bad_input_says_what_is_allowed() {
+        for (arguments, part) in
+            [(["--load", "1"], "0 or more and less than 1"), (["--service", "0us"], "more than 0us")]
+        {
+            let error = printed(&arguments).expect_err("it cannot be").to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Rows of numbers in every form that a command prints.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+use serde_json::{Map, Value, json};
+
+use crate::output::Format;
+
+/// Columns of numbers.
+pub(super) struct Table {
+    /// What a reader must know before the numbers; not in the forms for programs.
+    pub(super) note: String,
+    pub(super) head: Vec<&'static str>,
+    pub(super) rows: Vec<Vec<f64>>,
+}
+
+impl Table {
+    pub(super) fn printed(&self, format: Format) -> Result<String> {
+        let joined = |separator: &str| {
+            let mut text = self.head.join(separator) + "\n";
+            for row in &self.rows {
+                text += &(row.iter().map(|&number| cell(number)).collect::<Vec<_>>().join(separator) + "\n");
+            }
+            text
+        };
+        Ok(match format {
+            Format::Json => serde_json::to_string_pretty(&self.json())? + "\n",
+            Format::Csv => joined(","),
+            Format::Md => {
+                let text = joined(" | ");
+                let lines = text.lines().map(|line| format!("| {line} |\n"));
+                let mut lines: Vec<String> = lines.collect();
+                lines.insert(1, format!("|{}\n", "--:|".repeat(self.head.len())));
+                lines.concat()
+            }
+            Format::Table => {
+                let mut text = self.note.clone();
+                let line = |cells: Vec<String>| {
+                    let mut line = String::new();
+                    for cell in cells {
+                        let _ = write!(line, "{cell:>WIDTH$}");
+                    }
+                    line + "\n"
+                };
+                text += &line(self.head.iter().map(|&name| name.to_owned()).collect());
+                for row in &self.rows {
+                    text += &line(row.iter().map(|&number| cell(number)).collect());
+                }
+                text
+            }
+        })
+    }
+
+    /// What is infinite is no number of JSON's, and null.
+    fn json(&self) -> Vec<Value> {
+        let object = |row: &Vec<f64>| {
+            let pairs = self.head.iter().zip(row).map(|(name, number)| ((*name).to_owned(), json!(number)));
+            Value::Object(pairs.collect::<Map<_, _>>())
+        };
+        self.rows.iter().map(object).collect()
+    }
+}
+
+const WIDTH: usize = 15;
+
+/// Three decimals, without zeros at the end.
+fn cell(number: f64) -> String {
+    let text = format!("{number:.3}");
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    text.to_owned()
+}
