@@ -659,8 +659,11 @@ fn amount(delta: u64, initial: u64, expiry: u32) -> Vec<u8> {
 
 const NOOP: u8 = 0x0a;
 
+/// A no-op that ends a step, and its answer. Its opaque is its own: a step may be a no-op too, and the answer to that one
+/// must not end the reading.
 fn mark() -> (Vec<u8>, Vec<u8>) {
-    let request = packet(NOOP, b"", b"", b"", 0);
+    let mut request = packet(NOOP, b"", b"", b"", 0);
+    request[12..16].copy_from_slice(b"mark");
     let mut reply = request.clone();
     reply[0] = 0x81;
     (request, reply)
