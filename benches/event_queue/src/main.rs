@@ -9,9 +9,7 @@
 //! ```
 
 mod candidates;
-// Its tests use all of it, the model only push and pop.
-// Its length and `peek_time` serve live worlds; here only the tests call them.
-#[cfg_attr(not(test), allow(dead_code))]
+#[cfg_attr(not(test), allow(dead_code, reason = "live worlds ask for its length and next time; here only its tests do"))]
 /// The winner, where it lives.
 #[path = "../../../crates/fabric/src/engine/calendar.rs"]
 mod chosen;

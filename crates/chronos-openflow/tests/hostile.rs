@@ -48,20 +48,7 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
 /// Serves `input` in pieces of at most `piece` bytes, as a connection does.
 fn in_pieces(input: &[u8], piece: usize) -> (Vec<u8>, bool) {
     let mut wire = Wire::new(Settings { message_bytes_max: 300, ..Settings::default() });
-    let (mut reply, mut start, mut end) = (Vec::new(), 0, 0);
-    while end < input.len() {
-        end = (end + piece).min(input.len());
-        if start >= end {
-            continue;
-        }
-        let (served, part) = wire.serve(&input[start..end]);
-        reply.extend(part);
-        start += served.consumed;
-        if served.close {
-            return (reply, true);
-        }
-    }
-    (reply, false)
+    wire.direct.serve_in_pieces(&mut wire.session, wire.now, input, piece)
 }
 
 proptest! {

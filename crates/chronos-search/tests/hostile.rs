@@ -56,20 +56,7 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
 fn in_pieces(input: &[u8], piece: usize, snapshots: bool) -> (Vec<u8>, bool) {
     let sets = Sets::Documents;
     let mut wire = Wire::new(Settings { sets, document_bytes_max: 25, snapshots }, 3);
-    let (mut reply, mut start, mut end) = (Vec::new(), 0, 0);
-    while end < input.len() {
-        end = (end + piece).min(input.len());
-        if start >= end {
-            continue;
-        }
-        let (served, part) = wire.serve(&input[start..end]);
-        reply.extend(part);
-        start += served.consumed;
-        if served.close {
-            return (reply, true);
-        }
-    }
-    (reply, false)
+    wire.direct.serve_in_pieces(&mut wire.session, NOW, input, piece)
 }
 
 /// Whether a client is told to go on depends on whether it has.

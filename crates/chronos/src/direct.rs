@@ -67,4 +67,28 @@ impl<S: Service> Direct<S> {
             }
         }
     }
+
+    /// Serves `input` as a connection does that gets at most `piece` bytes at a time (1 or more), up to its end or the
+    /// service's closing. Returns the replies, and whether the service closed.
+    pub fn serve_in_pieces(
+        &mut self,
+        session: &mut S::Session,
+        now: Now,
+        input: &[u8],
+        piece: usize,
+    ) -> (Vec<u8>, bool) {
+        let (mut reply, mut start, mut end) = (Vec::new(), 0, 0);
+        while end < input.len() {
+            end = (end + piece).min(input.len());
+            if start >= end {
+                continue;
+            }
+            let served = self.serve(session, now, &input[start..end], &mut reply);
+            start += served.consumed;
+            if served.close {
+                return (reply, true);
+            }
+        }
+        (reply, false)
+    }
 }

@@ -110,8 +110,8 @@ pub fn emulate(args: &Args) -> Done {
         args.source.clone().ok_or_else(|| anyhow!("which scenario? `plimsoll emulate SCENARIO`"))?;
     source.set.extend(args.duration.iter().map(|duration| format!("run.duration={duration}")));
     let scenario = source.load()?;
-    let job = Job::new(&source, &scenario, None);
-    let points = wanted(&job, &args.variant)?;
+    let job = Job::new(&source, &scenario, None, &args.variant)?;
+    let points = job.share();
     // All that can be refused is, before anything is made.
     let mut options: Vec<Options> =
         points.iter().map(|point| options(args, point)).collect::<Result<_, _>>()?;
@@ -151,19 +151,6 @@ pub fn emulate(args: &Args) -> Done {
     let (results, report) = (dir.path().display(), report.display());
     eprintln!("\nResults  {results}\nReport   {report}\nRepeat   {}", plan.command);
     Ok(ExitCode::SUCCESS)
-}
-
-/// The points to run.
-fn wanted<'a>(job: &Job<'a>, variants: &[String]) -> anyhow::Result<Vec<&'a Point>> {
-    let all = job.share();
-    for variant in variants {
-        if !all.iter().any(|point| point.variant == *variant) {
-            let mut names: Vec<&str> = all.iter().map(|point| point.variant.as_str()).collect();
-            names.dedup();
-            return Err(anyhow!("there is no variant `{variant}`; there are: {}", names.join(", ")));
-        }
-    }
-    Ok(all.into_iter().filter(|point| variants.is_empty() || variants.contains(&point.variant)).collect())
 }
 
 fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use anyhow::anyhow;
 use plimsoll_results::run_dir::{Plan, PlannedPoint, Status};
 use plimsoll_results::{Digest, PointKey, RunDir};
 use plimsoll_scenario::{Point, Scenario};
 
 use crate::output;
-use crate::source::Source;
+use crate::source::{Source, quoted};
 
 /// `1/3`: the first of three shares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,17 +35,30 @@ impl FromStr for Shard {
 pub struct Job<'a> {
     scenario: &'a Scenario,
     shard: Option<Shard>,
+    variants: &'a [String],
     plan: Plan,
 }
 
 impl<'a> Job<'a> {
-    /// The job of a checked scenario.
-    pub fn new(source: &Source, scenario: &'a Scenario, shard: Option<Shard>) -> Job<'a> {
+    /// The job of a checked scenario: this shard's points of these variants, of all where none is named.
+    ///
+    /// # Errors
+    /// For a variant that there is not.
+    pub fn new(
+        source: &Source,
+        scenario: &'a Scenario,
+        shard: Option<Shard>,
+        variants: &'a [String],
+    ) -> anyhow::Result<Job<'a>> {
         let points = scenario.points();
+        check_variants(points, variants)?;
         let seed = points.first().map_or(0, |point| point.seed);
         let mut command = source.command(seed);
         if let Some(Shard { number, of }) = shard {
             command.push_str(&format!(" --shard {number}/{of}"));
+        }
+        for variant in variants {
+            command.push_str(&format!(" --variant {}", quoted(variant)));
         }
         let plan = Plan {
             title: scenario.title().to_owned(),
@@ -57,7 +71,7 @@ impl<'a> Job<'a> {
             points: points.iter().map(|p| PlannedPoint { key: key(p), seed: p.seed }).collect(),
             warnings: scenario.warnings().iter().map(|w| format!("`{}`: {}", w.key, w.message)).collect(),
         };
-        Job { scenario, shard, plan }
+        Ok(Job { scenario, shard, variants, plan })
     }
 
     /// What the run directory keeps of it.
@@ -70,12 +84,18 @@ impl<'a> Job<'a> {
         self.scenario.points()
     }
 
-    /// The points of this shard, each once.
+    /// Variants that were asked for by name; none means all.
+    pub fn variants(&self) -> &'a [String] {
+        self.variants
+    }
+
+    /// The points of this shard and of the variants asked for, each once.
     pub fn share(&self) -> Vec<&'a Point> {
         let mut share: Vec<&Point> = Vec::new();
         for (index, point) in self.points().iter().enumerate() {
             let mine = self.shard.is_none_or(|shard| index as u32 % shard.of + 1 == shard.number);
-            if mine && !share.iter().any(|known| key(known) == key(point)) {
+            let wanted = self.variants.is_empty() || self.variants.contains(&point.variant);
+            if mine && wanted && !share.iter().any(|known| key(known) == key(point)) {
                 share.push(point);
             }
         }
@@ -92,6 +112,15 @@ impl<'a> Job<'a> {
     /// Whether a run directory holds results of this job.
     pub fn is_of(&self, run: &RunDir) -> bool {
         run.manifest().scenario_digest == Digest::of_text(&self.plan.scenario)
+    }
+}
+
+fn check_variants(points: &[Point], variants: &[String]) -> anyhow::Result<()> {
+    let mut names: Vec<&str> = points.iter().map(|point| point.variant.as_str()).collect();
+    names.dedup();
+    match variants.iter().find(|variant| !names.contains(&variant.as_str())) {
+        Some(variant) => Err(anyhow!("there is no variant `{variant}`; there are: {}", names.join(", "))),
+        None => Ok(()),
     }
 }
 

@@ -44,6 +44,9 @@ pub struct Args {
     /// Run only the I-th of N shares of the points; `plimsoll merge` takes the shares together.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
+    /// Run this variant only; may be given often. The run directory is that of all, so that the rest can follow.
+    #[arg(long, value_name = "NAME")]
+    variant: Vec<String>,
     /// No progress and no closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
@@ -62,7 +65,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Done {
     let source = with_capture(args);
     let scenario = source.load()?;
-    let job = Job::new(&source, &scenario, args.shard);
+    let job = Job::new(&source, &scenario, args.shard, &args.variant)?;
     let out = args.out.clone().unwrap_or_else(|| job.default_dir());
     if args.list {
         return list(&job, &out);
@@ -190,10 +193,14 @@ fn closing_notes(job: &Job<'_>, dir: &RunDir) {
     eprintln!("Report   {}", dir.path().join("report.html").display());
     eprintln!("Repeat   {}", job.plan().command);
     let open = dir.missing().len();
-    if open > 0 {
+    let all = job.points().len();
+    if open > 0 && !job.variants().is_empty() {
         eprintln!(
-            "{open} of {} points are other shards' work; `plimsoll merge OUT DIR...` takes the shards together",
-            job.points().len()
+            "{open} of {all} points were not asked for; without `--variant` the same command runs them too"
+        );
+    } else if open > 0 {
+        eprintln!(
+            "{open} of {all} points are other shards' work; `plimsoll merge OUT DIR...` takes the shards together"
         );
     }
 }

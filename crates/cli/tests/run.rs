@@ -186,6 +186,29 @@ fn the_list_says_what_is_done() {
 }
 
 #[test]
+fn chosen_variants_run_first_and_the_rest_follows() {
+    let place = Place::new();
+    let json = |args: &[&str]| {
+        let args = [args, &["--out", "out", "--format", "json"]].concat();
+        place.plimsoll(&quickstart(&args)).ends_with(0)
+    };
+    let some = json(&["--variant", "HULL", "--variant", "TCP"])
+        .says("2 of 6 points were not asked for")
+        .says("--variant HULL --variant TCP");
+    let of_cell = |cell: &Value| cell["variant"].as_str().unwrap().to_owned();
+    let variants: Vec<String> = some.json()["cells"].as_array().unwrap().iter().map(of_cell).collect();
+    assert_eq!(variants, ["TCP", "TCP", "HULL", "HULL"]);
+    json(&[]).says("4 of 6 points were there already");
+    place.plimsoll(&quickstart(&["--out", "whole"])).ends_with(0);
+    assert_eq!(place.read("out/summary.json"), place.read("whole/summary.json"));
+    place
+        .plimsoll(&quickstart(&["--variant", "HUL"]))
+        .ends_with(2)
+        .says("there is no variant `HUL`; there are: TCP, DCTCP, HULL")
+        .prints_nothing();
+}
+
+#[test]
 fn shards_make_the_whole() {
     let place = Place::new();
     place.write("sweep.toml", SWEEP);
