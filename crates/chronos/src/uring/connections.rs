@@ -3,7 +3,7 @@
 use std::os::fd::AsRawFd;
 
 use io_uring::types::Fd;
-use io_uring::{cqueue, opcode};
+use io_uring::{cqueue, opcode, squeue};
 use rustix::net::{Shutdown, shutdown};
 
 use super::buffers::GROUP;
@@ -46,7 +46,10 @@ impl UringDriver {
                 worker.on_bytes(key, self.buffers.get(number, result as usize));
                 self.buffers.give(number);
             }
-            (_, 0) => connection.is_ended = true,
+            (buffer, 0) => {
+                connection.is_ended = true;
+                buffer.into_iter().for_each(|number| self.buffers.give(number));
+            }
             // Cancelled, or out of buffers for the moment: it is armed again below if it is wanted.
             (None, result) if [libc::ECANCELED, libc::ENOBUFS, libc::EINTR].contains(&-result) => {}
             _ => return self.close(worker, key),
@@ -120,8 +123,16 @@ impl UringDriver {
         let may_read = !connection.is_blocked && !connection.is_closing && !connection.is_ended;
         if may_read && !stream.is_receiving {
             stream.is_receiving = true;
-            let receive = opcode::RecvMulti::new(Fd(stream.socket.as_raw_fd()), GROUP);
-            return self.push(&receive.build().user_data(token)).is_ok();
+            let socket = Fd(stream.socket.as_raw_fd());
+            // Linux 6.18 may keep the end of a UNIX socket's stream from a multishot receive: one that has emptied the
+            // socket waits for the next wake-up, and that of the end has come by then. One that is asked for anew looks.
+            let receive = if stream.is_unix {
+                let receive = opcode::Recv::new(socket, std::ptr::null_mut(), 0).buf_group(GROUP);
+                receive.build().flags(squeue::Flags::BUFFER_SELECT)
+            } else {
+                opcode::RecvMulti::new(socket, GROUP).build()
+            };
+            return self.push(&receive.user_data(token)).is_ok();
         }
         let is_too_much = connection.is_blocked && connection.input.rest().len() > BLOCKED_BYTES;
         if is_too_much && stream.is_receiving && !stream.is_cancelling {

@@ -2,7 +2,8 @@
 //! came.
 //!
 //! ```text
-//! armed once:  accept, receive (into provided buffers), poll of the alarm and of the UDP sockets
+//! armed once:  accept, receive (into provided buffers; from a UNIX socket each time), poll of the alarm and of the
+//!              UDP sockets
 //! each turn:   io_uring_enter ──> completions ──> requests ──> sends, queued for the next call
 //! ```
 //!

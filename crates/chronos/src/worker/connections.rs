@@ -70,7 +70,7 @@ impl<S: Service> Worker<S> {
             return Ok(());
         }
         self.engine.counters().opened.add(1);
-        let key = self.add(Link::stream(newcomer.socket), newcomer.transport);
+        let key = self.add(Link::stream(newcomer.socket, newcomer.transport), newcomer.transport);
         if let Some(tls) = &newcomer.tls {
             match TlsStream::new(tls) {
                 Ok(tls) => self.connections[key as usize].tls = Some(Box::new(tls)),
