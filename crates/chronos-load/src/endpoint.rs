@@ -103,10 +103,13 @@ mod tests {
 
     #[test]
     fn texts_are_read_and_written() {
-        for text in ["127.0.0.1:11211", "udp:127.0.0.1:11211", "unix:/tmp/m.sock"] {
+        for text in ["127.0.0.1:11211", "udp:127.0.0.1:11211", "unix:/run/memcached.sock"] {
             assert_eq!(text.parse::<Endpoint>().unwrap().to_string(), text);
         }
-        assert_eq!("/tmp/m.sock".parse::<Endpoint>(), Ok(Endpoint::Unix("/tmp/m.sock".into())));
+        assert_eq!(
+            "/run/memcached.sock".parse::<Endpoint>(),
+            Ok(Endpoint::Unix("/run/memcached.sock".into()))
+        );
         let error = "127.0.0.1".parse::<Endpoint>().unwrap_err().to_string();
         assert!(error.contains("`127.0.0.1` is no server") && error.contains("udp:HOST:PORT"), "{error}");
     }

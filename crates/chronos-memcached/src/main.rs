@@ -48,7 +48,8 @@ fn run() -> Result<()> {
         let _ = signal_hook::low_level::raise(SIGINT);
     });
     let running = Runtime::start(service, &config)?;
-    if let Some(path) = options.pidfile.as_deref().filter(|_| options.daemon) {
+    let pid_file = options.pidfile.as_deref().filter(|_| options.daemon);
+    if let Some(path) = pid_file {
         std::fs::write(path, format!("{}\n", std::process::id()))
             .with_context(|| format!("cannot write the pid file {}", path.display()))?;
     }
@@ -69,7 +70,12 @@ fn run() -> Result<()> {
             }
         }
     });
-    running.join()?;
+    let ended = running.join();
+    if let Some(path) = pid_file {
+        // Somebody else may have removed it already.
+        let _ = std::fs::remove_file(path);
+    }
+    ended?;
     if verbose > 0 {
         eprintln!("stopped");
     }

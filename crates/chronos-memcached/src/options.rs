@@ -142,7 +142,8 @@ Extended options (-o):
   chronos_access=owned|global|rwlock|partition
                                who runs a request: the owner of its partition, or any thread under one lock, a
                                reader/writer lock, or a lock for each partition (default: owned)
-  chronos_balance=on|off       move partitions away from overloaded threads (default: on)
+  chronos_balance=on|paper|off move partitions away from overloaded threads; paper does so without asking whether
+                               chance explains the load (default: on)
   chronos_epoch=<time>         how often, with us or ms (default: 50us spinning, 1ms blocking)
   chronos_metric=requests|bytes|time
                                what load is (default: requests)
@@ -217,6 +218,7 @@ struct Extended {
     poll: Poll,
     access: Access,
     still: bool,
+    as_printed: bool,
     epoch: Option<Duration>,
     metric: LoadMetric,
     processors: Vec<usize>,
@@ -328,7 +330,8 @@ impl Options {
     fn config(&self, settings: &Settings, extended: &Extended) -> Result<Config> {
         /// Bytes of a request beside its value: a get of many keys, say.
         const REQUEST_BYTES_BESIDE: usize = 16 << 20;
-        let balancing = Balancing { metric: extended.metric, ..Balancing::default() };
+        let deviations = if extended.as_printed { 0 } else { Balancing::default().deviations };
+        let balancing = Balancing { metric: extended.metric, deviations, ..Balancing::default() };
         let balancing = match extended.epoch {
             None => balancing,
             Some(epoch) => Balancing {
@@ -446,9 +449,10 @@ impl Extended {
             ("chronos_access", "rwlock") => self.access = Access::ReaderWriterLock,
             ("chronos_access", "partition") => self.access = Access::PartitionLocks,
             ("chronos_access", _) => bail!(allowed("owned, global, rwlock and partition")),
-            ("chronos_balance", "on") => self.still = false,
+            ("chronos_balance", "on") => (self.still, self.as_printed) = (false, false),
+            ("chronos_balance", "paper") => (self.still, self.as_printed) = (false, true),
             ("chronos_balance", "off") => self.still = true,
-            ("chronos_balance", _) => bail!(allowed("on and off")),
+            ("chronos_balance", _) => bail!(allowed("on, paper and off")),
             ("chronos_epoch", _) => self.epoch = Some(duration(value)?),
             ("chronos_metric", "requests") => self.metric = LoadMetric::Requests,
             ("chronos_metric", "bytes") => self.metric = LoadMetric::Bytes,
@@ -570,6 +574,14 @@ mod tests {
     }
 
     #[test]
+    fn partitions_move_as_the_option_says() {
+        for (word, expected) in [("on", Some(4)), ("paper", Some(0)), ("off", None)] {
+            let (_, config) = resolve(&format!("-o chronos_balance={word}")).expect("good flags");
+            assert_eq!(config.balancing.map(|balancing| balancing.deviations), expected, "{word}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (words, expected) in [
             ("-Z", "-Z needs -o ssl_chain_cert"),
@@ -577,6 +589,7 @@ mod tests {
             ("-L", "-L is not supported"),
             ("-o chronos_pol=spin", "did you mean chronos_poll?"),
             ("-o chronos_poll=sleep", "block and spin are allowed"),
+            ("-o chronos_balance=yes", "on, paper and off are allowed"),
             ("-o chronos_epoch=5", "us or ms"),
             ("-o idle_timeout", "needs a value"),
             ("-t 0", "1 to 1024"),

@@ -1,5 +1,7 @@
 //! One partition, and what commands do to it in any protocol.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::request::{Bits, Head, Request, Verb};
 use crate::stats::{Counters, Gauges, Prefixed, Prefixes};
 use crate::store::{ItemRef, Lookup, Meta, State, Store};
@@ -16,6 +18,16 @@ pub struct Partition {
     pub counters: Counters,
     /// The counts of `stats detail`.
     pub prefixes: Prefixes,
+    /// The counts of fetches by several threads at a time, which [`Partition::settle`] adds to the others.
+    pub reads: Reads,
+}
+
+/// What threads count that share a partition (the reader/writer-lock baseline).
+#[derive(Debug, Default)]
+pub struct Reads {
+    gets: AtomicU64,
+    misses: AtomicU64,
+    bytes_written: AtomicU64,
 }
 
 /// What a store command came to.
@@ -72,6 +84,32 @@ impl Partition {
         }
         self.counters.get_misses += 1;
         None
+    }
+
+    /// Looks a key up for a fetch that changes nothing, and counts: that of an active item, or of none. Nothing is
+    /// counted if something would change: an item becomes active by its second fetch, and what is dead is removed.
+    pub fn read(&self, hash: u64, key: &[u8], second: u32) -> Option<Option<ItemRef>> {
+        let found = match self.store.look(hash, key, second) {
+            Lookup::Hit(item) if self.store.header(item).state & State::ACTIVE != 0 => Some(item),
+            Lookup::Miss => None,
+            Lookup::Hit(_) | Lookup::Expired | Lookup::Flushed => return None,
+        };
+        self.reads.gets.fetch_add(1, Ordering::Relaxed);
+        self.reads.misses.fetch_add(u64::from(found.is_none()), Ordering::Relaxed);
+        Some(found)
+    }
+
+    /// Counts the bytes of an answer to a fetch that changed nothing.
+    pub fn count_written(&self, bytes: usize) {
+        self.reads.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Adds up what several threads counted.
+    pub fn settle(&mut self) {
+        let Reads { gets, misses, bytes_written } = &mut self.reads;
+        self.counters.get_commands += std::mem::take(gets.get_mut());
+        self.counters.get_misses += std::mem::take(misses.get_mut());
+        self.counters.bytes_written += std::mem::take(bytes_written.get_mut());
     }
 
     /// Looks a key up to set its expiry time, and counts.

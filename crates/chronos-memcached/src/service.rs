@@ -7,7 +7,7 @@ use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, Step, T
 use zerocopy::IntoBytes;
 
 use crate::clock::Clock;
-use crate::partition::Partition;
+use crate::partition::{Partition, Reads};
 use crate::request::{Bits, Request, Style, Verb};
 use crate::session::{Protocol, Session};
 use crate::settings::{PAGES_FLOOR, Settings};
@@ -152,6 +152,7 @@ impl Service for Memcached {
             store: Store::new(layout, budget, u64::from(id.0) + 1, step),
             counters: Counters::default(),
             prefixes: Prefixes::default(),
+            reads: Reads::default(),
         }
     }
 
@@ -204,11 +205,15 @@ impl Service for Memcached {
                 }
             }
             Verb::ResetStats => {
+                partition.settle();
                 partition.counters = Counters::default();
                 *partition.store.losses() = Default::default();
                 partition.prefixes.clear();
             }
-            Verb::Stats => partition_report(partition, Report::from_mode(request.head.mode), reply),
+            Verb::Stats => {
+                partition.settle();
+                partition_report(partition, Report::from_mode(request.head.mode), reply);
+            }
             Verb::Evict => {
                 if let Some(old) = partition.store.peek(request.head.hash, meta::key(request, &mut [0; 256]))
                 {
@@ -229,6 +234,22 @@ impl Service for Memcached {
                 partition.counters.bytes_written += (reply.len() - before) as u64;
             }
         }
+    }
+
+    /// A get of text or binary whose item is active already, or is not there: as in memcached, most fetches leave the
+    /// item as it is. A meta get may set, renew or win what it fetches, and is not looked at.
+    fn read(&self, partition: &Partition, request: &Request<'_>, now: Now, reply: &mut Vec<u8>) -> bool {
+        if request.head.verb != Verb::Get || self.shared.detail.load(Ordering::Relaxed) {
+            return false;
+        }
+        let (clock, before) = (Clock::new(now), reply.len());
+        let is_done = match request.head.style {
+            Style::Text => text::read(partition, request, clock, reply),
+            Style::Binary => binary::read(partition, request, clock, reply),
+            Style::Meta => false,
+        };
+        partition.count_written(reply.len() - before);
+        is_done
     }
 
     fn encode(&self, request: &Request<'_>, message: &mut Vec<u8>) {

@@ -108,28 +108,37 @@ fn one_table_in_every_mode() {
 }
 
 #[test]
-fn connections_over_the_limit_are_told() {
-    let server = Server::start(&["-c", "2"], &[]);
-    let connect = || {
-        let stream = TcpStream::connect(("127.0.0.1", server.tcp)).expect("it listens");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-        stream
-    };
-    let mut kept = [connect(), connect()];
-    for stream in &mut kept {
-        stream.write_all(b"mn\r\n").expect("it takes requests");
-        let mut reply = [0; 4];
-        stream.read_exact(&mut reply).expect("it answers");
-    }
-    let mut reply = String::new();
-    connect().read_to_string(&mut reply).expect("it closes");
-    assert_eq!(reply, "ERROR Too many open connections\r\n");
-}
-
-#[test]
 fn shutdown_ends_it_where_it_is_allowed() {
     let mut server = Server::start(&["-A"], &[]);
     let mut stream = TcpStream::connect(("127.0.0.1", server.tcp)).expect("it listens");
     stream.write_all(b"shutdown\r\n").expect("it takes requests");
     assert!(server.wait().success());
+}
+
+/// Reads under the shared lock count as others do.
+#[test]
+fn reads_that_share_the_lock_are_counted() {
+    let server = Server::start(&["-t", "2", "-o", "chronos_access=rwlock"], &[]);
+    let mut stream = TcpStream::connect(("127.0.0.1", server.tcp)).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let mut ask = |request: &str, end: &str| {
+        stream.write_all(request.as_bytes()).expect("it takes requests");
+        let mut reply = Vec::new();
+        while !reply.ends_with(end.as_bytes()) {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).expect("it answers");
+            reply.push(byte[0]);
+        }
+        String::from_utf8(reply).expect("text")
+    };
+    ask("set a 0 0 1\r\nx\r\n", "STORED\r\n");
+    for _ in 0..10 {
+        assert_eq!(ask("get a b\r\n", "END\r\n"), "VALUE a 0 1\r\nx\r\nEND\r\n");
+    }
+    let text = ask("stats\r\n", "END\r\n");
+    for line in ["STAT cmd_get 20\r\n", "STAT get_hits 10\r\n", "STAT get_misses 10\r\n"] {
+        assert!(text.contains(line), "{line} is not in {text}");
+    }
+    ask("stats reset\r\n", "RESET\r\n");
+    assert!(ask("stats\r\n", "END\r\n").contains("STAT cmd_get 0\r\n"));
 }

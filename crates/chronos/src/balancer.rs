@@ -1,7 +1,8 @@
 //! [`Balancer`]: measures each partition's load over an epoch, and publishes who is to own it in the next.
 //!
 //! It runs on the first thread, between two turns. An epoch ends when its time is over, every thread has settled on
-//! the present owners, and there was enough load to judge by; until then it goes on and its load counts on.
+//! the present owners, and there was enough load to judge by; until then it goes on and its load counts on. It also
+//! goes on, for as many epochs as the policy allows, while the policy finds nothing to move.
 
 use std::time::Duration;
 
@@ -21,6 +22,10 @@ pub(crate) struct Balancer {
     /// Each partition's load since the start, at the beginning of the epoch.
     before: Vec<u64>,
     load: Vec<u64>,
+    /// Requests of all threads since the start, at the beginning of the epoch.
+    requests_before: u64,
+    /// Epochs that count as this one.
+    epochs: u32,
     owners: Vec<u32>,
 }
 
@@ -45,6 +50,8 @@ impl Balancer {
             ends: epoch_min,
             before: vec![0; count],
             load: vec![0; count],
+            requests_before: 0,
+            epochs: 0,
             owners,
         }
     }
@@ -72,13 +79,20 @@ impl Balancer {
         }
         self.epoch = self.epoch_min;
         self.ends = now.saturating_add(self.epoch);
-        for (before, load) in self.before.iter_mut().zip(&self.load) {
-            *before = before.wrapping_add(*load);
-        }
+        self.epochs += 1;
+        let requests = stats.requests();
         let old = self.owners.clone();
-        self.policy.balance(&self.load, shared.threads(), &mut self.owners);
-        if self.owners != old {
+        let requests_now = requests.wrapping_sub(self.requests_before);
+        self.policy.balance(&self.load, requests_now, shared.threads(), &mut self.owners);
+        let has_moved = self.owners != old;
+        if has_moved {
             shared.publish(&self.owners);
+        }
+        if has_moved || self.epochs >= self.policy.epochs_max() {
+            for (before, load) in self.before.iter_mut().zip(&self.load) {
+                *before = before.wrapping_add(*load);
+            }
+            (self.requests_before, self.epochs) = (requests, 0);
         }
     }
 }

@@ -144,7 +144,13 @@ pub struct Balancing {
     pub load_min: u64,
     /// What load is.
     pub metric: LoadMetric,
+    /// A thread has too much if it is above the ideal by more than so many standard deviations of its number of
+    /// requests: chance does not move partitions then. 0 is Algorithm 1 as printed.
+    pub deviations: u32,
 }
+
+/// By chance a thread is so much above the ideal in one of some 30 000 epochs.
+const DEVIATIONS: u32 = 4;
 
 impl Default for Balancing {
     fn default() -> Balancing {
@@ -154,6 +160,7 @@ impl Default for Balancing {
             epoch_idle: Duration::from_millis(100),
             load_min: 32,
             metric: LoadMetric::default(),
+            deviations: DEVIATIONS,
         }
     }
 }

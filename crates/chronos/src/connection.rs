@@ -3,11 +3,11 @@
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use crate::Service;
 use crate::buffers::Buffers;
 use crate::mmsg::Address;
 use crate::output::Output;
 use crate::tls::TlsStream;
+use crate::{Service, Transport};
 
 /// A connection, or a datagram whose replies are not all here yet.
 pub(crate) struct Connection<S: Service> {
@@ -52,6 +52,8 @@ pub(crate) enum Link {
 /// A stream's socket and what the kernel last said of it.
 pub(crate) struct Stream {
     pub(crate) socket: OwnedFd,
+    /// It is a UNIX socket.
+    pub(crate) is_unix: bool,
     /// There may be something to read.
     pub(crate) is_readable: bool,
     /// There may be room to write.
@@ -194,9 +196,10 @@ impl<S: Service> Connection<S> {
 
 impl Link {
     /// A stream that nothing is known of yet.
-    pub(crate) fn stream(socket: OwnedFd) -> Link {
+    pub(crate) fn stream(socket: OwnedFd, transport: Transport) -> Link {
         Link::Stream(Stream {
             socket,
+            is_unix: transport == Transport::Unix,
             is_readable: false,
             is_writable: true,
             is_hung_up: false,

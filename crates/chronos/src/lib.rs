@@ -62,7 +62,6 @@ mod steering_tests;
 mod store;
 mod tls;
 mod uring;
-mod uring_buffers;
 mod worker;
 
 pub use config::{

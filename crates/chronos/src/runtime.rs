@@ -60,12 +60,14 @@ pub enum RunError {
 }
 
 impl Runtime {
-    /// Starts a server whose partitions are moved by Algorithm 1, if at all.
+    /// Starts a server whose partitions are moved by Algorithm 1, if at all; [`crate::Balancing::deviations`] says how
+    /// far from chance a thread's load must be.
     ///
     /// # Errors
     /// If a value is not allowed, or the kernel refuses a socket, a processor or what a thread needs.
     pub fn start<S: Service>(service: S, config: &Config) -> Result<Running, StartError> {
-        Runtime::start_with(service, config, Box::new(GreedyBalance::default()))
+        let deviations = config.balancing.map_or(0, |balancing| balancing.deviations);
+        Runtime::start_with(service, config, Box::new(GreedyBalance::beyond_noise(deviations)))
     }
 
     /// As [`Runtime::start`], with another policy of moving partitions.

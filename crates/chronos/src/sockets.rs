@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use socket2::{Domain, SockAddr, Socket, Type};
@@ -15,6 +15,12 @@ use crate::{Limits, Listen, StartError, Tls, Transport};
 
 /// How long nothing is accepted, at least, after the kernel could not; a thread that sleeps goes on within a second.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// How long a place that is in use is tried again. A server that was killed has gone before its io_uring has: the kernel
+/// ends what the ring was asked for on its own time, and the sockets listen until then.
+const IN_USE_PATIENCE: Duration = Duration::from_secs(2);
+/// Time between two tries.
+const IN_USE_PAUSE: Duration = Duration::from_millis(10);
 
 /// What a server listens on.
 #[derive(Default)]
@@ -52,11 +58,25 @@ impl Sockets {
             Sockets { datagrams: (0..threads).map(|_| Vec::new()).collect(), ..Sockets::default() };
         for place in listen {
             let bound = sockets
-                .add(place, limits)
+                .add_patiently(place, limits)
                 .map_err(|source| StartError::Listen { place: place.to_string(), source })?;
             sockets.bound.push(bound);
         }
         Ok(sockets)
+    }
+
+    fn add_patiently(&mut self, place: &Listen, limits: &Limits) -> io::Result<Listen> {
+        let begin = Instant::now();
+        loop {
+            match self.add(place, limits) {
+                Err(error)
+                    if error.kind() == io::ErrorKind::AddrInUse && begin.elapsed() < IN_USE_PATIENCE =>
+                {
+                    std::thread::sleep(IN_USE_PAUSE);
+                }
+                result => return result,
+            }
+        }
     }
 
     fn add_tcp(&mut self, address: SocketAddr, tls: Option<Tls>, limits: &Limits) -> io::Result<SocketAddr> {
@@ -83,13 +103,17 @@ impl Sockets {
             }
             Listen::Udp(address) => {
                 let mut address = *address;
-                for sockets in &mut self.datagrams {
+                let mut opened = Vec::new();
+                for _ in &self.datagrams {
                     let socket = new_socket(address, Type::DGRAM)?;
                     socket.set_reuse_port(true)?;
                     socket.bind(&SockAddr::from(address))?;
                     // The first takes a free port; the others take the same.
                     address = local_address(&socket)?;
-                    sockets.push(socket.into());
+                    opened.push(socket.into());
+                }
+                for (sockets, socket) in self.datagrams.iter_mut().zip(opened) {
+                    sockets.push(socket);
                 }
                 Ok(Listen::Udp(address))
             }

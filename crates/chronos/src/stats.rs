@@ -125,6 +125,11 @@ impl RuntimeStats {
         self.partitions.len() as u32
     }
 
+    /// Requests of all threads' connections.
+    pub(crate) fn requests(&self) -> u64 {
+        self.threads.iter().map(|thread| thread.own.get().wrapping_add(thread.foreign.get())).sum()
+    }
+
     /// The threads' counts.
     pub fn threads(&self) -> Vec<ThreadStats> {
         self.threads.iter().map(thread_stats).collect()

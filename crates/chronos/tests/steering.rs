@@ -75,7 +75,7 @@ impl Service for Keys {
 struct TurnOnce(bool);
 
 impl Balance for TurnOnce {
-    fn balance(&mut self, _load: &[u64], threads: u32, owner: &mut [u32]) {
+    fn balance(&mut self, _load: &[u64], _requests: u64, threads: u32, owner: &mut [u32]) {
         if !std::mem::replace(&mut self.0, true) {
             owner.iter_mut().for_each(|owner| *owner = (*owner + 1) % threads);
         }

@@ -9,40 +9,77 @@
 //! the total over the threads; else it goes to the first other thread that has not. It looks at what a thread has
 //! *before* the partition is added, so a thread may end above the ideal by one partition's load, and one partition
 //! that is hotter than the ideal stays alone on its thread: one key's load cannot be shared out.
+//!
+//! As printed it also moves partitions by chance: of equal threads, half are above the ideal in any epoch, if only by a
+//! few requests. [`GreedyBalance::beyond_noise`] departs from it: a thread has too much only if it has more than chance
+//! explains. Counts of independent requests vary by their square root, so of R requests a thread of T is given R / T,
+//! give or take sqrt(R / T), and its load is too much above the ideal by `deviations` of these.
 
 /// Chooses the owners of partitions for the next epoch.
 pub trait Balance: Send {
-    /// `load[p]` is what partition p cost in the last epoch (requests, bytes or nanoseconds, one unit for all);
-    /// `owner[p]` is its thread, below `threads`, and becomes its thread for the next epoch.
+    /// `load[p]` is what partition p cost in the last epoch (requests, bytes or nanoseconds, one unit for all), by
+    /// `requests` in all; `owner[p]` is its thread, below `threads`, and becomes its thread for the next epoch.
     ///
     /// # Panics
     /// If `load` and `owner` differ in length, or `threads` is 0.
-    fn balance(&mut self, load: &[u64], threads: u32, owner: &mut [u32]);
+    fn balance(&mut self, load: &[u64], requests: u64, threads: u32, owner: &mut [u32]);
+
+    /// Epochs that may count as one while no partition moves: more requests, and less noise.
+    fn epochs_max(&self) -> u32 {
+        1
+    }
 }
 
-/// Algorithm 1. It holds nothing from one epoch to the next but its scratch.
+/// Algorithm 1, as printed unless it is told of noise. It holds nothing from one epoch to the next but its scratch.
 #[derive(Clone, Debug, Default)]
 pub struct GreedyBalance {
+    deviations: u32,
     assigned: Vec<u64>,
 }
 
+/// Epochs that count as one while what is seen may be noise. Sixteen show a quarter of the overload that one shows; a
+/// change that comes at their end is seen the later for those before it, by a few epochs.
+const EPOCHS_MAX: u32 = 16;
+
+impl GreedyBalance {
+    /// One that moves partitions only where a thread's load is above the ideal by more than `deviations` standard
+    /// deviations of its number of requests; 0 is Algorithm 1 as printed. The larger the differences between requests
+    /// in what they cost, the more deviations chance explains.
+    pub fn beyond_noise(deviations: u32) -> GreedyBalance {
+        GreedyBalance { deviations, assigned: Vec::new() }
+    }
+}
+
 impl Balance for GreedyBalance {
-    fn balance(&mut self, load: &[u64], threads: u32, owner: &mut [u32]) {
+    fn balance(&mut self, load: &[u64], requests: u64, threads: u32, owner: &mut [u32]) {
         assert_eq!(load.len(), owner.len(), "every partition has a load and an owner");
         assert!(threads > 0, "there is a thread");
         // `assigned <= total / threads` as the algorithm says it, without rounding.
         let total: u128 = load.iter().map(|&load| u128::from(load)).sum();
         let has_room = |assigned: u64| u128::from(assigned) * u128::from(threads) <= total;
+        // `assigned - ideal > deviations * ideal / sqrt(requests / threads)`, squared.
+        let noise = u128::from(self.deviations).pow(2).saturating_mul(total.saturating_pow(2));
+        let noise = noise.saturating_mul(u128::from(threads));
+        let has_too_much = |assigned: u64| {
+            let excess = (u128::from(assigned) * u128::from(threads)).saturating_sub(total);
+            excess > 0
+                && (self.deviations == 0
+                    || excess.saturating_pow(2).saturating_mul(u128::from(requests)) > noise)
+        };
         self.assigned.clear();
         self.assigned.resize(threads as usize, 0);
         for (&load, owner) in load.iter().zip(owner) {
-            if !has_room(self.assigned[*owner as usize])
+            if has_too_much(self.assigned[*owner as usize])
                 && let Some(other) = self.assigned.iter().position(|&assigned| has_room(assigned))
             {
                 *owner = other as u32;
             }
             self.assigned[*owner as usize] += load;
         }
+    }
+
+    fn epochs_max(&self) -> u32 {
+        if self.deviations == 0 { 1 } else { EPOCHS_MAX }
     }
 }
 
@@ -53,7 +90,7 @@ mod tests {
     use super::*;
 
     fn balanced<const N: usize>(load: [u64; N], threads: u32, mut owner: [u32; N]) -> [u32; N] {
-        GreedyBalance::default().balance(&load, threads, &mut owner);
+        GreedyBalance::default().balance(&load, load.iter().sum(), threads, &mut owner);
         owner
     }
 
@@ -75,6 +112,98 @@ mod tests {
         assert_eq!(balanced([100, 1, 1, 1], 2, [0, 0, 0, 0]), [0, 1, 1, 1]);
     }
 
+    /// The requests of an epoch, each for one of as many partitions at random, `hot` times as often for one of the
+    /// first thread's.
+    fn draw(requests: u64, threads: u32, hot: f64, state: &mut u64) -> Vec<u64> {
+        let mut load = vec![0; PARTITIONS];
+        let mut uniform = || {
+            // Marsaglia's xorshift.
+            *state ^= *state << 13;
+            *state ^= *state >> 7;
+            *state ^= *state << 17;
+            (*state >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        for _ in 0..requests {
+            let thread = uniform() * (f64::from(threads) - 1.0 + hot);
+            let thread = (thread - hot + 1.0).max(0.0) as usize;
+            let place = (uniform() * (PARTITIONS / threads as usize) as f64) as usize;
+            load[place * threads as usize + thread] += 1;
+        }
+        load
+    }
+
+    const PARTITIONS: usize = 64;
+
+    /// Moves in each of `epochs`, and after how many the first thread was relieved, if it was.
+    fn moves(mut policy: GreedyBalance, epochs: u64, requests: u64, hot: f64) -> (f64, Option<u64>) {
+        const THREADS: u32 = 4;
+        let begin: Vec<u32> = (0..PARTITIONS as u32).map(|partition| partition % THREADS).collect();
+        let (mut owner, mut load, mut counted) = (begin.clone(), vec![0; PARTITIONS], 0);
+        let (mut moved, mut relieved, mut state) = (0, None, 0x9e37_79b9_7f4a_7c15);
+        for epoch in 1..=epochs {
+            let drawn = draw(requests, THREADS, hot, &mut state);
+            load.iter_mut().zip(&drawn).for_each(|(load, drawn)| *load += drawn);
+            counted += 1;
+            let before = owner.clone();
+            policy.balance(&load, load.iter().sum(), THREADS, &mut owner);
+            let changed = before.iter().zip(&owner).filter(|(before, after)| before != after).count();
+            moved += changed;
+            if changed > 0 || counted == policy.epochs_max() {
+                load.fill(0);
+                counted = 0;
+            }
+            if relieved.is_none() && begin.iter().zip(&owner).any(|(begin, owner)| *begin == 0 && *owner != 0)
+            {
+                relieved = Some(epoch);
+            }
+        }
+        (moved as f64 / epochs as f64, relieved)
+    }
+
+    /// `cargo test -p plimsoll-mechanisms partition_balancer -- --nocapture` prints what `docs/internals/chronos.md` has.
+    #[test]
+    fn noise_moves_partitions_only_as_printed() {
+        for requests in [50, 500, 5000] {
+            let (printed, _) = moves(GreedyBalance::default(), 10_000, requests, 1.0);
+            let (beyond, _) = moves(GreedyBalance::beyond_noise(4), 10_000, requests, 1.0);
+            println!("{requests} requests an epoch: {printed:.2} moves as printed, {beyond:.4} beyond noise");
+            // The more requests, the less the noise, beside a partition's load by which threads may differ anyway.
+            assert!(
+                printed > if requests > 1000 { 0.0 } else { 1.0 },
+                "{printed} moves of {requests} requests"
+            );
+            assert!(beyond < 0.01, "{beyond} moves an epoch of {requests} requests");
+        }
+    }
+
+    #[test]
+    fn overload_beyond_noise_is_seen_the_sooner_the_more_requests_there_are() {
+        let seen = |requests, hot| moves(GreedyBalance::beyond_noise(4), 1000, requests, hot).1;
+        println!("twice the load, 200 requests an epoch: seen after {:?} epochs", seen(200, 2.0));
+        println!("1.2 times, 200: {:?}; 5000: {:?}", seen(200, 1.2), seen(5000, 1.2));
+        assert!(seen(200, 2.0).is_some_and(|epoch| epoch <= 4));
+        assert!(seen(5000, 1.2).is_some_and(|epoch| epoch <= 2));
+        // What all epochs together do not tell from noise stays.
+        assert_eq!(seen(20, 1.05), None);
+    }
+
+    #[test]
+    fn the_threshold_is_so_many_deviations_of_the_number_of_requests() {
+        // Of 200 requests a thread has 100 give or take 10. The last partition comes to a thread with 100 + excess.
+        let relieved = |excess: u64, deviations, unit: u64| {
+            let load = [(100 + excess) * unit, 0, (100 - excess) * unit];
+            let mut owner = [0, 0, 1];
+            GreedyBalance::beyond_noise(deviations).balance(&load, 200, 2, &mut owner);
+            owner[1] == 1
+        };
+        // In requests, or in nanoseconds of which each takes as many.
+        for unit in [1, 1234] {
+            assert!(!relieved(30, 3, unit) && relieved(31, 3, unit));
+            assert!(!relieved(31, 4, unit) && relieved(41, 4, unit));
+            assert!(!relieved(0, 0, unit) && relieved(1, 0, unit));
+        }
+    }
+
     proptest! {
         /// No thread ends above the ideal by more than its last partition, and an owner is always a thread.
         #[test]
@@ -83,7 +212,7 @@ mod tests {
         ) {
             let load: Vec<u64> = parts.iter().map(|part| part.0).collect();
             let mut owner: Vec<u32> = parts.iter().map(|part| part.1 % threads).collect();
-            GreedyBalance::default().balance(&load, threads, &mut owner);
+            GreedyBalance::default().balance(&load, load.iter().sum(), threads, &mut owner);
             let total: u64 = load.iter().sum();
             for thread in 0..threads {
                 let own = || load.iter().zip(&owner).filter(|part| *part.1 == thread).map(|part| *part.0);

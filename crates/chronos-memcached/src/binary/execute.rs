@@ -4,7 +4,7 @@ use super::{Echo, Failure};
 use crate::clock::Clock;
 use crate::partition::{Partition, Stored, Sum};
 use crate::request::{Bits, Head, Request, Verb};
-use crate::store::Meta;
+use crate::store::{ItemRef, Meta};
 
 pub(super) fn echo(head: &Head) -> Echo {
     Echo { opcode: head.mode, opaque: head.opaque }
@@ -37,12 +37,23 @@ pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, r
 
 fn fetch(partition: &mut Partition, request: &Request<'_>, second: u32, reply: &mut Vec<u8>) {
     let (head, key) = (&request.head, request.key);
-    let echo = echo(head);
-    let with_key = head.has(Bits::VALUE);
     let found = match head.verb {
         Verb::Get => partition.fetch(head.hash, key, second, true),
         _ => partition.touch(head.hash, key, second, head.expiry),
     };
+    fetched(partition, request, found, reply);
+}
+
+/// Runs a get that changes nothing, and appends its answer; false, with nothing appended, if it would.
+pub fn read(partition: &Partition, request: &Request<'_>, clock: Clock, reply: &mut Vec<u8>) -> bool {
+    let Some(found) = partition.read(request.head.hash, request.key, clock.second) else { return false };
+    fetched(partition, request, found, reply);
+    true
+}
+
+fn fetched(partition: &Partition, request: &Request<'_>, found: Option<ItemRef>, reply: &mut Vec<u8>) {
+    let (head, key) = (&request.head, request.key);
+    let (echo, with_key) = (echo(head), head.has(Bits::VALUE));
     let key: &[u8] = if with_key { key } else { b"" };
     match found {
         Some(item) => {

@@ -78,6 +78,9 @@ fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Si
     sink.line("total_connections", &shared.connections_total.load(Ordering::Relaxed));
     let runtime = shared.runtime.get().map(|runtime| runtime.total()).unwrap_or_default();
     sink.line("rejected_connections", &runtime.refused);
+    if settings.idle_timeout > 0 {
+        sink.line("idle_kicks", &runtime.timed_out);
+    }
     sink.line("chronos_requests_own", &runtime.own);
     sink.line("chronos_requests_foreign", &runtime.foreign);
     sink.line("chronos_partitions_moved", &runtime.adopted);

@@ -129,16 +129,28 @@ impl Store {
     #[inline]
     pub fn find(&mut self, hash: u64, key: &[u8], second: u32) -> Lookup {
         let Some(item) = self.peek(hash, key) else { return Lookup::Miss };
+        let found = self.judge(item, second);
+        if !matches!(found, Lookup::Hit(_)) {
+            self.remove(item);
+        }
+        found
+    }
+
+    /// Looks `key` up at `second`, and leaves what is dead where it is.
+    pub fn look(&self, hash: u64, key: &[u8], second: u32) -> Lookup {
+        self.peek(hash, key).map_or(Lookup::Miss, |item| self.judge(item, second))
+    }
+
+    #[inline]
+    fn judge(&self, item: ItemRef, second: u32) -> Lookup {
         let header = self.arena.header(item);
-        let dead = if self.flushed(header, second) {
+        if self.flushed(header, second) {
             Lookup::Flushed
         } else if header.expiry.get() != 0 && header.expiry.get() <= second {
             Lookup::Expired
         } else {
-            return Lookup::Hit(item);
-        };
-        self.remove(item);
-        dead
+            Lookup::Hit(item)
+        }
     }
 
     /// Where `key` is, dead or alive.

@@ -3,7 +3,7 @@
 use super::words::push_number;
 use crate::clock::Clock;
 use crate::partition::{Partition, Stored, Sum};
-use crate::request::{Bits, Request, Verb};
+use crate::request::{Bits, Head, Request, Verb};
 use crate::store::ItemRef;
 
 /// Runs `request` and appends its answer.
@@ -16,13 +16,7 @@ pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, r
                 Verb::Get => partition.fetch(head.hash, key, second, true),
                 _ => partition.touch(head.hash, key, second, head.expiry),
             };
-            if let Some(item) = found {
-                value(partition, item, head.has(Bits::CAS), reply);
-            }
-            if head.has(Bits::END) {
-                reply.extend_from_slice(b"END\r\n");
-            }
-            return;
+            return fetched(partition, head, found, reply);
         }
         Verb::Touch => match partition.touch(head.hash, key, second, head.expiry) {
             Some(_) => b"TOUCHED\r\n",
@@ -65,6 +59,24 @@ pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, r
     };
     if !head.has(Bits::QUIET) {
         reply.extend_from_slice(answer);
+    }
+}
+
+/// Runs a get that changes nothing, and appends its answer; false, with nothing appended, if it would.
+pub fn read(partition: &Partition, request: &Request<'_>, clock: Clock, reply: &mut Vec<u8>) -> bool {
+    let head = &request.head;
+    let Some(found) = partition.read(head.hash, request.key, clock.second) else { return false };
+    fetched(partition, head, found, reply);
+    true
+}
+
+#[inline]
+fn fetched(partition: &Partition, head: &Head, found: Option<ItemRef>, reply: &mut Vec<u8>) {
+    if let Some(item) = found {
+        value(partition, item, head.has(Bits::CAS), reply);
+    }
+    if head.has(Bits::END) {
+        reply.extend_from_slice(b"END\r\n");
     }
 }
 

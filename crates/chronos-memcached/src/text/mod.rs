@@ -8,7 +8,7 @@ mod login;
 pub(crate) mod words;
 
 pub use commands::{merge_report, parse};
-pub use execute::execute;
+pub use execute::{execute, read};
 pub use login::login;
 
 /// The longest key.

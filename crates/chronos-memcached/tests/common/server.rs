@@ -3,7 +3,7 @@
 #![allow(dead_code, reason = "every test uses its part")]
 
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus};
 
 /// A running server; it ends with this.
 pub struct Server {
@@ -15,9 +15,11 @@ pub struct Server {
     pub udp: u16,
 }
 
-fn command(options: &[&str], directory: &Path) -> Command {
+/// The program with `options`, which writes its ports and what it has to say into `directory`.
+pub fn command(options: &[&str], directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_chronos-memcached"));
-    command.args(["-u", "root"]).args(options).stderr(Stdio::null());
+    let errors = std::fs::File::create(directory.join("errors")).expect("a file");
+    command.args(["-u", "root"]).args(options).stderr(errors);
     command.env("MEMCACHED_PORT_FILENAME", directory.join("ports"));
     command
 }
@@ -25,52 +27,95 @@ fn command(options: &[&str], directory: &Path) -> Command {
 impl Server {
     /// Starts one on TCP and UDP.
     pub fn start(options: &[&str], environment: &[(&str, &Path)]) -> Server {
+        let started = Server::try_start(options, environment);
+        started.unwrap_or_else(|errors| panic!("the server did not start: {errors}"))
+    }
+
+    /// Starts one on TCP and UDP, or says why it did not start.
+    pub fn try_start(options: &[&str], environment: &[(&str, &Path)]) -> Result<Server, String> {
         let directory = tempfile::tempdir().expect("a directory");
         let mut command = command(options, directory.path());
-        command.args(["-l", "127.0.0.1", "-p", "-1"]).envs(environment.iter().copied());
-        if !options.contains(&"-Y") {
+        command.args(["-l", "127.0.0.1"]).envs(environment.iter().copied());
+        if !options.contains(&"-p") {
+            command.args(["-p", "-1"]);
+        }
+        if !options.contains(&"-Y") && !options.contains(&"-U") {
             command.args(["-U", "-1"]);
         }
         let mut server = Server { child: command.spawn().expect("it starts"), directory, tcp: 0, udp: 0 };
-        let ports = server.wait_for("ports");
-        let text = std::fs::read_to_string(ports).expect("ports");
-        let port = |kind: &str| {
-            text.lines().find_map(|line| line.strip_prefix(kind)?.trim().parse().ok()).unwrap_or(0)
-        };
-        (server.tcp, server.udp) = (port("TCP INET:"), port("UDP INET:"));
-        server
+        server.wait_for_ports()?;
+        (server.tcp, server.udp) = ports(server.directory.path());
+        Ok(server)
     }
 
     /// Starts one on a UNIX socket, whose path is returned too.
     pub fn start_unix(options: &[&str]) -> (Server, PathBuf) {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("socket");
-        let child = command(options, directory.path()).arg("-s").arg(&path).spawn().expect("it starts");
-        let mut server = Server { child, directory, tcp: 0, udp: 0 };
-        server.wait_for("ports");
-        (server, path)
+        (Server::unix(options, &path, directory), path)
     }
 
-    fn wait_for(&mut self, name: &str) -> PathBuf {
-        let path = self.directory.path().join(name);
-        while !path.exists() {
-            assert!(self.child.try_wait().expect("a child").is_none(), "the server did not start");
+    /// Starts one on the UNIX socket `path`.
+    pub fn start_unix_at(options: &[&str], path: &Path) -> Server {
+        Server::unix(options, path, tempfile::tempdir().expect("a directory"))
+    }
+
+    fn unix(options: &[&str], path: &Path, directory: tempfile::TempDir) -> Server {
+        let child = command(options, directory.path()).arg("-s").arg(path).spawn().expect("it starts");
+        let mut server = Server { child, directory, tcp: 0, udp: 0 };
+        server.wait_for_ports().unwrap_or_else(|errors| panic!("the server did not start: {errors}"));
+        server
+    }
+
+    fn wait_for_ports(&mut self) -> Result<(), String> {
+        while !self.directory.path().join("ports").exists() {
+            if self.child.try_wait().expect("a child").is_some() {
+                return Err(self.errors());
+            }
             std::thread::yield_now();
         }
-        path
+        Ok(())
+    }
+
+    /// Its process.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it said on its standard error.
+    pub fn errors(&self) -> String {
+        std::fs::read_to_string(self.directory.path().join("errors")).expect("a file")
+    }
+
+    /// Sends it a signal, by its name.
+    pub fn signal(&self, name: &str) {
+        signal(self.id(), name);
     }
 
     /// Sends SIGTERM, and returns how the server ended.
-    pub fn stop(&mut self) -> std::process::ExitStatus {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().expect("kill").success());
+    pub fn stop(&mut self) -> ExitStatus {
+        self.signal("TERM");
         self.wait()
     }
 
     /// Waits until it has ended.
-    pub fn wait(&mut self) -> std::process::ExitStatus {
+    pub fn wait(&mut self) -> ExitStatus {
         self.child.wait().expect("a child")
     }
+}
+
+/// Sends a process a signal, by its name.
+pub fn signal(process: u32, name: &str) {
+    let status = Command::new("kill").arg(format!("-{name}")).arg(process.to_string()).status();
+    assert!(status.expect("kill").success(), "kill -{name} {process}");
+}
+
+/// The TCP and the UDP port that the server of `directory` wrote down.
+pub fn ports(directory: &Path) -> (u16, u16) {
+    let text = std::fs::read_to_string(directory.join("ports")).expect("ports");
+    let port =
+        |kind: &str| text.lines().find_map(|line| line.strip_prefix(kind)?.trim().parse().ok()).unwrap_or(0);
+    (port("TCP INET:"), port("UDP INET:"))
 }
 
 impl Drop for Server {

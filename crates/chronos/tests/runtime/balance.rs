@@ -10,7 +10,14 @@ const PARTITIONS: u32 = 8;
 
 fn balanced(poll: Poll, metric: LoadMetric) -> Config {
     let epoch = Duration::from_micros(200);
-    let balancing = Balancing { epoch, epoch_blocking: epoch, epoch_idle: epoch, load_min: 64, metric };
+    let balancing = Balancing {
+        epoch,
+        epoch_blocking: epoch,
+        epoch_idle: epoch,
+        load_min: 64,
+        metric,
+        ..Balancing::default()
+    };
     Config { poll, partitions: Some(PARTITIONS), balancing: Some(balancing), ..config(2) }
 }
 
@@ -47,6 +54,22 @@ fn the_only_partition_with_load_stays() {
         (0..64).for_each(|_| assert_eq!(client.line(), "0"));
         assert_eq!(server.stats().partitions()[3].owner, 1);
     }
+    server.stop().unwrap();
+}
+
+/// What no number of requests tells from noise moves nothing, though one thread has all of the load.
+#[test]
+fn noise_moves_nothing() {
+    let mut config = balanced(Poll::Spin, LoadMetric::Requests);
+    config.balancing = config.balancing.map(|balancing| Balancing { deviations: u32::MAX, ..balancing });
+    let (server, _) = start(&config);
+    let mut client = Client::connect(&server);
+    let requests = "get 0\nget 2\n".repeat(32);
+    while server.stats().partitions()[2].load < 10_000 {
+        client.send(&requests);
+        (0..64).for_each(|_| assert_eq!(client.line(), "0"));
+    }
+    assert_eq!(server.stats().total().adopted, 0);
     server.stop().unwrap();
 }
 

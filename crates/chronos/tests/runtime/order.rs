@@ -14,7 +14,7 @@ use crate::service::Logs;
 struct Shuffle(u64);
 
 impl Balance for Shuffle {
-    fn balance(&mut self, _load: &[u64], threads: u32, owner: &mut [u32]) {
+    fn balance(&mut self, _load: &[u64], _requests: u64, threads: u32, owner: &mut [u32]) {
         for owner in owner {
             // xorshift64
             self.0 ^= self.0 << 13;

@@ -2,12 +2,16 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use plimsoll_chronos::{Config, Limits};
+use plimsoll_chronos::{Config, Limits, Listen};
 
 use crate::client::{Client, backends, config, start, tcp_address};
+
+/// How long what has an end may take.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 fn each_backend(threads: u32, run: impl Fn(Config)) {
     backends().into_iter().for_each(|io| run(Config { io, ..config(threads) }));
@@ -223,5 +227,27 @@ impl Client {
             line.push(byte[0]);
         }
         String::from_utf8(line).unwrap().trim_end().to_owned()
+    }
+}
+
+/// The end of a stream is seen whenever it comes: amid the last bytes too, and whatever the client has not said.
+#[test]
+fn unix_clients_that_stop_halfway_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    for (io, threads) in backends().into_iter().flat_map(|io| [(io, 1), (io, 2)]) {
+        let path = folder.path().join(format!("{io:?}-{threads}"));
+        let listen = vec![Listen::Unix { path: path.clone(), mode: 0o600 }];
+        let (server, _) = start(&Config { io, listen, ..config(threads) });
+        for number in 0..200_usize {
+            let mut client = UnixStream::connect(&path).unwrap();
+            client.write_all(b"echo 0 800000\n").unwrap();
+            client.write_all(&vec![b'e'; number * 7919 % 800_000]).unwrap();
+        }
+        let begin = Instant::now();
+        while server.stats().total().connections > 0 || server.stats().total().connections_total < 200 {
+            assert!(begin.elapsed() < PATIENCE, "{io:?}, {threads} threads: {:?}", server.stats().total());
+            thread::yield_now();
+        }
+        server.stop().unwrap();
     }
 }

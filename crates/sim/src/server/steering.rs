@@ -109,7 +109,8 @@ impl Owners {
     /// Shares the partitions out by the load of the epoch that ends.
     pub(super) fn balance(&mut self) {
         self.before.copy_from_slice(&self.owner);
-        self.balance.balance(&self.load, self.threads, &mut self.owner);
+        // As printed, so that the figures are those of the paper's algorithm.
+        self.balance.balance(&self.load, self.load.iter().sum(), self.threads, &mut self.owner);
         self.load.fill(0);
         let drains = self.steering.as_ref().is_some_and(|steering| steering.drains);
         for (at, state) in self.partitions.iter_mut().enumerate() {

@@ -2,12 +2,17 @@
 //! came.
 //!
 //! ```text
-//! armed once:  accept, receive (into provided buffers), poll of the alarm and of the UDP sockets
+//! armed once:  accept, receive (into provided buffers; from a UNIX socket each time), poll of the alarm and of the
+//!              UDP sockets
 //! each turn:   io_uring_enter ──> completions ──> requests ──> sends, queued for the next call
 //! ```
 //!
 //! What the kernel sends is owned by the driver (a *flight*) until the kernel says that it is done, whatever becomes of
 //! the connection. A descriptor is closed only after all queued operations that name it have been submitted.
+
+mod buffers;
+mod connections;
+mod flight;
 
 use std::io;
 use std::mem::ManuallyDrop;
@@ -25,9 +30,10 @@ use crate::datagrams::Datagrams;
 use crate::mail::Newcomer;
 use crate::shared::Shared;
 use crate::sockets::{ACCEPT_PAUSE, Listener, set_up};
-use crate::uring_buffers::{BufferRing, GROUP};
 use crate::worker::{Driver, Worker};
 use crate::{Service, StartError, Transport};
+use buffers::BufferRing;
+use flight::Flight;
 
 /// One thread's io_uring instance.
 pub(crate) struct UringDriver {
@@ -46,25 +52,10 @@ pub(crate) struct UringDriver {
     accept_after: Duration,
 }
 
-/// What the kernel sends for a connection.
-struct Flight {
-    key: u32,
-    incarnation: u32,
-    pieces: Vec<Vec<u8>>,
-    slices: Vec<libc::iovec>,
-    header: Box<libc::msghdr>,
-    /// Bytes that are to be sent still.
-    left: usize,
-}
-
 /// Operations queued at most before they are submitted.
 const ENTRIES: u32 = 256;
 /// Completions that the kernel keeps room for.
 const COMPLETIONS: u32 = 4096;
-/// Pieces sent at once.
-const PIECES: usize = 64;
-/// Bytes that a connection which may not go on may leave with the server before it is not read any more.
-const BLOCKED_BYTES: usize = 64 * 1024;
 
 /// The kinds of operations, in the highest bits of what the kernel hands back.
 const RECEIVE: u64 = 1 << 60;
@@ -215,35 +206,6 @@ impl UringDriver {
         Ok(())
     }
 
-    fn on_received<S: Service>(&mut self, worker: &mut Worker<S>, token: u64, result: i32, flags: u32) {
-        let key = (token & NUMBER) as u32;
-        let buffer = cqueue::buffer_select(flags);
-        let connection = worker.connections.get_mut(key as usize);
-        let connection =
-            connection.filter(|found| receive_token(key, found.incarnation) == token && !found.is_closing);
-        let Some(connection) = connection else {
-            buffer.into_iter().for_each(|number| self.buffers.give(number));
-            return;
-        };
-        if let Link::Stream(stream) = &mut connection.link
-            && !cqueue::more(flags)
-        {
-            stream.is_receiving = false;
-            stream.is_cancelling = false;
-        }
-        match (buffer, result) {
-            (Some(number), 1..) => {
-                worker.on_bytes(key, self.buffers.get(number, result as usize));
-                self.buffers.give(number);
-            }
-            (_, 0) => connection.is_ended = true,
-            // Cancelled, or out of buffers for the moment: it is armed again below if it is wanted.
-            (None, result) if [libc::ECANCELED, libc::ENOBUFS, libc::EINTR].contains(&-result) => {}
-            _ => return self.close(worker, key),
-        }
-        self.serve(worker, key);
-    }
-
     fn on_accepted<S: Service>(
         &mut self,
         worker: &mut Worker<S>,
@@ -283,146 +245,6 @@ impl UringDriver {
         }
         Ok(())
     }
-
-    fn on_sent<S: Service>(&mut self, worker: &mut Worker<S>, number: usize, result: i32) {
-        let flight = &mut self.flights[number];
-        let connection = worker.connections.get_mut(flight.key as usize);
-        let Some(connection) = connection.filter(|found| found.incarnation == flight.incarnation) else {
-            self.flights.remove(number);
-            return;
-        };
-        let key = flight.key;
-        if result <= 0 {
-            self.flights.remove(number);
-            return self.close(worker, key);
-        }
-        let sent = result as usize;
-        worker.engine.stats.thread(worker.engine.me).sent_bytes.add(sent as u64);
-        if let Some((_, output)) = connection.outgoing(&mut worker.engine.buffers) {
-            output.on_sent(sent);
-        }
-        flight.advance(sent);
-        if flight.left > 0 {
-            let Link::Stream(stream) = &connection.link else { return };
-            let entry = flight.entry(stream.socket.as_raw_fd(), number);
-            if self.push(&entry).is_err() {
-                self.close(worker, key);
-            }
-            return;
-        }
-        if let Link::Stream(stream) = &mut connection.link {
-            stream.is_sending = false;
-        }
-        let mut flight = self.flights.remove(number);
-        flight.pieces.drain(..).for_each(|piece| worker.engine.buffers.give(piece));
-        self.ended.push(flight);
-        self.serve(worker, key);
-    }
-
-    /// Has the kernel send what is ready, if it is not sending already. False if it cannot be asked.
-    fn send<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
-        let connection = &mut worker.connections[key as usize];
-        let incarnation = connection.incarnation;
-        let Some((stream, output)) = connection.outgoing(&mut worker.engine.buffers) else { return true };
-        if stream.is_sending {
-            return true;
-        }
-        let mut flight = self.ended.pop().unwrap_or_else(Flight::new);
-        flight.left = output.detach(&mut flight.pieces, PIECES);
-        if flight.left == 0 {
-            flight.pieces.drain(..).for_each(|piece| worker.engine.buffers.give(piece));
-            self.ended.push(flight);
-            return true;
-        }
-        stream.is_sending = true;
-        (flight.key, flight.incarnation) = (key, incarnation);
-        flight.aim();
-        let number = self.flights.insert(flight);
-        let entry = self.flights[number].entry(stream.socket.as_raw_fd(), number);
-        self.push(&entry).is_ok()
-    }
-
-    /// Has the kernel receive, or stop that, as the connection may go on or not. False if it cannot be asked.
-    fn receive<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
-        let connection = &mut worker.connections[key as usize];
-        let Link::Stream(stream) = &mut connection.link else { return true };
-        let token = receive_token(key, connection.incarnation);
-        let may_read = !connection.is_blocked && !connection.is_closing && !connection.is_ended;
-        if may_read && !stream.is_receiving {
-            stream.is_receiving = true;
-            let receive = opcode::RecvMulti::new(Fd(stream.socket.as_raw_fd()), GROUP);
-            return self.push(&receive.build().user_data(token)).is_ok();
-        }
-        let is_too_much = connection.is_blocked && connection.input.rest().len() > BLOCKED_BYTES;
-        if is_too_much && stream.is_receiving && !stream.is_cancelling {
-            stream.is_cancelling = true;
-            return self.push(&opcode::AsyncCancel::new(token).build().user_data(CANCEL)).is_ok();
-        }
-        true
-    }
-
-    fn close<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) {
-        let connection = worker.remove(key);
-        if let Link::Stream(stream) = &connection.link {
-            // What is queued names the descriptor, whose number is free after this. If it cannot be submitted the
-            // next turn ends the thread.
-            let _ = self.submit();
-            // The receive that is armed holds the connection open: this ends it.
-            let _ = shutdown(&stream.socket, Shutdown::Both);
-        }
-    }
-}
-
-impl Flight {
-    fn new() -> Flight {
-        let (pieces, slices) = (Vec::new(), Vec::new());
-        Flight { key: 0, incarnation: 0, pieces, slices, header: empty_header(), left: 0 }
-    }
-
-    /// Points the slices to the pieces.
-    fn aim(&mut self) {
-        let slice =
-            |piece: &mut Vec<u8>| libc::iovec { iov_base: piece.as_mut_ptr().cast(), iov_len: piece.len() };
-        self.slices.clear();
-        self.slices.extend(self.pieces.iter_mut().map(slice));
-    }
-
-    /// The operation that sends what is left.
-    fn entry(&mut self, socket: i32, number: usize) -> squeue::Entry {
-        let flags = libc::MSG_NOSIGNAL | libc::MSG_WAITALL;
-        let token = SEND | number as u64;
-        if let [slice] = self.slices[..] {
-            let send = opcode::Send::new(Fd(socket), slice.iov_base.cast(), slice.iov_len as u32);
-            return send.flags(flags).build().user_data(token);
-        }
-        self.header.msg_iov = self.slices.as_mut_ptr();
-        self.header.msg_iovlen = self.slices.len();
-        let send = opcode::SendMsg::new(Fd(socket), &raw const *self.header).flags(flags as u32);
-        send.build().user_data(token)
-    }
-
-    /// `sent` bytes are sent.
-    fn advance(&mut self, sent: usize) {
-        self.left -= sent;
-        let mut sent = sent;
-        let gone = self.slices.iter().take_while(|slice| {
-            let is_gone = slice.iov_len <= sent;
-            sent -= if is_gone { slice.iov_len } else { 0 };
-            is_gone
-        });
-        let gone = gone.count();
-        self.slices.drain(..gone);
-        if let Some(first) = self.slices.first_mut() {
-            first.iov_base = first.iov_base.cast::<u8>().wrapping_add(sent).cast();
-            first.iov_len -= sent;
-        }
-    }
-}
-
-#[expect(unsafe_code, reason = "libc's structures have private padding")]
-fn empty_header() -> Box<libc::msghdr> {
-    // SAFETY: all-zero is a valid `msghdr`: null pointers with lengths of zero.
-    Box::new(unsafe { std::mem::zeroed() })
 }
 
 #[expect(unsafe_code, reason = "the kernel made the descriptor for this process")]

@@ -1,0 +1,13 @@
+//! The same bytes to memcached 1.6.18 and to this server: the answers must be the same.
+
+mod binary;
+#[path = "../common/mod.rs"]
+mod common;
+mod conversation;
+mod counters;
+mod logins;
+mod meta;
+mod random;
+#[path = "../common/random.rs"]
+mod random_numbers;
+mod text;

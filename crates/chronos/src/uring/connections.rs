@@ -1,0 +1,155 @@
+//! Receives and sends: what the kernel is asked to do for a connection, and what it says that it did.
+
+use std::os::fd::AsRawFd;
+
+use io_uring::types::Fd;
+use io_uring::{cqueue, opcode, squeue};
+use rustix::net::{Shutdown, shutdown};
+
+use super::buffers::GROUP;
+use super::flight::Flight;
+use super::{CANCEL, NUMBER, UringDriver, receive_token};
+use crate::Service;
+use crate::connection::Link;
+use crate::worker::{Driver, Worker};
+
+/// Pieces sent at once.
+const PIECES: usize = 64;
+/// Bytes that a connection which may not go on may leave with the server before it is not read any more.
+const BLOCKED_BYTES: usize = 64 * 1024;
+
+impl UringDriver {
+    pub(super) fn on_received<S: Service>(
+        &mut self,
+        worker: &mut Worker<S>,
+        token: u64,
+        result: i32,
+        flags: u32,
+    ) {
+        let key = (token & NUMBER) as u32;
+        let buffer = cqueue::buffer_select(flags);
+        let connection = worker.connections.get_mut(key as usize);
+        let connection =
+            connection.filter(|found| receive_token(key, found.incarnation) == token && !found.is_closing);
+        let Some(connection) = connection else {
+            buffer.into_iter().for_each(|number| self.buffers.give(number));
+            return;
+        };
+        if let Link::Stream(stream) = &mut connection.link
+            && !cqueue::more(flags)
+        {
+            stream.is_receiving = false;
+            stream.is_cancelling = false;
+        }
+        match (buffer, result) {
+            (Some(number), 1..) => {
+                worker.on_bytes(key, self.buffers.get(number, result as usize));
+                self.buffers.give(number);
+            }
+            (buffer, 0) => {
+                connection.is_ended = true;
+                buffer.into_iter().for_each(|number| self.buffers.give(number));
+            }
+            // Cancelled, or out of buffers for the moment: it is armed again below if it is wanted.
+            (None, result) if [libc::ECANCELED, libc::ENOBUFS, libc::EINTR].contains(&-result) => {}
+            _ => return self.close(worker, key),
+        }
+        self.serve(worker, key);
+    }
+
+    pub(super) fn on_sent<S: Service>(&mut self, worker: &mut Worker<S>, number: usize, result: i32) {
+        let flight = &mut self.flights[number];
+        let connection = worker.connections.get_mut(flight.key as usize);
+        let Some(connection) = connection.filter(|found| found.incarnation == flight.incarnation) else {
+            self.flights.remove(number);
+            return;
+        };
+        let key = flight.key;
+        if result <= 0 {
+            self.flights.remove(number);
+            return self.close(worker, key);
+        }
+        let sent = result as usize;
+        worker.engine.stats.thread(worker.engine.me).sent_bytes.add(sent as u64);
+        if let Some((_, output)) = connection.outgoing(&mut worker.engine.buffers) {
+            output.on_sent(sent);
+        }
+        flight.advance(sent);
+        if flight.left > 0 {
+            let Link::Stream(stream) = &connection.link else { return };
+            let entry = flight.entry(stream.socket.as_raw_fd(), number);
+            if self.push(&entry).is_err() {
+                self.close(worker, key);
+            }
+            return;
+        }
+        if let Link::Stream(stream) = &mut connection.link {
+            stream.is_sending = false;
+        }
+        let mut flight = self.flights.remove(number);
+        flight.pieces.drain(..).for_each(|piece| worker.engine.buffers.give(piece));
+        self.ended.push(flight);
+        self.serve(worker, key);
+    }
+
+    /// Has the kernel send what is ready, if it is not sending already. False if it cannot be asked.
+    pub(super) fn send<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
+        let connection = &mut worker.connections[key as usize];
+        let incarnation = connection.incarnation;
+        let Some((stream, output)) = connection.outgoing(&mut worker.engine.buffers) else { return true };
+        if stream.is_sending {
+            return true;
+        }
+        let mut flight = self.ended.pop().unwrap_or_else(Flight::new);
+        flight.left = output.detach(&mut flight.pieces, PIECES);
+        if flight.left == 0 {
+            flight.pieces.drain(..).for_each(|piece| worker.engine.buffers.give(piece));
+            self.ended.push(flight);
+            return true;
+        }
+        stream.is_sending = true;
+        (flight.key, flight.incarnation) = (key, incarnation);
+        flight.aim();
+        let number = self.flights.insert(flight);
+        let entry = self.flights[number].entry(stream.socket.as_raw_fd(), number);
+        self.push(&entry).is_ok()
+    }
+
+    /// Has the kernel receive, or stop that, as the connection may go on or not. False if it cannot be asked.
+    pub(super) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
+        let connection = &mut worker.connections[key as usize];
+        let Link::Stream(stream) = &mut connection.link else { return true };
+        let token = receive_token(key, connection.incarnation);
+        let may_read = !connection.is_blocked && !connection.is_closing && !connection.is_ended;
+        if may_read && !stream.is_receiving {
+            stream.is_receiving = true;
+            let socket = Fd(stream.socket.as_raw_fd());
+            // Linux 6.18 may keep the end of a UNIX socket's stream from a multishot receive: one that has emptied the
+            // socket waits for the next wake-up, and that of the end has come by then. One that is asked for anew looks.
+            let receive = if stream.is_unix {
+                let receive = opcode::Recv::new(socket, std::ptr::null_mut(), 0).buf_group(GROUP);
+                receive.build().flags(squeue::Flags::BUFFER_SELECT)
+            } else {
+                opcode::RecvMulti::new(socket, GROUP).build()
+            };
+            return self.push(&receive.user_data(token)).is_ok();
+        }
+        let is_too_much = connection.is_blocked && connection.input.rest().len() > BLOCKED_BYTES;
+        if is_too_much && stream.is_receiving && !stream.is_cancelling {
+            stream.is_cancelling = true;
+            return self.push(&opcode::AsyncCancel::new(token).build().user_data(CANCEL)).is_ok();
+        }
+        true
+    }
+
+    pub(super) fn close<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) {
+        let connection = worker.remove(key);
+        if let Link::Stream(stream) = &connection.link {
+            // What is queued names the descriptor, whose number is free after this. If it cannot be submitted the
+            // next turn ends the thread.
+            let _ = self.submit();
+            // The receive that is armed holds the connection open: this ends it.
+            let _ = shutdown(&stream.socket, Shutdown::Both);
+        }
+    }
+}

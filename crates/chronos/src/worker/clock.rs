@@ -1,0 +1,78 @@
+//! What the clock makes due: the balancer, idle connections, and the service's own work.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::Worker;
+use crate::connection::{Connection, Link};
+use crate::store::Store;
+use crate::{Now, Service};
+
+/// When the server started.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clock {
+    start: Instant,
+    unix_start: Duration,
+}
+
+impl Clock {
+    pub(crate) fn new() -> Clock {
+        let unix_start = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Clock { start: Instant::now(), unix_start }
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        let elapsed = self.start.elapsed();
+        Now { since_start: elapsed, unix_seconds: (self.unix_start + elapsed).as_secs() }
+    }
+}
+
+impl<S: Service> Worker<S> {
+    /// What the clock makes due.
+    pub(super) fn on_time(&mut self) {
+        let now = self.engine.now.since_start;
+        if let Some(balancer) = self.balancer.as_mut().filter(|_| self.stop_at.is_none()) {
+            balancer.on_turn(now, &self.engine.shared, &self.engine.stats);
+        }
+        if now < self.next_second {
+            return;
+        }
+        self.next_second = now + Duration::from_secs(1);
+        self.housekeeping.get_or_insert(0);
+        if let Some(idle) = self.engine.limits.idle {
+            let has_idled = |connection: &Connection<S>| now.saturating_sub(connection.active_at) >= idle;
+            let idle: Vec<u32> = self
+                .connections
+                .iter()
+                .filter(|(_, connection)| has_idled(connection) && matches!(connection.link, Link::Stream(_)))
+                .map(|(key, _)| key as u32)
+                .collect();
+            for key in idle {
+                self.engine.counters().timed_out.add(1);
+                self.connections[key as usize].is_closing = true;
+                self.list(key);
+            }
+        }
+    }
+
+    /// A little of the service's own work, on the next partition that is here.
+    pub(super) fn housekeep(&mut self) {
+        let Some(partition) = self.housekeeping else { return };
+        if partition >= self.engine.stats.partitions_len() {
+            self.housekeeping = None;
+            return;
+        }
+        let (service, now) = (&self.engine.service, self.engine.now);
+        let has_more = match &mut self.engine.store {
+            Store::Owner(steering) => {
+                steering.here(partition).is_some_and(|state| service.housekeeping(state, now))
+            }
+            // Under a lock one thread does it for all.
+            Store::Locked(locked) => {
+                self.engine.me == 0 && locked.with(partition, |state| service.housekeeping(state, now))
+            }
+        };
+        if !has_more {
+            self.housekeeping = Some(partition + 1);
+        }
+    }
+}

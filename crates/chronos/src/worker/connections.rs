@@ -1,0 +1,180 @@
+//! A worker's connections: they begin, bytes come, requests are looked at, and they end.
+
+use std::io;
+use std::sync::atomic::Ordering;
+
+use rustix::net::{SendFlags, send};
+
+use super::{Driver, Worker};
+use crate::connection::{Connection, Input, Link};
+use crate::engine::Halt;
+use crate::mail::{Message, Newcomer};
+use crate::output::Output;
+use crate::tls::TlsStream;
+use crate::{Service, Transport};
+
+impl<S: Service> Worker<S> {
+    /// A connection begins; None if the server stops.
+    pub(crate) fn add(&mut self, link: Link, transport: Transport) -> u32 {
+        self.incarnations = self.incarnations.wrapping_add(1);
+        let entry = self.connections.vacant_entry();
+        let key = entry.key() as u32;
+        entry.insert(Connection {
+            key,
+            incarnation: self.incarnations,
+            session: self.engine.service.open(transport),
+            input: Input::default(),
+            output: Output::default(),
+            everywhere: None,
+            link,
+            tls: None,
+            active_at: self.engine.now.since_start,
+            is_blocked: false,
+            is_closing: false,
+            is_ended: false,
+            is_listed: false,
+        });
+        key
+    }
+
+    /// A connection was accepted: the threads get them in turn, unless there are too many.
+    pub(crate) fn deal<D: Driver<S>>(&mut self, driver: &mut D, newcomer: Newcomer) -> io::Result<()> {
+        let shared = &self.engine.shared;
+        if shared.connections.fetch_add(1, Ordering::Relaxed) >= self.engine.limits.connections {
+            shared.connections.fetch_sub(1, Ordering::Relaxed);
+            self.engine.counters().refused.add(1);
+            if newcomer.tls.is_some() {
+                return Ok(());
+            }
+            // It is told why if it listens.
+            let _ = send(
+                &newcomer.socket,
+                self.engine.service.refusal(),
+                SendFlags::NOSIGNAL | SendFlags::DONTWAIT,
+            );
+            return Ok(());
+        }
+        let thread = self.next_thread;
+        self.next_thread = (thread + 1) % shared.threads();
+        if thread == self.engine.me {
+            return self.open(driver, newcomer);
+        }
+        self.engine.mail.send(thread, Message::Connection(newcomer));
+        Ok(())
+    }
+
+    /// A connection that this thread was dealt.
+    pub(crate) fn open<D: Driver<S>>(&mut self, driver: &mut D, newcomer: Newcomer) -> io::Result<()> {
+        if self.stop_at.is_some() {
+            self.engine.shared.connections.fetch_sub(1, Ordering::Relaxed);
+            return Ok(());
+        }
+        self.engine.counters().opened.add(1);
+        let key = self.add(Link::stream(newcomer.socket, newcomer.transport), newcomer.transport);
+        if let Some(tls) = &newcomer.tls {
+            match TlsStream::new(tls) {
+                Ok(tls) => self.connections[key as usize].tls = Some(Box::new(tls)),
+                // A configuration that was accepted, and does not do: nobody is served in the clear instead.
+                Err(_) => self.connections[key as usize].is_closing = true,
+            }
+        }
+        driver.open(self, key)
+    }
+
+    /// A connection is gone.
+    pub(crate) fn remove(&mut self, key: u32) -> Connection<S> {
+        let connection = self.connections.remove(key as usize);
+        if matches!(connection.link, Link::Stream(_)) {
+            self.engine.shared.connections.fetch_sub(1, Ordering::Relaxed);
+            self.engine.counters().closed.add(1);
+        }
+        connection
+    }
+
+    /// Bytes came on a connection.
+    pub(crate) fn on_bytes(&mut self, key: u32, bytes: &[u8]) {
+        let connection = &mut self.connections[key as usize];
+        connection.active_at = self.engine.now.since_start;
+        self.engine.counters().received_bytes.add(bytes.len() as u64);
+        let Some(tls) = &mut connection.tls else { return self.on_plain(key, bytes) };
+        let mut plain = self.engine.buffers.take();
+        match tls.receive(bytes, &mut plain) {
+            Ok(has_ended) => connection.is_ended |= has_ended,
+            // The client is told by an alert.
+            Err(_) => connection.is_closing = true,
+        }
+        if !connection.is_closing {
+            self.on_plain(key, &plain);
+        }
+        self.engine.buffers.give(plain);
+    }
+
+    fn on_plain(&mut self, key: u32, bytes: &[u8]) {
+        let connection = &mut self.connections[key as usize];
+        if connection.input.is_empty() && !connection.is_blocked {
+            let (used, halt) = self.engine.consume(connection, bytes);
+            connection.input.keep(&bytes[used..], &mut self.engine.buffers);
+            self.halt(key, halt);
+        } else {
+            connection.input.keep(bytes, &mut self.engine.buffers);
+            self.parse(key);
+        }
+    }
+
+    /// `count` bytes were read into the connection's own input.
+    pub(crate) fn on_read(&mut self, key: u32, count: usize) {
+        self.connections[key as usize].active_at = self.engine.now.since_start;
+        self.engine.counters().received_bytes.add(count as u64);
+        self.parse(key);
+    }
+
+    /// Looks at what a connection has said, if it may and there is enough of it.
+    pub(crate) fn parse(&mut self, key: u32) {
+        let connection = &mut self.connections[key as usize];
+        if connection.is_blocked {
+            let limits = &self.engine.limits;
+            if !connection.has_room(limits.output_bytes, limits.under_way) {
+                return;
+            }
+        } else if connection.input.rest().len() < connection.input.wanted {
+            return;
+        }
+        let lent = connection.input.lend();
+        let (used, halt) = self.engine.consume(connection, lent.rest());
+        connection.input.restore(lent, used, &mut self.engine.buffers);
+        self.halt(key, halt);
+    }
+
+    /// Whether a connection that was blocked may have its next request looked at. If it waits for the rings only, it
+    /// is looked after once they have room.
+    pub(crate) fn may_go_on(&mut self, key: u32) -> bool {
+        let connection = &self.connections[key as usize];
+        let limits = &self.engine.limits;
+        if !connection.is_blocked || !connection.has_room(limits.output_bytes, limits.under_way) {
+            return false;
+        }
+        let is_congested = self.engine.mail.is_congested();
+        if is_congested {
+            self.congested.push(key);
+        }
+        !is_congested
+    }
+
+    fn halt(&mut self, key: u32, halt: Halt) {
+        let connection = &mut self.connections[key as usize];
+        connection.is_blocked = halt == Halt::Blocked;
+        connection.is_closing |= halt == Halt::Close;
+        if halt == Halt::Blocked && self.engine.mail.is_congested() {
+            self.congested.push(key);
+        }
+    }
+
+    /// Looks after the connection before the turn ends.
+    pub(crate) fn list(&mut self, key: u32) {
+        let connection = &mut self.connections[key as usize];
+        if !connection.is_listed {
+            connection.is_listed = true;
+            self.listed.push(key);
+        }
+    }
+}
