@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use anyhow::Context;
 use clap::ValueEnum;
@@ -103,6 +104,7 @@ pub fn reproduce(args: &Args) -> Done {
     let folder = args.out.join(study.id);
     let rows_file = folder.join("rows.json");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let began = Instant::now();
     let reproduction = if args.redraw { read(&rows_file)? } else { measure(study, args, &folder)? };
     // What was measured is told before anything that a full disk can refuse.
     output::print(&printed(study, &reproduction, args.format)?)?;
@@ -117,6 +119,9 @@ pub fn reproduce(args: &Args) -> Done {
     }
     eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
     eprintln!("rows     {}", rows_file.display());
+    if study.is_live() && !args.redraw {
+        eprintln!("time     {:.1} minutes", began.elapsed().as_secs_f64() / 60.0);
+    }
     if !reproduction.missing.is_empty() {
         eprintln!("missing  {} points; a call without --only runs them", reproduction.missing.len());
     }

@@ -40,11 +40,11 @@ fn servers() -> Option<PathBuf> {
 #[test]
 fn servers_take_turns_and_every_value_is_verified() {
     let Some(servers) = servers() else { return };
-    let made = look("fig6.4@8", &servers).expect("both servers answer");
+    let made = look("fig6.4@40", &servers).expect("both servers answer");
     let of = |series: &str, metric: &str| {
         let is = |row: &&Row| (row.series.as_str(), row.metric.as_str()) == (series, metric);
         let row = made.rows.iter().find(is).unwrap_or_else(|| panic!("no {metric} of {series}"));
-        assert_eq!((row.figure.as_str(), row.base.as_str(), row.x.as_str()), ("fig6.4", "kernel", "8"));
+        assert_eq!((row.figure.as_str(), row.base.as_str(), row.x.as_str()), ("fig6.4", "kernel", "40"));
         assert!(row.measured.is_finite() && row.measured > 0.0, "{row:?}");
         row.measured
     };
@@ -69,7 +69,7 @@ fn servers_take_turns_and_every_value_is_verified() {
 #[test]
 fn a_server_that_is_not_built_is_told_with_what_builds_it() {
     let nowhere = Path::new("/nowhere");
-    let error = look("fig6.4@8", nowhere).expect_err("there is no server");
+    let error = look("fig6.4@40", nowhere).expect_err("there is no server");
     assert!(
         error.contains("/nowhere/chronos-memcached") && error.contains("`make servers`")
             // Where less is there, that is told first.

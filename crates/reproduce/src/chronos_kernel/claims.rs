@@ -166,9 +166,9 @@ fn beside_a_job(rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
 }
 
 /// The claim beside what is published. Held is the order, where the interval leaves one; and that nothing changes, where
-/// that is what is said.
+/// that is what is said. What is not to be believed is not held.
 fn held(row: Row, published: Option<f64>) -> Row {
-    let is_kernel = row.base == Base::Kernel.name();
+    let is_kernel = row.base == Base::Kernel.name() && !row.suspect;
     let unchanged =
         published.filter(|published| is_kernel && *published == 1.0 && row.x.starts_with("neighbour"));
     let mut row = row.compare(published, None, unchanged.map(|_| UNCHANGED));
