@@ -6,15 +6,8 @@ use crate::published::Published;
 use crate::row::Row;
 use crate::study::Base;
 
-/// One number over another.
-struct Claim {
-    figure: &'static str,
-    x: &'static str,
-    metric: &'static str,
-    /// The scheme of the number, and that of what it is set in relation to.
-    of: [&'static str; 2],
-    published: fn() -> Option<f64>,
-}
+/// One number over another: figure, point, metric, the two schemes, and what is published.
+type Claim = (&'static str, &'static str, &'static str, [&'static str; 2], fn() -> Option<f64>);
 
 /// What the dissertation says of a ratio: `about`, or a bound.
 fn said(figure: &str, series: &str, x: &str, metric: &str) -> Option<f64> {
@@ -29,98 +22,26 @@ fn table(switches: &str, column: &str) -> Option<f64> {
     Some(of("baseline")? / of("Chronos-OF")?)
 }
 
-const CONTROLLED: [&str; 2] = CONTROLLERS;
-const STATIC: [&str; 2] = ["static", "100 us"];
-const EPOCHS: [&str; 2] = ["100 us", "10 us"];
-
 const CLAIMS: &[Claim] = &[
-    Claim {
-        figure: "fig5.3",
-        x: "160",
-        metric: "latency_us_mean",
-        of: ["reader/writer lock", "steering"],
-        published: || said("claims", "CH", "160", "mean_of_read_write_lock"),
-    },
-    Claim {
-        figure: "fig6.3",
-        x: "110",
-        metric: "latency_us_mean",
-        of: ["MC", "CH"],
-        published: || said("claims", "CH", "200", "mean_of_MC"),
-    },
-    Claim {
-        figure: "fig6.4",
-        x: "400",
-        metric: "requests_per_s",
-        of: ["CH", "MC"],
-        published: || {
-            Some(said("fig6.4", "CH", "400", "requests_per_s")? / said("lock", "MC", "20", "requests_per_s")?)
-        },
-    },
-    Claim {
-        figure: "fig6.5",
-        x: "10",
-        metric: "latency_us_p99",
-        of: ["MC", "CH"],
-        published: || said("claims", "CH", "10", "burst_p99_of_MC"),
-    },
-    Claim {
-        figure: "fig6.7",
-        x: "1",
-        metric: "latency_us_p99",
-        of: STATIC,
-        published: || said("claims", "static", "1", "p99_of_100_us"),
-    },
-    Claim {
-        figure: "fig6.7",
-        x: "10",
-        metric: "latency_us_p99",
-        of: STATIC,
-        published: || said("claims", "static", "10", "p99_of_100_us"),
-    },
-    Claim {
-        figure: "fig6.7",
-        x: "1",
-        metric: "latency_us_p99",
-        of: EPOCHS,
-        published: || said("claims", "100 us", "1", "p99_of_10_us"),
-    },
-    Claim {
-        figure: "fig6.7",
-        x: "10",
-        metric: "latency_us_p99",
-        of: EPOCHS,
-        published: || said("claims", "100 us", "10", "p99_of_10_us"),
-    },
-    Claim {
-        figure: "table6.1",
-        x: "1",
-        metric: "latency_us_mean",
-        of: CONTROLLED,
-        published: || table("1", "mean_us"),
-    },
-    Claim {
-        figure: "table6.1",
-        x: "1",
-        metric: "latency_us_p99",
-        of: CONTROLLED,
-        published: || table("1", "p99_us"),
-    },
-    Claim {
-        figure: "table6.1",
-        x: "16",
-        metric: "latency_us_mean",
-        of: CONTROLLED,
-        published: || table("16", "mean_us"),
-    },
-    Claim {
-        figure: "table6.1",
-        x: "16",
-        metric: "latency_us_p99",
-        of: CONTROLLED,
-        published: || table("16", "p99_us"),
-    },
+    ("fig5.3", "160", MEAN, ["reader/writer lock", "steering"], || {
+        said("claims", "CH", "160", "mean_of_read_write_lock")
+    }),
+    ("fig6.3", "110", MEAN, ["MC", "CH"], || said("claims", "CH", "200", "mean_of_MC")),
+    ("fig6.4", "400", "requests_per_s", ["CH", "MC"], || {
+        Some(said("fig6.4", "CH", "400", "requests_per_s")? / said("lock", "MC", "20", "requests_per_s")?)
+    }),
+    ("fig6.5", "10", P99, ["MC", "CH"], || said("claims", "CH", "10", "burst_p99_of_MC")),
+    ("fig6.7", "1", P99, ["static", "100 us"], || said("claims", "static", "1", "p99_of_100_us")),
+    ("fig6.7", "10", P99, ["static", "100 us"], || said("claims", "static", "10", "p99_of_100_us")),
+    ("fig6.7", "1", P99, ["100 us", "10 us"], || said("claims", "100 us", "1", "p99_of_10_us")),
+    ("fig6.7", "10", P99, ["100 us", "10 us"], || said("claims", "100 us", "10", "p99_of_10_us")),
+    ("table6.1", "1", MEAN, CONTROLLERS, || table("1", "mean_us")),
+    ("table6.1", "1", P99, CONTROLLERS, || table("1", "p99_us")),
+    ("table6.1", "16", MEAN, CONTROLLERS, || table("16", "mean_us")),
+    ("table6.1", "16", P99, CONTROLLERS, || table("16", "p99_us")),
 ];
+const MEAN: &str = "latency_us_mean";
+const P99: &str = "latency_us_p99";
 
 /// The claims, of both bases; only this machine's are held to the published order.
 pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
@@ -132,23 +53,23 @@ pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
 }
 
 fn ratio(rows: &[Row], claim: &Claim, base: Base) -> Option<Row> {
+    let &(figure, x, metric, series, published) = claim;
     let find = |series: &str| {
         rows.iter().find(|row| {
             (row.base.as_str(), row.series.as_str()) == (base.name(), series)
-                && (row.figure.as_str(), row.x.as_str(), row.metric.as_str())
-                    == (claim.figure, claim.x, claim.metric)
+                && (row.figure.as_str(), row.x.as_str(), row.metric.as_str()) == (figure, x, metric)
         })
     };
-    let [one, other] = claim.of.map(find);
+    let [one, other] = series.map(find);
     let (one, other) = (one?, other?);
-    let x = format!("{} at {}", claim.figure, claim.x);
-    let metric = format!("{} over {}", claim.metric, claim.of[1]);
-    let mut row = Row::new("claims", base.name(), claim.of[0], &x, &metric, "x");
+    let x = format!("{figure} at {x}");
+    let metric = format!("{metric} over {}", series[1]);
+    let mut row = Row::new("claims", base.name(), series[0], &x, &metric, "x");
     row.measured = one.measured / other.measured;
     let interval = |row: &Row| row.ci.filter(|_| base == Base::Kernel);
     row.ci = interval(one).zip(interval(other)).map(|(one, other)| (one.0 / other.1, one.1 / other.0));
     row.suspect = one.suspect || other.suspect;
-    Some(held(row, (claim.published)()))
+    Some(held(row, published()))
 }
 
 /// Section 6.3: what a job that receives bulk streams does to the tail.
@@ -209,9 +130,9 @@ mod tests {
 
     #[test]
     fn every_claim_is_published_as_one_above_or_at_1() {
-        for claim in CLAIMS {
-            let published = (claim.published)().unwrap_or_else(|| panic!("{} at {}", claim.figure, claim.x));
-            assert!(published >= 1.0, "{} at {}: {published}", claim.figure, claim.x);
+        for (figure, x, _, _, published) in CLAIMS {
+            let published = published().unwrap_or_else(|| panic!("{figure} at {x}"));
+            assert!(published >= 1.0, "{figure} at {x}: {published}");
         }
     }
 
