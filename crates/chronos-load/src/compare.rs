@@ -7,11 +7,10 @@ use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
-use crate::commands::run::load;
+use crate::bench::{Bench, Measure};
 use crate::options::{Belief, Clients, Workload};
-use crate::phase::{Moment, phase};
-use crate::process::{ProcessorTime, Recipe, Server, Transport};
-use crate::report::Report;
+use crate::phase::phase;
+use crate::process::{Recipe, Transport};
 use crate::setup::Pace;
 
 /// What is compared, and how.
@@ -57,19 +56,6 @@ pub enum OpenRate {
     Fixed(f64),
     /// A share of what the first server carried in the first pair.
     OfFirst(f64),
-}
-
-/// What a phase came to, on both sides.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Measure {
-    /// What the clients saw.
-    pub report: Report,
-    /// Microseconds of processor time that the server took for an operation.
-    pub server_us_per_operation: f64,
-    /// Processors that the server kept busy.
-    pub server_busy: f64,
-    /// Seconds a second in which its threads could have run, but others had their processors.
-    pub server_waited: f64,
 }
 
 /// One server's turn.
@@ -164,31 +150,10 @@ impl Plan {
 
     /// One server's turn. `rate` is that of the open loop, once it is known.
     fn turn(&self, side: usize, rate: &mut Option<f64>) -> anyhow::Result<Turn> {
-        let server = Server::start(&self.recipes[side], self.transport, &self.server_cpus)?;
-        let setup = self.workload.setup(std::slice::from_ref(&server.endpoint), self.clients.connections)?;
-        let crew = self.clients.crew(vec![server.endpoint.clone()]);
-        if self.workload.loads() {
-            load(&crew, &setup)?;
-        }
-        let measure = |index, pace| -> anyhow::Result<Measure> {
-            let phase = phase(index, pace, self.warm_up, self.time);
-            let mut taken = [const { Ok(ProcessorTime { ran: Span::ZERO, waited: Span::ZERO }) }; 2];
-            let book = crew.run(&setup, phase, |moment| {
-                taken[usize::from(moment == Moment::To)] = server.processor_time();
-            })?;
-            let [from, to] = taken;
-            let (from, to) = (from?, to?);
-            let spent = to.ran.saturating_sub(from.ran).as_secs_f64();
-            let waited = to.waited.saturating_sub(from.waited).as_secs_f64();
-            let report = Report::new(&book, &phase, crew.threads, self.belief.doubts());
-            let operations = report.rate * report.seconds;
-            Ok(Measure {
-                server_us_per_operation: if operations > 0.0 { spent * 1e6 / operations } else { 0.0 },
-                server_busy: spent / report.seconds,
-                server_waited: waited / report.seconds,
-                report,
-            })
-        };
+        let recipe = std::slice::from_ref(&self.recipes[side]);
+        let Plan { transport, server_cpus, workload, clients, belief, .. } = self;
+        let bench = Bench::start(recipe, *transport, server_cpus, workload, clients, *belief)?;
+        let measure = |index, pace| bench.measure(phase(index, pace, self.warm_up, self.time));
         let saturation =
             self.outstanding.map(|outstanding| measure(1, Pace::Closed(outstanding))).transpose()?;
         if let (Some(Open { rate: OpenRate::OfFirst(share), .. }), Some(most), None) =
@@ -293,7 +258,7 @@ const SATURATED: f64 = 0.95;
 mod tests {
     use super::*;
     use crate::book::Book;
-    use crate::report::Doubts;
+    use crate::report::{Doubts, Report};
     use plimsoll_units::Time;
 
     fn turn(rate: u64) -> Turn {

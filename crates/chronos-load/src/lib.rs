@@ -8,6 +8,7 @@
 //! bytes came ([`generator`]). Only [`drive`] and [`phase`] know a clock. `docs/chronos/load.md` is the user's guide.
 
 pub mod arrivals;
+pub mod bench;
 pub mod book;
 pub mod commands;
 pub mod compare;
@@ -17,6 +18,7 @@ pub mod endpoint;
 pub mod generator;
 pub mod keys;
 pub mod link;
+pub mod neighbour;
 pub mod openflow;
 pub mod options;
 pub mod phase;
@@ -26,3 +28,4 @@ pub mod protocol;
 pub mod report;
 pub mod setup;
 pub mod values;
+pub mod wake_up;

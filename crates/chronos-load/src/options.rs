@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, bail, ensure};
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::{ArgGroup, Args, Command, ValueEnum};
 use plimsoll_units::Span;
 
 use crate::arrivals::Arrivals;
@@ -146,6 +146,23 @@ impl Belief {
     }
 }
 
+/// All that is said of a load but its servers, its rate and its length.
+#[derive(Clone, Debug, Args)]
+pub struct Load {
+    #[command(flatten)]
+    /// What is asked.
+    pub workload: Workload,
+    /// Who asks.
+    #[command(flatten)]
+    pub clients: Clients,
+    /// How an open loop's requests follow each other.
+    #[command(flatten)]
+    pub timetable: Timetable,
+    /// When it is not to be believed.
+    #[command(flatten)]
+    pub belief: Belief,
+}
+
 /// What is printed, and in which form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
@@ -154,6 +171,15 @@ pub enum Format {
     Table,
     /// Every number.
     Json,
+}
+
+/// Reads options from words, as a command line would. What is not among them is as it is by default.
+///
+/// # Errors
+/// If a word is no option, or its value is not allowed.
+pub fn read<A: Args>(words: &[&str]) -> Result<A, clap::Error> {
+    let command = A::augment_args(Command::new("chronos-load").no_binary_name(true));
+    A::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
 /// The share of gets in `GETS:SETS`.
@@ -284,18 +310,11 @@ impl Clients {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        workload: Workload,
-    }
 
     fn error(words: &[&str], servers: &[&str]) -> String {
         let servers: Vec<Endpoint> = servers.iter().map(|server| server.parse().unwrap()).collect();
-        match Line::try_parse_from([&["load"], words].concat()) {
-            Ok(line) => format!("{:#}", line.workload.setup(&servers, 1).unwrap_err()),
+        match read::<Workload>(words) {
+            Ok(workload) => format!("{:#}", workload.setup(&servers, 1).unwrap_err()),
             Err(error) => error.to_string(),
         }
     }

@@ -5,8 +5,9 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use anyhow::ensure;
 use plimsoll_units::{Span, Time};
-use rustix::thread::{CpuSet, sched_setaffinity, set_current_timer_slack};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity, set_current_timer_slack};
 
 use crate::book::Book;
 use crate::drive::{Clock, Wait, drive};
@@ -130,6 +131,22 @@ impl Crew {
         })
     }
 
+    /// Stores all keys.
+    ///
+    /// # Errors
+    /// If a server cannot be connected to, or does not take a key.
+    pub fn store(&self, setup: &Arc<Setup>) -> anyhow::Result<()> {
+        let book = self.run(setup, load_phase(), |_| ())?;
+        ensure!(
+            book.counts.refused == 0 && book.counts.closed == 0,
+            "the server did not store all keys: {} of {} stored; {}",
+            book.counts.completed,
+            setup.choice.keys(),
+            book.examples.join("; ")
+        );
+        Ok(())
+    }
+
     /// The sockets of `clients` clients of `all`.
     fn connect(&self, clients: usize, all: usize) -> Result<Vec<socket2::Socket>, PhaseError> {
         let mut sockets = Vec::new();
@@ -163,6 +180,15 @@ impl Crew {
     }
 }
 
+/// The processors that the calling thread may run on, in order.
+///
+/// # Errors
+/// If the kernel does not say.
+pub fn allowed_cpus() -> io::Result<Vec<usize>> {
+    let set = sched_getaffinity(None)?;
+    Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
+}
+
 /// Puts the calling thread, and what it starts, on `cpus`.
 ///
 /// # Errors
@@ -179,7 +205,7 @@ pub fn pin(cpus: &[usize]) -> Result<(), PhaseError> {
 }
 
 /// The phase that stores every key.
-pub fn load_phase() -> Phase {
+fn load_phase() -> Phase {
     Phase { index: 0, pace: Pace::Load(LOAD_OUTSTANDING), from: Time::ZERO, to: Time::MAX }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::iter::Sum;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -16,7 +17,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use tempfile::TempDir;
 
 use crate::endpoint::Endpoint;
-use crate::phase::pin;
+use crate::phase::{Moment, pin};
 
 /// How requests get to a server that is started.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -34,7 +35,7 @@ pub enum Transport {
 pub struct Recipe {
     /// What to call it.
     pub name: String,
-    /// Its words, with `{port}` and `{socket}` still in them.
+    /// Its words, with `{port}`, `{socket}` and `{folder}`, a folder of its own, still in them.
     pub words: Vec<String>,
 }
 
@@ -79,7 +80,9 @@ impl Server {
         let port = free_port().context("cannot find a free port")?;
         let socket = directory.path().join("socket");
         let fill = |word: &String| {
-            word.replace("{port}", &port.to_string()).replace("{socket}", &socket.display().to_string())
+            let folder = directory.path().display().to_string();
+            let word = word.replace("{port}", &port.to_string()).replace("{folder}", &folder);
+            word.replace("{socket}", &socket.display().to_string())
         };
         let words: Vec<String> = recipe.words.iter().map(fill).collect();
         let log = fs::File::create(directory.path().join("log")).context("cannot write the server's log")?;
@@ -147,18 +150,48 @@ impl Server {
     /// If it has ended.
     pub fn processor_time(&self) -> anyhow::Result<ProcessorTime> {
         let tasks = format!("/proc/{}/task", self.child.id());
+        let listed = fs::read_dir(&tasks);
+        let listed = listed.with_context(|| format!("cannot list {tasks}: has the server ended?"))?;
         let mut sum = ProcessorTime::default();
-        for task in
-            fs::read_dir(&tasks).with_context(|| format!("cannot list {tasks}: has the server ended?"))?
-        {
+        for task in listed {
             // A thread may have ended since it was listed.
-            if let Some(time) = ProcessorTime::read(&task?.path().join("schedstat")) {
-                sum.ran += time.ran;
-                sum.waited += time.waited;
-            }
+            let time = ProcessorTime::read(&task?.path().join("schedstat"));
+            sum = [sum, time.unwrap_or_default()].into_iter().sum();
         }
         ensure!(!sum.ran.is_zero(), "the kernel does not count the time that tasks run (CONFIG_SCHED_INFO)");
         Ok(sum)
+    }
+}
+
+/// What servers take of processors between the moments of a phase.
+#[derive(Debug)]
+pub struct Stopwatch<'a> {
+    servers: &'a [Server],
+    at: [anyhow::Result<ProcessorTime>; 2],
+}
+
+impl<'a> Stopwatch<'a> {
+    /// That of `servers`, all together.
+    pub fn of(servers: &'a [Server]) -> Stopwatch<'a> {
+        Stopwatch { servers, at: [const { Ok(ProcessorTime { ran: Span::ZERO, waited: Span::ZERO }) }; 2] }
+    }
+
+    /// Reads the processor time at a moment of the phase.
+    pub fn look(&mut self, moment: Moment) {
+        self.at[usize::from(moment == Moment::To)] = self.servers.iter().map(Server::processor_time).sum();
+    }
+
+    /// What was taken from the one moment to the other.
+    ///
+    /// # Errors
+    /// If a server had ended.
+    pub fn taken(self) -> anyhow::Result<ProcessorTime> {
+        let [from, to] = self.at;
+        let (from, to) = (from?, to?);
+        Ok(ProcessorTime {
+            ran: to.ran.saturating_sub(from.ran),
+            waited: to.waited.saturating_sub(from.waited),
+        })
     }
 }
 
@@ -169,6 +202,15 @@ pub struct ProcessorTime {
     pub ran: Span,
     /// Ready to run, but others had the processor.
     pub waited: Span,
+}
+
+impl Sum for ProcessorTime {
+    fn sum<I: Iterator<Item = ProcessorTime>>(times: I) -> ProcessorTime {
+        times.fold(ProcessorTime::default(), |sum, time| ProcessorTime {
+            ran: sum.ran + time.ran,
+            waited: sum.waited + time.waited,
+        })
+    }
 }
 
 impl ProcessorTime {

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
@@ -51,6 +52,9 @@ pub struct Args {
     /// Seed of every run.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Where chronos-memcached and chronos-openflow are; the folder of this program by default.
+    #[arg(long, value_name = "DIR")]
+    server_dir: Option<PathBuf>,
     /// Runs at a time; all cores by default.
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
@@ -75,35 +79,32 @@ enum On {
     /// The simulator: the study's figures.
     #[default]
     Simulator,
-    /// This machine's kernel, between network namespaces, and the simulator beside it. Needs what `plimsoll emulate`
-    /// needs.
+    /// This machine's kernel, and the simulator beside it: between network namespaces, for which `plimsoll emulate` says
+    /// what is needed, or, for chronos, memcached and the servers of `make servers`.
     Kernel,
 }
 
 impl Name {
-    fn study(self, on: On) -> anyhow::Result<&'static Study> {
-        Ok(match (self, on) {
+    fn study(self, on: On) -> &'static Study {
+        match (self, on) {
             (Name::Chronos, On::Simulator) => &plimsoll_reproduce::CHRONOS,
+            (Name::Chronos, On::Kernel) => &plimsoll_reproduce::CHRONOS_KERNEL,
             (Name::Detail, On::Simulator) => &plimsoll_reproduce::DETAIL,
             (Name::Detail, On::Kernel) => &plimsoll_reproduce::DETAIL_KERNEL,
             (Name::Hull, On::Simulator) => &plimsoll_reproduce::HULL,
             (Name::Hull, On::Kernel) => &plimsoll_reproduce::HULL_KERNEL,
             (Name::Qjump, On::Simulator) => &plimsoll_reproduce::QJUMP,
             (Name::Qjump, On::Kernel) => &plimsoll_reproduce::QJUMP_KERNEL,
-            (Name::Chronos, On::Kernel) => {
-                bail!(
-                    "--on kernel: this study is not carried by the kernel; `detail`, `hull` and `qjump` are"
-                )
-            }
-        })
+        }
     }
 }
 
 pub fn reproduce(args: &Args) -> Done {
-    let study = args.study.study(args.on)?;
+    let study = args.study.study(args.on);
     let folder = args.out.join(study.id);
     let rows_file = folder.join("rows.json");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    let began = Instant::now();
     let reproduction = if args.redraw { read(&rows_file)? } else { measure(study, args, &folder)? };
     // What was measured is told before anything that a full disk can refuse.
     output::print(&printed(study, &reproduction, args.format)?)?;
@@ -118,6 +119,9 @@ pub fn reproduce(args: &Args) -> Done {
     }
     eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
     eprintln!("rows     {}", rows_file.display());
+    if study.is_live() && !args.redraw {
+        eprintln!("time     {:.1} minutes", began.elapsed().as_secs_f64() / 60.0);
+    }
     if !reproduction.missing.is_empty() {
         eprintln!("missing  {} points; a call without --only runs them", reproduction.missing.len());
     }
@@ -141,15 +145,18 @@ fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Reproduc
     // What a run has made outside this process goes with it.
     let interrupt = study.is_live().then(Interrupt::watch).transpose().context("cannot watch for Ctrl-C")?;
     let bar = ProgressBar::new(0);
-    let style = ProgressStyle::with_template("{bar:24.cyan/dim} {pos} of {len} runs · {msg} · {eta} left");
+    let style = ProgressStyle::with_template("{bar:24.cyan/dim} {pos} of {len} runs · {msg}{eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
     let progress = |done: usize, of: usize, packet_hops: u64| {
         bar.set_length(of as u64);
         bar.set_position(done as u64);
-        bar.set_message(format!("{:.1} G packet-hops", packet_hops as f64 / 1e9));
+        if packet_hops > 0 {
+            bar.set_message(format!("{:.1} G packet-hops · ", packet_hops as f64 / 1e9));
+        }
         interrupt.as_ref().is_none_or(|interrupt| interrupt.signal().is_none())
     };
-    let options = Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone() };
+    let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
+    let options = Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone(), servers };
     let reproduction = plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress);
     let reproduction = reproduction.map_err(|error| match error {
         ReproduceError::Batch(_) | ReproduceError::Cancelled => anyhow::Error::from(error)
@@ -158,6 +165,11 @@ fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Reproduc
     })?;
     bar.finish_and_clear();
     Ok(reproduction)
+}
+
+/// The folder of this program.
+fn beside_this_program() -> Option<PathBuf> {
+    Some(std::env::current_exe().ok()?.parent()?.to_owned())
 }
 
 fn printed(study: &Study, reproduction: &Reproduction, format: Format) -> anyhow::Result<String> {

@@ -24,7 +24,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("host", &["bpf", "mechanisms", "units"]),
     // Formulas of the tail; of the engine only its random streams.
     ("measure", &["fabric"]),
-    ("reproduce", &["linux", "measure", "report", "results", "scenario", "sim", "units"]),
+    ("reproduce", &["chronos-load", "linux", "measure", "report", "results", "scenario", "sim", "units"]),
     ("line", &["report", "results", "scenario", "sim", "units"]),
     // The kernel's programs are held to the mechanisms, and nothing is held to them.
     ("bpf", &["mechanisms", "units"]),

@@ -31,6 +31,7 @@ mod run;
 pub mod study;
 
 pub use chronos::CHRONOS;
+pub use chronos_kernel::CHRONOS_KERNEL;
 pub use detail::DETAIL;
 pub use detail_kernel::DETAIL_KERNEL;
 pub use hull::HULL;

@@ -7,7 +7,7 @@
 //! Rows are made of what the journal has: where the full run of a point is not there, its quick one; what is
 //! neither is named as missing.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{self, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
@@ -39,6 +39,8 @@ pub struct Options {
     pub seed: u64,
     /// Run only these; everything if empty.
     pub only: Vec<Part>,
+    /// The folder of the servers' programs, where a study runs real servers.
+    pub servers: PathBuf,
 }
 
 /// A figure, or some of its points.
@@ -244,7 +246,8 @@ impl Bench<'_> {
         let name = match runs {
             Runs::Scenario(name) => name,
             Runs::Task(task) => {
-                let point = Point { x: &cases[case].x, series, base, quick, seed };
+                let servers = self.options.servers.as_path();
+                let point = Point { x: &cases[case].x, series, base, quick, seed, servers };
                 return Ok(task(&point).map(|task| {
                     let digest = Digest::of_text(&task.settings()).low();
                     Job { figure, case, series, base, quick, seed, digest, work: Work::Task(task) }
@@ -263,7 +266,7 @@ impl Bench<'_> {
             set.push(format!("workload.flows={{kind=\"flow-list\",path=\"{file}\"}}"));
         }
         let overrides = Overrides { set, seed: Some(seed), replicates: 1 };
-        let scenario = load(name, &(self.study.scenario_text)(name, base), self.folder.path(), &overrides)?;
+        let scenario = load(name, &self.study.text(name, base), self.folder.path(), &overrides)?;
         let point = scenario.points().iter().find(|point| point.variant == series);
         Ok(point.map(|point| {
             let (digest, model) = (point.settings_digest(), point.model.clone());
@@ -286,9 +289,11 @@ impl Bench<'_> {
         let (live, open): (Vec<&Job>, Vec<&Job>) = open.partition(|job| job.base.is_live());
         // What this system cannot carry is told before anything runs.
         for job in &live {
-            if let Work::Network(model) = &job.work {
-                kernel::check(model).map_err(|problem| self.kernel_error(job, problem))?;
-            }
+            let can = match &job.work {
+                Work::Network(model) => kernel::check(model),
+                Work::Task(task) => task.check(),
+            };
+            can.map_err(|problem| self.kernel_error(job, problem))?;
         }
         let of = open.len() + live.len();
         let (mut networks, mut models, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
@@ -309,7 +314,7 @@ impl Bench<'_> {
         for job in live {
             let entry = match &job.work {
                 Work::Network(model) => self.carry(job, model, &|| gather.tell())?,
-                Work::Task(task) => self.perform(job, task.as_ref())?,
+                Work::Task(task) => self.perform(job, task.as_ref(), &|| gather.tell())?,
             };
             gather.keep(entry).map_err(ReproduceError::Journal)?;
         }
@@ -324,7 +329,7 @@ impl Bench<'_> {
                 if !gather.tell() {
                     return Err(ReproduceError::Cancelled);
                 }
-                let entry = self.perform(job, task.as_ref())?;
+                let entry = self.perform(job, task.as_ref(), &|| gather.tell())?;
                 gather.keep(entry).map_err(ReproduceError::Journal)?;
             }
             Ok(())
@@ -338,13 +343,24 @@ impl Bench<'_> {
         })
     }
 
-    fn perform(&self, job: &Job, task: &dyn Task) -> Result<Entry, ReproduceError> {
-        let measured = task.measure().map_err(|problem| self.kernel_error(job, problem))?;
+    fn perform(
+        &self,
+        job: &Job,
+        task: &dyn Task,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Entry, ReproduceError> {
+        let measured = task.measure(goes_on);
+        if !goes_on() {
+            return Err(ReproduceError::Cancelled);
+        }
+        let measured = measured.map_err(|problem| self.kernel_error(job, problem))?;
         let figure = &self.figures[job.figure];
         let x = &figure.cases[job.case].x;
-        let row = |Measured { metric, unit, estimate }: Measured| {
-            let mut row = Row::new(figure.id, job.base.name(), job.series, x, &metric, &unit);
+        let row = |Measured { series, metric, unit, estimate, suspect }: Measured| {
+            let series = series.unwrap_or(job.series);
+            let mut row = Row::new(figure.id, job.base.name(), series, x, &metric, &unit);
             row.set_measured(&estimate);
+            row.suspect = suspect;
             row
         };
         Ok(self.entry_of(job, 0, measured.into_iter().map(row).collect()))

@@ -23,8 +23,8 @@ pub struct Study {
     pub bases: [Base; 2],
     /// Every scenario file, so that the program needs none of them beside it.
     pub scenarios: &'static [(&'static str, &'static str)],
-    /// The text of a figure's scenario with the settings of a base.
-    pub scenario_text: fn(file: &str, base: Base) -> String,
+    /// The text of a figure's scenario with the settings of a base; if none, the file's as it is.
+    pub scenario_text: Option<fn(file: &str, base: Base) -> String>,
     /// The figures, in the study's order.
     pub figures: fn() -> Vec<Figure>,
     /// Rows of a run that belong to no figure.
@@ -65,7 +65,7 @@ pub enum Base {
     Source,
     /// By the book.
     Standard,
-    /// Between network namespaces: this kernel's TCP.
+    /// On this machine's kernel: between network namespaces, or real servers.
     Kernel,
     /// The same, simulated.
     Simulated,
@@ -126,6 +126,8 @@ pub struct Point<'a> {
     pub quick: bool,
     /// Seed of the run.
     pub seed: u64,
+    /// Where the servers' programs are.
+    pub servers: &'a Path,
 }
 
 /// Something that is measured by other means than a scenario: a formula, the model of a server, a server.
@@ -133,22 +135,35 @@ pub trait Task: Send + Sync {
     /// All that its numbers follow from, its seed as well: tasks of a figure with the same text are the same run.
     fn settings(&self) -> String;
 
-    /// Measures. A task by the wall's clock has the machine for itself.
+    /// Whether this system has what the task needs; asked before anything runs.
     ///
     /// # Errors
-    /// What is missing or went wrong, in words.
-    fn measure(&self) -> Result<Vec<Measured>, String>;
+    /// What is missing, and what brings it.
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Measures. A task by the wall's clock has the machine for itself, and asks `goes_on` between its parts; once that
+    /// was false, whatever it returns does not count.
+    ///
+    /// # Errors
+    /// What went wrong, in words.
+    fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String>;
 }
 
 /// One number of a task.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
+    /// The scheme that it is of, where a task measures several in turn; none: the point's.
+    pub series: Option<&'static str>,
     /// What is measured.
     pub metric: String,
     /// Its unit.
     pub unit: String,
     /// The number.
     pub estimate: Estimate,
+    /// Whether it is not to be believed: the machine was too slow for it.
+    pub suspect: bool,
 }
 
 /// A point on a figure's x axis.
@@ -184,6 +199,42 @@ pub struct Explanation {
 }
 
 impl Study {
+    /// What studies on this machine's kernel have in common: their second base is a model, nothing is settled exactly,
+    /// and claims are not compared.
+    pub(crate) const ON_KERNEL: Study = Study {
+        id: "",
+        command: "",
+        bases: [Base::Kernel, Base::Simulated],
+        scenarios: &[],
+        scenario_text: None,
+        figures: Vec::new,
+        also: |_, _, _, _, _| Vec::new(),
+        exact: |_, _| Ok(Vec::new()),
+        summary: |_| Vec::new(),
+        unordered: &["claims"],
+        other_seeds: 0,
+        drawn: |_| &[],
+        tables: &[],
+        has_original: false,
+        explanations: &[],
+        open: &[],
+        head: "",
+        reading: "",
+        closing: "",
+        orderings: "",
+    };
+
+    /// The text of the scenario `file` with the settings of `base`.
+    pub(crate) fn text(&self, file: &str, base: Base) -> String {
+        match self.scenario_text {
+            Some(text) => text(file, base),
+            None => {
+                let found = self.scenarios.iter().find(|(name, _)| *name == file);
+                found.expect("figures name files of their study").1.to_owned()
+            }
+        }
+    }
+
     /// The explanation of a row, if there is one.
     pub fn explanation(&self, row: &Row) -> Option<&'static Explanation> {
         self.explanations.iter().find(|explanation| (explanation.covers)(row))

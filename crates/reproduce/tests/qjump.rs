@@ -19,7 +19,13 @@ fn idle_times_mean_sizes_and_the_bound_are_exact() {
 
 fn options(only: &[&str]) -> Options {
     let part = |text: &&str| text.parse::<Part>().expect("any text is a part");
-    Options { quick: true, threads: 1, seed: 1, only: only.iter().map(part).collect() }
+    Options {
+        quick: true,
+        threads: 1,
+        seed: 1,
+        servers: std::path::PathBuf::new(),
+        only: only.iter().map(part).collect(),
+    }
 }
 
 fn journal(path: &Path) -> Journal {

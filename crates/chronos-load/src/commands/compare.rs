@@ -10,7 +10,7 @@ use super::run::parse_rate;
 use super::{Done, print, status};
 use crate::arrivals::parse_share;
 use crate::compare::{Open, OpenRate, Plan};
-use crate::options::{Belief, Clients, Format, Times, Timetable, Workload};
+use crate::options::{Format, Load, Times};
 use crate::process::{Recipe, Transport};
 
 /// Compare two servers in interleaved pairs: rate and processor time at saturation, latency below it
@@ -41,15 +41,9 @@ pub struct Compare {
     #[arg(long, value_parser = parse_rate)]
     rate: Option<f64>,
     #[command(flatten)]
-    timetable: Timetable,
-    #[command(flatten)]
-    workload: Workload,
-    #[command(flatten)]
-    clients: Clients,
+    load: Load,
     #[command(flatten)]
     times: Times,
-    #[command(flatten)]
-    belief: Belief,
     /// What is printed
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -75,14 +69,14 @@ impl Compare {
             recipes: [first.clone(), second.clone()],
             transport: self.transport,
             server_cpus: self.server_cpus.clone(),
-            workload: self.workload.clone(),
-            clients: self.clients.clone(),
+            workload: self.load.workload.clone(),
+            clients: self.load.clients.clone(),
             warm_up: self.times.warm_up,
             time: self.times.time,
             outstanding: (!self.no_saturation).then_some(self.outstanding),
-            open: rate.map(|rate| Open { arrivals: self.timetable.arrivals, rate }),
+            open: rate.map(|rate| Open { arrivals: self.load.timetable.arrivals, rate }),
             pairs: self.pairs,
-            belief: self.belief,
+            belief: self.load.belief,
         };
         let comparison = plan.run(|turn| eprintln!("{turn}"))?;
         let json = serde_json::to_string_pretty(&comparison)? + "\n";

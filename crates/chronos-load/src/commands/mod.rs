@@ -4,6 +4,7 @@ pub mod compare;
 pub mod openflow;
 pub mod run;
 pub mod saturate;
+mod target;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

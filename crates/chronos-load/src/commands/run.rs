@@ -2,30 +2,20 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use clap::Args;
 
+use super::target::Target;
 use super::{Done, print, status};
-use crate::endpoint::Endpoint;
-use crate::options::{Belief, Clients, Format, Times, Timetable, Workload};
-use crate::phase::{Crew, load_phase, phase};
-use crate::report::Report;
-use crate::setup::{Pace, Setup};
+use crate::options::{Format, Timetable};
+use crate::setup::Pace;
 
 /// Put a load on servers and report latencies, rate and losses
 #[derive(Debug, Args)]
 pub struct Run {
-    /// Where a server listens: HOST:PORT, udp:HOST:PORT, or unix:PATH; once for each server
-    #[arg(long = "server", required = true, value_name = "SERVER")]
-    servers: Vec<Endpoint>,
     #[command(flatten)]
-    workload: Workload,
-    #[command(flatten)]
-    clients: Clients,
-    #[command(flatten)]
-    times: Times,
+    target: Target,
     /// Operations a second, whatever the servers do (open loop)
     #[arg(long, conflicts_with = "outstanding", value_parser = parse_rate)]
     rate: Option<f64>,
@@ -34,8 +24,6 @@ pub struct Run {
     outstanding: u32,
     #[command(flatten)]
     timetable: Timetable,
-    #[command(flatten)]
-    belief: Belief,
     #[command(flatten)]
     output: Output,
 }
@@ -69,18 +57,11 @@ impl Run {
     /// # Errors
     /// If options contradict each other, or a server is not there.
     pub fn execute(&self) -> Done {
-        let setup = self.workload.setup(&self.servers, self.clients.connections)?;
-        let crew = self.clients.crew(self.servers.clone());
-        if self.workload.loads() {
-            load(&crew, &setup)?;
-        }
         let pace = match self.rate {
             Some(rate) => Pace::Open(self.timetable.arrivals, rate),
             None => Pace::Closed(self.outstanding),
         };
-        let phase = phase(1, pace, self.times.warm_up, self.times.time);
-        let book = crew.run(&setup, phase, |_| ())?;
-        let report = Report::new(&book, &phase, crew.threads, self.belief.doubts());
+        let (book, report) = self.target.prepare()?.run(1, pace)?;
         let json = serde_json::to_string_pretty(&report)? + "\n";
         if let Some(path) = &self.output.json {
             fs::write(path, &json).with_context(|| format!("cannot write {}", path.display()))?;
@@ -94,21 +75,4 @@ impl Run {
         }
         Ok(status(!report.suspect.is_empty()))
     }
-}
-
-/// Stores all keys.
-///
-/// # Errors
-/// If the server does not take one.
-pub fn load(crew: &Crew, setup: &Arc<Setup>) -> anyhow::Result<()> {
-    let book = crew.run(setup, load_phase(), |_| ())?;
-    if book.counts.refused > 0 || book.counts.closed > 0 {
-        bail!(
-            "the server did not store all keys: {} of {} stored; {}",
-            book.counts.completed,
-            setup.choice.keys(),
-            book.examples.join("; ")
-        );
-    }
-    Ok(())
 }

@@ -4,28 +4,17 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use super::run::load;
+use super::target::Target;
 use super::{Done, print, status};
-use crate::endpoint::Endpoint;
-use crate::options::{Belief, Clients, Format, Times, Workload};
-use crate::phase::phase;
+use crate::options::Format;
 use crate::report::Report;
 use crate::setup::Pace;
 
 /// Find the most operations a second: a closed loop with ever more outstanding on each connection
 #[derive(Debug, Args)]
 pub struct Saturate {
-    /// Where a server listens: HOST:PORT, udp:HOST:PORT, or unix:PATH; once for each server
-    #[arg(long = "server", required = true, value_name = "SERVER")]
-    servers: Vec<Endpoint>,
     #[command(flatten)]
-    workload: Workload,
-    #[command(flatten)]
-    clients: Clients,
-    #[command(flatten)]
-    times: Times,
-    #[command(flatten)]
-    belief: Belief,
+    target: Target,
     /// The most outstanding on each connection; 1, 2, 4 and so on are tried up to it
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     outstanding: u32,
@@ -40,19 +29,14 @@ impl Saturate {
     /// # Errors
     /// If options contradict each other, or a server is not there.
     pub fn execute(&self) -> Done {
-        let setup = self.workload.setup(&self.servers, self.clients.connections)?;
-        let crew = self.clients.crew(self.servers.clone());
-        if self.workload.loads() {
-            load(&crew, &setup)?;
-        }
+        let ready = self.target.prepare()?;
         let steps = std::iter::successors(Some(1), |outstanding| Some(outstanding * 2));
         let mut found: Vec<(u32, Report)> = Vec::new();
         for (index, outstanding) in
             (1..).zip(steps.take_while(|&outstanding| outstanding <= self.outstanding))
         {
-            let phase = phase(index, Pace::Closed(outstanding), self.times.warm_up, self.times.time);
-            let book = crew.run(&setup, phase, |_| ())?;
-            found.push((outstanding, Report::new(&book, &phase, crew.threads, self.belief.doubts())));
+            let (_, report) = ready.run(index, Pace::Closed(outstanding))?;
+            found.push((outstanding, report));
         }
         let suspect = found.iter().any(|(_, report)| !report.suspect.is_empty());
         match self.format {

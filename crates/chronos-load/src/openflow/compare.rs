@@ -2,13 +2,11 @@
 
 use std::fmt;
 
-use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
 use super::{OpenFlowReport, Plan};
 use crate::compare::{Figure, in_pairs, write_figures};
-use crate::phase::Moment;
-use crate::process::{ProcessorTime, Recipe, Server, Transport};
+use crate::process::{Recipe, Server, Stopwatch, Transport};
 
 /// One controller's turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -30,6 +28,20 @@ pub struct ControllerComparison {
     pub suspect: Vec<String>,
 }
 
+/// The turn of one controller, on `cpus`.
+///
+/// # Errors
+/// If it cannot be started, or does not answer.
+pub fn turn(plan: &Plan, recipe: &Recipe, cpus: &[usize]) -> anyhow::Result<Turn> {
+    let server = Server::start(recipe, Transport::Tcp, cpus)?;
+    let mut watch = Stopwatch::of(std::slice::from_ref(&server));
+    let report = plan.run(&server.endpoint, |moment| watch.look(moment))?;
+    let spent = watch.taken()?.ran.as_us_f64();
+    let answers = report.replies.answered;
+    let server_us_per_answer = if answers > 0 { spent / answers as f64 } else { 0.0 };
+    Ok(Turn { report, server_us_per_answer })
+}
+
 /// Runs all pairs of `plan`, the controllers on `cpus`; `tell` hears of each turn.
 ///
 /// # Errors
@@ -41,18 +53,7 @@ pub fn compare(
     pairs: u32,
     tell: impl FnMut(&str),
 ) -> anyhow::Result<ControllerComparison> {
-    let pairs = in_pairs(pairs, recipes, tell, |side| {
-        let server = Server::start(&recipes[side], Transport::Tcp, cpus)?;
-        let mut taken = [const { Ok(ProcessorTime { ran: Span::ZERO, waited: Span::ZERO }) }; 2];
-        let report = plan.run(&server.endpoint, |moment| {
-            taken[usize::from(moment == Moment::To)] = server.processor_time();
-        })?;
-        let [from, to] = taken;
-        let spent = to?.ran.saturating_sub(from?.ran).as_us_f64();
-        let answers = report.replies.answered;
-        let server_us_per_answer = if answers > 0 { spent / answers as f64 } else { 0.0 };
-        Ok(Turn { report, server_us_per_answer })
-    })?;
+    let pairs = in_pairs(pairs, recipes, tell, |side| turn(plan, &recipes[side], cpus))?;
     let names = recipes.clone().map(|recipe| recipe.name);
     let mut suspect = Vec::new();
     for (pair, turns) in (1..).zip(&pairs) {

@@ -46,7 +46,6 @@ fn configurations() -> Figure {
         axis: "clients",
         series: &["1P 1T", "1P 4T", "4P 1T"],
         published: |series, x, metric| said("fig6.2", series, x, metric),
-        tolerance: |_, _, _, _| Some(ABOUT),
         ..figure(
             "fig6.2",
             "Processes (P) and threads (T) of memcached",
@@ -76,7 +75,6 @@ fn uniform() -> Figure {
         series: &["MC", "UNet locks", "CH"],
         quick: &["10", "100", "120", "200", "500", "1000"],
         published: |series, x, metric| said("fig6.3", series, x, metric),
-        tolerance: |_, _, _, _| Some(ABOUT),
         ..figure(
             "fig6.3",
             "Uniform load from ten open-loop clients",
@@ -97,7 +95,6 @@ fn clients() -> Figure {
         axis: "clients",
         series: &["MC", "CH"],
         published: |series, x, metric| said("fig6.4", series, x, metric),
-        tolerance: |_, _, _, _| Some(ABOUT),
         ..figure("fig6.4", "Closed-loop clients", task, &["8", "40", "80", "120", "200", "400"])
     }
 }
@@ -129,7 +126,6 @@ fn bursts() -> Figure {
         series: &["MC 1 ms", "MC 10 ms", "CH 1 ms", "CH 10 ms", "CH 1 ms, ring of 512"],
         quick: &["10", "40", "150"],
         published: |series, x, metric| said("fig6.5", series, x, metric),
-        tolerance: |_, _, _, _| Some(ABOUT),
         ..figure(
             "fig6.5",
             "Bursts of ten times the rate on one thread",

@@ -51,9 +51,11 @@ pub(super) fn drawn(figure: &str) -> &'static [&'static str] {
     }
 }
 
-pub(super) type MakeTask = fn(&Point<'_>) -> Option<Arc<dyn Task>>;
+/// Makes the task of a point; none where a series does not have it.
+pub(crate) type MakeTask = fn(&Point<'_>) -> Option<Arc<dyn Task>>;
 
-pub(super) fn figure(id: &'static str, title: &'static str, task: MakeTask, xs: &[&str]) -> Figure {
+/// A figure whose points are tasks.
+pub(crate) fn figure(id: &'static str, title: &'static str, task: MakeTask, xs: &[&str]) -> Figure {
     Figure {
         id,
         title,
@@ -68,7 +70,8 @@ pub(super) fn figure(id: &'static str, title: &'static str, task: MakeTask, xs: 
         metrics: Vec::new(),
         published: |_, _, _| None,
         original: |_, _, _| None,
-        tolerance: |_, _, _, _| None,
+        // Where there is a published value.
+        tolerance: |_, _, _, _| Some(ABOUT),
     }
 }
 
@@ -87,7 +90,7 @@ fn given(figure: &str, series: &str, x: &str, metric: &str) -> Option<f64> {
 }
 
 /// A number of the text: `about` so much, `at least`, `at most`, or `given` to the model.
-pub(super) fn of_kind(kind: &str, figure: &str, series: &str, x: &str, metric: &str) -> Option<f64> {
+pub(crate) fn of_kind(kind: &str, figure: &str, series: &str, x: &str, metric: &str) -> Option<f64> {
     let keys = [("figure", figure), ("series", series), ("x", x), ("metric", metric), ("kind", kind)];
     text().value(&keys, "value")
 }
@@ -96,7 +99,7 @@ pub(super) fn of_kind(kind: &str, figure: &str, series: &str, x: &str, metric: &
 pub(super) const ABOUT: f64 = 1.35;
 
 /// A number on the axis.
-pub(super) fn number(x: &str) -> f64 {
+pub(crate) fn number(x: &str) -> f64 {
     x.parse().expect("the points of these figures are numbers")
 }
 
@@ -123,7 +126,6 @@ fn fan_out_of_servers() -> Figure {
     Figure {
         axis: "servers asked at once",
         published: |series, x, metric| said("fig4.2", series, x, metric),
-        tolerance: |_, _, _, _| Some(ABOUT),
         ..figure(
             "fig4.2",
             "The last of S answers of lightly loaded servers",
@@ -202,7 +204,6 @@ fn sources() -> Figure {
         quick: &["kernel", "application", "total"],
         series: &["MC 20k/s", "MC 90k/s", "MC 161 clients"],
         published: |series, x, metric| said("table5.1", series, x, metric),
-        tolerance: |_, _, _, _| Some(ABOUT),
         ..figure(
             "table5.1",
             "Where the latency is",
@@ -223,7 +224,6 @@ fn locks() -> Figure {
     Figure {
         axis: "clients",
         published: |series, x, metric| said("lock", series, x, metric),
-        tolerance: |_, _, _, _| Some(ABOUT),
         ..figure("lock", "memcached's lock, as fast as its clients can", task, &["2", "5", "10", "20", "40"])
     }
 }
@@ -264,7 +264,6 @@ fn load(id: &'static str, title: &'static str, task: MakeTask) -> Figure {
         } else {
             |series, x, metric| said("fig5.2", series, x, metric)
         },
-        tolerance: |_, _, _, _| Some(ABOUT),
         ..figure(id, title, task, &["7", "23", "46", "92", "161"])
     }
 }

@@ -13,6 +13,10 @@ mod tasks;
 mod testbed;
 mod text;
 
+pub(crate) use figures::{MakeTask, figure as task_figure, number, of_kind};
+pub(crate) use tasks::{Gauge, P50, P99};
+pub(crate) use testbed::{constant, lognormal};
+
 use crate::study::{Base, Study};
 
 /// The study.
@@ -21,7 +25,7 @@ pub static CHRONOS: Study = Study {
     command: "chronos",
     bases: [Base::Source, Base::Standard],
     scenarios: &[],
-    scenario_text: |file, _| unreachable!("no figure has a scenario, {file} neither"),
+    scenario_text: None,
     figures: figures::figures,
     also: |_, _, _, _, _| Vec::new(),
     exact: |_, _| Ok(claims::exact()),

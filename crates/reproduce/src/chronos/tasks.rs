@@ -11,7 +11,7 @@ use crate::study::{Measured, Point, Task};
 
 /// What is measured of a server.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Gauge {
+pub(crate) enum Gauge {
     Mean,
     /// A percentile, as a share, and its name.
     Percentile(f64, &'static str),
@@ -41,7 +41,7 @@ pub(super) enum Gauge {
 
 /// A part of a request's latency.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Kernel,
     Queue,
     Lock,
@@ -62,8 +62,8 @@ impl Part {
     }
 }
 
-pub(super) const P50: Gauge = Gauge::Percentile(0.5, "latency_us_p50");
-pub(super) const P99: Gauge = Gauge::Percentile(0.99, "latency_us_p99");
+pub(crate) const P50: Gauge = Gauge::Percentile(0.5, "latency_us_p50");
+pub(crate) const P99: Gauge = Gauge::Percentile(0.99, "latency_us_p99");
 pub(super) const P999: Gauge = Gauge::Percentile(0.999, "latency_us_p999");
 
 /// A run of a server's model.
@@ -92,7 +92,7 @@ impl Task for ServerTask {
         format!("{point}: {gauges:?} of {model:?}, seed {seed}")
     }
 
-    fn measure(&self) -> Result<Vec<Measured>, String> {
+    fn measure(&self, _: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
         let outcome = server::run(&self.model, self.seed).map_err(|invalid| invalid.to_string())?;
         let latencies = Samples::new(vec![outcome.latencies_us()]);
         Ok(self.gauges.iter().flat_map(|gauge| gauge.read(&outcome, &latencies)).collect())
@@ -100,11 +100,18 @@ impl Task for ServerTask {
 }
 
 fn measured(metric: &str, unit: &str, estimate: Option<Estimate>) -> Option<Measured> {
-    Some(Measured { metric: metric.to_owned(), unit: unit.to_owned(), estimate: estimate? })
+    Some(Measured {
+        series: None,
+        metric: metric.to_owned(),
+        unit: unit.to_owned(),
+        estimate: estimate?,
+        suspect: false,
+    })
 }
 
 impl Gauge {
-    fn read(self, outcome: &ServerOutcome, latencies: &Samples) -> Vec<Measured> {
+    /// What it says of a run, whose latencies in us are `latencies`.
+    pub(crate) fn read(self, outcome: &ServerOutcome, latencies: &Samples) -> Vec<Measured> {
         let count = latencies.len() as u64;
         let bare =
             |metric: &str, unit: &str, value: f64| measured(metric, unit, Some(Estimate::bare(value, count)));
@@ -188,7 +195,7 @@ impl Task for FanOutTask {
         format!("{self:?}")
     }
 
-    fn measure(&self) -> Result<Vec<Measured>, String> {
+    fn measure(&self, _: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
         let estimate = match self.repetitions {
             None => Some(Estimate::bare(fan_out::expected(&OBSERVED, self.servers), 0)),
             Some(repetitions) => {
@@ -216,14 +223,14 @@ impl Task for SequentialTask {
         format!("{server:?} {load} {budget_us} {}", simulated.settings())
     }
 
-    fn measure(&self) -> Result<Vec<Measured>, String> {
+    fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
         let SequentialTask { server, load, budget_us, simulated } = self;
         let of = |name, unit, value| measured(name, unit, Some(Estimate::bare(value, 0)));
         let all = [
             of("wait_us_exact", "us", server.wait_us(*load)),
             of("calls_exact", "requests", server.calls(*load, *budget_us) as f64),
         ];
-        let mut measured = simulated.measure()?;
+        let mut measured = simulated.measure(goes_on)?;
         measured.extend(all.into_iter().flatten());
         Ok(measured)
     }

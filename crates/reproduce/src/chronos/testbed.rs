@@ -122,11 +122,11 @@ pub(super) fn kernel(system_ns: u64) -> (TimeDistribution, TimeDistribution) {
     (lognormal(KERNEL_NS - system_ns, delivery_sd), lognormal(system_ns, system_sd))
 }
 
-pub(super) fn constant(span: Span) -> TimeDistribution {
+pub(crate) fn constant(span: Span) -> TimeDistribution {
     TimeDistribution::Constant(span)
 }
 
-pub(super) fn lognormal(mean_ns: u64, sd_ns: u64) -> TimeDistribution {
+pub(crate) fn lognormal(mean_ns: u64, sd_ns: u64) -> TimeDistribution {
     TimeDistribution::Lognormal { mean: Span::from_ns(mean_ns), sd: Some(Span::from_ns(sd_ns)), sigma: None }
 }
 

@@ -19,7 +19,7 @@ pub static DETAIL: Study = Study {
     command: "detail",
     bases: [Base::Source, Base::Standard],
     scenarios: SCENARIOS,
-    scenario_text,
+    scenario_text: Some(scenario_text),
     figures: figures::figures,
     also: figures::by_size,
     exact: oracles::rows,

@@ -18,7 +18,7 @@ pub static HULL: Study = Study {
     command: "hull",
     bases: [Base::Source, Base::Standard],
     scenarios: SCENARIOS,
-    scenario_text,
+    scenario_text: Some(scenario_text),
     figures: figures::figures,
     also: association::rows,
     exact: oracles::rows,

@@ -23,7 +23,7 @@ pub static QJUMP: Study = Study {
     command: "qjump",
     bases: [Base::Source, Base::Standard],
     scenarios: SCENARIOS,
-    scenario_text,
+    scenario_text: Some(scenario_text),
     figures: figures::figures,
     also: distributions::rows,
     exact: oracles::rows,

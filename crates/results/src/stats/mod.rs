@@ -96,6 +96,28 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// The median of independent values, and the interval between two of them, as many from either end: the true median is
+/// outside with the odds of a fair coin (the sign test, David and Nagaraja, Order Statistics, 2003, 7.1). Fewer than six
+/// values give no interval; none give no median.
+pub fn median(values: &[f64]) -> Option<Estimate> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let value = percentile(&sorted, 0.5)?;
+    let count = sorted.len();
+    // The chance that the true median is beyond the value at this place from one end, for ever more inner places.
+    let (mut beyond, mut ways) = (0.0, libm::exp2(-(count as f64)));
+    let mut within = None;
+    for place in 0..count / 2 {
+        beyond += ways;
+        if 2.0 * beyond > 1.0 - LEVEL {
+            break;
+        }
+        within = Some(Interval { low: sorted[place], high: sorted[count - 1 - place] });
+        ways *= (count - place) as f64 / (place + 1) as f64;
+    }
+    Some(Estimate { value, interval: within, samples: count as u64 })
+}
+
 /// Jain's fairness index of shares (Jain, Chiu and Hawe, DEC-TR-301, 1984): 1 when all are equal,
 /// 1/n when one has everything; `None` where nothing was shared.
 pub fn jain(shares: &[f64]) -> Option<f64> {

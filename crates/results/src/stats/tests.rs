@@ -141,3 +141,18 @@ fn intervals_over_replicates_cover() {
         assert!((0.92..=0.985).contains(&held), "{}: {held}", statistic.name());
     }
 }
+
+/// Seven values: one of 128 draws has all on one side, twice. Six give an interval, five do not, and from nine on it is
+/// not the extremes.
+#[test]
+fn a_median_is_between_values_as_many_from_either_end() {
+    let of = |count: usize| median(&(1..=count).rev().map(|value| value as f64).collect::<Vec<_>>());
+    let interval = |count| of(count).and_then(|median| median.interval).map(|found| (found.low, found.high));
+    assert_eq!(of(7).map(|median| (median.value, median.samples)), Some((4.0, 7)));
+    assert_eq!(interval(5), None);
+    assert_eq!(interval(6), Some((1.0, 6.0)));
+    assert_eq!(interval(7), Some((1.0, 7.0)));
+    assert_eq!(interval(9), Some((2.0, 8.0)));
+    assert_eq!(interval(20), Some((6.0, 15.0)));
+    assert_eq!(of(0), None);
+}

@@ -1,0 +1,69 @@
+//! What it takes to wake a thread on another processor: the least that a server that sleeps adds to a request, and that a
+//! message to a thread that sleeps takes.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::Instant;
+
+use plimsoll_units::Span;
+
+use crate::book::Book;
+use crate::phase::{PhaseError, pin};
+use crate::report::Distribution;
+
+/// Half of the time of a byte to a thread that sleeps and back, between two processors, so many times: the wake-up, and a
+/// system call on each side.
+///
+/// # Errors
+/// If a processor is not there, or the system has no sockets left.
+pub fn wake_up(cpus: [usize; 2], rounds: u32) -> Result<Distribution, PhaseError> {
+    let (mut asks, mut answers) = UnixStream::pair()?;
+    let [here, there] = cpus;
+    thread::scope(|scope| {
+        let own = scope.spawn(move || {
+            pin(&[here])?;
+            let mut book = Book::default();
+            for _ in 0..rounds {
+                let began = Instant::now();
+                asks.write_all(&[0])?;
+                asks.read_exact(&mut [0])?;
+                let round_trip = Span::from_ns(began.elapsed().as_nanos() as u64);
+                Book::record(&mut book.latency, round_trip / 2);
+            }
+            Ok(Distribution::of(&book.latency))
+        });
+        let other = scope.spawn(move || -> Result<(), PhaseError> {
+            pin(&[there])?;
+            let mut byte = [0];
+            while let Ok(()) = answers.read_exact(&mut byte) {
+                answers.write_all(&byte)?;
+            }
+            Ok(())
+        });
+        let panicked = "a thread that panics has said why";
+        let own: Result<Distribution, PhaseError> = own.join().expect(panicked);
+        match (own, other.join().expect(panicked)) {
+            // The other end's failure is why this one had no answer.
+            (Ok(_) | Err(PhaseError::Poll(_)), Err(why)) => Err(why),
+            (own, _) => own,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trips_are_counted_and_a_missing_processor_is_told() {
+        let cpu = crate::phase::allowed_cpus().unwrap()[0];
+        let found = wake_up([cpu, cpu], 20).unwrap();
+        assert_eq!(found.samples, 20);
+        assert!(found.p50 > 0.0 && found.p50 <= found.max, "{found:?}");
+        for pair in [[cpu, 100_000], [100_000, cpu]] {
+            let error = wake_up(pair, 1).unwrap_err().to_string();
+            assert!(error.contains("processor 100000"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What is published as a ratio, and the same ratio here. Times are another machine's; who is better need not be.
+
+use super::plan::CONTROLLERS;
+use crate::chronos::of_kind;
+use crate::published::Published;
+use crate::row::Row;
+use crate::study::Base;
+
+/// One number over another: figure, point, metric, the two schemes, and what is published.
+type Claim = (&'static str, &'static str, &'static str, [&'static str; 2], fn() -> Option<f64>);
+
+/// What the dissertation says of a ratio: `about`, or a bound.
+fn said(figure: &str, series: &str, x: &str, metric: &str) -> Option<f64> {
+    let kinds = ["about", "at least", "at most"];
+    kinds.iter().find_map(|kind| of_kind(kind, figure, series, x, metric))
+}
+
+/// Table 6.1: the controller over the kernel's TCP to that over the card's.
+fn table(switches: &str, column: &str) -> Option<f64> {
+    let table = Published::parse(include_str!("../../published/chronos_table6_1.csv"));
+    let of = |system| table.value(&[("system", system), ("switches", switches)], column);
+    Some(of("baseline")? / of("Chronos-OF")?)
+}
+
+const CLAIMS: &[Claim] = &[
+    ("fig5.3", "160", MEAN, ["reader/writer lock", "steering"], || {
+        said("claims", "CH", "160", "mean_of_read_write_lock")
+    }),
+    ("fig6.3", "110", MEAN, ["MC", "CH"], || said("claims", "CH", "200", "mean_of_MC")),
+    ("fig6.4", "400", "requests_per_s", ["CH", "MC"], || {
+        Some(said("fig6.4", "CH", "400", "requests_per_s")? / said("lock", "MC", "20", "requests_per_s")?)
+    }),
+    ("fig6.5", "10", P99, ["MC", "CH"], || said("claims", "CH", "10", "burst_p99_of_MC")),
+    ("fig6.7", "1", P99, ["static", "100 us"], || said("claims", "static", "1", "p99_of_100_us")),
+    ("fig6.7", "10", P99, ["static", "100 us"], || said("claims", "static", "10", "p99_of_100_us")),
+    ("fig6.7", "1", P99, ["100 us", "10 us"], || said("claims", "100 us", "1", "p99_of_10_us")),
+    ("fig6.7", "10", P99, ["100 us", "10 us"], || said("claims", "100 us", "10", "p99_of_10_us")),
+    ("table6.1", "1", MEAN, CONTROLLERS, || table("1", "mean_us")),
+    ("table6.1", "1", P99, CONTROLLERS, || table("1", "p99_us")),
+    ("table6.1", "16", MEAN, CONTROLLERS, || table("16", "mean_us")),
+    ("table6.1", "16", P99, CONTROLLERS, || table("16", "p99_us")),
+];
+const MEAN: &str = "latency_us_mean";
+const P99: &str = "latency_us_p99";
+
+/// The claims, of both bases; only this machine's are held to the published order.
+pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
+    let of_base = |base: Base| {
+        let ratios = CLAIMS.iter().filter_map(move |claim| ratio(rows, claim, base));
+        ratios.chain(beside_a_job(rows, base))
+    };
+    of_base(Base::Kernel).chain(of_base(Base::Simulated)).collect()
+}
+
+fn ratio(rows: &[Row], claim: &Claim, base: Base) -> Option<Row> {
+    let &(figure, x, metric, series, published) = claim;
+    let find = |series: &str| {
+        rows.iter().find(|row| {
+            (row.base.as_str(), row.series.as_str()) == (base.name(), series)
+                && (row.figure.as_str(), row.x.as_str(), row.metric.as_str()) == (figure, x, metric)
+        })
+    };
+    let [one, other] = series.map(find);
+    let (one, other) = (one?, other?);
+    let x = format!("{figure} at {x}");
+    let metric = format!("{metric} over {}", series[1]);
+    let mut row = Row::new("claims", base.name(), series[0], &x, &metric, "x");
+    row.measured = one.measured / other.measured;
+    let interval = |row: &Row| row.ci.filter(|_| base == Base::Kernel);
+    row.ci = interval(one).zip(interval(other)).map(|(one, other)| (one.0 / other.1, one.1 / other.0));
+    row.suspect = one.suspect || other.suspect;
+    Some(held(row, published()))
+}
+
+/// Section 6.3: what a job that receives bulk streams does to the tail.
+fn beside_a_job(rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
+    let ratios = rows.iter().filter(move |row| {
+        (row.figure.as_str(), row.metric.as_str()) == ("neighbour", "p99_of_alone") && row.base == base.name()
+    });
+    ratios.map(|ratio| {
+        let x = format!("{} at {}", ratio.figure, ratio.x);
+        let mut row = Row::new("claims", &ratio.base, &ratio.series, &x, &ratio.metric, &ratio.unit);
+        (row.measured, row.ci, row.suspect) = (ratio.measured, ratio.ci, ratio.suspect);
+        let server = if ratio.series.starts_with("MC") { "MC" } else { "CH" };
+        held(row, said("neighbour", server, "all", "p99_of_alone"))
+    })
+}
+
+/// The claim beside what is published. Held is the order, where the interval leaves one; and that nothing changes, where
+/// that is what is said. What is not to be believed is not held.
+fn held(row: Row, published: Option<f64>) -> Row {
+    let is_kernel = row.base == Base::Kernel.name() && !row.suspect;
+    let unchanged =
+        published.filter(|published| is_kernel && *published == 1.0 && row.x.starts_with("neighbour"));
+    let mut row = row.compare(published, None, unchanged.map(|_| UNCHANGED));
+    if unchanged.is_none() && is_kernel {
+        let order = |(low, high): (f64, f64)| (low > 1.0).then_some(true).or((high < 1.0).then_some(false));
+        row.within = published.and(row.ci).and_then(order);
+    }
+    row
+}
+
+/// The factor within which a tail counts as unchanged.
+const UNCHANGED: f64 = 1.35;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(series: &str, measured: f64, half: f64) -> Row {
+        let ci = Some((measured - half, measured + half));
+        Row { measured, ci, ..Row::new("fig5.3", "kernel", series, "160", "latency_us_mean", "us") }
+    }
+
+    fn claimed(lock: Row, steering: Row) -> Row {
+        let rows = rows(&[lock, steering]);
+        assert_eq!(rows.len(), 1, "{rows:?}");
+        rows[0].clone()
+    }
+
+    #[test]
+    fn an_order_is_held_where_intervals_leave_one() {
+        let clear = claimed(row("reader/writer lock", 300.0, 20.0), row("steering", 100.0, 10.0));
+        assert_eq!((clear.measured, clear.published, clear.within), (3.0, Some(2.5), Some(true)));
+        let other_way = claimed(row("reader/writer lock", 100.0, 5.0), row("steering", 200.0, 10.0));
+        assert_eq!(other_way.within, Some(false));
+        let near = claimed(row("reader/writer lock", 110.0, 20.0), row("steering", 100.0, 10.0));
+        assert_eq!(near.within, None);
+    }
+
+    #[test]
+    fn every_claim_is_published_as_one_above_or_at_1() {
+        for (figure, x, _, _, published) in CLAIMS {
+            let published = published().unwrap_or_else(|| panic!("{figure} at {x}"));
+            assert!(published >= 1.0, "{figure} at {x}: {published}");
+        }
+    }
+
+    #[test]
+    fn a_job_beside_is_said_to_hurt_memcached_and_not_chronos() {
+        let beside = |series: &str, measured| {
+            let ci = Some((measured - 0.1, measured + 0.1));
+            Row { measured, ci, ..Row::new("neighbour", "kernel", series, "50", "p99_of_alone", "x") }
+        };
+        let held: Vec<_> = rows(&[beside("MC beside a job", 1.7), beside("CH beside a job", 1.5)])
+            .into_iter()
+            .map(|row| (row.published, row.within))
+            .collect();
+        assert_eq!(held, [(Some(1.6), Some(true)), (Some(1.0), Some(false))]);
+    }
+}

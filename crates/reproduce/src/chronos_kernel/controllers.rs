@@ -1,0 +1,95 @@
+//! [`Controllers`]: OpenFlow controllers that take turns, each started afresh.
+
+use std::path::PathBuf;
+
+use plimsoll_chronos_load::drive::Wait;
+use plimsoll_chronos_load::openflow::Plan;
+use plimsoll_chronos_load::openflow::compare::{Turn, turn};
+use plimsoll_chronos_load::openflow::wire::Version;
+use plimsoll_chronos_load::process::Recipe;
+use plimsoll_units::Span;
+
+use super::plan::{Beside, CONTROLLERS, Rounds};
+use super::rounds::{Reading, in_rounds, medians};
+use super::turns::{built, installed, two_processors};
+use crate::study::{Measured, Point, Task};
+
+const CHRONOS: &str = "chronos-openflow";
+
+/// Switches that wait for an answer each, at two controllers in turn.
+pub(super) struct Controllers {
+    switches: u32,
+    /// Packet-ins outstanding at each switch.
+    outstanding: usize,
+    rounds: Rounds,
+    servers: PathBuf,
+}
+
+impl Controllers {
+    pub(super) fn new(switches: u32, outstanding: usize, point: &Point<'_>) -> Controllers {
+        let rounds = Rounds::of(point, (1_000, 200));
+        Controllers { switches, outstanding, rounds, servers: point.servers.to_owned() }
+    }
+
+    fn run(&self, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
+        let [server, generator] = two_processors().map_err(anyhow::Error::msg)?;
+        let plan = Plan {
+            version: Version::V13,
+            switches: self.switches,
+            outstanding: self.outstanding,
+            macs: 1_000_000,
+            buffered: true,
+            cpu: Some(generator),
+            wait: Wait::Spin,
+            warm_up: Span::from_ms(self.rounds.warm_up_ms),
+            time: Span::from_ms(self.rounds.turn_ms),
+            timeout: Span::from_secs(1),
+        };
+        let ours = self.servers.join(CHRONOS).display().to_string();
+        // Its control socket is in a folder of its own, so that it needs no other.
+        let words = [
+            vec!["env", "OVS_RUNDIR={folder}", CONTROLLERS[0], "ptcp:{port}:127.0.0.1"],
+            vec![ours.as_str(), "--listen", "127.0.0.1:{port}"],
+        ];
+        let recipes = [0, 1].map(|side: usize| Recipe {
+            name: CONTROLLERS[side].to_owned(),
+            words: words[side].iter().map(|word| (*word).to_owned()).collect(),
+        });
+        let turns =
+            in_rounds(2, self.rounds.count, goes_on, |side, _| turn(&plan, &recipes[side], &[server]))?;
+        let sides = [(CONTROLLERS[0], None), (CONTROLLERS[1], Some(Beside::FIRST))];
+        Ok(medians(&sides, &turns, |turn| !turn.report.suspect.is_empty(), &readings()))
+    }
+}
+
+fn readings() -> [Reading<'static, Turn>; 4] {
+    let of = |metric, unit, read: fn(&Turn) -> f64| Reading {
+        metric,
+        unit,
+        is_compared: true,
+        read: Box::new(read),
+    };
+    [
+        of("latency_us_mean", "us", |turn| turn.report.latency.mean),
+        of("latency_us_p99", "us", |turn| turn.report.latency.p99),
+        of("requests_per_s", "1/s", |turn| turn.report.rate),
+        of("server_us_per_request", "us", |turn| turn.server_us_per_answer),
+    ]
+}
+
+impl Task for Controllers {
+    fn settings(&self) -> String {
+        let Controllers { switches, outstanding, rounds, .. } = self;
+        format!("{CONTROLLERS:?}: {switches} switches, {outstanding} outstanding at each, {rounds:?}")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        two_processors()?;
+        installed(CONTROLLERS[0], "openvswitch-testcontroller")?;
+        built(&self.servers, CHRONOS)
+    }
+
+    fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
+        self.run(goes_on).map_err(|error| format!("{error:#}"))
+    }
+}

@@ -1,0 +1,191 @@
+//! What a point of a figure measures, as plain data: the servers that take turns, what they are asked, and what is read.
+
+use std::path::Path;
+
+use crate::study::Point;
+
+/// A server that takes turns with others.
+#[derive(Clone, Debug)]
+pub(super) struct Side {
+    /// Its name in the rows.
+    pub(super) series: &'static str,
+    /// What is started.
+    pub(super) program: Program,
+    /// Threads of each process.
+    pub(super) threads: u32,
+    /// Processes; keys are shared out to them.
+    pub(super) processes: u32,
+    /// Words of its command line beyond what all have.
+    pub(super) options: &'static [&'static str],
+    /// Whether a job beside it receives bulk streams while it is asked.
+    pub(super) has_neighbour: bool,
+    /// What its numbers are set beside, if anything.
+    pub(super) beside: Option<Beside>,
+}
+
+/// Another server of the same rounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Beside {
+    /// Its place in the order of the servers.
+    pub(super) place: usize,
+    /// What it is called in the names of ratios.
+    pub(super) name: &'static str,
+}
+
+impl Beside {
+    /// The first server of a figure.
+    pub(super) const FIRST: Beside = Beside { place: 0, name: "first" };
+    /// The name of a ratio: that of `latency_us_p99` is `p99_of_first`.
+    pub(super) fn metric(self, metric: &str) -> String {
+        let short = match metric {
+            "requests_per_s" => "rate",
+            "server_us_per_request" => "cost",
+            latency => latency.rsplit('_').next().unwrap_or(latency),
+        };
+        format!("{short}_of_{}", self.name)
+    }
+}
+
+/// A program that answers memcached's protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Program {
+    /// memcached, from the system.
+    Memcached,
+    /// chronos-memcached, from the folder of the servers.
+    Chronos,
+}
+
+impl Side {
+    /// memcached, or chronos-memcached, with so many threads.
+    pub(super) fn new(series: &'static str, program: Program, threads: u32) -> Side {
+        Side { series, program, threads, processes: 1, options: &[], has_neighbour: false, beside: None }
+    }
+
+    /// The words of its command line, with `{port}` still in them.
+    pub(super) fn words(&self, servers: &Path) -> Vec<String> {
+        let program = match self.program {
+            Program::Memcached => "memcached".to_owned(),
+            Program::Chronos => servers.join(CHRONOS).display().to_string(),
+        };
+        let threads = self.threads.to_string();
+        let common =
+            ["-u", "root", "-l", "127.0.0.1", "-p", "{port}", "-U", "0", "-m", "256", "-t", &threads];
+        let words = common.iter().chain(self.options).map(|word| (*word).to_owned());
+        std::iter::once(program).chain(words).collect()
+    }
+}
+
+/// The name of the program beside memcached.
+pub(super) const CHRONOS: &str = "chronos-memcached";
+
+/// The controllers that take turns; the second is set beside the first.
+pub(super) const CONTROLLERS: [&str; 2] = ["ovs-testcontroller", "Chronos-OF"];
+
+/// On which processors servers and generator run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Processors {
+    /// Servers on the first, the generator on the second, where it spins.
+    Apart,
+    /// Both on both, and a generator of two threads that sleep when there is nothing to do.
+    Shared,
+}
+
+/// What the servers of a point are asked.
+#[derive(Clone, Debug)]
+pub(super) struct Load {
+    /// Clients, each with a connection to every process.
+    pub(super) clients: u32,
+    /// How requests follow each other.
+    pub(super) pace: Pace,
+    /// Words of `chronos-load run` beyond what all loads have.
+    pub(super) words: Vec<String>,
+    /// How long a turn is, in milliseconds, and in a quick look.
+    pub(super) turn_ms: (u64, u64),
+}
+
+/// How requests follow each other.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Pace {
+    /// Every client waits for its answer.
+    Closed,
+    /// A share of what the first server carries with 32 or more requests outstanding, found anew for each point.
+    Share(f64),
+}
+
+/// What is read of a turn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) enum Gauge {
+    Mean,
+    P50,
+    P99,
+    /// Operations a second.
+    Rate,
+    /// Processor time of the server for each operation.
+    Cost,
+    /// Requests at the 99th percentile that fit one after the other into so many us.
+    Calls(f64),
+    /// Of operations, those without an answer.
+    Lost,
+    /// Values of a turn that were read and were what had been stored.
+    Verified,
+}
+
+impl Gauge {
+    /// Its name and its unit in the rows; those of the server's model where it has them.
+    pub(super) fn name(self) -> (&'static str, &'static str) {
+        match self {
+            Gauge::Mean => ("latency_us_mean", "us"),
+            Gauge::P50 => ("latency_us_p50", "us"),
+            Gauge::P99 => ("latency_us_p99", "us"),
+            Gauge::Rate => ("requests_per_s", "1/s"),
+            Gauge::Cost => ("server_us_per_request", "us"),
+            Gauge::Calls(_) => ("calls", "requests"),
+            Gauge::Lost => ("lost_percent", "%"),
+            Gauge::Verified => ("values_verified", "values"),
+        }
+    }
+
+    /// Whether the first server's number is set beside it.
+    pub(super) fn is_compared(self) -> bool {
+        matches!(self, Gauge::Mean | Gauge::P99 | Gauge::Rate | Gauge::Cost)
+    }
+}
+
+/// Servers that take turns.
+#[derive(Clone, Debug)]
+pub(super) struct TurnsPlan {
+    /// The servers, the first of which says how much is asked.
+    pub(super) sides: Vec<Side>,
+    /// Where they run.
+    pub(super) processors: Processors,
+    /// What they are asked.
+    pub(super) load: Load,
+    /// What is read.
+    pub(super) gauges: Vec<Gauge>,
+}
+
+/// How often every server has its turn, and how long a turn is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rounds {
+    pub(super) count: u32,
+    pub(super) warm_up_ms: u64,
+    pub(super) turn_ms: u64,
+}
+
+impl Rounds {
+    /// The rounds of a point, of turns of so many milliseconds in full and in a quick look.
+    pub(super) fn of(point: &Point<'_>, (full, quick): (u64, u64)) -> Rounds {
+        if point.quick {
+            Rounds { count: ROUNDS_QUICK, warm_up_ms: 50, turn_ms: quick }
+        } else {
+            Rounds { count: ROUNDS, warm_up_ms: 100, turn_ms: full }
+        }
+    }
+}
+
+/// Pairs: enough for an interval of the median.
+const ROUNDS: u32 = 7;
+const ROUNDS_QUICK: u32 = 3;
+
+/// Six clients of 440 Mb/s (section 6.3 of the dissertation).
+pub(super) const NEIGHBOUR: (usize, f64) = (6, 440e6);

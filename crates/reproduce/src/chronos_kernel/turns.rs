@@ -1,0 +1,216 @@
+//! [`Turns`]: servers that run at once and are asked one after the other.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_chronos_load::bench::{Bench, Measure};
+use plimsoll_chronos_load::neighbour::{Neighbour, Streams};
+use plimsoll_chronos_load::options::{self, Load as LoadOptions};
+use plimsoll_chronos_load::phase::{allowed_cpus, phase};
+use plimsoll_chronos_load::process::{Recipe, Transport};
+use plimsoll_chronos_load::setup;
+use plimsoll_results::stats;
+use plimsoll_units::Span;
+
+use super::plan::{self, Gauge, NEIGHBOUR, Pace, Processors, Program, Rounds, Side, TurnsPlan};
+use super::rounds::{Reading, in_rounds, medians};
+use crate::study::{Measured, Point, Task};
+
+/// A point whose servers take turns.
+pub(super) struct Turns {
+    plan: TurnsPlan,
+    rounds: Rounds,
+    seed: u64,
+    point: String,
+    servers: PathBuf,
+}
+
+impl Turns {
+    pub(super) fn new(plan: TurnsPlan, point: &Point<'_>) -> Turns {
+        let rounds = Rounds::of(point, plan.load.turn_ms);
+        let name = format!("{} at {}", point.series, point.x);
+        Turns { plan, rounds, seed: point.seed, point: name, servers: point.servers.to_owned() }
+    }
+
+    /// The words that chronos-load would be given for the load.
+    fn words(&self, cpus: [usize; 2]) -> Vec<String> {
+        let [server, generator] = cpus;
+        let place = match self.plan.processors {
+            Processors::Apart => format!("--cpus {generator} --wait spin"),
+            Processors::Shared => {
+                format!("--threads 2 --cpus {server},{generator} --wait block --shared-cpus")
+            }
+        };
+        let common = format!(
+            "--keys {KEYS} --connections {} --seed {} --timeout 2s {place}",
+            self.plan.load.clients, self.seed
+        );
+        let words = common.split(' ').map(str::to_owned);
+        words.chain(self.plan.load.words.iter().cloned()).collect()
+    }
+
+    fn start(&self, side: &Side, cpus: [usize; 2], load: &LoadOptions) -> anyhow::Result<Bench> {
+        let recipe = Recipe { name: side.series.to_owned(), words: side.words(&self.servers) };
+        let recipes = vec![recipe; side.processes as usize];
+        let LoadOptions { workload, clients, belief, .. } = load;
+        Bench::start(&recipes, Transport::Tcp, self.server_cpus(&cpus), workload, clients, *belief)
+    }
+
+    fn server_cpus<'c>(&self, cpus: &'c [usize; 2]) -> &'c [usize] {
+        match self.plan.processors {
+            Processors::Apart => &cpus[..1],
+            Processors::Shared => cpus,
+        }
+    }
+
+    fn run(&self, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
+        let cpus = two_processors().map_err(anyhow::Error::msg)?;
+        let words = self.words(cpus);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let load: LoadOptions = options::read(&words)?;
+        let sides = &self.plan.sides;
+        let benches =
+            sides.iter().map(|side| self.start(side, cpus, &load)).collect::<anyhow::Result<Vec<_>>>()?;
+        let warm_up = Span::from_ms(self.rounds.warm_up_ms);
+        let time = Span::from_ms(self.rounds.turn_ms);
+        let pace = match self.plan.load.pace {
+            Pace::Closed => setup::Pace::Closed(1),
+            Pace::Share(share) => {
+                let most = self.most(&benches[0], warm_up)?;
+                setup::Pace::Open(load.timetable.arrivals, share * most)
+            }
+        };
+        let turns = in_rounds(sides.len(), self.rounds.count, goes_on, |side, round| {
+            let (count, bits_per_s) = NEIGHBOUR;
+            let streams = Streams { count, bits_per_s };
+            let neighbour =
+                sides[side].has_neighbour.then(|| Neighbour::start(streams, &cpus[..1])).transpose()?;
+            // All are asked the same in a round.
+            let turn = benches[side].measure(phase(FIRST + round as u8, pace, warm_up, time))?;
+            drop(neighbour);
+            verify(&turn, sides[side].series)?;
+            Ok(turn)
+        })?;
+        Ok(self.rows(&turns))
+    }
+
+    /// What the first server carries: the median of three closed loops.
+    fn most(&self, bench: &Bench, warm_up: Span) -> anyhow::Result<f64> {
+        let outstanding = OUTSTANDING.div_ceil(self.plan.load.clients);
+        let mut rates = Vec::new();
+        for index in 0..MOST_TURNS {
+            let phase = phase(index, setup::Pace::Closed(outstanding), warm_up, MOST_TIME);
+            rates.push(bench.measure(phase)?.report.rate);
+        }
+        Ok(stats::median(&rates).map_or(0.0, |median| median.value))
+    }
+
+    fn rows(&self, turns: &[Vec<Measure>]) -> Vec<Measured> {
+        let sides: Vec<_> = self.plan.sides.iter().map(|side| (side.series, side.beside)).collect();
+        let reading = |gauge: &Gauge| {
+            let (gauge, (metric, unit)) = (*gauge, gauge.name());
+            Reading {
+                metric,
+                unit,
+                is_compared: gauge.is_compared(),
+                read: Box::new(move |turn| gauge.read(turn)),
+            }
+        };
+        let readings: Vec<Reading<'_, Measure>> = self.plan.gauges.iter().map(reading).collect();
+        medians(&sides, turns, |turn| !turn.report.suspect.is_empty(), &readings)
+    }
+}
+
+/// Every value that was read is what had been stored, and nothing was refused: else numbers mean nothing.
+fn verify(turn: &Measure, series: &str) -> anyhow::Result<()> {
+    let counts = turn.report.counts;
+    anyhow::ensure!(
+        (counts.wrong, counts.refused, counts.closed, counts.misses) == (0, 0, 0, 0),
+        "{series}: {} values were wrong, {} operations refused, {} connections lost, {} keys without a value: {}",
+        counts.wrong,
+        counts.refused,
+        counts.closed,
+        counts.misses,
+        turn.report.examples.join("; ")
+    );
+    Ok(())
+}
+
+impl Gauge {
+    fn read(self, turn: &Measure) -> f64 {
+        let report = &turn.report;
+        let all = report.counts.due.max(1) as f64;
+        match self {
+            Gauge::Mean => report.latency.mean,
+            Gauge::P50 => report.latency.p50,
+            Gauge::P99 => report.latency.p99,
+            Gauge::Rate => report.rate,
+            Gauge::Cost => turn.server_us_per_operation,
+            Gauge::Calls(us) => (us / report.latency.p99.max(1e-3)).floor(),
+            Gauge::Lost => 100.0 * (report.counts.lost + report.counts.unsent) as f64 / all,
+            Gauge::Verified => report.counts.hits as f64,
+        }
+    }
+}
+
+impl Task for Turns {
+    fn settings(&self) -> String {
+        let Turns { plan, rounds, seed, point, .. } = self;
+        format!("{point}: {plan:?}, {rounds:?}, {KEYS} keys, neighbour {NEIGHBOUR:?}, seed {seed}")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        two_processors()?;
+        for side in &self.plan.sides {
+            match side.program {
+                Program::Memcached => installed("memcached", "memcached")?,
+                Program::Chronos => built(&self.servers, plan::CHRONOS)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn measure(&self, goes_on: &dyn Fn() -> bool) -> Result<Vec<Measured>, String> {
+        self.run(goes_on).map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// The two processors that servers and generator have.
+pub(super) fn two_processors() -> Result<[usize; 2], String> {
+    let cpus = allowed_cpus().map_err(|error| format!("cannot ask which processors there are: {error}"))?;
+    match cpus[..] {
+        [server, generator, ..] => Ok([server, generator]),
+        _ => {
+            Err(format!("a server and its clients need two processors; this process may use {}", cpus.len()))
+        }
+    }
+}
+
+/// Whether a program of this project is in the folder of the servers.
+pub(super) fn built(servers: &Path, name: &str) -> Result<(), String> {
+    let path = servers.join(name);
+    if path.is_file() {
+        return Ok(());
+    }
+    Err(format!(
+        "there is no {}; `make servers` builds it beside plimsoll, or name its folder with --server-dir",
+        path.display()
+    ))
+}
+
+/// Whether a program of the system is in the search path.
+pub(super) fn installed(name: &str, package: &str) -> Result<(), String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|folder| folder.join(name).is_file()) {
+        return Ok(());
+    }
+    Err(format!("{name} is not installed (Debian: apt-get install {package}); --only leaves its figures out"))
+}
+
+/// Keys of 64 bytes with values of 1 KB, as in the dissertation: 24 MB in memory.
+const KEYS: u32 = 20_000;
+/// Requests outstanding where the first server's most is measured, at least.
+const OUTSTANDING: u32 = 32;
+const MOST_TURNS: u8 = 3;
+const MOST_TIME: Span = Span::from_ms(300);
+/// The phase of the first round: other phases draw other requests.
+const FIRST: u8 = 16;
