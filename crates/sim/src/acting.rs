@@ -9,7 +9,7 @@ use crate::world::World;
 use plimsoll_workloads::{Actions, Opened, Workload, Write};
 
 impl World {
-    #[cold]
+    /// Tells workloads which of their raw packets were dropped.
     pub(crate) fn on_lost(&mut self, now: Time) {
         while let Some(workload) = self.wires.lost.pop() {
             self.act(now, usize::from(workload), |workload, _| workload.on_lost(now));
@@ -70,6 +70,7 @@ impl World {
         self.recorder.take(&mut actions);
         self.actions = actions;
         self.acted = true;
+        self.wires.has_aftermath = true;
         self.arm_workload(number);
     }
 

@@ -74,6 +74,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     let mut wires = Wires::new(&network, window);
     wires.pools = pools.buffers;
     wires.flow_control = FlowControl::new(model, &network, &schedule)?;
+    wires.has_aftermath = wires.flow_control.is_some();
     wires.faults = Faults::new(schedule, &mut ports);
     if let (Some(faults), Some(selector)) = (&wires.faults, &mut selector) {
         selector.set_detours(faults.detours(&network));
@@ -98,9 +99,24 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         wires.drops = vec![0; every];
     }
     let bursts = model.host.bursts();
+    let segmentation =
+        bursts.filter(|params| params.segmentation > Bytes::ZERO).map(SegmentationOffload::new);
+    let classes = Classes::new(model)?;
     let workloads = traffic.workloads;
     let pool = model.transport.pool;
     let pool = (pool > 0).then(|| Box::new(ConnectionPool::new(pool, &transport)));
+    let rules = Rules {
+        horizon,
+        stop_when_finished: !traffic.endless,
+        grace,
+        looks_at_hops: selector.is_some() || tap.is_some() || wires.flow_control.is_some(),
+        holds_back: model.host.backpressure || segmentation.is_some() || classes.is_some(),
+        backpressure: model.host.backpressure,
+        completes_acknowledged: model.observe.completion == Completion::Acknowledged,
+        spreads: selector.as_ref().is_some_and(|selector| selector.spreads()),
+        close_when_idle: model.transport.connections == Connections::PerMessage,
+        segmentation,
+    };
     let world = World {
         network,
         transport,
@@ -114,24 +130,13 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         recorder,
         tap: tap.map(Box::new),
         wires,
-        rules: Rules {
-            horizon,
-            stop_when_finished: !traffic.endless,
-            grace,
-            backpressure: model.host.backpressure,
-            completes_acknowledged: model.observe.completion == Completion::Acknowledged,
-            spreads: selector.as_ref().is_some_and(|selector| selector.spreads()),
-            close_when_idle: model.transport.connections == Connections::PerMessage,
-            segmentation: bursts
-                .filter(|params| params.segmentation > Bytes::ZERO)
-                .map(SegmentationOffload::new),
-        },
+        rules,
         actions: Actions::default(),
         waiting_for_room: vec![Default::default(); if model.host.backpressure { hosts as usize } else { 0 }],
         now: Time::ZERO,
         acted: false,
         finished: None,
-        classes: Classes::new(model)?,
+        classes,
         early_letters: Vec::new(),
         replicated_events: 0,
         ahead: (looks_ahead && selector.is_none()).then(Box::default),

@@ -96,6 +96,12 @@ impl Half {
         end - std::mem::replace(&mut self.sent, end)
     }
 
+    /// Whether the next message has been sent to its last byte.
+    #[inline]
+    pub(crate) fn has_sent_message(&self) -> bool {
+        self.outgoing.front().is_some_and(|message| message.end <= self.sent)
+    }
+
     /// The next message whose last byte has been sent, by what was sent at `now`: the other end may be told of
     /// it.
     #[inline]
@@ -185,18 +191,9 @@ impl Connection {
         Connection { workload, client, server, halves: [Half::new(config), Half::new(config)], active: None }
     }
 
+    #[inline]
     pub(crate) fn half(&mut self, end: End) -> &mut Half {
         &mut self.halves[end as usize]
-    }
-
-    /// The half at `end`, and the other one.
-    #[inline]
-    pub(crate) fn both(&mut self, end: End) -> (&mut Half, &mut Half) {
-        let [client, server] = &mut self.halves;
-        match end {
-            End::Client => (client, server),
-            End::Server => (server, client),
-        }
     }
 
     /// Loads what a segment that arrives at `end` will use, for a look ahead. The number means nothing.

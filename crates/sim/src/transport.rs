@@ -10,9 +10,10 @@ use plimsoll_fabric::net::{Flags, HostId, Packet, PortId, Sink};
 use plimsoll_units::Time;
 use plimsoll_wiring::ideal_time;
 
-use crate::connection::{End, acknowledged, split_of, transit_of};
+use crate::connection::{Connection, End, acknowledged, split_of, transit_of};
 use crate::receive::prepend;
 use crate::wire::{Address, packet_of, segment_of};
+use crate::wires::Wires;
 use crate::world::World;
 use plimsoll_workloads::{Arrival, Reach, workload_of_raw};
 
@@ -57,7 +58,7 @@ impl World {
         }
         // The acknowledgement leaves before whatever the application answers.
         self.send(now, number, end);
-        if delivered.acked > 0 && self.rules.completes_acknowledged {
+        if self.rules.completes_acknowledged && delivered.acked > 0 {
             self.on_acknowledged(now, number, end, packet);
         }
         if completes {
@@ -126,27 +127,29 @@ impl World {
         let address = Address { flow: number, src, dst, from_server: end == End::Server };
         let workload = connection.workload;
         let nic = &mut self.ports[src.0 as usize];
-        let (half, other) = connection.both(end);
-        let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
         let mut wake = Time::MAX;
         loop {
-            if self.rules.backpressure && !nic.has_room(now, full_size) {
-                if !std::mem::replace(&mut half.blocked, true) {
-                    self.waiting_for_room[src.0 as usize].push_back((number, end));
+            let half = connection.half(end);
+            if self.rules.holds_back {
+                let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
+                if self.rules.backpressure && !nic.has_room(now, full_size) {
+                    if !std::mem::replace(&mut half.blocked, true) {
+                        self.waiting_for_room[src.0 as usize].push_back((number, end));
+                    }
+                    break;
                 }
-                break;
-            }
-            if let Some(offload) = &self.rules.segmentation
-                && !half.may_send(offload, &self.transport)
-            {
-                break;
-            }
-            if let Some(classes) = &self.classes
-                && let Some(until) =
-                    classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
-            {
-                wake = until;
-                break;
+                if let Some(offload) = &self.rules.segmentation
+                    && !half.may_send(offload, &self.transport)
+                {
+                    break;
+                }
+                if let Some(classes) = &self.classes
+                    && let Some(until) =
+                        classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
+                {
+                    wake = until;
+                    break;
+                }
             }
             let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
             let mut packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
@@ -154,16 +157,12 @@ impl World {
             let new_bytes = half.on_sent(&segment);
             if new_bytes > 0 {
                 self.recorder.on_sent(now, workload, new_bytes);
-                while let Some(message) = half.take_sent(now) {
-                    match &mut self.wires.border {
-                        Some(border) if !border.has(dst) => {
-                            border.announce(dst, number, end.other(), message)
-                        }
-                        _ => other.expect(message),
-                    }
+                if half.has_sent_message() {
+                    self.wires.announce(now, number, connection, end);
                 }
             }
             if let Some(classes) = &mut self.classes {
+                let half = connection.half(end);
                 classes.label(&mut packet, half.priority, || half.endpoint.remaining());
                 if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
                     self.wires.dropped(now, PortId(src.0), &packet);
@@ -178,6 +177,7 @@ impl World {
                 None => nic.on_arrival(PortId(src.0), now, packet, &mut self.wires),
             }
         }
+        let half = connection.half(end);
         let deadline = half.endpoint.deadline().min(wake);
         if deadline < half.armed {
             half.armed = deadline;
@@ -236,6 +236,21 @@ impl World {
                     open.half(end).blocked = false;
                     self.send(now, connection, end);
                 }
+            }
+        }
+    }
+}
+
+impl Wires {
+    /// `end` of a connection has sent messages to their last byte: the other end is told what to expect, by a
+    /// letter where it is in another part of the network.
+    #[inline(never)] // few segments end a message
+    fn announce(&mut self, now: Time, number: u32, connection: &mut Connection, end: End) {
+        let (to, host) = (end.other(), connection.host(end.other()));
+        while let Some(message) = connection.half(end).take_sent(now) {
+            match &mut self.border {
+                Some(border) if !border.has(host) => border.announce(host, number, to, message),
+                _ => connection.half(to).expect(message),
             }
         }
     }

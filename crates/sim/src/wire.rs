@@ -26,11 +26,7 @@ pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> 
         tcp::Ecn::Ect0 => net::Ecn::Ect,
         tcp::Ecn::Ce => net::Ecn::Ce,
     };
-    for (ours, theirs) in FLAGS {
-        if segment.flags.has(ours) {
-            packet.flags = packet.flags.with(theirs);
-        }
-    }
+    packet.flags = Flags(segment.flags.0 & TCP_FLAGS);
     if address.from_server {
         packet.flags = packet.flags.with(Flags::FROM_SERVER);
     }
@@ -44,12 +40,6 @@ pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> 
 /// order and has sent, near which the 32-bit numbers lie.
 #[inline(always)] // see World::receive
 pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segment {
-    let mut flags = tcp::Flags::default();
-    for (ours, theirs) in FLAGS {
-        if packet.flags.has(theirs) {
-            flags = flags.with(ours);
-        }
-    }
     let mut sack = tcp::SackBlocks::default();
     for (start, end) in packet.sack() {
         sack.push(unwrap(start, sent), unwrap(end, sent));
@@ -58,7 +48,7 @@ pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segm
         seq: unwrap(packet.seq, received),
         len: u32::from(packet.len),
         ack: unwrap(packet.ack, sent),
-        flags,
+        flags: tcp::Flags(packet.flags.0 & TCP_FLAGS),
         ecn: match packet.ecn {
             net::Ecn::NotEct => tcp::Ecn::NotEct,
             net::Ecn::Ect => tcp::Ecn::Ect0,
@@ -68,14 +58,25 @@ pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segm
     }
 }
 
-const FLAGS: [(tcp::Flags, Flags); 6] = [
-    (tcp::Flags::SYN, Flags::SYN),
-    (tcp::Flags::ACK, Flags::ACK),
-    (tcp::Flags::FIN, Flags::FIN),
-    (tcp::Flags::ECE, Flags::ECE),
-    (tcp::Flags::CWR, Flags::CWR),
-    (tcp::Flags::RETRANSMISSION, Flags::RETRANSMISSION),
-];
+/// The flags that segments and packets share, which have the same bits in both.
+const TCP_FLAGS: u8 = {
+    let shared = [
+        (tcp::Flags::SYN, Flags::SYN),
+        (tcp::Flags::ACK, Flags::ACK),
+        (tcp::Flags::FIN, Flags::FIN),
+        (tcp::Flags::ECE, Flags::ECE),
+        (tcp::Flags::CWR, Flags::CWR),
+        (tcp::Flags::RETRANSMISSION, Flags::RETRANSMISSION),
+    ];
+    let (mut bits, mut index) = (0, 0);
+    while index < shared.len() {
+        let (of_segment, of_packet) = shared[index];
+        assert!(of_segment.0 == of_packet.0, "a flag has one bit");
+        bits |= of_packet.0;
+        index += 1;
+    }
+    bits
+};
 
 /// The number with the low 32 bits `low` that is nearest to `near`.
 #[inline]

@@ -22,6 +22,9 @@ pub(crate) struct Wires {
     pub(crate) room: Vec<PortId>,
     /// Workloads whose raw packets were dropped, one entry a packet: nobody sends those again.
     pub(crate) lost: Vec<u16>,
+    /// The event has left something to see to: a raw packet was lost, a workload has acted, or there is flow
+    /// control, which looks after every event.
+    pub(crate) has_aftermath: bool,
     /// The buffers that ports of a switch share.
     pub(crate) pools: Vec<SharedBuffer>,
     /// Where switches pause each other.
@@ -44,6 +47,7 @@ impl Wires {
             counters: Counters::default(),
             room: Vec::new(),
             lost: Vec::new(),
+            has_aftermath: false,
             pools: Vec::new(),
             flow_control: None,
             border: None,
@@ -57,14 +61,20 @@ impl Wires {
     /// `packet` was on a link that is dead.
     #[cold]
     pub(crate) fn lost_on_link(&mut self, packet: &Packet) {
-        self.lost.extend(workload_of_raw(packet.flow));
+        self.note_lost(packet);
         self.counters.link_drops += 1;
+    }
+
+    /// `packet` is gone; who sent a raw one is told after the event.
+    fn note_lost(&mut self, packet: &Packet) {
+        self.lost.extend(workload_of_raw(packet.flow));
+        self.has_aftermath |= !self.lost.is_empty();
     }
 
     /// `packet` is at a switch that knows no way to its host.
     #[cold]
     pub(crate) fn no_route(&mut self, packet: &Packet) {
-        self.lost.extend(workload_of_raw(packet.flow));
+        self.note_lost(packet);
         self.counters.no_route_drops += 1;
     }
 }
@@ -107,7 +117,7 @@ impl Sink for Wires {
         if let Some(drops) = self.drops.get_mut(port.0 as usize) {
             *drops += u64::from(self.window.has(now));
         }
-        self.lost.extend(workload_of_raw(packet.flow));
+        self.note_lost(packet);
         if self.faults.as_ref().is_some_and(|faults| faults.is_dead(port)) {
             self.counters.link_drops += 1;
         } else if port.0 < self.hosts {

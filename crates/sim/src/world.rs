@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{HostId, Network, PathSelector, Port, PortId, Sink};
+use plimsoll_fabric::net::{HostId, Network, Packet, PathSelector, Port, PortId, Sink};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::tcp;
 use plimsoll_units::{Span, Time};
@@ -73,6 +73,10 @@ pub(crate) struct Rules {
     /// How long the run goes on then: the shortest propagation of a link. No switch hears sooner that it is over,
     /// so parts of a network that run beside each other end as the whole does.
     pub(crate) grace: Span,
+    /// Something looks at packets at the end of each link: a capture, flow control, or whoever chooses paths.
+    pub(crate) looks_at_hops: bool,
+    /// Something but the window keeps ends from sending: backpressure, segmentation offload, or limits.
+    pub(crate) holds_back: bool,
     /// The transport waits for room in the NIC queue.
     pub(crate) backpressure: bool,
     /// Connections are closed when they fall idle.
@@ -136,22 +140,28 @@ impl World {
                 OwnerKind::Receive => self.on_receive_due(now, HostId(owner.number())),
                 OwnerKind::Pause => self.on_pause_due(now, PortId(owner.number())),
             }
-            if !self.wires.lost.is_empty() {
-                self.on_lost(now);
-            }
-            if self.wires.flow_control.is_some() {
-                self.on_flow_control(now)?;
-            }
             self.wires.counters.events += 1;
             if self.wires.counters.events.is_multiple_of(PROGRESS_EVENTS) && !progress(self.progress(now)) {
                 return Err(RunError::Cancelled);
             }
-            if std::mem::take(&mut self.acted) && self.is_finishing() {
-                self.finished = Some(now);
+            if self.wires.has_aftermath && self.is_last(now)? {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Sees to what the event at `now` has left behind. Whether all workloads have finished with it.
+    #[cold]
+    fn is_last(&mut self, now: Time) -> Result<bool, RunError> {
+        self.on_lost(now);
+        self.on_flow_control(now)?;
+        self.wires.has_aftermath = self.wires.flow_control.is_some();
+        let is_last = std::mem::take(&mut self.acted) && self.is_finishing();
+        if is_last {
+            self.finished = Some(now);
+        }
+        Ok(is_last)
     }
 
     fn progress(&self, now: Time) -> Progress {
@@ -174,32 +184,48 @@ impl World {
     #[inline]
     fn on_link(&mut self, now: Time, port: PortId) {
         let mut packet = self.wires.lanes.pop(port, &mut self.wires.events);
-        if self.selector.is_some() && !self.crosses(now, port, &mut packet) {
-            return self.wires.lost_on_link(&packet);
+        let goes_on = if self.rules.looks_at_hops {
+            self.look_at_hop(now, port, &mut packet)
+        } else {
+            self.wires.counters.packet_hops += 1;
+            match self.network.far_switch(port) {
+                Some(switch) => GoesOn::By(self.network.next_port(switch, &packet)),
+                None => GoesOn::ToHost,
+            }
+        };
+        match goes_on {
+            GoesOn::By(next) => self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.wires),
+            GoesOn::ToHost => self.on_host(now, &packet),
+            GoesOn::Nowhere => {}
+        }
+    }
+
+    /// `packet` has reached the end of the link of `port`, and something may look at it, or choose its path.
+    #[inline(never)]
+    fn look_at_hop(&mut self, now: Time, port: PortId, packet: &mut Packet) -> GoesOn {
+        if self.selector.is_some() && !self.crosses(now, port, packet) {
+            self.wires.lost_on_link(packet);
+            return GoesOn::Nowhere;
         }
         self.wires.counters.packet_hops += 1;
         if let Some(tap) = &mut self.tap {
-            tap.on_packet(now - self.network.link(port).propagation, port, &packet);
+            tap.on_packet(now - self.network.link(port).propagation, port, packet);
         }
         if let Some(control) = &mut self.wires.flow_control
-            && !control.admit(now, port, &mut packet)
+            && !control.admit(now, port, packet)
         {
-            return self.wires.dropped(now, self.network.port_towards(packet.dst), &packet);
+            self.wires.dropped(now, self.network.port_towards(packet.dst), packet);
+            return GoesOn::Nowhere;
         }
-        match self.network.far_switch(port) {
-            Some(switch) => {
-                let next = match &mut self.selector {
-                    None => self.network.next_port(switch, &packet),
-                    Some(selector) => {
-                        let next = selector.next_port(now, &self.network, &self.ports, switch, &packet);
-                        let Some(next) = next else { return self.wires.no_route(&packet) };
-                        next
-                    }
-                };
-                self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.wires);
-            }
-            None => self.on_host(now, &packet),
+        let Some(switch) = self.network.far_switch(port) else { return GoesOn::ToHost };
+        let next = match &mut self.selector {
+            None => Some(self.network.next_port(switch, packet)),
+            Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
+        };
+        if next.is_none() {
+            self.wires.no_route(packet);
         }
+        next.map_or(GoesOn::Nowhere, GoesOn::By)
     }
 
     fn on_port_due(&mut self, now: Time, port: PortId) {
@@ -243,6 +269,16 @@ impl World {
             "packets are conserved: {counters:?}"
         );
     }
+}
+
+/// Where a packet goes from the end of a link.
+enum GoesOn {
+    /// On, by a port of the switch there.
+    By(PortId),
+    /// To the host there.
+    ToHost,
+    /// It is gone, and that has been noted.
+    Nowhere,
 }
 
 /// The number of the clock that samples time series.

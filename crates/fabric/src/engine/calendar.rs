@@ -99,10 +99,10 @@ impl Calendar {
         if self.pace.pops_left == 0 {
             self.retune();
         }
-        if self.front.is_empty() && self.late.is_empty() {
-            self.refill(last);
-        }
         let key = if self.late.is_empty() {
+            if self.front.is_empty() {
+                self.refill(last);
+            }
             let key = *self.front.last()?;
             if key.at() > last {
                 return None;
@@ -257,18 +257,18 @@ impl Pace {
 }
 
 /// An entry as one integer, whose order is that of `(time, owner)`: a comparison takes two
-/// instructions and no branch.
+/// instructions and no branch. Each half is a register of its own, so taking it apart costs nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key(u128);
 
 impl Key {
     #[inline]
     fn new(at: Time, owner: u32) -> Key {
-        Key(u128::from(at.as_ps()) << u32::BITS | u128::from(owner))
+        Key(u128::from(at.as_ps()) << u64::BITS | u128::from(owner))
     }
     #[inline]
     fn at(self) -> Time {
-        Time::from_ps((self.0 >> u32::BITS) as u64)
+        Time::from_ps((self.0 >> u64::BITS) as u64)
     }
     #[inline]
     fn owner(self) -> u32 {

@@ -33,6 +33,10 @@ pub(super) struct Clos {
     /// In all pods.
     edges: u32,
     aggregations: u32,
+    /// The first ports of three classes.
+    aggregation_down: u32,
+    aggregation_up: u32,
+    core_down: u32,
     by_hosts: Divisor,
     by_edges: Divisor,
     by_aggregations: Divisor,
@@ -50,11 +54,18 @@ impl ClosShape {
 impl Clos {
     pub(super) fn new(shape: ClosShape) -> Clos {
         let edges = shape.pods * shape.edges;
+        let aggregations = shape.pods * shape.aggregations;
+        let hosts = edges * shape.hosts_per_edge;
+        let aggregation_down = 2 * hosts + edges * shape.aggregations;
+        let aggregation_up = aggregation_down + aggregations * shape.edges;
         Clos {
             shape,
-            hosts: edges * shape.hosts_per_edge,
+            hosts,
             edges,
-            aggregations: shape.pods * shape.aggregations,
+            aggregations,
+            aggregation_down,
+            aggregation_up,
+            core_down: aggregation_up + aggregations * shape.cores,
             by_hosts: Divisor::new(shape.hosts_per_edge),
             by_edges: Divisor::new(shape.edges),
             by_aggregations: Divisor::new(shape.aggregations),
@@ -97,7 +108,7 @@ impl Clos {
 
     #[inline]
     pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
-        let Clos { shape, hosts, edges, aggregations, by_hosts, by_edges, by_aggregations } = *self;
+        let Clos { shape, hosts, edges, aggregations, by_hosts, by_edges, by_aggregations, .. } = *self;
         let dst_edge = by_hosts.divide(dst);
         if switch < edges {
             if switch == dst_edge {
@@ -106,19 +117,16 @@ impl Clos {
             let first = 2 * hosts + switch * shape.aggregations;
             return Choices { first, count: shape.aggregations, tier: 0 };
         }
-        let aggregation_down = 2 * hosts + edges * shape.aggregations;
-        let aggregation_up = aggregation_down + aggregations * shape.edges;
         let dst_pod = by_edges.divide(dst_edge);
         if switch < edges + aggregations {
             let aggregation = switch - edges;
             if by_aggregations.divide(aggregation) == dst_pod {
                 let edge_of_pod = dst_edge - dst_pod * shape.edges;
-                return Choices::one(aggregation_down + aggregation * shape.edges + edge_of_pod);
+                return Choices::one(self.aggregation_down + aggregation * shape.edges + edge_of_pod);
             }
-            let first = aggregation_up + aggregation * shape.cores;
+            let first = self.aggregation_up + aggregation * shape.cores;
             return Choices { first, count: shape.cores, tier: 1 };
         }
-        let core_down = aggregation_up + aggregations * shape.cores;
-        Choices::one(core_down + (switch - edges - aggregations) * shape.pods + dst_pod)
+        Choices::one(self.core_down + (switch - edges - aggregations) * shape.pods + dst_pod)
     }
 }

@@ -262,6 +262,7 @@ impl Network {
     }
 
     /// The switch port towards `host`.
+    #[inline]
     pub fn port_towards(&self, host: HostId) -> PortId {
         PortId(self.hosts + host.0)
     }
@@ -269,6 +270,14 @@ impl Network {
     /// The port by which `switch` passes `packet` on, of several the one that its flow's hash chooses.
     #[inline]
     pub fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
+        if let Paths::Rack = self.paths {
+            return self.port_towards(packet.dst);
+        }
+        self.hashed_port(switch, packet)
+    }
+
+    /// [`Network::next_port`] where there may be several.
+    fn hashed_port(&self, switch: u32, packet: &Packet) -> PortId {
         let choices = self.choices(switch, packet.dst);
         let hash = if choices.count > 1 { self.flow_hash(packet, switch, choices.tier) } else { 0 };
         self.choice(choices, choose(hash, choices.count))
