@@ -10,7 +10,7 @@ use crate::Error;
 use crate::facts::{Device, Facts, RootQueue, Route};
 use crate::journal::{Journal, Places};
 use crate::names::DeviceName;
-use crate::policy::{Dctcp, Departure, Pacer, Policy, Qjump, Segments, Side, Subject, Tagging};
+use crate::policy::{Dctcp, Departure, Pacer, Policy, Qjump, Segments, Side, Subject};
 use crate::step::{Hold, PortProgram, Shape, Step};
 
 mod shown;
