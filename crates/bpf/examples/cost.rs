@@ -44,6 +44,7 @@ fn main() -> Result<(), Error> {
         ("QJump limiter: level without limit", line.program(), Reads::Nothing, &frame),
         ("QJump limiter: packet passes", pass.program(), Reads::Clock, &frame),
         ("QJump limiter: packet passes and refills", refill.program(), Reads::Clock, &frame),
+        ("QJump limiter: packet of TCP, in its epoch", pass.program(), Reads::Stamp, &frame),
         ("QJump limiter: packet refused", refuse.program(), Reads::Clock, &frame),
         ("QJump limiter: packet passes, its DSCP checked", dscp.program(), Reads::Clock, &frame),
         ("QJump at a switch: level from DSCP", switch.program(), Reads::Nothing, &frame),
@@ -57,8 +58,9 @@ fn main() -> Result<(), Error> {
     ];
     let mut times = vec![Vec::with_capacity(ROUNDS); subjects.len()];
     for _ in 0..ROUNDS {
-        for (times, (_, program, _, frame)) in times.iter_mut().zip(&subjects) {
-            times.push(program.time(&Packet::new(frame), RUNS)?.as_nanos() as i64);
+        for (times, (_, program, reads, frame)) in times.iter_mut().zip(&subjects) {
+            let packet = Packet { leaves_ns: u64::from(*reads == Reads::Stamp), ..Packet::new(frame) };
+            times.push(program.time(&packet, RUNS)?.as_nanos() as i64);
         }
     }
     let medians: Vec<i64> = times.into_iter().map(median).collect();
@@ -82,6 +84,8 @@ fn main() -> Result<(), Error> {
 enum Reads {
     Nothing,
     Clock,
+    /// The time that TCP has stamped the packet with.
+    Stamp,
 }
 
 fn limiter(share: LevelShare, write_dscp: bool) -> Result<Limiter, Error> {

@@ -89,10 +89,38 @@ struct steering_settings {
 	__u64 by_vbucket;
 };
 
-/// What sizes send buffers is compiled with.
-struct send_buffer_settings {
-	/// What is asked for as SO_SNDBUF; the kernel doubles it, for its own overhead.
-	__u64 bytes;
+/// A connection counts among those that share a level for so long after it was last heard of, and less than twice as
+/// long, in ns.
+#define SHARING_NS 500000000
+
+/// What sets up a level's connections is compiled with.
+struct connection_settings {
+	/// What is asked for as SO_SNDBUF, which the kernel doubles, for its own overhead; 0 to leave it.
+	__u64 send_buffer;
+	/// What the level may send in an epoch, in bytes with all headers, less than 2^32; 0 for no pace.
+	__u64 bucket;
+	/// The network epoch, in ns.
+	__u64 epoch_ns;
+	/// The least retransmission timeout to ask for, in us; 0 to leave it.
+	__u64 rto_min_us;
+};
+
+/// How many connections share a level: those heard of in each of two periods.
+struct connection_sharers {
+	/// The latest period.
+	__u64 period;
+	/// Connections heard of in it.
+	__u64 now;
+	/// Connections heard of in the one before.
+	__u64 before;
+};
+
+/// A connection that has a pace.
+struct connection_pace {
+	/// The period in which it was last heard of.
+	__u64 period;
+	/// Its pace, in bytes of payload a second; 0 before it has one.
+	__u64 rate;
 };
 
 /// What a phantom queue is compiled with.
@@ -294,6 +322,22 @@ struct dctcp_vector {
 #define SWAPPED(word, old, new) (__sync_val_compare_and_swap(&(word), old, new) == (old))
 #define LATEST(word) (*(volatile __u64 *)&(word))
 
+/* Takes the bytes from the bucket if they are there; true if so. */
+static __always_inline int qjump_take(struct qjump_bucket *bucket, __u64 bytes)
+{
+	__u64 left;
+	int try;
+
+	for (try = 0; try < SWAP_TRIES; try++) {
+		left = LATEST(bucket->bytes);
+		if (bytes > left)
+			break;
+		if (SWAPPED(bucket->bytes, left, left - bytes))
+			return 1;
+	}
+	return 0;
+}
+
 /*
  * qjump.rs, Limiter::on_packet, in ns; true if the packet may leave. Only one processor refills; until its store
  * is seen, others still spend what the last epoch left. A packet that loses the race for the bucket SWAP_TRIES
@@ -302,20 +346,51 @@ struct dctcp_vector {
 static __always_inline int qjump_on_packet(struct qjump_bucket *bucket, __u64 now_ns, __u64 bytes,
 					   __u64 epoch_ns, __u64 full)
 {
-	__u64 next = LATEST(bucket->next_ns), left;
-	int try;
+	__u64 next = LATEST(bucket->next_ns);
 
 	if (now_ns >= next && SWAPPED(bucket->next_ns, next, SATURATING_ADD(now_ns, epoch_ns)))
 		LATEST(bucket->bytes) = full;
-	for (try = 0; try < SWAP_TRIES; try++) {
-		left = LATEST(bucket->bytes);
-		if (bytes > left)
-			break;
-		if (SWAPPED(bucket->bytes, left, left - bytes))
-			return 1;
-	}
+	if (qjump_take(bucket, bytes))
+		return 1;
 	__sync_fetch_and_add(&bucket->excess, 1);
 	return 0;
+}
+
+/* qjump.rs, Limiter::on_stamped_packet, as far as it needs no clock; true if the packet may leave by that. */
+static __always_inline int qjump_on_stamp(struct qjump_bucket *bucket, __u64 stamp_ns, __u64 bytes)
+{
+	return stamp_ns && stamp_ns < LATEST(bucket->next_ns) && qjump_take(bucket, bytes);
+}
+
+/* qjump/sharing.rs, pace: of one of so many connections that share a level, in bytes of payload a second. */
+static __always_inline __u64 qjump_pace(__u64 bucket, __u64 epoch_ns, __u64 segment, __u64 header, __u64 sharers)
+{
+	__u64 frame = segment + header, rate;
+
+	bucket -= MINIMUM(frame, bucket) / 2;
+	rate = bucket * segment / (frame ? frame : 1) * 1000000000ULL / (epoch_ns ? epoch_ns : 1);
+	rate /= sharers ? sharers : 1;
+	return rate ? rate : 1;
+}
+
+/* qjump/sharing.rs, Sharers::heard_of: a connection that was last heard of in `own`; how many share. Processors that see a
+ * new period at once may count a connection of it as of the one before. */
+static __always_inline __u64 sharers_heard_of(struct connection_sharers *sharers, __u64 *own, __u64 now_ns)
+{
+	__u64 latest = LATEST(sharers->period), period = now_ns / SHARING_NS + 1, now, before;
+
+	period = period > latest ? period : latest;
+	if (period > latest && SWAPPED(sharers->period, latest, period)) {
+		LATEST(sharers->before) = period == latest + 1 ? LATEST(sharers->now) : 0;
+		LATEST(sharers->now) = 0;
+	}
+	if (*own != period) {
+		*own = period;
+		__sync_fetch_and_add(&sharers->now, 1);
+	}
+	now = LATEST(sharers->now);
+	before = LATEST(sharers->before);
+	return now > before ? now : before;
 }
 
 #define PHANTOM_FRACTION_BITS 16

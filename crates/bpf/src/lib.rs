@@ -14,6 +14,7 @@
 //! [`Error::Unsupported`] that says so.
 #![cfg(feature = "kernel")]
 
+mod connections;
 mod dctcp;
 mod error;
 mod pacer;
@@ -26,12 +27,13 @@ pub mod shared;
 mod steering;
 mod tcx;
 
+pub use connections::{ConnectionOptions, Connections};
 pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
 pub use error::Error;
 pub use pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number};
 pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
-pub use qjump::{CgroupLink, Limiter, PacketClassifier, PortClassifier, SendBuffer, SocketClassifier, Tag};
+pub use qjump::{CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag};
 pub use queue_length::QueueLength;
 pub use steering::{DatagramSteering, SteeringOptions};
 pub use tcx::DeviceLink;

@@ -7,14 +7,13 @@
 use std::os::fd::AsRawFd;
 use std::path::Path;
 
-use libbpf_rs::Link;
 use plimsoll_mechanisms::qjump::{Excess, Levels, Verdict};
 use plimsoll_units::Span;
 use rustix::fs::{Mode, OFlags};
 
 use crate::shared::{
     ACTION_DROP, ACTION_PASS, ACTION_REFUSE, CLASSIFIED_PORTS, PortClassifierSettings, QJUMP_LEVELS,
-    QjumpBucket, QjumpClassifierSettings, QjumpCounts, QjumpSettings, SendBufferSettings, Shared,
+    QjumpBucket, QjumpClassifierSettings, QjumpCounts, QjumpSettings, Shared,
 };
 use crate::{Error, Inputs, Packet, Program};
 
@@ -166,29 +165,6 @@ impl PortClassifier {
     }
 }
 
-/// Sizes the send buffers of the TCP connections that a cgroup's programs open or take.
-#[derive(Debug)]
-pub struct SendBuffer(Program);
-
-impl SendBuffer {
-    /// Loads it with what SO_SNDBUF is asked for; the kernel doubles that, and has a least size of its own.
-    ///
-    /// # Errors
-    /// As [`Limiter::load`].
-    pub fn load(bytes: u32) -> Result<SendBuffer, Error> {
-        let settings = SendBufferSettings { bytes: u64::from(bytes.min(i32::MAX as u32)) };
-        Program::load("send_buffer", "send_buffer", Some(&settings.to_bytes())).map(SendBuffer)
-    }
-
-    /// Attaches it to the cgroup (version 2) with this folder, until the link is dropped.
-    ///
-    /// # Errors
-    /// As [`SocketClassifier::attach`].
-    pub fn attach(&self, cgroup: &Path) -> Result<Link, Error> {
-        attach_cgroup(&self.0, cgroup)
-    }
-}
-
 /// Gives the sockets that a cgroup's programs open a level, so that the programs need no change.
 #[derive(Debug)]
 pub struct SocketClassifier(Program);
@@ -239,7 +215,7 @@ impl PacketClassifier {
     }
 }
 
-fn attach_cgroup(program: &Program, cgroup: &Path) -> Result<CgroupLink, Error> {
+pub(crate) fn attach_cgroup(program: &Program, cgroup: &Path) -> Result<CgroupLink, Error> {
     let folder = rustix::fs::open(cgroup, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
         .map_err(|error| Error::Unsupported(format!("cgroup {}: {error}", cgroup.display())))?;
     program.handle().attach_cgroup(folder.as_raw_fd()).map_err(program.failed("attaching"))

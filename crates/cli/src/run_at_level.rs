@@ -20,12 +20,23 @@ pub struct Args {
     /// send in two epochs, by the policy that is applied here; `kernel` leaves it to the kernel.
     #[arg(long, value_name = "SIZE")]
     send_buffer: Option<SendBuffer>,
+    /// Who paces its TCP connections: `level`, so that together they keep to what the level may send by themselves, and
+    /// retransmit soon what the limiter has lost; or `kernel`, which sends as it likes, is refused, and waits for 200 ms.
+    #[arg(long, value_enum, default_value_t = Pace::Level)]
+    pace: Pace,
     /// Run it as this user and with that user's group, by name or number.
     #[arg(long, value_name = "USER")]
     user: Option<String>,
     /// The program and its arguments.
     #[arg(required = true, last = true, value_name = "PROGRAM")]
     command: Vec<String>,
+}
+
+/// What `--pace` says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
+enum Pace {
+    Level,
+    Kernel,
 }
 
 /// What `--send-buffer` says.
@@ -47,7 +58,7 @@ impl std::str::FromStr for SendBuffer {
 
 #[cfg(not(feature = "kernel"))]
 pub fn run_at_level(args: &Args) -> Done {
-    let Args { level: _, send_buffer: _, user: _, command: _ } = args;
+    let Args { level: _, send_buffer: _, pace: _, user: _, command: _ } = args;
     Err(anyhow::anyhow!(crate::output::NO_PROGRAMS))
 }
 
@@ -61,7 +72,7 @@ pub fn run_at_level(args: &Args) -> Done {
 
     let launch = plimsoll_host::Launch {
         level: args.level,
-        send_buffer: send_buffer(args)?,
+        connections: connections(args)?,
         user: args.user.clone(),
         command: args.command.clone(),
     };
@@ -76,27 +87,35 @@ pub fn run_at_level(args: &Args) -> Done {
     Ok(ExitCode::from(status as u8))
 }
 
-/// Two epochs' worth of the level, by the policies that are applied here; none where they do not limit it.
+/// Of the level, by the policies that are applied here: the pace of the tightest of them, and two epochs' worth for the
+/// send buffers. Nothing where they do not limit it.
 #[cfg(feature = "kernel")]
-fn send_buffer(args: &Args) -> anyhow::Result<Option<u32>> {
-    use plimsoll_host::{Journal, Places};
+fn connections(args: &Args) -> anyhow::Result<plimsoll_host::ConnectionOptions> {
+    use plimsoll_host::{ConnectionOptions, Journal, Places};
 
     let places = Places::default();
-    let mut budgets = Vec::new();
+    let mut shares = Vec::new();
     for name in Journal::all(&places)? {
         let applied = Journal::of(&places, &name).read()?;
-        let qjump = applied.and_then(|applied| applied.plan.policy.qjump);
-        let level = qjump.and_then(|qjump| qjump.levels().ok()?.levels.get(usize::from(args.level)).copied());
-        budgets.extend(level.map(|level| level.latency_bound.map(|_| level.bucket.get())));
+        let levels =
+            applied.and_then(|applied| applied.plan.policy.qjump).and_then(|qjump| qjump.levels().ok());
+        let level =
+            levels.and_then(|levels| Some((*levels.levels.get(usize::from(args.level))?, levels.epoch)));
+        shares.extend(level.map(|(level, epoch)| level.latency_bound.map(|_| (level, epoch))));
     }
-    if budgets.is_empty() {
+    if shares.is_empty() {
         eprintln!("warning: no policy is applied that knows level {}; nothing limits it yet", args.level);
     }
-    let bytes = match args.send_buffer {
+    let limits = || shares.iter().flatten();
+    let send_buffer = match args.send_buffer {
         Some(SendBuffer::Kernel) => None,
         Some(SendBuffer::Size(bytes)) => Some(bytes.get()),
-        None => budgets.into_iter().flatten().min().map(|bucket| bucket.saturating_mul(2)),
+        None => limits().map(|(level, _)| level.bucket.get().saturating_mul(2)).min(),
     };
-    // The kernel doubles what it is asked for, to leave room for its own structures.
-    Ok(bytes.map(|bytes| u32::try_from(bytes / 2).unwrap_or(u32::MAX)))
+    let tightest = limits().min_by_key(|(level, _)| level.rate).filter(|_| args.pace != Pace::Kernel);
+    Ok(ConnectionOptions {
+        // The kernel doubles what it is asked for, to leave room for its own structures.
+        send_buffer: send_buffer.map(|bytes| u32::try_from(bytes / 2).unwrap_or(u32::MAX)),
+        share: tightest.map(|(level, epoch)| (level.bucket, *epoch)),
+    })
 }

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_bpf::{SendBuffer, SocketClassifier};
+use plimsoll_bpf::{ConnectionOptions, Connections, SocketClassifier};
 
 use crate::Error;
 use crate::commands::run;
@@ -19,8 +19,8 @@ use crate::facts::{Facts, Host};
 pub struct Launch {
     /// The level of its sockets, 0 to 7.
     pub level: u8,
-    /// What SO_SNDBUF is set to, in bytes, on its TCP connections; none to leave it to the kernel.
-    pub send_buffer: Option<u32>,
+    /// What its TCP connections get.
+    pub connections: ConnectionOptions,
     /// As whom it runs; none as this process.
     pub user: Option<String>,
     /// The program and its arguments.
@@ -41,10 +41,11 @@ pub fn launch(launch: &Launch, signal: &mut dyn FnMut() -> Option<i32>) -> Resul
         command.uid(id_of(user, "-u")?).gid(id_of(user, "-g")?);
     }
     let classifier = SocketClassifier::load(launch.level)?;
-    let buffer = launch.send_buffer.map(SendBuffer::load).transpose()?;
+    let has_any = launch.connections != ConnectionOptions::default();
+    let connections = has_any.then(|| Connections::load(&launch.connections)).transpose()?;
     let cgroup = Cgroup::make()?;
     let _level = classifier.attach(&cgroup.folder)?;
-    let _buffer = buffer.as_ref().map(|buffer| buffer.attach(&cgroup.folder)).transpose()?;
+    let _connections = connections.as_ref().map(|program| program.attach(&cgroup.folder)).transpose()?;
     // The program is born where this process is.
     cgroup.enter(&cgroup.folder)?;
     let child = command.spawn();

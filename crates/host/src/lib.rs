@@ -52,6 +52,8 @@ pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitNam
 #[cfg(feature = "kernel")]
 pub use observe::observe;
 pub use plan::{Plan, plan};
+#[cfg(feature = "kernel")]
+pub use plimsoll_bpf::ConnectionOptions;
 pub use policy::{Dctcp, Departure, Pacer, Policy, PolicyError, Qjump, Side};
 #[cfg(feature = "kernel")]
 pub use shaper::pace;

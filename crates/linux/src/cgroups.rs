@@ -8,6 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::agent::Shares;
+
 /// What every name begins with.
 const PREFIX: &str = "plimsoll-";
 
@@ -16,23 +18,36 @@ const PREFIX: &str = "plimsoll-";
 pub(crate) struct Level {
     folder: PathBuf,
     #[cfg(feature = "kernel")]
-    _attached: plimsoll_bpf::CgroupLink,
+    _attached: Vec<plimsoll_bpf::CgroupLink>,
 }
 
-impl Level {
-    /// A cgroup for program `number` of this process, with `level`, which is less than 8.
+/// The levels of a run's programs. Connections of one level of a host share it, whichever program they are of.
+#[derive(Debug)]
+pub(crate) struct LevelsOfPrograms<'a> {
+    #[cfg(feature = "kernel")]
+    shares: &'a Shares,
+    #[cfg(feature = "kernel")]
+    by_host: std::collections::BTreeMap<(u32, u8), plimsoll_bpf::Connections>,
+    #[cfg(not(feature = "kernel"))]
+    _shares: std::marker::PhantomData<&'a Shares>,
+}
+
+#[cfg(feature = "kernel")]
+impl<'a> LevelsOfPrograms<'a> {
+    pub(crate) fn new(shares: &'a Shares) -> LevelsOfPrograms<'a> {
+        LevelsOfPrograms { shares, by_host: std::collections::BTreeMap::new() }
+    }
+
+    /// A cgroup for program `number` of this process, on `host`, with `level`, which is less than 8.
     ///
     /// # Errors
     /// If there are no cgroups of version 2, or the system refuses.
-    #[cfg(feature = "kernel")]
-    pub(crate) fn prepare(level: u8, number: usize) -> io::Result<Level> {
+    pub(crate) fn prepare(&mut self, host: u32, level: u8, number: usize) -> io::Result<Level> {
         let root = root().ok_or_else(|| io::Error::other(NO_CGROUPS))?;
         let folder = root.join(format!("{PREFIX}{}-p{number}", std::process::id()));
         fs::create_dir(&folder)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
-        let attached =
-            plimsoll_bpf::SocketClassifier::load(level).and_then(|program| program.attach(&folder));
-        match attached {
+        match self.attach(host, level, &folder) {
             Ok(attached) => Ok(Level { folder, _attached: attached }),
             Err(error) => {
                 remove(&folder);
@@ -41,12 +56,39 @@ impl Level {
         }
     }
 
-    /// Without eBPF programs there are no levels.
-    #[cfg(not(feature = "kernel"))]
-    pub(crate) fn prepare(_: u8, _: usize) -> io::Result<Level> {
-        Err(io::Error::other(crate::qjump::lacks().unwrap_or_default()))
+    fn attach(
+        &mut self,
+        host: u32,
+        level: u8,
+        folder: &Path,
+    ) -> Result<Vec<plimsoll_bpf::CgroupLink>, plimsoll_bpf::Error> {
+        use plimsoll_bpf::{ConnectionOptions, Connections, SocketClassifier};
+        let mut attached = vec![SocketClassifier::load(level)?.attach(folder)?];
+        if let Some(share) = self.shares.of(host, level) {
+            let key = (host, level);
+            if !self.by_host.contains_key(&key) {
+                let options = ConnectionOptions { send_buffer: None, share: Some(share) };
+                self.by_host.insert(key, Connections::load(&options)?);
+            }
+            attached.push(self.by_host[&key].attach(folder)?);
+        }
+        Ok(attached)
+    }
+}
+
+/// Without eBPF programs there are no levels.
+#[cfg(not(feature = "kernel"))]
+impl<'a> LevelsOfPrograms<'a> {
+    pub(crate) fn new(_: &'a Shares) -> LevelsOfPrograms<'a> {
+        LevelsOfPrograms { _shares: std::marker::PhantomData }
     }
 
+    pub(crate) fn prepare(&mut self, _: u32, _: u8, _: usize) -> io::Result<Level> {
+        Err(io::Error::other(crate::qjump::lacks().unwrap_or_default()))
+    }
+}
+
+impl Level {
     /// The file that a process joins by.
     pub(crate) fn members(&self) -> PathBuf {
         self.folder.join("cgroup.procs")

@@ -1,26 +1,25 @@
 //! A scenario's model, run between namespaces: from the check to the [`Outcome`].
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
 use plimsoll_fabric::engine::Streams;
-use plimsoll_fabric::net::{HostId, Packet, PortId};
+use plimsoll_fabric::net::PortId;
 use plimsoll_mechanisms::tcp::{Config, Recovery, TransportParams};
-use plimsoll_results::outcome::{self, Connection, Message, Outcome, Query, Split};
+use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::words;
-use plimsoll_scenario::model::{Completion, Fault, Model, Rank};
+use plimsoll_scenario::model::{Completion, Model, Rank};
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::{Unbuildable, ideal_time};
+use plimsoll_wiring::Unbuildable;
 use plimsoll_workloads::Traffic;
 
-use crate::agent::plan::{Lane, Plan};
-use crate::agent::{Agents, Counts, Done, Place, Records, Settings};
+use crate::agent::plan::Plan;
+use crate::agent::{Agents, Counts, Place, Settings, Shares};
 use crate::capture::{Capture, CaptureTo};
 use crate::cgroups;
 use crate::clock::Clock;
 use crate::congestion::{CongestionControl, NoCongestionControl};
-use crate::edge::{Edge, Seen};
+use crate::edge::Edge;
 use crate::features;
 use crate::lateness::Spread;
 use crate::live::{LiveFabric, replay};
@@ -33,6 +32,10 @@ use crate::shell::Shell;
 use crate::suspect;
 use crate::taps::Taps;
 use crate::urgent::Urgent;
+
+mod observed;
+
+use observed::{connections, listed, messages, of_congestion, of_program, take, warnings};
 
 /// How to emulate.
 #[derive(Clone, Default, Debug)]
@@ -106,6 +109,7 @@ const SHELL_LOOKED_AFTER: Span = Span::from_ms(20);
 /// TCP's header and IPv4's, without options; and with the timestamps option.
 const PLAIN_HEADER: u64 = 40;
 const TIMESTAMPS_HEADER: u64 = 52;
+const ETHERNET_HEADER: u64 = 14;
 /// Smallest and largest MTU that hosts get (RFC 791; a frame is read whole).
 const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
 
@@ -206,7 +210,17 @@ pub fn emulate(
     let names: Vec<String> = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
     let congestion_control = congestion.name().to_owned();
     let place = Arc::new(Place {
-        settings: Settings { congestion_control, multipath: options.mptcp.is_some(), origin: lead, clock },
+        settings: Settings {
+            congestion_control,
+            multipath: options.mptcp.is_some(),
+            origin: lead,
+            clock,
+            shares: Arc::new(match options.mptcp {
+                // Its sockets have no pace of their own.
+                Some(_) => Shares::default(),
+                None => Shares::new(model, transport.segment, ETHERNET_HEADER + header)?,
+            }),
+        },
         names,
         network: fabric.network().clone(),
         transport,
@@ -339,157 +353,4 @@ fn shifted(model: &Model, lead: Span) -> Model {
         fault.until = fault.until.map(|until| until + lead);
     }
     model
-}
-
-/// A fault as the outcome has it, by the workloads' clock.
-fn listed(fault: &Fault) -> outcome::Fault {
-    outcome::Fault {
-        link: fault.link_name(),
-        from: Time::ZERO + fault.at,
-        until: fault.until.map(|until| Time::ZERO + until),
-        rate: fault.rate,
-    }
-}
-
-/// What is to be said of a program that has failed.
-fn of_program(end: &ProgramEnd) -> Option<String> {
-    let Program { host, command, .. } = &end.program;
-    let status = end.status.filter(|_| end.has_failed())?;
-    Some(format!("the program `{command}` on h{host} ended with {status}"))
-}
-
-/// What is to be said of the congestion control.
-fn of_congestion(options: &Options, guarded: u64) -> Vec<String> {
-    let asked = options.congestion_control.as_ref().map(|name| {
-        format!("the hosts ran the congestion control `{name}` in place of the one in `transport.kind`")
-    });
-    let put_back = (guarded > 0).then(|| {
-        format!("suspect: DCTCP's guard put back {guarded} windows: this kernel passes over eBPF callbacks")
-    });
-    asked.into_iter().chain(put_back).collect()
-}
-
-fn warnings(model: &Model, seen: &Seen, counts: Counts, verified: Option<bool>) -> Vec<String> {
-    let mut warnings = vec![
-        "emulated: the kernel's TCP ran. Of `transport` it took kind, recovery, dup_ack_threshold, segment, header, \
-         min_rto, initial_window, ecn and connections; where a message's time went, and segments and marks by connection, are not known"
-            .to_owned(),
-    ];
-    if seen.refused > 0 {
-        warnings.push(format!("suspect: hosts' devices did not take {} frames", seen.refused));
-    }
-    let Counts { lost, unread, .. } = counts;
-    if lost > 0 {
-        warnings.push(format!("suspect: hosts' devices lost {lost} frames before the fabric read them"));
-    }
-    if unread > 0 {
-        warnings.push(format!("suspect: hosts' sockets lost {unread} datagrams before the agent read them"));
-    }
-    if verified == Some(false) {
-        warnings.push("suspect: the replay of what came in gave another digest: a defect".to_owned());
-    }
-    let observe = &model.observe;
-    let not_observed = [
-        (observe.flow_series.is_some(), "flow_series"),
-        (observe.goodput_every.is_some(), "goodput_every"),
-        (observe.packets.is_some(), "packets"),
-        (observe.links, "links"),
-    ];
-    for (_, key) in not_observed.into_iter().filter(|(asked, _)| *asked) {
-        warnings.push(format!("`observe.{key}` is not observed in an emulated run"));
-    }
-    warnings
-}
-
-/// Adds what driven sources have recorded.
-fn take(records: Vec<Records>, outcome: &mut Outcome) {
-    for Records { messages, queries, observations, extra, connections } in records {
-        outcome.messages.extend(messages);
-        outcome.queries.extend(queries);
-        outcome.observations.extend(observations);
-        outcome.extra.extend(extra);
-        outcome.connections.extend(connections);
-    }
-    outcome.messages.sort_unstable_by_key(|message| (message.workload, message.index));
-    outcome.queries.sort_unstable_by_key(|query| (query.workload, query.index));
-    outcome.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
-}
-
-fn connections(plan: &Plan, delivered: &[u64]) -> Vec<Connection> {
-    let of_lane = |(lane, delivered): (&Lane, &u64)| Connection {
-        workload: lane.workload,
-        client: lane.client,
-        server: lane.server,
-        delivered: *delivered,
-        ..Connection::default()
-    };
-    plan.lanes.iter().zip(delivered).map(of_lane).collect()
-}
-
-/// Every message created from the warm-up until `end`, and the queries that they belong to.
-fn messages(
-    model: &Model,
-    plan: &Plan,
-    transport: &Config,
-    fabric: &LiveFabric,
-    done: &[Done],
-    end: Time,
-) -> (Vec<Message>, Vec<Query>) {
-    let whole: BTreeMap<(usize, usize), Time> =
-        done.iter().map(|done| ((done.lane, done.item), done.completed)).collect();
-    let counted = |at: Time| (Time::ZERO + model.run.warmup..=end).contains(&at);
-    let mut messages = Vec::new();
-    for (number, lane) in plan.lanes.iter().enumerate() {
-        for (index, item) in lane.items.iter().enumerate().filter(|(_, item)| counted(item.at)) {
-            let Some(bytes) = item.bytes else { continue };
-            let (there, back) = (HostId(lane.client), HostId(lane.server));
-            let ideal = |from, to, bytes| {
-                let packet = Packet::new(from, to, number as u32, 0);
-                ideal_time(fabric.network(), transport, bytes, packet, false)
-            };
-            let answered =
-                item.answer.map_or(Span::ZERO, |(bytes, service)| ideal(back, there, bytes) + service);
-            messages.push(Message {
-                workload: lane.workload,
-                index: item.index,
-                query: item.query,
-                source: lane.client,
-                destination: lane.server,
-                bytes: item.answer.map_or(bytes, |(bytes, _)| bytes),
-                created: item.at,
-                completed: whole.get(&(number, index)).copied(),
-                ideal: ideal(there, back, bytes) + answered,
-                split: Split::default(),
-            });
-        }
-    }
-    messages.sort_unstable_by_key(|message| (message.workload, message.index));
-    let queries = queries(plan, &messages);
-    (messages, queries)
-}
-
-fn queries(plan: &Plan, messages: &[Message]) -> Vec<Query> {
-    let mut parts: BTreeMap<(u16, u64), Vec<&Message>> = BTreeMap::new();
-    for message in messages {
-        if let Some(query) = message.query {
-            parts.entry((message.workload, query)).or_default().push(message);
-        }
-    }
-    let query = |((workload, index), parts): ((u16, u64), Vec<&Message>)| {
-        let latencies: Vec<Span> = parts.iter().filter_map(|part| part.latency()).collect();
-        let deadline = plan.workloads[usize::from(workload)].deadline;
-        let met = latencies.iter().filter(|latency| deadline.is_none_or(|deadline| **latency < deadline));
-        let completed = parts.iter().map(|part| part.completed).collect::<Option<Vec<Time>>>();
-        Query {
-            workload,
-            index,
-            created: parts[0].created,
-            completed: completed.and_then(|times| times.into_iter().max()),
-            servers: parts.len() as u32,
-            in_deadline: met.count() as u32,
-            response_mean: latencies.iter().copied().sum::<Span>() / (latencies.len() as u64).max(1),
-            response_min: latencies.iter().copied().min().unwrap_or(Span::MAX),
-        }
-    };
-    parts.into_iter().map(query).collect()
 }

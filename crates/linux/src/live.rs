@@ -20,47 +20,9 @@ use plimsoll_wiring::{self as wiring, HostPacer, Pools, PortExtensions, Unbuilda
 use crate::frame::Header;
 
 mod faults;
+mod frames;
 
-/// A frame that came in, as far as the fabric is concerned.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ingress {
-    /// Its time.
-    pub at: Time,
-    /// The host that sent it.
-    pub from: HostId,
-    /// What it says.
-    pub header: Header,
-    /// Its bytes, Ethernet header included.
-    pub size: u16,
-}
-
-/// A packet that has reached its host.
-#[derive(Clone, Copy, Debug)]
-pub struct Egress {
-    /// When it should leave the fabric.
-    pub at: Time,
-    /// The host that it is for.
-    pub to: HostId,
-    /// What the caller gave it as its frame.
-    pub frame: u32,
-    /// Whether the fabric has marked it.
-    pub marked: bool,
-    /// How long it waited in queues and pacers.
-    pub waited: Span,
-}
-
-/// 64 bits over everything that left or was dropped, in its order. Not cryptographic.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Digest64(pub u64);
-
-impl Digest64 {
-    fn take(&mut self, word: u64) {
-        self.0 = (self.0 ^ word.wrapping_mul(0x9e37_79b9_7f4a_7c15))
-            .rotate_left(29)
-            .wrapping_mul(0xbf58_476d_1ce4_e5b9)
-            .wrapping_add(1);
-    }
-}
+pub use frames::{Digest64, Egress, Ingress, Nowhere, Out};
 
 /// The network between the hosts.
 #[derive(Debug)]
@@ -411,23 +373,6 @@ fn priorities(model: &Model) -> Priorities {
     let of_programs = model.program.iter().map(|program| program.level.unwrap_or(0));
     let all = model.workload.keys().map(of_workload).chain(of_programs);
     all.fold(Priorities::default(), Priorities::with)
-}
-
-/// What becomes of frames.
-pub trait Out {
-    /// A frame has reached its host.
-    fn delivered(&mut self, egress: Egress);
-    /// The fabric has lost a frame.
-    fn dropped(&mut self, frame: u32);
-}
-
-/// Nobody wants the frames.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Nowhere;
-
-impl Out for Nowhere {
-    fn delivered(&mut self, _: Egress) {}
-    fn dropped(&mut self, _: u32) {}
 }
 
 /// What the fabric of `model` does with what came in by `log`, until `end`, in simulated time.

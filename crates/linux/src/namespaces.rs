@@ -22,6 +22,8 @@ use crate::tap;
 const PREFIX: &str = "plimsoll-";
 /// Where iproute2 keeps the names of namespaces.
 const NETNS: &str = "/run/netns";
+/// The shortest retransmission timeout of sockets that ask for no other, in us (Linux 6.11).
+const MIN_RTO_OF_SOCKETS: &str = "/proc/sys/net/ipv4/tcp_rto_min_us";
 /// Where owners have their locks.
 const STATE: &str = "/run/plimsoll";
 
@@ -49,6 +51,14 @@ pub struct HostSettings {
     pub single_segments: bool,
     /// Where connections may be of MPTCP: subflows that one may have.
     pub subflows: Option<u8>,
+}
+
+impl HostSettings {
+    /// Whether a socket may have a shorter timeout than others, which those at a level of QJump ask for: not where the
+    /// route has it.
+    fn sockets_choose_min_rto(&self) -> bool {
+        self.single_segments && Path::new(MIN_RTO_OF_SOCKETS).exists()
+    }
 }
 
 /// The hosts of a run; gone when dropped.
@@ -95,6 +105,10 @@ impl Namespaces {
         for host in 0..hosts {
             let tap = namespaces.inside(host, || {
                 let number = |on| if on { "1" } else { "0" };
+                if settings.sockets_choose_min_rto() {
+                    fs::write(MIN_RTO_OF_SOCKETS, (settings.min_rto_ms * 1_000).to_string())
+                        .map_err(|error| failed(MIN_RTO_OF_SOCKETS, error))?;
+                }
                 let reordering = settings.reordering.min(REORDERING_MAX);
                 let (largest, reordering) =
                     (reordering.max(REORDERING_LEARNT).to_string(), reordering.to_string());
@@ -129,6 +143,10 @@ impl Namespaces {
         let id = HostId(host);
         let [a, b, c, d, e, f] = mac(id);
         let HostSettings { mtu, min_rto_ms, initial_window, .. } = settings;
+        let rto_min = match settings.sockets_choose_min_rto() {
+            true => String::new(),
+            false => format!(" rto_min {min_rto_ms}ms"),
+        };
         let gso = if settings.single_segments { " gso_max_segs 1" } else { "" };
         let (v4, v6) = (ipv4(id), ipv6(id));
         let batch = format!(
@@ -136,7 +154,7 @@ impl Namespaces {
              link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} txqueuelen {HELD_MAX}{gso}\n\
              link set {DEVICE} up\n\
              addr add {v4}/8 dev {DEVICE} noprefixroute\n\
-             route add 10.0.0.0/8 dev {DEVICE} src {v4} rto_min {min_rto_ms}ms initcwnd {initial_window}\n"
+             route add 10.0.0.0/8 dev {DEVICE} src {v4}{rto_min} initcwnd {initial_window}\n"
         );
         let name = &self.names[host as usize];
         ip(&["-n", name, "-batch", "-"], &batch)?;

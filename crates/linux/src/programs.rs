@@ -20,7 +20,7 @@ use plimsoll_scenario::model::words;
 use plimsoll_units::{Span, Time};
 
 use crate::agent::Settings;
-use crate::cgroups::Level;
+use crate::cgroups::{Level, LevelsOfPrograms};
 
 /// A program to run in a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,11 +76,12 @@ impl Programs {
         settings: &Settings,
         duration: Option<Span>,
     ) -> io::Result<Programs> {
+        let mut levels = LevelsOfPrograms::new(&settings.shares);
         let mut started = Programs { over: Arc::default(), threads: Vec::new() };
         for (number, program) in programs.iter().enumerate() {
             let name = names.get(program.host as usize);
             let name = name.ok_or_else(|| io::Error::other(format!("there is no host h{}", program.host)))?;
-            let level = program.level.map(|level| Level::prepare(level, number)).transpose()?;
+            let level = program.level.map(|level| levels.prepare(program.host, level, number)).transpose()?;
             let keeper = Keeper {
                 program: program.clone(),
                 stop: program.stop.into_iter().chain(duration).min(),

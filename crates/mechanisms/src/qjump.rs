@@ -35,6 +35,10 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::InvalidParam;
 
+mod sharing;
+
+pub use sharing::{HeardOf, SHARING, Sharers, pace};
+
 /// QJump at the hosts: what each level may send in a network epoch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -283,6 +287,22 @@ impl Limiter {
             bucket.bytes -= bytes;
         }
         self.excess.verdict(fits)
+    }
+
+    /// As [`Limiter::on_packet`], of a packet that may carry a time no later than `now`, such as that of the burst that
+    /// it is of. Within the epoch by that, it leaves if it fits, whatever the time is by then: the bucket is the same
+    /// or older, so that what leaves between two refills stays within it, and a clock that costs much is not asked. A
+    /// false stamp gains nothing.
+    ///
+    /// # Panics
+    /// If `level` is 8 or more.
+    pub fn on_stamped_packet(&mut self, stamp: Option<Time>, now: Time, level: u8, bytes: u64) -> Verdict {
+        let bucket = &mut self.buckets[usize::from(level)];
+        if stamp.is_some_and(|stamp| stamp < bucket.next) && bytes <= bucket.bytes {
+            bucket.bytes -= bytes;
+            return Verdict::Send;
+        }
+        self.on_packet(now, level, bytes)
     }
 
     /// What a twin has to agree with: the bytes left at `level`, and from when on a packet refills it.

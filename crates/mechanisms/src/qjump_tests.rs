@@ -223,6 +223,27 @@ proptest! {
         }
     }
 
+    /// Whatever stamps packets carry: no more between two refills than the bucket, refills an epoch apart or more.
+    #[test]
+    fn a_stamp_gains_nothing(packets in packets(), stamps in prop::collection::vec(0u64..400, 200)) {
+        let mut limiter = limiter(Excess::Drop);
+        let (mut now, mut since, mut refilled) = (0, 0, None::<u64>);
+        for (&(gap, level, bytes), stamp) in packets.iter().zip(stamps.iter().cycle()) {
+            now += gap;
+            let (_, before) = limiter.bucket(level);
+            let stamp = (stamp % 4 > 0).then(|| us(now.saturating_sub(*stamp)));
+            let verdict = limiter.on_stamped_packet(stamp, us(now), level, bytes);
+            if level == 1 && limiter.bucket(1).1 != before {
+                prop_assert!(refilled.is_none_or(|last| now >= last + 100), "{now} us after {refilled:?}");
+                (since, refilled) = (0, Some(now));
+            }
+            if level == 1 && verdict == Verdict::Send {
+                since += bytes;
+                prop_assert!(since <= 1_000, "{since} B since {refilled:?}");
+            }
+        }
+    }
+
     /// After an epoch without a packet, one bucket and no more leaves in the next.
     #[test]
     fn no_burst_after_idleness(packets in packets(), idle in 100u64..10_000) {

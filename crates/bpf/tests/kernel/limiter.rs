@@ -31,11 +31,14 @@ fn every_decision_and_bucket_is_that_of_rust() {
                 let priority = draw.below(10) as u32;
                 let level = if priority < 8 { priority as u8 } else { 0 };
                 let wire_len = frame.len() as u32 + draw.magnitude(15) as u32;
-                let packet = Packet { wire_len, priority, now_ns, ..Packet::new(&frame) };
+                let leaves_ns = stamp(&mut draw, now_ns);
+                let packet = Packet { wire_len, priority, now_ns, leaves_ns, ..Packet::new(&frame) };
                 let at = format!("seed {seed}, sequence {sequence}, packet {index}: {packet:?} of {whole:?}");
                 let verdict = limiter.test_run(&packet).unwrap();
                 let now = Time::from_ps(now_ns * 1_000);
-                assert_eq!(verdict, twin.on_packet(now, level, u64::from(wire_len)), "{at}");
+                let stamp = (leaves_ns > 0).then(|| Time::from_ps(leaves_ns * 1_000));
+                let expected = twin.on_stamped_packet(stamp, now, level, u64::from(wire_len));
+                assert_eq!(verdict, expected, "{at}");
                 // A level without limit keeps no state in the kernel.
                 let limited = whole
                     .levels
@@ -91,6 +94,16 @@ fn levels(draw: &mut Draw) -> Levels {
 
 fn level(bucket: u64) -> Level {
     Level { bucket: Bytes::new(bucket), rate: Rate::from_gbps(10), latency_bound: None }
+}
+
+/// None, as of UDP; the time itself, or one that is earlier, as of TCP; now and then one that is later.
+fn stamp(draw: &mut Draw, now_ns: u64) -> u64 {
+    match draw.below(8) {
+        0..=2 => 0,
+        3 => now_ns,
+        4 => now_ns + draw.magnitude(30),
+        _ => now_ns.saturating_sub(draw.magnitude(40)),
+    }
 }
 
 /// At once, within the epoch, to its very end, beyond it, or back.

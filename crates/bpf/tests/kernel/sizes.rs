@@ -5,21 +5,23 @@
 use std::os::fd::AsFd as _;
 
 use plimsoll_bpf::{
-    Inputs, Limiter, Pacer, PacerFeedback, PacketClassifier, PhantomQueue, Program, QueueLength, Size,
+    ConnectionOptions, Connections, Inputs, Limiter, Pacer, PacerFeedback, PacketClassifier, PhantomQueue,
+    Program, QueueLength, Size,
 };
 use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::pacer::PacerParams;
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, QjumpParams};
-use plimsoll_units::Rate;
+use plimsoll_units::{Bytes, Rate};
 
 use crate::loaded;
 
 /// By clang 14, on Linux 6.18.
 const EXPECTED: &[(&str, Size)] = &[
     ("empty", Size { verified: 2, translated: 2 }),
-    ("limiter", Size { verified: 271, translated: 183 }),
-    ("limiter with DSCP", Size { verified: 356, translated: 221 }),
+    ("limiter", Size { verified: 467, translated: 302 }),
+    ("limiter with DSCP", Size { verified: 658, translated: 341 }),
+    ("connections", Size { verified: 363, translated: 292 }),
     ("level from DSCP", Size { verified: 28, translated: 21 }),
     ("phantom queue", Size { verified: 1040, translated: 238 }),
     ("pacer", Size { verified: 3_572, translated: 686 }),
@@ -48,11 +50,15 @@ fn the_programs_are_as_large_as_written_down() {
         )
         .unwrap(),
     );
+    let connections =
+        ConnectionOptions { send_buffer: Some(4_096), share: Some((Bytes::new(9_000), levels.epoch)) };
+    let connections = Connections::load(&connections).unwrap();
     let queue_length = QueueLength::load(&EcnParams::default(), Inputs::Kernel).unwrap();
     let found = [
         Program::empty().unwrap().size().unwrap(),
         limiter(false).program().size().unwrap(),
         limiter(true).program().size().unwrap(),
+        connections.program().size().unwrap(),
         PacketClassifier::load().unwrap().program().size().unwrap(),
         phantom_queue.program().size().unwrap(),
         pacer.program().size().unwrap(),

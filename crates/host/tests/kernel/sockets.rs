@@ -3,7 +3,9 @@
 use std::fs;
 use std::process::Command;
 
-use plimsoll_host::{Launch, launch};
+use plimsoll_host::{ConnectionOptions, Launch, launch};
+use plimsoll_mechanisms::qjump::pace;
+use plimsoll_units::{Bytes, Span};
 
 use crate::world::World;
 
@@ -35,22 +37,39 @@ fn a_program_is_started_at_a_level_with_its_send_buffer() {
     };
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    // SO_PRIORITY of a socket, SO_SNDBUF of a connection at both of its ends, which the kernel doubles.
+    // SO_PRIORITY of a socket; SO_SNDBUF of a connection at both of its ends, which the kernel doubles; the segments of
+    // the two, and their paces.
     let source = format!(
         "import socket\n\
          listener = socket.create_server(('127.0.0.1', 0))\n\
          one = socket.create_connection(listener.getsockname())\n\
          two, _ = listener.accept()\n\
          values = [one.getsockopt(1, 12), one.getsockopt(1, 7), two.getsockopt(1, 7)]\n\
+         paces = [int.from_bytes(end.getsockopt(1, 47, 8), 'little') for end in (one, two)]\n\
+         segments = [end.getsockopt(6, 2) for end in (one, two)]\n\
+         values += segments + paces\n\
          open('{}', 'w').write(str(values))\n\
          raise SystemExit(9)",
         out.display()
     );
     let command = vec!["python3".to_owned(), "-c".to_owned(), source];
-    let ended =
-        launch(&Launch { level: 7, send_buffer: Some(10_000), user: None, command }, &mut || None).unwrap();
+    let connections = ConnectionOptions {
+        send_buffer: Some(10_000),
+        share: Some((Bytes::new(2_000_000), Span::from_ms(10))),
+    };
+    let ended = launch(&Launch { level: 7, connections, user: None, command }, &mut || None).unwrap();
     assert_eq!(ended.code(), Some(9));
-    assert_eq!(fs::read_to_string(out).unwrap(), "[7, 20000, 20000]");
+    let values = fs::read_to_string(out).unwrap();
+    let values: Vec<u64> =
+        values.trim_matches(['[', ']']).split(", ").map(|value| value.parse().unwrap()).collect();
+    let [level, buffers @ .., first, second, pace_first, pace_second] = values[..] else {
+        panic!("{values:?}")
+    };
+    assert_eq!((level, buffers), (7, &[20_000, 20_000][..]));
+    // Both ends have the level. One is heard of before the other, and which is the kernel's choice.
+    let pace = |segment, sharers| pace(Bytes::new(2_000_000), Span::from_ms(10), segment, 66, sharers);
+    let either = [[pace(first, 1), pace(second, 2)], [pace(first, 2), pace(second, 1)]];
+    assert!(either.contains(&[pace_first, pace_second]), "{values:?}, not {either:?}");
     let left = fs::read_dir(world.cgroups())
         .unwrap()
         .flatten()

@@ -10,10 +10,12 @@
 
 mod datagrams;
 pub(crate) mod driver;
+mod pace;
 mod pipes;
 pub(crate) mod plan;
 mod run;
 mod sockets;
 
 pub(crate) use driver::{Place, Records};
+pub(crate) use pace::Shares;
 pub(crate) use run::{Agents, Counts, Done, Settings};

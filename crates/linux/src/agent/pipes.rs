@@ -12,6 +12,7 @@ use rustix::event::epoll;
 use socket2::{Domain, Socket, Type};
 
 use super::driver::{Place, token};
+use super::pace::Pace;
 use super::plan::Driven;
 use super::run::{PIECE, ZEROS};
 use super::sockets::{self, DRIVER_PORT};
@@ -26,10 +27,28 @@ pub(super) struct Pipes {
     closed: usize,
     /// By host.
     listeners: BTreeMap<u32, Socket>,
-    /// Pipes that their server has not accepted, by the client's address and the server: one address may have
-    /// connections to several.
-    expected: BTreeMap<(SocketAddr, u32), usize>,
+    expected: Expected,
     piece: Vec<u8>,
+}
+
+/// Pipes that their server has not accepted, by the client's address and the server: one address may have connections to
+/// several, and which of them is accepted first is nobody's choice.
+#[derive(Debug, Default)]
+struct Expected(BTreeMap<(SocketAddr, u32), usize>);
+
+impl Expected {
+    fn insert(&mut self, client: SocketAddr, server: u32, pipe: usize) {
+        self.0.insert((client, server), pipe);
+    }
+
+    /// The pipe of a connection from `client` that `server` has accepted; none of one that nobody has opened.
+    fn accepted(&mut self, client: SocketAddr, server: u32) -> Option<usize> {
+        self.0.remove(&(client, server))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 #[derive(Debug)]
@@ -45,6 +64,7 @@ struct Pipe {
 #[derive(Debug, Default)]
 struct End {
     stream: Option<TcpStream>,
+    pace: Pace,
     unsent: u64,
     messages: VecDeque<OnTheWay>,
 }
@@ -69,7 +89,7 @@ impl Pipes {
             pipes: Vec::new(),
             closed: 0,
             listeners: BTreeMap::new(),
-            expected: BTreeMap::new(),
+            expected: Expected::default(),
             piece: vec![0; PIECE],
         }
     }
@@ -96,10 +116,14 @@ impl Pipes {
         }
         let own =
             socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("a socket without address"))?;
-        self.expected.insert((own, server), number);
+        self.expected.insert(own, server, number);
         let stream = TcpStream::from(socket);
         watch(epoll, &stream, (number as u64) << 1)?;
-        let ends = [End { stream: Some(stream), ..End::default() }, End::default()];
+        let pace = |host| Pace::new(&self.place.settings.shares, host, self.driven.priority);
+        let ends = [
+            End { stream: Some(stream), pace: pace(client), ..End::default() },
+            End { pace: pace(server), ..End::default() },
+        ];
         self.pipes.push(Pipe { client, server, ends, delivered: 0 });
         Ok(number)
     }
@@ -137,7 +161,7 @@ impl Pipes {
     /// If the system refuses.
     pub(super) fn accept(&mut self, epoll: &OwnedFd, host: u32) -> io::Result<()> {
         while let Some((socket, from)) = ready(self.listeners[&host].accept())? {
-            let Some(number) = from.as_socket().and_then(|from| self.expected.remove(&(from, host))) else {
+            let Some(number) = from.as_socket().and_then(|from| self.expected.accepted(from, host)) else {
                 continue;
             };
             sockets::prepare(&socket, self.driven.priority)?;
@@ -194,7 +218,12 @@ impl Pipes {
     /// # Errors
     /// If the connection is broken.
     pub(super) fn flush(&mut self, pipe: usize, end: usize) -> io::Result<()> {
-        let End { stream: Some(stream), unsent, .. } = &mut self.pipes[pipe].ends[end] else { return Ok(()) };
+        let End { stream: Some(stream), unsent, pace, .. } = &mut self.pipes[pipe].ends[end] else {
+            return Ok(());
+        };
+        if *unsent > 0 {
+            pace.keep(&*stream, self.place.settings.clock.now())?;
+        }
         while *unsent > 0 {
             let most = (*unsent).min(PIECE as u64) as usize;
             match ready(stream.write(&ZEROS[..most]))? {
@@ -259,5 +288,27 @@ pub(super) fn ready<T>(done: io::Result<T>) -> io::Result<Option<T>> {
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => Ok(None),
         Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The kernel gives connections to different servers the same port of the client, where it likes.
+    #[test]
+    fn connections_of_one_address_are_told_apart_by_their_servers() {
+        let mut expected = Expected::default();
+        let (client, other) = (sockets::address(3, 40_000), sockets::address(4, 40_000));
+        expected.insert(client, 0, 10);
+        expected.insert(client, 1, 11);
+        expected.insert(other, 0, 12);
+        assert_eq!(expected.accepted(client, 1), Some(11), "not in the order of opening");
+        assert_eq!(expected.accepted(other, 1), None, "nobody has opened it");
+        assert_eq!(expected.accepted(client, 0), Some(10));
+        assert_eq!(expected.accepted(client, 0), None, "once");
+        assert!(!expected.is_empty());
+        assert_eq!(expected.accepted(other, 0), Some(12));
+        assert!(expected.is_empty());
     }
 }

@@ -15,6 +15,7 @@ use plimsoll_workloads::Workload;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::driver::{Driver, Place, Records};
+use super::pace::{Pace, Shares};
 use super::plan::{Lane, Plan};
 use super::sockets::{self, FIRST_PORT};
 use crate::clock::Clock;
@@ -30,6 +31,8 @@ pub(crate) struct Settings {
     /// When workloads begin, on the fabric's clock.
     pub(crate) origin: Span,
     pub(crate) clock: Clock,
+    /// What QJump's levels may send.
+    pub(crate) shares: Arc<Shares>,
 }
 
 /// A message that is whole.
@@ -314,6 +317,7 @@ impl End {
         connection.set_write_timeout(Some(PATIENCE))?;
         sockets::prepare(&connection, self.lane().priority)?;
         let mut stream = TcpStream::from(connection);
+        let mut pace = self.pace(self.lane().server);
         let mut done = Vec::new();
         for (number, item) in self.lane().items.iter().enumerate() {
             if !self.receive(&mut stream, item.bytes)? {
@@ -327,7 +331,7 @@ impl End {
                 let _serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner);
                 thread::sleep(Duration::from_nanos(service.as_ps() / 1_000));
             }
-            if !self.send(&mut stream, Some(bytes))? {
+            if !self.send(&mut stream, &mut pace, Some(bytes))? {
                 break;
             }
         }
@@ -351,10 +355,11 @@ impl End {
         let mut stream = TcpStream::from(socket);
         self.shared.connected.fetch_add(usize::from(!lane.fresh), Ordering::Relaxed);
         let answers = stream.try_clone()?;
+        let mut pace = self.pace(lane.client);
         thread::scope(|scope| {
             let reader = scope.spawn(|| self.read_answers(answers));
             for item in &lane.items {
-                if !self.wait_until(item.at) || !self.send(&mut stream, item.bytes)? {
+                if !self.wait_until(item.at) || !self.send(&mut stream, &mut pace, item.bytes)? {
                     break;
                 }
             }
@@ -374,6 +379,10 @@ impl End {
         Ok(done)
     }
 
+    fn pace(&self, host: u32) -> Pace {
+        Pace::new(&self.settings.shares, host, self.lane().priority)
+    }
+
     fn complete(&self, item: usize) -> Done {
         let completed = self.settings.now();
         self.shared.open.fetch_sub(1, Ordering::Relaxed);
@@ -381,12 +390,13 @@ impl End {
     }
 
     /// Writes so many bytes, or until the run is over; false if it is.
-    fn send(&self, stream: &mut TcpStream, bytes: Option<u64>) -> io::Result<bool> {
+    fn send(&self, stream: &mut TcpStream, pace: &mut Pace, bytes: Option<u64>) -> io::Result<bool> {
         let mut left = bytes.unwrap_or(u64::MAX);
         while left > 0 {
             if self.is_over() {
                 return Ok(false);
             }
+            pace.keep(&*stream, self.settings.clock.now())?;
             match stream.write(&ZEROS[..left.min(PIECE as u64) as usize]) {
                 Ok(written) => left -= written as u64,
                 Err(error) if Self::is_patience(&error) => {}

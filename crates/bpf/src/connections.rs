@@ -1,0 +1,70 @@
+//! [`Connections`]: the TCP connections of a level's programs, set up so that they keep to the level by themselves.
+
+use std::path::Path;
+
+use plimsoll_units::{Bytes, Span};
+
+use crate::qjump::attach_cgroup;
+use crate::shared::{ConnectionSettings, ConnectionSharers, Shared};
+use crate::{CgroupLink, Error, Program};
+
+/// What to set up of connections.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ConnectionOptions {
+    /// What SO_SNDBUF is asked for, in bytes, which the kernel doubles; it has a least size of its own. None to leave it.
+    pub send_buffer: Option<u32>,
+    /// What their level may send in an epoch, and the epoch. All connections together are paced to that by
+    /// [`plimsoll_mechanisms::qjump::pace`], and retransmit soon. None to leave it to TCP.
+    pub share: Option<(Bytes, Span)>,
+}
+
+/// Sets up the TCP connections that a cgroup's programs open or take.
+#[derive(Debug)]
+pub struct Connections(Program);
+
+impl Connections {
+    /// Loads it. The connections of one loaded program share their level, whatever cgroups it is attached to.
+    ///
+    /// # Errors
+    /// As [`crate::Limiter::load`].
+    pub fn load(options: &ConnectionOptions) -> Result<Connections, Error> {
+        let mut settings = ConnectionSettings {
+            send_buffer: options.send_buffer.map_or(0, |bytes| u64::from(bytes.min(i32::MAX as u32))),
+            ..Default::default()
+        };
+        if let Some((bucket, epoch)) = options.share {
+            settings.bucket = bucket.get().min(u64::from(u32::MAX));
+            settings.epoch_ns = epoch.as_ps().div_ceil(PS_PER_NS);
+            settings.rto_min_us = (settings.epoch_ns / NS_PER_US).clamp(RTO_MIN_US, RTO_MAX_US);
+        }
+        Program::load("connections", "connections", Some(&settings.to_bytes())).map(Connections)
+    }
+
+    /// Attaches it to the cgroup (version 2) with this folder, until the link is dropped.
+    ///
+    /// # Errors
+    /// As [`crate::SocketClassifier::attach`].
+    pub fn attach(&self, cgroup: &Path) -> Result<CgroupLink, Error> {
+        attach_cgroup(&self.0, cgroup)
+    }
+
+    /// How many connections share the level.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the map cannot be read.
+    pub fn sharers(&self) -> Result<ConnectionSharers, Error> {
+        self.0.state(0)
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Program {
+        &self.0
+    }
+}
+
+/// Two jiffies of 4 ms, the least that Linux takes where it has 250 a second.
+const RTO_MIN_US: u64 = 8_000;
+/// Linux's own (TCP_RTO_MIN).
+const RTO_MAX_US: u64 = 200_000;
+const NS_PER_US: u64 = 1_000;
+const PS_PER_NS: u64 = 1_000;

@@ -1,0 +1,83 @@
+//! A [`Plan`] as it is printed.
+
+use std::fmt;
+use std::fmt::Write as _;
+
+use plimsoll_mechanisms::qjump::{Levels, latency_bound, priority_of};
+
+use super::Plan;
+use crate::policy::{Qjump, Tagging};
+
+/// The diff, with the numbers behind it and what else has to be done.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(qjump) = &self.policy.qjump {
+            f.write_str(&shown(qjump))?;
+        }
+        for step in &self.steps {
+            writeln!(f, "  {step}")?;
+        }
+        if let Some(advice) = self.policy.qjump.as_ref().and_then(for_the_switch) {
+            writeln!(f, "\nAt the switches:\n  {advice}")?;
+        }
+        if !self.notes.is_empty() {
+            writeln!(f, "\nNote:")?;
+        }
+        for note in &self.notes {
+            writeln!(f, "  {note}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The epoch and the budgets of its levels.
+fn shown(qjump: &Qjump) -> String {
+    let Levels { epoch, levels } =
+        qjump.levels().expect("a policy's levels were resolved when it was checked");
+    let Qjump { device, hosts, rate, packet, epsilon, .. } = qjump;
+    let how = match qjump.epoch {
+        Some(_) => "as the policy says".to_owned(),
+        None => format!("2 n P / R + eps with n = {hosts}, P = {packet}, R = {rate}, eps = {epsilon}"),
+    };
+    let mut text = format!("QJump at {device}: network epoch {epoch}, {how}\n");
+    let _ = writeln!(
+        text,
+        "  bound of one packet from each host: {}\n",
+        latency_bound(*hosts, *packet, *packet, *rate, *epsilon)
+    );
+    let _ = writeln!(text, "  level  bytes per epoch            rate  waits at most  who");
+    for (number, level) in levels.iter().enumerate() {
+        let bytes = level.latency_bound.map_or_else(|| "any".to_owned(), |_| level.bucket.to_string());
+        let bound = level.latency_bound.map_or_else(|| "no bound".to_owned(), |bound| bound.to_string());
+        let who = qjump.assign.iter().filter(|one| usize::from(one.level) == number);
+        let who: Vec<String> = who.filter_map(|one| Some(one.subject()?.to_string())).collect();
+        let line = format!(
+            "  {number:>5}  {bytes:>15}  {:>14}  {bound:>13}  {}",
+            level.rate.to_string(),
+            who.join(", ")
+        );
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text.push('\n');
+    text
+}
+
+/// What the switches must be set to, for the tags to mean something.
+fn for_the_switch(qjump: &Qjump) -> Option<String> {
+    let count = qjump.levels.len() as u8;
+    let map = |value: fn(u8) -> u8| {
+        let pairs = (0..count).map(|level| format!("{} -> queue {}", value(level), priority_of(level)));
+        pairs.collect::<Vec<_>>().join(", ")
+    };
+    let strict = "and serve the queues by strict priority, the highest number first; queue 1 above queue 0, unlike the \
+                  mapping that 802.1Q recommends";
+    match qjump.tag {
+        Tagging::Dscp => Some(format!("trust DSCP; map DSCP {}; {strict}", map(|level| 8 * level))),
+        Tagging::Pcp => Some(format!(
+            "trust the 802.1Q priority, and accept tags of VLAN {} (0 is a priority tag) at the hosts' ports; map PCP {}; {strict}",
+            qjump.vlan,
+            map(|level| level)
+        )),
+        Tagging::None => None,
+    }
+}

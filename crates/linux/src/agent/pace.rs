@@ -1,0 +1,148 @@
+//! [`Pace`]: a connection of the agent keeps to its level of QJump by itself, as the eBPF program `connections` has those
+//! of programs do. What the limiter refuses, TCP would try again after 200 ms.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use plimsoll_mechanisms::qjump::{HeardOf, LEVELS_MAX, Sharers, pace};
+use plimsoll_scenario::model::Model;
+use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_wiring::{Unbuildable, qjump_levels};
+
+/// What the levels with a limit may send, and who shares them.
+#[derive(Debug, Default)]
+pub(crate) struct Shares {
+    epoch: Span,
+    /// Payload and headers of a full frame, in bytes.
+    segment: u64,
+    header: u64,
+    /// By host and level.
+    buckets: Vec<[Option<Bytes>; LEVELS_MAX]>,
+    sharers: Vec<[Mutex<Sharers>; LEVELS_MAX]>,
+}
+
+/// One end of a connection; does nothing at a level without limit.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    shares: Arc<Shares>,
+    host: usize,
+    level: usize,
+    heard_of: HeardOf,
+    /// In bytes of payload a second; 0 before it has one.
+    rate: u64,
+}
+
+impl Shares {
+    /// Those of `model`, whose full frames have so much payload and so many bytes of headers, with Ethernet's.
+    ///
+    /// # Errors
+    /// If the levels make no sense.
+    pub(crate) fn new(model: &Model, segment: u64, header: u64) -> Result<Shares, Unbuildable> {
+        let mut shares = Shares { segment, header, ..Shares::default() };
+        let Some(params) = model.host.qjump() else { return Ok(shares) };
+        for host in 0..model.topology.host_count() {
+            let levels = qjump_levels(model, params, host)?;
+            shares.epoch = levels.epoch;
+            let mut buckets = [None; LEVELS_MAX];
+            for (bucket, level) in buckets.iter_mut().zip(&levels.levels) {
+                *bucket = level.latency_bound.map(|_| level.bucket);
+            }
+            shares.buckets.push(buckets);
+            shares.sharers.push(std::array::from_fn(|_| Mutex::default()));
+        }
+        Ok(shares)
+    }
+
+    /// What connections at `level` of `host` may send together in an epoch, and the epoch; none without limit.
+    #[cfg(feature = "kernel")]
+    pub(crate) fn of(&self, host: u32, level: u8) -> Option<(Bytes, Span)> {
+        let bucket = self.buckets.get(host as usize)?.get(usize::from(level)).copied().flatten()?;
+        Some((bucket, self.epoch))
+    }
+}
+
+impl Pace {
+    pub(super) fn new(shares: &Arc<Shares>, host: u32, level: u8) -> Pace {
+        Pace { shares: Arc::clone(shares), host: host as usize, level: usize::from(level), ..Pace::default() }
+    }
+
+    /// Paces `socket`, which is about to send, by how many share its level now.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(super) fn keep(&mut self, socket: impl AsFd, now: Time) -> io::Result<()> {
+        let Shares { epoch, segment, header, ref buckets, ref sharers } = *self.shares;
+        let Some(bucket) = buckets.get(self.host).and_then(|levels| levels[self.level]) else {
+            return Ok(());
+        };
+        let mut sharers = sharers[self.host][self.level].lock().unwrap_or_else(PoisonError::into_inner);
+        let rate = pace(bucket, epoch, segment, header, sharers.heard_of(&mut self.heard_of, now));
+        drop(sharers);
+        if rate == self.rate {
+            return Ok(());
+        }
+        if self.rate == 0 {
+            let epoch_us = (epoch.as_ps() / PS_PER_US).clamp(RTO_MIN_US, RTO_MAX_US) as i32;
+            // An older kernel keeps the smallest timeout that it has.
+            let _ = set(&socket, libc::IPPROTO_TCP, TCP_RTO_MIN_US, epoch_us);
+            set(&socket, libc::IPPROTO_TCP, libc::TCP_THIN_LINEAR_TIMEOUTS, 1)?;
+        }
+        set(&socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, rate)?;
+        self.rate = rate;
+        Ok(())
+    }
+}
+
+/// Of linux/tcp.h, Linux 6.16.
+const TCP_RTO_MIN_US: i32 = 45;
+/// What Linux takes: two jiffies of 4 ms, and its default.
+const RTO_MIN_US: u64 = 8_000;
+const RTO_MAX_US: u64 = 200_000;
+const PS_PER_US: u64 = 1_000_000;
+
+#[allow(unsafe_code, reason = "no safe crate of this workspace sets these options")]
+fn set<T: Copy>(socket: &impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the call reads `size_of::<T>()` bytes at the pointer, which lives until it returns; `T` is an integer.
+    let set =
+        unsafe { libc::setsockopt(socket, level, name, (&raw const value).cast(), size_of::<T>() as u32) };
+    if set == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+
+    use super::*;
+
+    /// Two connections of a level have half of its pace each, and both sides of the rule are seen by the kernel.
+    #[test]
+    fn connections_share_the_pace_of_their_level() {
+        let mut shares = Shares { epoch: Span::from_ms(2), segment: 524, header: 66, ..Shares::default() };
+        shares.buckets.push([None, Some(Bytes::new(590)), None, None, None, None, None, None]);
+        shares.sharers.push(std::array::from_fn(|_| Mutex::default()));
+        let shares = Arc::new(shares);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let connect = || TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (one, two, free) = (connect(), connect(), connect());
+        let mut paces = [1, 1, 0].map(|level| Pace::new(&shares, 0, level));
+        paces[0].keep(&one, Time::ZERO).unwrap();
+        assert_eq!(pacing_rate(&one), 131_000);
+        paces[1].keep(&two, Time::ZERO).unwrap();
+        paces[0].keep(&one, Time::ZERO).unwrap();
+        paces[2].keep(&free, Time::ZERO).unwrap();
+        assert_eq!([&one, &two, &free].map(pacing_rate), [65_500, 65_500, u64::MAX]);
+    }
+
+    #[allow(unsafe_code, reason = "as above")]
+    fn pacing_rate(socket: &TcpStream) -> u64 {
+        let (mut value, mut length) = (0u64, 8u32);
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);
+        let at = (&raw mut value).cast();
+        // SAFETY: the call writes at most `length` bytes at `at`, which are those of `value`.
+        let got = unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, at, &raw mut length) };
+        assert_eq!((got, length), (0, 8));
+        value
+    }
+}
