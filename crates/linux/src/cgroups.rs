@@ -62,15 +62,17 @@ impl<'a> LevelsOfPrograms<'a> {
         level: u8,
         folder: &Path,
     ) -> Result<Vec<plimsoll_bpf::CgroupLink>, plimsoll_bpf::Error> {
+        use std::collections::btree_map::Entry;
+
         use plimsoll_bpf::{ConnectionOptions, Connections, SocketClassifier};
         let mut attached = vec![SocketClassifier::load(level)?.attach(folder)?];
         if let Some(share) = self.shares.of(host, level) {
-            let key = (host, level);
-            if !self.by_host.contains_key(&key) {
-                let options = ConnectionOptions { send_buffer: None, share: Some(share) };
-                self.by_host.insert(key, Connections::load(&options)?);
-            }
-            attached.push(self.by_host[&key].attach(folder)?);
+            let loaded = match self.by_host.entry((host, level)) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => entry
+                    .insert(Connections::load(&ConnectionOptions { send_buffer: None, share: Some(share) })?),
+            };
+            attached.push(loaded.attach(folder)?);
         }
         Ok(attached)
     }
