@@ -27,6 +27,9 @@ fn main() -> Result<()> {
         arguments.next().map_or(Ok(4_000_000), |text| text.parse()).context("operations")?;
     let partitions: u32 = arguments.next().map_or(Ok(16), |text| text.parse()).context("partitions")?;
     let together: u64 = arguments.next().map_or(Ok(16), |text| text.parse()).context("together")?;
+    if together == 0 || together > operations {
+        bail!("together: {together} is not allowed; 1 to {operations} (the operations) are");
+    }
     let settings = Settings { memory_limit: 1 << 30, partitions, hash_secret: 7, ..Settings::default() };
     let mut direct = Direct::new(Memcached::new(settings)?, partitions);
     let mut session = direct.service().open(Transport::Tcp);
@@ -59,11 +62,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn timed(
-    operations: u64,
-    together: u64,
-    mut batch: impl FnMut(Range<u64>) -> Result<()>,
-) -> Result<f64> {
+fn timed(operations: u64, together: u64, mut batch: impl FnMut(Range<u64>) -> Result<()>) -> Result<f64> {
     // Processor time, which other programs on the processor do not lengthen.
     let seconds = || {
         let time = clock_gettime(ClockId::ProcessCPUTime);

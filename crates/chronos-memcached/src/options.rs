@@ -272,7 +272,6 @@ impl Options {
         config.check()?;
         Ok(config)
     }
-
 }
 
 fn octal(text: &str) -> Result<u32, String> {

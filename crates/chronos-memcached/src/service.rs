@@ -201,10 +201,23 @@ impl Service for Memcached {
     }
 
     #[inline]
-    fn look_ahead(&self, partition: &Partition, request: &Request<'_>, ahead: Ahead) {
+    fn place(&self, request: &Request<'_>) -> u64 {
+        request.head.hash
+    }
+
+    #[inline]
+    fn glance(&self, input: &[u8]) -> Option<(PartitionId, u64)> {
+        let key =
+            if input.first() == Some(&BINARY_MAGIC) { binary::glance(input) } else { text::glance(input) };
+        let hash = self.hash.hash(key?);
+        Some((KeyHash::partition(hash, self.settings.partitions), hash))
+    }
+
+    #[inline]
+    fn look_ahead(&self, partition: &Partition, hash: u64, ahead: Ahead) {
         match ahead {
-            Ahead::Index => partition.store.prefetch_index(request.head.hash),
-            Ahead::Data => partition.store.prefetch_item(request.head.hash),
+            Ahead::Index => partition.store.prefetch_index(hash),
+            Ahead::Data => partition.store.prefetch_item(hash),
         }
     }
 

@@ -55,7 +55,8 @@ impl<S: Service> Direct<S> {
             if let Step::Run { consumed: done, partition, request } = step {
                 consumed += done;
                 if S::LOOKS_AHEAD {
-                    self.service.look_ahead(&self.partitions[partition.0 as usize], &request, Ahead::Index);
+                    let place = self.service.place(&request);
+                    self.service.look_ahead(&self.partitions[partition.0 as usize], place, Ahead::Index);
                     batch.push(partition.0, request);
                 } else {
                     self.service.execute(&mut self.partitions[partition.0 as usize], &request, now, reply);
@@ -94,7 +95,7 @@ impl<S: Service> Direct<S> {
         batch.run(
             &mut self.partitions,
             |partitions, partition, request| {
-                service.look_ahead(&partitions[partition as usize], request, Ahead::Data);
+                service.look_ahead(&partitions[partition as usize], service.place(request), Ahead::Data);
             },
             |partitions, partition, request| {
                 service.execute(&mut partitions[partition as usize], request, now, reply);

@@ -134,10 +134,27 @@ impl<S: Service> Engine<S> {
         let Store::Owner(steering) = &mut self.store else { return false };
         match steering.own(partition) {
             Some(state) if S::LOOKS_AHEAD => {
-                self.service.look_ahead(state, request, Ahead::Index);
+                self.service.look_ahead(state, self.service.place(request), Ahead::Index);
                 true
             }
             _ => false,
+        }
+    }
+
+    /// What the first request of `input` will ask for, if it is of an own partition: the partition and the place.
+    pub(crate) fn glance(&mut self, input: &[u8]) -> Option<(u32, u64)> {
+        let (partition, place) = self.service.glance(input)?;
+        self.look_ahead((partition.0, place), Ahead::Index);
+        Some((partition.0, place))
+    }
+
+    /// Asks memory for what a request will use, if its partition is an own one.
+    #[inline]
+    pub(crate) fn look_ahead(&mut self, (partition, place): (u32, u64), ahead: Ahead) {
+        if let Store::Owner(steering) = &mut self.store
+            && let Some(state) = steering.own(partition)
+        {
+            self.service.look_ahead(state, place, ahead);
         }
     }
 
@@ -146,11 +163,7 @@ impl<S: Service> Engine<S> {
         batch.run(
             self,
             |engine, partition, request| {
-                if let Store::Owner(steering) = &mut engine.store
-                    && let Some(state) = steering.own(partition)
-                {
-                    engine.service.look_ahead(state, request, Ahead::Data);
-                }
+                engine.look_ahead((partition, engine.service.place(request)), Ahead::Data);
             },
             |engine, partition, request| engine.run(connection, partition, request),
         );
@@ -298,6 +311,7 @@ impl<S: Service> Engine<S> {
         };
         let state = steering.here(parcel.partition).expect("a request is run where its partition is");
         let request = self.service.decode(&parcel.bytes);
+        self.service.look_ahead(state, self.service.place(&request), Ahead::Data);
         let cost = execute(&*self.service, self.metric, state, &request, self.now, &mut reply);
         drop(request);
         let bytes = parcel.bytes.len() as u64 * u64::from(self.metric == LoadMetric::Bytes);

@@ -10,7 +10,7 @@
 /// Requests of one input that are read before the first of them runs.
 pub(crate) const BATCH: usize = 16;
 /// Requests whose data is asked for while an earlier one runs. The processor has some ten questions under way.
-const DISTANCE: usize = 2;
+pub(crate) const DISTANCE: usize = 4;
 /// Bytes of a cache line.
 const LINE_BYTES: usize = 64;
 
@@ -81,8 +81,7 @@ impl<R> Batch<R> {
         mut run: impl FnMut(&mut C, u32, &R),
     ) {
         let count = std::mem::take(&mut self.count);
-        // One by itself has nothing to wait for meanwhile.
-        let mut next = if count == 1 { 1 } else { 0 };
+        let mut next = 0;
         for index in 0..count {
             while next < count.min(index + 1 + DISTANCE) {
                 if let Some((partition, request)) = &self.requests[next] {
@@ -112,12 +111,12 @@ mod tests {
                 &mut seen,
                 |(ahead, _), number, ()| ahead.push(number),
                 |(ahead, run), number, ()| {
-                    assert!(count == 1 || ahead.contains(&number), "{number} of {count}");
+                    assert!(ahead.contains(&number), "{number} of {count}");
                     run.push(number);
                 },
             );
             assert_eq!(seen.1, (0..count as u32).collect::<Vec<_>>());
-            assert!(seen.0.len() == if count == 1 { 0 } else { count } && batch.is_empty());
+            assert!(seen.0.len() == count && batch.is_empty());
         }
     }
 }

@@ -40,7 +40,7 @@ struct Region {
     start: NonNull<u8>,
 }
 
-/// One page, which goes back to its pool in the end. The default is an empty one of no pool.
+/// One page, which goes back to its pool when it is dropped. The default is an empty one of no pool.
 #[derive(Debug)]
 pub struct Page {
     start: NonNull<u8>,
@@ -65,7 +65,7 @@ impl PagePool {
         Arc::new(PagePool { page_bytes, ground: Mutex::default() })
     }
 
-    /// A page of zeros. Ends the process if the kernel has no memory, as every allocation does.
+    /// A page: zeros, or what is left of one that was dropped. Ends the process if the kernel has no memory, as every allocation does.
     pub fn take(self: &Arc<PagePool>) -> Page {
         let mut ground = self.ground.lock().unwrap_or_else(PoisonError::into_inner);
         let start = match ground.free.pop() {
@@ -136,6 +136,18 @@ unsafe impl Send for Page {}
 // SAFETY: a shared reference only reads.
 unsafe impl Sync for Page {}
 
+impl Page {
+    /// Drops the page, and gives its memory back to the kernel: its contents are zeros afterwards.
+    #[expect(unsafe_code, reason = "no safe crate of this workspace gives memory back")]
+    pub fn release(self) {
+        if self.pool.is_some() {
+            // SAFETY: the range is this page's, whole 4 KiB pages of a private mapping, which read as zeros afterwards.
+            // If the kernel keeps it (locked memory, say) it stays as it is, which a later owner may see as well.
+            unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_DONTNEED) };
+        }
+    }
+}
+
 impl Default for Page {
     fn default() -> Page {
         Page { start: NonNull::dangling(), bytes: 0, pool: None }
@@ -164,15 +176,8 @@ impl DerefMut for Page {
 }
 
 impl Drop for Page {
-    #[expect(unsafe_code, reason = "no safe crate of this workspace gives memory back")]
     fn drop(&mut self) {
         let Some(pool) = self.pool.take() else { return };
-        // SAFETY: the range is this page's, whole 4 KiB pages of a private mapping; it reads as zeros afterwards.
-        let given = unsafe { libc::madvise(self.start.as_ptr().cast(), self.bytes, libc::MADV_DONTNEED) };
-        if given != 0 {
-            // The kernel keeps it (locked memory, say): what is promised is zeros.
-            self.fill(0);
-        }
         pool.ground.lock().unwrap_or_else(PoisonError::into_inner).free.push(Start(self.start));
     }
 }
@@ -182,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_are_zeroed_apart_and_used_again() {
+    fn pages_lie_apart_and_are_used_again() {
         const PAGE_BYTES: usize = 64 << 10;
         let pool = PagePool::new(PAGE_BYTES);
         // One region and a bit.
@@ -195,7 +200,7 @@ mod tests {
         assert!(pages.iter().enumerate().all(is_whole));
         assert_eq!(pages[0].as_ptr() as usize % HUGE_BYTES, 0);
         let places: Vec<usize> = pages.iter().map(|page| page.as_ptr() as usize).collect();
-        drop(pages.drain(1..4));
+        pages.drain(1..4).for_each(Page::release);
         for _ in 0..3 {
             let page = pool.take();
             assert!(places[1..4].contains(&(page.as_ptr() as usize)) && page.iter().all(|&byte| byte == 0));

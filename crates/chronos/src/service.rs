@@ -109,9 +109,20 @@ pub trait Service: Send + Sync + 'static {
         reply: &mut Vec<u8>,
     ) -> Step<Self::Request<'a>>;
 
-    /// Asks memory ([`crate::prefetch`]) for what `request` is about to use. Requests that run before it may change the
-    /// partition still.
-    fn look_ahead(&self, _partition: &Self::Partition, _request: &Self::Request<'_>, _ahead: Ahead) {}
+    /// By what a partition finds the data of `request`: the hash of its key, say.
+    fn place(&self, _request: &Self::Request<'_>) -> u64 {
+        0
+    }
+
+    /// The partition and the place of the first request in `input`, which came with others and is parsed in a moment.
+    /// None if that is not seen at a glance; a wrong answer costs nothing but time.
+    fn glance(&self, _input: &[u8]) -> Option<(PartitionId, u64)> {
+        None
+    }
+
+    /// Asks memory ([`crate::prefetch`]) for what a request is about to use at `place`. Requests that run before it may
+    /// change the partition still.
+    fn look_ahead(&self, _partition: &Self::Partition, _place: u64, _ahead: Ahead) {}
 
     /// Runs a request on its partition, appending what is to be answered.
     fn execute(

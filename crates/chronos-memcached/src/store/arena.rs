@@ -320,7 +320,7 @@ impl Arena {
             return false;
         }
         let Some(number) = self.spare.pop() else { return false };
-        self.pages[number as usize].bytes = plimsoll_chronos::Page::default();
+        std::mem::take(&mut self.pages[number as usize].bytes).release();
         self.gone.push(number);
         self.budget.give(self.layout.page_bytes as u64);
         true

@@ -16,8 +16,8 @@ mod room;
 
 use std::sync::Arc;
 
-pub use arena::Layout;
 use arena::Arena;
+pub use arena::Layout;
 pub use budget::Budget;
 pub use classes::Classes;
 use index::Index;
@@ -140,10 +140,7 @@ impl Store {
     /// Where `key` is, dead or alive.
     #[inline]
     pub fn peek(&self, hash: u64, key: &[u8]) -> Option<ItemRef> {
-        self.index.find(hash as u32, |item| {
-            self.arena.prefetch(item);
-            self.arena.item(item).1 == key
-        })
+        self.index.find(hash as u32, |item| self.arena.item(item).1 == key)
     }
 
     /// Asks memory for where `hash` is looked up.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use memchr::memchr;
+use memchr::{memchr, memchr3};
 use plimsoll_chronos::Step;
 
 use super::KEY_BYTES_MAX;
@@ -53,6 +53,14 @@ pub fn parse<'a>(
     }
     let mut command = Command { server, session, clock, input, line, consumed, reply };
     command.parse()
+}
+
+/// The second word of `input`: the key of all that is frequent.
+#[inline]
+pub fn glance(input: &[u8]) -> Option<&[u8]> {
+    let head = &input[..input.len().min(2 * KEY_BYTES_MAX)];
+    let rest = &head[memchr(b' ', head)? + 1..];
+    Some(&rest[..memchr3(b' ', b'\r', b'\n', rest)?])
 }
 
 fn no_line<'a>(input: &[u8]) -> Step<Request<'a>> {

@@ -9,7 +9,7 @@ mod login;
 pub(crate) mod words;
 
 pub use administration::merge_report;
-pub use commands::parse;
+pub use commands::{glance, parse};
 pub use execute::execute;
 pub use login::login;
 
