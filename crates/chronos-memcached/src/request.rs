@@ -83,6 +83,8 @@ impl Bits {
     pub const CREATE: u32 = 1 << 9;
     /// Meta get: there is a recache time.
     pub const RECACHE: u32 = 1 << 10;
+    /// It counts for `stats detail`.
+    pub const DETAIL: u32 = 1 << 11;
 }
 
 /// What a request has besides bytes. Which fields mean something depends on the verb; the others are 0.

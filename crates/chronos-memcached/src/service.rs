@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, Step, Transport};
+use plimsoll_chronos::{Ahead, KeyHash, Now, PagePool, PartitionId, RuntimeStats, Service, Step, Transport};
 use zerocopy::IntoBytes;
 
 use crate::clock::Clock;
@@ -75,6 +75,7 @@ impl Memcached {
             layout: Arc::new(Layout {
                 classes: Classes::new(page_bytes, settings.growth_factor, settings.chunk_size),
                 page_bytes,
+                pool: PagePool::new(page_bytes),
                 pages_floor: PAGES_FLOOR,
                 evict: settings.evict,
             }),
@@ -111,6 +112,10 @@ impl Memcached {
     pub(crate) fn run<'a>(&self, consumed: usize, mut request: Request<'a>, key: &[u8]) -> Step<Request<'a>> {
         let hash = self.hash.hash(key);
         request.head.hash = hash;
+        // Noted here, so that it counts from the command on that turns it on, however requests are run.
+        if self.shared.detail.load(Ordering::Relaxed) {
+            request.head.bits |= Bits::DETAIL;
+        }
         Step::Run { consumed, partition: KeyHash::partition(hash, self.settings.partitions), request }
     }
 
@@ -143,6 +148,8 @@ impl Service for Memcached {
     type Partition = Partition;
     type Session = Session;
     type Request<'a> = Request<'a>;
+
+    const LOOKS_AHEAD: bool = true;
 
     fn partition(&self, id: PartitionId) -> Partition {
         let step = if self.settings.cas { u64::from(self.settings.partitions) } else { 0 };
@@ -195,6 +202,27 @@ impl Service for Memcached {
     }
 
     #[inline]
+    fn place(&self, request: &Request<'_>) -> u64 {
+        request.head.hash
+    }
+
+    #[inline]
+    fn glance(&self, input: &[u8]) -> Option<(PartitionId, u64)> {
+        let key =
+            if input.first() == Some(&BINARY_MAGIC) { binary::glance(input) } else { text::glance(input) };
+        let hash = self.hash.hash(key?);
+        Some((KeyHash::partition(hash, self.settings.partitions), hash))
+    }
+
+    #[inline]
+    fn look_ahead(&self, partition: &Partition, hash: u64, ahead: Ahead) {
+        match ahead {
+            Ahead::Index => partition.store.prefetch_index(hash),
+            Ahead::Data => partition.store.prefetch_item(hash),
+        }
+    }
+
+    #[inline]
     fn execute(&self, partition: &mut Partition, request: &Request<'_>, now: Now, reply: &mut Vec<u8>) {
         let (clock, before) = (Clock::new(now), reply.len());
         match request.head.verb {
@@ -221,7 +249,7 @@ impl Service for Memcached {
                 }
             }
             _ => {
-                if self.shared.detail.load(Ordering::Relaxed) {
+                if request.head.has(Bits::DETAIL) {
                     let mut decoded = [0; 256];
                     let key = meta::key(request, &mut decoded);
                     partition.count_prefix(request, key, self.settings.prefix_delimiter, clock.second);

@@ -218,7 +218,8 @@ pub struct Limits {
     pub idle: Option<Duration>,
     /// Bytes of the largest request; a connection that needs more is closed.
     pub input_bytes: usize,
-    /// Bytes of replies that wait to be sent; above, no further request of the connection is looked at.
+    /// Bytes of replies that wait to be sent; above, no further request of the connection is looked at. Up to sixteen
+    /// that came together count as one.
     pub output_bytes: usize,
     /// Requests of one connection that are at other threads; at that many, no further one is looked at.
     pub under_way: u32,

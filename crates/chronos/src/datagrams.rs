@@ -8,9 +8,10 @@ use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 
 use crate::connection::Link;
+use crate::look_ahead::DISTANCE;
 use crate::mmsg::{Address, Outgoing, Received, is_full};
 use crate::worker::Worker;
-use crate::{Service, Transport};
+use crate::{Ahead, Service, Transport};
 
 /// One thread's UDP sockets.
 pub(crate) struct Datagrams {
@@ -18,6 +19,8 @@ pub(crate) struct Datagrams {
     received: Option<Received>,
     /// A reply in one piece.
     whole: Vec<u8>,
+    /// What the datagrams of a batch will ask for.
+    seen: Vec<Option<(u32, u64)>>,
 }
 
 /// Slices of a reply looked at before it is put into one piece.
@@ -27,7 +30,7 @@ impl Datagrams {
     pub(crate) fn new(sockets: Vec<OwnedFd>) -> Datagrams {
         let received = (!sockets.is_empty()).then(Received::new);
         let sockets = sockets.into_iter().map(|socket| (socket, Outgoing::default())).collect();
-        Datagrams { sockets, received, whole: Vec::new() }
+        Datagrams { sockets, received, whole: Vec::new(), seen: Vec::new() }
     }
 
     /// The sockets, in the order of their numbers.
@@ -42,7 +45,19 @@ impl Datagrams {
         };
         // An error is what an earlier datagram met with (its client is gone, say), not these.
         let count = received.receive(from).unwrap_or_default();
+        self.seen.clear();
+        if S::LOOKS_AHEAD && count > 1 {
+            let service = worker.engine.service.clone();
+            let request = |index| service.unseal(received.get(index).1).map(|(_, request)| request);
+            self.seen.extend((0..count).map(|index| worker.engine.glance(request(index)?)));
+        }
+        for &seen in self.seen.iter().take(DISTANCE).flatten() {
+            worker.engine.look_ahead(seen, Ahead::Data);
+        }
         for index in 0..count {
+            if let Some(&Some(seen)) = self.seen.get(index + DISTANCE) {
+                worker.engine.look_ahead(seen, Ahead::Data);
+            }
             let (client, datagram) = received.get(index);
             self.run(worker, socket, client, datagram);
         }

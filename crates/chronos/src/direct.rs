@@ -1,6 +1,7 @@
 //! [`Direct`]: a service on the caller's thread, without a network: for tests, fuzzing, and what a request costs.
 
-use crate::{Now, PartitionId, Service, Step};
+use crate::look_ahead::Batch;
+use crate::{Ahead, Now, PartitionId, Service, Step};
 
 /// A service and all its partitions.
 pub struct Direct<S: Service> {
@@ -37,9 +38,33 @@ impl<S: Service> Direct<S> {
     /// Serves every whole request at the head of `input`, and appends the replies.
     pub fn serve(&mut self, session: &mut S::Session, now: Now, input: &[u8], reply: &mut Vec<u8>) -> Served {
         let mut consumed = 0;
+        let mut batch = Batch::new();
         loop {
+            if batch.is_full() {
+                self.run(&mut batch, now, reply);
+            }
             let rest = input.get(consumed..).unwrap_or_default();
-            match self.service.parse(session, now, rest, reply) {
+            let replied = reply.len();
+            let step = self.service.parse(session, now, rest, reply);
+            if reply.len() > replied && !batch.is_empty() {
+                // The requests before are answered first.
+                let late = reply.split_off(replied);
+                self.run(&mut batch, now, reply);
+                reply.extend_from_slice(&late);
+            }
+            if let Step::Run { consumed: done, partition, request } = step {
+                consumed += done;
+                if S::LOOKS_AHEAD {
+                    let place = self.service.place(&request);
+                    self.service.look_ahead(&self.partitions[partition.0 as usize], place, Ahead::Index);
+                    batch.push(partition.0, request);
+                } else {
+                    self.service.execute(&mut self.partitions[partition.0 as usize], &request, now, reply);
+                }
+                continue;
+            }
+            self.run(&mut batch, now, reply);
+            match step {
                 Step::Incomplete { .. } => return Served { consumed, close: false },
                 Step::Close => return Served { consumed, close: true },
                 Step::Done { consumed: done } => consumed += done,
@@ -49,11 +74,7 @@ impl<S: Service> Direct<S> {
                         return Served { consumed, close: false };
                     }
                 }
-                Step::Run { consumed: done, partition, request } => {
-                    consumed += done;
-                    let partition = &mut self.partitions[partition.0 as usize];
-                    self.service.execute(partition, &request, now, reply);
-                }
+                Step::Run { .. } => unreachable!("it is in the batch"),
                 Step::Everywhere { consumed: done, request } => {
                     consumed += done;
                     let run = |partition| {
@@ -90,5 +111,19 @@ impl<S: Service> Direct<S> {
             }
         }
         (reply, false)
+    }
+
+    #[inline]
+    fn run(&mut self, batch: &mut Batch<S::Request<'_>>, now: Now, reply: &mut Vec<u8>) {
+        let service = &self.service;
+        batch.run(
+            &mut self.partitions,
+            |partitions, partition, request| {
+                service.look_ahead(&partitions[partition as usize], service.place(request), Ahead::Data);
+            },
+            |partitions, partition, request| {
+                service.execute(&mut partitions[partition as usize], request, now, reply);
+            },
+        );
     }
 }

@@ -16,12 +16,13 @@ use std::time::Instant;
 use crate::buffers::Buffers;
 use crate::connection::{Connection, Everywhere};
 use crate::kernel_steering::KernelSteering;
+use crate::look_ahead::Batch;
 use crate::mail::{Mail, Message, Newcomer, Parcel, Ticket};
 use crate::shared::Shared;
 use crate::stats::ThreadCounters;
 use crate::steering::Place;
 use crate::store::Store;
-use crate::{Limits, LoadMetric, Now, RuntimeStats, Service, Step};
+use crate::{Ahead, Limits, LoadMetric, Now, RuntimeStats, Service, Step};
 
 /// What one thread runs requests with.
 pub(crate) struct Engine<S: Service> {
@@ -66,6 +67,7 @@ impl<S: Service> Engine<S> {
     /// Runs every whole request at the head of `input`. Returns how many bytes are used up, and why it stopped.
     pub(crate) fn consume(&mut self, connection: &mut Connection<S>, input: &[u8]) -> (usize, Halt) {
         let mut used = 0;
+        let mut batch = Batch::new();
         loop {
             if connection.input.skip > 0 {
                 let skipped = connection.input.skip.min(input.len() - used);
@@ -76,25 +78,46 @@ impl<S: Service> Engine<S> {
                     return (used, Halt::Input);
                 }
             }
-            if !connection.has_room(self.limits.output_bytes, self.limits.under_way)
-                || self.mail.is_congested()
+            if batch.is_full() {
+                self.run_batch(connection, &mut batch);
+            }
+            // Nothing of a batch is answered yet, so it counts with the next.
+            if batch.is_empty()
+                && (!connection.has_room(self.limits.output_bytes, self.limits.under_way)
+                    || self.mail.is_congested())
             {
                 return (used, Halt::Blocked);
             }
             connection.output.prepare(&mut self.buffers);
             let rest = &input[used..];
             let reply = connection.output.tail();
-            match self.service.parse(&mut connection.session, self.now, rest, reply) {
+            let replied = reply.len();
+            let step = self.service.parse(&mut connection.session, self.now, rest, reply);
+            if !batch.is_empty() && connection.output.tail().len() > replied {
+                // The requests before are answered first.
+                let late = connection.output.tail().split_off(replied);
+                self.run_batch(connection, &mut batch);
+                connection.output.tail().extend_from_slice(&late);
+            }
+            if let Step::Run { consumed, partition, request } = step {
+                used += consumed;
+                if self.looks_ahead(partition.0, &request) {
+                    batch.push(partition.0, request);
+                } else {
+                    self.run_batch(connection, &mut batch);
+                    self.run(connection, partition.0, &request);
+                }
+                continue;
+            }
+            self.run_batch(connection, &mut batch);
+            match step {
                 Step::Incomplete { total } if total > self.limits.input_bytes => return (used, Halt::Close),
                 Step::Incomplete { total } => {
                     connection.input.wanted = total.max(rest.len() + 1);
                     return (used, Halt::Input);
                 }
                 Step::Done { consumed } => used += consumed,
-                Step::Run { consumed, partition, request } => {
-                    used += consumed;
-                    self.run(connection, partition.0, &request);
-                }
+                Step::Run { .. } => unreachable!("it has run, or is in the batch"),
                 Step::Everywhere { consumed, request } => {
                     used += consumed;
                     self.run_everywhere(connection, &request);
@@ -103,6 +126,47 @@ impl<S: Service> Engine<S> {
                 Step::Close => return (used, Halt::Close),
             }
         }
+    }
+
+    /// True if `request` may wait for others that came with it: its partition is this thread's own.
+    #[inline]
+    fn looks_ahead(&mut self, partition: u32, request: &S::Request<'_>) -> bool {
+        let Store::Owner(steering) = &mut self.store else { return false };
+        match steering.own(partition) {
+            Some(state) if S::LOOKS_AHEAD => {
+                self.service.look_ahead(state, self.service.place(request), Ahead::Index);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// What the first request of `input` will ask for, if it is of an own partition: the partition and the place.
+    pub(crate) fn glance(&mut self, input: &[u8]) -> Option<(u32, u64)> {
+        let (partition, place) = self.service.glance(input)?;
+        self.look_ahead((partition.0, place), Ahead::Index);
+        Some((partition.0, place))
+    }
+
+    /// Asks memory for what a request will use, if its partition is an own one.
+    #[inline]
+    pub(crate) fn look_ahead(&mut self, (partition, place): (u32, u64), ahead: Ahead) {
+        if let Store::Owner(steering) = &mut self.store
+            && let Some(state) = steering.own(partition)
+        {
+            self.service.look_ahead(state, place, ahead);
+        }
+    }
+
+    #[inline]
+    fn run_batch(&mut self, connection: &mut Connection<S>, batch: &mut Batch<S::Request<'_>>) {
+        batch.run(
+            self,
+            |engine, partition, request| {
+                engine.look_ahead((partition, engine.service.place(request)), Ahead::Data);
+            },
+            |engine, partition, request| engine.run(connection, partition, request),
+        );
     }
 
     #[inline]
@@ -247,6 +311,7 @@ impl<S: Service> Engine<S> {
         };
         let state = steering.here(parcel.partition).expect("a request is run where its partition is");
         let request = self.service.decode(&parcel.bytes);
+        self.service.look_ahead(state, self.service.place(&request), Ahead::Data);
         let cost = execute(&*self.service, self.metric, state, &request, self.now, &mut reply);
         drop(request);
         let bytes = parcel.bytes.len() as u64 * u64::from(self.metric == LoadMetric::Bytes);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::RuntimeStats;
+use crate::{Ahead, RuntimeStats};
 
 /// A partition's number, below the number of partitions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -81,6 +81,10 @@ pub trait Service: Send + Sync + 'static {
     /// One request, borrowing its key and value from the bytes that it came in.
     type Request<'a>;
 
+    /// True if requests that came together are to be announced by [`Service::look_ahead`], and run after all of them (a
+    /// handful at most) have been parsed. What `parse` changes must then not matter to the requests before.
+    const LOOKS_AHEAD: bool = false;
+
     /// The runtime is about to serve; `stats` is what it counts, for as long as it runs.
     fn started(&self, _stats: Arc<RuntimeStats>) {}
 
@@ -104,6 +108,21 @@ pub trait Service: Send + Sync + 'static {
         input: &'a [u8],
         reply: &mut Vec<u8>,
     ) -> Step<Self::Request<'a>>;
+
+    /// By what a partition finds the data of `request`: the hash of its key, say.
+    fn place(&self, _request: &Self::Request<'_>) -> u64 {
+        0
+    }
+
+    /// The partition and the place of the first request in `input`, which came with others and is parsed in a moment.
+    /// None if that is not seen at a glance; a wrong answer costs nothing but time.
+    fn glance(&self, _input: &[u8]) -> Option<(PartitionId, u64)> {
+        None
+    }
+
+    /// Asks memory ([`crate::prefetch`]) for what a request is about to use at `place`. Requests that run before it may
+    /// change the partition still.
+    fn look_ahead(&self, _partition: &Self::Partition, _place: u64, _ahead: Ahead) {}
 
     /// Runs a request on its partition, appending what is to be answered.
     fn execute(

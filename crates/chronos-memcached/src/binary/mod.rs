@@ -6,7 +6,7 @@ mod parse;
 mod report;
 
 pub use execute::{execute, merge, read};
-pub use parse::parse;
+pub use parse::{glance, parse};
 pub use report::merge_report;
 use zerocopy::big_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};

@@ -26,6 +26,15 @@ pub(super) struct Packet<'a> {
     pub head_bytes: usize,
 }
 
+/// The key of the packet at the head of `input`.
+#[inline]
+pub fn glance(input: &[u8]) -> Option<&[u8]> {
+    let (header, rest) = Header::ref_from_prefix(input).ok()?;
+    let key_bytes = usize::from(header.key_bytes.get());
+    let key = rest.get(usize::from(header.extras_bytes)..)?.get(..key_bytes)?;
+    (key_bytes <= KEY_BYTES_MAX).then_some(key)
+}
+
 /// Reads the head of `input`.
 pub fn parse<'a>(
     server: &Memcached,

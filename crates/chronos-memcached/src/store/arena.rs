@@ -10,6 +10,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_chronos::{PagePool, prefetch};
 use zerocopy::FromBytes;
 
 use super::budget::Budget;
@@ -28,6 +29,8 @@ pub struct Layout {
     pub classes: Classes,
     /// Bytes of a page, a power of two up to 64 KiB.
     pub page_bytes: usize,
+    /// Where pages come from.
+    pub pool: Arc<PagePool>,
     /// Pages that a partition never gives back.
     pub pages_floor: usize,
     /// False with `-M`.
@@ -52,7 +55,7 @@ pub struct Arena {
 
 #[derive(Debug)]
 pub(super) struct Page {
-    pub bytes: Box<[u8]>,
+    pub bytes: plimsoll_chronos::Page,
     pub class: u8,
     pub used: u16,
     /// Chunks from here on were never used.
@@ -135,14 +138,12 @@ impl Arena {
     /// Asks for all lines of `item`'s chunk at once. Memory answers many questions in the time of one; header, key and
     /// value, each wanted only when the one before is there, would take three times as long.
     #[inline]
-    pub fn warm(&self, item: ItemRef) {
-        const LINE_BYTES: usize = 64;
-        const LINES_MAX: usize = 20;
+    pub fn prefetch(&self, item: ItemRef) {
+        /// More than this the processor fetches by itself, once it sees that line after line is wanted.
+        const BYTES_MAX: usize = 20 * 64;
         let page = &self.pages[item.page()];
-        let size = self.layout.classes.size(usize::from(page.class)).min(LINE_BYTES * LINES_MAX);
-        let chunk = &page.bytes[item.offset()..][..size];
-        let touched = chunk.iter().step_by(LINE_BYTES).fold(0, |sum, byte| sum ^ byte);
-        std::hint::black_box(touched);
+        let size = self.layout.classes.size(usize::from(page.class)).min(BYTES_MAX);
+        prefetch(&page.bytes[item.offset()..][..size]);
     }
 
     /// The value of `item`, to be changed in place.
@@ -319,7 +320,7 @@ impl Arena {
             return false;
         }
         let Some(number) = self.spare.pop() else { return false };
-        self.pages[number as usize].bytes = Box::default();
+        std::mem::take(&mut self.pages[number as usize].bytes).release();
         self.gone.push(number);
         self.budget.give(self.layout.page_bytes as u64);
         true
@@ -343,7 +344,7 @@ impl Arena {
         if !floor && !self.budget.take_page(self.layout.page_bytes as u64) {
             return None;
         }
-        let bytes = vec![0; self.layout.page_bytes].into_boxed_slice();
+        let bytes = self.layout.pool.take();
         match self.gone.pop() {
             Some(number) => {
                 self.pages[number as usize].bytes = bytes;

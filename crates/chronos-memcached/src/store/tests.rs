@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use plimsoll_chronos::KeyHash;
+use plimsoll_chronos::{KeyHash, PagePool};
 use proptest::prelude::*;
 
 use super::*;
@@ -14,6 +14,7 @@ fn layout(evict: bool) -> Arc<Layout> {
     Arc::new(Layout {
         classes: Classes::new(16 << 10, 1.06, 48),
         page_bytes: 16 << 10,
+        pool: PagePool::new(16 << 10),
         pages_floor: 2,
         evict,
     })

@@ -1,9 +1,8 @@
 //! Command lines become requests, or are answered at once.
 
-use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
-use memchr::memchr;
+use memchr::{memchr, memchr3};
 use plimsoll_chronos::Step;
 
 use super::KEY_BYTES_MAX;
@@ -11,16 +10,16 @@ use super::words::{self, Words, first_words};
 use crate::clock::Clock;
 use crate::meta;
 use crate::request::{Bits, Head, Request, Style, Verb};
-use crate::service::{Memcached, report_lines};
+use crate::service::Memcached;
 use crate::session::{MultiGet, Session};
-use crate::stats::{self, Report, Sink, VERSION};
+use crate::stats::VERSION;
 
 /// A line that has not ended after so many bytes must be a get.
 const LINE_BYTES_MAX: usize = 2048;
 /// No line at all is longer; memcached would take memory without end.
 const GET_BYTES_MAX: usize = 16 << 20;
 
-const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
+pub(super) const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
 
 /// Reads the head of `input`.
 #[inline]
@@ -54,6 +53,14 @@ pub fn parse<'a>(
     }
     let mut command = Command { server, session, clock, input, line, consumed, reply };
     command.parse()
+}
+
+/// The second word of `input`: the key of all that is frequent.
+#[inline]
+pub fn glance(input: &[u8]) -> Option<&[u8]> {
+    let head = &input[..input.len().min(2 * KEY_BYTES_MAX)];
+    let rest = &head[memchr(b' ', head)? + 1..];
+    Some(&rest[..memchr3(b' ', b'\r', b'\n', rest)?])
 }
 
 fn no_line<'a>(input: &[u8]) -> Step<Request<'a>> {
@@ -112,15 +119,15 @@ fn get_head(get: MultiGet) -> Head {
 }
 
 /// One line on its way.
-struct Command<'a, 's> {
-    server: &'s Memcached,
+pub(super) struct Command<'a, 's> {
+    pub(super) server: &'s Memcached,
     session: &'s mut Session,
-    clock: Clock,
+    pub(super) clock: Clock,
     input: &'a [u8],
-    line: &'a [u8],
+    pub(super) line: &'a [u8],
     /// Bytes of the line with its end.
-    consumed: usize,
-    reply: &'s mut Vec<u8>,
+    pub(super) consumed: usize,
+    pub(super) reply: &'s mut Vec<u8>,
 }
 
 impl<'a> Command<'a, '_> {
@@ -165,14 +172,14 @@ impl<'a> Command<'a, '_> {
     }
 
     /// Answers at once.
-    fn answer(&mut self, text: &str) -> Step<Request<'a>> {
+    pub(super) fn answer(&mut self, text: &str) -> Step<Request<'a>> {
         self.reply.extend_from_slice(text.as_bytes());
         self.reply.extend_from_slice(b"\r\n");
         Step::Done { consumed: self.consumed }
     }
 
     /// Answers at once, unless the client wants to hear nothing.
-    fn answer_unless(&mut self, quiet: bool, text: &str) -> Step<Request<'a>> {
+    pub(super) fn answer_unless(&mut self, quiet: bool, text: &str) -> Step<Request<'a>> {
         if quiet { Step::Done { consumed: self.consumed } } else { self.answer(text) }
     }
 
@@ -262,25 +269,27 @@ impl<'a> Command<'a, '_> {
     }
 
     fn arithmetic(&mut self, verb: Verb) -> Step<Request<'a>> {
-        let (words, count) = first_words::<4>(self.line);
-        if count != 3 && count != 4 {
-            return self.answer("ERROR");
-        }
-        let quiet = words[count - 1] == b"noreply";
-        let key = words[1];
-        if key.len() > KEY_BYTES_MAX {
-            return self.answer_unless(quiet, BAD_FORMAT);
-        }
-        let Some(delta) = words::unsigned_64(words[2]) else {
-            return self.answer_unless(quiet, "CLIENT_ERROR invalid numeric delta argument");
-        };
-        let mut head = Head::new(verb, Style::Text);
-        head.delta = delta;
-        head.bits = if quiet { Bits::QUIET } else { 0 };
-        self.server.run(self.consumed, Request::new(head, key), key)
+        self.key_and_number("CLIENT_ERROR invalid numeric delta argument", |_, word| {
+            let mut head = Head::new(verb, Style::Text);
+            head.delta = words::unsigned_64(word)?;
+            Some(head)
+        })
     }
 
     fn touch(&mut self) -> Step<Request<'a>> {
+        self.key_and_number("CLIENT_ERROR invalid exptime argument", |clock, word| {
+            let mut head = Head::new(Verb::Touch, Style::Text);
+            head.expiry = clock.expiry(words::signed_32(word)?);
+            Some(head)
+        })
+    }
+
+    /// `name key number [noreply]`: `head` makes a request of the number; `wrong` answers what is none.
+    fn key_and_number(
+        &mut self,
+        wrong: &str,
+        head: impl FnOnce(Clock, &[u8]) -> Option<Head>,
+    ) -> Step<Request<'a>> {
         let (words, count) = first_words::<4>(self.line);
         if count != 3 && count != 4 {
             return self.answer("ERROR");
@@ -290,11 +299,7 @@ impl<'a> Command<'a, '_> {
         if key.len() > KEY_BYTES_MAX {
             return self.answer_unless(quiet, BAD_FORMAT);
         }
-        let Some(expiry) = words::signed_32(words[2]) else {
-            return self.answer_unless(quiet, "CLIENT_ERROR invalid exptime argument");
-        };
-        let mut head = Head::new(Verb::Touch, Style::Text);
-        head.expiry = self.clock.expiry(expiry);
+        let Some(mut head) = head(self.clock, words[2]) else { return self.answer_unless(quiet, wrong) };
         head.bits = if quiet { Bits::QUIET } else { 0 };
         self.server.run(self.consumed, Request::new(head, key), key)
     }
@@ -321,137 +326,5 @@ impl<'a> Command<'a, '_> {
         let mut head = Head::new(Verb::Delete, Style::Text);
         head.bits = if quiet { Bits::QUIET } else { 0 };
         self.server.run(self.consumed, Request::new(head, key), key)
-    }
-
-    fn flush(&mut self) -> Step<Request<'a>> {
-        let (words, count) = first_words::<3>(self.line);
-        if count > 3 {
-            return self.answer("ERROR");
-        }
-        let quiet = words[count - 1] == b"noreply";
-        let mut given = 0;
-        if count != 1 + usize::from(quiet) && self.server.settings.flush {
-            let Some(delay) = words::signed_32(words[1]) else {
-                return self.answer_unless(quiet, "CLIENT_ERROR invalid exptime argument");
-            };
-            given = delay;
-        }
-        let mut head = Head::new(Verb::Flush, Style::Text);
-        head.expiry = if given > 0 { self.clock.expiry(given) } else { self.clock.second };
-        head.bits = if quiet { Bits::QUIET } else { 0 };
-        Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
-    }
-
-    fn verbosity(&mut self) -> Step<Request<'a>> {
-        let (words, count) = first_words::<3>(self.line);
-        if count != 2 && count != 3 {
-            return self.answer("ERROR");
-        }
-        let quiet = words[count - 1] == b"noreply";
-        let Some(level) = words::unsigned_32(words[1]) else { return self.answer_unless(quiet, BAD_FORMAT) };
-        const VERBOSITY_MAX: u32 = 2;
-        self.server.shared.verbosity.store(level.min(VERBOSITY_MAX), Ordering::Relaxed);
-        self.answer_unless(quiet, "OK")
-    }
-
-    fn memory_limit(&mut self) -> Step<Request<'a>> {
-        let (words, count) = first_words::<3>(self.line);
-        if count != 2 && count != 3 {
-            return self.answer("ERROR");
-        }
-        let quiet = words[count - 1] == b"noreply";
-        let answer = match words::unsigned_32(words[1]) {
-            None => "ERROR",
-            Some(..8) => "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m",
-            Some(1_000_000_001..) => "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes",
-            Some(mebibytes) => {
-                let bytes = u64::from(mebibytes) << 20;
-                if bytes < self.server.settings.memory_min() {
-                    "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"
-                } else {
-                    self.server.budget.set_limit(bytes);
-                    "OK"
-                }
-            }
-        };
-        self.answer_unless(quiet, answer)
-    }
-
-    fn shutdown(&mut self) -> Step<Request<'a>> {
-        if !self.server.settings.shutdown {
-            return self.answer("ERROR: shutdown not enabled");
-        }
-        let (words, count) = first_words::<2>(self.line);
-        if count == 1 || (count == 2 && words[1] == b"graceful") {
-            if let Some(hook) = self.server.shared.shutdown.get() {
-                hook();
-            }
-            return Step::Close;
-        }
-        self.answer("CLIENT_ERROR invalid shutdown mode")
-    }
-
-    fn stats(&mut self) -> Step<Request<'a>> {
-        let (words, count) = first_words::<3>(self.line);
-        let server = self.server;
-        let report = match words[1] {
-            _ if count == 1 => Report::General,
-            b"items" => Report::Items,
-            b"slabs" => Report::Slabs,
-            b"detail" => match words[2] {
-                b"dump" => Report::Detail,
-                b"on" | b"off" => {
-                    server.shared.detail.store(words[2] == b"on", Ordering::Relaxed);
-                    return self.answer("OK");
-                }
-                _ => return self.answer("CLIENT_ERROR usage: stats detail on|off|dump"),
-            },
-            b"reset" => {
-                let head = Head::new(Verb::ResetStats, Style::Text);
-                return Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) };
-            }
-            b"settings" => {
-                let limit = server.memory().1;
-                stats::settings(&server.settings, &server.shared, limit, &mut Lines(self.reply));
-                return self.answer("END");
-            }
-            b"conns" => {
-                stats::conns(&server.shared, &mut Lines(self.reply));
-                return self.answer("END");
-            }
-            b"sizes" => {
-                Lines(self.reply).line("sizes_status", &"disabled");
-                return self.answer("END");
-            }
-            _ => return self.answer("ERROR"),
-        };
-        let mut head = Head::new(Verb::Stats, Style::Text);
-        head.mode = report as u8;
-        Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
-    }
-}
-
-/// One answer of all partitions' to `stats`.
-pub fn merge_report(
-    server: &Memcached,
-    report: Report,
-    parts: &[Vec<u8>],
-    clock: Clock,
-    reply: &mut Vec<u8>,
-) {
-    if report == Report::Detail {
-        reply.extend_from_slice(&stats::detail(parts));
-        return;
-    }
-    report_lines(server, report, parts, clock, &mut Lines(reply));
-    reply.extend_from_slice(b"END\r\n");
-}
-
-/// `STAT name value`.
-struct Lines<'a>(&'a mut Vec<u8>);
-
-impl Sink for Lines<'_> {
-    fn line(&mut self, name: &str, value: &dyn Display) {
-        self.0.extend_from_slice(format!("STAT {name} {value}\r\n").as_bytes());
     }
 }

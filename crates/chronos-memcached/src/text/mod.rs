@@ -2,12 +2,14 @@
 //!
 //! Words and answers are memcached's (`doc/protocol.txt`, and where that is silent, memcached 1.6.18 itself).
 
+mod administration;
 mod commands;
 mod execute;
 mod login;
 pub(crate) mod words;
 
-pub use commands::{merge_report, parse};
+pub use administration::merge_report;
+pub use commands::{glance, parse};
 pub use execute::{execute, read};
 pub use login::login;
 

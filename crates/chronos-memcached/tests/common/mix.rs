@@ -1,16 +1,16 @@
 //! The paper's requests: 64-byte keys, 1024-byte values, 9 gets to 1 set.
 
+use std::ops::Range;
+
 use anyhow::{Result, bail};
 
 /// Bytes of a value.
 const VALUE_BYTES: usize = 1024;
-/// Requests that arrive together.
-pub const BATCH: u64 = 16;
 
-/// One batch: a tenth of all requests are sets, and keys come in an order that the processor cannot foresee.
-pub fn requests(protocol: &str, keys: u64, batch: u64, input: &mut Vec<u8>) -> Result<()> {
+/// Requests with these numbers: a tenth of all are sets, and keys come in an order that the processor cannot foresee.
+pub fn requests(protocol: &str, keys: u64, numbers: Range<u64>, input: &mut Vec<u8>) -> Result<()> {
     input.clear();
-    for number in batch * BATCH..(batch + 1) * BATCH {
+    for number in numbers {
         let mixed =
             number.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31).wrapping_mul(0xa076_1d64_78bd_642f);
         let key = (mixed >> 32) % keys;

@@ -27,11 +27,12 @@ use slab::Slab;
 
 use crate::connection::Link;
 use crate::datagrams::Datagrams;
+use crate::look_ahead::DISTANCE;
 use crate::mail::Newcomer;
 use crate::shared::Shared;
 use crate::sockets::{ACCEPT_PAUSE, Listener, set_up};
 use crate::worker::{Driver, Worker};
-use crate::{Service, StartError, Transport};
+use crate::{Ahead, Service, StartError, Transport};
 use buffers::BufferRing;
 use flight::Flight;
 
@@ -43,6 +44,8 @@ pub(crate) struct UringDriver {
     /// Flights that have ended, whose memory the next ones use.
     ended: Vec<Flight>,
     completions: Vec<(u64, i32, u32)>,
+    /// What those that brought bytes will ask for.
+    seen: Vec<Option<(u32, u64)>>,
     listeners: Vec<Listener>,
     datagrams: Datagrams,
     /// UDP sockets that may have more.
@@ -91,6 +94,7 @@ impl UringDriver {
             flights: ManuallyDrop::new(Slab::new()),
             ended: Vec::new(),
             completions: Vec::new(),
+            seen: Vec::new(),
             accept_again: (0..listeners.len()).collect(),
             listeners,
             again: Vec::new(),
@@ -206,6 +210,22 @@ impl UringDriver {
         Ok(())
     }
 
+    /// What the request that came with a completion will ask for, if that is seen at a glance.
+    fn glance<S: Service>(
+        &self,
+        worker: &mut Worker<S>,
+        &(token, result, flags): &(u64, i32, u32),
+    ) -> Option<(u32, u64)> {
+        if token & KIND != RECEIVE || result <= 0 {
+            return None;
+        }
+        let connection = worker.connections.get((token & NUMBER) as usize)?;
+        if connection.tls.is_some() || !connection.input.is_empty() {
+            return None;
+        }
+        worker.engine.glance(self.buffers.get(cqueue::buffer_select(flags)?, result as usize))
+    }
+
     fn on_accepted<S: Service>(
         &mut self,
         worker: &mut Worker<S>,
@@ -268,7 +288,19 @@ impl<S: Service> Driver<S> for UringDriver {
         }
         let mut completions = std::mem::take(&mut self.completions);
         let happened = !completions.is_empty() || !self.again.is_empty();
-        for completion in completions.drain(..) {
+        self.seen.clear();
+        if S::LOOKS_AHEAD && completions.len() > 1 {
+            let mut seen = std::mem::take(&mut self.seen);
+            seen.extend(completions.iter().map(|completion| self.glance(worker, completion)));
+            self.seen = seen;
+        }
+        for &seen in self.seen.iter().take(DISTANCE).flatten() {
+            worker.engine.look_ahead(seen, Ahead::Data);
+        }
+        for (index, completion) in completions.drain(..).enumerate() {
+            if let Some(&Some(seen)) = self.seen.get(index + DISTANCE) {
+                worker.engine.look_ahead(seen, Ahead::Data);
+            }
             self.complete(worker, completion)?;
         }
         self.completions = completions;

@@ -62,7 +62,7 @@ fn a_program_is_started_at_a_level_with_its_send_buffer() {
     let values = fs::read_to_string(out).unwrap();
     let values: Vec<u64> =
         values.trim_matches(['[', ']']).split(", ").map(|value| value.parse().unwrap()).collect();
-    let [level, buffers @ .., first, second, pace_first, pace_second] = values[..] else {
+    let [level, ref buffers @ .., first, second, pace_first, pace_second] = values[..] else {
         panic!("{values:?}")
     };
     assert_eq!((level, buffers), (7, &[20_000, 20_000][..]));

@@ -1,0 +1,200 @@
+//! What `-o` says.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use plimsoll_chronos::{Access, IoBackend, LoadMetric, Poll};
+
+/// What `-h` says of them.
+pub const EXTENDED_HELP: &str = "\
+Extended options (-o):
+  idle_timeout=<seconds>       close connections that say nothing (default: 0, never)
+  chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread)
+  chronos_poll=block|spin      what a thread without work does; spinning needs a processor for each (default: block)
+  chronos_access=owned|global|rwlock|partition
+                               who runs a request: the owner of its partition, or any thread under one lock, a
+                               reader/writer lock, or a lock for each partition (default: owned)
+  chronos_balance=on|paper|off move partitions away from overloaded threads; paper does so without asking whether
+                               chance explains the load (default: on)
+  chronos_epoch=<time>         how often, with us or ms (default: 50us spinning, 1ms blocking)
+  chronos_metric=requests|bytes|time
+                               what load is (default: requests)
+  chronos_pin=<num>:<num>...   processors that threads are pinned to (default: none)
+  chronos_io=epoll|uring|fastest
+                               how threads talk to the kernel; fastest is uring where the kernel has it (default: fastest)
+  chronos_steering=on|off      have the kernel take a datagram to the owner of its key (default: off)
+  ssl_chain_cert=<file>        certificate chain in PEM, with -Z
+  ssl_key=<file>               private key in PEM, with -Z
+memcached's other extended options are accepted, and have no effect here; each says so.";
+
+/// memcached's extended options that steer what this server does not have.
+const WITHOUT_EFFECT: [&str; 37] = [
+    "maxconns_fast",
+    "hashpower",
+    "tail_repair_time",
+    "hash_algorithm",
+    "lru_crawler",
+    "lru_crawler_sleep",
+    "lru_crawler_tocrawl",
+    "read_buf_mem_limit",
+    "lru_maintainer",
+    "hot_lru_pct",
+    "warm_lru_pct",
+    "hot_max_factor",
+    "warm_max_factor",
+    "temporary_ttl",
+    "slab_chunk_max",
+    "watcher_logbuf_size",
+    "worker_logbuf_size",
+    "track_sizes",
+    "hashexpand",
+    "modern",
+    "slab_reassign",
+    "slab_automove",
+    "slab_automove_ratio",
+    "slab_automove_window",
+    "slab_automove_freeratio",
+    "inline_ascii_resp",
+    "resp_obj_mem_limit",
+    "sock_cookie_id",
+    "lru_segmented",
+    "no_lru_crawler",
+    "no_lru_maintainer",
+    "no_hashexpand",
+    "no_modern",
+    "no_maxconns_fast",
+    "no_slab_reassign",
+    "no_inline_ascii_resp",
+    "drop_privileges",
+];
+const WITH_EFFECT: [&str; 12] = [
+    "idle_timeout",
+    "chronos_partitions",
+    "chronos_poll",
+    "chronos_access",
+    "chronos_balance",
+    "chronos_epoch",
+    "chronos_metric",
+    "chronos_pin",
+    "chronos_io",
+    "chronos_steering",
+    "ssl_chain_cert",
+    "ssl_key",
+];
+
+/// What `-o` says.
+#[derive(Default)]
+pub struct Extended {
+    /// Seconds after which a connection that says nothing is closed, 0 for never.
+    pub idle_timeout: u32,
+    /// Parts of the data.
+    pub partitions: Option<u32>,
+    /// What a thread without work does.
+    pub poll: Poll,
+    /// Who runs a request.
+    pub access: Access,
+    /// Partitions do not move.
+    pub still: bool,
+    /// They move as the paper has it, without asking whether chance explains the load.
+    pub as_printed: bool,
+    /// How often load is looked at.
+    pub epoch: Option<Duration>,
+    /// What load is.
+    pub metric: LoadMetric,
+    /// Those that threads are pinned to.
+    pub processors: Vec<usize>,
+    /// How threads talk to the kernel.
+    pub io: IoBackend,
+    /// The kernel takes datagrams to their owners.
+    pub steering: bool,
+    /// A certificate chain in PEM.
+    pub certificate: Option<PathBuf>,
+    /// A private key in PEM.
+    pub key: Option<PathBuf>,
+}
+
+impl Extended {
+    /// Reads what was given, word by word.
+    ///
+    /// # Errors
+    /// Names the option, and what is allowed.
+    pub fn read(words: &[String]) -> Result<Extended> {
+        let mut extended = Extended::default();
+        for word in words.iter().filter(|word| !word.is_empty()) {
+            let (name, value) =
+                word.split_once('=').map_or((&word[..], None), |(name, value)| (name, Some(value)));
+            // Whoever asks for these wants to be safe: to go on without would be worse than to stop.
+            if name.starts_with("ssl_") && !WITH_EFFECT.contains(&name) {
+                bail!("-o {name} is not supported: TLS 1.2 and 1.3, without client certificates");
+            }
+            if WITHOUT_EFFECT.contains(&name) || name.starts_with("ext_") {
+                eprintln!(
+                    "-o {name} has no effect: it steers a part of memcached that this server does not have"
+                );
+                continue;
+            }
+            if !WITH_EFFECT.contains(&name) {
+                let known = WITH_EFFECT.iter().chain(&WITHOUT_EFFECT);
+                let near =
+                    known.min_by_key(|known| strsim::levenshtein(known, name)).expect("there are some");
+                bail!("-o {name}: there is no such option; did you mean {near}?");
+            }
+            let value = value.with_context(|| format!("-o {name} needs a value: {name}=..."))?;
+            extended.set(name, value).with_context(|| format!("-o {name}={value}"))?;
+        }
+        Ok(extended)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let allowed = |choices: &str| format!("{choices} are allowed");
+        match (name, value) {
+            ("idle_timeout", _) => self.idle_timeout = value.parse().with_context(|| allowed("seconds"))?,
+            ("chronos_partitions", _) => {
+                self.partitions = Some(value.parse().with_context(|| allowed("whole numbers"))?)
+            }
+            ("chronos_poll", "block") => self.poll = Poll::Block,
+            ("chronos_poll", "spin") => self.poll = Poll::Spin,
+            ("chronos_poll", _) => bail!(allowed("block and spin")),
+            ("chronos_access", "owned") => self.access = Access::Owner,
+            ("chronos_access", "global") => self.access = Access::GlobalLock,
+            ("chronos_access", "rwlock") => self.access = Access::ReaderWriterLock,
+            ("chronos_access", "partition") => self.access = Access::PartitionLocks,
+            ("chronos_access", _) => bail!(allowed("owned, global, rwlock and partition")),
+            ("chronos_balance", "on") => (self.still, self.as_printed) = (false, false),
+            ("chronos_balance", "paper") => (self.still, self.as_printed) = (false, true),
+            ("chronos_balance", "off") => self.still = true,
+            ("chronos_balance", _) => bail!(allowed("on, paper and off")),
+            ("chronos_epoch", _) => self.epoch = Some(duration(value)?),
+            ("chronos_metric", "requests") => self.metric = LoadMetric::Requests,
+            ("chronos_metric", "bytes") => self.metric = LoadMetric::Bytes,
+            ("chronos_metric", "time") => self.metric = LoadMetric::Nanoseconds,
+            ("chronos_metric", _) => bail!(allowed("requests, bytes and time")),
+            ("chronos_pin", _) => {
+                let numbers = value.split(':').map(str::parse).collect::<Result<_, _>>();
+                self.processors =
+                    numbers.with_context(|| allowed("numbers of processors with ':' between"))?;
+            }
+            ("chronos_io", "epoll") => self.io = IoBackend::Epoll,
+            ("chronos_io", "uring") => self.io = IoBackend::IoUring,
+            ("chronos_io", "fastest") => self.io = IoBackend::Fastest,
+            ("chronos_io", _) => bail!(allowed("epoll, uring and fastest")),
+            ("chronos_steering", "on") => self.steering = true,
+            ("chronos_steering", "off") => self.steering = false,
+            ("ssl_chain_cert", _) => self.certificate = Some(PathBuf::from(value)),
+            ("ssl_key", _) => self.key = Some(PathBuf::from(value)),
+            _ => bail!(allowed("on and off")),
+        }
+        Ok(())
+    }
+}
+
+fn duration(text: &str) -> Result<Duration> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let number: u64 = digits.parse().context("a number with us or ms is allowed")?;
+    match &text[digits.len()..] {
+        "us" if number > 0 => Ok(Duration::from_micros(number)),
+        "ms" if number > 0 => Ok(Duration::from_millis(number)),
+        _ => bail!("a number above 0 with us or ms is allowed"),
+    }
+}

@@ -1,0 +1,79 @@
+//! Where the server listens.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+
+use anyhow::{Context, Result, bail};
+use plimsoll_chronos::{Listen, Tls};
+
+use super::Options;
+use super::extended::Extended;
+
+impl Options {
+    /// Addresses or the UNIX socket to listen on.
+    pub(super) fn places(&self, extended: &Extended) -> Result<Vec<Listen>> {
+        if let Some(path) = &self.unix_socket {
+            return Ok(vec![Listen::Unix { path: path.clone(), mode: self.unix_mask }]);
+        }
+        let tls = self.tls(extended)?;
+        let mut places = Vec::new();
+        let any = [everywhere().to_string()];
+        let given: &[String] = if self.listen.is_empty() { &any } else { &self.listen };
+        // -1 is the kernel's 0.
+        let port = |given: i32| u16::try_from(given).unwrap_or(0);
+        for text in given {
+            let plain = text.strip_prefix("notls:");
+            let text = plain.unwrap_or(text);
+            if self.port != 0 {
+                places.extend(addresses(text, port(self.port))?.into_iter().map(|address| match &tls {
+                    Some(tls) if plain.is_none() => Listen::Tls { address, tls: tls.clone() },
+                    _ => Listen::Tcp(address),
+                }));
+            }
+            if self.udp_port != 0 {
+                places.extend(addresses(text, port(self.udp_port))?.into_iter().map(Listen::Udp));
+            }
+        }
+        if places.is_empty() {
+            bail!("-p 0 and -U 0: there is nothing to listen on");
+        }
+        Ok(places)
+    }
+
+    fn tls(&self, extended: &Extended) -> Result<Option<Tls>> {
+        if !self.enable_ssl {
+            return Ok(None);
+        }
+        let (Some(certificate), Some(key)) = (&extended.certificate, &extended.key) else {
+            bail!("-Z needs -o ssl_chain_cert=<file>,ssl_key=<file>");
+        };
+        Ok(Some(Tls::from_pem_files(certificate, key).context("-Z")?))
+    }
+}
+
+/// All addresses: over IPv6, which takes IPv4 too, where there is IPv6.
+fn everywhere() -> IpAddr {
+    if UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok() {
+        Ipv6Addr::UNSPECIFIED.into()
+    } else {
+        Ipv4Addr::UNSPECIFIED.into()
+    }
+}
+
+/// The addresses that `text` means, at `port` unless it has one of its own.
+fn addresses(text: &str, port: u16) -> Result<Vec<SocketAddr>> {
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    if let Ok(address) = bare.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(vec![address]);
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, digits)) => {
+            (host, digits.parse().with_context(|| format!("-l {text}: {digits} is no port"))?)
+        }
+        None => (text, port),
+    };
+    let found = (host, port).to_socket_addrs().with_context(|| format!("-l {text}: cannot find {host}"))?;
+    Ok(found.collect())
+}

@@ -1,0 +1,122 @@
+//! Looking ahead: requests that came together ask for their data together, before the first of them runs.
+//!
+//! ```text
+//! parse a ─ index of a │ parse b ─ index of b │ ... │ data of a, b │ run a ─ data of c │ run b ─ data of d │ ...
+//! ```
+//!
+//! Data that no cache has takes as long as hundreds of instructions, and memory answers many questions in the time of
+//! one. A request by itself can only ask where its data is, wait, ask for the data, and wait.
+
+/// Requests of one input that are read before the first of them runs.
+pub(crate) const BATCH: usize = 16;
+/// Requests whose data is asked for while an earlier one runs. The processor has some ten questions under way.
+pub(crate) const DISTANCE: usize = 4;
+/// Bytes of a cache line.
+const LINE_BYTES: usize = 64;
+
+/// What a request that will run soon asks memory for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ahead {
+    /// Where its data is looked up.
+    Index,
+    /// The data, by what the index says; most of that is in the cache by now.
+    Data,
+}
+
+/// Asks memory for `bytes`, which are read or written soon. Nothing depends on it but time.
+#[inline]
+pub fn prefetch(bytes: &[u8]) {
+    for line in bytes.chunks(LINE_BYTES) {
+        prefetch_line(line);
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+#[expect(unsafe_code, reason = "the processor's hint takes a pointer")]
+fn prefetch_line(line: &[u8]) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: the instruction reads nothing that the program sees, and faults at no address; SSE is in every x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast()) }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+fn prefetch_line(_line: &[u8]) {
+    // Stable Rust has no such hint here.
+}
+
+/// Requests that are read and not run yet, each with its partition.
+pub(crate) struct Batch<R> {
+    requests: [Option<(u32, R)>; BATCH],
+    count: usize,
+}
+
+impl<R> Batch<R> {
+    pub(crate) fn new() -> Batch<R> {
+        Batch { requests: [const { None }; BATCH], count: 0 }
+    }
+
+    /// Adds a request; there must be room.
+    #[inline]
+    pub(crate) fn push(&mut self, partition: u32, request: R) {
+        self.requests[self.count] = Some((partition, request));
+        self.count += 1;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.count == BATCH
+    }
+
+    /// Calls `run` with all requests in their order, and `ahead` with those that follow.
+    #[inline]
+    pub(crate) fn run<C>(
+        &mut self,
+        context: &mut C,
+        mut ahead: impl FnMut(&mut C, u32, &R),
+        mut run: impl FnMut(&mut C, u32, &R),
+    ) {
+        let count = std::mem::take(&mut self.count);
+        let mut next = 0;
+        for index in 0..count {
+            while next < count.min(index + 1 + DISTANCE) {
+                if let Some((partition, request)) = &self.requests[next] {
+                    ahead(context, *partition, request);
+                }
+                next += 1;
+            }
+            if let Some((partition, request)) = &self.requests[index] {
+                run(context, *partition, request);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_run_in_order_and_each_is_seen_before_it_runs() {
+        for count in 1..=BATCH {
+            let mut batch = Batch::new();
+            (0..count).for_each(|number| batch.push(number as u32, ()));
+            assert_eq!((batch.is_empty(), batch.is_full()), (false, count == BATCH));
+            let mut seen = (Vec::new(), Vec::new());
+            batch.run(
+                &mut seen,
+                |(ahead, _), number, ()| ahead.push(number),
+                |(ahead, run), number, ()| {
+                    assert!(ahead.contains(&number), "{number} of {count}");
+                    run.push(number);
+                },
+            );
+            assert_eq!(seen.1, (0..count as u32).collect::<Vec<_>>());
+            assert!(seen.0.len() == count && batch.is_empty());
+        }
+    }
+}
