@@ -267,7 +267,7 @@ impl Service for Memcached {
     /// A get of text or binary whose item is active already, or is not there: as in memcached, most fetches leave the
     /// item as it is. A meta get may set, renew or win what it fetches, and is not looked at.
     fn read(&self, partition: &Partition, request: &Request<'_>, now: Now, reply: &mut Vec<u8>) -> bool {
-        if request.head.verb != Verb::Get || self.shared.detail.load(Ordering::Relaxed) {
+        if request.head.verb != Verb::Get || request.head.has(Bits::DETAIL) {
             return false;
         }
         let (clock, before) = (Clock::new(now), reply.len());
