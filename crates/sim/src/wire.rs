@@ -16,6 +16,7 @@ pub(crate) struct Address {
 }
 
 /// The packet that carries `segment` and takes `size` bytes on the wire.
+#[inline(always)] // see World::receive
 pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> Packet {
     let mut packet = Packet::new(address.src, address.dst, address.flow, size as u16);
     packet.seq = segment.seq as u32;

@@ -284,7 +284,7 @@ impl Network {
     }
 
     /// The ports by which `switch` may pass on a packet to `dst`: those of the shortest paths.
-    #[inline]
+    #[inline(always)] // for every packet at every switch; a call costs a seventh of it
     pub fn choices(&self, switch: u32, dst: HostId) -> Choices {
         match &self.paths {
             Paths::Rack => Choices::one(self.hosts + dst.0),
