@@ -197,7 +197,7 @@ fn chosen_variants_run_first_and_the_rest_follows() {
         .says("--variant HULL --variant TCP");
     let of_cell = |cell: &Value| cell["variant"].as_str().unwrap().to_owned();
     let variants: Vec<String> = some.json()["cells"].as_array().unwrap().iter().map(of_cell).collect();
-    assert_eq!(variants, ["TCP", "TCP", "HULL", "HULL"]);
+    assert_eq!(variants, ["TCP", "HULL", "TCP", "HULL"]);
     json(&[]).says("4 of 6 points were there already");
     place.plimsoll(&quickstart(&["--out", "whole"])).ends_with(0);
     assert_eq!(place.read("out/summary.json"), place.read("whole/summary.json"));
