@@ -35,8 +35,8 @@ pub(super) const CLOSING: &str = "\n## What two processors and a loopback cannot
   would be `-o chronos_poll=spin` and some hundred nanoseconds.
 * **Lock contention.** Two threads seldom meet at a lock that is held for a small part of a request; the published collapse is of four
   threads that do little else. memcached 1.6 has a lock for each item and none for the cache; the one lock of the dissertation's memcached is
-  `global lock` here. Every command of chronos-memcached may change something (a get marks its item as used), so its
-  reader/writer lock has no readers, and differs from the one lock only in what it costs.
+  `global lock` here. Gets of an item that was fetched before, or that is not there, share the `reader/writer lock`; whatever changes
+  something takes it alone.
 * **Steering.** With TCP a request comes to the thread of its connection, and every second one belongs to the other. In
   the dissertation the network card takes it to its owner. The kernel does as much for datagrams (`-o chronos_steering=on`).
 * **Generator and server on the same processors** (`2T`): the generator is late where the server is at work, and takes from it what it uses.
