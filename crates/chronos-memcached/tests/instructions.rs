@@ -26,7 +26,7 @@ const TABLE: [(&str, f64); 3] = [("text", 2275.0), ("meta", 2891.0), ("binary", 
 
 /// What is counted: run by the other test, under valgrind.
 #[test]
-#[ignore = "instructions_per_operation runs it"]
+#[ignore = "no test by itself: instructions_per_operation runs it under valgrind"]
 fn requests() {
     let variable = |name: &str| std::env::var(name).expect("set by the other test");
     let (protocol, batches) =

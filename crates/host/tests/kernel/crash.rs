@@ -39,7 +39,7 @@ fn a_rollback_restores_the_host_wherever_the_apply_ended() {
 
 /// Not a test by itself: applies, and ends the process at a moment.
 #[test]
-#[ignore = "part of another test"]
+#[ignore = "no test by itself: it ends its process, and another test starts it in one of its own"]
 fn an_apply_that_ends() {
     let Ok(moment) = env::var(END_AT) else { return };
     let (world, moment): (World, usize) = (World::enter("").unwrap(), moment.parse().unwrap());
