@@ -33,7 +33,9 @@ pub use error::Error;
 pub use pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number};
 pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
-pub use qjump::{CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag};
+pub use qjump::{
+    CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
+};
 pub use queue_length::QueueLength;
 pub use steering::{DatagramSteering, SteeringOptions};
 pub use tcx::DeviceLink;

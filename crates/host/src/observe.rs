@@ -13,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::journal::Applied;
 use crate::kernel::LINK;
+use crate::levels;
 use crate::policy::{Pacer, PhantomQueue, Qjump, Subject};
 use crate::status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
 use crate::step::{Hold, PortProgram, Step};
@@ -55,10 +56,21 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
                 };
                 status.assignments.extend(ports.iter().map(given));
             }
-            Step::Sockets { cgroup, level, pins } => status.assignments.push(AssignmentStatus {
-                who: format!("cgroup {}", cgroup.display()),
+            Step::Level { level, members, pins, .. } => {
+                // A unit has its own line: its cgroup changes.
+                for (index, member) in members.iter().enumerate().filter(|(_, member)| member.unit.is_none())
+                {
+                    status.assignments.push(AssignmentStatus {
+                        who: format!("cgroup {}", member.cgroup.display()),
+                        level: *level,
+                        attached: levels::is_given(pins, index)?,
+                    });
+                }
+            }
+            Step::DropIn { unit, level, file, .. } => status.assignments.push(AssignmentStatus {
+                who: Subject::Unit(unit).to_string(),
                 level: *level,
-                attached: link_is_attached(pins)?,
+                attached: file.exists(),
             }),
             Step::Program { program: PortProgram::PhantomQueue(queue), pins, .. } => {
                 status.phantom_queues.push(marked(queue, pins, is_attached(step)?)?);
