@@ -17,6 +17,7 @@
 mod connections;
 mod dctcp;
 mod error;
+mod held_link;
 mod pacer;
 mod phantom_queue;
 pub mod pinned;
@@ -25,11 +26,11 @@ mod qjump;
 mod queue_length;
 pub mod shared;
 mod steering;
-mod tcx;
 
 pub use connections::{ConnectionOptions, Connections};
 pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
 pub use error::Error;
+pub use held_link::{CgroupPoint, HeldLink};
 pub use pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number};
 pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
@@ -38,4 +39,3 @@ pub use qjump::{
 };
 pub use queue_length::QueueLength;
 pub use steering::{DatagramSteering, SteeringOptions};
-pub use tcx::DeviceLink;

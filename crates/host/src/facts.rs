@@ -79,6 +79,12 @@ pub trait Facts {
     /// If systemd does not say.
     fn unit(&self, name: &UnitName) -> Result<Unit, Error>;
 
+    /// The program that units call: this one.
+    ///
+    /// # Errors
+    /// If the system does not say where it is.
+    fn program(&self) -> Result<PathBuf, Error>;
+
     /// The route to `prefix`; none if it is not reached.
     ///
     /// # Errors
@@ -166,6 +172,10 @@ impl Facts for Host {
             (Err(_), "not-found" | "") => Unit::Unknown,
             (Err(_), _) => Unit::Stopped,
         })
+    }
+
+    fn program(&self) -> Result<PathBuf, Error> {
+        std::env::current_exe().map_err(Error::doing("asking where this program is".to_owned()))
     }
 
     fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {

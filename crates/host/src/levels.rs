@@ -1,18 +1,25 @@
 //! Levels of cgroups and units: the programs at their cgroups, and what systemd is told, so that a unit that starts again,
 //! in a new cgroup, has its level again.
+//!
+//! systemd can attach pinned programs by itself (`BPFProgram=`), and does so at a unit's first start; at the next, in a new
+//! cgroup of the same name, version 252 takes them for attached already. So a service calls [`attach_unit`] ahead of its
+//! programs (`ExecStartPre=`).
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use plimsoll_bpf::{CgroupLink, ConnectionOptions, Connections, TrafficClassifier, pinned};
+use plimsoll_bpf::{CgroupPoint, ConnectionOptions, Connections, HeldLink, TrafficClassifier, pinned};
 use plimsoll_units::{Bytes, Span};
 
 use crate::Error;
 use crate::commands::run;
+use crate::facts::{Facts as _, Host, Unit};
+use crate::journal::{Journal, Places};
 use crate::kernel::{LINK, left, made};
+use crate::names::{PolicyName, UnitName};
 use crate::plan::{CONNECTIONS, TRAFFIC};
-use crate::step::{Member, Undone};
+use crate::step::{Member, Step, Undone};
 
 /// What a level may send in an epoch.
 type Share = Option<(Bytes, Span)>;
@@ -30,27 +37,65 @@ pub(crate) fn check(level: u8, share: Share) -> Result<(), Error> {
 
 /// Gives the programs of `members` the level. Those of all of them together pace themselves to `share`.
 pub(crate) fn give(level: u8, members: &[Member], share: Share, pins: &Path) -> Result<(), Error> {
-    let mut traffic = TrafficClassifier::load(level)?;
-    traffic.pin(&pins.join(TRAFFIC))?;
-    let mut connections = connections(share)?;
-    if let Some(connections) = &mut connections {
+    TrafficClassifier::load(level)?.pin(&pins.join(TRAFFIC))?;
+    if let Some(mut connections) = connections(share)? {
         connections.pin(&pins.join(CONNECTIONS))?;
     }
-    let hold = |mut link: CgroupLink, index, what| {
-        pinned::pin(&mut link, &pins.join(format!("{LINK}-{index}-{what}")))
-    };
-    for (index, member) in members.iter().enumerate() {
-        hold(traffic.attach(&member.cgroup)?, index, TRAFFIC)?;
-        if let Some(connections) = &connections {
-            hold(connections.attach(&member.cgroup)?, index, CONNECTIONS)?;
+    members
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, member)| attach(pins, &name_of(index, member), &member.cgroup))
+}
+
+/// By which the links of a member are known: a unit's name, or a number.
+pub(crate) fn name_of(index: usize, member: &Member) -> String {
+    member.unit.as_ref().map_or_else(|| index.to_string(), name_of_unit)
+}
+
+/// A BPF file system has no names with dots, and a unit none with this.
+pub(crate) fn name_of_unit(unit: &UnitName) -> String {
+    unit.as_str().replace('.', "~")
+}
+
+/// Attaches a level's pinned programs to a cgroup, in place of what they were attached to by this name.
+fn attach(pins: &Path, name: &str, cgroup: &Path) -> Result<(), Error> {
+    for (program, point) in [(TRAFFIC, CgroupPoint::Egress), (CONNECTIONS, CgroupPoint::Connections)] {
+        if !pins.join(program).exists() {
+            continue;
         }
+        let link = pins.join(format!("{LINK}-{program}-{name}"));
+        pinned::detach(&link)?;
+        HeldLink::at_cgroup(&pins.join(program), cgroup, point)?.pin(&link)?;
     }
     Ok(())
 }
 
-/// Whether the member of this number still has its level; its cgroup may be gone.
-pub(crate) fn is_given(pins: &Path, member: usize) -> Result<bool, Error> {
-    let link = pins.join(format!("{LINK}-{member}-{TRAFFIC}"));
+/// Gives a unit that is being started its level by the applied policy `name`, if it has one.
+///
+/// # Errors
+/// If it does not run, or the kernel refuses.
+pub fn attach_unit(name: &PolicyName, unit: &UnitName, places: &Places) -> Result<bool, Error> {
+    let _lock = Journal::lock(places)?;
+    let Some(applied) = Journal::of(places, name).read()? else { return Ok(false) };
+    let steps = &applied.plan.steps[..applied.begun];
+    let level = steps.iter().find_map(|step| match step {
+        Step::DropIn { unit: of, level, .. } if of == unit => Some(*level),
+        _ => None,
+    });
+    let pins = steps.iter().find_map(|step| match step {
+        Step::Level { level: of, pins, .. } if Some(*of) == level => Some(pins),
+        _ => None,
+    });
+    let Some(pins) = pins else { return Ok(false) };
+    let (Some(root), Unit::Running(cgroup)) = (Host.cgroups(), Host.unit(unit)?) else {
+        return Err(Error::Unavailable(vec![format!("unit {unit} does not run")]));
+    };
+    attach(pins, &name_of_unit(unit), &cgroup.under(&root)).map(|()| true)
+}
+
+/// Whether the member of this name has its level still; its cgroup may be gone.
+pub(crate) fn is_given(pins: &Path, name: &str) -> Result<bool, Error> {
+    let link = pins.join(format!("{LINK}-{TRAFFIC}-{name}"));
     Ok(link.exists() && pinned::still_attached(&link)?)
 }
 

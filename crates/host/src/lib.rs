@@ -49,6 +49,8 @@ pub use journal::{Applied, Journal, Places};
 pub use kernel::Kernel;
 #[cfg(feature = "kernel")]
 pub use launch::{Launch, launch};
+#[cfg(feature = "kernel")]
+pub use levels::attach_unit;
 pub use metrics::{Listener, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]

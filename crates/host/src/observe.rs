@@ -38,6 +38,7 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
         pacer: None,
         dctcp: None,
     };
+    let mut level_pins = None;
     for step in &plan.steps[..applied.begun] {
         match step {
             Step::Program { program: PortProgram::Limiter(qjump), pins, .. } => {
@@ -57,21 +58,26 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
                 status.assignments.extend(ports.iter().map(given));
             }
             Step::Level { level, members, pins, .. } => {
-                // A unit has its own line: its cgroup changes.
-                for (index, member) in members.iter().enumerate().filter(|(_, member)| member.unit.is_none())
-                {
+                for (index, member) in members.iter().enumerate() {
+                    let cgroup = || format!("cgroup {}", member.cgroup.display());
                     status.assignments.push(AssignmentStatus {
-                        who: format!("cgroup {}", member.cgroup.display()),
+                        who: member.unit.as_ref().map_or_else(cgroup, |unit| Subject::Unit(unit).to_string()),
                         level: *level,
-                        attached: levels::is_given(pins, index)?,
+                        attached: levels::is_given(pins, &levels::name_of(index, member))?,
                     });
                 }
+                level_pins = Some(pins);
             }
-            Step::DropIn { unit, level, file, .. } => status.assignments.push(AssignmentStatus {
-                who: Subject::Unit(unit).to_string(),
-                level: *level,
-                attached: file.exists(),
-            }),
+            // Of a level's units those come here that did not run when it was given.
+            Step::DropIn { unit, level, .. } => {
+                let who = Subject::Unit(unit).to_string();
+                if !status.assignments.iter().any(|one| one.who == who)
+                    && let Some(pins) = level_pins
+                {
+                    let attached = levels::is_given(pins, &levels::name_of_unit(unit))?;
+                    status.assignments.push(AssignmentStatus { who, level: *level, attached });
+                }
+            }
             Step::Program { program: PortProgram::PhantomQueue(queue), pins, .. } => {
                 status.phantom_queues.push(marked(queue, pins, is_attached(step)?)?);
             }

@@ -16,8 +16,9 @@ overlay /usr/bin
 mount -t tmpfs tmpfs /run
 
 # A cgroup of its own is the root of what it sees.
-group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/plimsoll-systemd-test
+group=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/mounts)/plimsoll-units-$(basename "$place")
 mkdir "$group"
+echo "$group" >"$place/cgroup"
 echo $$ >"$group/cgroup.procs"
 
 cp "$plimsoll" /usr/bin/plimsoll
@@ -25,7 +26,7 @@ mkdir -p /etc/plimsoll /run/systemd/system
 cp "$here"/*.toml /etc/plimsoll/
 cp "$repository"/deploy/systemd/*.service "$here"/units/* /run/systemd/system/
 printf '[Manager]\nLogTarget=console\nLogLevel=notice\nShowStatus=no\n' >/etc/systemd/system.conf
-echo "PLACE=$place HERE=$here" >/run/places
+printf 'PLACE=%s\nHERE=%s\n' "$place" "$here" >/run/places
 
 exec unshare --cgroup sh -eu -c '
   umount -R /sys/fs/cgroup 2>/dev/null || true

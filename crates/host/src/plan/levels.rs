@@ -1,6 +1,6 @@
 //! QJump's part of a plan: the limiter at its device, and who has which level.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use plimsoll_mechanisms::qjump::Levels;
 
@@ -65,31 +65,33 @@ impl Planning<'_> {
         self.steps.push(Step::Level { level, members, share, pins: pins.clone() });
         // A scope is made by the program that runs in it, once.
         for unit in units.into_iter().filter(|unit| !unit.as_str().ends_with(".scope")) {
-            let file = self.drop_in(unit);
-            let text = text_of(unit, level, &pins, share.is_some());
-            self.steps.push(Step::DropIn { unit: unit.clone(), level, file, text });
+            self.drop_in(unit, level, &pins)?;
         }
         Ok(())
     }
 
-    /// Where systemd is told of a unit's level, until the next boot.
-    fn drop_in(&self, unit: &UnitName) -> PathBuf {
-        let policy = self.pins.file_name().unwrap_or_default().display();
-        Path::new(SYSTEMD_RUN).join(format!("{unit}.d")).join(format!("50-plimsoll-{policy}.conf"))
+    /// systemd is told of a unit's level, until the next boot.
+    fn drop_in(&mut self, unit: &UnitName, level: u8, pins: &Path) -> Result<(), Error> {
+        let policy = self.pins.file_name().unwrap_or_default().display().to_string();
+        let told = if unit.as_str().ends_with(".slice") {
+            format!("[Slice]\nIPEgressFilterPath={}/{TRAFFIC}\n", pins.display())
+        } else {
+            let program = self.facts.program()?.display().to_string();
+            if !program.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
+                self.reasons.push(format!(
+                    "qjump.assign: {unit} is to call {program}, in a path that systemd might read otherwise; use a copy in a path of \
+                     letters, digits, `.`, `_`, `+` and `-`"
+                ));
+            }
+            // A unit starts without its level rather than not at all; and it may have no right to give itself one.
+            format!("[Service]\nExecStartPre=-+{program} host attach-unit {policy} {unit}\n")
+        };
+        let file =
+            Path::new(SYSTEMD_RUN).join(format!("{unit}.d")).join(format!("50-plimsoll-{policy}.conf"));
+        let text = format!("# Level {level} of QJump; plimsoll host rollback takes it away.\n{told}");
+        self.steps.push(Step::DropIn { unit: unit.clone(), level, file, text });
+        Ok(())
     }
-}
-
-/// What systemd is told: the programs that it attaches to the unit's cgroup when it makes it.
-fn text_of(unit: &UnitName, level: u8, pins: &Path, paces: bool) -> String {
-    let (_, kind) = unit.as_str().rsplit_once('.').expect("the name of a unit has a kind");
-    let section = kind[..1].to_uppercase() + &kind[1..];
-    let pins = pins.display();
-    let mut text = format!("# Level {level} of QJump; plimsoll host rollback takes it away.\n[{section}]\n");
-    text += &format!("BPFProgram=egress:{pins}/{TRAFFIC}\n");
-    if paces {
-        text += &format!("BPFProgram=sock_ops:{pins}/{CONNECTIONS}\n");
-    }
-    text
 }
 
 /// Where systemd looks for what is not to outlast a boot.

@@ -174,6 +174,9 @@ impl Facts for KeepsDepartures {
     fn unit(&self, name: &UnitName) -> Result<Unit, Error> {
         Host.unit(name)
     }
+    fn program(&self) -> Result<PathBuf, Error> {
+        Host.program()
+    }
     fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
         Host.route(prefix)
     }

@@ -70,6 +70,36 @@ fn a_cgroup_gives_its_level_to_sockets_that_are_open() {
     fs::remove_dir(folder.parent().unwrap()).unwrap();
 }
 
+/// Joins a cgroup, and prints the pace of a connection that it opens.
+const CONNECTS: &str = "import socket, sys
+open(sys.argv[1], 'w').write('0')
+listener = socket.create_server(('127.0.0.1', 0))
+one = socket.create_connection(listener.getsockname())
+print(int.from_bytes(one.getsockopt(1, 47, 8), 'little'), end='')
+";
+
+/// A cgroup's connections keep to its level by themselves, unless the policy says that they need not.
+#[test]
+fn a_cgroups_connections_have_the_pace_of_its_level() {
+    let Some(world) = World::enter("sockets::a_cgroups_connections_have_the_pace_of_its_level") else { return };
+    for (keys, is_paced) in [("", true), ("pace = 'kernel'\n", false)] {
+        let policy = format!(
+            "[qjump]\ndevice = 'near'\nhosts = 2\nrate = '1Gbps'\nlevels = ['line', '20KB']\n{keys}[[qjump.assign]]\n\
+             level = 1\ncgroup = '/{{world}}/app'\n"
+        );
+        let plan = world.apply(&policy);
+        let levels = plan.policy.qjump.as_ref().unwrap().levels().unwrap();
+        let procs = world.cgroups().join(&world.name).join("app/cgroup.procs");
+        let output = Command::new("python3").args(["-c", CONNECTS]).arg(procs).output().unwrap();
+        let told: u64 = String::from_utf8_lossy(&output.stdout).parse().unwrap();
+        let whole = levels.levels[1].bucket.get() as f64 / levels.epoch.as_secs_f64();
+        // Less half a packet of up to 64 KB; the other end of the connection shares it, if it was heard of before.
+        let within = (1.0..=whole).contains(&(told as f64));
+        assert_eq!((within, told == u64::MAX), (is_paced, !is_paced), "{told} B/s, the level has {whole}");
+        world.rollback().unwrap();
+    }
+}
+
 #[test]
 fn what_runs_in_a_cgroup_that_a_policy_made_runs_on() {
     let Some(world) = World::enter("sockets::what_runs_in_a_cgroup_that_a_policy_made_runs_on") else {
