@@ -100,3 +100,32 @@ impl Devices for Taps {
         (&self.files[to.0 as usize]).write(frame).map(drop)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often this thread has gone to sleep.
+    fn sleeps() -> u64 {
+        let status = std::fs::read_to_string("/proc/thread-self/status").expect("every thread has one");
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.and_then(|count| count.trim().parse().ok()).expect("a number")
+    }
+
+    /// Waits that are over before the thread sleeps are no rest: the kernel would end it for never sleeping.
+    #[test]
+    fn a_thread_that_only_ever_waits_for_a_moment_rests() {
+        for wait in [Span::ZERO, Span::from_us(1), Span::from_us(10), Span::from_us(19)] {
+            let mut taps = Taps::new(Vec::new(), Clock::start()).expect("epoll");
+            let before = sleeps();
+            let mut rests = 0;
+            while rests < 20 {
+                let slept = taps.slept;
+                taps.wait(wait, &mut Vec::new()).expect("it waits");
+                rests += u32::from(taps.slept != slept);
+                assert!(taps.now().saturating_since(taps.slept) < AWAKE_MAX * 1_000, "it does not rest");
+            }
+            assert!(sleeps() - before >= 20, "{wait}: {} sleeps", sleeps() - before);
+        }
+    }
+}
