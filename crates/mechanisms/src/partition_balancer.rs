@@ -68,7 +68,8 @@ pub struct BalanceCounts {
 }
 
 /// The owner of a partition that belongs to a thread the policy is not asked about: one of [`NodeBalance`]'s policies
-/// for each node sees so those of other nodes. [`GreedyBalance`] and [`SplitBalance`] leave them as they are.
+/// for each node sees so those of other nodes. [`GreedyBalance`] and [`SplitBalance`] leave them as they are, and do
+/// not look at their load.
 pub const AWAY: u32 = u32::MAX;
 
 /// Algorithm 1, as printed unless it is told of noise. It holds nothing from one epoch to the next but its scratch.

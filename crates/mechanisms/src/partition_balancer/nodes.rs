@@ -23,93 +23,89 @@ use super::{AWAY, Balance, BalanceCounts, Share, place};
 pub struct NodeBalance<B> {
     /// Each thread's node.
     node_of: Vec<u32>,
-    /// Each thread's number within its node.
-    number: Vec<u32>,
     nodes: Vec<Node<B>>,
     /// Deviations beyond which a node has too much; `None` lets nothing cross.
     across: Option<u32>,
     crossings: u64,
-    units: Vec<Unit>,
-    /// Load of each node so far, then of each thread.
+    /// Whether what moves as one is in one node.
+    has_begun: bool,
+    /// What each thread has.
     assigned: Vec<u64>,
-    load: Vec<u64>,
     owner: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
 struct Node<B> {
     threads: Vec<u32>,
+    /// Each thread's number among these, or [`AWAY`].
+    numbers: Vec<u32>,
     policy: B,
-}
-
-/// Partitions that cross as one.
-#[derive(Clone, Copy, Debug)]
-struct Unit {
-    load: u64,
-    node: u32,
 }
 
 impl<B: Balance> NodeBalance<B> {
     /// `node_of[t]` is the node of thread t: a number below the number of nodes, and no node is without threads.
-    /// `policy` makes what decides within a node; it must leave partitions alone that are [`AWAY`]. Partitions cross
-    /// where a node has more than its due by more than `across` standard deviations of its number of requests, 0 as
-    /// soon as it has more at all; `None` is never.
+    /// `policy` makes what decides within a node; it must leave partitions alone that are [`AWAY`], whatever their load.
+    /// Partitions cross where a node has more than its due by more than `across` standard deviations of its number of
+    /// requests, 0 as soon as it has more at all; `None` is never.
     ///
     /// # Panics
     /// If there is no thread, or a node without one.
     pub fn new(node_of: &[u32], across: Option<u32>, policy: impl Fn() -> B) -> NodeBalance<B> {
         let count = node_of.iter().max().expect("there is a thread") + 1;
-        let threads = |node| (0..).zip(node_of).filter(|at| *at.1 == node).map(|at| at.0).collect();
-        let nodes: Vec<Node<B>> =
-            (0..count).map(|node| Node { threads: threads(node), policy: policy() }).collect();
-        assert!(nodes.iter().all(|node| !node.threads.is_empty()), "every node has a thread");
-        let mut number = vec![0; node_of.len()];
-        for node in &nodes {
-            (0..).zip(&node.threads).for_each(|(at, &thread)| number[thread as usize] = at);
-        }
+        let node = |node| {
+            let threads: Vec<u32> = (0..).zip(node_of).filter(|at| *at.1 == node).map(|at| at.0).collect();
+            assert!(!threads.is_empty(), "every node has a thread");
+            let mut numbers = vec![AWAY; node_of.len()];
+            (0..).zip(&threads).for_each(|(number, &thread)| numbers[thread as usize] = number);
+            Node { threads, numbers, policy: policy() }
+        };
         NodeBalance {
             node_of: node_of.to_vec(),
-            number,
-            nodes,
+            nodes: (0..count).map(node).collect(),
             across,
             crossings: 0,
-            units: Vec::new(),
+            has_begun: false,
             assigned: Vec::new(),
-            load: Vec::new(),
             owner: Vec::new(),
         }
     }
 
     /// Takes partitions to other nodes, those that move as one together.
     fn cross(&mut self, load: &[u64], requests: u64, owner: &mut [u32]) {
-        let ways = self.ways() as usize;
-        let total = load.iter().map(|&load| u128::from(load)).sum();
-        let node_of = &self.node_of;
-        let units = load.chunks(ways).zip(owner.chunks(ways));
-        self.units.clear();
-        self.units.extend(
-            units.map(|(load, owner)| Unit { load: load.iter().sum(), node: node_of[owner[0] as usize] }),
-        );
-        if let Some(deviations) = self.across {
-            let of = self.node_of.len() as u32;
-            let due = |node: &Node<B>| Share::of(total, requests, node.threads.len() as u32, of, deviations);
-            let shares: Vec<Share> = self.nodes.iter().map(due).collect();
-            self.assigned.clear();
-            self.assigned.resize(self.nodes.len(), 0);
-            let units = self.units.iter_mut().map(|unit| (unit.load, &mut unit.node));
-            place(units, &mut self.assigned, |node| &shares[node]);
-        }
         self.assigned.clear();
         self.assigned.resize(self.node_of.len(), 0);
         load.iter().zip(owner.iter()).for_each(|(load, &owner)| self.assigned[owner as usize] += load);
-        for ((unit, load), owner) in self.units.iter().zip(load.chunks(ways)).zip(owner.chunks_mut(ways)) {
-            // Also where the parts of a group began in several nodes.
-            let strays = || owner.iter().filter(|&&owner| self.node_of[owner as usize] != unit.node).count();
-            if strays() == 0 {
+        if !std::mem::replace(&mut self.has_begun, true) {
+            self.place(load, owner, |_, _| {});
+        }
+        let Some(deviations) = self.across else { return };
+        let total = self.assigned.iter().map(|&load| u128::from(load)).sum();
+        let of = self.node_of.len() as u32;
+        let due = |node: &Node<B>| Share::of(total, requests, node.threads.len() as u32, of, deviations);
+        let shares: Vec<Share> = self.nodes.iter().map(due).collect();
+        // Algorithm 1 asks of what a node has before the last: with all of it not too much is never too much.
+        let mut nodes = self.nodes.iter().zip(&shares);
+        if nodes.any(|(node, share)| share.has_too_much(node.load(&self.assigned))) {
+            let mut assigned = vec![0; shares.len()];
+            self.place(load, owner, |load, node| {
+                place(std::iter::once((load, node)), &mut assigned, |node| &shares[node]);
+            });
+        }
+    }
+
+    /// Asks of what moves as one, with its load and the node of its first, which node it is to be on, and takes it to
+    /// the least loaded thread there if any of it is not: it may also have begun on several nodes.
+    fn place(&mut self, load: &[u64], owner: &mut [u32], mut on: impl FnMut(u64, &mut u32)) {
+        let ways = self.ways() as usize;
+        for (load, owner) in load.chunks(ways).zip(owner.chunks_mut(ways)) {
+            let mut node = self.node_of[owner[0] as usize];
+            on(load.iter().sum(), &mut node);
+            let strays = owner.iter().filter(|&&owner| self.node_of[owner as usize] != node).count();
+            if strays == 0 {
                 continue;
             }
-            self.crossings += strays() as u64;
-            let threads = self.nodes[unit.node as usize].threads.iter();
+            self.crossings += strays as u64;
+            let threads = self.nodes[node as usize].threads.iter();
             let least = threads.min_by_key(|&&thread| (self.assigned[thread as usize], thread));
             let &thread = least.expect("every node has a thread");
             for (&load, owner) in load.iter().zip(owner) {
@@ -121,23 +117,25 @@ impl<B: Balance> NodeBalance<B> {
     }
 }
 
+impl<B> Node<B> {
+    /// Of what each thread has.
+    fn load(&self, assigned: &[u64]) -> u64 {
+        self.threads.iter().map(|&thread| assigned[thread as usize]).sum()
+    }
+}
+
 impl<B: Balance> Balance for NodeBalance<B> {
     fn balance(&mut self, load: &[u64], requests: u64, threads: u32, owner: &mut [u32]) {
         assert_eq!(load.len(), owner.len(), "every partition has a load and an owner");
         assert_eq!(threads as usize, self.node_of.len(), "every thread has a node");
         self.cross(load, requests, owner);
-        let total: u128 = load.iter().map(|&load| u128::from(load)).sum();
-        for (number, node) in (0..).zip(&mut self.nodes) {
-            self.load.clear();
+        let total: u128 = self.assigned.iter().map(|&load| u128::from(load)).sum();
+        for node in &mut self.nodes {
             self.owner.clear();
-            for (&load, &owner) in load.iter().zip(owner.iter()) {
-                let is_here = self.node_of[owner as usize] == number;
-                self.load.push(if is_here { load } else { 0 });
-                self.owner.push(if is_here { self.number[owner as usize] } else { AWAY });
-            }
-            let own: u128 = self.load.iter().map(|&load| u128::from(load)).sum();
+            self.owner.extend(owner.iter().map(|&owner| node.numbers[owner as usize]));
+            let own = u128::from(node.load(&self.assigned));
             let requests = (u128::from(requests) * own).checked_div(total).unwrap_or(0) as u64;
-            node.policy.balance(&self.load, requests, node.threads.len() as u32, &mut self.owner);
+            node.policy.balance(load, requests, node.threads.len() as u32, &mut self.owner);
             for (owner, &number) in owner.iter_mut().zip(&self.owner).filter(|at| *at.1 != AWAY) {
                 *owner = node.threads[number as usize];
             }

@@ -70,7 +70,8 @@ fn groups_cross_whole() {
     balance(&mut policy, &[6, 6, 2, 2, 1, 1], 2, &mut owner);
     assert_eq!(owner, [0, 0, 1, 1, 1, 1]);
     assert_eq!(policy.counts().crossings, 2);
-    // Parts that began apart come together where the first is.
+    // Parts that begin apart come together where the first is.
+    let mut policy = NodeBalance::new(&[0, 1], None, || SplitBalance::new(2, 0));
     let mut owner = [0, 1, 1, 1, 0, 0];
     balance(&mut policy, &[0; 6], 2, &mut owner);
     assert_eq!(owner, [0, 0, 1, 1, 0, 0]);
