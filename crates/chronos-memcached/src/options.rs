@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{ArgAction, Parser};
-use plimsoll_chronos::{Balancing, Config, DatagramSteering, KeyHash, Limits};
+use plimsoll_chronos::{AcrossNodes, Balancing, Config, DatagramSteering, KeyHash, Limits};
 use plimsoll_chronos_memcached::{Credentials, GROWTH_FACTOR, PARTITIONS_PER_THREAD, Protocol, Settings};
 
 mod extended;
@@ -154,7 +154,8 @@ impl Options {
             bail!("-c 0: at least one connection must be allowed");
         }
         let (protocol, credentials) = self.access()?;
-        let partitions = extended.partitions.unwrap_or(self.threads * PARTITIONS_PER_THREAD);
+        let ways = extended.split.unwrap_or(1);
+        let partitions = extended.partitions.unwrap_or(self.threads * PARTITIONS_PER_THREAD * ways);
         let settings = Settings {
             memory_limit: self.memory_limit.checked_mul(1 << 20).context("-m is too large")?,
             item_size_max: self.max_item_size,
@@ -239,7 +240,15 @@ impl Options {
         /// Bytes of a request beside its value: a get of many keys, say.
         const REQUEST_BYTES_BESIDE: usize = 16 << 20;
         let deviations = if extended.as_printed { 0 } else { Balancing::default().deviations };
-        let balancing = Balancing { metric: extended.metric, deviations, ..Balancing::default() };
+        // The paper's algorithm does not know nodes.
+        let across_nodes = if extended.as_printed { AcrossNodes::Freely } else { AcrossNodes::default() };
+        let balancing = Balancing {
+            metric: extended.metric,
+            deviations,
+            split: extended.split,
+            across_nodes: extended.across_nodes.unwrap_or(across_nodes),
+            ..Balancing::default()
+        };
         let balancing = match extended.epoch {
             None => balancing,
             Some(epoch) => Balancing {
@@ -340,6 +349,26 @@ mod tests {
         for (word, expected) in [("on", Some(4)), ("paper", Some(0)), ("off", None)] {
             let (_, config) = resolve(&format!("-o chronos_balance={word}")).expect("good flags");
             assert_eq!(config.balancing.map(|balancing| balancing.deviations), expected, "{word}");
+            assert_eq!(config.balancing.and_then(|balancing| balancing.split), None, "{word}");
+        }
+        for (words, ways, partitions) in [
+            ("split -t 2", 8, 256),
+            ("split:4 -t 2", 4, 128),
+            ("split:64,chronos_partitions=128 -t 2", 64, 128),
+        ] {
+            let (settings, config) = resolve(&format!("-o chronos_balance={words}")).expect("good flags");
+            assert_eq!(config.balancing.and_then(|balancing| balancing.split), Some(ways), "{words}");
+            assert_eq!((settings.partitions, config.partitions()), (partitions, partitions), "{words}");
+        }
+        for (word, across) in [
+            ("chronos_balance=on", AcrossNodes::Overloaded),
+            ("chronos_balance=paper", AcrossNodes::Freely),
+            ("chronos_balance=paper,chronos_numa=on", AcrossNodes::Overloaded),
+            ("chronos_numa=strict", AcrossNodes::Never),
+            ("chronos_numa=off", AcrossNodes::Freely),
+        ] {
+            let (_, config) = resolve(&format!("-o {word}")).expect("good flags");
+            assert_eq!(config.balancing.map(|balancing| balancing.across_nodes), Some(across), "{word}");
         }
     }
 
@@ -351,7 +380,14 @@ mod tests {
             ("-L", "-L is not supported"),
             ("-o chronos_pol=spin", "did you mean chronos_poll?"),
             ("-o chronos_poll=sleep", "block and spin are allowed"),
-            ("-o chronos_balance=yes", "on, paper and off are allowed"),
+            ("-o chronos_balance=yes", "on, paper, split, split:<ways> and off are allowed"),
+            ("-o chronos_balance=slit:8", "did you mean split?"),
+            ("-o chronos_balance=split:65", "2 to 64 partitions a group are allowed"),
+            (
+                "-o chronos_balance=split,chronos_partitions=16",
+                "partitions: 16 are not enough for 4 threads with groups of 8",
+            ),
+            ("-o chronos_numa=strickt", "did you mean strict?"),
             ("-o chronos_epoch=5", "us or ms"),
             ("-o idle_timeout", "needs a value"),
             ("-t 0", "1 to 1024"),

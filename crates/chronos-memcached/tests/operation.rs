@@ -190,6 +190,21 @@ fn datagrams_that_the_kernel_steers() {
     }
 }
 
+/// The group of a hot key is split, and the key is there as ever.
+#[test]
+fn the_group_of_a_hot_key_is_split() {
+    let server = Server::start(&["-t", "2", "-o", "chronos_balance=split:4,chronos_numa=strict"], &[]);
+    assert_eq!(stat(server.tcp, "chronos_groups_split"), 0);
+    let mut stream = connect(server.tcp);
+    converse(&mut stream, "set hot 0 0 1\r\nx\r\n", "STORED\r\n");
+    let (requests, expected) = ("get hot\r\n".repeat(64), "VALUE hot 0 1\r\nx\r\nEND\r\n".repeat(64));
+    until("its group is split", || {
+        (0..50).for_each(|_| converse(&mut stream, &requests, &expected));
+        stat(server.tcp, "chronos_groups_split") > 0
+    });
+    assert_eq!(stat(server.tcp, "chronos_partitions_across_nodes"), 0);
+}
+
 /// Requests from four clients without an end, until the connection ends; the answers that came, and those due.
 fn load(port: u16) -> Vec<std::thread::JoinHandle<(Vec<u8>, Vec<u8>)>> {
     const ROUND: &[u8] = b"set a 0 0 1\r\nx\r\nmn\r\nget nothing\r\n";

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use plimsoll_chronos::{
-    Access, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Runtime, Service,
+    Access, AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Runtime, Service,
 };
 use plimsoll_units::Span;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -41,6 +41,14 @@ pub struct RuntimeOptions {
     /// that spin and 1ms for threads that block, which grows to 100ms without load, if nothing is said.
     #[arg(long, value_name = "TIME", value_parser = parse_epoch)]
     pub epoch: Option<Epoch>,
+    /// How partitions move away from overloaded threads: `on` one by one, `paper` without asking whether chance explains
+    /// the load, `split:WAYS` in groups of 2 to 64, which are split while they are hot (`split` is `split:8`).
+    #[arg(long, value_name = "HOW", default_value = "on", value_parser = parse_balance)]
+    pub balance: BalanceOption,
+    /// Whether partitions cross NUMA nodes, where `--processors` are of several; on if nothing is said, off with
+    /// `--balance paper`.
+    #[arg(long, value_enum)]
+    pub numa: Option<NumaOption>,
     /// What the load balancer takes for load.
     #[arg(long, value_enum, default_value_t = LoadOption::Requests)]
     pub load: LoadOption,
@@ -99,6 +107,28 @@ pub enum LoadOption {
     Time,
 }
 
+/// How partitions move away from overloaded threads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BalanceOption {
+    /// Where a thread has more than chance explains.
+    On,
+    /// Where it has more at all.
+    Paper,
+    /// As `On`, in groups of so many.
+    Split(u32),
+}
+
+/// Whether partitions cross NUMA nodes.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NumaOption {
+    /// Only when a whole node is overloaded.
+    On,
+    /// Never.
+    Strict,
+    /// As within a node.
+    Off,
+}
+
 /// How often the load balancer looks; None is never.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Epoch(pub Option<Duration>);
@@ -143,7 +173,21 @@ impl RuntimeOptions {
             LoadOption::Bytes => LoadMetric::Bytes,
             LoadOption::Time => LoadMetric::Nanoseconds,
         };
-        let default = Balancing { metric, ..Balancing::default() };
+        let default = Balancing::default();
+        let (deviations, split) = match self.balance {
+            BalanceOption::On => (default.deviations, None),
+            BalanceOption::Paper => (0, None),
+            BalanceOption::Split(ways) => (default.deviations, Some(ways)),
+        };
+        let across_nodes = match self.numa {
+            Some(NumaOption::On) => AcrossNodes::Overloaded,
+            Some(NumaOption::Strict) => AcrossNodes::Never,
+            Some(NumaOption::Off) => AcrossNodes::Freely,
+            // The paper's algorithm does not know nodes.
+            None if self.balance == BalanceOption::Paper => AcrossNodes::Freely,
+            None => default.across_nodes,
+        };
+        let default = Balancing { metric, deviations, split, across_nodes, ..default };
         match self.epoch {
             None => Some(default),
             Some(Epoch(None)) => None,
@@ -216,6 +260,27 @@ fn parse_epoch(text: &str) -> Result<Epoch, String> {
     Ok(Epoch(Some(duration(span))))
 }
 
+fn parse_balance(text: &str) -> Result<BalanceOption, String> {
+    let words = ["on", "paper", "split"];
+    match text.split_once(':').map_or((text, None), |(word, ways)| (word, Some(ways))) {
+        ("on", None) => Ok(BalanceOption::On),
+        ("paper", None) => Ok(BalanceOption::Paper),
+        ("split", None) => Ok(BalanceOption::Split(Balancing::WAYS)),
+        ("split", Some(ways)) => match ways.parse() {
+            Ok(ways @ 2..=Balancing::WAYS_MAX) => Ok(BalanceOption::Split(ways)),
+            _ => Err(format!("2 to {} partitions a group are allowed", Balancing::WAYS_MAX)),
+        },
+        (word, _) => {
+            let near = words.iter().min_by_key(|known| strsim::levenshtein(known, word));
+            let near = near.expect("there are some");
+            Err(format!(
+                "on, paper, split and split:WAYS are allowed; did you mean {near}? (--epoch none leaves partitions \
+                 where they are)"
+            ))
+        }
+    }
+}
+
 fn duration(span: Span) -> Duration {
     Duration::from_nanos(span.as_ps() / 1000)
 }
@@ -267,6 +332,8 @@ mod tests {
             "--poll=spin",
             "--access=reader-writer-lock",
             "--epoch=20us",
+            "--balance=split:4",
+            "--numa=strict",
             "--load=time",
             "--processors=0,1",
             "--connections=7",
@@ -278,6 +345,14 @@ mod tests {
         assert_eq!((all.limits.connections, all.limits.idle), (7, Some(Duration::from_secs(30))));
         let balancing = all.balancing.unwrap();
         assert_eq!((balancing.epoch, balancing.metric), (Duration::from_micros(20), LoadMetric::Nanoseconds));
+        assert_eq!((balancing.split, balancing.across_nodes), (Some(4), AcrossNodes::Never));
+        let moves = |argument| {
+            let balancing = config(&[argument]).unwrap().balancing.unwrap();
+            (balancing.deviations, balancing.split, balancing.across_nodes)
+        };
+        assert_eq!(moves("--balance=split"), (4, Some(Balancing::WAYS), AcrossNodes::Overloaded));
+        assert_eq!(moves("--balance=paper"), (0, None, AcrossNodes::Freely));
+        assert_eq!(moves("--numa=off"), (4, None, AcrossNodes::Freely));
         assert_eq!(config(&["--epoch=none"]).unwrap().balancing, None);
     }
 
@@ -288,6 +363,10 @@ mod tests {
             ("--epoch=0s", "none leaves partitions"),
             ("--epoch=fast", "or none"),
             ("--access=lock", "partition-locks"),
+            ("--balance=splt", "did you mean split?"),
+            ("--balance=off", "--epoch none"),
+            ("--balance=split:1", "2 to 64 partitions a group are allowed"),
+            ("--numa=strikt", "strict"),
         ] {
             let error = config(&[argument]).unwrap_err();
             assert!(error.contains(reason), "{argument}: {error}");

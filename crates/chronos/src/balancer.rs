@@ -4,12 +4,35 @@
 //! the present owners, and there was enough load to judge by; until then it goes on and its load counts on. It also
 //! goes on, for as many epochs as the policy allows, while the policy finds nothing to move.
 
+use std::path::Path;
 use std::time::Duration;
 
-use plimsoll_mechanisms::partition_balancer::Balance;
+use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance, NodeBalance, SplitBalance};
 
+use crate::nodes;
 use crate::shared::Shared;
-use crate::{Balancing, Poll, RuntimeStats};
+use crate::{AcrossNodes, Balancing, Config, Poll, RuntimeStats};
+
+/// The policy that the configuration asks for; `folder` is [`nodes::FOLDER`].
+pub(crate) fn policy(config: &Config, folder: &Path) -> Box<dyn Balance> {
+    let Some(Balancing { deviations, split, across_nodes, .. }) = config.balancing else {
+        return Box::new(GreedyBalance::default());
+    };
+    let plain = || GreedyBalance::beyond_noise(deviations);
+    let splitting = |ways| move || SplitBalance::new(ways, deviations);
+    let (asks, across) = match across_nodes {
+        AcrossNodes::Freely => (false, None),
+        AcrossNodes::Overloaded => (true, Some(deviations)),
+        AcrossNodes::Never => (true, None),
+    };
+    let nodes = asks.then(|| nodes::of_threads(folder, &config.processors, config.threads)).flatten();
+    match (nodes, split) {
+        (None, None) => Box::new(plain()),
+        (None, Some(ways)) => Box::new(splitting(ways)()),
+        (Some(nodes), None) => Box::new(NodeBalance::new(&nodes, across, plain)),
+        (Some(nodes), Some(ways)) => Box::new(NodeBalance::new(&nodes, across, splitting(ways))),
+    }
+}
 
 /// The load balancer of a server.
 pub(crate) struct Balancer {
@@ -84,6 +107,7 @@ impl Balancer {
         let old = self.owners.clone();
         let requests_now = requests.wrapping_sub(self.requests_before);
         self.policy.balance(&self.load, requests_now, shared.threads(), &mut self.owners);
+        stats.set_balance(self.policy.counts());
         let has_moved = self.owners != old;
         if has_moved {
             shared.publish(&self.owners);
@@ -94,5 +118,70 @@ impl Balancer {
             }
             (self.requests_before, self.epochs) = (requests, 0);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// Where all of the load of the first node's threads goes, of two nodes with two threads each.
+    fn owners(
+        across_nodes: AcrossNodes,
+        split: Option<u32>,
+        processors: &[usize],
+        nodes: &[&str],
+    ) -> Vec<u32> {
+        let folder = tempfile::tempdir().unwrap();
+        for (number, list) in nodes.iter().enumerate() {
+            let node = folder.path().join(format!("node{number}"));
+            fs::create_dir(&node).unwrap();
+            fs::write(node.join("cpulist"), list).unwrap();
+        }
+        let balancing = Balancing { deviations: 0, split, across_nodes, ..Balancing::default() };
+        let config = Config {
+            threads: 4,
+            balancing: Some(balancing),
+            processors: processors.to_vec(),
+            ..Config::default()
+        };
+        let mut policy = policy(&config, folder.path());
+        let mut owners = policy.first_owners(16, 4);
+        let load: Vec<u64> = owners.iter().map(|&owner| u64::from(owner < 2)).collect();
+        policy.balance(&load, load.iter().sum(), 4, &mut owners);
+        owners
+    }
+
+    #[test]
+    fn partitions_cross_nodes_as_the_configuration_says() {
+        let (two, pinned) = (["0,1", "2,3"], [0, 1, 2, 3]);
+        let first = |owners: &[u32]| owners.iter().filter(|&&owner| owner < 2).count();
+        for split in [None, Some(2)] {
+            let begin = owners(AcrossNodes::Never, split, &pinned, &two);
+            assert_eq!(first(&begin), 8, "{begin:?}");
+            let crossed = owners(AcrossNodes::Overloaded, split, &pinned, &two);
+            assert!(first(&crossed) < 8, "{crossed:?}");
+            // Nothing is different where there is one node, or threads may be anywhere.
+            let plain = owners(AcrossNodes::Freely, split, &pinned, &two);
+            assert_ne!(plain, begin);
+            for across in [AcrossNodes::Never, AcrossNodes::Overloaded] {
+                assert_eq!(owners(across, split, &pinned, &["0-3"]), plain);
+                assert_eq!(owners(across, split, &[], &two), plain);
+                assert_eq!(owners(across, split, &[2, 3], &two), plain);
+            }
+        }
+    }
+
+    #[test]
+    fn groups_begin_on_one_thread() {
+        let begin = |split| {
+            let balancing = Balancing { split, ..Balancing::default() };
+            let config = Config { balancing: Some(balancing), ..Config::default() };
+            policy(&config, Path::new("")).first_owners(8, 2)
+        };
+        assert_eq!(begin(None), [0, 1, 0, 1, 0, 1, 0, 1]);
+        assert_eq!(begin(Some(4)), [0, 0, 0, 0, 1, 1, 1, 1]);
     }
 }

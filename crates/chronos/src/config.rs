@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use plimsoll_mechanisms::partition_balancer::SplitBalance;
+
 use crate::{KeyHash, Tls};
 
 /// How a service is run. `Config::default()` is a blocking server of one thread that listens nowhere yet.
@@ -12,7 +14,8 @@ use crate::{KeyHash, Tls};
 pub struct Config {
     /// Worker threads, 1 to [`Config::THREADS_MAX`].
     pub threads: u32,
-    /// Partitions, at least one a thread and at most [`Config::PARTITIONS_MAX`]; None is 16 a thread.
+    /// Partitions, at least one a thread (with [`Balancing::split`]: a group a thread) and at most
+    /// [`Config::PARTITIONS_MAX`]; None is 16 a thread, or 16 groups.
     pub partitions: Option<u32>,
     /// Whether a thread without work spins or sleeps.
     pub poll: Poll,
@@ -41,12 +44,18 @@ impl Config {
     pub const THREADS_MAX: u32 = 1024;
     /// The most partitions.
     pub const PARTITIONS_MAX: u32 = 1 << 20;
-    /// Partitions a thread, if nothing else is said.
+    /// Partitions a thread, or groups of them, if nothing else is said.
     pub const PARTITIONS_PER_THREAD: u32 = 16;
 
     /// The number of partitions.
     pub fn partitions(&self) -> u32 {
-        self.partitions.unwrap_or(self.threads.saturating_mul(Config::PARTITIONS_PER_THREAD))
+        let count = || self.threads.saturating_mul(Config::PARTITIONS_PER_THREAD).saturating_mul(self.ways());
+        self.partitions.unwrap_or_else(count)
+    }
+
+    /// Partitions that begin as one group.
+    fn ways(&self) -> u32 {
+        self.balancing.and_then(|balancing| balancing.split).unwrap_or(1)
     }
 
     /// Whether every value is one that is allowed.
@@ -59,6 +68,15 @@ impl Config {
         }
         if !(self.threads..=Config::PARTITIONS_MAX).contains(&self.partitions()) {
             return Err(StartError::Partitions { partitions: self.partitions(), threads: self.threads });
+        }
+        if let Some(ways) = self.balancing.and_then(|balancing| balancing.split) {
+            if !(2..=Balancing::WAYS_MAX).contains(&ways) {
+                return Err(StartError::Ways { ways });
+            }
+            let (partitions, threads) = (self.partitions(), self.threads);
+            if partitions < threads.saturating_mul(ways) {
+                return Err(StartError::Groups { partitions, threads, ways });
+            }
         }
         let zeros = [
             ("ring_messages", self.ring_messages),
@@ -147,6 +165,33 @@ pub struct Balancing {
     /// A thread has too much if it is above the ideal by more than so many standard deviations of its number of
     /// requests: chance does not move partitions then. 0 is Algorithm 1 as printed.
     pub deviations: u32,
+    /// Has so many neighbouring partitions, 2 to 64, move as one group until the group is hot, and again when it has
+    /// cooled down ([`SplitBalance`]); None moves every partition by itself.
+    pub split: Option<u32>,
+    /// Whether partitions move from one NUMA node to another. Threads are on the nodes of [`Config::processors`]; where
+    /// threads are not pinned, or all on one node, it makes no difference.
+    pub across_nodes: AcrossNodes,
+}
+
+impl Balancing {
+    /// Partitions of a group, if nothing else is said where groups are asked for.
+    pub const WAYS: u32 = 8;
+    /// The most partitions of a group.
+    pub const WAYS_MAX: u32 = SplitBalance::WAYS_MAX;
+}
+
+/// Whether partitions move from one NUMA node to another. The memory of one that did stays on the node of the thread that
+/// touched it first; what the partition takes later is near its new owner.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum AcrossNodes {
+    /// As within one.
+    Freely,
+    /// Only where the threads of a node together have more than chance explains
+    /// ([`plimsoll_mechanisms::partition_balancer::NodeBalance`]).
+    #[default]
+    Overloaded,
+    /// Not at all.
+    Never,
 }
 
 /// By chance a thread is so much above the ideal in one of some 30 000 epochs.
@@ -161,6 +206,8 @@ impl Default for Balancing {
             load_min: 32,
             metric: LoadMetric::default(),
             deviations: DEVIATIONS,
+            split: None,
+            across_nodes: AcrossNodes::default(),
         }
     }
 }
@@ -262,6 +309,25 @@ pub enum StartError {
         partitions: u32,
         /// The threads.
         threads: u32,
+    },
+    /// So many partitions cannot be a group.
+    #[error("balancing.split: {ways} is not allowed; 2 to {} partitions a group are", Balancing::WAYS_MAX)]
+    Ways {
+        /// What was asked for.
+        ways: u32,
+    },
+    /// There is not a group for each thread.
+    #[error(
+        "partitions: {partitions} are not enough for {threads} threads with groups of {ways} (balancing.split); {} are",
+        threads.saturating_mul(*ways)
+    )]
+    Groups {
+        /// The partitions that there are to be.
+        partitions: u32,
+        /// The threads.
+        threads: u32,
+        /// Partitions of a group.
+        ways: u32,
     },
     /// A limit that lets nothing through.
     #[error("{name}: 0 is not allowed; 1 or more is")]

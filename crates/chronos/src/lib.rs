@@ -34,9 +34,9 @@
 //!
 //! # Left out
 //!
-//! AF_XDP (datagrams come by the kernel's UDP, steered by an eBPF program with the feature `kernel`), and balancing
-//! within a NUMA node: partitions are built by the thread that first owns them, so their memory is near it, but
-//! the balancer does not know nodes and a partition that moves keeps its memory.
+//! AF_XDP (datagrams come by the kernel's UDP, steered by an eBPF program with the feature `kernel`), and moving
+//! memory between NUMA nodes: partitions are built by the thread that first owns them, so their memory is near it, and
+//! the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind.
 
 mod balancer;
 mod buffers;
@@ -51,6 +51,7 @@ mod key_hash;
 mod look_ahead;
 mod mail;
 mod mmsg;
+mod nodes;
 mod output;
 mod page_pool;
 mod runtime;
@@ -67,7 +68,8 @@ mod uring;
 mod worker;
 
 pub use config::{
-    Access, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll, StartError,
+    Access, AcrossNodes, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll,
+    StartError,
 };
 pub use direct::{Direct, Served};
 pub use key_hash::KeyHash;

@@ -2,18 +2,20 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance};
+use plimsoll_mechanisms::partition_balancer::Balance;
 
-use crate::balancer::Balancer;
+use crate::balancer::{self, Balancer};
 use crate::buffers::Buffers;
 use crate::datagrams::Datagrams;
 use crate::engine::Engine;
 use crate::epoll::EpollDriver;
 use crate::kernel_steering::KernelSteering;
 use crate::mail::Mail;
+use crate::nodes;
 use crate::shared::Shared;
 use crate::sockets::{Listener, Sockets};
 use crate::steering::Steering;
@@ -60,17 +62,17 @@ pub enum RunError {
 }
 
 impl Runtime {
-    /// Starts a server whose partitions are moved by Algorithm 1, if at all; [`crate::Balancing::deviations`] says how
-    /// far from chance a thread's load must be.
+    /// Starts a server whose partitions are moved by Algorithm 1, if at all; [`crate::Balancing`] says how far from
+    /// chance a thread's load must be, whether hot groups of partitions are split, and what crosses NUMA nodes.
     ///
     /// # Errors
     /// If a value is not allowed, or the kernel refuses a socket, a processor or what a thread needs.
     pub fn start<S: Service>(service: S, config: &Config) -> Result<Running, StartError> {
-        let deviations = config.balancing.map_or(0, |balancing| balancing.deviations);
-        Runtime::start_with(service, config, Box::new(GreedyBalance::beyond_noise(deviations)))
+        config.check()?;
+        Runtime::start_with(service, config, balancer::policy(config, Path::new(nodes::FOLDER)))
     }
 
-    /// As [`Runtime::start`], with another policy of moving partitions.
+    /// As [`Runtime::start`], with another policy of moving partitions, which is not told of `split` and `across_nodes`.
     ///
     /// # Errors
     /// As for [`Runtime::start`].
@@ -81,7 +83,7 @@ impl Runtime {
     ) -> Result<Running, StartError> {
         config.check()?;
         let sockets = Sockets::open(&config.listen, config.threads, &config.limits)?;
-        let owners: Vec<u32> = (0..config.partitions()).map(|partition| partition % config.threads).collect();
+        let owners = policy.first_owners(config.partitions(), config.threads);
         let failed =
             |source: rustix::io::Errno| StartError::Worker { what: "eventfd", source: source.into() };
         let shared = Arc::new(Shared::new(config.threads, &owners).map_err(failed)?);

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use plimsoll_mechanisms::partition_balancer::BalanceCounts;
+
 /// A counter with one writer at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Counter(AtomicU64);
@@ -10,6 +12,10 @@ impl Counter {
     #[inline]
     pub(crate) fn add(&self, more: u64) {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(more), Ordering::Relaxed);
+    }
+
+    fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
     }
 
     #[inline]
@@ -48,12 +54,21 @@ pub(crate) struct PartitionCounters {
     pub(crate) owner: AtomicU32,
 }
 
+/// What the policy of moving partitions counts, as of the last epoch.
+#[derive(Debug, Default)]
+struct BalanceCounters {
+    splits: Counter,
+    joins: Counter,
+    crossings: Counter,
+}
+
 /// Everything that a running server counts. Readers may read at any time; numbers of different counters need not be
 /// of one instant.
 #[derive(Debug)]
 pub struct RuntimeStats {
     threads: Box<[ThreadCounters]>,
     partitions: Box<[PartitionCounters]>,
+    balance: BalanceCounters,
 }
 
 /// One thread's counts since the start.
@@ -110,6 +125,7 @@ impl RuntimeStats {
         RuntimeStats {
             threads: (0..threads).map(|_| ThreadCounters::default()).collect(),
             partitions: owners.iter().map(partition).collect(),
+            balance: BalanceCounters::default(),
         }
     }
 
@@ -128,6 +144,21 @@ impl RuntimeStats {
     /// Requests of all threads' connections.
     pub(crate) fn requests(&self) -> u64 {
         self.threads.iter().map(|thread| thread.own.get().wrapping_add(thread.foreign.get())).sum()
+    }
+
+    pub(crate) fn set_balance(&self, counts: BalanceCounts) {
+        self.balance.splits.set(counts.splits);
+        self.balance.joins.set(counts.joins);
+        self.balance.crossings.set(counts.crossings);
+    }
+
+    /// What the policy of moving partitions has done since the start; how many have moved is [`ThreadStats::adopted`].
+    pub fn balance(&self) -> BalanceCounts {
+        BalanceCounts {
+            splits: self.balance.splits.get(),
+            joins: self.balance.joins.get(),
+            crossings: self.balance.crossings.get(),
+        }
     }
 
     /// The threads' counts.

@@ -14,6 +14,17 @@
 //! few requests. [`GreedyBalance::beyond_noise`] departs from it: a thread has too much only if it has more than chance
 //! explains. Counts of independent requests vary by their square root, so of R requests a thread of T is given R / T,
 //! give or take sqrt(R / T), and its load is too much above the ideal by `deviations` of these.
+//!
+//! [`SplitBalance`] does the same with groups of partitions that move as one until they are hot, and [`NodeBalance`]
+//! keeps partitions within the NUMA node of their thread.
+
+mod nodes;
+mod share;
+mod split;
+
+pub use nodes::NodeBalance;
+use share::{Share, place};
+pub use split::SplitBalance;
 
 /// Chooses the owners of partitions for the next epoch.
 pub trait Balance: Send {
@@ -28,7 +39,38 @@ pub trait Balance: Send {
     fn epochs_max(&self) -> u32 {
         1
     }
+
+    /// Neighbouring partitions that begin with one owner, 1 or more.
+    fn ways(&self) -> u32 {
+        1
+    }
+
+    /// The owners at the start: [`Balance::ways`] neighbours at a time, dealt out in turn to `threads`, 1 or more.
+    fn first_owners(&self, partitions: u32, threads: u32) -> Vec<u32> {
+        (0..partitions).map(|partition| partition / self.ways() % threads).collect()
+    }
+
+    /// What it has done beside moving partitions.
+    fn counts(&self) -> BalanceCounts {
+        BalanceCounts::default()
+    }
 }
+
+/// What a policy has done since it was made, beside moving partitions.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct BalanceCounts {
+    /// Groups of partitions that were split.
+    pub splits: u64,
+    /// Groups that were joined again.
+    pub joins: u64,
+    /// Partitions that went from one NUMA node to another.
+    pub crossings: u64,
+}
+
+/// The owner of a partition that belongs to a thread the policy is not asked about: one of [`NodeBalance`]'s policies
+/// for each node sees so those of other nodes. [`GreedyBalance`] and [`SplitBalance`] leave them as they are, and do
+/// not look at their load.
+pub const AWAY: u32 = u32::MAX;
 
 /// Algorithm 1, as printed unless it is told of noise. It holds nothing from one epoch to the next but its scratch.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +82,11 @@ pub struct GreedyBalance {
 /// Epochs that count as one while what is seen may be noise. Sixteen show a quarter of the overload that one shows; a
 /// change that comes at their end is seen the later for those before it, by a few epochs.
 const EPOCHS_MAX: u32 = 16;
+
+/// Epochs that may count as one where a thread has too much above so many deviations.
+fn epochs_max(deviations: u32) -> u32 {
+    if deviations == 0 { 1 } else { EPOCHS_MAX }
+}
 
 impl GreedyBalance {
     /// One that moves partitions only where a thread's load is above the ideal by more than `deviations` standard
@@ -54,32 +101,17 @@ impl Balance for GreedyBalance {
     fn balance(&mut self, load: &[u64], requests: u64, threads: u32, owner: &mut [u32]) {
         assert_eq!(load.len(), owner.len(), "every partition has a load and an owner");
         assert!(threads > 0, "there is a thread");
-        // `assigned <= total / threads` as the algorithm says it, without rounding.
-        let total: u128 = load.iter().map(|&load| u128::from(load)).sum();
-        let has_room = |assigned: u64| u128::from(assigned) * u128::from(threads) <= total;
-        // `assigned - ideal > deviations * ideal / sqrt(requests / threads)`, squared.
-        let noise = u128::from(self.deviations).pow(2).saturating_mul(total.saturating_pow(2));
-        let noise = noise.saturating_mul(u128::from(threads));
-        let has_too_much = |assigned: u64| {
-            let excess = (u128::from(assigned) * u128::from(threads)).saturating_sub(total);
-            excess > 0
-                && (self.deviations == 0
-                    || excess.saturating_pow(2).saturating_mul(u128::from(requests)) > noise)
-        };
+        let total = load.iter().zip(owner.iter()).filter(|(_, owner)| **owner != AWAY);
+        let total = total.map(|(&load, _)| u128::from(load)).sum();
+        let share = Share::of(total, requests, 1, threads, self.deviations);
+        let here = load.iter().zip(owner).filter(|(_, owner)| **owner != AWAY);
         self.assigned.clear();
         self.assigned.resize(threads as usize, 0);
-        for (&load, owner) in load.iter().zip(owner) {
-            if has_too_much(self.assigned[*owner as usize])
-                && let Some(other) = self.assigned.iter().position(|&assigned| has_room(assigned))
-            {
-                *owner = other as u32;
-            }
-            self.assigned[*owner as usize] += load;
-        }
+        place(here.map(|(&load, owner)| (load, owner)), &mut self.assigned, |_| &share);
     }
 
     fn epochs_max(&self) -> u32 {
-        if self.deviations == 0 { 1 } else { EPOCHS_MAX }
+        epochs_max(self.deviations)
     }
 }
 

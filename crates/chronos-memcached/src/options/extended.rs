@@ -4,19 +4,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_chronos::{Access, IoBackend, LoadMetric, Poll};
+use plimsoll_chronos::{Access, AcrossNodes, Balancing, IoBackend, LoadMetric, Poll};
 
 /// What `-h` says of them.
 pub const EXTENDED_HELP: &str = "\
 Extended options (-o):
   idle_timeout=<seconds>       close connections that say nothing (default: 0, never)
-  chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread)
+  chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread, 16 groups with split)
   chronos_poll=block|spin      what a thread without work does; spinning needs a processor for each (default: block)
   chronos_access=owned|global|rwlock|partition
                                who runs a request: the owner of its partition, or any thread under one lock, a
                                reader/writer lock, or a lock for each partition (default: owned)
-  chronos_balance=on|paper|off move partitions away from overloaded threads; paper does so without asking whether
-                               chance explains the load (default: on)
+  chronos_balance=on|paper|split[:<ways>]|off
+                               move partitions away from overloaded threads; paper does so without asking whether
+                               chance explains the load, split in groups of 8 or <ways> (2 to 64), which are split while
+                               they are hot (default: on)
+  chronos_numa=on|strict|off   threads pinned to processors of several NUMA nodes: on moves partitions across only when
+                               a whole node is overloaded, strict never, off as within a node (default: on, off for
+                               paper)
   chronos_epoch=<time>         how often, with us or ms (default: 50us spinning, 1ms blocking)
   chronos_metric=requests|bytes|time
                                what load is (default: requests)
@@ -68,12 +73,13 @@ const WITHOUT_EFFECT: [&str; 37] = [
     "no_inline_ascii_resp",
     "drop_privileges",
 ];
-const WITH_EFFECT: [&str; 12] = [
+const WITH_EFFECT: [&str; 13] = [
     "idle_timeout",
     "chronos_partitions",
     "chronos_poll",
     "chronos_access",
     "chronos_balance",
+    "chronos_numa",
     "chronos_epoch",
     "chronos_metric",
     "chronos_pin",
@@ -98,6 +104,10 @@ pub struct Extended {
     pub still: bool,
     /// They move as the paper has it, without asking whether chance explains the load.
     pub as_printed: bool,
+    /// They move in groups of so many, which are split while they are hot.
+    pub split: Option<u32>,
+    /// Whether they move from one NUMA node to another.
+    pub across_nodes: Option<AcrossNodes>,
     /// How often load is looked at.
     pub epoch: Option<Duration>,
     /// What load is.
@@ -135,9 +145,7 @@ impl Extended {
                 continue;
             }
             if !WITH_EFFECT.contains(&name) {
-                let known = WITH_EFFECT.iter().chain(&WITHOUT_EFFECT);
-                let near =
-                    known.min_by_key(|known| strsim::levenshtein(known, name)).expect("there are some");
+                let near = nearest(name, &[&WITH_EFFECT[..], &WITHOUT_EFFECT].concat());
                 bail!("-o {name}: there is no such option; did you mean {near}?");
             }
             let value = value.with_context(|| format!("-o {name} needs a value: {name}=..."))?;
@@ -161,10 +169,16 @@ impl Extended {
             ("chronos_access", "rwlock") => self.access = Access::ReaderWriterLock,
             ("chronos_access", "partition") => self.access = Access::PartitionLocks,
             ("chronos_access", _) => bail!(allowed("owned, global, rwlock and partition")),
-            ("chronos_balance", "on") => (self.still, self.as_printed) = (false, false),
-            ("chronos_balance", "paper") => (self.still, self.as_printed) = (false, true),
-            ("chronos_balance", "off") => self.still = true,
-            ("chronos_balance", _) => bail!(allowed("on, paper and off")),
+            ("chronos_balance", _) => self.set_balance(value)?,
+            ("chronos_numa", "on") => self.across_nodes = Some(AcrossNodes::Overloaded),
+            ("chronos_numa", "strict") => self.across_nodes = Some(AcrossNodes::Never),
+            ("chronos_numa", "off") => self.across_nodes = Some(AcrossNodes::Freely),
+            ("chronos_numa", _) => {
+                bail!(
+                    "on, strict and off are allowed; did you mean {}?",
+                    nearest(value, &["on", "strict", "off"])
+                )
+            }
             ("chronos_epoch", _) => self.epoch = Some(duration(value)?),
             ("chronos_metric", "requests") => self.metric = LoadMetric::Requests,
             ("chronos_metric", "bytes") => self.metric = LoadMetric::Bytes,
@@ -187,6 +201,29 @@ impl Extended {
         }
         Ok(())
     }
+
+    fn set_balance(&mut self, value: &str) -> Result<()> {
+        let (word, ways) = value.split_once(':').map_or((value, None), |(word, ways)| (word, Some(ways)));
+        (self.still, self.as_printed, self.split) = match (word, ways) {
+            ("on", None) => (false, false, None),
+            ("paper", None) => (false, true, None),
+            ("off", None) => (true, false, None),
+            ("split", None) => (false, false, Some(Balancing::WAYS)),
+            ("split", Some(ways)) => match ways.parse() {
+                Ok(ways @ 2..=Balancing::WAYS_MAX) => (false, false, Some(ways)),
+                _ => bail!("2 to {} partitions a group are allowed", Balancing::WAYS_MAX),
+            },
+            _ => {
+                let near = nearest(word, &["on", "paper", "split", "off"]);
+                bail!("on, paper, split, split:<ways> and off are allowed; did you mean {near}?");
+            }
+        };
+        Ok(())
+    }
+}
+
+fn nearest<'a>(word: &str, known: &[&'a str]) -> &'a str {
+    known.iter().min_by_key(|known| strsim::levenshtein(known, word)).expect("there are some")
 }
 
 fn duration(text: &str) -> Result<Duration> {

@@ -84,6 +84,10 @@ fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Si
     sink.line("chronos_requests_own", &runtime.own);
     sink.line("chronos_requests_foreign", &runtime.foreign);
     sink.line("chronos_partitions_moved", &runtime.adopted);
+    let balance = shared.runtime.get().map(|runtime| runtime.balance()).unwrap_or_default();
+    sink.line("chronos_groups_split", &balance.splits);
+    sink.line("chronos_groups_joined", &balance.joins);
+    sink.line("chronos_partitions_across_nodes", &balance.crossings);
 }
 
 fn commands(counters: &Counters, sink: &mut dyn Sink) {

@@ -6,6 +6,7 @@ mod client;
 mod datagrams;
 mod order;
 mod service;
+mod split;
 mod start;
 mod streams;
 mod table;

@@ -2,7 +2,7 @@
 
 use std::os::unix::net::UnixListener;
 
-use plimsoll_chronos::{Config, DatagramSteering, KeyHash, Limits, Listen, Runtime};
+use plimsoll_chronos::{Balancing, Config, DatagramSteering, KeyHash, Limits, Listen, Runtime};
 
 use crate::client::{Client, any_port, config, start, tcp_address};
 use crate::service::Logs;
@@ -18,6 +18,18 @@ fn values_out_of_range_are_named() {
         (
             Config { partitions: Some(1), ..config(2) },
             "partitions: 1 is not allowed with 2 threads; 2 to 1048576 are",
+        ),
+        (
+            Config { balancing: Some(Balancing { split: Some(1), ..Balancing::default() }), ..config(2) },
+            "balancing.split: 1 is not allowed; 2 to 64 partitions a group are",
+        ),
+        (
+            Config {
+                partitions: Some(8),
+                balancing: Some(Balancing { split: Some(8), ..Balancing::default() }),
+                ..config(2)
+            },
+            "partitions: 8 are not enough for 2 threads with groups of 8 (balancing.split); 16 are",
         ),
         (Config { ring_messages: 0, ..config(2) }, "ring_messages: 0 is not allowed; 1 or more is"),
         (

@@ -93,7 +93,7 @@ const REQUESTS: (u64, u64) = (400_000, 40_000);
 /// where a moved partition waits for its old owner.
 pub(super) fn chronos(base: Base) -> (Dispatch, Locking) {
     let drains = base == Base::Standard;
-    let steering = Steering { epoch: EPOCH, hand_over: Span::from_us(1), drains };
+    let steering = Steering { epoch: EPOCH, hand_over: Span::from_us(1), drains, split: None };
     let locking = if drains { Locking::None } else { Locking::PerPartition { wake: WAKE } };
     (Dispatch::Steered(steering), locking)
 }

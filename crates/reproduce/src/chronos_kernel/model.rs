@@ -154,7 +154,8 @@ impl Machine<'_> {
     /// The server of a scheme; none where the model has none.
     fn server(&self, series: &str) -> Option<Server> {
         let wake = self.given("this machine", "wake-up", "latency_us_p50").map(us)?;
-        let steered = |epoch| Dispatch::Steered(Steering { epoch, hand_over: wake, drains: true });
+        let steered =
+            |epoch| Dispatch::Steered(Steering { epoch, hand_over: wake, drains: true, split: None });
         let two = |dispatch, locking| Server { given: "CH 2T", processes: 1, threads: 2, dispatch, locking };
         let locked = |locking| Some(two(Dispatch::ByConnection, locking));
         let memcached = |given, processes, threads| {

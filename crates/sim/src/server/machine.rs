@@ -168,7 +168,9 @@ impl<'a> Machine<'a> {
             }
         }
         self.outcome.elapsed = self.last.saturating_since(self.first);
-        self.outcome.moves = self.owners.map_or(0, |owners| owners.moves);
+        if let Some(owners) = &self.owners {
+            owners.report(&mut self.outcome);
+        }
         self.outcome
     }
 

@@ -1,6 +1,7 @@
 //! [`ServerModel`]: what a server is made of, and what is asked of it.
 
 use plimsoll_mechanisms::InvalidParam;
+use plimsoll_mechanisms::partition_balancer::SplitBalance;
 use plimsoll_scenario::distribution::TimeDistribution;
 use plimsoll_units::Span;
 
@@ -65,6 +66,10 @@ pub struct Steering {
     /// project's runtime. Else two threads may have requests for one partition, and locks per partition keep them
     /// apart, as in the paper.
     pub drains: bool,
+    /// Partitions that are one group, which begins on one thread and moves as one while it is not hot
+    /// ([`plimsoll_mechanisms::partition_balancer::SplitBalance`]); 2 to 64. `None` has each move by itself, as in the
+    /// paper.
+    pub split: Option<u32>,
 }
 
 /// What a request costs when nothing is in its way.
@@ -159,7 +164,9 @@ impl ServerModel {
         match &self.dispatch {
             Dispatch::Steered(steering) => {
                 unless(one_process, "processes", self.processes, "1 with steering")?;
-                unless(steering.epoch > Span::ZERO, "epoch", steering.epoch, "more than zero")
+                unless(steering.epoch > Span::ZERO, "epoch", steering.epoch, "more than zero")?;
+                let ways = steering.split.unwrap_or(2);
+                unless((2..=SplitBalance::WAYS_MAX).contains(&ways), "split", ways, "2 to 64")
             }
             Dispatch::Static => {
                 unless(one_process, "processes", self.processes, "1 with a mapping of partitions")

@@ -19,6 +19,10 @@ pub struct ServerOutcome {
     pub elapsed: Span,
     /// Partitions that changed their owner.
     pub moves: u64,
+    /// Groups of partitions that were split since they were hot.
+    pub splits: u64,
+    /// Groups that were joined again.
+    pub joins: u64,
 }
 
 /// Where the time of a request went; all parts sum to [`Served::latency`].

@@ -1,24 +1,24 @@
 //! Whose partition it is: the classification of requests, and its change each epoch.
 
 use plimsoll_fabric::engine::Streams;
-use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance};
+use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance, SplitBalance};
 use plimsoll_units::Span;
 
 use super::keys::below;
 use super::model::{Dispatch, ServerModel, Steering};
+use super::outcome::ServerOutcome;
 
 /// The owners of partitions, and what is known of each.
-#[derive(Debug)]
 pub(super) struct Owners {
     threads: u32,
     owner: Vec<u32>,
     /// Requests since the epoch began.
     load: Vec<u64>,
     steering: Option<Steering>,
-    balance: GreedyBalance,
+    balance: Box<dyn Balance>,
     partitions: Vec<Partition>,
     /// How often a partition has changed hands.
-    pub(super) moves: u64,
+    moves: u64,
     before: Vec<u32>,
 }
 
@@ -43,20 +43,27 @@ impl Owners {
             Dispatch::Steered(steering) => Some(steering.clone()),
         };
         let (count, threads) = (model.keys.partitions, model.threads);
-        let mut stream = streams.stream("server/owners");
-        let owner: Vec<u32> = (0..count)
-            .map(|partition| match steering {
-                Some(_) => below(&mut stream, threads),
-                None => partition % threads,
-            })
-            .collect();
+        // As printed, so that the figures are those of the paper's algorithm.
+        let balance: Box<dyn Balance> = match steering.as_ref().and_then(|steering| steering.split) {
+            None => Box::new(GreedyBalance::default()),
+            Some(ways) => Box::new(SplitBalance::new(ways, 0)),
+        };
+        let owner = match steering {
+            Some(_) => {
+                let mut stream = streams.stream("server/owners");
+                let groups = count.div_ceil(balance.ways());
+                let first: Vec<u32> = (0..groups).map(|_| below(&mut stream, threads)).collect();
+                (0..count).map(|partition| first[(partition / balance.ways()) as usize]).collect()
+            }
+            None => balance.first_owners(count, threads),
+        };
         Some(Owners {
             threads,
-            before: owner.clone(),
+            before: Vec::clone(&owner),
             owner,
             load: vec![0; count as usize],
             steering,
-            balance: GreedyBalance::default(),
+            balance,
             partitions: vec![Partition::default(); count as usize],
             moves: 0,
         })
@@ -106,10 +113,15 @@ impl Owners {
         self.owner[at]
     }
 
+    /// Adds what has changed hands.
+    pub(super) fn report(&self, outcome: &mut ServerOutcome) {
+        let counts = self.balance.counts();
+        (outcome.moves, outcome.splits, outcome.joins) = (self.moves, counts.splits, counts.joins);
+    }
+
     /// Shares the partitions out by the load of the epoch that ends.
     pub(super) fn balance(&mut self) {
         self.before.copy_from_slice(&self.owner);
-        // As printed, so that the figures are those of the paper's algorithm.
         self.balance.balance(&self.load, self.load.iter().sum(), self.threads, &mut self.owner);
         self.load.fill(0);
         let drains = self.steering.as_ref().is_some_and(|steering| steering.drains);

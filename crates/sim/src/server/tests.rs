@@ -169,7 +169,8 @@ fn the_line_is_the_last_queue() {
 }
 
 fn steered(epoch_us: u64, drains: bool) -> ServerModel {
-    let steering = Steering { epoch: Span::from_us(epoch_us), hand_over: Span::from_ns(500), drains };
+    let steering =
+        Steering { epoch: Span::from_us(epoch_us), hand_over: Span::from_ns(500), drains, split: None };
     ServerModel {
         dispatch: Dispatch::Steered(steering),
         keys: Keys {
@@ -205,6 +206,30 @@ fn one_hot_key_cannot_be_shared() {
     let mut model = steered(50, true);
     model.keys.popularity = Popularity::Hot { keys: 1, share: 1.0, epoch: None };
     is_near(served(&model).throughput(), US / 2.0, 0.01);
+}
+
+/// Four partitions on four threads, all of one group: whole it is one thread's, as one partition is, split it is shared
+/// out. It stays split while it is hot. A group of one partition is not split.
+#[test]
+fn a_hot_group_is_split() {
+    let throughput = |partitions, split| {
+        let mut model = steered(50, true);
+        let Dispatch::Steered(steering) = &mut model.dispatch else { unreachable!("it is steered") };
+        steering.split = split;
+        model.keys = Keys { partitions, popularity: Popularity::Uniform };
+        model.arrivals = Arrivals::Closed { clients: 64, think: constant(0), rate: None };
+        let outcome = served(&model);
+        (outcome.throughput() / US, outcome.splits, outcome.joins)
+    };
+    let (whole, splits, _) = throughput(1, None);
+    is_near(whole, 0.5, 0.001);
+    assert_eq!(splits, 0);
+    let (split, splits, joins) = throughput(4, Some(4));
+    assert_eq!((splits, joins), (1, 0));
+    assert!(split > 1.5, "{split}");
+    let (one, splits, _) = throughput(1, Some(4));
+    is_near(one, 0.5, 0.001);
+    assert_eq!(splits, 0);
 }
 
 /// A burst of 1 ms at ten times the mean rate, and 10 % of all requests in it.
@@ -280,4 +305,8 @@ fn what_does_not_fit_is_named() {
     assert!(error(limit).contains("none where clients wait"));
     let keys = Keys { partitions: 2, popularity: Popularity::Hot { keys: 3, share: 0.9, epoch: None } };
     assert!(error(ServerModel { keys, ..fits }).contains("1 to the number of partitions"));
+    let mut model = steered(50, true);
+    let Dispatch::Steered(steering) = &mut model.dispatch else { unreachable!("it is steered") };
+    steering.split = Some(65);
+    assert_eq!(error(model), "`split` cannot be 65; allowed: 2 to 64");
 }
