@@ -1,4 +1,5 @@
-//! [`DeviceLink`]: a program at a device by a link (tcx), which libbpf-rs does not wrap.
+//! [`DeviceLink`]: a program at a device by a link: tcx, which libbpf-rs does not wrap, and XDP, which it does without
+//! the choice between the driver and the stack.
 #![allow(unsafe_code, reason = "the calls of libbpf that have no safe form")]
 
 use std::ffi::CString;
@@ -30,9 +31,20 @@ impl DeviceLink {
         // SAFETY: no options is allowed, and the descriptor is open during the call.
         let answer =
             unsafe { libbpf_sys::bpf_link_create(program.as_fd().as_raw_fd(), ifindex, point, ptr::null()) };
-        let descriptor = checked(answer)?;
-        // SAFETY: the kernel has just opened it, and nobody else knows it.
-        Ok(DeviceLink(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+        Ok(DeviceLink(opened(answer)?))
+    }
+
+    /// Attaches XDP program `program` with these flags (XDP_FLAGS_*). A program that is there already is never replaced.
+    pub(crate) fn attach_xdp(program: &ProgramMut, ifindex: i32, flags: u32) -> io::Result<DeviceLink> {
+        let options = libbpf_sys::bpf_link_create_opts {
+            sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+            flags,
+            ..Default::default()
+        };
+        let (program, point) = (program.as_fd().as_raw_fd(), libbpf_sys::BPF_XDP);
+        // SAFETY: the options and the descriptor are valid during the call.
+        let answer = unsafe { libbpf_sys::bpf_link_create(program, ifindex, point, &raw const options) };
+        Ok(DeviceLink(opened(answer)?))
     }
 
     /// Pins it at `path`.
@@ -43,7 +55,7 @@ impl DeviceLink {
         let doing = Error::while_doing(format!("pinning {}", path.display()));
         let pinned = CString::new(path.as_os_str().as_bytes()).map_err(|_| invalid()).and_then(|path| {
             // SAFETY: both are valid during the call.
-            checked(unsafe { libbpf_sys::bpf_obj_pin(self.0.as_raw_fd(), path.as_ptr()) })
+            Ok(checked(unsafe { libbpf_sys::bpf_obj_pin(self.0.as_raw_fd(), path.as_ptr()) })?)
         });
         pinned.map(drop).map_err(doing)
     }
@@ -54,6 +66,13 @@ fn invalid() -> libbpf_rs::Error {
 }
 
 /// A negative answer is an error's number.
-fn checked(answer: i32) -> libbpf_rs::Result<i32> {
-    if answer < 0 { Err(io::Error::from_raw_os_error(-answer).into()) } else { Ok(answer) }
+fn checked(answer: i32) -> io::Result<i32> {
+    if answer < 0 { Err(io::Error::from_raw_os_error(-answer)) } else { Ok(answer) }
+}
+
+/// The descriptor that a call answered with.
+fn opened(answer: i32) -> io::Result<OwnedFd> {
+    let descriptor = checked(answer)?;
+    // SAFETY: the kernel has just opened it, and nobody else knows it.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
