@@ -18,7 +18,8 @@
 //!  dealt in turn   │ epoll or  sessions  steering         │ <────────┼── one bounded ring a direction and   │
 //!                  │ io_uring  outputs   own partitions   │          │   pair; an eventfd wakes a sleeper   │
 //!                  └──────────────────────────────────────┘          └──────────────────────────────────────┘
-//!  thread 0 also accepts for all and runs the balancer; UDP: each thread has a socket of its own (SO_REUSEPORT)
+//!  thread 0 also accepts for all and runs the balancer; UDP: each thread has a socket of its own (SO_REUSEPORT), and
+//!  queues of devices of its own (AF_XDP, feature `kernel`)
 //! ```
 //!
 //! * A thread has its connections and its partitions for itself. A request of an own partition is parsed out of the
@@ -34,9 +35,9 @@
 //!
 //! # Left out
 //!
-//! AF_XDP (datagrams come by the kernel's UDP, steered by an eBPF program with the feature `kernel`), and balancing
-//! within a NUMA node: partitions are built by the thread that first owns them, so their memory is near it, but
-//! the balancer does not know nodes and a partition that moves keeps its memory.
+//! Balancing within a NUMA node: partitions are built by the thread that first owns them, so their memory is near it, but
+//! the balancer does not know nodes and a partition that moves keeps its memory. Steering by keys of datagrams that come
+//! by AF_XDP: it is the device that chooses a queue, and the queue's thread passes a request on.
 
 mod balancer;
 mod buffers;
@@ -53,6 +54,7 @@ mod mail;
 mod mmsg;
 mod output;
 mod page_pool;
+mod port;
 mod runtime;
 mod service;
 mod shared;
@@ -65,6 +67,7 @@ mod store;
 mod tls;
 mod uring;
 mod worker;
+mod xdp;
 
 pub use config::{
     Access, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll, StartError,
@@ -77,3 +80,4 @@ pub use runtime::{RunError, Running, Runtime, Stop};
 pub use service::{Now, PartitionId, Service, Step, Transport};
 pub use stats::{PartitionStats, RuntimeStats, ThreadStats};
 pub use tls::{Tls, TlsError};
+pub use xdp::Device;

@@ -20,7 +20,7 @@ fn client(server: &Running) -> UdpSocket {
 }
 
 /// Sends a request with this envelope; returns the datagrams of the reply, of which there are `parts`.
-fn ask(socket: &UdpSocket, envelope: u8, request: &[u8], parts: usize) -> Vec<u8> {
+pub fn ask(socket: &UdpSocket, envelope: u8, request: &[u8], parts: usize) -> Vec<u8> {
     socket.send(&[&[envelope], request].concat()).unwrap();
     let mut reply = Vec::new();
     let mut buffer = [0; 65_536];
