@@ -9,6 +9,7 @@ mod pair;
 mod server;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
 
 use pair::{DEVICE, Pair, SERVER_V4};
 use server::Server;
@@ -59,6 +60,16 @@ fn converse(socket: &UdpSocket, request: &str, expected: &str) {
 
 fn connect(pair: &Pair, address: IpAddr) -> UdpSocket {
     pair.connect(SocketAddr::new(address, PORT))
+}
+
+/// A socket beside the server, which reaches it by the kernel's UDP.
+fn local(pair: &Pair) -> UdpSocket {
+    pair.at_server(|| {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.connect(("127.0.0.1", PORT)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        socket
+    })
 }
 
 /// Text and meta commands, each with its answer; `k` begins every key.
@@ -157,12 +168,7 @@ fn every_command_in_every_mode() {
                     binary(&socket, &format!("{version}-{number}-"));
                 }
                 // The kernel's sockets are there for others.
-                let local = pair.at_server(|| {
-                    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-                    socket.connect(("127.0.0.1", PORT)).unwrap();
-                    socket
-                });
-                converse(&local, "mn\r\n", "MN\r\n");
+                converse(&local(&pair), "mn\r\n", "MN\r\n");
                 assert!(pair.ping(SERVER_V4), "the device is the kernel's still");
                 let socket = connect(&pair, pair.addresses()[0]);
                 let stats = String::from_utf8(ask(&socket, b"stats\r\n")).unwrap();
@@ -188,6 +194,50 @@ fn a_server_that_was_killed_leaves_nothing_at_the_device() {
             assert!(!pair.has_program(), "{}", pair.device());
         }
     }
+}
+
+/// The value of a line of `stats`.
+fn stat(socket: &UdpSocket, name: &str) -> u64 {
+    let stats = String::from_utf8(ask(socket, b"stats\r\n")).unwrap();
+    let line =
+        stats.lines().find_map(|line| line.strip_prefix("STAT ")?.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap().parse().unwrap()
+}
+
+/// Whether all threads of a process stand still.
+fn has_stopped(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+    threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap()).all(|text| {
+        let state = text.rsplit(") ").next().unwrap();
+        state.starts_with('T')
+    })
+}
+
+#[test]
+fn what_a_queue_has_no_room_for_is_counted() {
+    const DATAGRAMS: u64 = 4000;
+    /// `Device::FRAMES_PER_QUEUE` less those that send.
+    const ROOM: u64 = 2048;
+    let Some(pair) = Pair::new(1) else { return };
+    let Some(server) = start(&pair, "chronos_io=epoll") else { return };
+    let (socket, local) = (connect(&pair, pair.addresses()[0]), local(&pair));
+    let before = stat(&local, "chronos_datagrams");
+    server.signal("STOP");
+    let begin = Instant::now();
+    while !has_stopped(server.id()) {
+        assert!(begin.elapsed().as_secs() < 30, "it stops");
+    }
+    for _ in 0..DATAGRAMS {
+        // A fragment, as memcached sees it: it is dropped without an answer.
+        socket.send(b"\0\x01\0\0\0\x02\0\0mn\r\n").unwrap();
+    }
+    server.signal("CONT");
+    let begin = Instant::now();
+    while stat(&local, "chronos_xdp_overruns") < DATAGRAMS - ROOM {
+        assert!(begin.elapsed().as_secs() < 30, "{}", stat(&local, "chronos_xdp_overruns"));
+    }
+    assert_eq!(stat(&local, "chronos_xdp_overruns"), DATAGRAMS - ROOM);
+    assert!(stat(&local, "chronos_datagrams") - before > ROOM);
 }
 
 #[test]

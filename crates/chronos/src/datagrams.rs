@@ -7,6 +7,7 @@
 
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use crate::connection::Link;
 use crate::look_ahead::DISTANCE;
@@ -14,7 +15,7 @@ use crate::mmsg::{Outgoing, Received};
 use crate::port::{Batch, Client, Port};
 use crate::worker::Worker;
 use crate::xdp::Queue;
-use crate::{Ahead, Service, Transport};
+use crate::{Ahead, Poll, Service, Transport};
 
 /// One thread's ports for datagrams.
 pub(crate) struct Datagrams {
@@ -25,22 +26,64 @@ pub(crate) struct Datagrams {
     whole: Vec<u8>,
     /// What the datagrams of a batch will ask for.
     seen: Vec<Option<(u32, u64)>>,
+    /// Queues of devices are looked at in every turn, so nobody need tell that something has come.
+    is_spinning: bool,
+    /// The server stops: queues of devices are not looked at any more.
+    is_stopped: bool,
+    /// When overruns of devices are counted next.
+    next_count: Duration,
 }
 
+/// Time between two questions how many datagrams a device's queue had no room for.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Slices of a reply looked at before it is put into one piece.
 const SLICES: usize = 64;
 
 impl Datagrams {
-    pub(crate) fn new(sockets: Vec<OwnedFd>, queues: Vec<Queue>) -> Datagrams {
+    /// For a thread that waits in this way.
+    pub(crate) fn new(sockets: Vec<OwnedFd>, queues: Vec<Queue>, poll: Poll) -> Datagrams {
         let received = (!sockets.is_empty()).then(Received::new);
         let sockets = sockets.into_iter().map(|socket| Port::Socket(socket, Outgoing::default()));
         let ports = sockets.chain(queues.into_iter().map(Port::Queue)).collect();
-        Datagrams { ports, received, whole: Vec::new(), seen: Vec::new() }
+        Datagrams {
+            ports,
+            received,
+            whole: Vec::new(),
+            seen: Vec::new(),
+            is_spinning: poll == Poll::Spin,
+            is_stopped: false,
+            next_count: COUNT_EVERY,
+        }
     }
 
     /// The ports, in the order of their numbers.
     pub(crate) fn ports(&self) -> &[Port] {
         &self.ports
+    }
+
+    /// The numbers and ports of which the kernel is to tell when something comes.
+    pub(crate) fn polled(&self) -> impl Iterator<Item = (u64, &Port)> {
+        let is_polled = |port: &Port| !self.is_spinning || matches!(port, Port::Socket(..));
+        (0..).zip(&self.ports).filter(move |(_, port)| is_polled(port))
+    }
+
+    /// Receives what has come to queues of devices: a look at their memory says so, without a call of the kernel. False
+    /// if there was nothing.
+    pub(crate) fn look<S: Service>(&mut self, worker: &mut Worker<S>) -> bool {
+        let mut happened = false;
+        let looked_at = if self.is_stopped { 0 } else { self.ports.len() };
+        for number in 0..looked_at {
+            if matches!(&self.ports[number], Port::Queue(queue) if queue.has_received()) {
+                happened = true;
+                self.receive(worker, number);
+            }
+        }
+        happened
+    }
+
+    /// Looks for no more.
+    pub(crate) fn stop_looking(&mut self) {
+        self.is_stopped = true;
     }
 
     /// Receives a batch, and runs what it asks for. What is answered at once is sent at once by a socket, and at the end
@@ -141,6 +184,15 @@ impl Datagrams {
             let counters = worker.engine.counters();
             counters.sent_bytes.add(sent.bytes);
             counters.dropped.add(sent.dropped);
+        }
+        let now = worker.engine.now.since_start;
+        if now >= self.next_count {
+            self.next_count = now + COUNT_EVERY;
+            for port in &mut self.ports {
+                if let Port::Queue(queue) = port {
+                    worker.engine.counters().overruns.add(queue.overruns());
+                }
+            }
         }
     }
 

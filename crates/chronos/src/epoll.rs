@@ -69,7 +69,7 @@ impl EpollDriver {
             epoll::add(&epoll, &listener.socket, EventData::new_u64(LISTENER | number), EventFlags::IN)
                 .map_err(failed("epoll_ctl"))?;
         }
-        for (number, port) in (0..).zip(datagrams.ports()) {
+        for (number, port) in datagrams.polled() {
             epoll::add(&epoll, port.descriptor(), EventData::new_u64(DATAGRAMS | number), EventFlags::IN)
                 .map_err(failed("epoll_ctl"))?;
         }
@@ -215,7 +215,7 @@ impl<S: Service> Driver<S> for EpollDriver {
         if !wait.is_zero() {
             worker.engine.counters().sleeps.add(1);
         }
-        let happened = !again.is_empty() || !self.events.is_empty();
+        let happened = self.datagrams.look(worker) || !again.is_empty() || !self.events.is_empty();
         for key in again {
             self.on_connection(worker, key, EventFlags::empty());
         }
@@ -288,7 +288,8 @@ impl<S: Service> Driver<S> for EpollDriver {
 
     fn stop_listening(&mut self) {
         self.listeners.clear();
-        for port in self.datagrams.ports() {
+        self.datagrams.stop_looking();
+        for (_, port) in self.datagrams.polled() {
             // It was added when the thread started.
             let _ = epoll::delete(&self.epoll, port.descriptor());
         }

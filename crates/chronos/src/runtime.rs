@@ -110,7 +110,8 @@ impl Runtime {
         let mut running =
             Running { stop: Stop(shared), stats, bound: sockets.bound, io, threads: Vec::new() };
         let datagrams = sockets.udp.into_iter().zip(sockets.queues);
-        let datagrams = datagrams.map(|(udp, queues)| Datagrams::new(udp, queues)).collect();
+        let datagrams =
+            datagrams.map(|(udp, queues)| Datagrams::new(udp, queues, plan.config.poll)).collect();
         running.spawn(&Arc::new(plan), sockets.listeners, datagrams, policy)?;
         Ok(running)
     }

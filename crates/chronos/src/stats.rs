@@ -38,6 +38,7 @@ pub(crate) struct ThreadCounters {
     pub(crate) dropped: Counter,
     pub(crate) bad_checksums: Counter,
     pub(crate) malformed: Counter,
+    pub(crate) overruns: Counter,
     pub(crate) wakes: Counter,
     pub(crate) sleeps: Counter,
     pub(crate) rings_full: Counter,
@@ -93,6 +94,8 @@ pub struct ThreadStats {
     pub bad_checksums: u64,
     /// Frames of a device that are no whole datagram, or whose sender cannot be answered.
     pub malformed: u64,
+    /// Datagrams that came to a device's queue when it had no room, as of some time in the last second.
+    pub overruns: u64,
     /// Wake-ups sent to threads that slept.
     pub wakes: u64,
     /// Times that the thread slept.
@@ -179,6 +182,7 @@ impl RuntimeStats {
             total.dropped += thread.dropped;
             total.bad_checksums += thread.bad_checksums;
             total.malformed += thread.malformed;
+            total.overruns += thread.overruns;
             total.wakes += thread.wakes;
             total.sleeps += thread.sleeps;
             total.rings_full += thread.rings_full;
@@ -204,6 +208,7 @@ fn thread_stats(counters: &ThreadCounters) -> ThreadStats {
         dropped: counters.dropped.get(),
         bad_checksums: counters.bad_checksums.get(),
         malformed: counters.malformed.get(),
+        overruns: counters.overruns.get(),
         wakes: counters.wakes.get(),
         sleeps: counters.sleeps.get(),
         rings_full: counters.rings_full.get(),

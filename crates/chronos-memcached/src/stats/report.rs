@@ -89,6 +89,7 @@ fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Si
     if shared.runtime.get().is_some_and(|runtime| !runtime.devices().is_empty()) {
         sink.line("chronos_xdp_bad_checksums", &runtime.bad_checksums);
         sink.line("chronos_xdp_malformed", &runtime.malformed);
+        sink.line("chronos_xdp_overruns", &runtime.overruns);
     }
 }
 

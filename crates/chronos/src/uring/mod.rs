@@ -102,9 +102,9 @@ impl UringDriver {
             accept_after: Duration::ZERO,
         };
         driver.poll(shared.alarm(me).as_raw_fd(), POLL_ALARM).map_err(failed("io_uring"))?;
-        let ports: Vec<i32> =
-            driver.datagrams.ports().iter().map(|port| port.descriptor().as_raw_fd()).collect();
-        for (number, port) in (0..).zip(ports) {
+        let ports: Vec<(u64, i32)> =
+            driver.datagrams.polled().map(|(number, port)| (number, port.descriptor().as_raw_fd())).collect();
+        for (number, port) in ports {
             driver.poll(port, POLL_DATAGRAMS | number).map_err(failed("io_uring"))?;
         }
         Ok(driver)
@@ -289,7 +289,7 @@ impl<S: Service> Driver<S> for UringDriver {
             worker.engine.counters().sleeps.add(1);
         }
         let mut completions = std::mem::take(&mut self.completions);
-        let happened = !completions.is_empty() || !self.again.is_empty();
+        let happened = self.datagrams.look(worker) || !completions.is_empty() || !self.again.is_empty();
         self.seen.clear();
         if S::LOOKS_AHEAD && completions.len() > 1 {
             let mut seen = std::mem::take(&mut self.seen);
@@ -350,6 +350,7 @@ impl<S: Service> Driver<S> for UringDriver {
     }
 
     fn stop_listening(&mut self) {
+        self.datagrams.stop_looking();
         for listener in self.listeners.drain(..) {
             // The accept that is armed holds it open: this ends it.
             let _ = shutdown(&listener.socket, Shutdown::Both);

@@ -75,7 +75,9 @@ pub(crate) struct Opened {
 
 /// What holds a program at its device.
 #[derive(Debug)]
-pub(crate) struct Program(#[expect(dead_code, reason = "it is kept for its end")] Redirect);
+pub(crate) struct Program {
+    _redirect: Redirect,
+}
 
 /// Takes the datagrams of those `places` that are the device's.
 pub(crate) fn open(interface: &str, places: &[SocketAddr]) -> Result<Opened, StartError> {
@@ -107,7 +109,7 @@ fn try_open(name: &str, places: &[SocketAddr]) -> Result<Opened, String> {
         is_native,
         is_zero_copy,
     };
-    Ok(Opened { device, queues, program: Program(redirect) })
+    Ok(Opened { device, queues, program: Program { _redirect: redirect } })
 }
 
 /// Whether the device is one that this can serve.

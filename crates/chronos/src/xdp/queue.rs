@@ -17,6 +17,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::frame::{self, ETHERNET_BYTES, Refusal, Route};
 use super::ring::{Consuming, Mapping, Producing};
+use super::socket::overruns;
 use crate::mmsg::Sent;
 use crate::port::{Batch, Client};
 
@@ -39,6 +40,8 @@ pub(crate) struct Queue {
     /// None while its batch is being run.
     receiver: Option<Box<Receiver>>,
     sender: Sender,
+    /// Overruns that were counted already.
+    overruns: u64,
 }
 
 /// What becomes of a batch that was received.
@@ -59,8 +62,7 @@ pub(crate) struct Rings {
 }
 
 impl Queue {
-    /// Of a device with this MTU; `memory` has all frames, and `rings` are those of `socket`, which is to be bound. With
-    /// `is_zero_copy` the device reads frames itself.
+    /// Of a device with this MTU; `memory` has all frames, and `rings` are those of `socket`, which is to be bound.
     pub(crate) fn new(socket: OwnedFd, memory: &Arc<Mapping>, rings: Rings, mtu: usize) -> Queue {
         debug_assert_eq!(memory.bytes(), (RECEIVE_FRAMES + SEND_FRAMES) as usize * FRAME_BYTES);
         let Rings { mut fill, receive, send, completion } = rings;
@@ -86,7 +88,7 @@ impl Queue {
             is_stuck: false,
             sent: Sent::default(),
         };
-        Queue { socket, receiver: Some(Box::new(receiver)), sender }
+        Queue { socket, receiver: Some(Box::new(receiver)), sender, overruns: 0 }
     }
 
     /// The device reads frames itself, when it likes.
@@ -96,6 +98,19 @@ impl Queue {
 
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// Datagrams that came when there was no room, since this was asked last.
+    pub(crate) fn overruns(&mut self) -> u64 {
+        // A kernel that does not say has none that could be counted.
+        let all = overruns(&self.socket).unwrap_or(self.overruns);
+        let before = std::mem::replace(&mut self.overruns, all);
+        all.saturating_sub(before)
+    }
+
+    /// Whether something has come, without a call of the kernel.
+    pub(crate) fn has_received(&self) -> bool {
+        self.receiver.as_ref().is_some_and(|receiver| !receiver.ring.is_empty())
     }
 
     /// Takes what has come, without a call of the kernel, to be given back by [`Queue::give_back`]. None if the last

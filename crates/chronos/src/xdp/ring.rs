@@ -201,6 +201,11 @@ impl<T: Copy> Consuming<T> {
         Ok(Consuming { ring, next, end: next })
     }
 
+    /// Whether there is an entry, as far as it has been seen to be written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next == self.end && self.next == self.ring.number(self.ring.producer).load(Ordering::Relaxed)
+    }
+
     /// The next entry, if there is one.
     #[expect(unsafe_code, reason = "shared memory")]
     pub(crate) fn take(&mut self) -> Option<T> {
@@ -279,8 +284,9 @@ mod tests {
             for entry in 0..3 {
                 assert!(kernel.put(10 * round + entry));
             }
-            assert_eq!(consumed.take(), None, "not published");
+            assert_eq!((consumed.is_empty(), consumed.take()), (true, None), "not published");
             kernel.publish();
+            assert!(!consumed.is_empty());
             assert_eq!(
                 [(); 4].map(|()| consumed.take()),
                 [0, 1, 2, 9].map(|entry| { (entry < 3).then_some(10 * round + entry) })

@@ -87,6 +87,12 @@ pub(crate) fn bind(queue: &mut Queue, ifindex: u32, number: u32, must_copy: bool
     Ok(is_zero_copy)
 }
 
+/// Frames that the kernel had for a socket, and no room in its rings.
+pub(crate) fn overruns(socket: impl AsFd) -> io::Result<u64> {
+    let statistics: libc::xdp_statistics = get(socket, libc::XDP_STATISTICS)?;
+    Ok(statistics.rx_dropped + statistics.rx_ring_full)
+}
+
 fn rings(socket: &OwnedFd) -> io::Result<Rings> {
     let at: libc::xdp_mmap_offsets = get(socket, libc::XDP_MMAP_OFFSETS)?;
     let map = |at: &libc::xdp_ring_offset, entry_bytes: usize, size: u32, offset: libc::off_t| {
@@ -134,15 +140,16 @@ fn get<T: Copy + Numbers>(socket: impl AsFd, option: libc::c_int) -> io::Result<
     if answer != 0 {
         return Err(io::Error::last_os_error());
     }
-    // Before Linux 5.4 rings had no flags, and the answer was shorter.
+    // Before Linux 5.9 some answers are shorter.
     let is_whole = length as usize == size_of::<T>();
-    if is_whole { Ok(value) } else { Err(io::Error::other("the kernel is older than Linux 5.4")) }
+    if is_whole { Ok(value) } else { Err(io::Error::other("the kernel is older than Linux 5.9")) }
 }
 
 /// A structure of numbers: all bits are a value.
 trait Numbers {}
 impl Numbers for libc::xdp_mmap_offsets {}
 impl Numbers for libc::xdp_options {}
+impl Numbers for libc::xdp_statistics {}
 
 /// What to do about an error.
 fn explain(what: &str, error: &io::Error) -> String {
