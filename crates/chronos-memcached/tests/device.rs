@@ -9,6 +9,7 @@ mod pair;
 mod server;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use pair::{DEVICE, Pair, SERVER_V4};
@@ -238,6 +239,37 @@ fn what_a_queue_has_no_room_for_is_counted() {
     }
     assert_eq!(stat(&local, "chronos_xdp_overruns"), DATAGRAMS - ROOM);
     assert!(stat(&local, "chronos_datagrams") - before > ROOM);
+}
+
+#[test]
+fn rights_that_are_missing_are_named_and_nothing_is_changed() {
+    const PROGRAM: &str = env!("CARGO_BIN_EXE_chronos-memcached");
+    let Some(pair) = Pair::new(1) else { return };
+    let Some(server) = start(&pair, "chronos_io=epoll") else { return };
+    drop(server);
+    let run = |rights: &str, arguments: &[&str]| {
+        let rights = [format!("--inh-caps={rights}"), format!("--ambient-caps={rights}")];
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).args(rights);
+        pair.at_server(|| command.arg(PROGRAM).args(arguments).output())
+    };
+    if !run("+net_raw", &["-i"]).is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: nobody may not run the program here, or there is no setpriv");
+        return;
+    }
+    for (rights, expected) in [
+        ("+net_admin,+net_raw", "eBPF is not available"),
+        ("+bpf,+net_raw", "eBPF is not available"),
+        ("+bpf,+net_admin", "CAP_NET_RAW is needed"),
+    ] {
+        let option = format!("chronos_xdp={DEVICE}");
+        let output = run(rights, &["-l", SERVER_V4, "-U", "11211", "-o", &option]).unwrap();
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success());
+        assert!(errors.contains("cannot take datagrams from device near: "), "{rights}: {errors}");
+        assert!(errors.contains(expected), "{rights}: {errors}");
+        assert!(!pair.has_program());
+    }
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub(crate) struct Datagrams {
     seen: Vec<Option<(u32, u64)>>,
     /// Queues of devices are looked at in every turn, so nobody need tell that something has come.
     is_spinning: bool,
-    /// The server stops: queues of devices are not looked at any more.
+    /// The server stops: nothing more is received from queues of devices.
     is_stopped: bool,
     /// When overruns of devices are counted next.
     next_count: Duration,
@@ -71,17 +71,16 @@ impl Datagrams {
     /// if there was nothing.
     pub(crate) fn look<S: Service>(&mut self, worker: &mut Worker<S>) -> bool {
         let mut happened = false;
-        let looked_at = if self.is_stopped { 0 } else { self.ports.len() };
-        for number in 0..looked_at {
+        for number in 0..self.ports.len() {
             if matches!(&self.ports[number], Port::Queue(queue) if queue.has_received()) {
-                happened = true;
+                happened |= !self.is_stopped;
                 self.receive(worker, number);
             }
         }
         happened
     }
 
-    /// Looks for no more.
+    /// Receives no more from queues of devices.
     pub(crate) fn stop_looking(&mut self) {
         self.is_stopped = true;
     }
@@ -100,7 +99,7 @@ impl Datagrams {
                 self.flush(worker);
                 is_full
             }
-            Some(Port::Queue(queue)) => {
+            Some(Port::Queue(queue)) if !self.is_stopped => {
                 let Some((receiver, refused)) = queue.receive() else { return false };
                 let counters = worker.engine.counters();
                 counters.datagrams.add(receiver.count() as u64);
@@ -113,7 +112,7 @@ impl Datagrams {
                 }
                 is_full
             }
-            None => false,
+            _ => false,
         }
     }
 

@@ -56,9 +56,10 @@ impl fmt::Display for Device {
         let Device { interface, queues, is_native, is_zero_copy, .. } = self;
         let program = if *is_native { "native" } else { "generic" };
         let frames = if *is_zero_copy { "zero copy" } else { "copied" };
+        let queues = if *queues == 1 { "1 queue".to_owned() } else { format!("{queues} queues") };
         write!(
             f,
-            "{interface}: {program} XDP, {frames}, {queues} queues of {} frames of {} bytes",
+            "{interface}: {program} XDP, {frames}, {queues} of {} frames of {} bytes",
             Device::FRAMES_PER_QUEUE,
             Device::FRAME_BYTES
         )
@@ -175,5 +176,7 @@ mod tests {
             is_zero_copy: false,
         };
         assert_eq!(device.to_string(), "eth0: native XDP, copied, 2 queues of 3072 frames of 4096 bytes");
+        let device = Device { queues: 1, is_native: false, is_zero_copy: true, ..device };
+        assert_eq!(device.to_string(), "eth0: generic XDP, zero copy, 1 queue of 3072 frames of 4096 bytes");
     }
 }

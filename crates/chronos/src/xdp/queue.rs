@@ -86,6 +86,7 @@ impl Queue {
             frame_bytes_max: (mtu + ETHERNET_BYTES).min(FRAME_BYTES),
             is_zero_copy: false,
             is_stuck: false,
+            has_added: false,
             sent: Sent::default(),
         };
         Queue { socket, receiver: Some(Box::new(receiver)), sender, overruns: 0 }
@@ -138,7 +139,7 @@ impl Queue {
 
     /// Whether there is something to be sent.
     pub(crate) fn has_to_send(&self) -> bool {
-        self.sender.sent != Sent::default() || self.sender.is_stuck
+        self.sender.has_added || self.sender.is_stuck
     }
 
     /// Whether the device could not take all that was to be sent: it is to be asked again soon.
@@ -149,6 +150,7 @@ impl Queue {
     /// Has the device send what was added, and says what that was.
     pub(crate) fn send(&mut self) -> Sent {
         self.sender.kick(self.socket.as_fd());
+        self.sender.has_added = false;
         std::mem::take(&mut self.sender.sent)
     }
 }
@@ -250,12 +252,15 @@ struct Sender {
     is_zero_copy: bool,
     /// The kernel could not take what is in the ring for now.
     is_stuck: bool,
-    /// What was added, and dropped, since the last send.
+    /// Something was added, or dropped, since the last send.
+    has_added: bool,
+    /// What that was.
     sent: Sent,
 }
 
 impl Sender {
     fn push(&mut self, socket: BorrowedFd<'_>, route: &Route, payload: &[u8]) {
+        self.has_added = true;
         if self.free.is_empty() {
             self.recycle();
         }

@@ -35,16 +35,22 @@ pub struct Pair {
 impl Pair {
     /// A pair whose ends have so many queues. None, with the reason on standard error, if this machine makes none.
     pub fn new(queues: u32) -> Option<Pair> {
+        Pair::with_queues(queues, queues)
+    }
+
+    /// A pair whose ends have so many queues each: the server's and the clients'.
+    pub fn with_queues(near_queues: u32, far_queues: u32) -> Option<Pair> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let (server, client) = (format!("plimsoll-server-{id}"), format!("plimsoll-client-{id}"));
         let mut pair = Pair { server: server.clone(), client: client.clone(), has_v6: true };
-        let queued = format!("numrxqueues {queues} numtxqueues {queues}");
+        let [near_queues, far_queues] =
+            [near_queues, far_queues].map(|queues| format!("numrxqueues {queues} numtxqueues {queues}"));
         let (near, far) = (text(SERVER_HARDWARE), text(CLIENT_HARDWARE));
         let made = ip(&format!("netns add {server}"))
             && ip(&format!("netns add {client}"))
             && ip(&format!(
-                "-n {server} link add {DEVICE} address {near} {queued} type veth peer name {FAR} address {far} {queued} \
+                "-n {server} link add {DEVICE} address {near} {near_queues} type veth peer name {FAR} address {far} {far_queues} \
                  netns {client}"
             ));
         if !made {

@@ -116,6 +116,45 @@ fn what_is_not_ours_stays_with_the_kernel() {
     server.stop().unwrap();
 }
 
+#[test]
+fn one_thread_serves_every_queue_and_a_thread_may_have_none() {
+    let Some(pair) = Pair::new(2) else { return };
+    for threads in [1, 3] {
+        let config = Config { listen: vec![device()], ..config(threads) };
+        let Some((server, _)) = start(&pair, &config) else { return };
+        for number in 0..16 {
+            let socket = connect(&pair, pair.addresses()[0]);
+            let request = format!("put 0 {number} 0\nput 1 {number} 0\nput 2 {number} 0\n");
+            assert_eq!(ask(&socket, number, request.as_bytes(), 1), b"ok 0 0\nok 1 0\nok 2 0\n");
+        }
+        let received: Vec<u64> = server.stats().threads().iter().map(|thread| thread.datagrams).collect();
+        assert_eq!(received.iter().sum::<u64>(), 16);
+        assert!(received.iter().take(2).all(|&count| count > 0), "{received:?}");
+        assert_eq!(received.get(2).copied().unwrap_or(0), 0, "no queue is left for the third");
+        server.stop().unwrap();
+    }
+}
+
+#[test]
+fn where_the_driver_cannot_the_kernel_runs_the_program() {
+    // veth runs none where the other end sends by more queues than it receives by.
+    let Some(pair) = Pair::with_queues(1, 2) else { return };
+    for io in crate::client::backends() {
+        let config = Config { listen: vec![device()], io, ..config(1) };
+        let Some((server, _)) = start(&pair, &config) else { return };
+        let [device] = server.stats().devices() else { panic!("one device") };
+        assert!(!device.is_native && !device.is_zero_copy, "{device}");
+        for address in pair.addresses() {
+            let socket = connect(&pair, address);
+            assert_eq!(ask(&socket, 1, b"hello\n", 1), b"hello\n");
+            assert_eq!(ask(&socket, 2, b"blob 0 30000\n", 30).len(), 30_000);
+        }
+        assert_eq!(server.stats().total().bad_checksums, 0);
+        server.stop().unwrap();
+        assert!(!pair.has_program());
+    }
+}
+
 /// An IPv4 frame from the client to the server, without UDP's checksum, unless `spoil` changes it; then the checksum of
 /// its header is made right again.
 fn frame(spoil: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
