@@ -5,8 +5,9 @@
  *
  * Only what is plain is taken: Ethernet to the device's own address, without a tag; IPv4 without options, and IPv6
  * without extension headers; no fragment; UDP to one of the server's addresses and ports. Everything else is the
- * kernel's as ever, and it is the kernel's socket that answers what comes in fragments or with a tag. Checksums are
- * left to the server, which knows those that the sender's device was to fill in.
+ * kernel's as ever, and it is the kernel's socket that answers what comes in fragments. A tag that the device has taken
+ * off itself cannot be seen here. Checksums are left to the server, which knows those that the sender's device was to
+ * fill in.
  */
 #include "kernel.h"
 

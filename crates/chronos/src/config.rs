@@ -212,8 +212,9 @@ pub enum Listen {
     /// Datagrams; port 0 is any free one.
     Udp(SocketAddr),
     /// Datagrams that come by an Ethernet device, past the kernel's stack (XDP; Linux 5.9, the feature `kernel`, and the
-    /// rights to administer networks and to load eBPF programs). Fragments and what has a VLAN tag or IP options stay
-    /// with the kernel, and so do other devices: [`Listen::Udp`] at the same places serves them.
+    /// rights to administer networks and to load eBPF programs). No packet filter of the kernel sees them. Fragments and what
+    /// has a VLAN tag (that the device does not take off) or IP options stay with the kernel, and so do other devices:
+    /// [`Listen::Udp`] at the same places serves them.
     Device {
         /// Its name. It must have no XDP program, and be named once.
         interface: String,
