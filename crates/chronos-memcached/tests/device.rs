@@ -8,6 +8,7 @@ mod pair;
 #[path = "common/server.rs"]
 mod server;
 
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -42,7 +43,11 @@ fn ask(socket: &UdpSocket, request: &[u8]) -> Vec<u8> {
     let mut parts: Vec<Option<Vec<u8>>> = vec![None];
     while parts.iter().any(Option::is_none) {
         let mut datagram = [0; 2000];
-        let length = socket.recv(&mut datagram).unwrap();
+        let length = match socket.recv(&mut datagram) {
+            // A receive with a timeout does not go on after a process that was held.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            result => result.unwrap(),
+        };
         let number = |at: usize| usize::from(u16::from_be_bytes([datagram[at], datagram[at + 1]]));
         assert_eq!((&datagram[..2], number(6)), (&ID[..], 0));
         parts.resize(number(4), None);
