@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * QJump's classifiers. At the host, the sockets that the programs of a cgroup open get its level, so that
- * programs need no change. At the switch, the class selector becomes skb->priority again, before the port's
- * queues look at it; other packets keep theirs.
+ * QJump's classifiers. At the host, the sockets that the programs of a cgroup open get its level, or, where
+ * programs run already, whatever leaves their sockets does; programs need no change. At the switch, the class
+ * selector becomes skb->priority again, before the port's queues look at it; other packets keep theirs.
  */
 #include "kernel.h"
 
@@ -12,6 +12,13 @@ SEC("cgroup/sock_create")
 int classify_socket(struct bpf_sock *socket)
 {
 	socket->priority = settings.level;
+	return 1;
+}
+
+SEC("cgroup_skb/egress")
+int classify_traffic(struct __sk_buff *skb)
+{
+	skb->priority = settings.level;
 	return 1;
 }
 

@@ -48,6 +48,14 @@ impl Connections {
         attach_cgroup(&self.0, cgroup)
     }
 
+    /// Pins the program at `path`, for others to attach.
+    ///
+    /// # Errors
+    /// As [`Program::pin`].
+    pub fn pin(&mut self, path: &Path) -> Result<(), Error> {
+        self.0.pin(path)
+    }
+
     /// How many connections share the level.
     ///
     /// # Errors

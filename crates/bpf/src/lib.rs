@@ -17,6 +17,7 @@
 mod connections;
 mod dctcp;
 mod error;
+mod held_link;
 mod pacer;
 mod phantom_queue;
 pub mod pinned;
@@ -26,16 +27,17 @@ mod queue_length;
 mod redirect;
 pub mod shared;
 mod steering;
-mod tcx;
 
 pub use connections::{ConnectionOptions, Connections};
 pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
 pub use error::Error;
+pub use held_link::{CgroupPoint, HeldLink};
 pub use pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number};
 pub use phantom_queue::PhantomQueue;
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
-pub use qjump::{CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag};
+pub use qjump::{
+    CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
+};
 pub use queue_length::QueueLength;
 pub use redirect::{DatagramRedirect, RedirectOptions};
 pub use steering::{DatagramSteering, SteeringOptions};
-pub use tcx::DeviceLink;

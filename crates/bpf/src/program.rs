@@ -9,7 +9,7 @@ use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramInp
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 
 use crate::shared::Shared;
-use crate::{DeviceLink, Error};
+use crate::{Error, HeldLink};
 
 /// Where a program's inputs come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -270,8 +270,8 @@ impl Program {
     ///
     /// # Errors
     /// [`Error::Kernel`] if there is no such device or the kernel has no tcx, [`Error::Unsupported`] without privileges.
-    pub fn link(&self, ifindex: i32, direction: Direction) -> Result<DeviceLink, Error> {
-        DeviceLink::attach(&self.handle(), ifindex, direction).map_err(self.failed("attaching"))
+    pub fn link(&self, ifindex: i32, direction: Direction) -> Result<HeldLink, Error> {
+        HeldLink::attach(&self.handle(), ifindex, direction).map_err(self.failed("attaching"))
     }
 
     /// Attaches it to the clsact queue that the device has, as filter `priority` (1 to 65535; the lowest is first),

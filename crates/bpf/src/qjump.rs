@@ -192,6 +192,42 @@ impl SocketClassifier {
     }
 }
 
+/// Gives all that leaves the sockets of a cgroup's programs a level, those included that are open already, whatever the
+/// program has asked for itself.
+#[derive(Debug)]
+pub struct TrafficClassifier(Program);
+
+impl TrafficClassifier {
+    /// Loads a classifier for `level`, which is less than 8.
+    ///
+    /// # Errors
+    /// As [`Limiter::load`].
+    ///
+    /// # Panics
+    /// If `level` is 8 or more.
+    pub fn load(level: u8) -> Result<TrafficClassifier, Error> {
+        assert!(u64::from(level) < QJUMP_LEVELS, "there is no level {level}");
+        let settings = QjumpClassifierSettings { level: u64::from(level) };
+        Program::load("classify", "classify_traffic", Some(&settings.to_bytes())).map(TrafficClassifier)
+    }
+
+    /// Attaches it to the cgroup (version 2) with this folder, until the link is dropped.
+    ///
+    /// # Errors
+    /// As [`SocketClassifier::attach`].
+    pub fn attach(&self, cgroup: &Path) -> Result<CgroupLink, Error> {
+        attach_cgroup(&self.0, cgroup)
+    }
+
+    /// Pins the program at `path`, for others to attach.
+    ///
+    /// # Errors
+    /// As [`Program::pin`].
+    pub fn pin(&mut self, path: &Path) -> Result<(), Error> {
+        self.0.pin(path)
+    }
+}
+
 /// A program at a cgroup, until dropped.
 pub use libbpf_rs::Link as CgroupLink;
 

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use libbpf_rs::{MapCore, MapFlags};
 
 use crate::shared::{FRAME_PASS, RedirectSettings, Shared};
-use crate::{DeviceLink, Error, Program};
+use crate::{Error, HeldLink, Program};
 
 /// What is taken from a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ impl RedirectOptions {
 #[derive(Debug)]
 pub struct DatagramRedirect {
     program: Program,
-    link: Option<DeviceLink>,
+    link: Option<HeldLink>,
 }
 
 /// XDP_FLAGS_SKB_MODE: the kernel runs the program on its socket buffers, whatever the driver.
@@ -77,11 +77,11 @@ impl DatagramRedirect {
     /// [`Error::Kernel`] if there is no such device, if it has an XDP program already, or without CAP_NET_ADMIN.
     pub fn attach(&mut self, ifindex: i32) -> Result<bool, Error> {
         let program = self.program.handle();
-        let (link, is_native) = match DeviceLink::attach_xdp(&program, ifindex, NATIVE) {
+        let (link, is_native) = match HeldLink::attach_xdp(&program, ifindex, NATIVE) {
             Ok(link) => (Ok(link), true),
             Err(error) if is_occupied(&error) => (Err(error), true),
             // The driver has none, or none for the device as it is set up.
-            Err(_) => (DeviceLink::attach_xdp(&program, ifindex, GENERIC), false),
+            Err(_) => (HeldLink::attach_xdp(&program, ifindex, GENERIC), false),
         };
         let link = link.map_err(|error| {
             let doing = if is_occupied(&error) {

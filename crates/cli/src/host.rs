@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
-use plimsoll_host::{Host, Journal, Places, Plan, Policy, PolicyName};
+use plimsoll_host::{Host, Journal, Places, Plan, Policy, PolicyName, UnitName};
 use plimsoll_units::Span;
 
 use crate::output::{self, Done};
@@ -32,6 +32,7 @@ enum Action {
     Confirm(NameArgs),
     Rollback(NameArgs),
     Pace(PaceArgs),
+    AttachUnit(AttachUnitArgs),
     ServeMetrics(MetricsArgs),
 }
 
@@ -87,6 +88,17 @@ struct PaceArgs {
     policy: Subject,
 }
 
+/// Give a systemd unit that is being started its level: what the drop-in of an applied policy calls, ahead of its programs.
+#[derive(clap::Args)]
+struct AttachUnitArgs {
+    /// The policy's name.
+    #[arg(value_name = "POLICY")]
+    policy: PolicyName,
+    /// The unit.
+    #[arg(value_name = "UNIT")]
+    unit: UnitName,
+}
+
 /// Serve the metrics of all policies at /metrics, on a socket of this machine, until ended.
 #[derive(clap::Args)]
 struct MetricsArgs {
@@ -119,6 +131,9 @@ pub fn host(args: &Args) -> Done {
         (Some(Action::Status(status)), _) => show_status(status, &places),
         (Some(Action::Confirm(name)), _) => confirm(&name.policy.0, &places),
         (Some(Action::Rollback(name)), _) => kernel::rollback(&name.policy.0, &places),
+        (Some(Action::AttachUnit(AttachUnitArgs { policy, unit })), _) => {
+            kernel::attach_unit(policy, unit, &places)
+        }
         (Some(Action::Pace(pace)), _) => kernel::pace(&pace.policy.0, &places),
         (Some(Action::ServeMetrics(metrics)), _) => kernel::serve(metrics, &places),
         (None, None) => Err(anyhow!("which policy? `plimsoll host POLICY.toml`")),
@@ -284,6 +299,13 @@ mod kernel {
         Ok(ExitCode::SUCCESS)
     }
 
+    pub fn attach_unit(name: &PolicyName, unit: &UnitName, places: &Places) -> Done {
+        if !plimsoll_host::attach_unit(name, unit, places)? {
+            eprintln!("policy {name} gives {unit} no level");
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+
     pub fn pace(name: &PolicyName, places: &Places) -> Done {
         let applied = Journal::of(places, name).read()?;
         let applied = applied.ok_or_else(|| anyhow!("policy {name} is not applied"))?;
@@ -318,6 +340,10 @@ mod kernel {
 
     pub fn statuses(_: Option<&PolicyName>, _: &Places) -> Result<Vec<plimsoll_host::Status>> {
         Err(anyhow!(output::NO_PROGRAMS))
+    }
+
+    pub fn attach_unit(_: &PolicyName, _: &UnitName, _: &Places) -> Done {
+        available()
     }
 
     pub fn pace(_: &PolicyName, _: &Places) -> Done {

@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 fn plimsoll() -> Command {
     Command::new(env!("CARGO_BIN_EXE_plimsoll"))
@@ -62,9 +62,10 @@ fn lacks() -> Option<&'static str> {
     if own.stdout != b"0\n" {
         return Some("not root");
     }
-    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
-    let there = mounts.contains(" bpf ") && mounts.contains(" cgroup2 ");
-    (!there).then_some("no BPF file system, or no cgroups of version 2")
+    let cgroups = fs::read_to_string("/proc/mounts").unwrap_or_default().contains(" cgroup2 ");
+    let pins = Command::new("unshare").args(["--mount", "mount", "-t", "bpf", "bpf", "/sys/fs/bpf"]).output();
+    (!cgroups || !pins.is_ok_and(|output| output.status.success()))
+        .then_some("no cgroups of version 2, or no BPF file system")
 }
 
 /// Whether to go on; says so if not.
@@ -75,12 +76,12 @@ fn able() -> bool {
     lacks().is_none()
 }
 
-/// A command in a network namespace that is gone with it, with `lo` up.
-fn in_a_namespace(command: &Command) -> Command {
-    let mut wrapped = Command::new("unshare");
-    wrapped.args(["--net", "--", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""]);
-    wrapped.arg(command.get_program()).args(command.get_args());
-    wrapped
+/// A script of `sh -e` whose `$0` is the command, in a network and a BPF file system that are gone with it, with `lo` up.
+fn in_namespaces(script: &str) -> Output {
+    let script = format!("mount -t bpf bpf /sys/fs/bpf; ip link set lo up; {script}");
+    let mut command = Command::new("unshare");
+    command.args(["--net", "--mount", "sh", "-ec", &script, env!("CARGO_BIN_EXE_plimsoll")]);
+    command.stdin(Stdio::null()).output().unwrap()
 }
 
 #[test]
@@ -89,14 +90,16 @@ fn a_policy_that_nobody_confirms_is_rolled_back() {
         return;
     }
     let (_folder, path, name) = policy("late", QJUMP);
-    let mut apply = plimsoll();
-    apply.args(["host", "apply", "--confirm-within", "200ms"]).arg(&path);
-    let output = in_a_namespace(&apply).output().unwrap();
+    let script = format!(
+        "code=0; \"$0\" host apply --confirm-within 200ms '{}' || code=$?; \
+         echo \"left: $(ls -d /run/plimsoll/host/{name} /sys/fs/bpf/plimsoll/{name} 2> /dev/null)\"; exit $code",
+        path.display()
+    );
+    let output = in_namespaces(&script);
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("not confirmed in time") && said.contains("is rolled back"), "{said}");
-    assert!(!fs::exists(format!("/run/plimsoll/host/{name}")).unwrap());
-    assert!(!fs::exists(format!("/sys/fs/bpf/plimsoll/{name}")).unwrap());
+    assert!(said.contains("left: \n"), "{said}");
 }
 
 #[test]
@@ -107,18 +110,17 @@ fn a_policy_that_is_confirmed_stays_until_the_rollback() {
     let (_folder, path, name) = policy("kept", QJUMP);
     let script = format!(
         "{{ \"$0\" host apply --confirm-within 60s '{path}' < /dev/null & }}; \
-         until \"$0\" host confirm {name} 2> /dev/null; do sleep 0.05; done; wait $! && \
-         \"$0\" host status -j {name} && \"$0\" host rollback {name} && \"$0\" host rollback {name}",
+         until \"$0\" host confirm {name} 2> /dev/null; do sleep 0.05; done; wait $!; \
+         ls -d /sys/fs/bpf/plimsoll/{name}; \
+         \"$0\" host status -j {name}; \"$0\" host rollback {name}; \"$0\" host rollback {name}",
         path = path.display()
     );
-    let output = Command::new("unshare")
-        .args(["--net", "--", "sh", "-c", &script, env!("CARGO_BIN_EXE_plimsoll")])
-        .output()
-        .unwrap();
+    let output = in_namespaces(&script);
     let said = said(&output);
     assert!(output.status.success(), "{said}");
     for part in [
         format!("to undo it: plimsoll host rollback {name}"),
+        format!("/sys/fs/bpf/plimsoll/{name}\n"),
         "\"confirmed\": true".to_owned(),
         "changes undone".to_owned(),
         "nothing to do".to_owned(),

@@ -73,11 +73,17 @@ pub trait Facts {
     /// Whether there is such a folder.
     fn is_folder(&self, path: &Path) -> bool;
 
-    /// The cgroup of a running unit; none if it does not run.
+    /// What systemd knows of a unit.
     ///
     /// # Errors
     /// If systemd does not say.
-    fn unit(&self, name: &UnitName) -> Result<Option<CgroupPath>, Error>;
+    fn unit(&self, name: &UnitName) -> Result<Unit, Error>;
+
+    /// The program that units call: this one.
+    ///
+    /// # Errors
+    /// If the system does not say where it is.
+    fn program(&self) -> Result<PathBuf, Error>;
 
     /// The route to `prefix`; none if it is not reached.
     ///
@@ -96,6 +102,17 @@ pub trait Facts {
 
     /// Whether there is a BPF file system where programs are pinned.
     fn has_pins(&self) -> bool;
+}
+
+/// A systemd unit that has a cgroup when it runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// There is none of that name.
+    Unknown,
+    /// It does not run.
+    Stopped,
+    /// It runs in this cgroup.
+    Running(CgroupPath),
 }
 
 /// The host that this process runs on.
@@ -146,9 +163,19 @@ impl Facts for Host {
         path.is_dir()
     }
 
-    fn unit(&self, name: &UnitName) -> Result<Option<CgroupPath>, Error> {
-        let group = run("systemctl", &["show", "--property=ControlGroup", "--value", "--", name.as_str()])?;
-        Ok(group.trim().parse().ok())
+    fn unit(&self, name: &UnitName) -> Result<Unit, Error> {
+        let properties = ["show", "--property=LoadState", "--property=ControlGroup", "--", name.as_str()];
+        let said = run("systemctl", &properties)?;
+        let value = |key: &str| said.lines().find_map(|line| line.strip_prefix(key)).unwrap_or_default();
+        Ok(match (value("ControlGroup=").parse(), value("LoadState=")) {
+            (Ok(cgroup), _) => Unit::Running(cgroup),
+            (Err(_), "not-found" | "") => Unit::Unknown,
+            (Err(_), _) => Unit::Stopped,
+        })
+    }
+
+    fn program(&self) -> Result<PathBuf, Error> {
+        std::env::current_exe().map_err(Error::doing("asking where this program is".to_owned()))
     }
 
     fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {

@@ -7,14 +7,13 @@ use std::path::Path;
 
 use plimsoll_bpf::pinned::Pinned;
 use plimsoll_bpf::{ChosenCgroup, DCTCP_NAME, Pacer, PacerFeedback, Tag, pinned};
-use plimsoll_bpf::{
-    Dctcp, Direction, Inputs, Limiter, PhantomQueue, PortClassifier, Program, SocketClassifier,
-};
+use plimsoll_bpf::{Dctcp, Direction, Inputs, Limiter, PhantomQueue, PortClassifier, Program};
 use plimsoll_mechanisms::tcp::{Config, TransportParams};
 
 use crate::Error;
 use crate::commands::{rows, run};
 use crate::facts::{Facts, Host, RootQueue, index_of, sysctl_path};
+use crate::levels;
 use crate::names::{DeviceName, Prefix};
 use crate::policy::{Qjump, Side, Tagging};
 use crate::shaper;
@@ -28,9 +27,11 @@ impl System for Kernel {
     fn check(&self, step: &Step) -> Result<(), Error> {
         match step {
             Step::Program { program, pins, .. } => unpinned(pins).and_then(|()| check_program(program)),
-            Step::Sockets { level, pins, .. } => {
-                unpinned(pins)?;
-                Ok(SocketClassifier::load(*level).map(drop)?)
+            Step::Level { level, share, pins, .. } => {
+                unpinned(pins).and_then(|()| levels::check(*level, *share))
+            }
+            Step::DropIn { file, .. } if file.exists() => {
+                Err(Error::Program(format!("{} has been made since; plan again", file.display())))
             }
             Step::Dctcp { pins } => {
                 unpinned(pins)?;
@@ -52,6 +53,7 @@ impl System for Kernel {
                 _ => Err(Error::Program(format!("{device} has got another root queue since; plan again"))),
             },
             Step::Cgroup { .. }
+            | Step::DropIn { .. }
             | Step::Segments { .. }
             | Step::Clsact { .. }
             | Step::Route { .. }
@@ -74,11 +76,11 @@ impl System for Kernel {
             Step::Program { device, side, program, hold, pins } => {
                 attach(device, *side, load(program)?, *hold, pins)
             }
-            Step::Sockets { cgroup, level, pins } => {
+            Step::Level { level, members, share, pins } => {
                 made(pins, fs::create_dir_all(pins))?;
-                let classifier = SocketClassifier::load(*level)?;
-                Ok(pinned::pin(&mut classifier.attach(cgroup)?, &pins.join(LINK))?)
+                levels::give(*level, members, *share, pins)
             }
+            Step::DropIn { file, text, .. } => levels::tell_systemd(file, text),
             Step::Dctcp { pins } => {
                 made(pins, fs::create_dir_all(pins))?;
                 Ok(Dctcp::register(&dctcp())?.pin(pins)?)
@@ -110,7 +112,12 @@ impl System for Kernel {
                 }
                 remove_pins(pins).map(|()| Undone::Restored)
             }
-            Step::Sockets { pins, .. } | Step::Dctcp { pins } => {
+            Step::Level { pins, .. } => {
+                levels::take(pins)?;
+                remove_pins(pins).map(|()| Undone::Restored)
+            }
+            Step::DropIn { file, text, .. } => levels::untell_systemd(file, text),
+            Step::Dctcp { pins } => {
                 pinned::detach(&pins.join(LINK))?;
                 remove_pins(pins).map(|()| Undone::Restored)
             }
@@ -124,11 +131,11 @@ impl System for Kernel {
     }
 }
 
-fn left(what: String) -> Undone {
+pub(crate) fn left(what: String) -> Undone {
     Undone::Left(format!("{what}, which somebody has set since: left as it is"))
 }
 
-fn made(path: &Path, result: std::io::Result<()>) -> Result<(), Error> {
+pub(crate) fn made(path: &Path, result: std::io::Result<()>) -> Result<(), Error> {
     result.map_err(Error::doing(format!("making {}", path.display())))
 }
 

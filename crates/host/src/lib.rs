@@ -28,6 +28,8 @@ mod journal;
 mod kernel;
 #[cfg(feature = "kernel")]
 mod launch;
+#[cfg(feature = "kernel")]
+mod levels;
 mod metrics;
 mod names;
 #[cfg(feature = "kernel")]
@@ -41,12 +43,14 @@ mod step;
 
 pub use apply::{Moment, RolledBack, apply, rollback};
 pub use error::Error;
-pub use facts::{Device, Facts, Host, RootQueue, Route};
+pub use facts::{Device, Facts, Host, RootQueue, Route, Unit};
 pub use journal::{Applied, Journal, Places};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
 #[cfg(feature = "kernel")]
 pub use launch::{Launch, launch};
+#[cfg(feature = "kernel")]
+pub use levels::attach_unit;
 pub use metrics::{Listener, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]
@@ -58,4 +62,4 @@ pub use policy::{Dctcp, Departure, Pacer, Policy, PolicyError, Qjump, Side};
 #[cfg(feature = "kernel")]
 pub use shaper::pace;
 pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
-pub use step::{Hold, PortProgram, Shape, Step, System, Undone};
+pub use step::{Hold, Member, PortProgram, Shape, Step, System, Undone};

@@ -13,6 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::journal::Applied;
 use crate::kernel::LINK;
+use crate::levels;
 use crate::policy::{Pacer, PhantomQueue, Qjump, Subject};
 use crate::status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
 use crate::step::{Hold, PortProgram, Step};
@@ -37,6 +38,7 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
         pacer: None,
         dctcp: None,
     };
+    let mut level_pins = None;
     for step in &plan.steps[..applied.begun] {
         match step {
             Step::Program { program: PortProgram::Limiter(qjump), pins, .. } => {
@@ -55,11 +57,27 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
                 };
                 status.assignments.extend(ports.iter().map(given));
             }
-            Step::Sockets { cgroup, level, pins } => status.assignments.push(AssignmentStatus {
-                who: format!("cgroup {}", cgroup.display()),
-                level: *level,
-                attached: link_is_attached(pins)?,
-            }),
+            Step::Level { level, members, pins, .. } => {
+                for (index, member) in members.iter().enumerate() {
+                    let cgroup = || format!("cgroup {}", member.cgroup.display());
+                    status.assignments.push(AssignmentStatus {
+                        who: member.unit.as_ref().map_or_else(cgroup, |unit| Subject::Unit(unit).to_string()),
+                        level: *level,
+                        attached: levels::is_given(pins, &levels::name_of(index, member))?,
+                    });
+                }
+                level_pins = Some(pins);
+            }
+            // Of a level's units those come here that did not run when it was given.
+            Step::DropIn { unit, level, .. } => {
+                let who = Subject::Unit(unit).to_string();
+                if !status.assignments.iter().any(|one| one.who == who)
+                    && let Some(pins) = level_pins
+                {
+                    let attached = levels::is_given(pins, &levels::name_of_unit(unit))?;
+                    status.assignments.push(AssignmentStatus { who, level: *level, attached });
+                }
+            }
             Step::Program { program: PortProgram::PhantomQueue(queue), pins, .. } => {
                 status.phantom_queues.push(marked(queue, pins, is_attached(step)?)?);
             }

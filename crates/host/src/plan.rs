@@ -10,10 +10,14 @@ use crate::Error;
 use crate::facts::{Device, Facts, RootQueue, Route};
 use crate::journal::{Journal, Places};
 use crate::names::DeviceName;
-use crate::policy::{Dctcp, Departure, Pacer, Policy, Qjump, Segments, Side, Subject};
+use crate::policy::{Dctcp, Departure, Pacer, Policy, Qjump, Segments, Side};
 use crate::step::{Hold, PortProgram, Shape, Step};
 
+mod levels;
 mod shown;
+
+#[cfg(feature = "kernel")]
+pub(crate) use levels::{CONNECTIONS, TRAFFIC};
 
 /// What applying a policy does to this host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -96,52 +100,6 @@ impl Planning<'_> {
             if policy.dctcp.is_some() && other.dctcp.is_some() {
                 self.reasons.push(format!("dctcp: policy {name} has registered it already"));
             }
-        }
-        Ok(())
-    }
-
-    fn qjump(&mut self, qjump: &Qjump) -> Result<(), Error> {
-        let levels = qjump.levels().expect("a policy's levels were resolved when it was checked");
-        let Some(device) = self.device(&qjump.device)? else { return Ok(()) };
-        self.segments(qjump, &levels, device);
-        let mut programs = Vec::new();
-        if !qjump.ports().is_empty() {
-            programs.push((PortProgram::Ports(qjump.ports()), "ports".to_owned()));
-        }
-        programs.push((PortProgram::Limiter(qjump.clone()), "limiter".to_owned()));
-        self.program(&qjump.device, Side::Egress, programs)?;
-        for (index, assignment) in qjump.assign.iter().enumerate() {
-            let pins = self.pins.join(format!("sockets-{index}"));
-            let cgroup = match assignment.subject() {
-                Some(Subject::Cgroup(path)) => self.cgroup(path)?,
-                Some(Subject::Unit(unit)) => match self.facts.unit(unit)? {
-                    Some(path) => {
-                        self.notes.push(format!(
-                            "{unit} has its level until it restarts, which gives it a new cgroup: see docs/host.md"
-                        ));
-                        self.cgroup(&path)?
-                    }
-                    None => {
-                        self.reasons.push(format!("qjump.assign[{index}]: unit {unit} does not run"));
-                        None
-                    }
-                },
-                Some(Subject::Port(_)) | None => None,
-            };
-            if let Some(cgroup) = cgroup {
-                self.steps.push(Step::Sockets { cgroup, level: assignment.level, pins });
-            }
-        }
-        self.notes.push(
-            "programs that set IP_TOS or SO_PRIORITY themselves, such as ssh, have the level of that priority (2, 4 or 6), \
-             and the kernel's control packets level 7: over ssh, apply with --confirm-within 60s"
-                .to_owned(),
-        );
-        if qjump.assign.iter().any(|assignment| assignment.port.is_none()) {
-            self.notes.push(
-                "sockets that are open already keep their level: restart the programs of cgroups and units"
-                    .to_owned(),
-            );
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 use std::path::Path;
 
 use super::*;
-use crate::names::{CgroupPath, Prefix, UnitName};
+use crate::facts::Unit;
+use crate::names::{Prefix, UnitName};
 
 /// A host with `eth0` and `eth1`, a cgroup `/there`, and a default route.
 struct Rack {
@@ -27,8 +28,15 @@ impl Facts for Rack {
     fn is_folder(&self, path: &Path) -> bool {
         path == Path::new("/cgroups/there")
     }
-    fn unit(&self, name: &UnitName) -> Result<Option<CgroupPath>, Error> {
-        Ok((name.as_str() == "runs.service").then(|| "/there".parse().expect("a path")))
+    fn unit(&self, name: &UnitName) -> Result<Unit, Error> {
+        Ok(match name.as_str() {
+            "runs.service" => Unit::Running("/there".parse().expect("a path")),
+            "stopped.slice" => Unit::Stopped,
+            _ => Unit::Unknown,
+        })
+    }
+    fn program(&self) -> Result<PathBuf, Error> {
+        Ok(PathBuf::from("/usr/bin/plimsoll"))
     }
     fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
         Ok(Some(match prefix.to_string().as_str() {
@@ -94,6 +102,33 @@ fn only_missing_cgroups_are_made_and_from_the_top() {
     );
 }
 
+/// All of a level share what it may send, so they are one step; systemd gives a unit its level again.
+#[test]
+fn cgroups_and_units_of_a_level_are_one_step() {
+    let rest = "[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n[[qjump.assign]]\nlevel = 0\ncgroup = '/there'\n\
+                [[qjump.assign]]\nlevel = 3\ncgroup = '/there/a'\n[[qjump.assign]]\nlevel = 3\nunit = 'stopped.slice'\n";
+    let steps = lines(rest, &RACK);
+    let expected = [
+        "+ link    classify_traffic, level 0, at cgroup /cgroups/there",
+        "+ cgroup  /cgroups/there/a",
+        "+ link    classify_traffic, connections, level 3, at cgroup /cgroups/there\n  \
+         + link    classify_traffic, connections, level 3, at cgroup /cgroups/there/a",
+        "+ file    /run/systemd/system/runs.service.d/50-plimsoll-rack.conf: level 3 for runs.service at every start",
+        "+ file    /run/systemd/system/stopped.slice.d/50-plimsoll-rack.conf: level 3 for stopped.slice at every start",
+    ];
+    assert_eq!(steps[steps.len() - expected.len()..], expected);
+    let texts: Vec<String> = planned(rest, &RACK)
+        .expect("it can be")
+        .steps
+        .into_iter()
+        .filter_map(|step| if let Step::DropIn { text, .. } = step { Some(text) } else { None })
+        .collect();
+    let head = "# Level 3 of QJump; plimsoll host rollback takes it away.\n";
+    let service = "[Service]\nExecStartPre=-+/usr/bin/plimsoll host attach-unit rack runs.service\n";
+    let slice = "[Slice]\nIPEgressFilterPath=/pins/rack/level-3/traffic\n";
+    assert_eq!(texts, [format!("{head}{service}"), format!("{head}{slice}")]);
+}
+
 #[test]
 fn segments_fit_the_smallest_bucket_that_somebody_has() {
     // Level 1 has 64 packets of 256 B, which are ten frames of 1514 B; level 7 has nobody.
@@ -127,7 +162,10 @@ fn without_links_there_are_filters_of_free_preference_in_order() {
 fn every_reason_is_told_at_once() {
     let rest = "[[qjump.assign]]\nlevel = 0\nunit = 'gone.service'\n[[phantom-queue]]\ndevice = 'eth9'\nrate = '1Gbps'\n";
     let said = planned(rest, &RACK).expect_err("it cannot").to_string();
-    assert!(said.contains("gone.service does not run") && said.contains("no network device eth9"), "{said}");
+    assert!(
+        said.contains("systemd knows no unit gone.service") && said.contains("no network device eth9"),
+        "{said}"
+    );
 }
 
 #[test]

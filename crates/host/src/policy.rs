@@ -75,6 +75,10 @@ pub struct Qjump {
     /// leaves it. A segment beyond the bucket never leaves.
     #[serde(default)]
     pub segments: Segments,
+    /// Who paces the TCP connections of what has a level with a limit by cgroup or unit: `level` (default), so that
+    /// together they keep to it by themselves; or `kernel`, which is refused, and then waits for 200 ms.
+    #[serde(default)]
+    pub pace: Pace,
     /// Who has which level; what is not named has level 0, or what it set as SO_PRIORITY.
     #[serde(default)]
     pub assign: Vec<Assignment>,
@@ -104,6 +108,17 @@ pub enum Segments {
     Keep,
 }
 
+/// Who paces TCP connections at a level with a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pace {
+    /// The level does.
+    #[default]
+    Level,
+    /// Nobody.
+    Kernel,
+}
+
 /// Who has a level: exactly one of `cgroup`, `unit` and `port`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -113,7 +128,7 @@ pub struct Assignment {
     /// A cgroup of version 2, by its path from the root of the hierarchy; made if it is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<CgroupPath>,
-    /// A running systemd unit: a service, a slice or a scope.
+    /// A systemd unit: a service, a slice or a scope that runs, or a service or slice that does not run yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitName>,
     /// A port of TCP and UDP, 1 to 65535, at either end.

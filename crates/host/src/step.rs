@@ -3,11 +3,11 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use plimsoll_units::{Bytes, Rate};
+use plimsoll_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::names::{DeviceName, Prefix};
+use crate::names::{DeviceName, Prefix, UnitName};
 use crate::policy::{Pacer, PhantomQueue, Qjump, Side};
 
 /// One change, with what was there before.
@@ -63,14 +63,28 @@ pub enum Step {
         /// The folder of its pins.
         pins: PathBuf,
     },
-    /// The sockets that a cgroup's programs open get a level.
-    Sockets {
-        /// The cgroup's folder.
-        cgroup: PathBuf,
+    /// What leaves the sockets of programs gets a level.
+    Level {
         /// The level.
         level: u8,
+        /// Whose.
+        members: Vec<Member>,
+        /// What the level may send in an epoch, where TCP connections pace themselves to it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        share: Option<(Bytes, Span)>,
         /// The folder of its pins.
         pins: PathBuf,
+    },
+    /// systemd gives a unit the level at every start.
+    DropIn {
+        /// The unit.
+        unit: UnitName,
+        /// The level.
+        level: u8,
+        /// The file that tells systemd so.
+        file: PathBuf,
+        /// What is in it.
+        text: String,
     },
     /// DCTCP is registered with the kernel's TCP.
     Dctcp {
@@ -95,6 +109,16 @@ pub enum Step {
         /// From now on.
         after: String,
     },
+}
+
+/// A cgroup whose programs have a level.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Member {
+    /// Its folder.
+    pub cgroup: PathBuf,
+    /// The unit whose cgroup it is now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<UnitName>,
 }
 
 /// A token bucket filter.
@@ -200,8 +224,19 @@ impl fmt::Display for Step {
                     }
                 }
             }
-            Step::Sockets { cgroup, level, .. } => {
-                write!(f, "+ link    classify_socket, level {level}, at cgroup {}", cgroup.display())
+            Step::Level { level, members, share, .. } => {
+                if members.is_empty() {
+                    return write!(f, "+ program classify_traffic, level {level}, for systemd to attach");
+                }
+                let programs =
+                    if share.is_some() { "classify_traffic, connections" } else { "classify_traffic" };
+                let line = |member: &Member| {
+                    format!("+ link    {programs}, level {level}, at cgroup {}", member.cgroup.display())
+                };
+                f.write_str(&members.iter().map(line).collect::<Vec<_>>().join("\n  "))
+            }
+            Step::DropIn { unit, level, file, .. } => {
+                write!(f, "+ file    {}: level {level} for {unit} at every start", file.display())
             }
             Step::Dctcp { .. } => f.write_str("+ link    plimsoll_dctcp, a congestion control of TCP"),
             Step::Route { before: Some(before), after, .. } => {

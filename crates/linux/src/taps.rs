@@ -25,10 +25,15 @@ pub struct Taps {
 }
 
 /// A thread that goes before all others and never sleeps is stopped by the kernel for 50 ms in a second, in one piece,
-/// so that others have their 5 %. One that rests for as much in small pieces is not: 20 us and the 15 us that waking up
-/// takes, in 700 us.
+/// so that others have their 5 %; and ended after a second (RLIMIT_RTTIME). One that rests for as much in small pieces is
+/// not: 50 us and the 15 us that waking up takes, in 700 us. With 20 us others have half of what they should: the kernel
+/// then took the other half at once, 25 ms in a second.
 const AWAKE_MAX: Span = Span::from_us(700);
-const REST: Span = Span::from_us(20);
+const REST: Span = Span::from_us(50);
+/// What is asked for less is over before the thread has gone to sleep, and so is no rest: it looks again at once.
+const SLEEP_MIN: Span = Span::from_us(20);
+/// A wait that was shorter has found somebody ready, and was no rest either.
+const SLEPT_MIN: Span = Span::from_us(10);
 /// Hosts that one call may name; the next names others.
 const EVENTS: usize = 32;
 
@@ -67,16 +72,18 @@ impl Devices for Taps {
     }
 
     fn wait(&mut self, timeout: Span, ready: &mut Vec<HostId>) -> io::Result<()> {
-        if timeout.is_zero() {
-            let now = self.clock.now();
-            if now.saturating_since(self.slept) > AWAKE_MAX {
-                std::thread::sleep(Duration::from_nanos(REST.as_ps() / 1_000));
-                self.slept = self.clock.now();
-            }
-        } else {
+        let asked = self.clock.now();
+        if timeout >= SLEEP_MIN {
             // Waiting by epoll itself counts in milliseconds on kernels before 5.11.
             let mut polled = [PollFd::new(&self.poll, PollFlags::IN)];
             uninterrupted(poll(&mut polled, Some(&timespec(timeout))).map(drop))?;
+            let now = self.clock.now();
+            if now.saturating_since(asked) >= SLEPT_MIN {
+                self.slept = now;
+            }
+        }
+        if asked.saturating_since(self.slept) > AWAKE_MAX {
+            std::thread::sleep(Duration::from_nanos(REST.as_ps() / 1_000));
             self.slept = self.clock.now();
         }
         let mut events = [MaybeUninit::uninit(); EVENTS];
@@ -91,5 +98,34 @@ impl Devices for Taps {
 
     fn send(&mut self, to: HostId, frame: &[u8]) -> io::Result<()> {
         (&self.files[to.0 as usize]).write(frame).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How often this thread has gone to sleep.
+    fn sleeps() -> u64 {
+        let status = std::fs::read_to_string("/proc/thread-self/status").expect("every thread has one");
+        let count = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        count.and_then(|count| count.trim().parse().ok()).expect("a number")
+    }
+
+    /// Waits that are over before the thread sleeps are no rest: the kernel would end it for never sleeping.
+    #[test]
+    fn a_thread_that_only_ever_waits_for_a_moment_rests() {
+        for wait in [Span::ZERO, Span::from_us(1), Span::from_us(10), Span::from_us(19)] {
+            let mut taps = Taps::new(Vec::new(), Clock::start()).expect("epoll");
+            let before = sleeps();
+            let mut rests = 0;
+            while rests < 20 {
+                let slept = taps.slept;
+                taps.wait(wait, &mut Vec::new()).expect("it waits");
+                rests += u32::from(taps.slept != slept);
+                assert!(taps.now().saturating_since(taps.slept) < AWAKE_MAX * 1_000, "it does not rest");
+            }
+            assert!(sleeps() - before >= 20, "{wait}: {} sleeps", sleeps() - before);
+        }
     }
 }

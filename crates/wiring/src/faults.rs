@@ -7,7 +7,9 @@
 //!
 //! Everything follows from the [`Schedule`], which is known before the run: the state of a link is a function of
 //! the time, what routing knows is the state of all links a while ago, and whether a packet is lost on its link is
-//! a function of when it left and arrived. So whoever has the schedule can see to its own ports.
+//! a function of when it left and arrived. So whoever has the schedule can see to its own ports: [`follow`].
+
+mod follow;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,9 +22,11 @@ use plimsoll_units::{Rate, Span, Time};
 
 use crate::Unbuildable;
 
+pub use follow::{FaultedSink, follow};
+
 /// What a link is like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LinkState {
+enum LinkState {
     /// As the topology says.
     Whole,
     /// Slower.
@@ -33,15 +37,15 @@ pub enum LinkState {
 
 /// A link that is another from now on.
 #[derive(Clone, Copy, Debug)]
-pub struct Change {
+struct Change {
     /// The port that sends on it.
-    pub port: PortId,
+    port: PortId,
     /// The port that sends the other way.
-    pub back: Option<PortId>,
+    back: Option<PortId>,
     /// What it is like from now on.
-    pub state: LinkState,
+    state: LinkState,
     /// It is dead or was, so that flow control begins anew.
-    pub breaks: bool,
+    breaks: bool,
 }
 
 /// One direction of a link that changes.
@@ -205,7 +209,7 @@ impl Faults {
     }
 
     /// Routing learns at `now` what it knows by then. Whether that is anything new.
-    pub fn learn(&mut self, now: Time) -> bool {
+    fn learn(&mut self, now: Time) -> bool {
         let known_dead = self.schedule.known_dead_at(now);
         let news = known_dead != self.known_dead;
         self.known_dead = known_dead;
@@ -213,7 +217,7 @@ impl Faults {
     }
 
     /// The links that change at `now`.
-    pub fn advance(&mut self, now: Time) -> Vec<Change> {
+    fn advance(&mut self, now: Time) -> Vec<Change> {
         let changes = |link: &&ScheduledLink| link.steps.iter().any(|(at, _)| *at == now);
         let dead = &mut self.dead;
         let change = |link: &ScheduledLink| {
@@ -226,7 +230,7 @@ impl Faults {
     }
 
     /// The rules of `port` while its link is in `state`.
-    pub fn rules_in(&self, port: PortId, state: LinkState) -> Arc<PortRules> {
+    fn rules_in(&self, port: PortId, state: LinkState) -> Arc<PortRules> {
         let whole = &self.rules[&port];
         match state {
             LinkState::Whole => Arc::clone(whole),

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_host::{
-    CgroupPath, Device, DeviceName, Error, Facts, Host, Journal, Kernel, Places, Prefix, RootQueue, Route,
-    Side, UnitName,
+    Device, DeviceName, Error, Facts, Host, Journal, Kernel, Places, Prefix, RootQueue, Route, Side, Unit,
+    UnitName,
 };
 
 use crate::snapshot::{assert_as_before, snapshot};
@@ -171,8 +171,11 @@ impl Facts for KeepsDepartures {
     fn is_folder(&self, path: &Path) -> bool {
         Host.is_folder(path)
     }
-    fn unit(&self, name: &UnitName) -> Result<Option<CgroupPath>, Error> {
+    fn unit(&self, name: &UnitName) -> Result<Unit, Error> {
         Host.unit(name)
+    }
+    fn program(&self) -> Result<PathBuf, Error> {
+        Host.program()
     }
     fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
         Host.route(prefix)

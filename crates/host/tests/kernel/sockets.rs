@@ -1,7 +1,8 @@
 //! Unmodified programs: by cgroup, and started at a level.
 
 use std::fs;
-use std::process::Command;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Command, Stdio};
 
 use plimsoll_host::{ConnectionOptions, Launch, launch};
 use plimsoll_mechanisms::qjump::pace;
@@ -9,19 +10,107 @@ use plimsoll_units::{Bytes, Span};
 
 use crate::world::World;
 
-const PRINT: &str = "import socket\ns = socket.socket()\nprint(s.getsockopt(1, 12), end='')";
+/// Opens a socket in a cgroup, asks for a priority of its own, and sends twenty datagrams at each line.
+const SENDER: &str = "import socket, sys
+open(sys.argv[1], 'w').write('0')
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(1, 12, 2)
+print('open', flush=True)
+for line in sys.stdin:
+    for _ in range(20):
+        s.sendto(b'x', ('198.18.9.2', 9))
+    print('sent', flush=True)
+";
+
+/// What is open when a policy is applied has its level from then on, and until the rollback.
+#[test]
+fn a_cgroup_gives_its_level_to_sockets_that_are_open() {
+    let path = "sockets::a_cgroup_gives_its_level_to_sockets_that_are_open";
+    let Some(world) = World::enter(path) else { return };
+    let folder = world.cgroups().join(&world.name).join("app");
+    fs::create_dir_all(&folder).unwrap();
+    let mut sender = Command::new("python3")
+        .args(["-c", SENDER])
+        .arg(folder.join("cgroup.procs"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = sender.stdin.take().unwrap();
+    let mut answers = BufReader::new(sender.stdout.take().unwrap()).lines();
+    assert_eq!(answers.next().unwrap().unwrap(), "open");
+    let mut send = || {
+        writeln!(input).unwrap();
+        assert_eq!(answers.next().unwrap().unwrap(), "sent");
+    };
+    let assigned = |level: u8| {
+        let text = "[qjump]\ndevice = 'near'\nhosts = 2\nrate = '1Gbps'\n";
+        format!("{text}[[qjump.assign]]\nlevel = {level}\ncgroup = '/{{world}}/app'\n")
+    };
+    for level in [6, 0] {
+        world.apply(&assigned(level));
+        send();
+        let levels = world.status().levels;
+        let seen: Vec<u64> =
+            levels.iter().map(|level| level.passed_packets + level.refused_packets).collect();
+        let mut expected = vec![0; levels.len()];
+        expected[usize::from(level)] = 20;
+        assert_eq!(seen, expected, "level {level}");
+        assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
+    }
+    // The limiter alone: what the program asks for counts again.
+    world.apply("[qjump]\ndevice = 'near'\nhosts = 2\nrate = '1Gbps'\n");
+    send();
+    let second = &world.status().levels[2];
+    assert_eq!(second.passed_packets + second.refused_packets, 20);
+    world.rollback().unwrap();
+    drop(input);
+    assert!(sender.wait().unwrap().success());
+    fs::remove_dir(&folder).unwrap();
+    fs::remove_dir(folder.parent().unwrap()).unwrap();
+}
+
+/// Joins a cgroup, and prints the pace of a connection that it opens.
+const CONNECTS: &str = "import socket, sys
+open(sys.argv[1], 'w').write('0')
+listener = socket.create_server(('127.0.0.1', 0))
+one = socket.create_connection(listener.getsockname())
+print(int.from_bytes(one.getsockopt(1, 47, 8), 'little'), end='')
+";
+
+/// A cgroup's connections keep to its level by themselves, unless the policy says that they need not.
+#[test]
+fn a_cgroups_connections_have_the_pace_of_its_level() {
+    let Some(world) = World::enter("sockets::a_cgroups_connections_have_the_pace_of_its_level") else {
+        return;
+    };
+    for (keys, is_paced) in [("", true), ("pace = 'kernel'\n", false)] {
+        let policy = format!(
+            "[qjump]\ndevice = 'near'\nhosts = 2\nrate = '1Gbps'\nlevels = ['line', '20KB']\n{keys}[[qjump.assign]]\n\
+             level = 1\ncgroup = '/{{world}}/app'\n"
+        );
+        let plan = world.apply(&policy);
+        let levels = plan.policy.qjump.as_ref().unwrap().levels().unwrap();
+        let procs = world.cgroups().join(&world.name).join("app/cgroup.procs");
+        let output = Command::new("python3").args(["-c", CONNECTS]).arg(procs).output().unwrap();
+        let told: u64 = String::from_utf8_lossy(&output.stdout).parse().unwrap();
+        let whole = levels.levels[1].bucket.get() as f64 / levels.epoch.as_secs_f64();
+        // Less half a packet of up to 64 KB; the other end of the connection shares it, if it was heard of before.
+        let within = (1.0..=whole).contains(&(told as f64));
+        assert_eq!((within, told == u64::MAX), (is_paced, !is_paced), "{told} B/s, the level has {whole}");
+        world.rollback().unwrap();
+    }
+}
 
 #[test]
-fn a_cgroup_gives_its_level_until_the_rollback() {
-    let Some(world) = World::enter("sockets::a_cgroup_gives_its_level_until_the_rollback") else { return };
+fn what_runs_in_a_cgroup_that_a_policy_made_runs_on() {
+    let Some(world) = World::enter("sockets::what_runs_in_a_cgroup_that_a_policy_made_runs_on") else {
+        return;
+    };
     let policy = "[qjump]\ndevice = 'near'\nhosts = 2\nrate = '1Gbps'\n[[qjump.assign]]\nlevel = 6\n\
                   cgroup = '/{world}/app'\n";
     world.apply(policy);
     let procs = world.cgroups().join(&world.name).join("app/cgroup.procs");
-    let script = format!("echo $$ > {} && exec python3 -c \"{PRINT}\"", procs.display());
-    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "6");
-    // What runs there when it goes is not ended.
     let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
     fs::write(&procs, sleeper.id().to_string()).unwrap();
     assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());

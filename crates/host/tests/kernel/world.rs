@@ -1,7 +1,8 @@
-//! A namespace with a veth pair, both ends in it, and a policy of this test's own; all gone when dropped.
+//! A namespace with a veth pair, both ends in it, a BPF file system, and a policy of this test's own; all gone when dropped.
 //!
 //! Tests run inside the namespace by starting this test binary again there: a thread may enter one, but what it
-//! starts afterwards and /proc/self would be of two minds.
+//! starts afterwards and /proc/self would be of two minds. The mounts are its own, too, as not every machine has a BPF file
+//! system, and the host's pins are none of a test's business.
 
 use std::env;
 use std::path::PathBuf;
@@ -32,7 +33,7 @@ impl World {
         // One at a time: a name of a congestion control is everybody's.
         let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let namespace = Outside::make(&name)?;
-        let output = inside(&namespace.0, path, &[]);
+        let output = inside(&namespace.0, path);
         eprintln!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "the test failed inside {}", namespace.0);
         None
@@ -40,7 +41,10 @@ impl World {
 
     /// Runs a test of this binary in this namespace with more environment.
     pub fn again(&self, path: &str, more: &[(&str, String)]) -> Output {
-        inside(&self.name, path, more)
+        this_binary(&mut Command::new(env::current_exe().unwrap()), &self.name, path)
+            .envs(more.iter().map(|(key, value)| (key, value)))
+            .output()
+            .unwrap()
     }
 
     /// A policy by the name of this world: `rest` is what follows its version. `{world}` in it is that name.
@@ -92,8 +96,8 @@ impl Outside {
             Some("no network namespaces with veth pairs".to_owned())
         } else if plimsoll_host::Facts::cgroups(&Host).is_none() {
             Some("cgroups of version 2 are not mounted".to_owned())
-        } else if !plimsoll_host::Facts::has_pins(&Host) {
-            Some("no BPF file system".to_owned())
+        } else if !run("unshare", "--mount mount -t bpf bpf /sys/fs/bpf") {
+            Some("this process may not mount a BPF file system".to_owned())
         } else if dctcp_is_registered() {
             Some("somebody else has registered plimsoll_dctcp at this time".to_owned())
         } else {
@@ -120,16 +124,18 @@ fn dctcp_is_registered() -> bool {
     std::fs::read_to_string(path).is_ok_and(|names| names.contains(plimsoll_bpf::DCTCP_NAME))
 }
 
-/// This test binary in the namespace `name`. `ip netns exec` would hide the BPF file system.
-fn inside(name: &str, path: &str, more: &[(&str, String)]) -> Output {
-    Command::new("nsenter")
-        .arg(format!("--net=/run/netns/{name}"))
-        .arg(env::current_exe().unwrap())
-        .args([path, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"])
-        .env(INSIDE, name)
-        .envs(more.iter().map(|(key, value)| (key, value)))
-        .output()
-        .unwrap()
+/// This test binary in the network namespace `name`. `ip netns exec` would hide the BPF file system.
+fn inside(name: &str, path: &str) -> Output {
+    let script =
+        format!("mount -t bpf bpf /sys/fs/bpf && exec nsenter --net=/run/netns/{name} \"$0\" \"$@\"");
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", &script]).arg(env::current_exe().unwrap());
+    this_binary(&mut command, name, path).output().unwrap()
+}
+
+/// `command` with the arguments of a test binary for one test of it.
+fn this_binary<'a>(command: &'a mut Command, name: &str, path: &str) -> &'a mut Command {
+    command.args([path, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"]).env(INSIDE, name)
 }
 
 /// Whether the command succeeded.

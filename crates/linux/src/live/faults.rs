@@ -2,10 +2,11 @@
 //!
 //! They are a function of the fabric's time, as all else in it, so a run with faults replays to its digest as well.
 
+use plimsoll_fabric::engine::Owner;
 use plimsoll_fabric::net::{Packet, PortId};
-use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_units::Time;
-use plimsoll_wiring::faults::{Change, LinkState};
+use plimsoll_wiring::faults::{FaultedSink, Faults, follow};
+use plimsoll_wiring::flow_control::FlowControl;
 
 use super::{LiveFabric, Wires};
 
@@ -25,51 +26,25 @@ impl Wires {
     }
 }
 
+impl FaultedSink for Wires {
+    fn faults(&mut self) -> Option<&mut Faults> {
+        self.faults.as_deref_mut()
+    }
+
+    fn flow_control(&mut self) -> Option<&mut FlowControl> {
+        self.flow_control.as_deref_mut()
+    }
+
+    fn wake(&mut self, at: Time, owner: Owner) {
+        self.events.push(at, owner);
+    }
+}
+
 impl LiveFabric {
     /// Links change, or routing learns that they have.
     #[cold]
     pub(super) fn on_faults_due(&mut self, now: Time) {
-        let Some(faults) = &mut self.wires.faults else { return };
-        let changed = faults.advance(now);
-        if let Some((at, owner)) = faults.next_event(now) {
-            self.wires.events.push(at, owner);
-        }
-        for change in &changed {
-            self.change_link(now, change.port, change.state);
-        }
-        for Change { port, back, .. } in changed.into_iter().filter(|change| change.breaks) {
-            self.forget_pauses(now, port);
-            back.into_iter().for_each(|back| self.forget_pauses(now, back));
-        }
-        self.reroute(now);
-    }
-
-    fn change_link(&mut self, now: Time, port: PortId, state: LinkState) {
-        let Some(faults) = &self.wires.faults else { return };
-        let rules = faults.rules_in(port, state);
-        let changed = &mut self.ports[port.0 as usize];
-        changed.set_rules(rules);
-        if state == LinkState::Dead {
-            changed.flush(port, now, &mut self.wires);
-        }
-    }
-
-    /// Flow control on the link of `port` begins anew.
-    fn forget_pauses(&mut self, now: Time, port: PortId) {
-        let Some(control) = &mut self.wires.flow_control else { return };
-        control.forget(port);
-        self.ports[port.0 as usize].on_signal(port, now, Signal::Resume(Priorities::ALL), &mut self.wires);
-    }
-
-    fn reroute(&mut self, now: Time) {
-        let Some(faults) = &mut self.wires.faults else { return };
-        if !faults.learn(now) {
-            return;
-        }
-        let detours = faults.detours(&self.network);
-        if let Some(selector) = &mut self.selector {
-            selector.set_detours(detours);
-        }
+        follow(now, &self.network, &mut self.ports, self.selector.as_mut(), &mut self.wires);
     }
 
     /// Whether what has come to the end of the link of `port` is still there: the link was alive all the while.

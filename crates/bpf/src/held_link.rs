@@ -1,0 +1,106 @@
+//! [`HeldLink`]: a program at a device (tcx, or XDP with the choice between driver and kernel), or a pinned one at a
+//! cgroup, by a link: what libbpf-rs does not wrap.
+#![allow(unsafe_code, reason = "the calls of libbpf that have no safe form")]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+use std::ptr;
+
+use libbpf_rs::{Program, ProgramMut};
+use rustix::fs::{Mode, OFlags};
+
+use crate::{Direction, Error};
+
+/// A program at a device or a cgroup for as long as this, or its pin.
+#[derive(Debug)]
+pub struct HeldLink(OwnedFd);
+
+/// What a program at a cgroup is asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CgroupPoint {
+    /// Every packet that leaves.
+    Egress,
+    /// What happens to TCP connections.
+    Connections,
+}
+
+impl HeldLink {
+    /// Attaches `program` behind what is at the device.
+    pub(crate) fn attach(
+        program: &ProgramMut,
+        ifindex: i32,
+        direction: Direction,
+    ) -> libbpf_rs::Result<HeldLink> {
+        let point = match direction {
+            Direction::Ingress => libbpf_sys::BPF_TCX_INGRESS,
+            Direction::Egress => libbpf_sys::BPF_TCX_EGRESS,
+        };
+        Ok(HeldLink::create(program.as_fd(), ifindex, point, None)?)
+    }
+
+    /// Attaches XDP program `program` with these flags (XDP_FLAGS_*). A program that is there already is never replaced.
+    pub(crate) fn attach_xdp(program: &ProgramMut, ifindex: i32, flags: u32) -> io::Result<HeldLink> {
+        let options = libbpf_sys::bpf_link_create_opts {
+            sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+            flags,
+            ..Default::default()
+        };
+        HeldLink::create(program.as_fd(), ifindex, libbpf_sys::BPF_XDP, Some(&options))
+    }
+
+    /// Attaches the program that is pinned at `program` to the cgroup (version 2) with the folder `cgroup`, beside those
+    /// that are there.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if there is no such program, or another's.
+    pub fn at_cgroup(program: &Path, cgroup: &Path, point: CgroupPoint) -> Result<HeldLink, Error> {
+        let folder = rustix::fs::open(cgroup, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| Error::Unsupported(format!("cgroup {}: {error}", cgroup.display())))?;
+        let point = match point {
+            CgroupPoint::Egress => libbpf_sys::BPF_CGROUP_INET_EGRESS,
+            CgroupPoint::Connections => libbpf_sys::BPF_CGROUP_SOCK_OPS,
+        };
+        Program::fd_from_pinned_path(program)
+            .and_then(|program| Ok(HeldLink::create(program.as_fd(), folder.as_raw_fd(), point, None)?))
+            .map_err(Error::while_doing(format!("attaching {}", program.display())))
+    }
+
+    fn create(
+        program: BorrowedFd<'_>,
+        target: i32,
+        point: u32,
+        options: Option<&libbpf_sys::bpf_link_create_opts>,
+    ) -> io::Result<HeldLink> {
+        let options = options.map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: no options is allowed, and the options that there are and the descriptor are valid during the call.
+        let answer = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), target, point, options) };
+        let descriptor = checked(answer)?;
+        // SAFETY: the kernel has just opened it, and nobody else knows it.
+        Ok(HeldLink(unsafe { OwnedFd::from_raw_fd(descriptor) }))
+    }
+
+    /// Pins it at `path`.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if that is not in a BPF file system, or there already.
+    pub fn pin(&self, path: &Path) -> Result<(), Error> {
+        let doing = Error::while_doing(format!("pinning {}", path.display()));
+        let pinned = CString::new(path.as_os_str().as_bytes()).map_err(|_| invalid()).and_then(|path| {
+            // SAFETY: both are valid during the call.
+            Ok(checked(unsafe { libbpf_sys::bpf_obj_pin(self.0.as_raw_fd(), path.as_ptr()) })?)
+        });
+        pinned.map(drop).map_err(doing)
+    }
+}
+
+fn invalid() -> libbpf_rs::Error {
+    io::Error::from(io::ErrorKind::InvalidInput).into()
+}
+
+/// A negative answer is an error's number.
+fn checked(answer: i32) -> io::Result<i32> {
+    if answer < 0 { Err(io::Error::from_raw_os_error(-answer)) } else { Ok(answer) }
+}

@@ -1,0 +1,109 @@
+//! The units of `deploy/systemd` under a systemd of their own: one that is booted in namespaces, with the host's files
+//! and nothing of its units, devices, cgroups and pins. Needs root, systemd and eBPF; skips with the reason elsewhere.
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+const SYSTEMD: [&str; 2] = ["/lib/systemd/systemd", "/usr/lib/systemd/systemd"];
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout == b"0\n")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// Why units cannot be run here; none if they can.
+fn lacks() -> Option<&'static str> {
+    let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+    let filesystems = fs::read_to_string("/proc/filesystems").unwrap_or_default();
+    let lacking = [
+        (!cfg!(feature = "kernel"), "built without the eBPF programs"),
+        (!is_root(), "not root"),
+        (!SYSTEMD.iter().any(|path| Path::new(path).exists()), "no systemd"),
+        (!mounts.contains(" cgroup2 "), "no cgroups of version 2"),
+        (!filesystems.contains("\toverlay\n"), "no overlay file system"),
+    ];
+    lacking.into_iter().find_map(|(lacks, reason)| lacks.then_some(reason))
+}
+
+/// The kernel ends what was in a namespace of processes a moment after the first of them.
+fn remove_cgroups(folder: &str) {
+    for _ in 0..100 {
+        let removed = Command::new("find").args([folder, "-depth", "-type", "d", "-delete"]).output();
+        if removed.is_ok_and(|output| output.status.success()) {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// What systemd finds wrong with a unit, apart from the program that is not installed here.
+#[test]
+fn systemd_finds_nothing_wrong_with_the_units() {
+    let Ok(probe) = Command::new("systemd-analyze").arg("--version").output() else {
+        return eprintln!("skipped: no systemd-analyze");
+    };
+    assert!(probe.status.success());
+    let folder = tempfile::tempdir().unwrap();
+    let binary = env!("CARGO_BIN_EXE_plimsoll");
+    let mut units = Vec::new();
+    for entry in fs::read_dir(repository().join("deploy/systemd")).unwrap().flatten() {
+        let text = fs::read_to_string(entry.path()).unwrap().replace("/usr/bin/plimsoll", binary);
+        let name = entry.file_name().into_string().unwrap();
+        fs::write(folder.path().join(&name), text).unwrap();
+        units.push(folder.path().join(name.replace("@.", "@name.")));
+    }
+    assert!(units.len() >= 3, "{units:?}");
+    let output = Command::new("systemd-analyze")
+        .args(["verify", "--man=no", "--recursive-errors=no"])
+        .args(&units)
+        .output()
+        .unwrap();
+    assert!(output.status.success() && said(&output).trim().is_empty(), "{}", said(&output));
+}
+
+/// A policy applied by its unit: what a unit sends has the unit's level, metrics are served, and when the policy's unit
+/// stops nothing is left.
+#[test]
+fn units_apply_serve_and_take_back() {
+    if let Some(reason) = lacks() {
+        return eprintln!("skipped: {reason}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let systemd = SYSTEMD.into_iter().find(|path| Path::new(path).exists()).unwrap();
+    let place = folder.path().to_str().unwrap();
+    let output = Command::new("timeout")
+        .args(["--kill-after=5", "90", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--net"])
+        .args(["--uts", "--ipc", "sh", "-eu"])
+        .arg(repository().join("crates/cli/tests/systemd/boot.sh"))
+        .args([place, systemd, env!("CARGO_BIN_EXE_plimsoll"), repository().to_str().unwrap()])
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let told = |name: &str| fs::read_to_string(folder.path().join(name)).unwrap_or_default();
+    remove_cgroups(told("cgroup").trim());
+    let report = told("report");
+    let all = || format!("{report}\n--- systemd ---\n{}", said(&output));
+    let steps: Vec<&str> = report.lines().filter_map(|line| line.strip_prefix("step: ")).collect();
+    let expected = [
+        "a policy is applied by its unit",
+        "what a running unit sends has its level",
+        "so has what it sends after a restart",
+        "and what a unit sends that ran not yet",
+        "metrics are served to this host",
+        "the policy is taken back with its unit",
+        "no unit has a level any more",
+        "a policy that is wrong fails with its unit",
+    ];
+    assert_eq!(steps, expected, "{}", all());
+    assert_eq!(output.status.code(), Some(0), "{}", all());
+}

@@ -1,0 +1,102 @@
+//! QJump's part of a plan: the limiter at its device, and who has which level.
+
+use std::path::Path;
+
+use plimsoll_mechanisms::qjump::Levels;
+
+use super::Planning;
+use crate::Error;
+use crate::facts::Unit;
+use crate::names::UnitName;
+use crate::policy::{Pace, Qjump, Side, Subject};
+use crate::step::{Member, PortProgram, Step};
+
+impl Planning<'_> {
+    pub(super) fn qjump(&mut self, qjump: &Qjump) -> Result<(), Error> {
+        let levels = qjump.levels().expect("a policy's levels were resolved when it was checked");
+        let Some(device) = self.device(&qjump.device)? else { return Ok(()) };
+        self.segments(qjump, &levels, device);
+        let mut programs = Vec::new();
+        if !qjump.ports().is_empty() {
+            programs.push((PortProgram::Ports(qjump.ports()), "ports".to_owned()));
+        }
+        programs.push((PortProgram::Limiter(qjump.clone()), "limiter".to_owned()));
+        self.program(&qjump.device, Side::Egress, programs)?;
+        for level in (0..).take(levels.levels.len()) {
+            self.level(qjump, &levels, level)?;
+        }
+        self.notes.push(
+            "programs without a level here that set IP_TOS or SO_PRIORITY themselves, such as ssh, have the level of that \
+             priority (2, 4 or 6), and the kernel's control packets level 7: over ssh, apply with --confirm-within 60s"
+                .to_owned(),
+        );
+        Ok(())
+    }
+
+    /// Who has `level` by cgroup or unit.
+    fn level(&mut self, qjump: &Qjump, levels: &Levels, level: u8) -> Result<(), Error> {
+        let pins = self.pins.join(format!("level-{level}"));
+        let shape = &levels.levels[usize::from(level)];
+        let paces = qjump.pace == Pace::Level && shape.latency_bound.is_some();
+        let share = paces.then_some((shape.bucket, levels.epoch));
+        let (mut members, mut units) = (Vec::new(), Vec::new());
+        for (index, one) in qjump.assign.iter().enumerate().filter(|(_, one)| one.level == level) {
+            match one.subject() {
+                Some(Subject::Cgroup(path)) => {
+                    members.extend(self.cgroup(path)?.map(|cgroup| Member { cgroup, unit: None }));
+                }
+                Some(Subject::Unit(unit)) => match self.facts.unit(unit)? {
+                    Unit::Unknown => {
+                        self.reasons.push(format!("qjump.assign[{index}]: systemd knows no unit {unit}"));
+                    }
+                    Unit::Stopped => units.push(unit),
+                    Unit::Running(path) => {
+                        let unit_of = |cgroup| Member { cgroup, unit: Some(unit.clone()) };
+                        members.extend(self.cgroup(&path)?.map(unit_of));
+                        units.push(unit);
+                    }
+                },
+                Some(Subject::Port(_)) | None => {}
+            }
+        }
+        if members.is_empty() && units.is_empty() {
+            return Ok(());
+        }
+        self.steps.push(Step::Level { level, members, share, pins: pins.clone() });
+        // A scope is made by the program that runs in it, once.
+        for unit in units.into_iter().filter(|unit| !unit.as_str().ends_with(".scope")) {
+            self.drop_in(unit, level, &pins)?;
+        }
+        Ok(())
+    }
+
+    /// systemd is told of a unit's level, until the next boot.
+    fn drop_in(&mut self, unit: &UnitName, level: u8, pins: &Path) -> Result<(), Error> {
+        let policy = self.pins.file_name().unwrap_or_default().display().to_string();
+        let told = if unit.as_str().ends_with(".slice") {
+            format!("[Slice]\nIPEgressFilterPath={}/{TRAFFIC}\n", pins.display())
+        } else {
+            let program = self.facts.program()?.display().to_string();
+            if !program.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
+                self.reasons.push(format!(
+                    "qjump.assign: {unit} is to call {program}, in a path that systemd might read otherwise; use a copy in a path of \
+                     letters, digits, `.`, `_`, `+` and `-`"
+                ));
+            }
+            // A unit starts without its level rather than not at all; and it may have no right to give itself one.
+            format!("[Service]\nExecStartPre=-+{program} host attach-unit {policy} {unit}\n")
+        };
+        let file =
+            Path::new(SYSTEMD_RUN).join(format!("{unit}.d")).join(format!("50-plimsoll-{policy}.conf"));
+        let text = format!("# Level {level} of QJump; plimsoll host rollback takes it away.\n{told}");
+        self.steps.push(Step::DropIn { unit: unit.clone(), level, file, text });
+        Ok(())
+    }
+}
+
+/// Where systemd looks for what is not to outlast a boot.
+const SYSTEMD_RUN: &str = "/run/systemd/system";
+/// The pin of the program that classifies a level's traffic.
+pub(crate) const TRAFFIC: &str = "traffic";
+/// The pin of the program that paces a level's connections.
+pub(crate) const CONNECTIONS: &str = "connections";
