@@ -89,6 +89,20 @@ struct steering_settings {
 	__u64 by_vbucket;
 };
 
+/// A frame that an XDP program leaves to the kernel's stack: XDP_PASS.
+#define FRAME_PASS 2
+/// A frame that goes nowhere: XDP_DROP.
+#define FRAME_DROP 1
+
+/// What takes datagrams from a device is compiled with.
+struct redirect_settings {
+	/// The device's own address, its six bytes from the highest on.
+	__u64 hardware;
+	/// What becomes of a datagram on a queue without a socket: FRAME_PASS; in tests, which tell what is taken by it,
+	/// FRAME_DROP.
+	__u64 without_socket;
+};
+
 /// A connection counts among those that share a level for so long after it was last heard of, and less than twice as
 /// long, in ns.
 #define SHARING_NS 500000000

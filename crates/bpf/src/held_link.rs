@@ -1,4 +1,5 @@
-//! [`HeldLink`]: a program at a device (tcx), or a pinned one at a cgroup, by a link: what libbpf-rs does not wrap.
+//! [`HeldLink`]: a program at a device (tcx, or XDP with the choice between driver and kernel), or a pinned one at a
+//! cgroup, by a link: what libbpf-rs does not wrap.
 #![allow(unsafe_code, reason = "the calls of libbpf that have no safe form")]
 
 use std::ffi::CString;
@@ -37,7 +38,17 @@ impl HeldLink {
             Direction::Ingress => libbpf_sys::BPF_TCX_INGRESS,
             Direction::Egress => libbpf_sys::BPF_TCX_EGRESS,
         };
-        HeldLink::create(program.as_fd(), ifindex, point)
+        Ok(HeldLink::create(program.as_fd(), ifindex, point, None)?)
+    }
+
+    /// Attaches XDP program `program` with these flags (XDP_FLAGS_*). A program that is there already is never replaced.
+    pub(crate) fn attach_xdp(program: &ProgramMut, ifindex: i32, flags: u32) -> io::Result<HeldLink> {
+        let options = libbpf_sys::bpf_link_create_opts {
+            sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
+            flags,
+            ..Default::default()
+        };
+        HeldLink::create(program.as_fd(), ifindex, libbpf_sys::BPF_XDP, Some(&options))
     }
 
     /// Attaches the program that is pinned at `program` to the cgroup (version 2) with the folder `cgroup`, beside those
@@ -53,13 +64,19 @@ impl HeldLink {
             CgroupPoint::Connections => libbpf_sys::BPF_CGROUP_SOCK_OPS,
         };
         Program::fd_from_pinned_path(program)
-            .and_then(|program| HeldLink::create(program.as_fd(), folder.as_raw_fd(), point))
+            .and_then(|program| Ok(HeldLink::create(program.as_fd(), folder.as_raw_fd(), point, None)?))
             .map_err(Error::while_doing(format!("attaching {}", program.display())))
     }
 
-    fn create(program: BorrowedFd<'_>, target: i32, point: u32) -> libbpf_rs::Result<HeldLink> {
-        // SAFETY: no options is allowed, and the descriptor is open during the call.
-        let answer = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), target, point, ptr::null()) };
+    fn create(
+        program: BorrowedFd<'_>,
+        target: i32,
+        point: u32,
+        options: Option<&libbpf_sys::bpf_link_create_opts>,
+    ) -> io::Result<HeldLink> {
+        let options = options.map_or(ptr::null(), ptr::from_ref);
+        // SAFETY: no options is allowed, and the options that there are and the descriptor are valid during the call.
+        let answer = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), target, point, options) };
         let descriptor = checked(answer)?;
         // SAFETY: the kernel has just opened it, and nobody else knows it.
         Ok(HeldLink(unsafe { OwnedFd::from_raw_fd(descriptor) }))
@@ -73,7 +90,7 @@ impl HeldLink {
         let doing = Error::while_doing(format!("pinning {}", path.display()));
         let pinned = CString::new(path.as_os_str().as_bytes()).map_err(|_| invalid()).and_then(|path| {
             // SAFETY: both are valid during the call.
-            checked(unsafe { libbpf_sys::bpf_obj_pin(self.0.as_raw_fd(), path.as_ptr()) })
+            Ok(checked(unsafe { libbpf_sys::bpf_obj_pin(self.0.as_raw_fd(), path.as_ptr()) })?)
         });
         pinned.map(drop).map_err(doing)
     }
@@ -84,6 +101,6 @@ fn invalid() -> libbpf_rs::Error {
 }
 
 /// A negative answer is an error's number.
-fn checked(answer: i32) -> libbpf_rs::Result<i32> {
-    if answer < 0 { Err(io::Error::from_raw_os_error(-answer).into()) } else { Ok(answer) }
+fn checked(answer: i32) -> io::Result<i32> {
+    if answer < 0 { Err(io::Error::from_raw_os_error(-answer)) } else { Ok(answer) }
 }

@@ -24,6 +24,7 @@ pub mod pinned;
 mod program;
 mod qjump;
 mod queue_length;
+mod redirect;
 pub mod shared;
 mod steering;
 
@@ -38,4 +39,5 @@ pub use qjump::{
     CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
 };
 pub use queue_length::QueueLength;
+pub use redirect::{DatagramRedirect, RedirectOptions};
 pub use steering::{DatagramSteering, SteeringOptions};

@@ -200,6 +200,16 @@ impl Program {
         })
     }
 
+    /// What the program, one of XDP, answers to a frame of 14 bytes or more.
+    ///
+    /// # Errors
+    /// [`Error::Kernel`] if the kernel does not take the frame.
+    pub fn test_frame(&self, frame: &[u8]) -> Result<u64, Error> {
+        let input = ProgramInput { data_in: Some(frame), ..Default::default() };
+        let output = self.handle().test_run(input).map_err(self.failed("running"))?;
+        Ok(u64::from(output.return_value))
+    }
+
     /// The mean time of `repeat` runs on `packet`, in whole ns as the kernel reports it.
     ///
     /// # Errors

@@ -57,6 +57,9 @@ fn run() -> Result<()> {
         for place in running.bound() {
             eprintln!("listening on {place}");
         }
+        for device in running.stats().devices() {
+            eprintln!("{device}");
+        }
     }
     if let Some(path) = std::env::var_os("MEMCACHED_PORT_FILENAME") {
         process::write_ports(Path::new(&path), running.bound())?;

@@ -342,6 +342,11 @@ mod tests {
         let (_, config) = resolve("-l 127.0.0.1:5,[::1] -p 6 -U 7").expect("addresses");
         let shown: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["TCP 127.0.0.1:5", "UDP 127.0.0.1:5", "TCP [::1]:6", "UDP [::1]:7"]);
+        let (_, config) =
+            resolve("-l 192.0.2.1,[::1]:6 -p 0 -U 7 -o chronos_xdp=eth0:eth1").expect("devices");
+        let shown: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
+        let device = |name: &str| format!("device {name}, UDP 192.0.2.1:7 [::1]:6");
+        assert_eq!(shown[2..], [device("eth0"), device("eth1")]);
     }
 
     #[test]
@@ -388,6 +393,11 @@ mod tests {
                 "partitions: 16 are not enough for 4 threads with groups of 8",
             ),
             ("-o chronos_numa=strickt", "did you mean strict?"),
+            ("-o chronos_xdp=eth0", "needs the UDP port that it is for"),
+            ("-U -1 -o chronos_xdp=eth0", "needs the UDP port that it is for"),
+            ("-U 7 -s /nonexistent/socket -o chronos_xdp=eth0", "a UNIX socket has no network device"),
+            ("-U 7 -o chronos_xdp=eth0:", "names of network devices with ':' between are allowed"),
+            ("-U 7 -o chronos_xdp=eth0:eth0", "it is named twice"),
             ("-o chronos_epoch=5", "us or ms"),
             ("-o idle_timeout", "needs a value"),
             ("-t 0", "1 to 1024"),

@@ -61,7 +61,8 @@ pub fn write_ports(path: &Path, bound: &[Listen]) -> Result<()> {
                 lines += &format!("TCP {}: {}\n", family(*address), address.port())
             }
             Listen::Udp(address) => lines += &format!("UDP {}: {}\n", family(*address), address.port()),
-            Listen::Unix { .. } => {}
+            // A device has the ports of the sockets.
+            Listen::Unix { .. } | Listen::Device { .. } => {}
         }
     }
     let unfinished = path.with_extension("lck");

@@ -231,6 +231,7 @@ pub fn serve<S: Service>(service: S, config: &Config) -> Result<()> {
                 writeln!(output, "listening on {address}")?
             }
             Listen::Unix { path, .. } => writeln!(output, "listening on unix:{}", path.display())?,
+            Listen::Device { .. } => writeln!(output, "listening on {listen}")?,
         }
     }
     output.flush()?;

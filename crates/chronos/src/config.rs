@@ -88,6 +88,26 @@ impl Config {
         if let Some((name, _)) = zeros.into_iter().find(|&(_, value)| value == 0) {
             return Err(StartError::Zero { name });
         }
+        self.check_devices()
+    }
+}
+
+impl Config {
+    fn check_devices(&self) -> Result<(), StartError> {
+        let mut names = Vec::new();
+        for place in &self.listen {
+            let Listen::Device { interface, places } = place else { continue };
+            let refused = |reason: &str| {
+                Err(StartError::Device { interface: interface.clone(), reason: reason.to_owned() })
+            };
+            if names.contains(&interface) {
+                return refused("it is named twice; once, with all places, is allowed");
+            }
+            names.push(interface);
+            if places.iter().any(|place| place.port() == 0) {
+                return refused("port 0 (any free one) is not allowed; 1 to 65535 are");
+            }
+        }
         Ok(())
     }
 }
@@ -238,6 +258,17 @@ pub enum Listen {
     },
     /// Datagrams; port 0 is any free one.
     Udp(SocketAddr),
+    /// Datagrams that come by an Ethernet device, past the kernel's stack (XDP; Linux 5.9, the feature `kernel`, and the
+    /// rights to administer networks and to load eBPF programs). No packet filter of the kernel sees them. Fragments and what
+    /// has a VLAN tag (that the device does not take off) or IP options stay with the kernel, and so do other devices:
+    /// [`Listen::Udp`] at the same places serves them.
+    Device {
+        /// Its name. It must have no XDP program, and be named once.
+        interface: String,
+        /// Addresses and ports, of which those are served that the device has when the server starts; an unspecified
+        /// address is all of its own (0.0.0.0 all of IPv4). Ports are above 0.
+        places: Vec<SocketAddr>,
+    },
     /// A UNIX socket. An old socket there that nobody listens on is replaced.
     Unix {
         /// Where it is.
@@ -342,6 +373,14 @@ pub enum StartError {
         place: String,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// Datagrams cannot be taken from a device.
+    #[error("listen: cannot take datagrams from device {interface}: {reason}")]
+    Device {
+        /// Its name.
+        interface: String,
+        /// Why.
+        reason: String,
     },
     /// A thread could not be pinned.
     #[error("processors: cannot pin a thread to processor {processor}: {source}")]

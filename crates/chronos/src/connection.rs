@@ -4,8 +4,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::buffers::Buffers;
-use crate::mmsg::Address;
 use crate::output::Output;
+use crate::port::Client;
 use crate::tls::TlsStream;
 use crate::{Service, Transport};
 
@@ -38,12 +38,12 @@ pub(crate) struct Connection<S: Service> {
 pub(crate) enum Link {
     /// A stream.
     Stream(Stream),
-    /// A datagram that came to the socket with this index.
+    /// A datagram that came to the port with this index.
     Datagram {
         /// The index.
-        socket: usize,
+        port: usize,
         /// Who sent it.
-        client: Address,
+        client: Client,
         /// What [`Service::unseal`] took off.
         envelope: u64,
     },

@@ -1,54 +1,127 @@
-//! [`Datagrams`]: one thread's UDP sockets. Each datagram is a connection of its own until it is answered.
+//! [`Datagrams`]: one thread's ports for datagrams. Each datagram is a connection of its own until it is answered.
 //!
 //! ```text
-//! recvmmsg ──> Service::unseal ──> requests, as on a stream ──> Service::seal ──> sendmmsg, once a turn
+//! recvmmsg ──────┬─> Service::unseal ──> requests, as on a stream ──> Service::seal ─┬─> sendmmsg, once a batch and turn
+//! receive ring ──┘                                                                   └─> send ring, kicked once a turn
 //! ```
 
 use std::io::IoSlice;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use crate::connection::Link;
 use crate::look_ahead::DISTANCE;
-use crate::mmsg::{Address, Outgoing, Received, is_full};
+use crate::mmsg::{Outgoing, Received};
+use crate::port::{Batch, Client, Port};
 use crate::worker::Worker;
-use crate::{Ahead, Service, Transport};
+use crate::xdp::Queue;
+use crate::{Ahead, Poll, Service, Transport};
 
-/// One thread's UDP sockets.
+/// One thread's ports for datagrams.
 pub(crate) struct Datagrams {
-    sockets: Vec<(OwnedFd, Outgoing)>,
+    ports: Vec<Port>,
+    /// What UDP sockets receive into.
     received: Option<Received>,
     /// A reply in one piece.
     whole: Vec<u8>,
     /// What the datagrams of a batch will ask for.
     seen: Vec<Option<(u32, u64)>>,
+    /// Queues of devices are looked at in every turn, so nobody need tell that something has come.
+    is_spinning: bool,
+    /// The server stops: nothing more is received from queues of devices.
+    is_stopped: bool,
+    /// When overruns of devices are counted next.
+    next_count: Duration,
 }
 
+/// Time between two questions how many datagrams a device's queue had no room for.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Slices of a reply looked at before it is put into one piece.
 const SLICES: usize = 64;
 
 impl Datagrams {
-    pub(crate) fn new(sockets: Vec<OwnedFd>) -> Datagrams {
+    /// For a thread that waits in this way.
+    pub(crate) fn new(sockets: Vec<OwnedFd>, queues: Vec<Queue>, poll: Poll) -> Datagrams {
         let received = (!sockets.is_empty()).then(Received::new);
-        let sockets = sockets.into_iter().map(|socket| (socket, Outgoing::default())).collect();
-        Datagrams { sockets, received, whole: Vec::new(), seen: Vec::new() }
+        let sockets = sockets.into_iter().map(|socket| Port::Socket(socket, Outgoing::default()));
+        let ports = sockets.chain(queues.into_iter().map(Port::Queue)).collect();
+        Datagrams {
+            ports,
+            received,
+            whole: Vec::new(),
+            seen: Vec::new(),
+            is_spinning: poll == Poll::Spin,
+            is_stopped: false,
+            next_count: COUNT_EVERY,
+        }
     }
 
-    /// The sockets, in the order of their numbers.
-    pub(crate) fn sockets(&self) -> impl Iterator<Item = &OwnedFd> {
-        self.sockets.iter().map(|(socket, _)| socket)
+    /// The ports, in the order of their numbers.
+    pub(crate) fn ports(&self) -> &[Port] {
+        &self.ports
     }
 
-    /// Receives a batch, runs what it asks for, and sends what is answered at once. True if there may be more.
-    pub(crate) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, socket: usize) -> bool {
-        let (Some(mut received), Some((from, _))) = (self.received.take(), self.sockets.get(socket)) else {
-            return false;
-        };
-        // An error is what an earlier datagram met with (its client is gone, say), not these.
-        let count = received.receive(from).unwrap_or_default();
+    /// The numbers and ports of which the kernel is to tell when something comes.
+    pub(crate) fn polled(&self) -> impl Iterator<Item = (u64, &Port)> {
+        let is_polled = |port: &Port| !self.is_spinning || matches!(port, Port::Socket(..));
+        (0..).zip(&self.ports).filter(move |(_, port)| is_polled(port))
+    }
+
+    /// Receives what has come to queues of devices: a look at their memory says so, without a call of the kernel. False
+    /// if there was nothing.
+    pub(crate) fn look<S: Service>(&mut self, worker: &mut Worker<S>) -> bool {
+        let mut happened = false;
+        for number in 0..self.ports.len() {
+            if matches!(&self.ports[number], Port::Queue(queue) if queue.has_received()) {
+                happened |= !self.is_stopped;
+                self.receive(worker, number);
+            }
+        }
+        happened
+    }
+
+    /// Receives no more from queues of devices.
+    pub(crate) fn stop_looking(&mut self) {
+        self.is_stopped = true;
+    }
+
+    /// Receives a batch, and runs what it asks for. What is answered at once is sent at once by a socket, and at the end
+    /// of the turn by a device. True if there may be more.
+    pub(crate) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, port: usize) -> bool {
+        match self.ports.get_mut(port) {
+            Some(Port::Socket(socket, _)) => {
+                let Some(mut received) = self.received.take() else { return false };
+                received.receive(&*socket);
+                worker.engine.counters().datagrams.add(received.count() as u64);
+                self.run_batch(worker, port, &received);
+                let is_full = received.is_full();
+                self.received = Some(received);
+                self.flush(worker);
+                is_full
+            }
+            Some(Port::Queue(queue)) if !self.is_stopped => {
+                let Some((receiver, refused)) = queue.receive() else { return false };
+                let counters = worker.engine.counters();
+                counters.datagrams.add(receiver.count() as u64);
+                counters.bad_checksums.add(refused.bad_checksums);
+                counters.malformed.add(refused.malformed);
+                self.run_batch(worker, port, &*receiver);
+                let is_full = receiver.is_full();
+                if let Port::Queue(queue) = &mut self.ports[port] {
+                    queue.give_back(receiver);
+                }
+                is_full
+            }
+            _ => false,
+        }
+    }
+
+    fn run_batch<S: Service>(&mut self, worker: &mut Worker<S>, port: usize, batch: &impl Batch) {
+        let count = batch.count();
         self.seen.clear();
         if S::LOOKS_AHEAD && count > 1 {
             let service = worker.engine.service.clone();
-            let request = |index| service.unseal(received.get(index).1).map(|(_, request)| request);
+            let request = |index| service.unseal(batch.get(index).1).map(|(_, request)| request);
             self.seen.extend((0..count).map(|index| worker.engine.glance(request(index)?)));
         }
         for &seen in self.seen.iter().take(DISTANCE).flatten() {
@@ -58,19 +131,15 @@ impl Datagrams {
             if let Some(&Some(seen)) = self.seen.get(index + DISTANCE) {
                 worker.engine.look_ahead(seen, Ahead::Data);
             }
-            let (client, datagram) = received.get(index);
-            self.run(worker, socket, client, datagram);
+            let (client, datagram) = batch.get(index);
+            self.run(worker, port, client, datagram);
         }
-        self.received = Some(received);
-        worker.engine.counters().datagrams.add(count as u64);
-        self.flush(worker);
-        is_full(count)
     }
 
-    fn run<S: Service>(&mut self, worker: &mut Worker<S>, socket: usize, client: Address, datagram: &[u8]) {
+    fn run<S: Service>(&mut self, worker: &mut Worker<S>, port: usize, client: Client, datagram: &[u8]) {
         let service = worker.engine.service.clone();
         let Some((envelope, request)) = service.unseal(datagram) else { return };
-        let key = worker.add(Link::Datagram { socket, client, envelope }, Transport::Udp);
+        let key = worker.add(Link::Datagram { port, client, envelope }, Transport::Udp);
         worker.connections[key as usize].is_ended = true;
         worker.on_bytes(key, request);
         self.answer(worker, key);
@@ -82,7 +151,7 @@ impl Datagrams {
             worker.parse(key);
         }
         let connection = &worker.connections[key as usize];
-        let Link::Datagram { socket, client, envelope } = connection.link else { return };
+        let Link::Datagram { port, client, envelope } = &connection.link else { return };
         // A reply over the limit is cut: nobody can read a little of it to make room for more.
         let is_cut = connection.output.bytes() > worker.engine.limits.output_bytes;
         if !connection.output.is_whole()
@@ -92,15 +161,15 @@ impl Datagrams {
             return;
         }
         let mut slices = [IoSlice::new(&[]); SLICES];
-        let outgoing = &mut self.sockets[socket].1;
-        let send = &mut |datagram: &[u8]| outgoing.push(client, datagram);
+        let port = &mut self.ports[*port];
+        let send = &mut |datagram: &[u8]| port.push(client, datagram);
         match connection.output.ready(&mut slices) {
             0 => {}
-            1 => worker.engine.service.seal(envelope, &slices[0], send),
+            1 => worker.engine.service.seal(*envelope, &slices[0], send),
             _ => {
                 self.whole.clear();
                 connection.output.copy_to(&mut self.whole);
-                worker.engine.service.seal(envelope, &self.whole, send);
+                worker.engine.service.seal(*envelope, &self.whole, send);
             }
         }
         let mut connection = worker.remove(key);
@@ -109,14 +178,25 @@ impl Datagrams {
 
     /// Sends what has been answered.
     pub(crate) fn flush<S: Service>(&mut self, worker: &mut Worker<S>) {
-        for (socket, outgoing) in &mut self.sockets {
-            if outgoing.is_empty() {
-                continue;
-            }
-            let sent = outgoing.send(&*socket);
+        for port in self.ports.iter_mut().filter(|port| port.has_to_send()) {
+            let sent = port.send();
             let counters = worker.engine.counters();
             counters.sent_bytes.add(sent.bytes);
             counters.dropped.add(sent.dropped);
         }
+        let now = worker.engine.now.since_start;
+        if now >= self.next_count {
+            self.next_count = now + COUNT_EVERY;
+            for port in &mut self.ports {
+                if let Port::Queue(queue) = port {
+                    worker.engine.counters().overruns.add(queue.overruns());
+                }
+            }
+        }
+    }
+
+    /// Whether a device could not take all that was to be sent: it is to be sent again soon.
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.ports.iter().any(Port::is_stuck)
     }
 }

@@ -49,7 +49,7 @@ const SLICES: usize = 64;
 const ALARM: u64 = 1 << 32;
 /// Not a connection: the listener with the number in the lower half.
 const LISTENER: u64 = 2 << 32;
-/// Not a connection: the UDP socket with the number in the lower half.
+/// Not a connection: the port for datagrams with the number in the lower half.
 const DATAGRAMS: u64 = 3 << 32;
 
 impl EpollDriver {
@@ -69,8 +69,8 @@ impl EpollDriver {
             epoll::add(&epoll, &listener.socket, EventData::new_u64(LISTENER | number), EventFlags::IN)
                 .map_err(failed("epoll_ctl"))?;
         }
-        for (number, socket) in (0..).zip(datagrams.sockets()) {
-            epoll::add(&epoll, socket, EventData::new_u64(DATAGRAMS | number), EventFlags::IN)
+        for (number, port) in datagrams.polled() {
+            epoll::add(&epoll, port.descriptor(), EventData::new_u64(DATAGRAMS | number), EventFlags::IN)
                 .map_err(failed("epoll_ctl"))?;
         }
         Ok(EpollDriver {
@@ -215,7 +215,7 @@ impl<S: Service> Driver<S> for EpollDriver {
         if !wait.is_zero() {
             worker.engine.counters().sleeps.add(1);
         }
-        let happened = !again.is_empty() || !self.events.is_empty();
+        let happened = self.datagrams.look(worker) || !again.is_empty() || !self.events.is_empty();
         for key in again {
             self.on_connection(worker, key, EventFlags::empty());
         }
@@ -283,14 +283,15 @@ impl<S: Service> Driver<S> for EpollDriver {
     }
 
     fn is_busy(&self) -> bool {
-        !self.again.is_empty()
+        !self.again.is_empty() || self.datagrams.is_stuck()
     }
 
     fn stop_listening(&mut self) {
         self.listeners.clear();
-        for socket in self.datagrams.sockets() {
+        self.datagrams.stop_looking();
+        for (_, port) in self.datagrams.polled() {
             // It was added when the thread started.
-            let _ = epoll::delete(&self.epoll, socket);
+            let _ = epoll::delete(&self.epoll, port.descriptor());
         }
     }
 }

@@ -29,9 +29,9 @@ impl KernelSteering {
             factor: steering.hash.factor(),
             by_vbucket: steering.by_vbucket,
         };
-        let count = sockets.datagrams.first().map_or(0, Vec::len);
+        let count = sockets.udp.first().map_or(0, Vec::len);
         let group = |number: usize| {
-            let group: Vec<_> = sockets.datagrams.iter().map(|thread| thread[number].as_fd()).collect();
+            let group: Vec<_> = sockets.udp.iter().map(|thread| thread[number].as_fd()).collect();
             plimsoll_bpf::DatagramSteering::attach(options, &group, owners)
                 .map_err(|error| StartError::Steering { reason: error.to_string() })
         };

@@ -18,7 +18,8 @@
 //!  dealt in turn   │ epoll or  sessions  steering         │ <────────┼── one bounded ring a direction and   │
 //!                  │ io_uring  outputs   own partitions   │          │   pair; an eventfd wakes a sleeper   │
 //!                  └──────────────────────────────────────┘          └──────────────────────────────────────┘
-//!  thread 0 also accepts for all and runs the balancer; UDP: each thread has a socket of its own (SO_REUSEPORT)
+//!  thread 0 also accepts for all and runs the balancer; UDP: each thread has a socket of its own (SO_REUSEPORT), and
+//!  queues of devices of its own (AF_XDP, feature `kernel`)
 //! ```
 //!
 //! * A thread has its connections and its partitions for itself. A request of an own partition is parsed out of the
@@ -34,9 +35,9 @@
 //!
 //! # Left out
 //!
-//! AF_XDP (datagrams come by the kernel's UDP, steered by an eBPF program with the feature `kernel`), and moving
-//! memory between NUMA nodes: partitions are built by the thread that first owns them, so their memory is near it, and
-//! the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind.
+//! Moving memory between NUMA nodes: partitions are built by the thread that first owns them, so their memory is near it,
+//! and the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind. Steering
+//! by keys of datagrams that come by AF_XDP: it is the device that chooses a queue, and the queue's thread passes a request on.
 
 mod balancer;
 mod buffers;
@@ -54,6 +55,7 @@ mod mmsg;
 mod nodes;
 mod output;
 mod page_pool;
+mod port;
 mod runtime;
 mod service;
 mod shared;
@@ -66,6 +68,7 @@ mod store;
 mod tls;
 mod uring;
 mod worker;
+mod xdp;
 
 pub use config::{
     Access, AcrossNodes, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll,
@@ -79,3 +82,4 @@ pub use runtime::{RunError, Running, Runtime, Stop};
 pub use service::{Now, PartitionId, Service, Step, Transport};
 pub use stats::{PartitionStats, RuntimeStats, ThreadStats};
 pub use tls::{Tls, TlsError};
+pub use xdp::Device;

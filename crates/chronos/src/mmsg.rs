@@ -4,6 +4,8 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::{mem, ptr};
 
+use crate::port::{Batch, Client};
+
 /// A client's address as the kernel writes it: large enough for IPv6.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Address {
@@ -25,18 +27,30 @@ pub(crate) struct Received {
     bytes: Box<[u8]>,
     addresses: [Address; BATCH],
     lengths: [usize; BATCH],
+    count: usize,
 }
 
 impl Received {
     pub(crate) fn new() -> Received {
         // Untouched memory costs nothing: only as much as datagrams are long is ever used of each place.
         let bytes = vec![0; BATCH * DATAGRAM_BYTES].into_boxed_slice();
-        Received { bytes, addresses: [NOWHERE; BATCH], lengths: [0; BATCH] }
+        Received { bytes, addresses: [NOWHERE; BATCH], lengths: [0; BATCH], count: 0 }
     }
 
-    /// Receives what waits at a non-blocking socket, and says how many there were; 0 if none.
+    /// Receives what waits at a non-blocking socket, in place of what was received before.
+    pub(crate) fn receive(&mut self, socket: impl AsFd) {
+        // An error is what an earlier datagram met with (its client is gone, say), not these.
+        self.count = self.receive_some(socket).unwrap_or_default();
+    }
+
+    /// Whether there may be more.
+    pub(crate) fn is_full(&self) -> bool {
+        self.count == BATCH
+    }
+
+    /// Says how many there were; 0 if none.
     #[expect(unsafe_code, reason = "no safe crate of this workspace has recvmmsg")]
-    pub(crate) fn receive(&mut self, socket: impl AsFd) -> io::Result<usize> {
+    fn receive_some(&mut self, socket: impl AsFd) -> io::Result<usize> {
         // SAFETY: all-zero is a valid `iovec` and `mmsghdr`: null pointers with lengths of zero.
         let (mut slices, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
             unsafe { (mem::zeroed(), mem::zeroed()) };
@@ -65,17 +79,17 @@ impl Received {
         }
         Ok(count as usize)
     }
-
-    /// A datagram that was received, and its sender.
-    pub(crate) fn get(&self, index: usize) -> (Address, &[u8]) {
-        let bytes = &self.bytes[index * DATAGRAM_BYTES..][..self.lengths[index]];
-        (self.addresses[index], bytes)
-    }
 }
 
-/// Whether a batch may have left datagrams behind.
-pub(crate) fn is_full(count: usize) -> bool {
-    count == BATCH
+impl Batch for Received {
+    fn count(&self) -> usize {
+        self.count
+    }
+
+    fn get(&self, index: usize) -> (Client, &[u8]) {
+        let bytes = &self.bytes[index * DATAGRAM_BYTES..][..self.lengths[index]];
+        (Client::Socket(self.addresses[index]), bytes)
+    }
 }
 
 /// Datagrams to be sent.

@@ -1,7 +1,6 @@
 //! [`Runtime`]: starts a server's threads, and stops them.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -22,6 +21,7 @@ use crate::steering::Steering;
 use crate::store::{Locked, Store};
 use crate::uring::UringDriver;
 use crate::worker::{Clock, Worker};
+use crate::xdp::Program;
 use crate::{Access, Config, IoBackend, Listen, LoadMetric, PartitionId, RuntimeStats, Service, StartError};
 
 /// Starts servers.
@@ -87,7 +87,7 @@ impl Runtime {
         let failed =
             |source: rustix::io::Errno| StartError::Worker { what: "eventfd", source: source.into() };
         let shared = Arc::new(Shared::new(config.threads, &owners).map_err(failed)?);
-        let stats = Arc::new(RuntimeStats::new(config.threads, &owners));
+        let stats = Arc::new(RuntimeStats::new(config.threads, &owners, sockets.devices.clone()));
         let steering = KernelSteering::attach(config, &sockets, &owners)?;
         let mut config = config.clone();
         if config.io == IoBackend::Fastest {
@@ -102,6 +102,7 @@ impl Runtime {
             service,
             config,
             steering: Arc::new(steering),
+            _programs: sockets.programs,
             owners,
             shared: shared.clone(),
             stats: stats.clone(),
@@ -110,7 +111,10 @@ impl Runtime {
         let io = plan.config.io;
         let mut running =
             Running { stop: Stop(shared), stats, bound: sockets.bound, io, threads: Vec::new() };
-        running.spawn(&Arc::new(plan), sockets.listeners, sockets.datagrams, policy)?;
+        let datagrams = sockets.udp.into_iter().zip(sockets.queues);
+        let datagrams =
+            datagrams.map(|(udp, queues)| Datagrams::new(udp, queues, plan.config.poll)).collect();
+        running.spawn(&Arc::new(plan), sockets.listeners, datagrams, policy)?;
         Ok(running)
     }
 }
@@ -120,7 +124,7 @@ impl Running {
         &mut self,
         plan: &Arc<Plan<S>>,
         listeners: Vec<Listener>,
-        datagrams: Vec<Vec<OwnedFd>>,
+        datagrams: Vec<Datagrams>,
         policy: Box<dyn Balance>,
     ) -> Result<(), StartError> {
         let (ready, started) = mpsc::channel();
@@ -221,6 +225,8 @@ struct Plan<S: Service> {
     service: Arc<S>,
     config: Config,
     steering: Arc<KernelSteering>,
+    /// Kept at their devices for as long as the threads run.
+    _programs: Vec<Program>,
     owners: Vec<u32>,
     shared: Arc<Shared>,
     stats: Arc<RuntimeStats>,
@@ -251,12 +257,11 @@ impl<S: Service> Plan<S> {
         &self,
         me: u32,
         mail: Mail<S::Partition>,
-        (listeners, datagrams): (Vec<Listener>, Vec<OwnedFd>),
+        (listeners, datagrams): (Vec<Listener>, Datagrams),
         policy: Option<Box<dyn Balance>>,
         ready: &mpsc::Sender<Result<(), StartError>>,
     ) -> io::Result<()> {
         let _watch = Watch(self.shared.clone());
-        let datagrams = Datagrams::new(datagrams);
         let started = self.pin(me).and_then(|()| {
             Ok(match self.config.io {
                 IoBackend::Epoll | IoBackend::Fastest => {

@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::{Limits, Listen, StartError, Tls, Transport};
+use crate::xdp::{self, Opened, Program, Queue};
+use crate::{Device, Limits, Listen, StartError, Tls, Transport};
 
 /// How long nothing is accepted, at least, after the kernel could not; a thread that sleeps goes on within a second.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -28,7 +29,13 @@ pub(crate) struct Sockets {
     /// TCP and UNIX sockets; the first thread accepts for all.
     pub(crate) listeners: Vec<Listener>,
     /// UDP sockets, those of each thread.
-    pub(crate) datagrams: Vec<Vec<OwnedFd>>,
+    pub(crate) udp: Vec<Vec<OwnedFd>>,
+    /// Queues of devices, those of each thread.
+    pub(crate) queues: Vec<Vec<Queue>>,
+    /// The devices with those queues.
+    pub(crate) devices: Vec<Device>,
+    /// What holds the programs at those devices.
+    pub(crate) programs: Vec<Program>,
     /// Where all that is, in the order of [`crate::Config::listen`].
     pub(crate) bound: Vec<Listen>,
 }
@@ -54,15 +61,37 @@ impl Drop for Listener {
 impl Sockets {
     /// Opens the sockets of a server with so many threads.
     pub(crate) fn open(listen: &[Listen], threads: u32, limits: &Limits) -> Result<Sockets, StartError> {
-        let mut sockets =
-            Sockets { datagrams: (0..threads).map(|_| Vec::new()).collect(), ..Sockets::default() };
+        let mut sockets = Sockets {
+            udp: (0..threads).map(|_| Vec::new()).collect(),
+            queues: (0..threads).map(|_| Vec::new()).collect(),
+            ..Sockets::default()
+        };
         for place in listen {
             let bound = sockets
                 .add_patiently(place, limits)
                 .map_err(|source| StartError::Listen { place: place.to_string(), source })?;
             sockets.bound.push(bound);
         }
+        // Last, since a device is changed by it.
+        for (place, bound) in listen.iter().zip(0..) {
+            if let Listen::Device { interface, places } = place {
+                sockets.bound[bound] = sockets.add_device(interface, places)?;
+            }
+        }
         Ok(sockets)
+    }
+
+    /// Takes datagrams from a device, and deals its queues to the threads.
+    fn add_device(&mut self, interface: &str, places: &[SocketAddr]) -> Result<Listen, StartError> {
+        let Opened { device, queues, program } = xdp::open(interface, places)?;
+        let threads = self.queues.len();
+        for (number, queue) in queues.into_iter().enumerate() {
+            self.queues[number % threads].push(queue);
+        }
+        let bound = Listen::Device { interface: device.interface.clone(), places: device.places.clone() };
+        self.devices.push(device);
+        self.programs.push(program);
+        Ok(bound)
     }
 
     fn add_patiently(&mut self, place: &Listen, limits: &Limits) -> io::Result<Listen> {
@@ -101,10 +130,12 @@ impl Sockets {
                 self.listeners.push(listener);
                 Ok(place.clone())
             }
+            // Later, when all sockets are open.
+            Listen::Device { .. } => Ok(place.clone()),
             Listen::Udp(address) => {
                 let mut address = *address;
                 let mut opened = Vec::new();
-                for _ in &self.datagrams {
+                for _ in &self.udp {
                     let socket = new_socket(address, Type::DGRAM)?;
                     socket.set_reuse_port(true)?;
                     socket.bind(&SockAddr::from(address))?;
@@ -112,7 +143,7 @@ impl Sockets {
                     address = local_address(&socket)?;
                     opened.push(socket.into());
                 }
-                for (sockets, socket) in self.datagrams.iter_mut().zip(opened) {
+                for (sockets, socket) in self.udp.iter_mut().zip(opened) {
                     sockets.push(socket);
                 }
                 Ok(Listen::Udp(address))
@@ -127,6 +158,10 @@ impl std::fmt::Display for Listen {
             Listen::Tcp(address) => write!(f, "TCP {address}"),
             Listen::Tls { address, .. } => write!(f, "TLS {address}"),
             Listen::Udp(address) => write!(f, "UDP {address}"),
+            Listen::Device { interface, places } => {
+                write!(f, "device {interface}, UDP")?;
+                places.iter().try_for_each(|place| write!(f, " {place}"))
+            }
             Listen::Unix { path, .. } => write!(f, "{}", path.display()),
         }
     }

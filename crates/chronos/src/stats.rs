@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::Device;
 use plimsoll_mechanisms::partition_balancer::BalanceCounts;
 
 /// A counter with one writer at a time.
@@ -40,6 +41,9 @@ pub(crate) struct ThreadCounters {
     pub(crate) sent_bytes: Counter,
     pub(crate) datagrams: Counter,
     pub(crate) dropped: Counter,
+    pub(crate) bad_checksums: Counter,
+    pub(crate) malformed: Counter,
+    pub(crate) overruns: Counter,
     pub(crate) wakes: Counter,
     pub(crate) sleeps: Counter,
     pub(crate) rings_full: Counter,
@@ -69,6 +73,7 @@ pub struct RuntimeStats {
     threads: Box<[ThreadCounters]>,
     partitions: Box<[PartitionCounters]>,
     balance: BalanceCounters,
+    devices: Vec<Device>,
 }
 
 /// One thread's counts since the start.
@@ -96,8 +101,15 @@ pub struct ThreadStats {
     pub sent_bytes: u64,
     /// Datagrams received.
     pub datagrams: u64,
-    /// Datagrams that the kernel did not take for sending.
+    /// Datagrams that could not be sent: the kernel did not take them; at a device, no frame was free or they were longer
+    /// than its packets.
     pub dropped: u64,
+    /// Frames of a device ([`crate::Listen::Device`]) with a wrong checksum.
+    pub bad_checksums: u64,
+    /// Frames of a device that are no whole datagram, or whose sender cannot be answered.
+    pub malformed: u64,
+    /// Datagrams that came to a device's queue when it had no room, as of some time in the last second.
+    pub overruns: u64,
     /// Wake-ups sent to threads that slept.
     pub wakes: u64,
     /// Times that the thread slept.
@@ -118,14 +130,16 @@ pub struct PartitionStats {
 }
 
 impl RuntimeStats {
-    /// Counters of `threads` threads and of the partitions with these owners, all 0.
-    pub(crate) fn new(threads: u32, owners: &[u32]) -> RuntimeStats {
+    /// Counters of `threads` threads and of the partitions with these owners, all 0; and the devices
+    /// that datagrams are taken from.
+    pub(crate) fn new(threads: u32, owners: &[u32], devices: Vec<Device>) -> RuntimeStats {
         let partition =
             |&owner: &u32| PartitionCounters { owner: AtomicU32::new(owner), ..PartitionCounters::default() };
         RuntimeStats {
             threads: (0..threads).map(|_| ThreadCounters::default()).collect(),
             partitions: owners.iter().map(partition).collect(),
             balance: BalanceCounters::default(),
+            devices,
         }
     }
 
@@ -161,6 +175,11 @@ impl RuntimeStats {
         }
     }
 
+    /// The devices that datagrams are taken from past the kernel's stack, and how.
+    pub fn devices(&self) -> &[Device] {
+        &self.devices
+    }
+
     /// The threads' counts.
     pub fn threads(&self) -> Vec<ThreadStats> {
         self.threads.iter().map(thread_stats).collect()
@@ -191,6 +210,9 @@ impl RuntimeStats {
             total.sent_bytes += thread.sent_bytes;
             total.datagrams += thread.datagrams;
             total.dropped += thread.dropped;
+            total.bad_checksums += thread.bad_checksums;
+            total.malformed += thread.malformed;
+            total.overruns += thread.overruns;
             total.wakes += thread.wakes;
             total.sleeps += thread.sleeps;
             total.rings_full += thread.rings_full;
@@ -214,6 +236,9 @@ fn thread_stats(counters: &ThreadCounters) -> ThreadStats {
         sent_bytes: counters.sent_bytes.get(),
         datagrams: counters.datagrams.get(),
         dropped: counters.dropped.get(),
+        bad_checksums: counters.bad_checksums.get(),
+        malformed: counters.malformed.get(),
+        overruns: counters.overruns.get(),
         wakes: counters.wakes.get(),
         sleeps: counters.sleeps.get(),
         rings_full: counters.rings_full.get(),

@@ -12,6 +12,7 @@ mod pacer;
 mod phantom_queue;
 mod processors;
 mod queue_length;
+mod redirect;
 mod sizes;
 mod sockets;
 

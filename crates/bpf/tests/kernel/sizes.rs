@@ -5,8 +5,8 @@
 use std::os::fd::AsFd as _;
 
 use plimsoll_bpf::{
-    ConnectionOptions, Connections, Inputs, Limiter, Pacer, PacerFeedback, PacketClassifier, PhantomQueue,
-    Program, QueueLength, Size,
+    ConnectionOptions, Connections, DatagramRedirect, Inputs, Limiter, Pacer, PacerFeedback,
+    PacketClassifier, PhantomQueue, Program, QueueLength, RedirectOptions, Size,
 };
 use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::pacer::PacerParams;
@@ -27,6 +27,7 @@ const EXPECTED: &[(&str, Size)] = &[
     ("pacer", Size { verified: 3_572, translated: 686 }),
     ("pacer's association", Size { verified: 157, translated: 159 }),
     ("queue length", Size { verified: 56, translated: 47 }),
+    ("datagrams to sockets", Size { verified: 108, translated: 91 }),
 ];
 /// Of 100.
 const TOLERANCE: usize = 25;
@@ -53,6 +54,8 @@ fn the_programs_are_as_large_as_written_down() {
     let connections =
         ConnectionOptions { send_buffer: Some(4_096), share: Some((Bytes::new(9_000), levels.epoch)) };
     let connections = Connections::load(&connections).unwrap();
+    let redirect = RedirectOptions::new([2; 6], vec!["192.0.2.1:11211".parse().unwrap()], 1);
+    let redirect = DatagramRedirect::load(&redirect).unwrap();
     let queue_length = QueueLength::load(&EcnParams::default(), Inputs::Kernel).unwrap();
     let found = [
         Program::empty().unwrap().size().unwrap(),
@@ -64,6 +67,7 @@ fn the_programs_are_as_large_as_written_down() {
         pacer.program().size().unwrap(),
         feedback.program().size().unwrap(),
         queue_length.program().size().unwrap(),
+        redirect.program().size().unwrap(),
     ];
     for ((name, expected), found) in EXPECTED.iter().zip(found) {
         assert_near(name, found, *expected);

@@ -29,6 +29,9 @@ Extended options (-o):
   chronos_io=epoll|uring|fastest
                                how threads talk to the kernel; fastest is uring where the kernel has it (default: fastest)
   chronos_steering=on|off      have the kernel take a datagram to the owner of its key (default: off)
+  chronos_xdp=<device>:<device>...
+                               take the datagrams that come by these network devices past the kernel's stack; with -U,
+                               for addresses (-l) of theirs (default: none)
   ssl_chain_cert=<file>        certificate chain in PEM, with -Z
   ssl_key=<file>               private key in PEM, with -Z
 memcached's other extended options are accepted, and have no effect here; each says so.";
@@ -73,7 +76,7 @@ const WITHOUT_EFFECT: [&str; 37] = [
     "no_inline_ascii_resp",
     "drop_privileges",
 ];
-const WITH_EFFECT: [&str; 13] = [
+const WITH_EFFECT: [&str; 14] = [
     "idle_timeout",
     "chronos_partitions",
     "chronos_poll",
@@ -85,6 +88,7 @@ const WITH_EFFECT: [&str; 13] = [
     "chronos_pin",
     "chronos_io",
     "chronos_steering",
+    "chronos_xdp",
     "ssl_chain_cert",
     "ssl_key",
 ];
@@ -118,6 +122,8 @@ pub struct Extended {
     pub io: IoBackend,
     /// The kernel takes datagrams to their owners.
     pub steering: bool,
+    /// Network devices whose datagrams come past the kernel's stack.
+    pub devices: Vec<String>,
     /// A certificate chain in PEM.
     pub certificate: Option<PathBuf>,
     /// A private key in PEM.
@@ -195,6 +201,12 @@ impl Extended {
             ("chronos_io", _) => bail!(allowed("epoll, uring and fastest")),
             ("chronos_steering", "on") => self.steering = true,
             ("chronos_steering", "off") => self.steering = false,
+            ("chronos_xdp", _) => {
+                self.devices = value.split(':').map(str::to_owned).collect();
+                if self.devices.iter().any(String::is_empty) {
+                    bail!(allowed("names of network devices with ':' between"));
+                }
+            }
             ("ssl_chain_cert", _) => self.certificate = Some(PathBuf::from(value)),
             ("ssl_key", _) => self.key = Some(PathBuf::from(value)),
             _ => bail!(allowed("on and off")),

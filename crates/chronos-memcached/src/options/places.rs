@@ -11,7 +11,13 @@ use super::extended::Extended;
 impl Options {
     /// Addresses or the UNIX socket to listen on.
     pub(super) fn places(&self, extended: &Extended) -> Result<Vec<Listen>> {
+        if self.udp_port < 1 && !extended.devices.is_empty() {
+            bail!("-o chronos_xdp needs the UDP port that it is for: -U <num>, 1 to 65535");
+        }
         if let Some(path) = &self.unix_socket {
+            if !extended.devices.is_empty() {
+                bail!("-s and -o chronos_xdp: a UNIX socket has no network device");
+            }
             return Ok(vec![Listen::Unix { path: path.clone(), mode: self.unix_mask }]);
         }
         let tls = self.tls(extended)?;
@@ -36,6 +42,11 @@ impl Options {
         if places.is_empty() {
             bail!("-p 0 and -U 0: there is nothing to listen on");
         }
+        // The kernel's sockets stay, for other devices, and for fragments.
+        let udp = |place: &Listen| if let Listen::Udp(address) = place { Some(*address) } else { None };
+        let udp: Vec<SocketAddr> = places.iter().filter_map(udp).collect();
+        let device = |name: &String| Listen::Device { interface: name.clone(), places: udp.clone() };
+        places.extend(extended.devices.iter().map(device));
         Ok(places)
     }
 

@@ -88,6 +88,13 @@ fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Si
     sink.line("chronos_groups_split", &balance.splits);
     sink.line("chronos_groups_joined", &balance.joins);
     sink.line("chronos_partitions_across_nodes", &balance.crossings);
+    sink.line("chronos_datagrams", &runtime.datagrams);
+    sink.line("chronos_datagrams_dropped", &runtime.dropped);
+    if shared.runtime.get().is_some_and(|runtime| !runtime.devices().is_empty()) {
+        sink.line("chronos_xdp_bad_checksums", &runtime.bad_checksums);
+        sink.line("chronos_xdp_malformed", &runtime.malformed);
+        sink.line("chronos_xdp_overruns", &runtime.overruns);
+    }
 }
 
 fn commands(counters: &Counters, sink: &mut dyn Sink) {
@@ -227,4 +234,10 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("flush_enabled", &yes_no(settings.flush));
     sink.line("idle_timeout", &settings.idle_timeout);
     sink.line("chronos_partitions", &settings.partitions);
+    for device in shared.runtime.get().map(|runtime| runtime.devices()).unwrap_or_default() {
+        // "chronos_xdp:eth0 native XDP, zero copy, ..."
+        let how = device.to_string();
+        let how = how.split_once(": ").map_or(&how[..], |(_, how)| how);
+        sink.line(&format!("chronos_xdp:{}", device.interface), &how);
+    }
 }

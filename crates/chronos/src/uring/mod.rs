@@ -48,7 +48,7 @@ pub(crate) struct UringDriver {
     seen: Vec<Option<(u32, u64)>>,
     listeners: Vec<Listener>,
     datagrams: Datagrams,
-    /// UDP sockets that may have more.
+    /// Ports for datagrams that may have more.
     again: Vec<usize>,
     /// Listeners that are to be armed again, and when.
     accept_again: Vec<usize>,
@@ -102,9 +102,10 @@ impl UringDriver {
             accept_after: Duration::ZERO,
         };
         driver.poll(shared.alarm(me).as_raw_fd(), POLL_ALARM).map_err(failed("io_uring"))?;
-        let sockets: Vec<i32> = driver.datagrams.sockets().map(AsRawFd::as_raw_fd).collect();
-        for (number, socket) in (0..).zip(sockets) {
-            driver.poll(socket, POLL_DATAGRAMS | number).map_err(failed("io_uring"))?;
+        let ports: Vec<(u64, i32)> =
+            driver.datagrams.polled().map(|(number, port)| (number, port.descriptor().as_raw_fd())).collect();
+        for (number, port) in ports {
+            driver.poll(port, POLL_DATAGRAMS | number).map_err(failed("io_uring"))?;
         }
         Ok(driver)
     }
@@ -196,9 +197,10 @@ impl UringDriver {
             ACCEPT => return self.on_accepted(worker, number as usize, result, flags),
             POLL_DATAGRAMS => {
                 self.again.push(number as usize);
-                let socket = self.datagrams.sockets().nth(number as usize).map(AsRawFd::as_raw_fd);
-                if let Some(socket) = socket.filter(|_| !cqueue::more(flags) && result >= 0) {
-                    return self.poll(socket, token);
+                let port = self.datagrams.ports().get(number as usize);
+                let port = port.map(|port| port.descriptor().as_raw_fd());
+                if let Some(port) = port.filter(|_| !cqueue::more(flags) && result >= 0) {
+                    return self.poll(port, token);
                 }
             }
             POLL_ALARM if !cqueue::more(flags) => {
@@ -287,7 +289,7 @@ impl<S: Service> Driver<S> for UringDriver {
             worker.engine.counters().sleeps.add(1);
         }
         let mut completions = std::mem::take(&mut self.completions);
-        let happened = !completions.is_empty() || !self.again.is_empty();
+        let happened = self.datagrams.look(worker) || !completions.is_empty() || !self.again.is_empty();
         self.seen.clear();
         if S::LOOKS_AHEAD && completions.len() > 1 {
             let mut seen = std::mem::take(&mut self.seen);
@@ -344,10 +346,11 @@ impl<S: Service> Driver<S> for UringDriver {
     }
 
     fn is_busy(&self) -> bool {
-        !self.again.is_empty()
+        !self.again.is_empty() || self.datagrams.is_stuck()
     }
 
     fn stop_listening(&mut self) {
+        self.datagrams.stop_looking();
         for listener in self.listeners.drain(..) {
             // The accept that is armed holds it open: this ends it.
             let _ = shutdown(&listener.socket, Shutdown::Both);

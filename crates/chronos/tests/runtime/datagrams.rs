@@ -1,5 +1,6 @@
 //! Requests in datagrams.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
@@ -20,14 +21,20 @@ fn client(server: &Running) -> UdpSocket {
 }
 
 /// Sends a request with this envelope; returns the datagrams of the reply, of which there are `parts`.
-fn ask(socket: &UdpSocket, envelope: u8, request: &[u8], parts: usize) -> Vec<u8> {
+pub fn ask(socket: &UdpSocket, envelope: u8, request: &[u8], parts: usize) -> Vec<u8> {
     socket.send(&[&[envelope], request].concat()).unwrap();
     let mut reply = Vec::new();
     let mut buffer = [0; 65_536];
-    for _ in 0..parts {
-        let count = socket.recv(&mut buffer).unwrap();
+    let mut missing = parts;
+    while missing > 0 {
+        let count = match socket.recv(&mut buffer) {
+            // A receive with a timeout does not go on after a process that was held.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            result => result.unwrap(),
+        };
         assert_eq!(buffer[0], envelope);
         reply.extend_from_slice(&buffer[1..count]);
+        missing -= 1;
     }
     reply
 }

@@ -4,7 +4,12 @@
 mod balance;
 mod client;
 mod datagrams;
+#[cfg(feature = "kernel")]
+mod devices;
 mod order;
+#[cfg(feature = "kernel")]
+#[path = "../common/pair.rs"]
+mod pair;
 mod service;
 mod split;
 mod start;

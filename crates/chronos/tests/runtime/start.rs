@@ -1,5 +1,6 @@
 //! What cannot be started is refused by a message that says what is allowed.
 
+use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
 
 use plimsoll_chronos::{Balancing, Config, DatagramSteering, KeyHash, Limits, Listen, Runtime};
@@ -41,6 +42,19 @@ fn values_out_of_range_are_named() {
     for (config, expected) in table {
         let error = refusal(&config);
         assert!(error.starts_with(expected), "{error}");
+    }
+    let device = |port: u16| Listen::Device {
+        interface: "nothing-has-this".to_owned(),
+        places: vec![SocketAddr::from(([0; 4], port))],
+    };
+    for (listen, expected) in [
+        (vec![device(0)], "port 0 (any free one) is not allowed; 1 to 65535 are"),
+        (vec![device(7), device(8)], "it is named twice; once, with all places, is allowed"),
+        (vec![device(7)], "there is no such device"),
+    ] {
+        let error = refusal(&Config { listen, ..config(1) });
+        let expected = format!("listen: cannot take datagrams from device nothing-has-this: {expected}");
+        assert_eq!(error, expected);
     }
     if !cfg!(feature = "kernel") {
         let datagram_steering = Some(DatagramSteering { hash: KeyHash::new(1), by_vbucket: false });

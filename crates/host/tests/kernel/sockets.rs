@@ -81,7 +81,9 @@ print(int.from_bytes(one.getsockopt(1, 47, 8), 'little'), end='')
 /// A cgroup's connections keep to its level by themselves, unless the policy says that they need not.
 #[test]
 fn a_cgroups_connections_have_the_pace_of_its_level() {
-    let Some(world) = World::enter("sockets::a_cgroups_connections_have_the_pace_of_its_level") else { return };
+    let Some(world) = World::enter("sockets::a_cgroups_connections_have_the_pace_of_its_level") else {
+        return;
+    };
     for (keys, is_paced) in [("", true), ("pace = 'kernel'\n", false)] {
         let policy = format!(
             "[qjump]\ndevice = 'near'\nhosts = 2\nrate = '1Gbps'\nlevels = ['line', '20KB']\n{keys}[[qjump.assign]]\n\

@@ -1,0 +1,312 @@
+//! The rings of an AF_XDP socket: memory that the kernel and this process share. One side writes entries and moves
+//! `producer`, the other reads them and moves `consumer`; both only ever grow, and an entry's place is its number modulo
+//! the ring's size.
+//!
+//! | ring | entries | written by |
+//! |---|---|---|
+//! | fill | frames that the kernel may receive into | this process: [`Producing`] |
+//! | receive | frames with what came | the kernel: [`Consuming`] |
+//! | send | frames to be sent | this process: [`Producing`] |
+//! | completion | frames that are sent | the kernel: [`Consuming`] |
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, Ordering, fence};
+
+/// Memory that is mapped until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: it owns the mapping, and hands out nothing but its address; whoever goes through that says why it may.
+#[expect(unsafe_code, reason = "it is a range of addresses, which any thread may know")]
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+#[expect(unsafe_code, reason = "it is a range of addresses, which any thread may know")]
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// New memory, all zeros.
+    pub(crate) fn anonymous(bytes: usize) -> io::Result<Mapping> {
+        Mapping::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
+    }
+
+    /// Memory of `file`.
+    pub(crate) fn of(file: BorrowedFd<'_>, bytes: usize, offset: libc::off_t) -> io::Result<Mapping> {
+        Mapping::map(bytes, libc::MAP_SHARED | libc::MAP_POPULATE, file.as_raw_fd(), offset)
+    }
+
+    #[expect(unsafe_code, reason = "no safe crate of this workspace maps memory")]
+    fn map(bytes: usize, flags: i32, file: i32, offset: libc::off_t) -> io::Result<Mapping> {
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a new mapping wherever the kernel likes touches nothing that is there.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, flags, file, offset) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let start = NonNull::new(start.cast()).ok_or_else(|| io::Error::other("mapped at 0"))?;
+        Ok(Mapping { start, bytes })
+    }
+
+    pub(crate) fn start(&self) -> NonNull<u8> {
+        self.start
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+impl Drop for Mapping {
+    #[expect(unsafe_code, reason = "no safe crate of this workspace maps memory")]
+    fn drop(&mut self) {
+        // SAFETY: it was mapped with this length, and whoever has an address of it holds it.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+/// What both kinds of rings have.
+#[derive(Debug)]
+struct Ring<T> {
+    mapping: Mapping,
+    producer: NonNull<AtomicU32>,
+    consumer: NonNull<AtomicU32>,
+    flags: NonNull<AtomicU32>,
+    entries: NonNull<T>,
+    /// Entries that it holds, a power of two.
+    size: u32,
+}
+
+// SAFETY: the pointers lead into the mapping that goes with them, and numbers may be read on any thread.
+#[expect(unsafe_code, reason = "it points into a mapping that it owns")]
+unsafe impl<T: Send> Send for Ring<T> {}
+
+impl<T: Copy> Ring<T> {
+    /// A ring in `mapping` whose parts are at these offsets.
+    #[expect(unsafe_code, reason = "places within a mapping")]
+    fn new(mapping: Mapping, at: &libc::xdp_ring_offset, size: u32) -> io::Result<Ring<T>> {
+        let bytes = size as usize * size_of::<T>();
+        let place = |at: u64, align: usize, bytes: usize| {
+            let at = usize::try_from(at).ok()?;
+            let fits = at.checked_add(bytes)? <= mapping.bytes() && at.is_multiple_of(align);
+            fits.then_some(at)
+        };
+        let number = |at: u64| place(at, align_of::<AtomicU32>(), size_of::<AtomicU32>());
+        let places = (
+            number(at.producer),
+            number(at.consumer),
+            number(at.flags),
+            place(at.desc, align_of::<T>(), bytes),
+        );
+        let (Some(producer), Some(consumer), Some(flags), Some(entries)) = places else {
+            return Err(io::Error::other("the kernel names places outside a ring's memory"));
+        };
+        debug_assert!(size.is_power_of_two());
+        let start = mapping.start();
+        // SAFETY: `place` has found each within the mapping, with room for what is there, and aligned: a mapping begins
+        // at a page.
+        unsafe {
+            Ok(Ring {
+                producer: start.add(producer).cast(),
+                consumer: start.add(consumer).cast(),
+                flags: start.add(flags).cast(),
+                entries: start.add(entries).cast(),
+                mapping,
+                size,
+            })
+        }
+    }
+
+    #[expect(unsafe_code, reason = "the kernel changes it too, as the atomic that it is")]
+    fn number(&self, place: NonNull<AtomicU32>) -> &AtomicU32 {
+        debug_assert!(self.mapping.bytes() > 0);
+        // SAFETY: `place` is one of this ring's, in a mapping that lives as long, and both sides only use it atomically.
+        unsafe { place.as_ref() }
+    }
+
+    /// Where the entry with this number is.
+    #[expect(unsafe_code, reason = "a place within a mapping")]
+    fn entry(&self, number: u32) -> NonNull<T> {
+        // SAFETY: the mask keeps it among the `size` entries that `new` has found room for.
+        unsafe { self.entries.add((number & (self.size - 1)) as usize) }
+    }
+}
+
+/// A ring that this process writes.
+#[derive(Debug)]
+pub(crate) struct Producing<T> {
+    ring: Ring<T>,
+    /// The number of the next entry; the kernel knows those below as of the last `publish`.
+    next: u32,
+}
+
+impl<T: Copy> Producing<T> {
+    pub(crate) fn new(mapping: Mapping, at: &libc::xdp_ring_offset, size: u32) -> io::Result<Producing<T>> {
+        let ring = Ring::new(mapping, at, size)?;
+        let next = ring.number(ring.producer).load(Ordering::Relaxed);
+        Ok(Producing { ring, next })
+    }
+
+    /// Entries that the kernel has not taken yet.
+    pub(crate) fn waiting(&self) -> u32 {
+        self.next.wrapping_sub(self.ring.number(self.ring.consumer).load(Ordering::Acquire))
+    }
+
+    /// Writes an entry that the kernel sees after `publish`. False, and nothing, if the ring is full.
+    #[must_use]
+    #[expect(unsafe_code, reason = "shared memory")]
+    pub(crate) fn put(&mut self, entry: T) -> bool {
+        if self.waiting() >= self.ring.size {
+            return false;
+        }
+        // SAFETY: the place is the ring's, and the kernel does not read it before `publish`; it has read what was
+        // there, as `consumer` says.
+        unsafe {
+            self.ring.entry(self.next).write(entry);
+        }
+        self.next = self.next.wrapping_add(1);
+        true
+    }
+
+    /// Hands over what was put.
+    pub(crate) fn publish(&mut self) {
+        self.ring.number(self.ring.producer).store(self.next, Ordering::Release);
+    }
+
+    /// Whether the kernel looks at the ring only if it is asked to.
+    pub(crate) fn wants_wakeup(&self) -> bool {
+        // What was published must be seen before the flag is looked at: the kernel sets the flag, then looks again.
+        fence(Ordering::SeqCst);
+        self.ring.number(self.ring.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
+    }
+}
+
+/// A ring that the kernel writes.
+#[derive(Debug)]
+pub(crate) struct Consuming<T> {
+    ring: Ring<T>,
+    /// The number of the next entry to be read; the kernel knows those below as of the last `release`.
+    next: u32,
+    /// The number of the first entry that is not known to be there.
+    end: u32,
+}
+
+impl<T: Copy> Consuming<T> {
+    pub(crate) fn new(mapping: Mapping, at: &libc::xdp_ring_offset, size: u32) -> io::Result<Consuming<T>> {
+        let ring = Ring::new(mapping, at, size)?;
+        let next = ring.number(ring.consumer).load(Ordering::Relaxed);
+        Ok(Consuming { ring, next, end: next })
+    }
+
+    /// Whether there is an entry, as far as it has been seen to be written.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next == self.end && self.next == self.ring.number(self.ring.producer).load(Ordering::Relaxed)
+    }
+
+    /// The next entry, if there is one.
+    #[expect(unsafe_code, reason = "shared memory")]
+    pub(crate) fn take(&mut self) -> Option<T> {
+        if self.next == self.end {
+            self.end = self.ring.number(self.ring.producer).load(Ordering::Acquire);
+            if self.next == self.end {
+                return None;
+            }
+        }
+        // SAFETY: the place is the ring's; the kernel wrote it before it moved `producer`, and does not write it again
+        // before `release`. Every bit pattern is a number.
+        let entry = unsafe { self.ring.entry(self.next).read() };
+        self.next = self.next.wrapping_add(1);
+        Some(entry)
+    }
+
+    /// Gives back the places of what was taken.
+    pub(crate) fn release(&mut self) {
+        self.ring.number(self.ring.consumer).store(self.next, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: libc::xdp_ring_offset =
+        libc::xdp_ring_offset { producer: 0, consumer: 64, flags: 128, desc: 192 };
+    const SIZE: u32 = 4;
+    /// Numbers go on behind the largest.
+    const FIRST: u32 = u32::MAX - 5;
+
+    fn memory(bytes: usize) -> Mapping {
+        Mapping::anonymous(bytes).unwrap()
+    }
+
+    /// A ring of either kind over memory where both sides stand at [`FIRST`].
+    fn begun() -> Ring<u64> {
+        let ring = Ring::<u64>::new(memory(4096), &AT, SIZE).unwrap();
+        ring.number(ring.producer).store(FIRST, Ordering::Relaxed);
+        ring.number(ring.consumer).store(FIRST, Ordering::Relaxed);
+        ring
+    }
+
+    #[test]
+    fn entries_are_handed_over_when_they_are_published() {
+        let mut produced = Producing { ring: begun(), next: FIRST };
+        let kernel = |ring: &Producing<u64>| ring.ring.number(ring.ring.producer).load(Ordering::Relaxed);
+        for round in 0..5_u64 {
+            for entry in 0..4 {
+                assert!(produced.put(10 * round + entry));
+            }
+            assert!(!produced.put(99), "it is full");
+            assert_eq!(kernel(&produced), FIRST.wrapping_add(4 * round as u32), "nothing is published yet");
+            produced.publish();
+            let end = kernel(&produced);
+            assert_eq!(end, FIRST.wrapping_add(4 * (round as u32 + 1)));
+            assert_eq!(produced.waiting(), 4);
+            produced.ring.number(produced.ring.consumer).store(end, Ordering::Relaxed);
+            assert_eq!(produced.waiting(), 0);
+        }
+        assert!(!produced.wants_wakeup());
+        produced.ring.number(produced.ring.flags).store(libc::XDP_RING_NEED_WAKEUP, Ordering::Relaxed);
+        assert!(produced.wants_wakeup());
+    }
+
+    #[test]
+    fn entries_come_in_order_and_their_places_go_back() {
+        let mut kernel = Producing { ring: begun(), next: FIRST };
+        // Both over one memory: what one side writes the other reads.
+        let (producer, consumer, entries) = (kernel.ring.producer, kernel.ring.consumer, kernel.ring.entries);
+        let own = Ring { producer, consumer, entries, ..begun() };
+        let mut consumed = Consuming { ring: own, next: FIRST, end: FIRST };
+        assert_eq!(consumed.take(), None);
+        for round in 0..5_u64 {
+            for entry in 0..3 {
+                assert!(kernel.put(10 * round + entry));
+            }
+            assert_eq!((consumed.is_empty(), consumed.take()), (true, None), "not published");
+            kernel.publish();
+            assert!(!consumed.is_empty());
+            assert_eq!(
+                [(); 4].map(|()| consumed.take()),
+                [0, 1, 2, 9].map(|entry| { (entry < 3).then_some(10 * round + entry) })
+            );
+            assert_eq!(kernel.waiting(), 3, "the places are not given back");
+            consumed.release();
+            assert_eq!(kernel.waiting(), 0);
+        }
+    }
+
+    #[test]
+    fn a_ring_outside_its_memory_is_refused() {
+        for (bytes, at) in [
+            (192 + 31, AT),
+            (4096, libc::xdp_ring_offset { producer: 4093, ..AT }),
+            (4096, libc::xdp_ring_offset { consumer: 2, ..AT }),
+            (4096, libc::xdp_ring_offset { flags: u64::MAX, ..AT }),
+            (4096, libc::xdp_ring_offset { desc: 196, ..AT }),
+        ] {
+            assert!(Ring::<u64>::new(memory(bytes), &at, SIZE).is_err());
+        }
+    }
+}
