@@ -57,6 +57,10 @@ test: toolchain test-packages ## Format, lints, and every test.
 	cargo test --workspace --locked $(KERNEL) --doc
 	cargo test --workspace --locked $(KERNEL) --lib --bins --tests
 
+.PHONY: fuzz
+fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.
+	fuzz/run $(TARGET)
+
 .PHONY: test-packages
 test-packages:
 	@missing=$$(for package in $(TEST_PACKAGES); do \
