@@ -1,12 +1,14 @@
 //! Any bytes to the memcached server, of several connections and in datagrams, with logins and without: no panic, the
 //! same answers however they are cut and on whatever thread, datagrams in sequence, memory within its limit.
 //!
-//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows.
+//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
+//! the highest bit of the second, a turn that begins as a binary packet is one, whose lengths are made to fit.
 //! `make fuzz TARGET=memcached`. crates/chronos-memcached/tests/fuzz.rs does the same with a generator that knows words.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_chronos_memcached::{Credentials, Memcached, Settings, udp};
+use plimsoll_fuzz::turns::fitted;
 use plimsoll_fuzz::{Answers, Way, play};
 
 /// Little enough for a few dozen items of different sizes to fill it.
@@ -38,9 +40,30 @@ fn answers(choice: u8, input: &[u8], way: Way) -> Answers {
     answers
 }
 
+/// Makes the lengths in the header of a binary packet those of its opcode; the key is at most what is left.
+fn fit(packet: &mut [u8]) {
+    const HEADER_BYTES: usize = 24;
+    let Some(body) = packet.len().checked_sub(HEADER_BYTES).filter(|_| packet[0] == 0x80) else { return };
+    let extras = match packet[1] {
+        // Set, add, replace, and the same without an answer.
+        0x01..=0x03 | 0x11..=0x13 => 8,
+        // Increment, decrement.
+        0x05 | 0x06 | 0x15 | 0x16 => 20,
+        // Verbosity, touch, gat.
+        0x1b..=0x1e | 0x23 | 0x24 => 4,
+        _ => 0,
+    };
+    let extras = extras.min(body);
+    let key = usize::from(packet[3]).min(body - extras);
+    packet[2..4].copy_from_slice(&(key as u16).to_be_bytes());
+    packet[4] = extras as u8;
+    packet[8..12].copy_from_slice(&(body as u32).to_be_bytes());
+}
+
 /// Each datagram is within its limit, and says which of how many it is.
 fn judge_datagrams(datagrams: &[Vec<u8>]) {
-    let word = |datagram: &[u8], place: usize| u16::from_be_bytes([datagram[2 * place], datagram[2 * place + 1]]);
+    let word =
+        |datagram: &[u8], place: usize| u16::from_be_bytes([datagram[2 * place], datagram[2 * place + 1]]);
     let mut rest = datagrams;
     while let Some(first) = rest.first() {
         let count = usize::from(word(first, 2));
@@ -65,6 +88,8 @@ fn tells_of_process(answers: &Answers) -> bool {
 
 fuzz_target!(|input: &[u8]| {
     let [choice, cuts, input @ ..] = input else { return };
+    let fitted = if cuts >> 7 == 1 { fitted(input, fit) } else { input.to_vec() };
+    let input = &fitted[..];
     let whole = answers(*choice, input, Way::Whole);
     judge_datagrams(&whole.datagrams);
     for way in [Way::Pieces(*cuts), Way::Crossed(*cuts, cuts % 2 == 1)] {

@@ -8,7 +8,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use plimsoll_chronos_openflow::{Header, Limits, OpenFlow, Settings, Version, Versions};
-use plimsoll_fuzz::turns::{MARK, turns};
+use plimsoll_fuzz::turns::fitted;
 use plimsoll_fuzz::{Answers, Way, play};
 
 const PARTITIONS: u32 = 4;
@@ -29,26 +29,17 @@ fn answers(choice: u8, input: &[u8], way: Way) -> Answers {
     play(OpenFlow::new(settings, PARTITIONS, 7), PARTITIONS, input, way).1
 }
 
-/// `input` with a right length in each message, of which every turn is one.
-fn fitted(input: &[u8]) -> Vec<u8> {
-    let mut fitted = Vec::with_capacity(input.len());
-    for (index, turn) in turns(input).enumerate() {
-        if index > 0 {
-            fitted.extend(MARK);
-            fitted.push(turn.head);
-        }
-        let start = fitted.len();
-        fitted.extend(turn.bytes);
-        if let [_, _, high, low, ..] = &mut fitted[start..] {
-            [*high, *low] = (turn.bytes.len().min(usize::from(u16::MAX)) as u16).to_be_bytes();
-        }
+/// Writes the length of a message into its header.
+fn fit(message: &mut [u8]) {
+    let length = message.len().min(usize::from(u16::MAX)) as u16;
+    if let [_, _, high, low, ..] = message {
+        [*high, *low] = length.to_be_bytes();
     }
-    fitted
 }
 
 fuzz_target!(|input: &[u8]| {
     let [choice, cuts, input @ ..] = input else { return };
-    let fitted = if choice >> 7 == 1 { fitted(input) } else { input.to_vec() };
+    let fitted = if choice >> 7 == 1 { fitted(input, fit) } else { input.to_vec() };
     let whole = answers(*choice, &fitted, Way::Whole);
     for reply in &whole.connections {
         let mut rest = &reply[..];

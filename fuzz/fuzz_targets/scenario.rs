@@ -12,6 +12,7 @@ use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
 use mutate::mutate;
 use plimsoll_linux::live::LiveFabric;
 use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError};
+use plimsoll_sim::RunError;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
@@ -42,12 +43,14 @@ fn judge_point(point: &Point) {
     assert_eq!(again.points()[0].digest, point.digest, "{text}");
 }
 
-/// Neither panics; that a scenario cannot be built, or comes to a deadlock, is an answer.
+/// What is checked can be built. That it comes to a deadlock, or that some of it cannot be had live, is an answer.
 fn run(point: &Point) {
     if point.model.topology.host_count() <= HOSTS_MAX {
         let _ = LiveFabric::new(&point.model);
         // Longer runs than a million events end there.
-        let _ = plimsoll_sim::run(&point.model, &mut |_| false);
+        if let Err(RunError::Build { key, problem }) = plimsoll_sim::run(&point.model, &mut |_| false) {
+            panic!("{key}: {problem}");
+        }
     }
 }
 
@@ -57,6 +60,14 @@ fuzz_target!(|text: &str| {
         Err(errors) => return judge_errors(&errors),
     };
     scenario.points().iter().take(POINTS_MAX).for_each(judge_point);
+    // Any of its lines, as the command line would lay it over.
+    if let Some(line) = text.lines().nth(text.len() % 64) {
+        let set = vec![line.to_owned()];
+        match scenario.with_overrides(&Overrides { set, ..Overrides::default() }) {
+            Ok(set) => set.points().iter().take(1).for_each(judge_point),
+            Err(errors) => judge_errors(&errors),
+        }
+    }
     let set = SHORT.map(str::to_owned).to_vec();
     match scenario.with_overrides(&Overrides { set, ..Overrides::default() }) {
         Ok(short) => short.points().iter().take(POINTS_MAX).for_each(run),

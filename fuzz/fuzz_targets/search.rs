@@ -33,7 +33,10 @@ fn drop_continues(reply: &mut Vec<u8>) {
 fuzz_target!(|input: &[u8]| {
     let [choice, cuts, input @ ..] = input else { return };
     let whole = answers(*choice, input, false, Way::Whole);
-    assert_eq!(answers(*choice, input, true, Way::Pieces(*cuts)), whole, "snapshots, in pieces");
+    // Snapshots take longer to make than all else takes together: one input of sixteen has them.
+    if cuts % 16 == 0 {
+        assert_eq!(answers(*choice, input, true, Way::Pieces(*cuts)), whole, "snapshots, in pieces");
+    }
     assert_eq!(answers(*choice, input, false, Way::Pieces(*cuts)), whole, "in pieces");
     assert_eq!(answers(*choice, input, false, Way::Crossed(*cuts, cuts % 2 == 1)), whole, "crossed");
 });

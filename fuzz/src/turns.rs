@@ -49,3 +49,18 @@ pub fn turns(input: &[u8]) -> impl Iterator<Item = Turn<'_>> {
         Some(Turn { head, bytes })
     })
 }
+
+/// `input` with what `fit` makes of the bytes of each turn.
+pub fn fitted(input: &[u8], mut fit: impl FnMut(&mut [u8])) -> Vec<u8> {
+    let mut fitted = Vec::with_capacity(input.len());
+    for (index, turn) in turns(input).enumerate() {
+        if index > 0 {
+            fitted.extend(MARK);
+            fitted.push(turn.head);
+        }
+        let start = fitted.len();
+        fitted.extend(turn.bytes);
+        fit(&mut fitted[start..]);
+    }
+    fitted
+}
