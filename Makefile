@@ -4,19 +4,16 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 
 # Packages that tests use beyond Rust and a C compiler; a test whose package is missing says so.
-TEST_PACKAGES := chromium tshark valgrind python3 python3-pandas clang libelf-dev zlib1g-dev pkg-config iproute2 iputils-ping \
+TEST_PACKAGES := g++ chromium tshark valgrind python3 python3-pandas clang libelf-dev zlib1g-dev pkg-config iproute2 iputils-ping \
 	memcached openvswitch-switch openvswitch-testcontroller python3-pymemcache python3-pylibmc python3-binary-memcached \
 	python3-venv systemd bpftool
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
 KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos/kernel)
 COMMA := ,
 SCENARIO ?= scenarios/quickstart.toml
-# Packages of their own, which share what the workspace has built.
-EXAMPLES := --locked --manifest-path examples/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)
-# On the build machine the scenario parser is fuzzed for a minute, and the fabric with frames for a quarter.
-ifdef CI
-export FUZZ_SECONDS ?= 60
-endif
+# On the build machine every fuzz target runs before the tests, for FUZZ_SECONDS each: half a minute, which its time
+# for all of this has room for.
+FUZZ := $(if $(CI),FUZZ_SECONDS=$${FUZZ_SECONDS:-30} fuzz/run)
 
 .PHONY: help
 help: ## This list.
@@ -49,13 +46,16 @@ servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow 
 .PHONY: test
 test: toolchain test-packages ## Format, lints, and every test.
 	cargo fmt --all --check
-	cargo fmt --manifest-path examples/Cargo.toml --check
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(if $(KERNEL),,@echo "no clang or no libelf-dev: the eBPF programs are off, and their tests are left out" >&2)
 	cargo clippy --workspace --all-targets --locked $(KERNEL) -- -D warnings
-	cargo clippy $(EXAMPLES) --all-targets -- -D warnings
-	for name in codel vegas two_choices; do cargo run --quiet --profile test $(EXAMPLES) --bin $$name; done
+	$(FUZZ)
 	cargo test --workspace --locked $(KERNEL) --doc
 	cargo test --workspace --locked $(KERNEL) --lib --bins --tests
+
+.PHONY: fuzz
+fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.
+	fuzz/run $(TARGET)
 
 .PHONY: test-packages
 test-packages:

@@ -1,15 +1,32 @@
-//! Any frame at a fabric's edge: no panic, and marking it changes its traffic class and checksum only.
+//! Any frames at a fabric's edge: no panic, none lost without being counted, the same in a replay; and marking a frame
+//! changes its traffic class and checksum only.
 //!
-//! `cargo +nightly fuzz run frames`. The same runs on stable, with mutations that know Ethernet and through a whole
-//! fabric, in crates/linux/tests/frames.rs.
+//! The first byte chooses the fabric; `plimsoll_fuzz::turns` says what follows: a turn is a frame, whose head says which
+//! host sends it and how far it is filled up. `make fuzz TARGET=frames`. crates/linux/tests/frames.rs does the same with
+//! mutations that know Ethernet.
 #![no_main]
 
+use std::sync::LazyLock;
+
+use judge::{FABRICS, HOSTS, judge, model};
 use libfuzzer_sys::fuzz_target;
+use plimsoll_fabric::net::HostId;
+use plimsoll_fuzz::turns::turns;
 use plimsoll_linux::frame::{Header, answer, mark};
+use plimsoll_scenario::model::Model;
 
-const HOSTS: u32 = 4;
+#[path = "../../crates/linux/tests/frames/judge.rs"]
+mod judge;
 
-fuzz_target!(|bytes: &[u8]| {
+static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| FABRICS.into_iter().map(model).collect());
+
+/// Bits 2 and 3 of a head: bytes that a frame has at least.
+const FILLED: [usize; 4] = [0, 60, 1514, 1530];
+/// Frames of one input.
+const FRAMES_MAX: usize = 256;
+
+/// What must hold of each frame by itself.
+fn judge_alone(bytes: &[u8]) {
     let header = Header::parse(bytes, HOSTS);
     let reply = answer(bytes, HOSTS);
     assert!(reply.is_none_or(|reply| reply.len() >= 42));
@@ -21,4 +38,15 @@ fuzz_target!(|bytes: &[u8]| {
         let again = Header::parse(&marked, HOSTS).expect("a marked frame is still one");
         assert_eq!((header.to, header.flow), (again.to, again.flow));
     }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((&choice, input)) = input.split_first() else { return };
+    let frames = turns(input).take(FRAMES_MAX).map(|turn| {
+        let mut frame = turn.bytes.to_vec();
+        frame.resize(frame.len().max(FILLED[usize::from(turn.head >> 2 & 3)]), turn.head);
+        judge_alone(&frame);
+        (HostId(turn.sender() as u32), frame)
+    });
+    judge(&MODELS[usize::from(choice) % MODELS.len()], frames.collect());
 });

@@ -1,23 +1,101 @@
-//! Any bytes to the memcached server: no panic, no end without progress, memory within its limit.
+//! Any bytes to the memcached server, of several connections and in datagrams, with logins and without: no panic, the
+//! same answers however they are cut and on whatever thread, datagrams in sequence, memory within its limit.
 //!
-//! `cargo +nightly fuzz run memcached`. The same runs on stable, with words of the protocols, in
-//! crates/chronos-memcached/tests/fuzz.rs.
+//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
+//! the highest bit of the second, a turn that begins as a binary packet is one, whose lengths are made to fit.
+//! `make fuzz TARGET=memcached`. crates/chronos-memcached/tests/fuzz.rs does the same with a generator that knows words.
 #![no_main]
 
-use std::time::Duration;
-
 use libfuzzer_sys::fuzz_target;
-use plimsoll_chronos::{Direct, Now, Service, Transport};
-use plimsoll_chronos_memcached::{Memcached, Settings};
+use plimsoll_chronos_memcached::{Credentials, Memcached, Settings, udp};
+use plimsoll_fuzz::turns::fitted;
+use plimsoll_fuzz::{Answers, Way, play};
 
-const NOW: Now = Now { since_start: Duration::ZERO, unix_seconds: 1_800_000_000 };
+/// Little enough for a few dozen items of different sizes to fill it.
+const MEMORY_BYTES: u64 = 256 << 10;
 
-fuzz_target!(|bytes: &[u8]| {
-    let settings = Settings { partitions: 3, item_size_max: 4096, ..Settings::default() };
-    let mut direct = Direct::new(Memcached::new(settings).expect("good settings"), 3);
-    let mut session = direct.service().open(Transport::Tcp);
-    let mut reply = Vec::new();
-    direct.serve(&mut session, NOW, bytes, &mut reply);
-    let (taken, limit) = direct.service().memory();
-    assert!(taken <= limit || limit != 64 << 20);
+fn settings(choice: u8) -> Settings {
+    let has = |bit: u32| choice >> bit & 1 == 1;
+    let login = has(0).then(|| Credentials::parse("users", b"ann:pw\nbob:x\n").expect("two users"));
+    Settings {
+        partitions: if has(2) { 1 } else { 3 },
+        memory_limit: MEMORY_BYTES,
+        item_size_max: if has(3) { 1024 } else { 4096 },
+        sasl: login.is_some() && has(1),
+        credentials: login,
+        evict: !has(4),
+        cas: !has(5),
+        detail: has(6),
+        flush: !has(7),
+        ..Settings::default()
+    }
+}
+
+fn answers(choice: u8, input: &[u8], way: Way) -> Answers {
+    let settings = settings(choice);
+    let partitions = settings.partitions;
+    let (server, answers) = play(Memcached::new(settings).expect("good settings"), partitions, input, way);
+    let (taken, limit) = server.memory();
+    assert!(taken <= limit, "{taken} bytes of {limit}");
+    answers
+}
+
+/// Makes the lengths in the header of a binary packet those of its opcode; the key is at most what is left.
+fn fit(packet: &mut [u8]) {
+    const HEADER_BYTES: usize = 24;
+    let Some(body) = packet.len().checked_sub(HEADER_BYTES).filter(|_| packet[0] == 0x80) else { return };
+    let extras = match packet[1] {
+        // Set, add, replace, and the same without an answer.
+        0x01..=0x03 | 0x11..=0x13 => 8,
+        // Increment, decrement.
+        0x05 | 0x06 | 0x15 | 0x16 => 20,
+        // Verbosity, touch, gat.
+        0x1b..=0x1e | 0x23 | 0x24 => 4,
+        _ => 0,
+    };
+    let extras = extras.min(body);
+    let key = usize::from(packet[3]).min(body - extras);
+    packet[2..4].copy_from_slice(&(key as u16).to_be_bytes());
+    packet[4] = extras as u8;
+    packet[8..12].copy_from_slice(&(body as u32).to_be_bytes());
+}
+
+/// Each datagram is within its limit, and says which of how many it is.
+fn judge_datagrams(datagrams: &[Vec<u8>]) {
+    let word =
+        |datagram: &[u8], place: usize| u16::from_be_bytes([datagram[2 * place], datagram[2 * place + 1]]);
+    let mut rest = datagrams;
+    while let Some(first) = rest.first() {
+        let count = usize::from(word(first, 2));
+        let (reply, more) = rest.split_at_checked(count).expect("all datagrams of a reply");
+        for (sequence, datagram) in reply.iter().enumerate() {
+            assert!((udp::FRAME_BYTES + 1..=udp::DATAGRAM_BYTES_MAX).contains(&datagram.len()));
+            assert_eq!(word(datagram, 0), word(first, 0));
+            assert_eq!(usize::from(word(datagram, 1)), sequence);
+        }
+        rest = more;
+    }
+}
+
+/// Bytes without a line's end that no client has in mind, and that are refused at once if they come alone.
+const LINE_BYTES_MAX: usize = 2048;
+
+/// A report of the process, which is another each time.
+fn tells_of_process(answers: &Answers) -> bool {
+    let tells = |reply: &Vec<u8>| reply.windows(6).any(|bytes| bytes == b"rusage");
+    answers.connections.iter().chain(&answers.datagrams).any(tells)
+}
+
+fuzz_target!(|input: &[u8]| {
+    let [choice, cuts, input @ ..] = input else { return };
+    let fitted = if cuts >> 7 == 1 { fitted(input, fit) } else { input.to_vec() };
+    let input = &fitted[..];
+    let whole = answers(*choice, input, Way::Whole);
+    judge_datagrams(&whole.datagrams);
+    for way in [Way::Pieces(*cuts), Way::Crossed(*cuts, cuts % 2 == 1)] {
+        let other = answers(*choice, input, way);
+        if input.len() <= LINE_BYTES_MAX && !tells_of_process(&whole) {
+            assert_eq!(other, whole, "{way:?}");
+        }
+    }
 });

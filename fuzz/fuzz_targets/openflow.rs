@@ -1,33 +1,54 @@
-//! Any bytes from a switch, after a handshake or without: no panic, and whole messages in reply.
+//! Any bytes from switches, of 1.0 and 1.3, several at a time: no panic, whole messages in reply, and the same however
+//! they are cut and on whatever thread.
 //!
-//! `cargo +nightly fuzz run openflow`. The same property runs on stable, with mutations that know OpenFlow, in
-//! crates/chronos-openflow/tests/hostile.rs.
+//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
+//! the highest bit of the first, a turn is one message, whose length is made to fit. `make fuzz TARGET=openflow`.
+//! crates/chronos-openflow/tests/hostile.rs does the same with mutations that know OpenFlow.
 #![no_main]
 
-use std::time::Duration;
-
 use libfuzzer_sys::fuzz_target;
-use plimsoll_chronos::{Direct, Now, Service, Transport};
-use plimsoll_chronos_openflow::{Header, OpenFlow, Settings};
+use plimsoll_chronos_openflow::{Header, Limits, OpenFlow, Settings, Version, Versions};
+use plimsoll_fuzz::turns::fitted;
+use plimsoll_fuzz::{Answers, Way, play};
 
-const NOW: Now = Now { since_start: Duration::ZERO, unix_seconds: 0 };
+const PARTITIONS: u32 = 4;
+const VERSIONS: [Versions; 4] =
+    [Versions::ALL, Versions::ALL, Versions::only(Version::V10), Versions::only(Version::V13)];
 
-fuzz_target!(|bytes: &[u8]| {
-    let (&choice, bytes) = bytes.split_first().unwrap_or((&0, &[]));
-    let service = OpenFlow::new(Settings { message_bytes_max: 512, ..Settings::default() }, 4, 7);
-    let mut session = service.open(Transport::Tcp);
-    let mut direct = Direct::new(service, 4);
-    let mut reply = Vec::new();
-    if let Some(version) = [None, Some(1), Some(4)][usize::from(choice % 3)] {
-        let hello = [version, 0, 0, 8, 0, 0, 0, 0];
-        let mut features = [0; 32];
-        features[..4].copy_from_slice(&[version, 6, 0, 32]);
-        direct.serve(&mut session, NOW, &[&hello[..], &features].concat(), &mut reply);
+fn answers(choice: u8, input: &[u8], way: Way) -> Answers {
+    let has = |bit: u32| choice >> bit & 1 == 1;
+    let settings = Settings {
+        versions: VERSIONS[usize::from(choice & 3)],
+        message_bytes_max: if has(2) { 128 } else { 512 },
+        miss_send_bytes: if has(3) { 64 } else { u16::MAX },
+        flow_hard_seconds: if has(4) { 9 } else { 0 },
+        addresses: Limits { entries: if has(5) { 3 } else { 64 }, age_seconds: if has(5) { 2 } else { 300 } },
+        datapaths_max: if has(6) { 1 } else { 4 },
+        ..Settings::default()
+    };
+    play(OpenFlow::new(settings, PARTITIONS, 7), PARTITIONS, input, way).1
+}
+
+/// Writes the length of a message into its header.
+fn fit(message: &mut [u8]) {
+    let length = message.len().min(usize::from(u16::MAX)) as u16;
+    if let [_, _, high, low, ..] = message {
+        [*high, *low] = length.to_be_bytes();
     }
-    direct.serve(&mut session, NOW, bytes, &mut reply);
-    let mut rest = &reply[..];
-    while !rest.is_empty() {
-        let header = Header::read(rest).expect("a header");
-        rest = rest.get(usize::from(header.length)..).expect("a whole message");
+}
+
+fuzz_target!(|input: &[u8]| {
+    let [choice, cuts, input @ ..] = input else { return };
+    let fitted = if choice >> 7 == 1 { fitted(input, fit) } else { input.to_vec() };
+    let whole = answers(*choice, &fitted, Way::Whole);
+    for reply in &whole.connections {
+        let mut rest = &reply[..];
+        while !rest.is_empty() {
+            let header = Header::read(rest).expect("a header");
+            rest = rest.get(usize::from(header.length)..).expect("a whole message");
+        }
+    }
+    for way in [Way::Pieces(*cuts), Way::Crossed(*cuts, cuts % 2 == 1)] {
+        assert_eq!(answers(*choice, &fitted, way), whole, "{way:?}");
     }
 });

@@ -1,19 +1,118 @@
-//! Any text as a scenario file: no panic, and every error has a place.
+//! Any text as a scenario file: no panic, every error has a place, what is shown of a run parses to the same run, and
+//! what parses is built and runs for a moment, simulated and as a live fabric.
 //!
-//! `cargo +nightly fuzz run scenario scenarios`. The same property runs on stable, with mutations
-//! that know TOML, in crates/scenario/tests/fuzz.rs.
+//! `make fuzz TARGET=scenario`, which begins with the shipped scenarios and the parser's fixtures. Half of the mutations
+//! are those of crates/scenario/tests/fuzz.rs, which know TOML.
 #![no_main]
 
 use std::path::Path;
+use std::sync::LazyLock;
 
-use libfuzzer_sys::fuzz_target;
-use plimsoll_scenario::Scenario;
+use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
+use mutate::mutate;
+use plimsoll_linux::live::LiveFabric;
+use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError};
+use plimsoll_sim::RunError;
+use rand::SeedableRng;
+use rand_pcg::Pcg64Mcg;
 
-fuzz_target!(|text: &str| {
-    if let Err(errors) = Scenario::parse("fuzz.toml", text, Path::new("/nonexistent")) {
-        assert!(!errors.is_empty());
-        for error in errors {
-            assert!(error.line > 0 && error.column > 0);
+#[path = "../../crates/scenario/tests/fuzz/mutate.rs"]
+mod mutate;
+
+/// Where files that a scenario names are looked up.
+const BASE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../scenarios");
+/// A moment, whatever the file says.
+const SHORT: [&str; 3] = ["run.warmup = '0s'", "run.duration = '20us'", "run.drain = '20us'"];
+/// Larger networks take too long to build for each input.
+const HOSTS_MAX: u32 = 64;
+/// Points of a file that are looked at.
+const POINTS_MAX: usize = 2;
+/// Combinations of lists above which a file is left alone: a sweep may have 100,000 points, which takes seconds.
+const COMBINATIONS_MAX: usize = 2000;
+
+fn judge_errors(errors: &[ScenarioError]) {
+    assert!(!errors.is_empty());
+    for error in errors {
+        assert!(error.line > 0 && error.column > 0 && error.width > 0 && !error.file.is_empty(), "{error:?}");
+        assert!(error.to_string().contains("-->"));
+    }
+}
+
+fn judge_point(point: &Point) {
+    let text = point.show();
+    let again = Scenario::parse("shown.toml", &text, Path::new(BASE))
+        .unwrap_or_else(|errors| panic!("{}\n{text}", errors[0]));
+    assert_eq!(again.points()[0].digest, point.digest, "{text}");
+}
+
+/// What is checked can be built. That it comes to a deadlock, or that some of it cannot be had live, is an answer.
+fn run(point: &Point) {
+    if point.model.topology.host_count() <= HOSTS_MAX {
+        let _ = LiveFabric::new(&point.model);
+        // Longer runs than a million events end there.
+        if let Err(RunError::Build { key, problem }) = plimsoll_sim::run(&point.model, &mut |_| false) {
+            panic!("{key}: {problem}");
         }
     }
+}
+
+/// At most so many points has `text`, by the commas of its lines and its variants.
+fn combinations(text: &str) -> usize {
+    let lists = text.lines().map(|line| 1 + line.matches(',').count());
+    lists.fold(1 + text.matches("variant").count(), usize::saturating_mul)
+}
+
+fn parse(text: &str, set: &[&str]) -> Result<Scenario, Vec<ScenarioError>> {
+    let set = set.iter().map(|&line| line.to_owned()).collect();
+    let overrides = Overrides { set, replicates: 1, ..Overrides::default() };
+    Scenario::parse_with("fuzz.toml", text, Path::new(BASE), &overrides)
+}
+
+fuzz_target!(|text: &str| {
+    if text.contains("sweep") && combinations(text) > COMBINATIONS_MAX {
+        return;
+    }
+    let scenario = match parse(text, &[]) {
+        Ok(scenario) => scenario,
+        Err(errors) => return judge_errors(&errors),
+    };
+    scenario.points().iter().take(POINTS_MAX).for_each(judge_point);
+    // Any of its lines, as the command line would lay it over.
+    if let Some(line) = text.lines().nth(text.len() % 64) {
+        match parse(text, &[line]) {
+            Ok(set) => set.points().iter().take(1).for_each(judge_point),
+            Err(errors) => judge_errors(&errors),
+        }
+    }
+    match parse(text, &SHORT) {
+        Ok(short) => short.points().iter().take(POINTS_MAX).for_each(run),
+        Err(errors) => judge_errors(&errors),
+    }
+});
+
+/// Texts to take lines from.
+static OTHERS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let mut folders = vec![Path::new(BASE).to_owned(), Path::new(BASE).join("../crates/scenario/tests/bad")];
+    let mut texts = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of scenarios").flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                texts.extend(std::fs::read_to_string(&path));
+            }
+        }
+    }
+    texts.sort();
+    texts
+});
+
+fuzz_mutator!(|bytes: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    let text = str::from_utf8(&bytes[..size]);
+    let (Ok(text), 0) = (text, seed % 2) else { return fuzzer_mutate(bytes, size, max_size) };
+    let text = mutate(text, &OTHERS, &mut Pcg64Mcg::seed_from_u64(u64::from(seed)));
+    let length = text.len().min(max_size);
+    bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
+    length
 });

@@ -1,25 +1,42 @@
-//! Any bytes from a client of the index: no panic, and partitions answer as snapshots do.
+//! Any bytes from clients of the index: no panic, the same answers however they are cut and on whatever thread, and
+//! partitions answer as snapshots do.
 //!
-//! `cargo +nightly fuzz run search`. The same property runs on stable, with mutations that know both protocols, in
-//! crates/chronos-search/tests/hostile.rs.
+//! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows.
+//! `make fuzz TARGET=search`. crates/chronos-search/tests/hostile.rs does the same with mutations that know both
+//! protocols.
 #![no_main]
 
-use std::time::Duration;
-
 use libfuzzer_sys::fuzz_target;
-use plimsoll_chronos::{Direct, Now, Served, Service, Transport};
 use plimsoll_chronos_search::{Search, Sets, Settings};
+use plimsoll_fuzz::{Answers, Way, play};
 
-const NOW: Now = Now { since_start: Duration::ZERO, unix_seconds: 0 };
-
-fuzz_target!(|bytes: &[u8]| {
-    let (&choice, bytes) = bytes.split_first().unwrap_or((&0, &[]));
+fn answers(choice: u8, input: &[u8], snapshots: bool, way: Way) -> Answers {
     let sets = if choice & 1 == 0 { Sets::Documents } else { Sets::Postings };
-    let serve = |snapshots| -> (Served, Vec<u8>) {
-        let service = Search::new(Settings { sets, document_bytes_max: 64, snapshots }, 3, 7);
-        let mut session = service.open(Transport::Tcp);
-        let mut reply = Vec::new();
-        (Direct::new(service, 3).serve(&mut session, NOW, bytes, &mut reply), reply)
-    };
-    assert_eq!(serve(false), serve(true));
+    let partitions = [3, 1, 16, 2][usize::from(choice >> 1 & 3)];
+    let document_bytes_max = if choice & 8 == 0 { 64 } else { 1000 };
+    let search = Search::new(Settings { sets, document_bytes_max, snapshots }, partitions, 7);
+    let mut answers = play(search, partitions, input, way).1;
+    for reply in &mut answers.connections {
+        drop_continues(reply);
+    }
+    answers
+}
+
+/// Whether a client is told to go on depends on whether it has.
+fn drop_continues(reply: &mut Vec<u8>) {
+    const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
+    while let Some(place) = reply.windows(CONTINUE.len()).position(|window| window == CONTINUE) {
+        reply.drain(place..place + CONTINUE.len());
+    }
+}
+
+fuzz_target!(|input: &[u8]| {
+    let [choice, cuts, input @ ..] = input else { return };
+    let whole = answers(*choice, input, false, Way::Whole);
+    // Snapshots take longer to make than all else takes together: one input of sixteen has them.
+    if cuts % 16 == 0 {
+        assert_eq!(answers(*choice, input, true, Way::Pieces(*cuts)), whole, "snapshots, in pieces");
+    }
+    assert_eq!(answers(*choice, input, false, Way::Pieces(*cuts)), whole, "in pieces");
+    assert_eq!(answers(*choice, input, false, Way::Crossed(*cuts, cuts % 2 == 1)), whole, "crossed");
 });

@@ -35,6 +35,18 @@ impl<S: Service> Direct<S> {
         &mut self.partitions
     }
 
+    /// Its service, whose partitions are dropped.
+    pub fn into_service(self) -> S {
+        self.service
+    }
+
+    /// Idle work, until there is none left.
+    pub fn housekeeping(&mut self, now: Now) {
+        for partition in &mut self.partitions {
+            while self.service.housekeeping(partition, now) {}
+        }
+    }
+
     /// Serves every whole request at the head of `input`, and appends the replies.
     pub fn serve(&mut self, session: &mut S::Session, now: Now, input: &[u8], reply: &mut Vec<u8>) -> Served {
         let mut consumed = 0;

@@ -2,22 +2,20 @@
 //! without being counted, and what is answered is a frame.
 //!
 //! `FUZZ_SECONDS=60 cargo test -p plimsoll-linux --test frames` runs for a quarter of a minute, `FUZZ_SEED=7` with
-//! other mutations. A failure prints the seed. fuzz/fuzz_targets/frames.rs does the same with a fuzzer's bytes.
+//! other mutations. A failure prints the seed. fuzz/fuzz_targets/frames.rs does the same with a fuzzer's bytes, before
+//! the same judge.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::collections::VecDeque;
-use std::io;
+#[path = "frames/judge.rs"]
+mod judge;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::time::{Duration, Instant};
 
+use judge::{FABRICS, HOSTS, judge, model};
 use plimsoll_fabric::net::HostId;
-use plimsoll_linux::edge::{Devices, Edge};
 use plimsoll_linux::frame::{ipv4, ipv6, mac};
-use plimsoll_linux::live::{LiveFabric, replay};
-use plimsoll_scenario::Scenario;
 use plimsoll_scenario::model::Model;
-use plimsoll_units::{Span, Time};
 use proptest::prelude::*;
 use rand::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
@@ -26,81 +24,6 @@ use rand_pcg::Pcg64Mcg;
 const ROUNDS: u64 = 300;
 /// The share of FUZZ_SECONDS that is ours; the rest is the scenario parser's.
 const SHARE: u32 = 4;
-
-const HOSTS: u32 = 4;
-const MTU: u32 = 1500;
-
-const FABRICS: [&str; 4] = [
-    "",
-    "[port.switch]\nbuffer = '8 packets'\n[port.switch.phantom_queue]\n",
-    "[port.switch]\norder = 'priorities'\nbuffer = '20KB'\n",
-    "[port.switch]\nbuffer = '200KB'\npfc = {}\n[host]\nbackpressure = true\n",
-];
-
-fn model(more: &str) -> Model {
-    let text = format!(
-        "version = 1\ntitle = 'frames'\n\
-         [topology]\nkind = 'rack'\nhosts = {HOSTS}\nrate = '1Gbps'\ndelay = '1us'\n{more}\
-         [workload.all]\nkind = 'all-to-all'\nsize = '1KB'\nload = 0.1\ncount = 1\n"
-    );
-    Scenario::parse("frames", &text, Path::new(".")).unwrap().points()[0].model.clone()
-}
-
-/// Hosts that send given frames, 1 us apart, and look at what they get.
-struct Script {
-    now: Time,
-    frames: VecDeque<(HostId, Vec<u8>)>,
-    got: usize,
-}
-
-impl Devices for &mut Script {
-    fn now(&mut self) -> Time {
-        self.now
-    }
-
-    fn wait(&mut self, _: Span, ready: &mut Vec<HostId>) -> io::Result<()> {
-        self.now += Span::from_us(1);
-        ready.extend(self.frames.front().map(|(from, _)| *from));
-        Ok(())
-    }
-
-    fn receive(&mut self, from: HostId, room: &mut [u8]) -> io::Result<usize> {
-        if self.frames.front().is_none_or(|(next, _)| *next != from) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        let (_, frame) = self.frames.pop_front().unwrap();
-        let bytes = frame.len().min(room.len());
-        room[..bytes].copy_from_slice(&frame[..bytes]);
-        Ok(bytes)
-    }
-
-    fn send(&mut self, _: HostId, frame: &[u8]) -> io::Result<()> {
-        assert!(frame.len() <= MTU as usize + 22, "{} bytes", frame.len());
-        self.got += 1;
-        Ok(())
-    }
-}
-
-/// What must hold whatever hosts send.
-fn judge(model: &Model, frames: Vec<(HostId, Vec<u8>)>) {
-    let sent = frames.len();
-    let mut script = Script { now: Time::ZERO, frames: frames.into(), got: 0 };
-    let mut edge = Edge::new(LiveFabric::new(model).unwrap(), &mut script, MTU, Span::from_us(10));
-    edge.keep_log();
-    // 1500 B take 12 us a link.
-    let end = edge.run(|now| now > Time::ZERO + Span::from_us(100) * (sent as u64 + 10)).unwrap();
-    let (fabric, seen) = edge.finish();
-    let counters = fabric.counters();
-    let lost = counters.switch_drops + counters.nic_drops;
-    let log = seen.log.unwrap();
-    assert!(script.frames.is_empty());
-    assert_eq!(log.len() as u64, counters.packets_sent);
-    assert_eq!(counters.packets_sent, counters.packets_delivered + lost + counters.packets_in_flight);
-    assert_eq!(counters.packets_in_flight, 0);
-    let answered = script.got as u64 - counters.packets_delivered;
-    assert_eq!(sent as u64, counters.packets_sent + seen.foreign + answered);
-    assert_eq!(replay(model, &log, end).unwrap(), fabric.digest());
-}
 
 fn below(rng: &mut Pcg64Mcg, bound: usize) -> usize {
     (rng.next_u64() % bound.max(1) as u64) as usize
@@ -168,7 +91,7 @@ fn mutate(frame: &mut Vec<u8>, rng: &mut Pcg64Mcg) {
 
 #[test]
 fn no_frame_panics_and_none_is_lost_unseen() {
-    let models: Vec<Model> = FABRICS.iter().map(|more| model(more)).collect();
+    let models: Vec<Model> = FABRICS.into_iter().map(model).collect();
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let limit = number("FUZZ_SECONDS").map(|seconds| Duration::from_secs(seconds) / SHARE);
     let first = number("FUZZ_SEED").unwrap_or(1);

@@ -283,8 +283,12 @@ impl Builder {
             let mut tree = root.clone();
             merge(&mut tree, over.clone(), &mut Vec::new());
             for combination in combinations_of(&axes) {
-                if let Some(run) = self.run(variant, tree.clone(), combination, &settings) {
-                    merged.push(run);
+                let run = self.run(variant, tree.clone(), combination, &settings);
+                // Of a file with errors nothing runs, and a sweep may have many points.
+                if self.errors.is_empty() {
+                    merged.extend(run);
+                } else {
+                    merged.clear();
                 }
             }
         }

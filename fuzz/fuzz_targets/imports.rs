@@ -1,0 +1,53 @@
+//! Any text as a file of another simulator: no panic, an error has a place, and what is read loads as a scenario.
+//!
+//! The first character chooses the reader. `make fuzz TARGET=imports`.
+#![no_main]
+
+use std::path::Path;
+
+use libfuzzer_sys::fuzz_target;
+use plimsoll_scenario::import::{self, Imported};
+use plimsoll_scenario::{Scenario, ScenarioError};
+
+type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
+
+/// Each with the scenario that its file is of use in.
+const READERS: [(Reader, &str); 5] = [
+    (import::hpcc_topology, NETWORK),
+    (import::hpcc_flows, FLOWS),
+    (import::htsim_topology, NETWORK),
+    (import::htsim_connections, FLOWS),
+    (|name, text| import::cdf(name, text, 1460), SIZES),
+];
+
+const NETWORK: &str = "[topology]\nkind = 'file'\npath = 'imported'\n\
+                       [workload.all]\nkind = 'all-to-all'\nsize = '1KB'\nload = 0.1\ncount = 1\n";
+const FLOWS: &str = "[topology]\nkind = 'rack'\nhosts = 64\nrate = '1Gbps'\ndelay = '1us'\n\
+                     [workload.listed]\nkind = 'flow-list'\npath = 'imported'\n";
+const SIZES: &str = "[topology]\nkind = 'rack'\nhosts = 4\nrate = '1Gbps'\ndelay = '1us'\n\
+                     [workload.all]\nkind = 'all-to-all'\nsize = { cdf = 'imported' }\nload = 0.1\ncount = 1\n";
+
+/// Larger networks take too long for each input.
+const TEXT_BYTES_MAX: usize = 64 << 10;
+
+fn judge_error(error: &ScenarioError) {
+    assert!(error.line > 0 && error.column > 0 && error.width > 0 && !error.file.is_empty(), "{error:?}");
+    assert!(error.to_string().contains("-->"));
+}
+
+fuzz_target!(|input: &str| {
+    let Some((choice, text)) = input.split_at_checked(1) else { return };
+    let (read, rest) = READERS[usize::from(choice.as_bytes()[0]) % READERS.len()];
+    match read("other.txt", text) {
+        Err(error) => judge_error(&error),
+        Ok(imported) if imported.text.len() > TEXT_BYTES_MAX || imported.text.contains("'''") => {}
+        Ok(Imported { text, .. }) => {
+            let scenario = format!("version = 1\ntitle = 't'\n{rest}[files]\nimported = '''\n{text}'''\n");
+            // Hosts and sizes may be out of range still.
+            if let Err(errors) = Scenario::parse("imported.toml", &scenario, Path::new("/nonexistent")) {
+                assert!(!errors.is_empty());
+                errors.iter().for_each(judge_error);
+            }
+        }
+    }
+});

@@ -1,0 +1,95 @@
+//! [`Crossed`]: a service whose requests all come from another thread.
+
+use plimsoll_chronos::{Now, PartitionId, Served, Service, Step};
+
+/// A service and its partitions. Each request is written down and read again, as on its way to another thread, and
+/// shared reads are tried before it is run, as under a reader/writer lock.
+pub struct Crossed<S: Service> {
+    service: S,
+    partitions: Vec<S::Partition>,
+    reads: bool,
+}
+
+impl<S: Service> Crossed<S> {
+    /// `partitions` empty partitions; with `reads`, what only reads is tried as a shared read first.
+    pub fn new(service: S, partitions: u32, reads: bool) -> Crossed<S> {
+        let partitions = (0..partitions).map(|index| service.partition(PartitionId(index))).collect();
+        Crossed { service, partitions, reads }
+    }
+
+    /// The service.
+    pub fn service(&self) -> &S {
+        &self.service
+    }
+
+    /// Its service, whose partitions are dropped.
+    pub fn into_service(self) -> S {
+        self.service
+    }
+
+    /// Idle work, until there is none left.
+    pub fn housekeeping(&mut self, now: Now) {
+        for partition in &mut self.partitions {
+            while self.service.housekeeping(partition, now) {}
+        }
+    }
+
+    /// Serves every whole request at the head of `input`, as [`plimsoll_chronos::Direct::serve`] does; also the bytes
+    /// from the head of what is left that are needed to go on.
+    pub fn serve(
+        &mut self,
+        session: &mut S::Session,
+        now: Now,
+        input: &[u8],
+        reply: &mut Vec<u8>,
+    ) -> (Served, usize) {
+        let mut consumed = 0;
+        loop {
+            let rest = input.get(consumed..).unwrap_or_default();
+            // Whatever it says costs nothing but time.
+            self.service.glance(rest);
+            let done = match self.service.parse(session, now, rest, reply) {
+                Step::Incomplete { total } => {
+                    assert!(total > rest.len(), "{total} bytes are wanted where {} are there", rest.len());
+                    return (Served { consumed, close: false }, total);
+                }
+                Step::Close => return (Served { consumed, close: true }, 0),
+                Step::Skip { bytes } => {
+                    consumed += bytes;
+                    if consumed > input.len() {
+                        return (Served { consumed, close: false }, 0);
+                    }
+                    continue;
+                }
+                Step::Done { consumed } => consumed,
+                Step::Run { consumed, partition, request } => {
+                    self.run(partition.0 as usize, &request, now, reply);
+                    consumed
+                }
+                Step::Everywhere { consumed, request } => {
+                    let mut replies = vec![Vec::new(); self.partitions.len()];
+                    for (partition, part) in replies.iter_mut().enumerate() {
+                        self.run(partition, &request, now, part);
+                    }
+                    self.service.merge(session, &request, &replies, now, reply);
+                    consumed
+                }
+            };
+            assert!(done <= rest.len(), "{done} bytes are done with where {} are there", rest.len());
+            consumed += done;
+        }
+    }
+
+    fn run(&mut self, partition: usize, request: &S::Request<'_>, now: Now, reply: &mut Vec<u8>) {
+        let mut message = Vec::new();
+        self.service.encode(request, &mut message);
+        let request = self.service.decode(&message);
+        let partition = &mut self.partitions[partition];
+        let before = reply.len();
+        if self.reads && self.service.read(partition, &request, now, reply) {
+            return;
+        }
+        assert_eq!(reply.len(), before, "a read that was not done has answered");
+        self.service.execute(partition, &request, now, reply);
+    }
+}
