@@ -9,27 +9,12 @@ pub(crate) struct Buffers {
     free: Vec<Vec<u8>>,
     /// Their capacity.
     bytes: usize,
-    /// The capacity of those that were too large to keep, since [`Buffers::trim`].
-    freed: usize,
 }
 
 /// Bytes that a thread keeps.
 const KEPT_BYTES_ALL: usize = 4 << 20;
 /// A larger buffer is freed rather than kept: one large value must not hold memory for ever.
 const KEPT_BYTES: usize = 32 * 1024;
-
-/// Freed bytes that are worth looking for.
-const FREED_MIN: usize = 4 << 20;
-
-#[cfg(target_env = "gnu")]
-#[expect(unsafe_code, reason = "no safe crate of this workspace asks the C library for it")]
-fn trim_heaps() {
-    // SAFETY: it frees what nobody uses, under the heaps' own locks.
-    unsafe { libc::malloc_trim(0) };
-}
-
-#[cfg(not(target_env = "gnu"))]
-fn trim_heaps() {}
 
 impl Buffers {
     /// An empty buffer.
@@ -46,17 +31,6 @@ impl Buffers {
             self.bytes += bytes;
             buffer.clear();
             self.free.push(buffer);
-        } else {
-            self.freed += bytes;
-        }
-    }
-
-    /// Gives back to the system what large buffers have left behind. The C library keeps it: having seen some, it takes
-    /// large pieces from its heaps, where each stays as long as a smaller one lies behind it.
-    pub(crate) fn trim(&mut self) {
-        if self.freed >= FREED_MIN {
-            self.freed = 0;
-            trim_heaps();
         }
     }
 }

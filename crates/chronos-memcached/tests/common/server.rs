@@ -50,18 +50,29 @@ impl Server {
 
     /// Starts one on a UNIX socket, whose path is returned too.
     pub fn start_unix(options: &[&str]) -> (Server, PathBuf) {
+        Server::start_unix_with(options, &[])
+    }
+
+    /// The same, with more environment.
+    pub fn start_unix_with(options: &[&str], environment: &[(&str, &str)]) -> (Server, PathBuf) {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("socket");
-        (Server::unix(options, &path, directory), path)
+        (Server::unix(options, &path, directory, environment), path)
     }
 
     /// Starts one on the UNIX socket `path`.
     pub fn start_unix_at(options: &[&str], path: &Path) -> Server {
-        Server::unix(options, path, tempfile::tempdir().expect("a directory"))
+        Server::unix(options, path, tempfile::tempdir().expect("a directory"), &[])
     }
 
-    fn unix(options: &[&str], path: &Path, directory: tempfile::TempDir) -> Server {
-        let child = command(options, directory.path()).arg("-s").arg(path).spawn().expect("it starts");
+    fn unix(
+        options: &[&str],
+        path: &Path,
+        directory: tempfile::TempDir,
+        environment: &[(&str, &str)],
+    ) -> Server {
+        let mut command = command(options, directory.path());
+        let child = command.arg("-s").arg(path).envs(environment.iter().copied()).spawn().expect("it starts");
         let mut server = Server { child, directory, tcp: 0, udp: 0 };
         server.wait_for_ports().unwrap_or_else(|errors| panic!("the server did not start: {errors}"));
         server

@@ -26,9 +26,6 @@ impl Clock {
     }
 }
 
-/// Between looks at what large buffers have left in the heap: it takes a millisecond, and they are made anew.
-const TRIM_EVERY: Duration = Duration::from_secs(10);
-
 impl<S: Service> Worker<S> {
     /// What the clock makes due.
     pub(super) fn on_time(&mut self) {
@@ -41,10 +38,6 @@ impl<S: Service> Worker<S> {
         }
         self.next_second = now + Duration::from_secs(1);
         self.housekeeping.get_or_insert(0);
-        if now >= self.next_trim {
-            self.next_trim = now + TRIM_EVERY;
-            self.engine.buffers.trim();
-        }
         if let Some(idle) = self.engine.limits.idle {
             let has_idled = |connection: &Connection<S>| now.saturating_sub(connection.active_at) >= idle;
             let idle: Vec<u32> = self

@@ -52,7 +52,6 @@ pub(crate) struct Worker<S: Service> {
     /// The thread that the next connection is dealt to.
     next_thread: u32,
     next_second: Duration,
-    next_trim: Duration,
     /// The partition that is kept in order next, if any is.
     housekeeping: Option<u32>,
     turns: u64,
@@ -81,7 +80,6 @@ impl<S: Service> Worker<S> {
             incarnations: 0,
             next_thread: 0,
             next_second: Duration::from_secs(1),
-            next_trim: Duration::ZERO,
             housekeeping: None,
             turns: 0,
             stop_at: None,
