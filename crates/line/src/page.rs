@@ -1,6 +1,8 @@
 //! `report.html` of a search: the verdict, the knee of every variant, and the loads behind it.
 
-use plimsoll_report::chart::{Around, Axis, Body, Chart, Color, Format, Line, Lines as Body2, Read, Shape};
+use plimsoll_report::chart::{
+    Around, Axis, Body, Chart, Color, Format, Line, Lines as Body2, Read, Shape, Stroke,
+};
 use plimsoll_report::html::{self, Article, Figure, Section};
 
 use crate::lines::Lines;
@@ -136,5 +138,5 @@ impl Lines {
 }
 
 fn dashed(name: &str, color: Color, x: [f64; 2], y: [f64; 2]) -> Line {
-    Line { dashed: true, ..Line::new(name, color, x.to_vec(), y.to_vec()) }
+    Line { stroke: Stroke::Dashed, ..Line::new(name, color, x.to_vec(), y.to_vec()) }
 }

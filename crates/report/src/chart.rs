@@ -199,9 +199,38 @@ pub struct Line {
     /// Held from each point to the next instead of joined.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub steps: bool,
-    /// Dashed: a reference rather than a measurement.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub dashed: bool,
+    /// How it is drawn.
+    #[serde(skip_serializing_if = "Stroke::is_solid")]
+    pub stroke: Stroke,
+}
+
+/// How a line is drawn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stroke {
+    /// A measurement, with its points.
+    #[default]
+    Solid,
+    /// A reference rather than a measurement.
+    Dashed,
+    /// A second reference beside it.
+    Dotted,
+}
+
+impl Stroke {
+    /// Whether it is a measurement's.
+    pub fn is_solid(&self) -> bool {
+        *self == Stroke::Solid
+    }
+
+    /// SVG's stroke-dasharray; none without.
+    pub fn dashes(self) -> Option<&'static str> {
+        match self {
+            Stroke::Solid => None,
+            Stroke::Dashed => Some("6 4"),
+            Stroke::Dotted => Some("1.5 3.5"),
+        }
+    }
 }
 
 /// What lies around a line, point by point.
@@ -228,7 +257,7 @@ pub enum Shape {
 impl Line {
     /// A plain line.
     pub fn new(name: &str, color: Color, x: Vec<f64>, y: Vec<f64>) -> Line {
-        Line { name: name.to_owned(), color, x, y, around: None, steps: false, dashed: false }
+        Line { name: name.to_owned(), color, x, y, around: None, steps: false, stroke: Stroke::Solid }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use plimsoll_report::chart::{Around, Axis, Body, Chart, Color, Format, Line, Lines, Read, Shape};
+use plimsoll_report::chart::{Around, Axis, Body, Chart, Color, Format, Line, Lines, Read, Shape, Stroke};
 use plimsoll_report::figures::number;
 use plimsoll_report::svg::{self, Size};
 
@@ -271,11 +271,13 @@ fn chart(figure: &Figure, metric: &str, rows: &[&Row], beside: &[&Row]) -> Chart
             .filter_map(|row| Some((row.x.parse().ok()?, row.measured)))
             .collect();
         let of_beside = beside.first().map_or("", |row| row.base.as_str());
-        for (values, whose) in [(published, "published"), (other, of_beside)] {
+        for (values, whose, stroke) in
+            [(published, "published", Stroke::Dashed), (other, of_beside, Stroke::Dotted)]
+        {
             if !values.is_empty() {
                 let (x, y) = values.into_iter().unzip();
                 let mut line = Line::new(&format!("{series}, {whose}"), Color::Series(index), x, y);
-                line.dashed = true;
+                line.stroke = stroke;
                 lines.push(line);
             }
         }

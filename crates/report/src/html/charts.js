@@ -17,6 +17,9 @@
   const color = (name) => `var(--${name})`;
   const px = (value) => Math.round(value * 10) / 10;
 
+  // As `Stroke::dashes` has them.
+  const DASHES = { dashed: '6 4', dotted: '1.5 3.5' };
+
   // ---- Numbers --------------------------------------------------------------------------------
   const TIMES = [['ns', 1e-3], ['us', 1], ['ms', 1e3], ['s', 1e6]];
   const RATES = [['kb/s', 1e-3], ['Mb/s', 1], ['Gb/s', 1e3], ['Tb/s', 1e6]];
@@ -199,8 +202,8 @@
           });
         }
         root.append(path(joined(places, line.steps), { stroke, fill: 'none', 'stroke-width': 2,
-          'stroke-linejoin': 'round', ...(line.dashed ? { 'stroke-dasharray': '5 4' } : {}) }));
-        if (places.length <= 30 && !line.dashed) places.forEach(([across, up]) => root.append(marker(across, up, line.kind, stroke)));
+          'stroke-linejoin': 'round', ...(line.stroke ? { 'stroke-dasharray': DASHES[line.stroke] } : {}) }));
+        if (places.length <= 30 && !line.stroke) places.forEach(([across, up]) => root.append(marker(across, up, line.kind, stroke)));
       }
       return { height, read: chart.read === 'at-y' ? readAtY(chart, shown, box, x, y, tail) : readAtX(chart, shown, box, x, y) };
     },
@@ -339,7 +342,7 @@
     const nearest = (line) => line.x.reduce((best, value, i) =>
       Math.abs(value - across) < Math.abs(line.x[best] - across) ? i : best, 0);
     // A dashed line is a reference: its places are no measurements.
-    const known = shown.filter((line) => line.x.length && !line.dashed);
+    const known = shown.filter((line) => line.x.length && !line.stroke);
     if (!known.length) return null;
     const off = (line) => Math.abs(line.x[nearest(line)] - across);
     const closest = known.reduce((best, line) => off(line) < off(best) ? line : best);

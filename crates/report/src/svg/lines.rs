@@ -1,14 +1,17 @@
 //! Figures with an axis across and one upwards: lines and grouped bars.
 
 use super::scale::{Scale, Tick};
-use super::{Anchor, Canvas, FAINT, Frame, GRID, INK, PAD, at, text_width};
+use super::{Anchor, Canvas, FAINT, Frame, GRID, INK, Key, PAD, at, dashes, text_width};
 use crate::chart::{Axis, Bars, Line, Lines, Shape, Whisker};
 
 /// Up to how many points a line shows each of them.
 const MARKED_POINTS: usize = 30;
 
 pub(super) fn lines(canvas: &mut Canvas, body: &Lines) {
-    canvas.legend(body.series.iter().enumerate().map(|(n, line)| (line.name.as_str(), line.color, Some(n))));
+    canvas.legend(body.series.iter().enumerate().map(|(number, line)| {
+        let key = Key::Line(line.stroke, line.stroke.is_solid().then_some(number));
+        (line.name.as_str(), line.color, key)
+    }));
     let y_data = body.series.iter().flat_map(|line| {
         let around = line.around.iter().flat_map(|a| a.low.iter().chain(&a.high)).flatten();
         line.y.iter().chain(around).copied()
@@ -32,7 +35,7 @@ pub(super) fn lines(canvas: &mut Canvas, body: &Lines) {
 }
 
 pub(super) fn bars(canvas: &mut Canvas, body: &Bars) {
-    canvas.legend(body.series.iter().map(|series| (series.name.as_str(), series.color, None)));
+    canvas.legend(body.series.iter().map(|series| (series.name.as_str(), series.color, Key::Area)));
     let whiskers = body.series.iter().flat_map(|series| series.values.iter().flatten());
     let data = whiskers.flat_map(|w| [Some(w.value), w.low, w.high]).flatten();
     let (frame, y) = frame_with_y(canvas, &with_foot(&body.y, data.clone()), data);
@@ -135,12 +138,12 @@ fn draw_line(canvas: &mut Canvas, line: &Line, number: usize, x: &Scale, y: &Sca
             }
         }
     }
-    let dash = if line.dashed { " stroke-dasharray=\"5 4\"" } else { "" };
     let path = joined(&places, line.steps);
+    let dashes = dashes(line.stroke);
     canvas.raw(&format!(
-        "<path d=\"{path}\" stroke=\"{color}\" stroke-width=\"2\" stroke-linejoin=\"round\"{dash}/>"
+        "<path d=\"{path}\" stroke=\"{color}\" stroke-width=\"2\" stroke-linejoin=\"round\"{dashes}/>"
     ));
-    if places.len() <= MARKED_POINTS && !line.dashed {
+    if places.len() <= MARKED_POINTS && line.stroke.is_solid() {
         places.iter().for_each(|&(px, py)| canvas.marker(px, py, number, line.color, false));
     }
 }

@@ -9,7 +9,7 @@ mod scale;
 
 use std::fmt::Write;
 
-use crate::chart::{Body, Chart, Color};
+use crate::chart::{Body, Chart, Color, Stroke};
 
 /// How large a figure is, in pixels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +73,20 @@ struct Frame {
     bottom: f64,
 }
 
+/// What of a figure an entry of its legend stands for.
+#[derive(Clone, Copy, Debug)]
+enum Key {
+    /// A line, and the number of its markers' shape if it has any.
+    Line(Stroke, Option<usize>),
+    /// Bars, parts or dots of a colour.
+    Area,
+}
+
+/// The attribute of a path that is drawn like this.
+fn dashes(stroke: Stroke) -> String {
+    stroke.dashes().map_or_else(String::new, |dashes| format!(" stroke-dasharray=\"{dashes}\""))
+}
+
 impl Canvas {
     fn new(width: f64, height: f64) -> Canvas {
         Canvas { width, height, top: PAD, marks: String::new() }
@@ -91,26 +105,28 @@ impl Canvas {
     }
 
     /// Names with their colours, in as many lines as needed. `Some(n)` gets the n-th marker.
-    fn legend<'a>(&mut self, entries: impl Iterator<Item = (&'a str, Color, Option<usize>)>) {
+    fn legend<'a>(&mut self, entries: impl Iterator<Item = (&'a str, Color, Key)>) {
         let mut left = PAD;
         self.top += 8.0;
-        for (name, color, marker) in entries {
+        for (name, color, key) in entries {
             let width = 16.0 + text_width(name) + 18.0;
             if left > PAD && left + width > self.width - PAD {
                 left = PAD;
                 self.top += 18.0;
             }
-            match marker {
-                Some(marker) => {
-                    let (y, hex) = (self.top - 1.0, color.hex());
+            match key {
+                Key::Line(stroke, marker) => {
+                    let (y, hex, dashes) = (self.top - 1.0, color.hex(), dashes(stroke));
                     self.raw(&format!(
-                        "<path d=\"M{} {}h12\" stroke=\"{hex}\" stroke-width=\"2\"/>",
+                        "<path d=\"M{} {}h13\" stroke=\"{hex}\" stroke-width=\"2\"{dashes}/>",
                         at(left),
                         at(y)
                     ));
-                    self.marker(left + 6.0, y, marker, color, false);
+                    if let Some(marker) = marker {
+                        self.marker(left + 6.0, y, marker, color, false);
+                    }
                 }
-                None => self.rect(left, self.top - 6.0, 11.0, 11.0, color.hex(), 2.0),
+                Key::Area => self.rect(left, self.top - 6.0, 11.0, 11.0, color.hex(), 2.0),
             }
             self.text(left + 17.0, self.top + 4.0, Anchor::Start, name, "", INK);
             left += width;

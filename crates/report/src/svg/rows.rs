@@ -1,14 +1,14 @@
 //! Figures with one row an item: bars of parts, and points with intervals.
 
 use super::scale::{Scale, Tick};
-use super::{Anchor, CARD, Canvas, FAINT, Frame, GRID, INK, PAD, text_width};
+use super::{Anchor, CARD, Canvas, FAINT, Frame, GRID, INK, Key, PAD, text_width};
 use crate::chart::{Axis, Color, Dots, Format, Stacked};
 
 const ROW: f64 = 26.0;
 const GROUP: f64 = 24.0;
 
 pub(super) fn stacked(canvas: &mut Canvas, body: &Stacked) {
-    canvas.legend(body.parts.iter().map(|part| (part.name.as_str(), part.color, None)));
+    canvas.legend(body.parts.iter().map(|part| (part.name.as_str(), part.color, Key::Area)));
     let labels: Vec<(&str, &str)> =
         body.rows.iter().map(|row| (row.group.as_str(), row.label.as_str())).collect();
     let totals = body.rows.iter().map(|row| row.values.iter().sum::<f64>());

@@ -5,7 +5,7 @@ use plimsoll_results::summary::{Options, Summary};
 use plimsoll_results::synthetic::{self, Shape};
 
 use super::*;
-use crate::chart::{Axis, BarSeries, Bars, Format, Line, Lines, Read, Whisker};
+use crate::chart::{Axis, BarSeries, Bars, Format, Line, Lines, Read, Stroke, Whisker};
 use crate::plots;
 
 fn charts() -> Vec<Chart> {
@@ -74,7 +74,7 @@ fn a_small_figure() {
             series: vec![
                 Line::new("TCP", Color::Series(0), vec![0.2, 0.4, 0.6], vec![120.0, 340.0, 900.0]),
                 Line {
-                    dashed: true,
+                    stroke: Stroke::Dashed,
                     ..Line::new("M/D/1", Color::Series(7), vec![0.2, 0.6], vec![100.0, 800.0])
                 },
             ],
