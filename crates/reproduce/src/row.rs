@@ -89,6 +89,11 @@ impl Row {
         self
     }
 
+    /// Holds it to nothing, whatever it was held to: what a machine was too slow for shows neither way.
+    pub(crate) fn let_go(&mut self) {
+        (self.tolerance, self.within) = (None, None);
+    }
+
     /// Whether other seeds give numbers on both sides of the published one.
     pub fn is_the_draw(&self) -> bool {
         let (Some((low, high)), Some(published)) = (self.seeds, self.published) else { return false };

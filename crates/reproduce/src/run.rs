@@ -177,6 +177,7 @@ pub fn reproduce(
     let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
     rows.extend((study.exact)(options.seed, bench.folder.path())?);
     rows.extend((study.summary)(&rows));
+    rows.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
     let orderings = orderings(&rows, study.bases[0].name(), study.unordered);
     Ok(Reproduction { quick: options.quick, seed: options.seed, rows, orderings, packet_hops, missing })
 }
