@@ -111,7 +111,7 @@ pub struct Thresholds {
 
 /// Flow control that cannot work as asked for. Sizes are for one of `classes` priorities or links.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[allow(missing_docs, reason = "each field is the key or quantity that its name says")]
+#[expect(missing_docs, reason = "each field is the key or quantity that its name says")]
 pub enum PfcError {
     /// The buffer is too small.
     #[error(

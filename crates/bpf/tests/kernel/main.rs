@@ -22,7 +22,7 @@ use plimsoll_bpf::{Error, Packet, Program};
 fn loaded<T>(result: Result<T, Error>) -> Option<T> {
     match result {
         Err(Error::Unsupported(reason)) => {
-            eprintln!("skipped: {reason}");
+            plimsoll_testing::skipped!("{reason}");
             None
         }
         result => Some(result.unwrap()),

@@ -24,7 +24,7 @@ impl Namespace {
             && ip(&format!("-n {name} addr add 198.18.{subnet}.2/24 dev {far}"))
             && ip(&format!("-n {name} link set {far} up"));
         if !made {
-            eprintln!("skipped: this machine makes no network namespace with a veth pair");
+            plimsoll_testing::skipped!("this machine makes no network namespace with a veth pair");
         }
         made.then_some(namespace)
     }
@@ -70,7 +70,7 @@ impl Drop for Namespace {
 pub fn python_is_here() -> bool {
     let here = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
     if !here {
-        eprintln!("skipped: no python3");
+        plimsoll_testing::skipped!("no python3");
     }
     here
 }

@@ -54,7 +54,7 @@ fn the_backlog_is_that_of_the_devices_queue() {
     // Nobody has to answer for a packet to join the queue.
     assert!(link.run("ip", "link set {device} arp off"));
     if !link.run("tc", "qdisc add dev {device} root tbf rate 8kbit burst 1600 limit 100000") {
-        eprintln!("skipped: this kernel has no tbf");
+        plimsoll_testing::skipped!("this kernel has no tbf");
         return;
     }
     let _attached = marker.program().attach(link.near_ifindex(), Direction::Egress).unwrap();

@@ -31,7 +31,7 @@ impl Cgroups {
         let folder = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount").args(["-t", "cgroup2", "none"]).arg(folder.path()).status();
         if !mounted.is_ok_and(|status| status.success()) {
-            eprintln!("skipped: this process may not mount cgroups (version 2)");
+            plimsoll_testing::skipped!("this process may not mount cgroups (version 2)");
             return None;
         }
         Some(Cgroups(folder))

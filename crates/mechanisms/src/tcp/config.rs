@@ -13,7 +13,7 @@ use crate::InvalidParam;
 /// What an endpoint needs to know, resolved. Windows are in bytes. The fields are those of
 /// [`TransportParams`], which describes them.
 #[derive(Clone, Debug)]
-#[allow(missing_docs, reason = "each field is the key of TransportParams with the same name")]
+#[expect(missing_docs, reason = "each field is the key of TransportParams with the same name")]
 pub struct Config {
     pub kind: Kind,
     pub recovery: Recovery,
