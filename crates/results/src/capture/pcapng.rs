@@ -246,7 +246,7 @@ mod tests {
     fn tshark_reads_the_right_bits() {
         let found = Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
         if !found {
-            eprintln!("skipped: tshark is not installed");
+            plimsoll_testing::skipped!("tshark is not installed");
             return;
         }
         let place = tempfile::tempdir().unwrap();
@@ -295,7 +295,7 @@ mod tests {
         // It verifies whole packets only, so these have no payload.
         let found = Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success());
         if !found {
-            eprintln!("skipped: tshark is not installed");
+            plimsoll_testing::skipped!("tshark is not installed");
             return;
         }
         let place = tempfile::tempdir().unwrap();

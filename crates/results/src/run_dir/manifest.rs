@@ -11,6 +11,10 @@ use crate::point::PointKey;
 pub struct Plan {
     /// The scenario's title.
     pub title: String,
+    /// What the scenario says of itself; may be empty.
+    pub description: String,
+    /// What carries the packets, such as [`SIMULATOR`]: points of one run have one carrier.
+    pub carrier: String,
     /// Version of plimsoll.
     pub version: String,
     /// Commit it was built from, where known.
@@ -27,6 +31,13 @@ pub struct Plan {
     pub points: Vec<PlannedPoint>,
     /// What the reader must know before believing a number.
     pub warnings: Vec<String>,
+}
+
+/// The carrier of a simulated run.
+pub const SIMULATOR: &str = "the simulator";
+
+fn simulator() -> String {
+    SIMULATOR.to_owned()
 }
 
 /// A point that is to be run.
@@ -46,6 +57,12 @@ pub struct Manifest {
     pub format: u32,
     /// The scenario's title.
     pub title: String,
+    /// What the scenario says of itself; may be empty.
+    #[serde(default)]
+    pub description: String,
+    /// What carries the packets, such as [`SIMULATOR`].
+    #[serde(default = "simulator")]
+    pub carrier: String,
     /// Version of plimsoll.
     pub plimsoll: String,
     /// Commit it was built from.
@@ -83,6 +100,8 @@ impl Manifest {
         Manifest {
             format: FORMAT,
             title: plan.title.clone(),
+            description: plan.description.clone(),
+            carrier: plan.carrier.clone(),
             plimsoll: plan.version.clone(),
             commit: plan.commit.clone(),
             command: plan.command.clone(),
@@ -126,6 +145,8 @@ impl Manifest {
     pub(super) fn conflict_with(&self, other: &Manifest) -> Option<String> {
         if self.scenario_digest != other.scenario_digest {
             Some("its scenario is another".to_owned())
+        } else if self.carrier != other.carrier {
+            Some(format!("its packets were carried by {}, not by {}", self.carrier, other.carrier))
         } else if self.seed != other.seed {
             Some(format!("its seed is {}, not {}", self.seed, other.seed))
         } else if self.plimsoll != other.plimsoll {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::{Error, Existing, Plan, PlannedPoint, RunDir, Status};
 
 /// Takes the finished points of several run directories into one at `into`, which is made or gone on
-/// with. They must be of the same scenario, seed and version; a point that two of them have must be
+/// with. They must be of the same scenario, carrier, seed and version; a point that two of them have must be
 /// the same in both. Summary and report are for the caller to make from [`RunDir::read_points`].
 pub fn merge(into: &Path, parts: &[PathBuf]) -> Result<RunDir, Error> {
     let runs: Vec<RunDir> = parts.iter().map(|part| RunDir::open(part)).collect::<Result<_, _>>()?;
@@ -55,6 +55,8 @@ fn plan(first: &RunDir, runs: &[RunDir]) -> Result<Plan, Error> {
     let manifest = &first.manifest;
     Ok(Plan {
         title: manifest.title.clone(),
+        description: manifest.description.clone(),
+        carrier: manifest.carrier.clone(),
         version: manifest.plimsoll.clone(),
         commit: manifest.commit.clone(),
         command: without_shard(&manifest.command),

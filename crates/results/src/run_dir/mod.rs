@@ -28,7 +28,7 @@ use std::thread;
 use std::time::Duration;
 
 pub use columns::{READERS, documentation};
-pub use manifest::{Manifest, ManifestPoint, Plan, PlannedPoint, point_id};
+pub use manifest::{Manifest, ManifestPoint, Plan, PlannedPoint, SIMULATOR, point_id};
 pub use merge::merge;
 
 use crate::point::{PointKey, PointOutcome};
@@ -46,6 +46,8 @@ const COLUMNS: &str = "columns.md";
 const SUMMARY: &str = "summary.json";
 const REPORT: &str = "report.html";
 const POINTS: &str = "points";
+/// Folders of what some runs keep beside their points: captures, timelines, and what programs have said.
+const BESIDE_POINTS: [&str; 3] = ["pcap", "perfetto", "programs"];
 const LOCK: &str = ".lock";
 const UNFINISHED: &str = ".unfinished-";
 
@@ -136,7 +138,7 @@ impl Error {
 pub enum Existing {
     /// Leave it alone: an error.
     Refuse,
-    /// Go on with it; an error if it is of another scenario, seed or version.
+    /// Go on with it; an error if it is of another scenario, carrier, seed or version.
     Resume,
     /// Remove it and start anew.
     Replace,
@@ -177,6 +179,9 @@ impl RunDir {
             fs::create_dir_all(&points).map_err(|source| Error::io("make", &points, source))?;
             for old in [SUMMARY, REPORT] {
                 let _ = fs::remove_file(path.join(old));
+            }
+            for old in BESIDE_POINTS {
+                let _ = fs::remove_dir_all(path.join(old));
             }
         }
         remove_unfinished(&points)?;

@@ -1,0 +1,378 @@
+//! [`Builder`]: from the text of a file, with its includes and what is laid over it, to checked runs.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::numbered::{Merged, combinations_of};
+use super::{OUTER_KEYS, Overrides, Point};
+use crate::error::{Findings, Report, did_you_mean};
+use crate::files::{Files, Flags};
+use crate::model::Model;
+use crate::node::{self, Node, Table, Value, merge};
+use crate::overlay::{self, Applied, Axis, Setting};
+use crate::source::{Layer, Origin, Sources};
+use crate::{check, de, ports};
+
+/// More points than anyone will run.
+const POINTS_MAX: usize = 100_000;
+
+const MODEL_KEYS: &[&str] = &[
+    "version",
+    "title",
+    "description",
+    "run",
+    "topology",
+    "fault",
+    "paths",
+    "port",
+    "host",
+    "transport",
+    "workload",
+    "program",
+    "observe",
+];
+
+/// What reading a file has come to so far.
+#[derive(Default)]
+pub(super) struct Builder {
+    pub(super) base_dir: PathBuf,
+    pub(super) files: Files,
+    /// What the command line adds to the file.
+    pub(super) flags: Flags,
+    /// Where the file itself has the keys of flags.
+    pub(super) flag_places: Vec<(&'static str, Range<usize>)>,
+    pub(super) sources: Sources,
+    pub(super) objectives: Vec<(String, String)>,
+    pub(super) errors: Findings,
+    pub(super) warnings: Findings,
+}
+
+impl Builder {
+    pub(super) fn new(base_dir: &Path) -> Builder {
+        Builder {
+            base_dir: base_dir.to_owned(),
+            files: Files::new(base_dir.to_owned()),
+            ..Builder::default()
+        }
+    }
+
+    /// The points of a file and of what is laid over it; none if there are errors.
+    pub(super) fn points(&mut self, name: &str, text: &str, overrides: &Overrides) -> Vec<Point> {
+        let path = self.base_dir.join(file_name(name));
+        let path = path.canonicalize().unwrap_or(path);
+        let mut root = self.read(name, text, Path::new(""), &mut vec![path]);
+        if !self.errors.is_empty() {
+            return Vec::new();
+        }
+        let settings = self.settings(&mut root, overrides);
+        let replicates = self.replicates(&mut root, overrides);
+        let mut reports = Vec::new();
+        let variants = overlay::variants(&self.sources, root.remove(&["variant"]), &mut reports);
+        let axes = overlay::axes(&self.sources, root.remove(&["sweep"]), &mut reports);
+        self.objectives(root.remove(&["slo"]));
+        self.errors.extend(reports);
+        self.outline(&mut root);
+        let combinations =
+            axes.iter().fold(variants.len(), |total, axis| total.saturating_mul(axis.values.len()));
+        if combinations.saturating_mul(replicates as usize) > POINTS_MAX {
+            let report =
+                Report::at(&self.sources, &root.origin, "sweep", format!("more than {POINTS_MAX} runs"));
+            self.errors.add(report.allowed("fewer variants, sweep values or replicates"));
+            return Vec::new();
+        }
+        let mut merged = Vec::new();
+        for (variant, over) in &variants {
+            let mut tree = root.clone();
+            merge(&mut tree, over.clone(), &mut Vec::new());
+            for combination in combinations_of(&axes) {
+                let run = self.run(variant, tree.clone(), combination, &settings);
+                // Of a file with errors nothing runs, and a sweep may have many points.
+                if self.errors.is_empty() {
+                    merged.extend(run);
+                } else {
+                    merged.clear();
+                }
+            }
+        }
+        self.nowhere(&settings, &axes, &variants, &root);
+        self.errors.finish(&self.sources, variants.len());
+        self.warnings.finish(&self.sources, variants.len());
+        if self.errors.is_empty() { self.number(merged, replicates) } else { Vec::new() }
+    }
+
+    /// Parses a text and lays it over what it includes.
+    /// `folder` is where it is, relative to the scenario.
+    fn read(&mut self, name: &str, text: &str, folder: &Path, open: &mut Vec<PathBuf>) -> Node {
+        let source = self.sources.add(name, text);
+        let layer = Layer::File(open.len() - 1);
+        let (mut tree, reports) = node::parse(&self.sources, source, text, &layer);
+        self.errors.extend(reports);
+        if let Some(table) = tree.remove(&["files"]) {
+            self.embed(table, folder);
+        }
+        if open.len() == 1 {
+            for key in ["set", "replicates"] {
+                let place = |node: &Node| (key, node.key.span.start..node.origin.span.end);
+                self.flag_places.extend(tree.get(key).map(place));
+            }
+        }
+        let Some(include) = tree.remove(&["include"]) else { return tree };
+        let Value::String(file) = &include.value else {
+            let report = Report::at(
+                &self.sources,
+                &include.origin,
+                "include",
+                format!("{} does not fit", include.literal()),
+            );
+            self.errors.add(report.allowed("the path of one file, relative to this one"));
+            return tree;
+        };
+        let path = folder.join(file);
+        let key = path.to_string_lossy();
+        let identity = self.files.identity(&key);
+        let fail = |message: String| Report::at(&self.sources, &include.origin, "include", message);
+        if open.contains(&identity) || open.len() > INCLUDES_MAX {
+            self.errors.add(fail(format!("\"{file}\" includes itself")).allowed("includes without a cycle"));
+            return tree;
+        }
+        match self.files.read(&key) {
+            Err(error) => {
+                self.errors.add(
+                    fail(format!("cannot read \"{file}\": {error}")).allowed("a file relative to this one"),
+                );
+                tree
+            }
+            Ok(text) => {
+                let shown =
+                    Path::new(name).parent().map_or_else(|| PathBuf::from(file), |parent| parent.join(file));
+                open.push(identity);
+                let folder = path.parent().unwrap_or(folder);
+                let mut below = self.read(&shown.display().to_string(), &text, folder, open);
+                open.pop();
+                merge(&mut below, tree, &mut Vec::new());
+                below
+            }
+        }
+    }
+
+    /// Takes the texts of a file's table `files`.
+    fn embed(&mut self, table: Node, folder: &Path) {
+        let Value::Table(entries) = table.value else {
+            let report = Report::at(&self.sources, &table.origin, "files", "this is no table");
+            return self.errors.add(report.allowed(FILES_ALLOWED));
+        };
+        for (name, mut node) in entries {
+            match node.remove(&["text"]).map(|text| text.value) {
+                Some(Value::String(text)) if node.as_table().is_some_and(Table::is_empty) => {
+                    // Values name files relative to the scenario, includes relative to their own file.
+                    let from_here = folder.join(&name).to_string_lossy().into_owned();
+                    self.files.embed(name, text.clone());
+                    self.files.embed(from_here, text);
+                }
+                _ => {
+                    let key = node::dotted(&["files", &name]);
+                    let report = Report::at(&self.sources, &node.key, key, "this is no file");
+                    self.errors.add(report.allowed(FILES_ALLOWED));
+                }
+            }
+        }
+    }
+
+    /// `set` of the file, and after it `--set` and `--seed`. Those that speak of variants or the sweep
+    /// are applied to the file here; the others are returned, for every point.
+    fn settings(&mut self, root: &mut Node, overrides: &Overrides) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        let mut arguments: Vec<(String, Option<Origin>)> = Vec::new();
+        let own = root.remove(&["set"]);
+        let items = own.as_ref().map(|own| match &own.value {
+            Value::Array(items) => items.iter().map(|item| Some((item.as_str()?.to_owned(), item))).collect(),
+            _ => None,
+        });
+        match items {
+            None => {}
+            Some(Some(items)) => {
+                let items: Vec<(String, &Node)> = items;
+                arguments.extend(items.into_iter().map(|(text, item)| (text, Some(item.origin.clone()))));
+            }
+            Some(None) => {
+                let origin = own.as_ref().map_or_else(Origin::start, |own| own.origin.clone());
+                let report = Report::at(&self.sources, &origin, "set", "this is no list of texts");
+                self.errors
+                    .add(report.allowed(r#"texts as `--set` takes them: ["workload.small.load=0.2"]"#));
+            }
+        }
+        arguments.extend(overrides.set.iter().map(|argument| (argument.clone(), None)));
+        if !overrides.set.is_empty() || overrides.seed.is_some() {
+            let seed = overrides.seed.map(|seed| format!("run.seed={seed}"));
+            self.flags.set = Some(arguments.iter().map(|(text, _)| text.clone()).chain(seed).collect());
+        }
+        for (argument, place) in arguments {
+            match overlay::parse_set(&mut self.sources, &argument, place) {
+                Err(reports) => self.errors.extend(reports),
+                Ok(setting) if NOT_SET.contains(&setting.path[0].as_str()) => {
+                    let key = node::dotted(&setting.path);
+                    let report = Report::at(&self.sources, &setting.node.key, key, "this key cannot be set");
+                    self.errors.add(report.allowed("other keys of a scenario"));
+                }
+                Ok(setting) if OUTER_KEYS.contains(&setting.path[0].as_str()) => {
+                    if let Applied::Wrong(report) = overlay::apply(&self.sources, root, &setting) {
+                        self.errors.add(report);
+                    }
+                }
+                Ok(setting) => settings.push(setting),
+            }
+        }
+        if let Some(seed) = overrides.seed {
+            let text = seed.to_string();
+            let source = self.sources.add("--seed", &text);
+            let origin = Origin { source, span: 0..text.len(), layer: Layer::Flag };
+            let node = Node { value: Value::Integer(i128::from(seed)), origin: origin.clone(), key: origin };
+            settings.push(Setting { path: vec!["run".to_owned(), "seed".to_owned()], node });
+        }
+        settings
+    }
+
+    /// Runs of each point: what the command line says, else the file's `replicates`.
+    fn replicates(&mut self, root: &mut Node, overrides: &Overrides) -> u32 {
+        let own = root.remove(&["replicates"]);
+        if overrides.replicates > 0 {
+            let known =
+                own.as_ref().is_some_and(|own| own.value == Value::Integer(overrides.replicates.into()));
+            self.flags.replicates =
+                Some(overrides.replicates).filter(|number| !known && (*number > 1 || own.is_some()));
+            return overrides.replicates;
+        }
+        match own.as_ref().map(|own| (&own.value, own)) {
+            None => 1,
+            Some((Value::Integer(number), _)) if (1..=i128::from(REPLICATES_MAX)).contains(number) => {
+                *number as u32
+            }
+            Some((_, own)) => {
+                let message = format!("{} does not fit", own.literal());
+                let report = Report::at(&self.sources, &own.origin, "replicates", message);
+                self.errors.add(report.allowed(format!("1 to {REPLICATES_MAX}")));
+                1
+            }
+        }
+    }
+
+    /// The table `slo`: a text for each name.
+    fn objectives(&mut self, table: Option<Node>) {
+        let Some(table) = table else { return };
+        let allowed = r#"a text for each name: query = "p99(query) < 1ms""#;
+        let Value::Table(entries) = table.value else {
+            let report = Report::at(&self.sources, &table.origin, "slo", "this is no table");
+            return self.errors.add(report.allowed(allowed));
+        };
+        for (name, node) in entries {
+            match &node.value {
+                Value::String(text) => self.objectives.push((name, text.clone())),
+                _ => {
+                    let key = node::dotted(&["slo", &name]);
+                    let message = format!("{} does not fit", node.literal());
+                    let report = Report::at(&self.sources, &node.origin, key, message);
+                    self.errors.add(report.allowed(allowed));
+                }
+            }
+        }
+    }
+
+    /// Unknown and missing tables at the top, where the keys of the file and of the model meet.
+    fn outline(&mut self, root: &mut Node) {
+        for key in ["version", "title", "topology"] {
+            if root.get(key).is_none() {
+                let message = format!("the key `{key}` is missing");
+                self.errors.add(Report::at(&self.sources, &root.origin, "", message));
+            }
+        }
+        let known = |key: &str| MODEL_KEYS.contains(&key) || OUTER_KEYS.contains(&key);
+        let Some(table) = root.as_table_mut() else { return };
+        let unknown: Vec<String> = table.keys().filter(|key| !known(key)).cloned().collect();
+        for key in unknown {
+            let Some(node) = table.shift_remove(&key) else { continue };
+            let names = || MODEL_KEYS.iter().chain(OUTER_KEYS).copied();
+            let report =
+                Report::at(&self.sources, &node.key, node::quoted_key(&key), format!("unknown key `{key}`"));
+            self.errors.add(
+                report
+                    .allowed(names().collect::<Vec<_>>().join(", "))
+                    .maybe_help(did_you_mean(&key, names())),
+            );
+        }
+    }
+
+    /// One variant at one sweep point.
+    fn run(
+        &mut self,
+        variant: &Arc<str>,
+        mut tree: Node,
+        sweep: Vec<Setting>,
+        settings: &[Setting],
+    ) -> Option<Merged> {
+        let before = self.errors.len();
+        for setting in sweep.iter().chain(settings) {
+            match overlay::apply(&self.sources, &mut tree, setting) {
+                Applied::Done => {}
+                Applied::MechanismOff => {
+                    let report = overlay::applies_not_to(&self.sources, setting, variant);
+                    self.warnings.add(report);
+                }
+                Applied::Wrong(report) => self.errors.add_for(report, variant),
+            }
+        }
+        let mut reports = Vec::new();
+        ports::resolve(&self.sources, &mut tree, &mut reports);
+        let model = match de::deserialize::<Model>(&self.sources, &tree) {
+            Err(mut errors) => {
+                reports.append(&mut errors);
+                None
+            }
+            Ok(mut model) => {
+                let mut checked = check::check(&self.sources, &tree, &mut model, &self.files);
+                reports.append(&mut checked.errors);
+                checked.warnings.into_iter().for_each(|warning| self.warnings.add_for(warning, variant));
+                Some(model)
+            }
+        };
+        let failed = !reports.is_empty() || self.errors.len() > before;
+        reports.into_iter().for_each(|report| self.errors.add_for(report, variant));
+        let model = model.filter(|_| !failed)?;
+        Some(Merged { variant: variant.to_string(), sweep, tree: Arc::new(tree), model })
+    }
+
+    /// A setting that no variant has a use for is an error; the warnings for each then go.
+    fn nowhere(&mut self, settings: &[Setting], axes: &[Axis], variants: &[(Arc<str>, Node)], root: &Node) {
+        let swept = axes.iter().filter_map(|axis| {
+            let node = axis.values.first()?.clone();
+            Some(Setting { path: axis.path.clone(), node })
+        });
+        for setting in settings.iter().cloned().chain(swept) {
+            let off = |over: &Node| {
+                let mut tree = root.clone();
+                merge(&mut tree, over.clone(), &mut Vec::new());
+                matches!(overlay::apply(&self.sources, &mut tree, &setting), Applied::MechanismOff)
+            };
+            if variants.iter().all(|(_, over)| off(over)) {
+                let report = overlay::applies_nowhere(&self.sources, &setting);
+                self.errors.add(report);
+            }
+        }
+    }
+}
+
+const FILES_ALLOWED: &str =
+    "a table for each file, with its text: [files.\"sizes.csv\"] and text = '''...'''";
+
+/// More replicates than points may be.
+const REPLICATES_MAX: u32 = 100_000;
+
+/// Keys that `set` does not reach: what they say has been read before.
+const NOT_SET: &[&str] = &["include", "set", "files"];
+
+/// Longer chains of includes are taken for a cycle.
+const INCLUDES_MAX: usize = 16;
+
+fn file_name(name: &str) -> &std::ffi::OsStr {
+    Path::new(name).file_name().unwrap_or_default()
+}
