@@ -1,6 +1,6 @@
 //! [`HeldLink`]: a program at a device (tcx, or XDP with the choice between driver and kernel), or a pinned one at a
 //! cgroup, by a link: what libbpf-rs does not wrap.
-#![allow(unsafe_code, reason = "the calls of libbpf that have no safe form")]
+#![expect(unsafe_code, reason = "the calls of libbpf that have no safe form")]
 
 use std::ffi::CString;
 use std::io;

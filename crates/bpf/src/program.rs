@@ -395,7 +395,9 @@ impl Drop for Attached {
 /// CONFIG_DEBUG_INFO_BTF. Programs that read the kernel's structures need it.
 const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
+/// Bytes of a BPF instruction (RFC 9669, section 3).
 const INSTRUCTION_LEN: usize = 8;
+/// Bytes of `struct __sk_buff`, and where its fields are (linux/bpf.h, which only ever grows at the end).
 const CONTEXT_LEN: usize = 192;
 const PRIORITY_AT: usize = 32;
 const IFINDEX_AT: usize = 40;

@@ -165,7 +165,8 @@ impl PortClassifier {
     }
 }
 
-/// Gives the sockets that a cgroup's programs open a level, so that the programs need no change.
+/// Gives the sockets that a cgroup's programs open a level, so that the programs need no change. What a listening one
+/// accepts has none (Linux sets the priority of a cloned socket to 0): that is for [`TrafficClassifier`].
 #[derive(Debug)]
 pub struct SocketClassifier(Program);
 
