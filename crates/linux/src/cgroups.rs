@@ -64,8 +64,12 @@ impl<'a> LevelsOfPrograms<'a> {
     ) -> Result<Vec<plimsoll_bpf::CgroupLink>, plimsoll_bpf::Error> {
         use std::collections::btree_map::Entry;
 
-        use plimsoll_bpf::{ConnectionOptions, Connections, SocketClassifier};
-        let mut attached = vec![SocketClassifier::load(level)?.attach(folder)?];
+        use plimsoll_bpf::{ConnectionOptions, Connections, SocketClassifier, TrafficClassifier};
+        // A connection that a server accepts does not inherit its listener's priority.
+        let mut attached = vec![
+            SocketClassifier::load(level)?.attach(folder)?,
+            TrafficClassifier::load(level)?.attach(folder)?,
+        ];
         if let Some(share) = self.shares.of(host, level) {
             let loaded = match self.by_host.entry((host, level)) {
                 Entry::Occupied(entry) => entry.into_mut(),

@@ -3,29 +3,27 @@
 use std::io;
 use std::sync::Arc;
 
-use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::PortId;
-use plimsoll_mechanisms::tcp::{Config, Recovery, TransportParams};
+use plimsoll_mechanisms::tcp::{Recovery, TransportParams};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::words;
 use plimsoll_scenario::model::{Completion, Model, Rank};
 use plimsoll_units::{Span, Time};
 use plimsoll_wiring::Unbuildable;
-use plimsoll_workloads::Traffic;
 
 use crate::agent::plan::Plan;
-use crate::agent::{Agents, Counts, Place, Settings, Shares};
+use crate::agent::{Agents, Counts, Place};
 use crate::capture::{Capture, CaptureTo};
 use crate::cgroups;
 use crate::clock::Clock;
 use crate::congestion::{CongestionControl, NoCongestionControl};
-use crate::edge::Edge;
+use crate::edge::{Edge, Seen};
 use crate::features;
 use crate::lateness::Spread;
 use crate::live::{LiveFabric, replay};
-use crate::machine::Machine;
+use crate::machine::{Machine, Taken};
 use crate::multipath::{self, MultipathCounts};
-use crate::namespaces::{HostSettings, Namespaces};
+use crate::namespaces::Namespaces;
 use crate::programs::{Program, ProgramEnd, Programs};
 use crate::qjump::{self, Excess, Limiters};
 use crate::shell::Shell;
@@ -33,9 +31,11 @@ use crate::suspect;
 use crate::taps::Taps;
 use crate::urgent::Urgent;
 
+mod laid_out;
 mod observed;
 
-use observed::{connections, listed, messages, of_congestion, of_program, take, warnings};
+use laid_out::{LaidOut, resolved};
+use observed::{connections, messages, of_congestion, of_program, take, warnings};
 
 /// How to emulate.
 #[derive(Clone, Default, Debug)]
@@ -99,19 +99,8 @@ pub enum EmulateError {
     Agent(String),
 }
 
-/// Time for connections to be opened before workloads begin.
-const LEAD: Span = Span::from_ms(500);
-const LEAD_PER_CONNECTION: Span = Span::from_ms(1);
-
 /// How often to look whether the shell has ended.
 const SHELL_LOOKED_AFTER: Span = Span::from_ms(20);
-
-/// TCP's header and IPv4's, without options; and with the timestamps option.
-const PLAIN_HEADER: u64 = 40;
-const TIMESTAMPS_HEADER: u64 = 52;
-const ETHERNET_HEADER: u64 = 14;
-/// Smallest and largest MTU that hosts get (RFC 791; a frame is read whole).
-const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
 
 /// Whether `model` can be emulated here as `options` say. Makes nothing.
 ///
@@ -176,75 +165,107 @@ pub fn emulate(
 ) -> Result<Emulated, EmulateError> {
     check(model, options)?;
     let begun = Clock::start();
-    let plan = Arc::new(Plan::new(model)?);
-    let transport = resolved(model)?;
-    let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
-    let sources = Traffic::new(model, &Streams::new(model.run.seed))?.workloads;
-    let driven = plan.driven.iter().map(|driven| &sources[usize::from(driven.number)]);
-    let kept: usize = driven.map(|source| source.kept_connections().len()).sum();
-    let lead = LEAD + LEAD_PER_CONNECTION * (plan.lanes.len() + kept) as u64;
-    let shifted = shifted(model, lead);
-    let fabric = LiveFabric::new(&shifted)?;
-    let timestamps = u64::from(transport.header_bytes) >= TIMESTAMPS_HEADER;
-    let header = if timestamps { TIMESTAMPS_HEADER } else { PLAIN_HEADER };
-    let mtu = (transport.segment + header).clamp(*MTU.start(), *MTU.end()) as u32;
+    let (laid_out, sources) = LaidOut::of(model, options)?;
+    let LaidOut { plan, lead, shifted, .. } = &laid_out;
+    let fabric = LiveFabric::new(shifted)?;
     let hosts = fabric.hosts();
-    let (namespaces, taps) = Namespaces::create(
-        hosts,
-        &HostSettings {
-            mtu,
-            ecn: transport.ecn || congestion.needs_ecn(),
-            congestion_control: congestion.name().to_owned(),
-            timestamps,
-            min_rto_ms: (model.transport.min_rto.as_ms_f64() as u64).max(1),
-            selective_acks: transport.recovery == Recovery::Sack,
-            reordering: transport.dup_ack_threshold,
-            initial_window: model.transport.initial_window,
-            single_segments: model.host.qjump().is_some(),
-            subflows: options.mptcp,
-        },
-    )?;
+    let (namespaces, taps) = Namespaces::create(hosts, &laid_out.host_settings(model, options))?;
     let limiters = Limiters::attach(model, &namespaces)?;
     let startup = begun.now().saturating_since(Time::ZERO);
     let clock = Clock::start();
-    let names: Vec<String> = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
-    let congestion_control = congestion.name().to_owned();
-    let place = Arc::new(Place {
-        settings: Settings {
-            congestion_control,
-            multipath: options.mptcp.is_some(),
-            origin: lead,
-            clock,
-            shares: Arc::new(match options.mptcp {
-                // Its sockets have no pace of their own.
-                Some(_) => Shares::default(),
-                None => Shares::new(model, transport.segment, ETHERNET_HEADER + header)?,
-            }),
-        },
-        names,
-        network: fabric.network().clone(),
-        transport,
-    });
-    let agents = Agents::start(&plan, &place, sources.into_iter().map(Some).collect());
+    let names = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
+    let settings = laid_out.agent_settings(model, options, clock)?;
+    let (network, transport) = (fabric.network().clone(), laid_out.transport.clone());
+    let place = Arc::new(Place { settings, names, network, transport });
+    let agents = Agents::start(plan, &place, sources.into_iter().map(Some).collect());
     let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
-    let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, mtu, options.spin);
+    let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, laid_out.mtu, options.spin);
     if options.verify {
         edge.keep_log();
     }
     if let Some(to) = &options.capture {
         edge.capture(Capture::start(to, hosts)?);
     }
-    let mut shell = options.shell.map(|host| Shell::open(&place.names[host as usize])).transpose()?;
+    let shell = options.shell.map(|host| Shell::open(&place.names[host as usize])).transpose()?;
+    let carried = carry(&mut edge, &laid_out, &agents, &programs, shell, &mut stops)?;
+    let programs = programs.finish()?;
+    let failure = agents.failure();
+    let (done, delivered, records) = agents.finish();
+    if let Some(failure) = failure {
+        return Err(EmulateError::Agent(failure));
+    }
+    if let Some(missing) = carried.late {
+        let text = format!("{missing} connections were not open after {lead}; this machine is too busy");
+        return Err(EmulateError::Agent(text));
+    }
+    let (counts, multipath) = counted(&namespaces, hosts, options.mptcp.is_some())?;
+    let excess = limiters.excess()?;
+    drop(namespaces);
+
+    let (mut fabric, mut seen) = edge.finish();
+    let left_out = seen.capture.take().map_or(Ok(0), Capture::finish)?;
+    let verified = match &seen.log {
+        Some(log) => Some(replay(shifted, log, carried.end)? == fabric.digest()),
+        None => None,
+    };
+    let mut outcome = laid_out.outcome(model, &mut fabric, carried.end);
+    outcome.counters.retransmissions = counts.retransmissions;
+    outcome.counters.timeouts = counts.timeouts;
+    outcome.connections = connections(plan, &delivered);
+    (outcome.messages, outcome.queries) =
+        messages(model, plan, &place.transport, &fabric, &done, outcome.end);
+    take(records, &mut outcome);
+    outcome.warnings = warnings(model, &seen, counts, verified);
+    outcome.warnings.extend(programs.iter().filter_map(of_program));
+    outcome.warnings.extend(of_congestion(options, laid_out.congestion.guarded()));
+    let of_multipath =
+        options.mptcp.zip(multipath).map(|(subflows, counts)| multipath::said(subflows, counts));
+    outcome.warnings.extend(of_multipath.into_iter().flatten());
+    let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();
+    outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, carried.taken, rate)));
+    if left_out > 0 {
+        outcome.warnings.push(format!("the captures lack {left_out} frames, which were not written in time"));
+    }
+    if carried.is_latest && outcome.messages.iter().any(|message| message.completed.is_none()) {
+        let text =
+            format!("the run ended at {} with messages unfinished; `run.drain` allows longer", outcome.end);
+        outcome.warnings.push(text);
+    }
+    let Seen { lateness, waited, foreign, .. } = seen;
+    Ok(Emulated { outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs })
+}
+
+/// How the live part of a run ended.
+struct Carried {
+    end: Time,
+    /// It ended because it had taken as long as it may.
+    is_latest: bool,
+    /// Connections that were not open when the workloads began.
+    late: Option<usize>,
+    /// What the machine has taken from the fabric's thread.
+    taken: Taken,
+}
+
+/// Lets the fabric carry frames until the work is done, the shell has ended, or `stops` says so.
+fn carry(
+    edge: &mut Edge<Taps>,
+    laid_out: &LaidOut,
+    agents: &Agents,
+    programs: &Programs,
+    mut shell: Option<Shell>,
+    stops: &mut dyn FnMut() -> bool,
+) -> Result<Carried, EmulateError> {
+    let LaidOut { plan, lead, .. } = laid_out;
     let mut shell_looked = Time::ZERO;
-    let origin = Time::ZERO + lead;
-    let latest = if shell.is_some() { Time::MAX } else { plan.horizon.saturating_add(lead) };
+    let origin = Time::ZERO + *lead;
+    let latest = if shell.is_some() { Time::MAX } else { plan.horizon.saturating_add(*lead) };
     let mut late = None;
     let mut began = false;
     let urgent = Urgent::begin()?;
     let machine = Machine::watch();
     let end = edge.run(|now| {
         if now >= origin && !std::mem::replace(&mut began, true) {
-            late = Some(agents.missing(&plan)).filter(|missing| *missing > 0);
+            late = Some(agents.missing(plan)).filter(|missing| *missing > 0);
         }
         if let Some(shell) = &mut shell {
             // Asking the system takes longer than a frame.
@@ -261,18 +282,17 @@ pub fn emulate(
     })?;
     let taken = machine.taken();
     drop((urgent, shell));
-    let programs = programs.finish()?;
-    let failure = agents.failure();
-    let (done, delivered, records) = agents.finish();
-    if let Some(failure) = failure {
-        return Err(EmulateError::Agent(failure));
-    }
-    if let Some(missing) = late {
-        let text = format!("{missing} connections were not open after {lead}; this machine is too busy");
-        return Err(EmulateError::Agent(text));
-    }
+    Ok(Carried { end, is_latest: end >= latest && !plan.endless, late, taken })
+}
+
+/// What the kernels of all hosts have counted.
+fn counted(
+    namespaces: &Namespaces,
+    hosts: u32,
+    has_multipath: bool,
+) -> Result<(Counts, Option<MultipathCounts>), EmulateError> {
     let mut counts = Counts::default();
-    let mut multipath = options.mptcp.map(|_| MultipathCounts::default());
+    let mut multipath = has_multipath.then(MultipathCounts::default);
     for host in 0..hosts {
         if let Some(counts) = &mut multipath {
             *counts += namespaces.inside(host, MultipathCounts::read)?;
@@ -283,74 +303,5 @@ pub fn emulate(
         counts.lost += of_host.lost;
         counts.unread += of_host.unread;
     }
-    let excess = limiters.excess()?;
-    drop(namespaces);
-    let (mut fabric, mut seen) = edge.finish();
-    let left_out = seen.capture.take().map_or(Ok(0), Capture::finish)?;
-    let verified = match &seen.log {
-        Some(log) => Some(replay(&shifted, log, end)? == fabric.digest()),
-        None => None,
-    };
-    let mut outcome = Outcome {
-        workloads: plan.workloads.clone(),
-        tiers: fabric.network().tiers().iter().map(|&tier| tier.to_owned()).collect(),
-        end: Time::ZERO + end.saturating_since(origin),
-        warmup: model.run.warmup,
-        queues: fabric.take_queues(lead, end),
-        counters: fabric.counters(),
-        faults: model.fault.iter().map(listed).collect(),
-        ..Outcome::default()
-    };
-    outcome.counters.retransmissions = counts.retransmissions;
-    outcome.counters.timeouts = counts.timeouts;
-    outcome.connections = connections(&plan, &delivered);
-    (outcome.messages, outcome.queries) =
-        messages(model, &plan, &place.transport, &fabric, &done, outcome.end);
-    take(records, &mut outcome);
-    outcome.warnings = warnings(model, &seen, counts, verified);
-    outcome.warnings.extend(programs.iter().filter_map(of_program));
-    outcome.warnings.extend(of_congestion(options, congestion.guarded()));
-    let of_multipath =
-        options.mptcp.zip(multipath).map(|(subflows, counts)| multipath::said(subflows, counts));
-    outcome.warnings.extend(of_multipath.into_iter().flatten());
-    let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();
-    outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, taken, rate)));
-    if left_out > 0 {
-        outcome.warnings.push(format!("the captures lack {left_out} frames, which were not written in time"));
-    }
-    if end >= latest && !plan.endless && outcome.messages.iter().any(|message| message.completed.is_none()) {
-        let text =
-            format!("the run ended at {} with messages unfinished; `run.drain` allows longer", outcome.end);
-        outcome.warnings.push(text);
-    }
-    Ok(Emulated {
-        outcome,
-        lateness: seen.lateness,
-        waited: seen.waited,
-        foreign: seen.foreign,
-        startup,
-        verified,
-        excess,
-        multipath,
-        programs,
-    })
-}
-
-fn resolved(model: &Model) -> Result<Config, Unbuildable> {
-    model.transport.resolve().map_err(|invalid| Unbuildable {
-        key: format!("transport.{}", invalid.key),
-        problem: invalid.to_string(),
-    })
-}
-
-/// The model on the fabric's clock, which starts `lead` before the workloads.
-fn shifted(model: &Model, lead: Span) -> Model {
-    let mut model = model.clone();
-    model.run.warmup += lead;
-    model.run.duration = model.run.duration.map(|duration| duration + lead);
-    for fault in model.fault.iter_mut().filter(|fault| fault.is_scheduled()) {
-        fault.at += lead;
-        fault.until = fault.until.map(|until| until + lead);
-    }
-    model
+    Ok((counts, multipath))
 }

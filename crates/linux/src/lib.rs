@@ -21,6 +21,7 @@ pub mod edge;
 mod emulate;
 mod features;
 pub mod frame;
+pub mod job_control;
 mod lateness;
 pub mod live;
 mod machine;

@@ -4,9 +4,10 @@
 //! name and no lock was left behind. Only namespaces with such names are ever removed; devices outside them are never
 //! touched.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -88,7 +89,7 @@ impl Namespaces {
         let process = std::process::id();
         let state = Path::new(STATE).join(process.to_string());
         let lock = loop {
-            let lock = File::create(&state).map_err(|error| failed(state.display(), error))?;
+            let lock = lock_file(&state).map_err(|error| failed(state.display(), error))?;
             flock(&lock, FlockOperation::LockExclusive)?;
             // Another start may have found it without its lock, and removed it.
             if state.exists() {
@@ -103,6 +104,7 @@ impl Namespaces {
         ip(&["-batch", "-"], &add)?;
         let mut taps = Vec::new();
         for host in 0..hosts {
+            let mut is_restricted = false;
             let tap = namespaces.inside(host, || {
                 let number = |on| if on { "1" } else { "0" };
                 if settings.sockets_choose_min_rto() {
@@ -123,29 +125,35 @@ impl Namespaces {
                 ] {
                     let path = format!("/proc/sys/net/ipv4/{name}");
                     match fs::write(&path, value) {
-                        // Only the agent's sockets can have one that this kernel restricts: no namespace has it as
-                        // its default.
+                        // No namespace has one that this kernel restricts as its default; a route can have it.
                         Err(error)
                             if error.kind() == io::ErrorKind::PermissionDenied
-                                && name.ends_with("control") => {}
+                                && name.ends_with("control") =>
+                        {
+                            is_restricted = true;
+                        }
                         written => written.map_err(|error| failed(format!("{path} = {value}"), error))?,
                     }
                 }
                 tap::create(DEVICE)
             })?;
             taps.push(tap);
-            namespaces.configure(host, settings)?;
+            namespaces.configure(host, settings, is_restricted)?;
         }
         Ok((namespaces, taps))
     }
 
-    fn configure(&self, host: u32, settings: &HostSettings) -> io::Result<()> {
+    fn configure(&self, host: u32, settings: &HostSettings, is_restricted: bool) -> io::Result<()> {
         let id = HostId(host);
         let [a, b, c, d, e, f] = mac(id);
         let HostSettings { mtu, min_rto_ms, initial_window, .. } = settings;
         let rto_min = match settings.sockets_choose_min_rto() {
             true => String::new(),
             false => format!(" rto_min {min_rto_ms}ms"),
+        };
+        let congestion = match is_restricted {
+            true => format!(" congctl {}", settings.congestion_control),
+            false => String::new(),
         };
         let gso = if settings.single_segments { " gso_max_segs 1" } else { "" };
         let (v4, v6) = (ipv4(id), ipv6(id));
@@ -154,7 +162,7 @@ impl Namespaces {
              link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} txqueuelen {HELD_MAX}{gso}\n\
              link set {DEVICE} up\n\
              addr add {v4}/8 dev {DEVICE} noprefixroute\n\
-             route add 10.0.0.0/8 dev {DEVICE} src {v4}{rto_min} initcwnd {initial_window}\n"
+             route add 10.0.0.0/8 dev {DEVICE} src {v4}{rto_min} initcwnd {initial_window}{congestion}\n"
         );
         let name = &self.names[host as usize];
         ip(&["-n", name, "-batch", "-"], &batch)?;
@@ -190,6 +198,8 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
+        // Programs that left their process group, as daemons do, would keep a namespace that has no name.
+        end_processes(&self.names);
         remove(&self.names);
         let _ = fs::remove_file(&self.state);
     }
@@ -238,27 +248,34 @@ pub fn clean() -> io::Result<usize> {
     let mut left = Vec::new();
     for name in listed(NETNS)? {
         if owner_of(&name).is_some_and(|owner| !lives(owner)) {
-            end_processes(&name);
             left.push(name);
         }
     }
+    end_processes(&left);
     remove(&left);
     crate::cgroups::clean(lives);
     for owner in listed(STATE)? {
-        if is_number(&owner) && !lives(&owner) {
-            let _ = fs::remove_file(Path::new(STATE).join(owner));
+        let path = Path::new(STATE).join(&owner);
+        let Ok(lock) = File::open(&path) else { continue };
+        // Removed under its lock: a start that waits for it sees that it is gone, and makes another.
+        if is_number(&owner) && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_file(path);
         }
     }
     Ok(left.len())
 }
 
-/// Ends what still runs in a namespace that was left behind: programs of its hosts, which would keep it.
-fn end_processes(name: &str) {
-    let Ok(output) = Command::new("ip").args(["netns", "pids", name]).output() else { return };
-    let numbers = String::from_utf8_lossy(&output.stdout);
-    for process in numbers.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)) {
-        // It may have ended by itself.
-        let _ = kill_process(process, Signal::KILL);
+/// Ends what still runs in namespaces that are to go: programs of their hosts, which would keep them.
+fn end_processes(names: &[String]) {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    let namespaces: Vec<_> = names.iter().filter_map(|name| identity(&Path::new(NETNS).join(name))).collect();
+    for process in listed("/proc").unwrap_or_default().iter().filter(|name| is_number(name)) {
+        let is_inside = identity(&Path::new("/proc").join(process).join("ns/net"))
+            .is_some_and(|namespace| namespaces.contains(&namespace));
+        if let Some(process) = process.parse().ok().and_then(Pid::from_raw).filter(|_| is_inside) {
+            // It may have ended by itself.
+            let _ = kill_process(process, Signal::KILL);
+        }
     }
 }
 
@@ -282,10 +299,17 @@ fn listed(folder: &str) -> io::Result<Vec<String>> {
     }
 }
 
-/// Whether the owner of a lock holds it.
+/// A file that its owner locks, and that nobody else can open: who can open a file can lock it.
+fn lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Whether the owner of a lock holds it. One whose lock this process may not look at counts as alive.
 fn lives(owner: &str) -> bool {
-    let lock = File::open(Path::new(STATE).join(owner));
-    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err())
+    match File::open(Path::new(STATE).join(owner)) {
+        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockShared).is_err(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
 }
 
 fn remove(names: &[String]) {
@@ -331,6 +355,15 @@ fn ip(arguments: &[&str], batch: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_file_is_its_owners_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = std::env::temp_dir().join(format!("plimsoll-lock-{}", std::process::id()));
+        let file = lock_file(&path).expect("a folder for all");
+        fs::remove_file(&path).expect("it is there");
+        assert_eq!(file.metadata().expect("it is open").permissions().mode() & 0o777, 0o600);
+    }
 
     #[test]
     fn only_names_of_emulated_hosts_are_ours() {

@@ -35,7 +35,7 @@ const IFF_NO_PI: u16 = 0x1000;
 /// `_IOW('T', 202, int)`
 const TUNSETIFF: rustix::ioctl::Opcode = 0x4004_54ca;
 
-#[allow(unsafe_code, reason = "no safe crate of this workspace knows the ioctl of TAP devices")]
+#[expect(unsafe_code, reason = "no safe crate of this workspace knows the ioctl of TAP devices")]
 fn set_interface(file: &File, name: &str) -> io::Result<()> {
     if name.is_empty() || name.len() >= NAME_BYTES {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "an interface has a name of 1 to 15 bytes"));

@@ -63,7 +63,7 @@ impl Drop for Urgent {
     }
 }
 
-#[allow(unsafe_code, reason = "no safe crate of this workspace sets a thread's scheduler")]
+#[expect(unsafe_code, reason = "no safe crate of this workspace sets a thread's scheduler")]
 fn set_scheduler(policy: i32, priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: priority };
     // SAFETY: the call reads one `sched_param` at the pointer, which lives until it returns; 0 is this thread.

@@ -101,7 +101,7 @@ const RTO_MIN_US: u64 = 8_000;
 const RTO_MAX_US: u64 = 200_000;
 const PS_PER_US: u64 = 1_000_000;
 
-#[allow(unsafe_code, reason = "no safe crate of this workspace sets these options")]
+#[expect(unsafe_code, reason = "no safe crate of this workspace sets these options")]
 fn set<T: Copy>(socket: &impl AsFd, level: i32, name: i32, value: T) -> io::Result<()> {
     let socket = socket.as_fd().as_raw_fd();
     // SAFETY: the call reads `size_of::<T>()` bytes at the pointer, which lives until it returns; `T` is an integer.
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!([&one, &two, &free].map(pacing_rate), [65_500, 65_500, u64::MAX]);
     }
 
-    #[allow(unsafe_code, reason = "as above")]
+    #[expect(unsafe_code, reason = "as above")]
     fn pacing_rate(socket: &TcpStream) -> u64 {
         let (mut value, mut length) = (0u64, 8u32);
         let (level, name) = (libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE);

@@ -1,110 +1,16 @@
 //! Runs between real namespaces. They need root and are skipped, with the reason, where something is missing.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+mod levels;
+mod multipath;
+mod world;
 
-use plimsoll_linux::{CaptureTo, EmulateError, Emulated, Options, Program, check, emulate, features};
-use plimsoll_scenario::Scenario;
-use plimsoll_scenario::model::Model;
+use std::fs;
+
+use plimsoll_linux::{CaptureTo, EmulateError, Options, check, emulate};
 use plimsoll_units::Span;
 
-/// Runs share what a process has of namespaces.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn model(text: &str) -> Model {
-    let text = format!("version = 1\ntitle = 'live'\n{text}");
-    let scenario =
-        Scenario::parse("live", &text, Path::new(".")).unwrap_or_else(|errors| panic!("{errors:?}"));
-    scenario.points()[0].model.clone()
-}
-
-fn lacks() -> Option<String> {
-    let missing: Vec<&str> = features()
-        .iter()
-        .filter(|feature| feature.required && !feature.found)
-        .map(|feature| feature.name)
-        .collect();
-    (!missing.is_empty()).then(|| missing.join(", "))
-}
-
-/// The interfaces that are there, with what could be changed of them. Others may make and remove some meanwhile.
-fn interfaces() -> BTreeMap<String, Vec<String>> {
-    let of = |name: &str| {
-        let read =
-            |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).unwrap_or_default();
-        ["address", "mtu", "flags", "tx_queue_len"].map(read).to_vec()
-    };
-    let names = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
-    names
-        .filter_map(|name| name.file_name().into_string().ok())
-        .map(|name| (name.clone(), of(&name)))
-        .collect()
-}
-
-/// Namespaces of this process.
-fn own_namespaces() -> usize {
-    let own = format!("plimsoll-{}-", std::process::id());
-    let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
-    names.filter(|name| name.file_name().to_string_lossy().starts_with(&own)).count()
-}
-
-fn run(text: &str, programs: &[(u32, &str)]) -> Option<Emulated> {
-    let program = |(host, command): &(u32, &str)| Program {
-        host: *host,
-        level: None,
-        command: (*command).to_owned(),
-        start: Span::ZERO,
-        stop: None,
-        log: None,
-    };
-    let programs = programs.iter().map(program).collect();
-    run_with(text, Options { programs, ..options() })
-}
-
-fn options() -> Options {
-    Options {
-        spin: Span::from_us(50),
-        verify: true,
-        programs: Vec::new(),
-        congestion_control: None,
-        mptcp: None,
-        shell: None,
-        capture: None,
-    }
-}
-
-fn run_with(text: &str, options: Options) -> Option<Emulated> {
-    if let Some(missing) = lacks() {
-        eprintln!("skipped: this system lacks {missing}");
-        return None;
-    }
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let before = interfaces();
-    let emulated = emulate(&model(text), &options, || false).unwrap();
-    assert_eq!(own_namespaces(), 0, "nothing stays behind");
-    let after = interfaces();
-    let there = before.iter().filter(|(name, _)| name.as_str() == "lo" || after.contains_key(*name));
-    there.for_each(|(name, settings)| assert_eq!(Some(settings), after.get(name), "{name} is as it was"));
-    assert_eq!(emulated.verified, Some(true), "the replay of the log gives the same digest");
-    let counters = &emulated.outcome.counters;
-    assert_eq!(
-        counters.packets_sent,
-        counters.packets_delivered
-            + counters.nic_drops
-            + counters.switch_drops
-            + counters.link_drops
-            + counters.no_route_drops
-            + counters.packets_in_flight
-    );
-    assert_eq!(emulated.lateness.count(), counters.packets_delivered);
-    Some(emulated)
-}
-
-const RACK: &str = "[topology]\nkind = 'rack'\nhosts = 3\nrate = '100Mbps'\ndelay = '1ms'\n\
-                    [transport]\nmin_rto = '200ms'\n";
+use world::{RACK, lacks, model, options, run};
 
 /// One-way delay 2 ms, so a request takes 4 ms at least and, on a busy machine, not much more.
 #[test]
@@ -228,10 +134,10 @@ fn programs_run_in_hosts() {
 #[test]
 fn captures_have_every_frame_of_a_host() {
     if let Some(missing) = lacks() {
-        eprintln!("skipped: this system lacks {missing}");
+        plimsoll_testing::skipped!("this system lacks {missing}");
         return;
     }
-    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let _alone = world::alone();
     let folder = std::env::temp_dir().join(format!("plimsoll-captures-{}", std::process::id()));
     let capture = Some(CaptureTo { folder: folder.clone(), bytes_max: 60 });
     let options = Options { verify: false, capture, ..options() };
@@ -276,7 +182,7 @@ fn what_is_not_emulated_is_said_before_anything_is_made() {
             .unwrap_err()
             .to_string();
         assert!(text.contains("root"), "{text}");
-        eprintln!("skipped: this system lacks {missing}");
+        plimsoll_testing::skipped!("this system lacks {missing}");
         return;
     }
     for (lines, key) in [
@@ -303,7 +209,7 @@ fn mean_queue_of_two_flows(kind: &str) -> Option<f64> {
     );
     match check(&model(&text), &options()) {
         Err(EmulateError::NoCongestionControl(lacks)) => {
-            eprintln!("skipped: {lacks}");
+            plimsoll_testing::skipped!("{lacks}");
             return None;
         }
         _ => run(&text, &[]),
@@ -443,221 +349,4 @@ fn lost_packets_end_nothing() {
     let lost = pings.iter().filter(|ping| ping.completed.is_none()).count();
     assert!((1..200).contains(&lost), "{lost} lost");
     assert!(outcome.end.as_secs_f64() < 5.4, "{}: the last ones are given up after a second", outcome.end);
-}
-
-/// Four paths of 20 Mb/s between leaves: a TCP connection has one of them, eight subflows of MPTCP most likely have several.
-const FOUR_PATHS: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 1\n\
-                          rate = '100Mbps'\nfabric_rate = '20Mbps'\ndelay = '100us'\n\
-                          [transport]\nmin_rto = '200ms'\n";
-
-#[test]
-fn subflows_of_mptcp_have_paths_of_their_own() {
-    let text = format!(
-        "{FOUR_PATHS}[run]\nduration = '1s'\n[workload.bulk]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\n"
-    );
-    let with = |mptcp| Options { mptcp, ..options() };
-    if let Err(error) = check(&model(&text), &with(Some(8))) {
-        return eprintln!("skipped: {error}");
-    }
-    let delivered = |emulated: &Emulated| emulated.outcome.connections[0].delivered;
-    let tcp = run(&text, &[]).unwrap();
-    let mptcp = run_with(&text, with(Some(8))).unwrap();
-    let counts = mptcp.multipath.unwrap();
-    assert_eq!((tcp.multipath, counts.connections, counts.fallbacks), (None, 1, 0));
-    eprintln!(
-        "{} B by TCP, {} B by MPTCP with {} further subflows",
-        delivered(&tcp),
-        delivered(&mptcp),
-        counts.joined
-    );
-    assert!((1..=7).contains(&counts.joined), "{counts:?}");
-    // 20 Mb/s for a second are 2.5 MB.
-    assert!(delivered(&tcp) <= 2_500_000, "{} B by TCP", delivered(&tcp));
-    assert!(delivered(&mptcp) > 3_000_000, "{} B by MPTCP", delivered(&mptcp));
-    // Of applications, too, whose connections are opened elsewhere.
-    let text = format!(
-        "{FOUR_PATHS}[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
-    );
-    let echo = run_with(&text, with(Some(2))).unwrap();
-    assert_eq!(echo.multipath.unwrap().connections, 1);
-    assert!(echo.outcome.messages.iter().all(|message| message.completed.is_some()));
-}
-
-/// Where the other end does not speak MPTCP a connection goes on as TCP, and the run says so: here a program's, whose listener
-/// is of TCP.
-#[test]
-fn a_fall_back_from_mptcp_is_told() {
-    let text = format!(
-        "{FOUR_PATHS}[run]\nduration = '10s'\n\
-         [workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
-    );
-    let connects = "python3 -c 'import socket; s = socket.create_server((\"10.0.0.1\", 0)); \
-                    c = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); c.connect(s.getsockname())'";
-    let program = Program {
-        host: 0,
-        level: None,
-        command: connects.to_owned(),
-        start: Span::ZERO,
-        stop: None,
-        log: None,
-    };
-    let options = Options { mptcp: Some(2), programs: vec![program], ..options() };
-    if let Err(error) = check(&model(&text), &options) {
-        return eprintln!("skipped: {error}");
-    }
-    let emulated = run_with(&text, options).unwrap();
-    if emulated.programs.iter().any(|end| end.has_failed()) {
-        return eprintln!("skipped: no python3 to open a connection of MPTCP");
-    }
-    let counts = emulated.multipath.unwrap();
-    assert_eq!((counts.connections, counts.fallbacks), (1, 1), "{counts:?}");
-    let said = emulated.outcome.warnings.iter().any(|warning| warning.contains("suspect: MPTCP fell back"));
-    assert!(said, "{:?}", emulated.outcome.warnings);
-}
-
-#[test]
-fn subflows_that_would_share_every_link_are_refused() {
-    let text = format!(
-        "{RACK}[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
-    );
-    if let Some(missing) = lacks() {
-        return eprintln!("skipped: this system lacks {missing}");
-    }
-    let with = |subflows| check(&model(&text), &Options { mptcp: Some(subflows), ..options() });
-    let said = |subflows| with(subflows).unwrap_err().to_string();
-    assert!(said(9).contains("--mptcp: 9 subflows; a connection has 1 to 8"), "{}", said(9));
-    if said(2).contains("no MPTCP") {
-        return eprintln!("skipped: {}", said(2));
-    }
-    assert!(said(2).contains("one path") && said(2).contains("--mptcp 1"), "{}", said(2));
-    let one = run_with(&text, Options { mptcp: Some(1), ..options() }).unwrap();
-    let counts = one.multipath.unwrap();
-    assert_eq!((counts.connections, counts.joined, counts.fallbacks), (1, 0, 0));
-}
-
-/// Small requests beside two endless flows: by priority and within their share they do not wait behind the flows.
-#[test]
-fn a_level_does_not_wait_for_bulk() {
-    let text = "[topology]\nkind = 'rack'\nhosts = 3\nrate = '50Mbps'\ndelay = '100us'\n\
-                [transport]\nmin_rto = '200ms'\n[run]\nduration = '1.5s'\nwarmup = '500ms'\n\
-                [port.switch]\nbuffer = '200KB'\norder = 'priorities'\n\
-                [port.host]\norder = 'priorities'\n\
-                [workload.bulk]\nkind = 'flows'\nfrom = ['h1', 'h2']\nto = 'h0'\n\
-                [workload.small]\nkind = 'ping'\nfrom = 'h1'\nto = 'h0'\nsize = '64B'\ninterval = '10ms'\n\
-                one_at_a_time = true\n";
-    let levels = "[host]\npriority = { small = 7 }\n[host.qjump]\npacket = '256B'\n";
-    let with = format!("{text}{levels}");
-    if let Err(error) = check(&model(&with), &options()) {
-        eprintln!("skipped: {error}");
-        return;
-    }
-    let median = |emulated: &Emulated| {
-        let messages = emulated.outcome.messages.iter().filter(|message| message.workload == 1);
-        let mut latencies: Vec<Span> =
-            messages.map(|message| message.latency().unwrap_or(Span::MAX)).collect();
-        latencies.sort_unstable();
-        assert!(latencies.len() > 5, "{}", latencies.len());
-        latencies[latencies.len() / 2]
-    };
-    // What waits for h0 is 100 kB and more, which is 16 ms. On a machine that stops the senders for a while nothing
-    // waits, and there is nothing to compare with.
-    let contended = |_| {
-        let without = run(text, &[]).unwrap();
-        assert_eq!(without.excess, None);
-        Some(median(&without)).filter(|median| *median > Span::from_ms(8))
-    };
-    let without = (0..3).find_map(contended).expect("in one of three runs bulk fills the queue");
-    let with = run(&with, &[]).unwrap();
-    assert_eq!(with.excess.unwrap()[7], 0, "one small packet at a time is within the share");
-    let with = median(&with);
-    eprintln!("median round trip: {without} without QJump, {with} with it");
-    assert!(with < without / 2, "{with} with QJump, {without} without");
-}
-
-/// Who sends more than the share of its level gets the share and no more, whether by UDP or by TCP.
-#[test]
-fn a_greedy_level_gets_its_share() {
-    // One packet of 256 B in an epoch of 2 ms is 1.02 Mb/s.
-    let text = "[topology]\nkind = 'rack'\nhosts = 2\nrate = '50Mbps'\ndelay = '100us'\n\
-                [run]\nduration = '1s'\ndrain = '2s'\n[transport]\nsegment = '200B'\nmin_rto = '20ms'\n\
-                [host]\npriority = { many = 7, flow = 6 }\n\
-                [host.qjump]\npacket = '256B'\nepoch = '2ms'\nlevels = ['line', 'line', 'line', 'line', 'line', \
-                'line', '4x', '1x']\n\
-                [workload.many]\nkind = 'ping'\nfrom = 'h1'\nto = 'h0'\nsize = '100B'\ninterval = '200us'\n\
-                [workload.flow]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\nsize = '10MB'\n";
-    if let Err(error) = check(&model(text), &options()) {
-        eprintln!("skipped: {error}");
-        return;
-    }
-    let emulated = run(text, &[]).unwrap();
-    let outcome = &emulated.outcome;
-    let excess = emulated.excess.unwrap();
-    assert!(excess[7] > 1_000 && excess[6] > 0, "{excess:?}");
-    assert_eq!(excess[..6], [0; 6]);
-    // Level 7: of 5,000 packets of 142 B one an epoch; an epoch more for the one that is under way.
-    let arrived = outcome
-        .messages
-        .iter()
-        .filter(|message| message.workload == 0 && message.completed.is_some())
-        .count();
-    assert!((50..=502).contains(&arrived), "{arrived} of 5000 came back");
-    // Level 6: 1024 B an epoch are 512 kB a second, headers included. TCP gets far less of it: what was refused with
-    // nothing under way is tried again when a retransmission timer ends.
-    let delivered = outcome.connections[0].delivered as f64 / outcome.end.as_secs_f64();
-    eprintln!("{arrived} pings, {delivered:.0} B/s by TCP, beyond the share {excess:?}");
-    assert!((100.0..=520_000.0).contains(&delivered), "{delivered} B/s");
-}
-
-/// Programs start and end at their times, with the level that they were given, and what they say is kept.
-#[test]
-fn programs_have_levels_times_and_logs() {
-    let text = format!(
-        "{RACK}[run]\nduration = '1s'\n[host.qjump]\npacket = '2KB'\n\
-         [workload.ask]\nkind = 'ping'\nto = 'h1'\ninterval = '100ms'\n"
-    );
-    let folder = std::env::temp_dir().join(format!("plimsoll-programs-{}", std::process::id()));
-    let priority = "python3 -c 'import socket; print(socket.socket().getsockopt(socket.SOL_SOCKET, \
-                    socket.SO_PRIORITY))'";
-    let program = |name: &str, level, command: &str| Program {
-        host: 1,
-        level,
-        command: command.to_owned(),
-        start: Span::ZERO,
-        stop: None,
-        log: Some(folder.join(name)),
-    };
-    let programs = vec![
-        program("level", Some(5), priority),
-        program("none", None, priority),
-        program("fails", None, "sh -c 'echo no; exit 3'"),
-        Program {
-            start: Span::from_ms(200),
-            stop: Some(Span::from_ms(950)),
-            ..program("late", None, "sh -c 'date +%s%N; sleep 60'")
-        },
-    ];
-    let options = Options { programs, ..options() };
-    if let Err(error) = check(&model(&text), &options) {
-        eprintln!("skipped: {error}");
-        return;
-    }
-    fs::create_dir_all(&folder).unwrap();
-    let emulated = run_with(&text, options).unwrap();
-    let said = |name: &str| fs::read_to_string(folder.join(name)).unwrap().trim().to_owned();
-    let (level, none, fails) = (said("level"), said("none"), said("fails"));
-    let late: u128 = said("late").parse().unwrap();
-    assert!(late > 0, "it has started");
-    fs::remove_dir_all(&folder).unwrap();
-    if level.is_empty() {
-        eprintln!("no python3 to ask for the level");
-    } else {
-        assert_eq!((level.as_str(), none.as_str()), ("5", "0"));
-    }
-    assert_eq!(fails, "no");
-    let failed: Vec<_> =
-        emulated.programs.iter().filter(|end| end.program.command.contains("exit 3")).collect();
-    assert!(failed.len() == 1 && failed[0].has_failed(), "{:?}", emulated.programs);
-    assert!(emulated.outcome.warnings.iter().any(|warning| warning.contains("exit status: 3")));
-    let stopped = emulated.programs.iter().find(|end| end.program.stop.is_some()).unwrap();
-    assert_eq!(stopped.status, None, "it was killed at its time");
 }

@@ -1,0 +1,19 @@
+//! What a terminal's job control does to a process: a process that must not stop ignores it.
+
+use std::io;
+
+/// Has this process go on where job control would stop it: at Ctrl-Z, and when it reads from or writes to its terminal in
+/// the background, where a read fails instead (EIO). So do the programs that it starts.
+///
+/// # Errors
+/// If the system refuses.
+pub fn ignore() -> io::Result<()> {
+    [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU].into_iter().try_for_each(ignore_signal)
+}
+
+#[expect(unsafe_code, reason = "no safe crate of this workspace has a signal ignored")]
+fn ignore_signal(signal: i32) -> io::Result<()> {
+    // SAFETY: no handler is installed, so that nothing runs when the signal comes.
+    let before = unsafe { libc::signal(signal, libc::SIG_IGN) };
+    if before == libc::SIG_ERR { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

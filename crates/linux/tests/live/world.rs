@@ -1,0 +1,111 @@
+//! Models, runs one after the other, and what a run must leave as it was.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use plimsoll_linux::{Emulated, Options, Program, emulate, features};
+use plimsoll_scenario::Scenario;
+use plimsoll_scenario::model::Model;
+use plimsoll_units::Span;
+
+/// Runs share what a process has of namespaces.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+/// Holds all other runs of this process back.
+pub fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+pub fn model(text: &str) -> Model {
+    let text = format!("version = 1\ntitle = 'live'\n{text}");
+    let scenario =
+        Scenario::parse("live", &text, Path::new(".")).unwrap_or_else(|errors| panic!("{errors:?}"));
+    scenario.points()[0].model.clone()
+}
+
+pub fn lacks() -> Option<String> {
+    let missing: Vec<&str> = features()
+        .iter()
+        .filter(|feature| feature.required && !feature.found)
+        .map(|feature| feature.name)
+        .collect();
+    (!missing.is_empty()).then(|| missing.join(", "))
+}
+
+/// The interfaces that are there, with what could be changed of them. Others may make and remove some meanwhile.
+pub fn interfaces() -> BTreeMap<String, Vec<String>> {
+    let of = |name: &str| {
+        let read =
+            |file: &str| fs::read_to_string(format!("/sys/class/net/{name}/{file}")).unwrap_or_default();
+        ["address", "mtu", "flags", "tx_queue_len"].map(read).to_vec()
+    };
+    let names = fs::read_dir("/sys/class/net").into_iter().flatten().flatten();
+    names
+        .filter_map(|name| name.file_name().into_string().ok())
+        .map(|name| (name.clone(), of(&name)))
+        .collect()
+}
+
+/// Namespaces of this process.
+pub fn own_namespaces() -> usize {
+    let own = format!("plimsoll-{}-", std::process::id());
+    let names = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    names.filter(|name| name.file_name().to_string_lossy().starts_with(&own)).count()
+}
+
+pub fn run(text: &str, programs: &[(u32, &str)]) -> Option<Emulated> {
+    let program = |(host, command): &(u32, &str)| Program {
+        host: *host,
+        level: None,
+        command: (*command).to_owned(),
+        start: Span::ZERO,
+        stop: None,
+        log: None,
+    };
+    let programs = programs.iter().map(program).collect();
+    run_with(text, Options { programs, ..options() })
+}
+
+pub fn options() -> Options {
+    Options {
+        spin: Span::from_us(50),
+        verify: true,
+        programs: Vec::new(),
+        congestion_control: None,
+        mptcp: None,
+        shell: None,
+        capture: None,
+    }
+}
+
+pub fn run_with(text: &str, options: Options) -> Option<Emulated> {
+    if let Some(missing) = lacks() {
+        plimsoll_testing::skipped!("this system lacks {missing}");
+        return None;
+    }
+    let _alone = alone();
+    let before = interfaces();
+    let emulated = emulate(&model(text), &options, || false).unwrap();
+    assert_eq!(own_namespaces(), 0, "nothing stays behind");
+    let after = interfaces();
+    let there = before.iter().filter(|(name, _)| name.as_str() == "lo" || after.contains_key(*name));
+    there.for_each(|(name, settings)| assert_eq!(Some(settings), after.get(name), "{name} is as it was"));
+    assert_eq!(emulated.verified, Some(true), "the replay of the log gives the same digest");
+    let counters = &emulated.outcome.counters;
+    assert_eq!(
+        counters.packets_sent,
+        counters.packets_delivered
+            + counters.nic_drops
+            + counters.switch_drops
+            + counters.link_drops
+            + counters.no_route_drops
+            + counters.packets_in_flight
+    );
+    assert_eq!(emulated.lateness.count(), counters.packets_delivered);
+    Some(emulated)
+}
+
+pub const RACK: &str = "[topology]\nkind = 'rack'\nhosts = 3\nrate = '100Mbps'\ndelay = '1ms'\n\
+                    [transport]\nmin_rto = '200ms'\n";
