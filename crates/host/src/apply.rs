@@ -1,6 +1,6 @@
 //! Apply and roll back: the plan's steps forwards and backwards, with the journal ahead of each.
 
-use crate::journal::{Journal, Places};
+use crate::journal::{Journal, Lock};
 use crate::names::PolicyName;
 use crate::step::{Step, System, Undone};
 use crate::{Error, Plan};
@@ -25,21 +25,20 @@ pub struct RolledBack {
     pub left: Vec<String>,
 }
 
-/// Applies `plan`: tries all that can be tried, writes the journal, and makes the changes. `to_confirm` notes that it
-/// is to be confirmed; `at` hears of every moment.
+/// Applies `plan`, which was made under the same lock: tries all that can be tried, writes the journal, and makes the
+/// changes. `to_confirm` notes that it is to be confirmed; `at` hears of every moment.
 ///
 /// # Errors
 /// Before any change if the policy is applied already or a step cannot succeed; if one fails nevertheless, what was
 /// done is undone.
 pub fn apply(
+    lock: &Lock,
     plan: &Plan,
-    places: &Places,
     system: &mut dyn System,
     to_confirm: bool,
     at: &mut dyn FnMut(Moment),
 ) -> Result<(), Error> {
-    let _lock = Journal::lock(places)?;
-    let journal = Journal::of(places, plan.policy.name());
+    let journal = Journal::of(lock.places(), plan.policy.name());
     if journal.read()?.is_some() {
         return Err(Error::Applied(plan.policy.name().clone()));
     }
@@ -55,6 +54,10 @@ pub fn apply(
         if done.is_ok() {
             at(Moment::Begun(index));
             done = system.act(step);
+            if let Err(Error::Theirs(_)) = done {
+                // What is somebody else's is not taken back.
+                journal.step_not_begun()?;
+            }
         }
         if let Err(why) = done {
             let afterwards = match undo(&journal, system) {
@@ -68,17 +71,37 @@ pub fn apply(
     Ok(())
 }
 
+/// Confirms the policy `name`: whoever applied it rolls it back no more. False if it is not applied.
+///
+/// # Errors
+/// If it is applied in part, or that cannot be noted.
+pub fn confirm(lock: &Lock, name: &PolicyName) -> Result<bool, Error> {
+    let journal = Journal::of(lock.places(), name);
+    let Some(applied) = journal.read()? else { return Ok(false) };
+    if applied.begun < applied.plan.steps.len() {
+        return Err(Error::InPart(name.clone()));
+    }
+    journal.confirm().map(|()| true)
+}
+
 /// Takes the policy `name` back; none if it is not applied.
 ///
 /// # Errors
 /// If something cannot be restored. What can be is, and the journal stays for another try.
 pub fn rollback(
+    lock: &Lock,
     name: &PolicyName,
-    places: &Places,
     system: &mut dyn System,
 ) -> Result<Option<RolledBack>, Error> {
-    let _lock = Journal::lock(places)?;
-    undo(&Journal::of(places, name), system)
+    undo(&Journal::of(lock.places(), name), system)
+}
+
+/// Takes all of `plan` back, which this process has applied, where its journal cannot be read any more.
+///
+/// # Errors
+/// As [`rollback`].
+pub fn take_back(lock: &Lock, plan: &Plan, system: &mut dyn System) -> Result<RolledBack, Error> {
+    undo_steps(&Journal::of(lock.places(), plan.policy.name()), &plan.steps, system)
 }
 
 fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>, Error> {
@@ -86,7 +109,10 @@ fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>
         journal.remove()?;
         return Ok(None);
     };
-    let begun: &[Step] = &applied.plan.steps[..applied.begun];
+    undo_steps(journal, &applied.plan.steps[..applied.begun], system).map(Some)
+}
+
+fn undo_steps(journal: &Journal, begun: &[Step], system: &mut dyn System) -> Result<RolledBack, Error> {
     let mut result = RolledBack { steps: begun.len(), left: Vec::new() };
     let mut failures = Vec::new();
     for step in begun.iter().rev() {
@@ -100,5 +126,5 @@ fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>
         return Err(Error::Rollback(failures));
     }
     journal.remove()?;
-    Ok(Some(result))
+    Ok(result)
 }

@@ -1,5 +1,6 @@
 //! Commands of the system: fixed programs, no shell, an environment of our own.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
@@ -9,7 +10,10 @@ use crate::Error;
 /// Where the programs are looked for, whatever this process was started with.
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Runs `program` and returns what it printed.
+/// Runs `program` and returns what it printed. A terminal's Ctrl-C and Ctrl-Z do not reach it.
+///
+/// # Errors
+/// If it cannot be run, or does not succeed: with what it said.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
     let shown = || format!("{program} {}", arguments.join(" "));
     let output = Command::new(program)
@@ -17,6 +21,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
         .env_clear()
         .env("PATH", PATH)
         .stdin(Stdio::null())
+        .process_group(0)
         .output()
         .map_err(|error| Error::Command { command: shown(), said: error.to_string() })?;
     if !output.status.success() {

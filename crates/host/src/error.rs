@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::names::PolicyName;
+use crate::names::{PolicyName, nearest};
 
 /// Why something was not done.
 #[derive(Debug, thiserror::Error)]
@@ -13,6 +13,23 @@ pub enum Error {
     /// The policy is applied, at least in part.
     #[error("policy {0} is applied already; `plimsoll host rollback {0}` takes it back")]
     Applied(PolicyName),
+    /// No policy of this name is applied.
+    #[error("policy {name} is not applied{hint}")]
+    NotApplied {
+        /// The name.
+        name: PolicyName,
+        /// What is applied.
+        hint: String,
+    },
+    /// Some of its steps were not made.
+    #[error("policy {0} is applied in part; `plimsoll host rollback {0}` takes that back")]
+    InPart(PolicyName),
+    /// Somebody else holds the lock, and was not waited for any longer.
+    #[error("somebody else changes this host by a policy at this moment; try again when that is over")]
+    Busy,
+    /// What a step makes is there already, and so is somebody else's.
+    #[error("{0} is there already: somebody has made it since the plan")]
+    Theirs(String),
     /// A command of the system failed.
     #[error("`{command}` failed: {said}")]
     Command {
@@ -51,6 +68,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// That the policy `name` is not applied, and which are.
+    pub fn not_applied(name: &PolicyName, applied: &[PolicyName]) -> Error {
+        let known: Vec<&str> = applied.iter().map(PolicyName::as_str).collect();
+        let guess = nearest(name.as_str(), known.iter().copied());
+        let guess = guess.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
+        let hint = match known.as_slice() {
+            [] => "; no policy is".to_owned(),
+            known => format!("{guess} (applied: {})", known.join(", ")),
+        };
+        Error::NotApplied { name: name.clone(), hint }
+    }
+
     /// For `map_err`: what was being done.
     pub(crate) fn doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let doing = doing.into();

@@ -1,7 +1,7 @@
 //! [`Facts`]: what a plan has to know of a host, and [`Host`], which asks it. Nothing here changes anything.
 
 use std::fs;
-use std::net::IpAddr;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
@@ -9,6 +9,12 @@ use serde_json::Value;
 use crate::commands::{rows, run};
 use crate::names::{CgroupPath, DeviceName, Prefix, UnitName};
 use crate::{Error, Side};
+
+mod routes;
+
+#[cfg(feature = "kernel")]
+pub(crate) use routes::lasting_words;
+use routes::{not_repeatable, repeatable, wider};
 
 /// A network device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,10 +85,16 @@ pub trait Facts {
     /// If systemd does not say.
     fn unit(&self, name: &UnitName) -> Result<Unit, Error>;
 
-    /// The program that units call: this one.
+    /// The names of all devices.
     ///
     /// # Errors
-    /// If the system does not say where it is.
+    /// If the system does not say.
+    fn devices(&self) -> Result<Vec<String>, Error>;
+
+    /// The program that units call, as root: this one.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] if others than root could put another in its place, or if the system does not say where it is.
     fn program(&self) -> Result<PathBuf, Error>;
 
     /// The route to `prefix`; none if it is not reached.
@@ -175,7 +187,20 @@ impl Facts for Host {
     }
 
     fn program(&self) -> Result<PathBuf, Error> {
-        std::env::current_exe().map_err(Error::doing("asking where this program is".to_owned()))
+        let program =
+            std::env::current_exe().map_err(Error::doing("asking where this program is".to_owned()))?;
+        match replaceable(&program) {
+            None => Ok(program),
+            Some(why) => Err(Error::Unavailable(vec![format!(
+                "systemd would run {} as root, though {why}; install it where only root writes, such as /usr/local/bin",
+                program.display()
+            )])),
+        }
+    }
+
+    fn devices(&self) -> Result<Vec<String>, Error> {
+        let links = rows("ip", &["-j", "link", "show"])?;
+        Ok(links.iter().filter_map(|link| Some(link["ifname"].as_str()?.to_owned())).collect())
     }
 
     fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
@@ -184,7 +209,10 @@ impl Facts for Host {
         let exact = run("ip", &[family, "route", "show", "exact", &text, "table", "main"])?;
         let lines: Vec<&str> = exact.lines().filter(|line| !line.trim().is_empty()).collect();
         match lines.as_slice() {
-            [] => wider(family, &text),
+            [] => {
+                let matching = run("ip", &[family, "route", "show", "match", &text, "table", "main"])?;
+                wider(&matching, &text)
+            }
             [line] => repeatable(line, &text).map(|words| Some(Route::Exact(words))),
             _ => Err(not_repeatable(&text, "there are several")),
         }
@@ -207,6 +235,21 @@ impl Facts for Host {
         let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
         mounts.lines().any(|line| line.split(' ').nth(1) == Some(BPF_FILES) && line.contains(" bpf "))
     }
+}
+
+/// Who else than root can change the file or put another in its place, from the file up to the root; none if nobody.
+fn replaceable(file: &Path) -> Option<String> {
+    file.ancestors().find_map(|path| {
+        let shown = path.display();
+        match fs::symlink_metadata(path) {
+            Err(error) => Some(format!("{shown} cannot be looked at: {error}")),
+            Ok(about) if about.uid() != 0 => Some(format!("{shown} belongs to user {}", about.uid())),
+            Ok(about) if about.mode() & 0o022 != 0 => {
+                Some(format!("{shown} can be written by others (mode {:o})", about.mode() & 0o7777))
+            }
+            Ok(_) => None,
+        }
+    })
 }
 
 /// Whether the kernel has this queueing discipline, or a module of it.
@@ -246,46 +289,6 @@ pub fn sysctl_path(name: &str) -> PathBuf {
     Path::new("/proc/sys").join(name.replace('.', "/"))
 }
 
-/// The words of a route that make the same route again.
-fn repeatable(line: &str, prefix: &str) -> Result<String, Error> {
-    let words: Vec<&str> = line.split_whitespace().filter(|word| !STATES.contains(word)).collect();
-    let lasting = |word: &&&str| ["nexthop", "nhid", "expires", "congctl", "encap"].contains(*word);
-    match words.iter().find(lasting) {
-        Some(word) => Err(not_repeatable(prefix, &format!("it has `{word}`"))),
-        None => Ok(words.join(" ")),
-    }
-}
-
-/// A route to `prefix` by the way that its addresses go now.
-fn wider(family: &str, prefix: &str) -> Result<Option<Route>, Error> {
-    let mut routes = rows("ip", &[family, "-j", "route", "show", "match", prefix, "table", "main"])?;
-    let length = |route: &Value| {
-        let to = route["dst"].as_str().unwrap_or_default();
-        let address = to.parse::<IpAddr>().ok();
-        let of_address = address.map_or(0, |address| if address.is_ipv4() { 32 } else { 128 });
-        to.split_once('/').and_then(|(_, bits)| bits.parse::<u8>().ok()).unwrap_or(of_address)
-    };
-    // The longest, and of those the one with the smallest metric.
-    routes.sort_by_key(|route| (255 - length(route), route["metric"].as_u64().unwrap_or(0)));
-    let Some(route) = routes.first() else { return Ok(None) };
-    let word = |key: &str| route[key].as_str();
-    let Some(device) = word("dev") else { return Err(not_repeatable(prefix, "its way has several hops")) };
-    let mut words = prefix.to_owned();
-    for (key, name) in [("gateway", "via"), ("prefsrc", "src")] {
-        if let Some(value) = word(key) {
-            words += &format!(" {name} {value}");
-        }
-    }
-    Ok(Some(Route::Wider(format!("{words} dev {device}"))))
-}
-
-fn not_repeatable(prefix: &str, why: &str) -> Error {
-    Error::Unavailable(vec![format!("the route to {prefix} could not be put back exactly: {why}")])
-}
-
-/// What `ip route` says of a route and does not take back.
-const STATES: &[&str] =
-    &["linkdown", "dead", "offload", "offload_failed", "rt_offload", "trap", "rt_trap", "unresolved"];
 /// Linux 6.6.
 const TCX_SINCE: (u32, u32) = (6, 6);
 /// Where the BPF file system is.
@@ -309,5 +312,24 @@ mod tests {
         ] {
             assert_eq!(root(&json), expected, "{json}");
         }
+    }
+
+    #[test]
+    fn a_program_is_roots_alone_with_all_the_folders_above_it() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("program");
+        fs::write(&file, "").expect("a file");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let is_root = fs::metadata(&file).expect("it is there").uid() == 0;
+        let shown = file.display().to_string();
+        // Folders of temporary files are everybody's.
+        let said = replaceable(&file).expect("its folder is everybody's");
+        assert_eq!(said.contains(&shown), !is_root, "{said}");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o775)).expect("it is ours");
+        let said = replaceable(&file).expect("a group may write it");
+        assert!(said.starts_with(&shown) && (!is_root || said.contains("mode 775")), "{said}");
+        assert_eq!(replaceable(Path::new("/proc/version")), None);
+        assert!(replaceable(Path::new("/proc/no/such")).is_some_and(|said| said.contains("looked at")));
     }
 }

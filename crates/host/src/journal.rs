@@ -5,10 +5,13 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
 use crate::names::PolicyName;
@@ -50,7 +53,17 @@ pub struct Journal {
 
 /// That nobody else changes the host, until dropped.
 #[derive(Debug)]
-pub struct Lock(#[allow(dead_code, reason = "held")] File);
+pub struct Lock {
+    places: Places,
+    _file: File,
+}
+
+impl Lock {
+    /// Where what it is about is kept.
+    pub fn places(&self) -> &Places {
+        &self.places
+    }
+}
 
 impl Journal {
     /// That of the policy `name`.
@@ -61,29 +74,47 @@ impl Journal {
     /// The names of all policies that are applied, in order.
     ///
     /// # Errors
-    /// If the folder of journals cannot be read.
+    /// If the folder of journals or one in it cannot be read, as by others than root.
     pub fn all(places: &Places) -> Result<Vec<PolicyName>, Error> {
         let entries = match fs::read_dir(&places.state) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             entries => entries.map_err(Error::doing(format!("reading {}", places.state.display())))?,
         };
         let names = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let mut names: Vec<PolicyName> =
-            names.filter(|name| Journal::of(places, name).plan_path().exists()).collect();
-        names.sort();
-        Ok(names)
+        let mut applied = Vec::new();
+        for name in names {
+            let plan = Journal::of(places, &name).plan_path();
+            let doing = Error::doing(format!("reading {} (root is needed)", plan.display()));
+            if plan.try_exists().map_err(doing)? {
+                applied.push(name);
+            }
+        }
+        applied.sort();
+        Ok(applied)
     }
 
-    /// Waits until nobody else changes the host.
+    /// Waits until nobody else changes the host, as long as `goes_on`, which is asked every 20 ms. What is planned and
+    /// changed while this is held is not between two changes of others. Only root can hold it.
     ///
     /// # Errors
-    /// If this process may not.
-    pub fn lock(places: &Places) -> Result<Lock, Error> {
+    /// If this process may not, or [`Error::Busy`] when `goes_on` ended the wait.
+    pub fn lock(places: &Places, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
         let doing = || Error::doing(format!("locking {} (root is needed)", places.state.display()));
         fs::DirBuilder::new().recursive(true).mode(0o755).create(&places.state).map_err(doing())?;
-        let file = File::create(places.state.join(".lock")).map_err(doing())?;
-        flock(&file, FlockOperation::LockExclusive).map_err(|error| doing()(error.into()))?;
-        Ok(Lock(file))
+        let path = places.state.join(".lock");
+        let mut options = OpenOptions::new();
+        let file = options.create(true).write(true).truncate(false).mode(0o600).open(path).map_err(doing())?;
+        // Also of a file that was there: whoever can open it can keep everybody else waiting.
+        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(doing())?;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Lock { places: places.clone(), _file: file }),
+                Err(Errno::WOULDBLOCK) if goes_on() => thread::sleep(LOOK_AGAIN),
+                Err(Errno::WOULDBLOCK) => return Err(Error::Busy),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(doing()(error.into())),
+            }
+        }
     }
 
     /// What it holds; none if the policy is not applied.
@@ -94,13 +125,24 @@ impl Journal {
         let path = self.plan_path();
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            text => text.map_err(Error::doing(format!("reading {}", path.display())))?,
+            text => text.map_err(Error::doing(format!("reading {} (root is needed)", path.display())))?,
         };
         let plan: Plan =
             serde_json::from_str(&text).map_err(|_| Error::Journal(path.display().to_string()))?;
         let begun = fs::metadata(self.progress_path()).map_or(0, |progress| progress.len() as usize);
         let confirmed = !self.unconfirmed_path().exists();
         Ok(Some(Applied { begun: begun.min(plan.steps.len()), plan, confirmed }))
+    }
+
+    /// What the policy `name` has applied.
+    ///
+    /// # Errors
+    /// [`Error::NotApplied`], or if it cannot be read.
+    pub fn applied(places: &Places, name: &PolicyName) -> Result<Applied, Error> {
+        match Journal::of(places, name).read()? {
+            Some(applied) => Ok(applied),
+            None => Err(Error::not_applied(name, &Journal::all(places)?)),
+        }
     }
 
     /// Writes the plan, to survive whatever comes. With `to_confirm`, it counts as unconfirmed until
@@ -135,6 +177,19 @@ impl Journal {
             file.sync_all()
         });
         appended.map_err(Error::doing(format!("writing {}", path.display())))
+    }
+
+    /// Notes that the step that was noted last was not begun.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn step_not_begun(&self) -> Result<(), Error> {
+        let path = self.progress_path();
+        let shortened = OpenOptions::new().write(true).open(&path).and_then(|file| {
+            file.set_len(file.metadata()?.len().saturating_sub(1))?;
+            file.sync_all()
+        });
+        shortened.map_err(Error::doing(format!("writing {}", path.display())))
     }
 
     /// Confirms the policy: whoever applied it rolls it back no more.
@@ -198,3 +253,6 @@ fn removed(path: &Path) -> Result<(), Error> {
         _ => Ok(()),
     }
 }
+
+/// Short beside a change of the host, long beside the cost of looking.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -12,7 +12,7 @@ use plimsoll_mechanisms::tcp::{Config, TransportParams};
 
 use crate::Error;
 use crate::commands::{rows, run};
-use crate::facts::{Facts, Host, RootQueue, index_of, sysctl_path};
+use crate::facts::{Facts, Host, RootQueue, index_of, lasting_words, sysctl_path};
 use crate::levels;
 use crate::names::{DeviceName, Prefix};
 use crate::policy::{Qjump, Side, Tagging};
@@ -65,13 +65,8 @@ impl System for Kernel {
         match step {
             Step::Cgroup { folder } => made(folder, fs::create_dir(folder)),
             Step::Segments { device, after, .. } => set_segments(device, *after),
-            Step::Clsact { device } => {
-                run("tc", &["qdisc", "add", "dev", device.as_str(), "clsact"]).map(drop)
-            }
-            Step::Departures { device, .. } => {
-                let words = ["qdisc", "replace", "dev", device.as_str(), "root", "handle", ROOT_HANDLE, "fq"];
-                run("tc", &words).map(drop)
-            }
+            Step::Clsact { device } => add_queue(device, &["clsact"]),
+            Step::Departures { device, .. } => add_queue(device, &["root", "handle", ROOT_HANDLE, "fq"]),
             Step::Shaper { device, shape, .. } => shaper::make(device, shape),
             Step::Program { device, side, program, hold, pins } => {
                 attach(device, *side, load(program)?, *hold, pins)
@@ -136,7 +131,22 @@ pub(crate) fn left(what: String) -> Undone {
 }
 
 pub(crate) fn made(path: &Path, result: std::io::Result<()>) -> Result<(), Error> {
-    result.map_err(Error::doing(format!("making {}", path.display())))
+    match result {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(Error::Theirs(path.display().to_string()))
+        }
+        made => made.map_err(Error::doing(format!("making {}", path.display()))),
+    }
+}
+
+/// Adds a queue to a device that has none there but the kernel's.
+pub(crate) fn add_queue(device: &DeviceName, words: &[&str]) -> Result<(), Error> {
+    match run("tc", &[&["qdisc", "add", "dev", device.as_str()], words].concat()) {
+        Err(Error::Command { said, .. }) if EXISTS.iter().any(|words| said.contains(words)) => {
+            Err(Error::Theirs(format!("another queue of {device}")))
+        }
+        added => added.map(drop),
+    }
 }
 
 fn unpinned(pins: &Path) -> Result<(), Error> {
@@ -289,10 +299,14 @@ fn set_sysctl(name: &str, value: &str) -> Result<(), Error> {
     fs::write(&path, value).map_err(Error::doing(format!("setting {name} to {value}")))
 }
 
-/// What still runs in it goes to the cgroup above.
+/// What still runs in it goes to the cgroup above; nothing is moved where somebody else has made cgroups in it.
 fn remove_cgroup(folder: &Path) -> Result<Undone, Error> {
     let doing = || Error::doing(format!("removing {}", folder.display()));
+    let stays = || Undone::Left(format!("{} stays: somebody else has made cgroups in it", folder.display()));
     let Ok(processes) = fs::read_to_string(folder.join("cgroup.procs")) else { return Ok(Undone::Restored) };
+    if has_folders(folder) {
+        return Ok(stays());
+    }
     let above = folder.parent().expect("a cgroup is below the root").join("cgroup.procs");
     for process in processes.lines() {
         // One that has ended meanwhile needs no place.
@@ -301,9 +315,7 @@ fn remove_cgroup(folder: &Path) -> Result<Undone, Error> {
     match fs::remove_dir(folder) {
         Ok(()) => Ok(Undone::Restored),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Undone::Restored),
-        Err(_) if has_folders(folder) => {
-            Ok(Undone::Left(format!("{} stays: somebody else has made cgroups in it", folder.display())))
-        }
+        Err(_) if has_folders(folder) => Ok(stays()),
         Err(error) => Err(doing()(error)),
     }
 }
@@ -343,20 +355,32 @@ fn route(prefix: Prefix, verb: &str, words: &str) -> Result<(), Error> {
 
 fn undo_route(prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undone, Error> {
     let family = if prefix.is_ipv6() { "-6" } else { "-4" };
-    let now = run("ip", &[family, "route", "show", "exact", &prefix.to_string(), "table", "main"])?;
-    let ours = now.lines().any(|line| line.contains(&format!("congctl {DCTCP_NAME}")));
+    let said = run("ip", &[family, "route", "show", "exact", &prefix.to_string(), "table", "main"])?;
+    let ours = said.lines().any(|line| line.contains(&format!("congctl {DCTCP_NAME}")));
+    let now = said.lines().map(lasting_words).collect::<Vec<_>>().join("; ");
     match (ours, before) {
         (true, Some(before)) => route(prefix, "replace", before)?,
         (true, None) => route(prefix, "del", after)?,
-        // Not yet made, gone with its device, or changed: then by somebody who knows the way now.
-        (false, _) => {}
+        // Not made, or taken back already.
+        (false, before) if now == before.unwrap_or_default() => {}
+        (false, Some(before)) if now.is_empty() && is_without_device(before) => {}
+        (false, _) if now.is_empty() => return Ok(left(format!("there is no route to {prefix}"))),
+        (false, _) => return Ok(left(format!("the route to {prefix} is `{now}`"))),
     }
     Ok(Undone::Restored)
+}
+
+/// Whether the route's device has gone, and the route with it.
+fn is_without_device(route: &str) -> bool {
+    let device = route.split_whitespace().skip_while(|word| *word != "dev").nth(1);
+    device.and_then(|name| name.parse().ok()).is_some_and(|name| index_of(&name).is_none())
 }
 
 /// The pin of a link.
 pub const LINK: &str = "link";
 /// By which a rollback tells the root queue that a policy made from others: "HU".
 pub(crate) const ROOT_HANDLE: &str = "4855:";
+/// What `tc` says of a queue where there is one: of the kernel's own accord, and by what it returns.
+const EXISTS: [&str; 2] = ["Exclusivity flag on", "File exists"];
 /// The pin of a program that a filter holds.
 const PROGRAM: &str = "program";

@@ -8,7 +8,7 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use plimsoll_bpf::{ConnectionOptions, Connections, SocketClassifier};
+use plimsoll_bpf::{ConnectionOptions, Connections, SocketClassifier, TrafficClassifier};
 
 use crate::Error;
 use crate::commands::run;
@@ -28,7 +28,8 @@ pub struct Launch {
 }
 
 /// Runs the program until it and all that it has started have ended, and returns how it ended itself. Its environment,
-/// folder and files are those of this process. `signal` is asked again and again: a signal that it returns is passed on.
+/// folder and files are those of this process. `signal` is asked again and again: each signal that it
+/// returns is passed on.
 ///
 /// # Errors
 /// If the system refuses, before the program is started, or there is no such program or user.
@@ -41,10 +42,12 @@ pub fn launch(launch: &Launch, signal: &mut dyn FnMut() -> Option<i32>) -> Resul
         command.uid(id_of(user, "-u")?).gid(id_of(user, "-g")?);
     }
     let classifier = SocketClassifier::load(launch.level)?;
+    // A connection that a server accepts does not inherit its listener's priority.
+    let traffic = TrafficClassifier::load(launch.level)?;
     let has_any = launch.connections != ConnectionOptions::default();
     let connections = has_any.then(|| Connections::load(&launch.connections)).transpose()?;
     let cgroup = Cgroup::make()?;
-    let _level = classifier.attach(&cgroup.folder)?;
+    let _level = (classifier.attach(&cgroup.folder)?, traffic.attach(&cgroup.folder)?);
     let _connections = connections.as_ref().map(|program| program.attach(&cgroup.folder)).transpose()?;
     // The program is born where this process is.
     cgroup.enter(&cgroup.folder)?;
@@ -53,7 +56,7 @@ pub fn launch(launch: &Launch, signal: &mut dyn FnMut() -> Option<i32>) -> Resul
     let mut child = child.map_err(Error::doing(format!("starting {name}")))?;
     let mut ended = None;
     while ended.is_none() || cgroup.is_populated() {
-        if let Some(signal) = signal() {
+        while let Some(signal) = signal() {
             cgroup.signal(signal);
         }
         if ended.is_none() {
@@ -82,7 +85,8 @@ impl Cgroup {
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         let own = own.lines().find_map(|line| line.strip_prefix("0::/")).unwrap_or_default().to_owned();
         let above = if own.is_empty() { root } else { root.join(own) };
-        let folder = above.join(format!("plimsoll-run-{}", std::process::id()));
+        remove_left_behind(&above);
+        let folder = above.join(format!("{PREFIX}{}", std::process::id()));
         fs::create_dir(&folder).map_err(Error::doing(format!("making {}", folder.display())))?;
         Ok(Cgroup { folder, above })
     }
@@ -117,10 +121,26 @@ impl Drop for Cgroup {
     }
 }
 
+/// Removes the cgroups beside which this process makes its own, where they were left behind by one that was killed. One in
+/// which something still runs cannot be removed.
+fn remove_left_behind(above: &Path) {
+    for entry in fs::read_dir(above).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.parse().ok());
+        if let Some(owner) = owner.and_then(rustix::process::Pid::from_raw)
+            && rustix::process::test_kill_process(owner) == Err(rustix::io::Errno::SRCH)
+        {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
 fn id_of(user: &str, which: &str) -> Result<u32, Error> {
     let text = run("id", &[which, "--", user])?;
     text.trim().parse().map_err(|_| Error::Command { command: format!("id {which} -- {user}"), said: text })
 }
 
+/// What the names of the cgroups begin with; a process's number follows.
+const PREFIX: &str = "plimsoll-run-";
 /// Short beside the life of a program, long beside the cost of looking.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -5,9 +5,10 @@
 //! cgroup of the same name, version 252 takes them for attached already. So a service calls [`attach_unit`] ahead of its
 //! programs (`ExecStartPre=`).
 
-use std::fs;
-use std::io::ErrorKind;
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write as _};
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use plimsoll_bpf::{CgroupPoint, ConnectionOptions, Connections, HeldLink, TrafficClassifier, pinned};
 use plimsoll_units::{Bytes, Span};
@@ -18,7 +19,7 @@ use crate::facts::{Facts as _, Host, Unit};
 use crate::journal::{Journal, Places};
 use crate::kernel::{LINK, left, made};
 use crate::names::{PolicyName, UnitName};
-use crate::plan::{CONNECTIONS, TRAFFIC};
+use crate::plan::TRAFFIC;
 use crate::step::{Member, Step, Undone};
 
 /// What a level may send in an epoch.
@@ -73,9 +74,11 @@ fn attach(pins: &Path, name: &str, cgroup: &Path) -> Result<(), Error> {
 /// Gives a unit that is being started its level by the applied policy `name`, if it has one.
 ///
 /// # Errors
-/// If it does not run, or the kernel refuses.
+/// If it does not run, the kernel refuses, or somebody else changes the host for longer than 5 s: a unit's start does not
+/// wait for that.
 pub fn attach_unit(name: &PolicyName, unit: &UnitName, places: &Places) -> Result<bool, Error> {
-    let _lock = Journal::lock(places)?;
+    let begun = Instant::now();
+    let _lock = Journal::lock(places, &mut || begun.elapsed() < PATIENCE)?;
     let Some(applied) = Journal::of(places, name).read()? else { return Ok(false) };
     let steps = &applied.plan.steps[..applied.begun];
     let level = steps.iter().find_map(|step| match step {
@@ -113,7 +116,8 @@ pub(crate) fn take(pins: &Path) -> Result<(), Error> {
 pub(crate) fn tell_systemd(file: &Path, text: &str) -> Result<(), Error> {
     let folder = file.parent().expect("a drop-in is in its unit's folder");
     made(folder, fs::create_dir_all(folder))?;
-    made(file, fs::write(file, text))?;
+    let written = OpenOptions::new().write(true).create_new(true).open(file);
+    made(file, written.and_then(|mut open| open.write_all(text.as_bytes())))?;
     reload()
 }
 
@@ -136,3 +140,9 @@ pub(crate) fn untell_systemd(file: &Path, text: &str) -> Result<Undone, Error> {
 fn reload() -> Result<(), Error> {
     run("systemctl", &["daemon-reload"]).map(drop)
 }
+
+/// Longer than an apply takes, and short beside a unit's own time to start (90 s by default).
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The pin of the program that paces a level's connections.
+const CONNECTIONS: &str = "connections";

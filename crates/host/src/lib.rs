@@ -11,6 +11,8 @@
 //!
 //! * **A step knows its way back**: it holds what was there before. Undoing one is idempotent, also where it was only
 //!   half done, and leaves alone what somebody else has changed since.
+//! * **One at a time**: who plans, applies, confirms or takes back holds the lock meanwhile, so that what was there before
+//!   and what other policies hold is current.
 //! * **The journal is in /run**, which a reboot empties as it empties all that a policy changes.
 //! * **Programs, links and maps are pinned** under /sys/fs/bpf/plimsoll, so nothing has to keep running.
 //! * **What needs privileges** is in `kernel.rs` and `commands.rs`: a handful of fixed commands of iproute2, without a
@@ -41,10 +43,10 @@ mod shaper;
 mod status;
 mod step;
 
-pub use apply::{Moment, RolledBack, apply, rollback};
+pub use apply::{Moment, RolledBack, apply, confirm, rollback, take_back};
 pub use error::Error;
 pub use facts::{Device, Facts, Host, RootQueue, Route, Unit};
-pub use journal::{Applied, Journal, Places};
+pub use journal::{Applied, Journal, Lock, Places};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
 #[cfg(feature = "kernel")]
@@ -60,6 +62,6 @@ pub use plan::{Plan, plan};
 pub use plimsoll_bpf::ConnectionOptions;
 pub use policy::{Dctcp, Departure, Pacer, Policy, PolicyError, Qjump, Side};
 #[cfg(feature = "kernel")]
-pub use shaper::pace;
+pub use shaper::{pace, pace_nothing};
 pub use status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, PhantomQueueStatus, Status};
 pub use step::{Hold, Member, PortProgram, Shape, Step, System, Undone};

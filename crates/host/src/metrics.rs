@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Error;
 use crate::status::Status;
@@ -193,23 +193,69 @@ impl Listener {
 pub fn serve(listener: &Listener, text: &mut dyn FnMut() -> Result<String, Error>) -> Result<(), Error> {
     let doing = || Error::doing("waiting for a request");
     loop {
-        // A client that does not speak, or goes away, is its own loss.
+        // A client that does not speak, speaks slowly, or goes away, is its own loss.
         let _ = match listener {
             Listener::Unix(listener) => {
-                let (mut stream, _) = listener.accept().map_err(doing())?;
-                stream
-                    .set_read_timeout(Some(PATIENCE))
-                    .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
-                    .and_then(|()| answer(&mut stream, text))
+                answer(&mut Until::patience(listener.accept().map_err(doing())?.0), text)
             }
             Listener::Tcp(listener) => {
-                let (mut stream, _) = listener.accept().map_err(doing())?;
-                stream
-                    .set_read_timeout(Some(PATIENCE))
-                    .and_then(|()| stream.set_write_timeout(Some(PATIENCE)))
-                    .and_then(|()| answer(&mut stream, text))
+                answer(&mut Until::patience(listener.accept().map_err(doing())?.0), text)
             }
         };
+    }
+}
+
+/// A connection on which nothing is waited for beyond a time.
+struct Until<S> {
+    stream: S,
+    deadline: Instant,
+}
+
+/// A connection whose next read and write may take so long.
+trait Timed: Read + Write {
+    fn set_timeouts(&self, time: Duration) -> io::Result<()>;
+}
+
+impl Timed for UnixStream {
+    fn set_timeouts(&self, time: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time)).and_then(|()| self.set_write_timeout(Some(time)))
+    }
+}
+
+impl Timed for TcpStream {
+    fn set_timeouts(&self, time: Duration) -> io::Result<()> {
+        self.set_read_timeout(Some(time)).and_then(|()| self.set_write_timeout(Some(time)))
+    }
+}
+
+impl<S: Timed> Until<S> {
+    fn patience(stream: S) -> Until<S> {
+        Until { stream, deadline: Instant::now() + PATIENCE }
+    }
+
+    fn wait(&mut self) -> io::Result<&mut S> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        self.stream.set_timeouts(left)?;
+        Ok(&mut self.stream)
+    }
+}
+
+impl<S: Timed> Read for Until<S> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.wait()?.read(buffer)
+    }
+}
+
+impl<S: Timed> Write for Until<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.wait()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
     }
 }
 
@@ -243,7 +289,8 @@ fn answer(
 }
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-const PATIENCE: Duration = Duration::from_secs(2);
+/// For a whole request, which others wait for: half of what Prometheus waits.
+const PATIENCE: Duration = Duration::from_secs(5);
 const REQUEST_MAX: usize = 8 * 1024;
 
 #[cfg(test)]

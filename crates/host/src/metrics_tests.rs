@@ -1,5 +1,3 @@
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::thread;
 
 use super::*;
@@ -51,6 +49,19 @@ fn both_sockets_answer_and_a_stale_one_is_taken_over() {
         assert!(answer.contains("application/openmetrics-text"), "{answer}");
         assert!(asked(&address, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
     }
+}
+
+/// However often a client says something, a request has one deadline.
+#[test]
+fn a_request_is_not_read_beyond_its_deadline() {
+    let (mut client, server) = UnixStream::pair().expect("sockets");
+    client.write_all(b"GET /metrics HTTP/1.1\r\n").expect("it has room");
+    let mut until = Until::patience(server);
+    let mut byte = [0];
+    assert_eq!(until.read(&mut byte).expect("it is there"), 1);
+    until.deadline = Instant::now();
+    assert_eq!(until.read(&mut byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
+    assert_eq!(until.write(&byte).expect_err("too late").kind(), io::ErrorKind::TimedOut);
 }
 
 #[test]

@@ -92,6 +92,18 @@ name!(
         && text.strip_prefix('/').is_some_and(|parts| parts.split('/').all(is_part))
 );
 
+/// The one that `word` may have been meant to be.
+pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    known
+        .map(|known| (strsim::jaro_winkler(word, known), known))
+        .filter(|(likeness, _)| *likeness > LIKE)
+        .max_by(|one, other| one.0.total_cmp(&other.0))
+        .map(|(_, known)| known)
+}
+
+/// From this Jaro-Winkler similarity on a spelling is worth a guess.
+const LIKE: f64 = 0.75;
+
 fn is_part(part: &str) -> bool {
     !part.is_empty()
         && part.len() <= 255

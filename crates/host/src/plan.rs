@@ -3,21 +3,22 @@
 use std::path::PathBuf;
 
 use plimsoll_mechanisms::qjump::Levels;
-use plimsoll_units::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::facts::{Device, Facts, RootQueue, Route};
-use crate::journal::{Journal, Places};
-use crate::names::DeviceName;
-use crate::policy::{Dctcp, Departure, Pacer, Policy, Qjump, Segments, Side};
-use crate::step::{Hold, PortProgram, Shape, Step};
+use crate::facts::{Device, Facts, Route};
+use crate::journal::Places;
+use crate::names::{DeviceName, nearest};
+use crate::policy::{Dctcp, Policy, Qjump, Segments, Side};
+use crate::step::{Hold, PortProgram, Step};
 
+mod conflicts;
 mod levels;
+mod pacer;
 mod shown;
 
 #[cfg(feature = "kernel")]
-pub(crate) use levels::{CONNECTIONS, TRAFFIC};
+pub(crate) use levels::TRAFFIC;
 
 /// What applying a policy does to this host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -36,18 +37,23 @@ pub struct Plan {
 /// [`Error::Unavailable`] with every reason why this host cannot, and those of `facts`.
 pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan, Error> {
     let pins = places.pins.join(policy.name().as_str());
-    let mut planning = Planning { facts, pins, steps: Vec::new(), notes: Vec::new(), reasons: Vec::new() };
+    let others = conflicts::others(policy, places)?;
+    let (steps, notes, reasons) = (Vec::new(), Vec::new(), Vec::new());
+    let mut planning = Planning { facts, pins, others, steps, notes, reasons };
     if !facts.has_pins() {
         planning.reasons.push("no BPF file system at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf".to_owned());
     }
-    planning.conflicts(policy, places)?;
+    planning.conflicts(policy);
     if let Some(qjump) = &policy.qjump {
         planning.qjump(qjump)?;
     }
-    for queue in &policy.phantom_queue {
+    for (index, queue) in policy.phantom_queue.iter().enumerate() {
         let program = PortProgram::PhantomQueue(queue.clone());
         let name = format!("phantom-queue-{}-{}", queue.device, queue.direction.name());
-        planning.program(&queue.device, queue.direction, vec![(program, name)])?;
+        let key = format!("phantom-queue[{index}].device");
+        if planning.device(&key, &queue.device)?.is_some() {
+            planning.program(&queue.device, queue.direction, vec![(program, name)])?;
+        }
     }
     if let Some(pacer) = &policy.pacer {
         planning.pacer(pacer)?;
@@ -64,46 +70,14 @@ pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan,
 struct Planning<'a> {
     facts: &'a dyn Facts,
     pins: PathBuf,
+    /// What is applied here already, of other policies.
+    others: Vec<Plan>,
     steps: Vec<Step>,
     notes: Vec<String>,
     reasons: Vec<String>,
 }
 
 impl Planning<'_> {
-    /// Two policies must not both limit a device, mark the same packets, or register DCTCP.
-    fn conflicts(&mut self, policy: &Policy, places: &Places) -> Result<(), Error> {
-        for name in Journal::all(places)?.iter().filter(|name| *name != policy.name()) {
-            let Some(other) = Journal::of(places, name).read()?.map(|applied| applied.plan.policy) else {
-                continue;
-            };
-            let devices = (policy.qjump.as_ref(), other.qjump.as_ref());
-            if let (Some(one), Some(two)) = devices
-                && one.device == two.device
-            {
-                self.reasons.push(format!("qjump: policy {name} limits {} already", one.device));
-            }
-            let pacers = (policy.pacer.as_ref(), other.pacer.as_ref());
-            if let (Some(one), Some(two)) = pacers
-                && one.device == two.device
-            {
-                self.reasons.push(format!("pacer: policy {name} paces at {} already", one.device));
-            }
-            for queue in &policy.phantom_queue {
-                let same = |other: &&crate::policy::PhantomQueue| {
-                    (&other.device, other.direction) == (&queue.device, queue.direction)
-                };
-                if other.phantom_queue.iter().any(|other| same(&other)) {
-                    self.reasons
-                        .push(format!("phantom-queue: policy {name} has one at {} already", queue.device));
-                }
-            }
-            if policy.dctcp.is_some() && other.dctcp.is_some() {
-                self.reasons.push(format!("dctcp: policy {name} has registered it already"));
-            }
-        }
-        Ok(())
-    }
-
     /// TCP's long segments must fit into the buckets of the levels that somebody has.
     fn segments(&mut self, qjump: &Qjump, levels: &Levels, device: Device) {
         let frame = u64::from(device.mtu) + ETHERNET;
@@ -121,12 +95,16 @@ impl Planning<'_> {
             }
         }
         if qjump.segments == Segments::Fit {
-            self.fit_segments(&qjump.device, device, smallest);
+            self.fit_segments("qjump", &qjump.device, device, smallest);
         }
     }
 
-    /// Segments of TCP at the device get as long as `bytes`, if they are longer now or by an earlier step.
-    fn fit_segments(&mut self, name: &DeviceName, device: Device, bytes: u64) {
+    /// Segments of TCP at the device get as long as `bytes`, if they are longer now or by an earlier step. `section` of the
+    /// policy wants it.
+    fn fit_segments(&mut self, section: &str, name: &DeviceName, device: Device, bytes: u64) {
+        if self.are_fitted_by_others(section, name) {
+            return;
+        }
         let frame = u64::from(device.mtu) + ETHERNET;
         let after = u32::try_from((bytes / frame).max(1)).unwrap_or(u32::MAX);
         let planned = self.steps.iter().rev().find_map(|step| match step {
@@ -136,76 +114,17 @@ impl Planning<'_> {
         let before = planned.unwrap_or(device.gso_max_segs);
         if after < before {
             self.steps.push(Step::Segments { device: name.clone(), before, after });
+            self.note(format!(
+                "gso_max_segs is {name}'s: TCP hands over short segments for all of its traffic, which takes more processor \
+                 time; segments = \"keep\" leaves it"
+            ));
         }
     }
 
-    fn pacer(&mut self, pacer: &Pacer) -> Result<(), Error> {
-        let name = &pacer.device;
-        let Some(device) = self.device(name)? else { return Ok(()) };
-        let shaped = self.pacer_queue(pacer, device)?;
-        if pacer.segments == Segments::Fit {
-            self.fit_segments(name, device, pacer.bucket.get());
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
         }
-        let mut cgroups = Vec::new();
-        for path in &pacer.cgroups {
-            cgroups.extend(self.cgroup(path)?);
-        }
-        let root = self.facts.cgroups().unwrap_or_default();
-        let pins = self.pins.join(PACER);
-        let program = PortProgram::Pacer { pacer: pacer.clone(), root, cgroups, shaped };
-        self.program(name, Side::Egress, vec![(program, PACER.to_owned())])?;
-        let feedback = PortProgram::PacerFeedback { pacer: pacer.clone(), flows: pins.join("flows") };
-        self.program(name, Side::Ingress, vec![(feedback, "pacer-feedback".to_owned())])?;
-        self.notes.push(
-            "pacer: only TCP connections with ECN (net.ipv4.tcp_ecn = 1, or DCTCP) hear of congestion and are paced"
-                .to_owned(),
-        );
-        Ok(())
-    }
-
-    /// The queue that holds the pacer's packets back; whether it is a shaper.
-    fn pacer_queue(&mut self, pacer: &Pacer, device: Device) -> Result<bool, Error> {
-        let name = &pacer.device;
-        let before = match self.facts.root_queue(name)? {
-            RootQueue::Departures if pacer.departure != Some(Departure::Tbf) => return Ok(false),
-            RootQueue::Departures => {
-                self.reasons.push(format!(
-                    "pacer.departure = \"tbf\": the root queue of {name} is fq, which keeps departure times; leave it at \"edt\""
-                ));
-                return Ok(true);
-            }
-            RootQueue::Set(kind) => {
-                self.reasons.push(format!(
-                    "pacer: the root queue of {name} is {kind}, which somebody has set; it must be fq, which keeps departure \
-                     times, or the kernel's default"
-                ));
-                return Ok(false);
-            }
-            RootQueue::Default(before) => before,
-        };
-        let (fq, shapers) = (self.facts.has_fq(), self.facts.has_shapers());
-        let choice = pacer.departure.unwrap_or(if fq || !shapers { Departure::Edt } else { Departure::Tbf });
-        match choice {
-            Departure::Edt if fq => self.steps.push(Step::Departures { device: name.clone(), before }),
-            Departure::Edt => self.reasons.push(format!(
-                "pacer: this kernel lacks fq (CONFIG_NET_SCH_FQ), the queue that keeps departure times at {name}{}",
-                if shapers { "; departure = \"tbf\" does without" } else { ", and HTB and TBF (CONFIG_NET_SCH_HTB, _TBF) in its place" }
-            )),
-            Departure::Tbf if !shapers => self.reasons.push(
-                "pacer.departure = \"tbf\": this kernel lacks HTB or TBF (CONFIG_NET_SCH_HTB, CONFIG_NET_SCH_TBF)"
-                    .to_owned(),
-            ),
-            Departure::Tbf => {
-                let burst = pacer.bucket.max(Bytes::new(u64::from(device.mtu) + ETHERNET));
-                let shape = Shape { rate: pacer.rate, burst };
-                self.steps.push(Step::Shaper { device: name.clone(), before, shape });
-                let why = if pacer.departure.is_some() { "as the policy says" } else { "as this kernel lacks fq" };
-                self.notes.push(format!(
-                    "pacer: by a TBF, {why}. It has the link's rate, and so paces nothing, unless `plimsoll host pace` runs"
-                ));
-            }
-        }
-        Ok(choice == Departure::Tbf)
     }
 
     /// Programs at one device and side, the first to run first.
@@ -215,8 +134,11 @@ impl Planning<'_> {
         side: Side,
         programs: Vec<(PortProgram, String)>,
     ) -> Result<(), Error> {
-        let Some(device) = self.device(name)? else { return Ok(()) };
+        let Some(device) = self.facts.device(name)? else { return Ok(()) };
         let tcx = self.facts.has_tcx();
+        if !tcx && device.clsact && self.is_queue_of_others(name) {
+            return Ok(());
+        }
         let planned = self.steps.iter().any(|step| matches!(step, Step::Clsact { device } if device == name));
         if !tcx && !device.clsact && !planned {
             self.steps.push(Step::Clsact { device: name.clone() });
@@ -249,11 +171,16 @@ impl Planning<'_> {
         Ok(())
     }
 
-    fn device(&mut self, name: &DeviceName) -> Result<Option<Device>, Error> {
+    /// The device that `key` of the policy names.
+    fn device(&mut self, key: &str, name: &DeviceName) -> Result<Option<Device>, Error> {
         let device = self.facts.device(name)?;
-        let reason = format!("there is no network device {name}");
-        if device.is_none() && !self.reasons.contains(&reason) {
-            self.reasons.push(reason);
+        if device.is_none() {
+            let there = self.facts.devices()?;
+            let hint = match nearest(name.as_str(), there.iter().map(String::as_str)) {
+                Some(like) => format!("; did you mean `{like}`?"),
+                None => format!("; there are {}", there.join(", ")),
+            };
+            self.reasons.push(format!("{key}: there is no network device {name}{hint}"));
         }
         Ok(device)
     }
@@ -268,6 +195,9 @@ impl Planning<'_> {
             return Ok(None);
         };
         let folder = path.under(&root);
+        if self.is_cgroup_of_others(&folder) {
+            return Ok(None);
+        }
         let missing = folder.ancestors().take_while(|above| **above != root && !self.facts.is_folder(above));
         let mut missing: Vec<PathBuf> = missing.map(PathBuf::from).collect();
         missing.reverse();
@@ -306,8 +236,6 @@ impl Planning<'_> {
     }
 }
 
-/// The folder of the pacer's pins.
-const PACER: &str = "pacer";
 /// Bytes of an Ethernet header without FCS, as the limiter counts.
 const ETHERNET: u64 = 14;
 /// As the program registers itself; `plimsoll_bpf::DCTCP_NAME`, which a build without the programs lacks.

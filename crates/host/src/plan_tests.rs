@@ -1,7 +1,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::facts::Unit;
+use crate::facts::{RootQueue, Unit};
 use crate::names::{Prefix, UnitName};
 
 /// A host with `eth0` and `eth1`, a cgroup `/there`, and a default route.
@@ -12,6 +12,7 @@ struct Rack {
     fq: bool,
     shapers: bool,
     root: &'static str,
+    replaceable: bool,
 }
 
 impl Facts for Rack {
@@ -30,13 +31,19 @@ impl Facts for Rack {
     }
     fn unit(&self, name: &UnitName) -> Result<Unit, Error> {
         Ok(match name.as_str() {
-            "runs.service" => Unit::Running("/there".parse().expect("a path")),
+            "runs.service" | r"a\x2db.service" => Unit::Running("/there".parse().expect("a path")),
             "stopped.slice" => Unit::Stopped,
             _ => Unit::Unknown,
         })
     }
     fn program(&self) -> Result<PathBuf, Error> {
-        Ok(PathBuf::from("/usr/bin/plimsoll"))
+        match self.replaceable {
+            true => Err(Error::Unavailable(vec!["/usr can be written by others".to_owned()])),
+            false => Ok(PathBuf::from("/usr/bin/plimsoll")),
+        }
+    }
+    fn devices(&self) -> Result<Vec<String>, Error> {
+        Ok(["eth0", "eth1", "lo"].map(str::to_owned).to_vec())
     }
     fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error> {
         Ok(Some(match prefix.to_string().as_str() {
@@ -68,14 +75,34 @@ impl Facts for Rack {
     }
 }
 
-const RACK: Rack =
-    Rack { tcx: true, clsact: false, taken: Vec::new(), fq: true, shapers: true, root: "pfifo_fast" };
+const RACK: Rack = Rack {
+    tcx: true,
+    clsact: false,
+    taken: Vec::new(),
+    fq: true,
+    shapers: true,
+    root: "pfifo_fast",
+    replaceable: false,
+};
 const QJUMP: &str = "version = 1\n[qjump]\ndevice = 'eth0'\nhosts = 12\nrate = '10Gbps'\n";
 
 fn planned(rest: &str, rack: &Rack) -> Result<Plan, Error> {
-    let policy = Policy::parse(&format!("{QJUMP}{rest}"), "rack").expect("it is right");
-    let empty = tempfile::tempdir().expect("a folder");
-    plan(&policy, rack, &Places { state: empty.path().into(), pins: PathBuf::from("/pins") })
+    planned_beside(&[], &format!("{QJUMP}{rest}"), rack)
+}
+
+/// The policy `rack` where those of `others`, by their texts, are applied.
+fn planned_beside(others: &[&str], text: &str, rack: &Rack) -> Result<Plan, Error> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let places = Places { state: folder.path().into(), pins: PathBuf::from("/pins") };
+    for (number, other) in others.iter().enumerate() {
+        let name = format!("other-{number}");
+        let other = Policy::parse(other, &name).expect("it is right");
+        // On a kernel where its queue was not there yet.
+        let applied = plan(&other, &Rack { clsact: false, tcx: rack.tcx, ..RACK }, &places)?;
+        let journal = crate::Journal::of(&places, other.name());
+        journal.begin(&applied, false).expect("a journal");
+    }
+    plan(&Policy::parse(text, "rack").expect("it is right"), rack, &places)
 }
 
 fn lines(rest: &str, rack: &Rack) -> Vec<String> {
@@ -163,7 +190,14 @@ fn every_reason_is_told_at_once() {
     let rest = "[[qjump.assign]]\nlevel = 0\nunit = 'gone.service'\n[[phantom-queue]]\ndevice = 'eth9'\nrate = '1Gbps'\n";
     let said = planned(rest, &RACK).expect_err("it cannot").to_string();
     assert!(
-        said.contains("systemd knows no unit gone.service") && said.contains("no network device eth9"),
+        said.contains("systemd knows no unit gone.service")
+            && said.contains("phantom-queue[0].device: there is no network device eth9; did you mean `eth"),
+        "{said}"
+    );
+    let said = planned("", &RACK).map(|_| QJUMP.replace("eth0", "wlan7")).expect("it can be");
+    let said = planned_beside(&[], &said, &RACK).expect_err("it cannot").to_string();
+    assert!(
+        said.contains("qjump.device: there is no network device wlan7; there are eth0, eth1, lo"),
         "{said}"
     );
 }
@@ -179,6 +213,78 @@ fn a_route_is_changed_where_there_is_one_and_added_where_not() {
             "~ sysctl  net.ipv4.tcp_congestion_control cubic -> plimsoll_dctcp",
         ]
     );
+}
+
+/// What one policy takes back one day, another does not build on.
+#[test]
+fn two_policies_share_no_change() {
+    let on = |device: &str, rest: &str| QJUMP.replace("eth0", device) + rest;
+    let level = |cgroup: &str| format!("[[qjump.assign]]\nlevel = 1\ncgroup = '{cgroup}'\n");
+    let alone = |text: &str| text.replacen("[qjump]", "[qjump]\nsegments = 'keep'", 1);
+    let old = Rack { tcx: false, clsact: true, ..RACK };
+    let (first, pacer) =
+        (on("eth0", &level("/made/a")), format!("version = 1\n{PACER}").replace("eth1", "eth0"));
+    for (text, rack, part) in [
+        (pacer.clone(), &RACK, "pacer.segments: policy other-0 has set gso_max_segs of eth0"),
+        (
+            alone(&on("eth1", &level("/made/a/b"))),
+            &RACK,
+            "policy other-0 has made the cgroup /cgroups/made/a/b or one above it",
+        ),
+        (
+            pacer.replace("[pacer]", "[pacer]\nsegments = 'keep'"),
+            &old,
+            "policy other-0 has made the clsact queue of eth0",
+        ),
+        (first.clone(), &RACK, "qjump: policy other-0 limits eth0 already"),
+    ] {
+        let said = planned_beside(&[&first], &text, rack).expect_err("it is shared").to_string();
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    for text in [pacer.replace("[pacer]", "[pacer]\nsegments = 'keep'"), on("eth1", &level("/there"))] {
+        planned_beside(&[&first], &text, &RACK).expect("nothing is shared");
+    }
+}
+
+/// systemd reads C's escapes in a command.
+#[test]
+fn a_unit_with_an_escape_is_called_by_its_name() {
+    let plan = planned("[[qjump.assign]]\nlevel = 3\nunit = 'a\\x2db.service'\n", &RACK).expect("it can be");
+    let texts: String = plan
+        .steps
+        .iter()
+        .filter_map(|step| if let Step::DropIn { file, text, .. } = step { Some((file, text)) } else { None })
+        .map(|(file, text)| format!("{}: {text}", file.display()))
+        .collect();
+    assert!(texts.contains(r"attach-unit rack a\\x2db.service"), "{texts}");
+    assert!(texts.starts_with(r"/run/systemd/system/a\x2db.service.d/"), "{texts}");
+}
+
+#[test]
+fn a_program_that_others_can_replace_is_not_run_by_systemd() {
+    let rack = Rack { replaceable: true, ..RACK };
+    let said =
+        planned("[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n", &rack).expect_err("it is not safe");
+    assert!(said.to_string().contains("qjump.assign: runs.service: /usr can be written"), "{said}");
+    planned("[[qjump.assign]]\nlevel = 3\nport = 7\n", &rack).expect("systemd has no part in it");
+}
+
+/// What a change does to those who are not named is told.
+#[test]
+fn a_plan_tells_what_others_notice() {
+    let told = |rest: &str, rack: &Rack| planned(rest, rack).expect("it can be").notes.join("\n");
+    let some = "[[qjump.assign]]\nlevel = 1\nport = 80\n";
+    for (rest, rack, part, is_told) in [
+        (some, &RACK, "gso_max_segs is eth0's", true),
+        ("", &RACK, "gso_max_segs", false),
+        ("", &RACK, "a DSCP of their own is lost", true),
+        ("tag = 'none'\n", &RACK, "a DSCP of their own is lost", false),
+        (PACER, &RACK, "(mq)", false),
+        (PACER, &Rack { root: "mq", ..RACK }, "eth1 has a queue for each of its hardware's (mq)", true),
+    ] {
+        let notes = told(rest, rack);
+        assert_eq!(notes.contains(part), is_told, "{part}: {notes}");
+    }
 }
 
 #[test]

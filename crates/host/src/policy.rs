@@ -13,7 +13,7 @@ use plimsoll_mechanisms::qjump::{Excess, LevelShare, Levels, QjumpParams, Refill
 use plimsoll_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
-use crate::names::{CgroupPath, DeviceName, PolicyName, Prefix, UnitName};
+use crate::names::{CgroupPath, DeviceName, PolicyName, Prefix, UnitName, nearest};
 
 /// What a host should do. `docs/host.md` explains each key with examples.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -302,6 +302,7 @@ impl Policy {
                 "one queue a device and direction",
             )?;
         }
+        self.dctcp.as_ref().map_or(Ok(()), Dctcp::check)?;
         let nobody = |dctcp: &Dctcp| dctcp.destinations.is_empty() && !dctcp.default;
         let somebody = !self.dctcp.as_ref().is_some_and(nobody);
         allowed(somebody, "dctcp.destinations", "[]", "at least one network, or `default = true`")
@@ -394,6 +395,16 @@ impl PhantomQueue {
     }
 }
 
+impl Dctcp {
+    fn check(&self) -> Result<(), PolicyError> {
+        for (index, prefix) in self.destinations.iter().enumerate() {
+            let place = format!("dctcp.destinations[{index}]");
+            allowed(!self.destinations[..index].contains(prefix), &place, prefix, "each network once")?;
+        }
+        Ok(())
+    }
+}
+
 impl Pacer {
     /// What the mechanism takes.
     pub fn params(&self) -> PacerParams {
@@ -434,13 +445,9 @@ fn in_line(text: &str, error: &toml::de::Error) -> PolicyError {
     let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
     let said = error.message();
     let mut quoted = said.split('`').skip(1).step_by(2);
-    let nearest = quoted.next().filter(|_| said.starts_with("unknown ")).and_then(|unknown| {
-        quoted
-            .map(|known| (strsim::jaro_winkler(unknown, known), known))
-            .filter(|(likeness, _)| *likeness > LIKE)
-            .max_by(|one, other| one.0.total_cmp(&other.0))
-    });
-    let hint = nearest.map(|(_, known)| format!("; did you mean `{known}`?")).unwrap_or_default();
+    let unknown = quoted.next().filter(|_| said.starts_with("unknown "));
+    let nearest = unknown.and_then(|unknown| nearest(unknown, quoted));
+    let hint = nearest.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
     PolicyError(format!("line {line}: {said}{hint}"))
 }
 
@@ -498,8 +505,6 @@ const PORTS_MAX: usize = 16;
 const PACED_CGROUPS_MAX: usize = 8;
 /// 4095 is reserved (802.1Q).
 const VLAN_MAX: u16 = 4094;
-/// From this Jaro-Winkler similarity on a spelling is worth a guess.
-const LIKE: f64 = 0.75;
 
 #[cfg(test)]
 #[path = "policy_tests.rs"]

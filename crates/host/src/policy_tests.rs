@@ -52,6 +52,10 @@ fn an_error_says_where_what_and_what_is_allowed() {
             ["phantom-queue[0].drain = 2", "at most 1"],
         ),
         (with("[dctcp]\n"), ["dctcp.destinations", "at least one network"]),
+        (
+            with("[dctcp]\ndestinations = ['10.0.0.0/8', 'fd00::/8', '10.0.0.0/8']\n"),
+            ["dctcp.destinations[2] = 10.0.0.0/8", "each network once"],
+        ),
         (with("[dctcp]\ndestinations = ['10.0.0.1/8']\n"), ["line 7", "no bits beyond"]),
         (with("[pacer]\ndevice = 'a'\nrate = '0bps'\n"), ["pacer.rate = 0bps", "more than 0bps"]),
         (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\neta = 0.0005\n"), ["pacer.eta = 0.0005", "0.001 to 1"]),

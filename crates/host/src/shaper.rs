@@ -23,7 +23,7 @@ use plimsoll_units::Rate;
 use crate::Error;
 use crate::commands::{PATH, run};
 use crate::journal::Applied;
-use crate::kernel::ROOT_HANDLE;
+use crate::kernel::{ROOT_HANDLE, add_queue};
 use crate::names::DeviceName;
 use crate::step::{PortProgram, Shape, Step};
 
@@ -45,9 +45,9 @@ const LOOKS: u32 = 100;
 /// # Errors
 /// If the system refuses.
 pub(crate) fn make(device: &DeviceName, shape: &Shape) -> Result<(), Error> {
+    add_queue(device, &["root", "handle", ROOT_HANDLE, "htb", "default", "0"])?;
     let device = device.as_str();
     let rate = format!("{}bit", shape.rate.as_bps());
-    run("tc", &["qdisc", "replace", "dev", device, "root", "handle", ROOT_HANDLE, "htb", "default", "0"])?;
     // A quantum, of which one class has no use, keeps the kernel from warning about a large one.
     let class =
         ["class", "add", "dev", device, "parent", ROOT_HANDLE, "classid", CLASS_ID, "htb", "rate", &rate];
@@ -65,11 +65,39 @@ fn filter(verb: &str, device: &str, shape: &Shape, rate: Rate) -> String {
 }
 
 /// Sets the rate of the filter to that of the pacer of `applied`, again and again, until `stops` says so or the policy is
-/// applied no more; the filter then has the link's rate. How often it was set.
+/// applied no more; the filter then has the link's rate, as it has after an error. How often it was set.
 ///
 /// # Errors
 /// If the policy has no pacer by a filter, its map cannot be read, or `tc` cannot be run.
 pub fn pace(applied: &Applied, stops: &mut dyn FnMut() -> bool) -> Result<u64, Error> {
+    let (device, shape, pins) = shaper_of(applied)?;
+    let state = Pinned::open(&pins.join("state"))?;
+    let mut filter = Filter::open(device, shape)?;
+    let mut looks = 0u32;
+    while !stops() && (!looks.is_multiple_of(LOOKS) || pins_are_there(pins)) {
+        let PacerState { rate, .. } = state.read(0)?;
+        filter.follow(Rate::from_bps(rate).min(shape.rate))?;
+        thread::sleep(LOOK_AGAIN);
+        looks = looks.wrapping_add(1);
+    }
+    let changes = filter.changes;
+    drop(filter);
+    // With the policy the filter has gone.
+    if pins_are_there(pins) { pace_nothing(applied).map(|()| changes) } else { Ok(changes) }
+}
+
+/// Gives the filter of the pacer of `applied` the link's rate, so that nothing is paced: for when whoever followed the pacer
+/// was killed.
+///
+/// # Errors
+/// If the policy has no pacer by a filter, or `tc` refuses.
+pub fn pace_nothing(applied: &Applied) -> Result<(), Error> {
+    let (device, shape, _) = shaper_of(applied)?;
+    set_link_rate(device, &shape)
+}
+
+/// The device, the shape and the pins of a pacer by a filter.
+fn shaper_of(applied: &Applied) -> Result<(&DeviceName, Shape, &Path), Error> {
     let plan = &applied.plan;
     let shaper = plan.steps.iter().find_map(|step| match step {
         Step::Shaper { device, shape, .. } => Some((device, *shape)),
@@ -85,16 +113,12 @@ pub fn pace(applied: &Applied, stops: &mut dyn FnMut() -> bool) -> Result<u64, E
             format!("policy {name} has no pacer by a TBF: packets leave at the times that its program gives");
         return Err(Error::Unavailable(vec![reason]));
     };
-    let state = Pinned::open(&pins.join("state"))?;
-    let mut filter = Filter::open(device, shape)?;
-    let mut looks = 0u32;
-    while !stops() && (!looks.is_multiple_of(LOOKS) || pins_are_there(pins)) {
-        let PacerState { rate, .. } = state.read(0)?;
-        filter.follow(Rate::from_bps(rate).min(shape.rate))?;
-        thread::sleep(LOOK_AGAIN);
-        looks = looks.wrapping_add(1);
-    }
-    filter.close()
+    Ok((device, shape, pins))
+}
+
+fn set_link_rate(device: &DeviceName, shape: &Shape) -> Result<(), Error> {
+    let words = filter("change", device.as_str(), shape, shape.rate);
+    run("tc", &words.split_whitespace().collect::<Vec<_>>()).map(drop)
 }
 
 fn pins_are_there(pins: &Path) -> bool {
@@ -142,12 +166,14 @@ impl Filter<'_> {
         (self.now, self.changes) = (rate, self.changes + 1);
         Ok(())
     }
+}
 
-    /// Nothing is paced any more.
-    fn close(mut self) -> Result<u64, Error> {
-        self.set(self.shape.rate)?;
+/// Nothing is paced any more, however this ended.
+impl Drop for Filter<'_> {
+    fn drop(&mut self) {
         drop(self.words.take());
-        self.tc.wait().map_err(Error::doing("waiting for tc".to_owned()))?;
-        Ok(self.changes)
+        let _ = self.tc.wait();
+        // Of a filter that has gone with its policy there is nothing to set.
+        let _ = set_link_rate(self.device, &self.shape);
     }
 }

@@ -8,13 +8,13 @@ use super::Planning;
 use crate::Error;
 use crate::facts::Unit;
 use crate::names::UnitName;
-use crate::policy::{Pace, Qjump, Side, Subject};
+use crate::policy::{Pace, Qjump, Side, Subject, Tagging};
 use crate::step::{Member, PortProgram, Step};
 
 impl Planning<'_> {
     pub(super) fn qjump(&mut self, qjump: &Qjump) -> Result<(), Error> {
         let levels = qjump.levels().expect("a policy's levels were resolved when it was checked");
-        let Some(device) = self.device(&qjump.device)? else { return Ok(()) };
+        let Some(device) = self.device("qjump.device", &qjump.device)? else { return Ok(()) };
         self.segments(qjump, &levels, device);
         let mut programs = Vec::new();
         if !qjump.ports().is_empty() {
@@ -24,6 +24,13 @@ impl Planning<'_> {
         self.program(&qjump.device, Side::Egress, programs)?;
         for level in (0..).take(levels.levels.len()) {
             self.level(qjump, &levels, level)?;
+        }
+        if qjump.tag == Tagging::Dscp {
+            self.note(format!(
+                "tag = \"dscp\": all that leaves {} gets DSCP 8 x its level, also of programs that are not named here: a DSCP of \
+                 their own is lost; tag = \"none\" leaves it",
+                qjump.device
+            ));
         }
         self.notes.push(
             "programs without a level here that set IP_TOS or SO_PRIORITY themselves, such as ssh, have the level of that \
@@ -76,7 +83,14 @@ impl Planning<'_> {
         let told = if unit.as_str().ends_with(".slice") {
             format!("[Slice]\nIPEgressFilterPath={}/{TRAFFIC}\n", pins.display())
         } else {
-            let program = self.facts.program()?.display().to_string();
+            let program = match self.facts.program() {
+                Err(Error::Unavailable(reasons)) => {
+                    self.reasons
+                        .extend(reasons.iter().map(|reason| format!("qjump.assign: {unit}: {reason}")));
+                    return Ok(());
+                }
+                program => program?.display().to_string(),
+            };
             if !program.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
                 self.reasons.push(format!(
                     "qjump.assign: {unit} is to call {program}, in a path that systemd might read otherwise; use a copy in a path of \
@@ -84,7 +98,9 @@ impl Planning<'_> {
                 ));
             }
             // A unit starts without its level rather than not at all; and it may have no right to give itself one.
-            format!("[Service]\nExecStartPre=-+{program} host attach-unit {policy} {unit}\n")
+            // systemd reads `\x2d` of a name as a character.
+            let name = unit.as_str().replace('\\', "\\\\");
+            format!("[Service]\nExecStartPre=-+{program} host attach-unit {policy} {name}\n")
         };
         let file =
             Path::new(SYSTEMD_RUN).join(format!("{unit}.d")).join(format!("50-plimsoll-{policy}.conf"));
@@ -98,5 +114,3 @@ impl Planning<'_> {
 const SYSTEMD_RUN: &str = "/run/systemd/system";
 /// The pin of the program that classifies a level's traffic.
 pub(crate) const TRAFFIC: &str = "traffic";
-/// The pin of the program that paces a level's connections.
-pub(crate) const CONNECTIONS: &str = "connections";

@@ -1,9 +1,9 @@
 //! Apply and roll back: the host is as before.
 
-use plimsoll_host::{Error, Kernel, Places, Step};
+use plimsoll_host::{Error, Places, Step};
 
 use crate::snapshot::{assert_as_before, snapshot};
-use crate::world::{EVERYTHING, World, text};
+use crate::world::{EVERYTHING, World, apply, text};
 
 #[test]
 fn a_rollback_restores_everything_and_once_is_enough() {
@@ -23,7 +23,7 @@ fn a_rollback_restores_everything_and_once_is_enough() {
     {
         assert!(applied.iter().any(|line| line.contains(part)), "{part}: {applied:#?}");
     }
-    let again = plimsoll_host::apply(&plan, &Places::default(), &mut Kernel, false, &mut |_| {});
+    let again = apply(&plan);
     assert!(matches!(again, Err(Error::Applied(_))), "{again:?}");
     assert_eq!(snapshot(&world), applied);
     let back = world.rollback().unwrap();
@@ -61,7 +61,7 @@ fn a_step_that_fails_takes_back_those_before_it() {
         _ => None,
     });
     *route.unwrap() = "10.0.0.0/8 dev gone congctl plimsoll_dctcp".to_owned();
-    let error = plimsoll_host::apply(&plan, &Places::default(), &mut Kernel, false, &mut |_| {}).unwrap_err();
+    let error = apply(&plan).unwrap_err();
     assert!(error.to_string().contains("everything before it was taken back"), "{error}");
     assert_as_before(&world, &before, "after the failure");
     assert_eq!(world.rollback(), None);

@@ -1,11 +1,12 @@
 //! What somebody else has done in the meantime stays.
 
 use std::fs;
+use std::process::Command;
 
-use plimsoll_host::{Hold, Kernel, Places, Plan, Step};
+use plimsoll_host::{Hold, Moment, Plan, Step};
 
 use crate::snapshot::{assert_as_before, snapshot};
-use crate::world::{EVERYTHING, World, run, text};
+use crate::world::{EVERYTHING, World, apply, apply_until, run, text};
 
 #[test]
 fn what_somebody_else_has_set_since_is_left() {
@@ -14,11 +15,24 @@ fn what_somebody_else_has_set_since_is_left() {
     assert!(run("ip", "link set dev near gso_max_segs 3"));
     assert!(run("sysctl", "-qw net.ipv4.tcp_congestion_control=reno"));
     let inner = world.cgroups().join(&world.name).join("app/inner");
+    // What runs in the cgroup stays there, as the cgroup does.
+    let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+    fs::write(inner.parent().unwrap().join("cgroup.procs"), sleeper.id().to_string()).unwrap();
     fs::create_dir(&inner).unwrap();
+    assert!(run("ip", "route replace 198.18.9.0/24 dev far"));
     let left = world.rollback().unwrap().left.join("\n");
-    for part in ["gso_max_segs 3", "tcp_congestion_control is reno", "made cgroups in it"] {
+    for part in [
+        "gso_max_segs 3",
+        "tcp_congestion_control is reno",
+        "made cgroups in it",
+        "route to 198.18.9.0/24 is `198.18.9.0/24 dev far",
+    ] {
         assert!(left.contains(part), "{part}: {left}");
     }
+    let procs = inner.parent().unwrap().join("cgroup.procs");
+    assert_eq!(fs::read_to_string(procs).unwrap().trim(), sleeper.id().to_string(), "it is where it was");
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
     assert_eq!(fs::read_to_string("/proc/sys/net/ipv4/tcp_congestion_control").unwrap().trim(), "reno");
     for folder in [&inner, inner.parent().unwrap(), inner.parent().unwrap().parent().unwrap()] {
         fs::remove_dir(folder).unwrap();
@@ -65,7 +79,7 @@ fn filters_of_a_clsact_queue_do_the_same() {
     let Some(world) = World::enter("others::filters_of_a_clsact_queue_do_the_same") else { return };
     let before = snapshot(&world);
     let plan = by_filters(&world, EVERYTHING);
-    plimsoll_host::apply(&plan, &Places::default(), &mut Kernel, false, &mut |_| {}).unwrap();
+    apply(&plan).unwrap();
     let filters = text("tc", "filter show dev near egress");
     assert!(filters.contains("qjump") && filters.contains("classify_ports"), "{filters}");
     assert_eq!(world.status().limiting, Some(true));
@@ -83,15 +97,47 @@ fn a_clsact_queue_and_filters_of_somebody_else_stay() {
     assert!(run("tc", "qdisc add dev near clsact") && run("tc", foreign));
     let before = snapshot(&world);
     let plan = by_filters(&world, EVERYTHING);
-    plimsoll_host::apply(&plan, &Places::default(), &mut Kernel, false, &mut |_| {}).unwrap();
+    apply(&plan).unwrap();
     assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
     assert_as_before(&world, &before, "their queue was there first");
     // And where the queue is ours, but somebody has come to use it.
     assert!(run("tc", "qdisc del dev near clsact"));
     let plan = by_filters(&world, EVERYTHING);
-    plimsoll_host::apply(&plan, &Places::default(), &mut Kernel, false, &mut |_| {}).unwrap();
+    apply(&plan).unwrap();
     assert!(run("tc", foreign));
     let left = world.rollback().unwrap().left.join("\n");
     assert!(left.contains("the clsact queue of near stays"), "{left}");
     assert!(text("tc", "filter show dev near egress").contains("u32"));
+}
+
+/// What somebody else makes between the plan and the step is theirs, and stays when the apply fails because of it.
+#[test]
+fn what_somebody_else_makes_at_the_last_moment_is_not_taken_back() {
+    let path = "others::what_somebody_else_makes_at_the_last_moment_is_not_taken_back";
+    let Some(world) = World::enter(path) else { return };
+    let before = snapshot(&world);
+    let plan = by_filters(&world, EVERYTHING);
+    let folder = world.cgroups().join(&world.name);
+    let cgroup = plan.steps.iter().position(|step| matches!(step, Step::Cgroup { .. })).unwrap();
+    let clsact = plan.steps.iter().position(|step| matches!(step, Step::Clsact { .. })).unwrap();
+    let mut make = |moment| {
+        if moment == Moment::Begun(cgroup) {
+            fs::create_dir(&folder).unwrap();
+        }
+    };
+    let error = apply_until(&plan, &mut make).unwrap_err().to_string();
+    assert!(error.contains("somebody has made it since the plan"), "{error}");
+    assert!(folder.is_dir(), "their cgroup stays");
+    fs::remove_dir(&folder).unwrap();
+    assert_as_before(&world, &before, "all the rest was taken back");
+    let mut make = |moment| {
+        if moment == Moment::Begun(clsact) {
+            assert!(run("tc", "qdisc add dev near clsact"));
+        }
+    };
+    let error = apply_until(&plan, &mut make).unwrap_err().to_string();
+    assert!(error.contains("another queue of near"), "{error}");
+    assert!(text("tc", "qdisc show dev near").contains("clsact"), "their queue stays");
+    assert!(run("tc", "qdisc del dev near clsact"));
+    assert_as_before(&world, &before, "all the rest was taken back");
 }
