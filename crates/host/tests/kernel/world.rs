@@ -5,11 +5,11 @@
 //! system, and the host's pins are none of a test's business.
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
-use plimsoll_host::{Host, Journal, Kernel, Places, Plan, Policy};
+use plimsoll_host::{Error, Host, Journal, Kernel, Lock, Moment, Places, Plan, Policy};
 
 /// What is set in the environment of a test that runs inside.
 const INSIDE: &str = "PLIMSOLL_TEST_INSIDE";
@@ -59,12 +59,12 @@ impl World {
 
     pub fn apply(&self, rest: &str) -> Plan {
         let plan = self.plan(rest);
-        plimsoll_host::apply(&plan, &Places::default(), &mut Kernel, false, &mut |_| {}).unwrap();
+        apply(&plan).unwrap();
         plan
     }
 
     pub fn rollback(&self) -> Option<plimsoll_host::RolledBack> {
-        plimsoll_host::rollback(&self.name.parse().unwrap(), &Places::default(), &mut Kernel).unwrap()
+        plimsoll_host::rollback(&lock(), &self.name.parse().unwrap(), &mut Kernel).unwrap()
     }
 
     pub fn status(&self) -> plimsoll_host::Status {
@@ -78,6 +78,21 @@ impl World {
     }
 }
 
+/// Waits for whoever else changes this host.
+pub fn lock() -> Lock {
+    Journal::lock(&Places::default(), &mut || true).unwrap()
+}
+
+/// Applies a plan that need not be confirmed.
+pub fn apply(plan: &Plan) -> Result<(), Error> {
+    apply_until(plan, &mut |_| {})
+}
+
+/// The same, and `at` hears of every moment.
+pub fn apply_until(plan: &Plan, at: &mut dyn FnMut(Moment)) -> Result<(), Error> {
+    plimsoll_host::apply(&lock(), plan, &mut Kernel, false, at)
+}
+
 /// The namespace as the outside knows it.
 struct Outside(String);
 
@@ -86,12 +101,16 @@ impl Outside {
         let outside = Outside(name.to_owned());
         let made = run("ip", &format!("netns add {name}"))
             && run("ip", &format!("-n {name} link add near type veth peer name far"))
+            && silence(name, "near")
+            && silence(name, "far")
             && run("ip", &format!("-n {name} addr add 198.18.9.1/24 dev near"))
             && run("ip", &format!("-n {name} link set lo up"))
             && run("ip", &format!("-n {name} link set near up"))
             && run("ip", &format!("-n {name} link set far up"))
             && run("ip", &format!("-n {name} route add default via 198.18.9.2"))
             && run("ip", &format!("-n {name} neigh add 198.18.9.2 lladdr 02:00:00:00:00:02 dev near"));
+        // A kernel without IPv6 has a world without it.
+        run("ip", &format!("-n {name} route add fd00::/8 dev near metric 7 mtu 1400"));
         let lacks = if !made {
             Some("no network namespaces with veth pairs".to_owned())
         } else if plimsoll_host::Facts::cgroups(&Host).is_none() {
@@ -105,7 +124,7 @@ impl Outside {
         };
         match lacks {
             Some(reason) => {
-                eprintln!("skipped: {reason}");
+                plimsoll_testing::skipped!("{reason}");
                 None
             }
             None => Some(outside),
@@ -119,6 +138,12 @@ impl Drop for Outside {
     }
 }
 
+/// Lets the kernel send nothing of its own from the device, which has no address yet: without a link-local one it asks
+/// for no routers, and a test may count packets. A kernel without IPv6 is silent as it is.
+fn silence(name: &str, device: &str) -> bool {
+    run("ip", &format!("-n {name} link set {device} addrgenmode none")) || !Path::new("/proc/net/if_inet6").exists()
+}
+
 fn dctcp_is_registered() -> bool {
     let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
     std::fs::read_to_string(path).is_ok_and(|names| names.contains(plimsoll_bpf::DCTCP_NAME))
@@ -126,8 +151,10 @@ fn dctcp_is_registered() -> bool {
 
 /// This test binary in the network namespace `name`. `ip netns exec` would hide the BPF file system.
 fn inside(name: &str, path: &str) -> Output {
-    let script =
-        format!("mount -t bpf bpf /sys/fs/bpf && exec nsenter --net=/run/netns/{name} \"$0\" \"$@\"");
+    let script = format!(
+        "mount -t bpf bpf /sys/fs/bpf && mkdir -p /run/plimsoll && mount -t tmpfs tmpfs /run/plimsoll && \
+                 exec nsenter --net=/run/netns/{name} \"$0\" \"$@\""
+    );
     let mut command = Command::new("unshare");
     command.args(["--mount", "sh", "-c", &script]).arg(env::current_exe().unwrap());
     this_binary(&mut command, name, path).output().unwrap()
