@@ -27,6 +27,9 @@ pub struct Config {
     pub balancing: Option<Balancing>,
     /// Where clients come in.
     pub listen: Vec<Listen>,
+    /// Sockets of IPv6 addresses take IPv6 only. Otherwise one of `[::]` takes IPv4 too, whatever `net.ipv6.bindv6only`
+    /// says.
+    pub ipv6_only: bool,
     /// Has the kernel choose the thread of each datagram; None leaves it to the client's address. Either way a
     /// request runs where its partition is.
     pub datagram_steering: Option<DatagramSteering>,
@@ -122,6 +125,7 @@ impl Default for Config {
             access: Access::default(),
             balancing: Some(Balancing::default()),
             listen: Vec::new(),
+            ipv6_only: false,
             datagram_steering: None,
             limits: Limits::default(),
             processors: Vec::new(),
@@ -292,12 +296,14 @@ pub struct DatagramSteering {
 pub struct Limits {
     /// Connections of all threads together.
     pub connections: usize,
-    /// A connection that says nothing for so long is closed.
+    /// A connection that says nothing for so long is closed, once it has fetched its replies, or has fetched none for as
+    /// long again.
     pub idle: Option<Duration>,
     /// Bytes of the largest request; a connection that needs more is closed.
     pub input_bytes: usize,
-    /// Bytes of replies that wait to be sent; above, no further request of the connection is looked at. Up to sixteen
-    /// that came together count as one.
+    /// Bytes of replies that wait to be sent, those that are expected included; above, no further request of the
+    /// connection is looked at. All connections of a thread may have 32 times as much before each gets one or two replies
+    /// at a time.
     pub output_bytes: usize,
     /// Requests of one connection that are at other threads; at that many, no further one is looked at.
     pub under_way: u32,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::buffers::Buffers;
 use crate::output::Output;
 use crate::port::Client;
+use crate::reply_room::{Replies, ReplyRoom};
 use crate::tls::TlsStream;
 use crate::{Service, Transport};
 
@@ -18,14 +19,20 @@ pub(crate) struct Connection<S: Service> {
     pub(crate) session: S::Session,
     pub(crate) input: Input,
     pub(crate) output: Output,
+    /// What its replies count.
+    pub(crate) replies: Replies,
     pub(crate) everywhere: Option<Box<Everywhere>>,
     pub(crate) link: Link,
     /// What its bytes are wrapped in, if they are.
     pub(crate) tls: Option<Box<TlsStream>>,
     /// When it last said something.
     pub(crate) active_at: Duration,
+    /// Bytes that it had not fetched when it was idle for too long; None if it never was.
+    pub(crate) unsent_when_idle: Option<usize>,
     /// There are requests in `input` that wait for room in `output`, in a ring, or for a request to all partitions.
     pub(crate) is_blocked: bool,
+    /// The turn of its thread in which it ran as many requests as one may have, if that is why it is blocked.
+    pub(crate) gave_way_in: Option<u64>,
     /// It is to be closed once `output` is sent.
     pub(crate) is_closing: bool,
     /// The client says nothing more.
@@ -185,12 +192,15 @@ impl<S: Service> Connection<S> {
     }
 
     /// Its next request may be looked at, as far as the connection goes.
-    pub(crate) fn has_room(&self, output_bytes: usize, under_way: u32) -> bool {
-        let wire_bytes = self.tls.as_ref().map_or(0, |tls| tls.wire.bytes());
+    pub(crate) fn has_room(&self, room: &ReplyRoom) -> bool {
         self.everywhere.is_none()
-            && self.output.bytes() + wire_bytes <= output_bytes
-            && self.output.holes() < under_way
             && !self.is_closing
+            && room.is_enough(&self.replies, self.reply_bytes(), self.output.holes())
+    }
+
+    /// Bytes of replies that are here and not sent.
+    pub(crate) fn reply_bytes(&self) -> usize {
+        self.output.bytes() + self.tls.as_ref().map_or(0, |tls| tls.wire.bytes())
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct Datagrams {
     next_count: Duration,
 }
 
+/// Datagrams of a thread that are not answered yet; at that many, no more are received.
+const PENDING_MAX: usize = 1024;
 /// Time between two questions how many datagrams a device's queue had no room for.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Slices of a reply looked at before it is put into one piece.
@@ -86,8 +88,14 @@ impl Datagrams {
     }
 
     /// Receives a batch, and runs what it asks for. What is answered at once is sent at once by a socket, and at the end
-    /// of the turn by a device. True if there may be more.
+    /// of the turn by a device. Nothing is received while too many datagrams wait for replies of other threads. True if
+    /// there may be more.
     pub(crate) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, port: usize) -> bool {
+        if worker.datagrams >= PENDING_MAX || worker.engine.mail.is_congested() {
+            // What comes meanwhile waits with the kernel, which drops what is too much. Other threads have to go on first.
+            std::thread::yield_now();
+            return true;
+        }
         match self.ports.get_mut(port) {
             Some(Port::Socket(socket, _)) => {
                 let Some(mut received) = self.received.take() else { return false };
@@ -153,22 +161,27 @@ impl Datagrams {
         let connection = &worker.connections[key as usize];
         let Link::Datagram { port, client, envelope } = &connection.link else { return };
         // A reply over the limit is cut: nobody can read a little of it to make room for more.
-        let is_cut = connection.output.bytes() > worker.engine.limits.output_bytes;
+        let is_over = connection.output.bytes() > worker.engine.limits.output_bytes;
         if !connection.output.is_whole()
             || connection.everywhere.is_some()
-            || (connection.is_blocked && !is_cut)
+            || (connection.is_blocked && !is_over)
         {
             return;
         }
+        // What is over the limit and has run to its end is whole.
+        let is_cut = connection.is_blocked && !connection.input.is_empty();
         let mut slices = [IoSlice::new(&[]); SLICES];
         let port = &mut self.ports[*port];
         let send = &mut |datagram: &[u8]| port.push(client, datagram);
         match connection.output.ready(&mut slices) {
             0 => {}
-            1 => worker.engine.service.seal(*envelope, &slices[0], send),
+            1 if !is_cut => worker.engine.service.seal(*envelope, &slices[0], send),
             _ => {
                 self.whole.clear();
                 connection.output.copy_to(&mut self.whole);
+                if is_cut {
+                    worker.engine.service.cut(&connection.session, &mut self.whole);
+                }
                 worker.engine.service.seal(*envelope, &self.whole, send);
             }
         }

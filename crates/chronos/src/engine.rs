@@ -18,6 +18,7 @@ use crate::connection::{Connection, Everywhere};
 use crate::kernel_steering::KernelSteering;
 use crate::look_ahead::Batch;
 use crate::mail::{Mail, Message, Newcomer, Parcel, Ticket};
+use crate::reply_room::ReplyRoom;
 use crate::shared::Shared;
 use crate::stats::ThreadCounters;
 use crate::steering::Place;
@@ -36,6 +37,7 @@ pub(crate) struct Engine<S: Service> {
     /// The kernel's part in steering.
     pub(crate) steering: Arc<KernelSteering>,
     pub(crate) limits: Limits,
+    pub(crate) room: ReplyRoom,
     pub(crate) metric: LoadMetric,
     pub(crate) now: Now,
     /// Replies for connections of this thread.
@@ -54,9 +56,15 @@ pub(crate) enum Halt {
     Input,
     /// It has to wait for replies, or for room.
     Blocked,
+    /// It gives way to others until the next turn.
+    Turn,
     /// The connection is to be closed.
     Close,
 }
+
+/// Requests of a connection that run in one turn, and a batch more at most: one command may be many of them (a get of
+/// keys that are not there, say), and other connections wait meanwhile.
+const STEPS_PER_TURN: u32 = 1024;
 
 impl<S: Service> Engine<S> {
     /// What this thread counts.
@@ -64,9 +72,11 @@ impl<S: Service> Engine<S> {
         self.stats.thread(self.me)
     }
 
-    /// Runs every whole request at the head of `input`. Returns how many bytes are used up, and why it stopped.
+    /// Runs the whole requests at the head of `input`, as many as a turn allows. Returns how many bytes are used up, and
+    /// why it stopped.
     pub(crate) fn consume(&mut self, connection: &mut Connection<S>, input: &[u8]) -> (usize, Halt) {
         let mut used = 0;
+        let mut steps = 0;
         let mut batch = Batch::new();
         loop {
             if connection.input.skip > 0 {
@@ -78,16 +88,17 @@ impl<S: Service> Engine<S> {
                     return (used, Halt::Input);
                 }
             }
-            if batch.is_full() {
+            if batch.is_full() || self.room.is_little_for(batch.len() + 1, &connection.replies) {
                 self.run_batch(connection, &mut batch);
             }
             // Nothing of a batch is answered yet, so it counts with the next.
-            if batch.is_empty()
-                && (!connection.has_room(self.limits.output_bytes, self.limits.under_way)
-                    || self.mail.is_congested())
-            {
+            if batch.is_empty() && (!connection.has_room(&self.room) || self.mail.is_congested()) {
                 return (used, Halt::Blocked);
             }
+            if batch.is_empty() && steps >= STEPS_PER_TURN {
+                return (used, Halt::Turn);
+            }
+            steps += 1;
             connection.output.prepare(&mut self.buffers);
             let rest = &input[used..];
             let reply = connection.output.tail();
@@ -178,7 +189,9 @@ impl<S: Service> Engine<S> {
                     counters.own.add(1);
                     let load = &self.stats.partition(partition).load;
                     let reply = connection.output.tail();
+                    let before = reply.len();
                     load.add(execute(&*self.service, self.metric, state, request, self.now, reply));
+                    connection.replies.note(reply.len() - before);
                     return;
                 }
                 counters.foreign.add(1);
@@ -190,7 +203,10 @@ impl<S: Service> Engine<S> {
             }
             Store::Locked(locked) => {
                 counters.own.add(1);
-                locked.execute(&*self.service, partition, request, self.now, connection.output.tail());
+                let reply = connection.output.tail();
+                let before = reply.len();
+                locked.execute(&*self.service, partition, request, self.now, reply);
+                connection.replies.note(reply.len() - before);
             }
         }
     }

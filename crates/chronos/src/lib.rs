@@ -56,6 +56,7 @@ mod nodes;
 mod output;
 mod page_pool;
 mod port;
+mod reply_room;
 mod runtime;
 mod service;
 mod shared;

@@ -68,6 +68,10 @@ impl<R> Batch<R> {
         self.count == 0
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.count == BATCH
     }

@@ -17,6 +17,8 @@ pub(crate) struct Address {
 const BATCH: usize = 32;
 /// Datagrams sent at once.
 const SENDS: usize = 64;
+/// Bytes that wait for a socket that takes no more for the moment; what comes on top of them is dropped.
+const WAITING_BYTES_MAX: usize = 4 << 20;
 /// The largest datagram that there is.
 const DATAGRAM_BYTES: usize = 65_536;
 
@@ -98,6 +100,10 @@ pub(crate) struct Outgoing {
     bytes: Vec<u8>,
     /// Where each ends in `bytes`, and where it goes.
     ends: Vec<(usize, Address)>,
+    /// The socket took no more when it was last asked.
+    is_full: bool,
+    /// Datagrams dropped since then.
+    dropped: u64,
 }
 
 /// What became of datagrams that were to be sent.
@@ -108,8 +114,12 @@ pub(crate) struct Sent {
 }
 
 impl Outgoing {
-    /// Adds a datagram.
+    /// Adds a datagram; drops it where enough waits for the socket.
     pub(crate) fn push(&mut self, address: Address, datagram: &[u8]) {
+        if self.is_full && self.bytes.len() + datagram.len() > WAITING_BYTES_MAX {
+            self.dropped += 1;
+            return;
+        }
         self.bytes.extend_from_slice(datagram);
         self.ends.push((self.bytes.len(), address));
     }
@@ -118,27 +128,37 @@ impl Outgoing {
         self.ends.is_empty()
     }
 
-    /// Sends all; those that the kernel does not take are dropped, as on the way.
+    /// Sends what the socket has room for, and keeps the rest; those that the kernel refuses are dropped, as on the way.
     pub(crate) fn send(&mut self, socket: impl AsFd) -> Sent {
-        let mut sent = Sent::default();
+        let mut sent = Sent { bytes: 0, dropped: mem::take(&mut self.dropped) };
         let mut from = 0;
-        while from < self.ends.len() {
+        self.is_full = false;
+        while from < self.ends.len() && !self.is_full {
             match self.send_some(&socket, from) {
                 Ok(count) => {
                     let start = from.checked_sub(1).map_or(0, |before| self.ends[before].0);
                     sent.bytes += (self.ends[from + count - 1].0 - start) as u64;
                     from += count;
                 }
-                // The error is the first one's: a full buffer, or a client that cannot be reached.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The error is the first one's: a client that cannot be reached, say.
                 Err(_) => {
                     sent.dropped += 1;
                     from += 1;
                 }
             }
         }
-        self.bytes.clear();
-        self.ends.clear();
+        self.forget(from);
         sent
+    }
+
+    /// Those before the one with index `from` are done with.
+    fn forget(&mut self, from: usize) {
+        let start = from.checked_sub(1).map_or(0, |before| self.ends[before].0);
+        self.bytes.drain(..start);
+        self.ends.drain(..from);
+        self.ends.iter_mut().for_each(|(end, _)| *end -= start);
     }
 
     /// Sends up to [`SENDS`] datagrams from the one with index `from`, and says how many went; at least 1.
@@ -167,5 +187,57 @@ impl Outgoing {
             libc::sendmmsg(socket, headers.as_mut_ptr(), count as u32, flags)
         };
         if result > 0 { Ok(result as usize) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+
+    /// A UNIX socket takes as many datagrams as its reader's queue has room for, and then none, as UDP does where the
+    /// network is slower than the server.
+    #[test]
+    fn what_a_full_socket_does_not_take_is_kept_in_order() {
+        let (sender, receiver) = UnixDatagram::pair().unwrap();
+        let mut outgoing = Outgoing::default();
+        const COUNT: u32 = 5000;
+        (0..COUNT).for_each(|number| outgoing.push(NOWHERE, &number.to_le_bytes()));
+        let mut sent = Sent::default();
+        let mut pauses = 0;
+        for number in 0..COUNT {
+            if !outgoing.is_empty() {
+                let more = outgoing.send(&sender);
+                sent = Sent { bytes: sent.bytes + more.bytes, dropped: sent.dropped + more.dropped };
+                pauses += u32::from(!outgoing.is_empty());
+            }
+            let mut datagram = [0; 4];
+            assert_eq!(receiver.recv(&mut datagram).unwrap(), 4);
+            assert_eq!(u32::from_le_bytes(datagram), number);
+        }
+        assert!(pauses > 0, "the socket was never full");
+        assert_eq!(sent, Sent { bytes: u64::from(COUNT) * 4, dropped: 0 });
+    }
+
+    #[test]
+    fn what_waits_for_a_full_socket_is_bounded() {
+        let (sender, receiver) = UnixDatagram::pair().unwrap();
+        let mut outgoing = Outgoing::default();
+        let datagram = [0; 1 << 16];
+        let mut dropped = 0;
+        for _ in 0..2000 {
+            outgoing.push(NOWHERE, &datagram);
+            dropped += outgoing.send(&sender).dropped;
+        }
+        assert!(
+            outgoing.bytes.len() <= WAITING_BYTES_MAX && dropped > 0,
+            "{} bytes wait",
+            outgoing.bytes.len()
+        );
+        // A client that is gone is no reason to wait.
+        drop(receiver);
+        outgoing.send(&sender);
+        assert!(outgoing.is_empty());
     }
 }

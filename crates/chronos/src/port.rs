@@ -64,8 +64,11 @@ impl Port {
         }
     }
 
-    /// Whether what was to be sent waits for the device: it is to be sent again soon.
+    /// Whether what was to be sent waits for the kernel or the device: it is to be sent again soon.
     pub(crate) fn is_stuck(&self) -> bool {
-        matches!(self, Port::Queue(queue) if queue.is_stuck())
+        match self {
+            Port::Socket(_, outgoing) => !outgoing.is_empty(),
+            Port::Queue(queue) => queue.is_stuck(),
+        }
     }
 }

@@ -15,6 +15,7 @@ use crate::epoll::EpollDriver;
 use crate::kernel_steering::KernelSteering;
 use crate::mail::Mail;
 use crate::nodes;
+use crate::reply_room::ReplyRoom;
 use crate::shared::Shared;
 use crate::sockets::{Listener, Sockets};
 use crate::steering::Steering;
@@ -82,7 +83,7 @@ impl Runtime {
         policy: Box<dyn Balance>,
     ) -> Result<Running, StartError> {
         config.check()?;
-        let sockets = Sockets::open(&config.listen, config.threads, &config.limits)?;
+        let sockets = Sockets::open(config)?;
         let owners = policy.first_owners(config.partitions(), config.threads);
         let failed =
             |source: rustix::io::Errno| StartError::Worker { what: "eventfd", source: source.into() };
@@ -331,6 +332,7 @@ impl<S: Service> Plan<S> {
             stats: self.stats.clone(),
             steering: self.steering.clone(),
             limits: config.limits,
+            room: ReplyRoom::new(&config.limits),
             metric: config.balancing.map_or(LoadMetric::Requests, |balancing| balancing.metric),
             now: self.clock.now(),
             arrived: Vec::new(),

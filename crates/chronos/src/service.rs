@@ -171,6 +171,10 @@ pub trait Service: Send + Sync + 'static {
         None
     }
 
+    /// The reply to a datagram would be longer than [`crate::Limits::output_bytes`]: `reply` is what it is until there,
+    /// and becomes what is sent instead of all of it.
+    fn cut(&self, _session: &Self::Session, _reply: &mut Vec<u8>) {}
+
     /// Calls `send` with each datagram that answers with `reply`.
     fn seal(&self, _envelope: u64, _reply: &[u8], _send: &mut dyn FnMut(&[u8])) {}
 }

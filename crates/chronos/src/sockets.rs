@@ -12,7 +12,7 @@ use rustix::net::{SocketFlags, accept_with, sockopt};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 use crate::xdp::{self, Opened, Program, Queue};
-use crate::{Device, Limits, Listen, StartError, Tls, Transport};
+use crate::{Config, Device, Limits, Listen, StartError, Tls, Transport};
 
 /// How long nothing is accepted, at least, after the kernel could not; a thread that sleeps goes on within a second.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -59,21 +59,21 @@ impl Drop for Listener {
 }
 
 impl Sockets {
-    /// Opens the sockets of a server with so many threads.
-    pub(crate) fn open(listen: &[Listen], threads: u32, limits: &Limits) -> Result<Sockets, StartError> {
+    /// Opens the sockets that the configuration names.
+    pub(crate) fn open(config: &Config) -> Result<Sockets, StartError> {
         let mut sockets = Sockets {
-            udp: (0..threads).map(|_| Vec::new()).collect(),
-            queues: (0..threads).map(|_| Vec::new()).collect(),
+            udp: (0..config.threads).map(|_| Vec::new()).collect(),
+            queues: (0..config.threads).map(|_| Vec::new()).collect(),
             ..Sockets::default()
         };
-        for place in listen {
+        for place in &config.listen {
             let bound = sockets
-                .add_patiently(place, limits)
+                .add_patiently(place, config)
                 .map_err(|source| StartError::Listen { place: place.to_string(), source })?;
             sockets.bound.push(bound);
         }
         // Last, since a device is changed by it.
-        for (place, bound) in listen.iter().zip(0..) {
+        for (place, bound) in config.listen.iter().zip(0..) {
             if let Listen::Device { interface, places } = place {
                 sockets.bound[bound] = sockets.add_device(interface, places)?;
             }
@@ -94,10 +94,10 @@ impl Sockets {
         Ok(bound)
     }
 
-    fn add_patiently(&mut self, place: &Listen, limits: &Limits) -> io::Result<Listen> {
+    fn add_patiently(&mut self, place: &Listen, config: &Config) -> io::Result<Listen> {
         let begin = Instant::now();
         loop {
-            match self.add(place, limits) {
+            match self.add(place, config) {
                 Err(error)
                     if error.kind() == io::ErrorKind::AddrInUse && begin.elapsed() < IN_USE_PATIENCE =>
                 {
@@ -108,25 +108,25 @@ impl Sockets {
         }
     }
 
-    fn add_tcp(&mut self, address: SocketAddr, tls: Option<Tls>, limits: &Limits) -> io::Result<SocketAddr> {
-        let socket = new_socket(address, Type::STREAM)?;
+    fn add_tcp(&mut self, address: SocketAddr, tls: Option<Tls>, config: &Config) -> io::Result<SocketAddr> {
+        let socket = new_socket(address, Type::STREAM, config.ipv6_only)?;
         socket.set_reuse_address(true)?;
         socket.bind(&SockAddr::from(address))?;
-        socket.listen(i32::from(limits.backlog))?;
+        socket.listen(i32::from(config.limits.backlog))?;
         let bound = local_address(&socket)?;
         self.listeners.push(Listener { socket: socket.into(), transport: Transport::Tcp, tls, path: None });
         Ok(bound)
     }
 
-    fn add(&mut self, place: &Listen, limits: &Limits) -> io::Result<Listen> {
+    fn add(&mut self, place: &Listen, config: &Config) -> io::Result<Listen> {
         match place {
-            Listen::Tcp(address) => Ok(Listen::Tcp(self.add_tcp(*address, None, limits)?)),
+            Listen::Tcp(address) => Ok(Listen::Tcp(self.add_tcp(*address, None, config)?)),
             Listen::Tls { address, tls } => {
-                let address = self.add_tcp(*address, Some(tls.clone()), limits)?;
+                let address = self.add_tcp(*address, Some(tls.clone()), config)?;
                 Ok(Listen::Tls { address, tls: tls.clone() })
             }
             Listen::Unix { path, mode } => {
-                let listener = listen_at_path(path, *mode, limits)?;
+                let listener = listen_at_path(path, *mode, &config.limits)?;
                 self.listeners.push(listener);
                 Ok(place.clone())
             }
@@ -136,7 +136,7 @@ impl Sockets {
                 let mut address = *address;
                 let mut opened = Vec::new();
                 for _ in &self.udp {
-                    let socket = new_socket(address, Type::DGRAM)?;
+                    let socket = new_socket(address, Type::DGRAM, config.ipv6_only)?;
                     socket.set_reuse_port(true)?;
                     socket.bind(&SockAddr::from(address))?;
                     // The first takes a free port; the others take the same.
@@ -167,8 +167,12 @@ impl std::fmt::Display for Listen {
     }
 }
 
-fn new_socket(address: SocketAddr, kind: Type) -> io::Result<Socket> {
-    Socket::new(Domain::for_address(address), kind.nonblocking().cloexec(), None)
+fn new_socket(address: SocketAddr, kind: Type, ipv6_only: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), kind.nonblocking().cloexec(), None)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(ipv6_only)?;
+    }
+    Ok(socket)
 }
 
 fn local_address(socket: &Socket) -> io::Result<SocketAddr> {
@@ -187,7 +191,8 @@ fn listen_at_path(path: &Path, mode: u32, limits: &Limits) -> io::Result<Listene
         socket: socket.into(),
         transport: Transport::Unix,
         tls: None,
-        path: Some(path.to_path_buf()),
+        // The process may change its folder before it ends.
+        path: Some(std::path::absolute(path)?),
     };
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
     rustix::net::listen(&listener.socket, i32::from(limits.backlog))?;

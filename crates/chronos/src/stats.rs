@@ -48,6 +48,7 @@ pub(crate) struct ThreadCounters {
     pub(crate) sleeps: Counter,
     pub(crate) rings_full: Counter,
     pub(crate) adopted: Counter,
+    pub(crate) yields: Counter,
 }
 
 /// What is counted of one partition, by whoever owns it.
@@ -118,6 +119,8 @@ pub struct ThreadStats {
     pub rings_full: u64,
     /// Partitions taken over from other threads.
     pub adopted: u64,
+    /// Times that a connection had as many requests as one may have in a turn, and gave way to others.
+    pub yields: u64,
 }
 
 /// One partition's counts since the start.
@@ -217,6 +220,7 @@ impl RuntimeStats {
             total.sleeps += thread.sleeps;
             total.rings_full += thread.rings_full;
             total.adopted += thread.adopted;
+            total.yields += thread.yields;
         }
         total
     }
@@ -243,5 +247,6 @@ fn thread_stats(counters: &ThreadCounters) -> ThreadStats {
         sleeps: counters.sleeps.get(),
         rings_full: counters.rings_full.get(),
         adopted: counters.adopted.get(),
+        yields: counters.yields.get(),
     }
 }

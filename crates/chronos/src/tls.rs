@@ -7,18 +7,18 @@
 
 use std::io::{ErrorKind, IoSlice, Read, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
 use crate::buffers::Buffers;
 use crate::output::Output;
 
-/// What a server shows clients of a TLS socket.
+/// What a server shows clients of a TLS socket. Clones are one: [`Tls::replace`] reaches the sockets that have them.
 #[derive(Clone, Debug)]
-pub struct Tls(Arc<ServerConfig>);
+pub struct Tls(Arc<RwLock<Arc<ServerConfig>>>);
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum TlsError {
         /// A certificate or a private key.
         expected: &'static str,
         /// What was found.
-        source: rustls::pki_types::pem::Error,
+        source: pem::Error,
     },
     /// Certificate and key do not go together, or are of a kind that is not supported.
     #[error("certificate and private key: {0}")]
@@ -49,7 +49,7 @@ impl Eq for Tls {}
 impl From<Arc<ServerConfig>> for Tls {
     /// For what [`Tls::from_pem_files`] does not offer: client certificates, other versions or ciphers.
     fn from(config: Arc<ServerConfig>) -> Tls {
-        Tls(config)
+        Tls(Arc::new(RwLock::new(config)))
     }
 }
 
@@ -65,6 +65,7 @@ impl Tls {
         };
         let chain = CertificateDer::pem_file_iter(certificates)
             .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+            .and_then(|chain| if chain.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(chain) })
             .map_err(failed(certificates, "certificate"))?;
         let key = PrivateKeyDer::from_pem_file(key).map_err(failed(key, "private key"))?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -72,7 +73,17 @@ impl Tls {
             .with_safe_default_protocol_versions()?
             .with_no_client_auth()
             .with_single_cert(chain, key)?;
-        Ok(Tls(Arc::new(config)))
+        Ok(Tls::from(Arc::new(config)))
+    }
+
+    /// Shows what `other` shows, from the next connection on; those that are there stay as they are.
+    pub fn replace(&self, other: &Tls) {
+        let config = other.config();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -91,7 +102,7 @@ const SLICES: usize = 16;
 
 impl TlsStream {
     pub(crate) fn new(tls: &Tls) -> Result<TlsStream, rustls::Error> {
-        let mut connection = ServerConnection::new(tls.0.clone())?;
+        let mut connection = ServerConnection::new(tls.config())?;
         // What waits is bounded by the connection's limits.
         connection.set_buffer_limit(None);
         Ok(TlsStream { connection, wire: Output::default(), has_said_goodbye: false })

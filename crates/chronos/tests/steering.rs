@@ -98,7 +98,7 @@ fn start(by_vbucket: bool, balancing: Option<Balancing>) -> Option<Running> {
     let service = Keys { hash, partitions: PARTITIONS, by_vbucket };
     match Runtime::start_with(service, &config, Box::new(TurnOnce(false))) {
         Err(StartError::Steering { reason }) if reason.starts_with("eBPF is not available") => {
-            eprintln!("skipped: {reason}");
+            plimsoll_testing::skipped!("{reason}");
             None
         }
         result => Some(result.unwrap()),

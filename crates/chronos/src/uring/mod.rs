@@ -307,7 +307,7 @@ impl<S: Service> Driver<S> for UringDriver {
         }
         self.completions = completions;
         for number in std::mem::take(&mut self.again) {
-            if self.datagrams.receive(worker, number) {
+            if self.datagrams.receive(worker, number) && !self.again.contains(&number) {
                 self.again.push(number);
             }
         }

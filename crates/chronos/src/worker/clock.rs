@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::Worker;
+use super::{Driver, Worker};
 use crate::connection::{Connection, Link};
 use crate::store::Store;
 use crate::{Now, Service};
@@ -28,7 +28,7 @@ impl Clock {
 
 impl<S: Service> Worker<S> {
     /// What the clock makes due.
-    pub(super) fn on_time(&mut self) {
+    pub(super) fn on_time<D: Driver<S>>(&mut self, driver: &mut D) {
         let now = self.engine.now.since_start;
         if let Some(balancer) = self.balancer.as_mut().filter(|_| self.stop_at.is_none()) {
             balancer.on_turn(now, &self.engine.shared, &self.engine.stats);
@@ -46,11 +46,24 @@ impl<S: Service> Worker<S> {
                 .filter(|(_, connection)| has_idled(connection) && matches!(connection.link, Link::Stream(_)))
                 .map(|(key, _)| key as u32)
                 .collect();
-            for key in idle {
+            idle.into_iter().for_each(|key| self.on_idle(driver, key));
+        }
+    }
+
+    /// A connection has said nothing for too long: it may fetch its replies as long as it does fetch some.
+    fn on_idle<D: Driver<S>>(&mut self, driver: &mut D, key: u32) {
+        let now = self.engine.now.since_start;
+        let connection = &mut self.connections[key as usize];
+        connection.active_at = now;
+        let unsent = connection.reply_bytes();
+        match connection.unsent_when_idle.replace(unsent) {
+            None => {
+                connection.is_closing = true;
                 self.engine.counters().timed_out.add(1);
-                self.connections[key as usize].is_closing = true;
                 self.list(key);
             }
+            Some(before) if before == unsent => driver.close(self, key),
+            Some(_) => {}
         }
     }
 

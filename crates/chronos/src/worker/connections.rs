@@ -17,6 +17,7 @@ impl<S: Service> Worker<S> {
     /// A connection begins; None if the server stops.
     pub(crate) fn add(&mut self, link: Link, transport: Transport) -> u32 {
         self.incarnations = self.incarnations.wrapping_add(1);
+        self.datagrams += usize::from(matches!(link, Link::Datagram { .. }));
         let entry = self.connections.vacant_entry();
         let key = entry.key() as u32;
         entry.insert(Connection {
@@ -25,11 +26,14 @@ impl<S: Service> Worker<S> {
             session: self.engine.service.open(transport),
             input: Input::default(),
             output: Output::default(),
+            replies: self.engine.room.replies(),
             everywhere: None,
             link,
             tls: None,
             active_at: self.engine.now.since_start,
+            unsent_when_idle: None,
             is_blocked: false,
+            gave_way_in: None,
             is_closing: false,
             is_ended: false,
             is_listed: false,
@@ -84,9 +88,13 @@ impl<S: Service> Worker<S> {
     /// A connection is gone.
     pub(crate) fn remove(&mut self, key: u32) -> Connection<S> {
         let connection = self.connections.remove(key as usize);
-        if matches!(connection.link, Link::Stream(_)) {
-            self.engine.shared.connections.fetch_sub(1, Ordering::Relaxed);
-            self.engine.counters().closed.add(1);
+        self.engine.room.forget(&connection.replies);
+        match connection.link {
+            Link::Stream(_) => {
+                self.engine.shared.connections.fetch_sub(1, Ordering::Relaxed);
+                self.engine.counters().closed.add(1);
+            }
+            Link::Datagram { .. } => self.datagrams -= 1,
         }
         connection
     }
@@ -132,8 +140,8 @@ impl<S: Service> Worker<S> {
     pub(crate) fn parse(&mut self, key: u32) {
         let connection = &mut self.connections[key as usize];
         if connection.is_blocked {
-            let limits = &self.engine.limits;
-            if !connection.has_room(limits.output_bytes, limits.under_way) {
+            let has_room = connection.has_room(&self.engine.room);
+            if !has_room || connection.gave_way_in == Some(self.turns) {
                 return;
             }
         } else if connection.input.rest().len() < connection.input.wanted {
@@ -146,11 +154,15 @@ impl<S: Service> Worker<S> {
     }
 
     /// Whether a connection that was blocked may have its next request looked at. If it waits for the rings only, it
-    /// is looked after once they have room.
+    /// is looked after once they have room; if it gave way in this turn, in the next.
     pub(crate) fn may_go_on(&mut self, key: u32) -> bool {
+        self.recount(key);
         let connection = &self.connections[key as usize];
-        let limits = &self.engine.limits;
-        if !connection.is_blocked || !connection.has_room(limits.output_bytes, limits.under_way) {
+        if !connection.is_blocked || !connection.has_room(&self.engine.room) {
+            return false;
+        }
+        if connection.gave_way_in == Some(self.turns) {
+            self.list(key);
             return false;
         }
         let is_congested = self.engine.mail.is_congested();
@@ -160,9 +172,22 @@ impl<S: Service> Worker<S> {
         !is_congested
     }
 
-    fn halt(&mut self, key: u32, halt: Halt) {
+    /// Counts the replies of a connection that has been asked something, or has been sent something.
+    fn recount(&mut self, key: u32) {
         let connection = &mut self.connections[key as usize];
-        connection.is_blocked = halt == Halt::Blocked;
+        let (bytes, missing) = (connection.reply_bytes(), connection.output.holes());
+        self.engine.room.recount(&mut connection.replies, bytes, missing);
+    }
+
+    fn halt(&mut self, key: u32, halt: Halt) {
+        self.recount(key);
+        let connection = &mut self.connections[key as usize];
+        connection.is_blocked = matches!(halt, Halt::Blocked | Halt::Turn);
+        connection.gave_way_in = (halt == Halt::Turn).then_some(self.turns);
+        if halt == Halt::Turn {
+            self.engine.counters().yields.add(1);
+            return self.list(key);
+        }
         connection.is_closing |= halt == Halt::Close;
         if halt == Halt::Blocked && self.engine.mail.is_congested() {
             self.congested.push(key);

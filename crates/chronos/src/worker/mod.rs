@@ -41,6 +41,8 @@ pub(crate) trait Driver<S: Service> {
 pub(crate) struct Worker<S: Service> {
     pub(crate) engine: Engine<S>,
     pub(crate) connections: Slab<Connection<S>>,
+    /// How many of them are datagrams.
+    pub(crate) datagrams: usize,
     poll: Poll,
     clock: Clock,
     balancer: Option<Balancer>,
@@ -72,6 +74,7 @@ impl<S: Service> Worker<S> {
         Worker {
             engine,
             connections: Slab::new(),
+            datagrams: 0,
             poll,
             clock,
             balancer,
@@ -111,7 +114,7 @@ impl<S: Service> Worker<S> {
             if self.turns.is_multiple_of(HOUSEKEEPING_TURNS) {
                 self.housekeep();
             }
-            self.on_time();
+            self.on_time(driver);
             if self.engine.shared.is_stopping() && self.drain(driver) {
                 return Ok(());
             }
@@ -168,6 +171,7 @@ impl<S: Service> Worker<S> {
                 continue;
             };
             if let Some(hole) = ticket.hole {
+                connection.replies.note(parcel.bytes.len());
                 connection.output.fill(hole, parcel.bytes);
             } else if let Some(everywhere) = &mut connection.everywhere {
                 everywhere.replies[parcel.partition as usize] = parcel.bytes;

@@ -76,6 +76,7 @@ impl Queue {
             fill,
             ring: receive,
             frames: Vec::with_capacity(BATCH),
+            done: Vec::with_capacity(BATCH),
             datagrams: Vec::with_capacity(BATCH),
         };
         let sender = Sender {
@@ -167,6 +168,8 @@ pub(crate) struct Receiver {
     ring: Consuming<libc::xdp_desc>,
     /// Frames of this batch, the refused ones too.
     frames: Vec<u64>,
+    /// Frames of batches before, for which the fill ring had no room yet.
+    done: Vec<u64>,
     /// Datagrams of this batch: where they are in memory.
     datagrams: Vec<(Route, usize, usize)>,
 }
@@ -197,13 +200,17 @@ impl Receiver {
 
     /// True if the kernel wants to be told.
     fn give_back(&mut self) -> bool {
-        if self.frames.is_empty() {
+        self.datagrams.clear();
+        self.done.append(&mut self.frames);
+        if self.done.is_empty() {
             return false;
         }
-        self.datagrams.clear();
-        for frame in self.frames.drain(..) {
-            let has_room = self.fill.put(frame);
-            debug_assert!(has_room, "the ring is as large as there are frames");
+        // The ring is as large as there are frames, but the kernel hands over what has come before it says which frames it
+        // has taken (`xsk_flush`): for that moment the ring may look full.
+        while let Some(&frame) = self.done.last()
+            && self.fill.put(frame)
+        {
+            self.done.pop();
         }
         self.fill.publish();
         self.fill.wants_wakeup()

@@ -54,7 +54,7 @@ impl Pair {
                  netns {client}"
             ));
         if !made {
-            eprintln!("skipped: this machine makes no network namespaces with a veth pair");
+            plimsoll_testing::skipped!("this machine makes no network namespaces with a veth pair");
             return None;
         }
         for (name, device, v4, v6) in

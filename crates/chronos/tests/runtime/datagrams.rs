@@ -4,9 +4,10 @@ use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
-use plimsoll_chronos::{Config, Listen, Running};
+use plimsoll_chronos::{Config, Listen, Running, Runtime};
 
-use crate::client::{all_modes, any_port, config, start};
+use crate::client::{Client, all_modes, any_port, backends, config, start};
+use crate::service::Logs;
 
 fn udp_address(server: &Running) -> SocketAddr {
     let udp = |listen: &Listen| if let Listen::Udp(address) = listen { Some(*address) } else { None };
@@ -83,4 +84,53 @@ fn what_is_no_request_is_dropped() {
     socket.send(b"\x01put 0 1").unwrap();
     assert_eq!(ask(&socket, 2, b"hello\n", 1), b"hello\n");
     server.stop().unwrap();
+}
+
+/// While a thread does not answer, others receive what they can keep, and leave the rest to the kernel.
+#[test]
+fn a_flood_for_a_thread_that_is_busy_stays_with_the_kernel() {
+    for io in backends() {
+        let config = Config {
+            io,
+            listen: vec![Listen::Tcp(any_port()), Listen::Udp(any_port())],
+            balancing: None,
+            // With less the thread would not look at the other requests either.
+            ring_messages: 8192,
+            ..config(2)
+        };
+        let logs = Logs::default();
+        let gate = logs.gate.clone();
+        let server = Runtime::start(logs, &config).unwrap();
+        // The kernel chooses the thread by the client's port: here, the one that the first connection has too.
+        let mut stream = Client::connect(&server);
+        stream.stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        assert_eq!(stream.ask("get 0"), "0");
+        let socket = std::iter::repeat_with(|| client(&server))
+            .find(|socket| {
+                let before = server.stats().threads()[0].datagrams;
+                ask(socket, 0, b"hello\n", 1);
+                server.stats().threads()[0].datagrams > before
+            })
+            .unwrap();
+        let closed = gate.write().unwrap();
+        // The last partition is the other thread's.
+        socket.send(b"\x01wait 31\n").unwrap();
+        let sent = 5000;
+        for number in 0..sent {
+            socket.send(b"\x02get 31\n").unwrap();
+            if number % 50 == 0 {
+                // The thread has had its turns when it has answered.
+                assert_eq!(stream.ask("get 0"), "0");
+            }
+        }
+        let received = server.stats().total().datagrams;
+        assert!((500..1500).contains(&received), "{io:?}: {received} of {sent}");
+        drop(closed);
+        // All that was received is answered, and the server goes on.
+        assert_eq!(stream.ask("get 31"), "0");
+        let mut buffer = [0; 100];
+        let count = socket.recv(&mut buffer).unwrap();
+        assert_eq!(&buffer[..count], b"\x01waited\n");
+        server.stop().unwrap();
+    }
 }

@@ -26,7 +26,7 @@ fn start(pair: &Pair, config: &Config) -> Option<(Running, Arc<AtomicU64>)> {
     let disorder = logs.disorder.clone();
     match pair.at_server(|| Runtime::start(logs, config)) {
         Err(StartError::Device { reason, .. }) if reason.starts_with("eBPF is not available") => {
-            eprintln!("skipped: {reason}");
+            plimsoll_testing::skipped!("{reason}");
             None
         }
         result => Some((result.unwrap(), disorder)),

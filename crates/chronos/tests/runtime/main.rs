@@ -16,3 +16,4 @@ mod start;
 mod streams;
 mod table;
 mod tls;
+mod turns;

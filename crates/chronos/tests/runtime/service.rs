@@ -8,13 +8,14 @@
 //! | `echo P N`, then N bytes | the bytes, from partition P |
 //! | `blob P N` | N bytes from partition P |
 //! | `skip N`, then N bytes | `skipped`, at once |
+//! | `wait P` | `waited`, from partition P, when the test lets it go on |
 //! | `hello` | `hello`, without a partition |
 //! | `quit` | closes |
 
 use std::collections::HashMap;
 use std::io::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
 
 use plimsoll_chronos::{Now, PartitionId, Service, Step, Transport};
 
@@ -22,6 +23,8 @@ use plimsoll_chronos::{Now, PartitionId, Service, Step, Transport};
 pub struct Logs {
     /// Puts that ran out of order.
     pub disorder: Arc<AtomicU64>,
+    /// A partition that is to wait does so until it can read this.
+    pub gate: Arc<RwLock<()>>,
 }
 
 #[derive(Default)]
@@ -37,6 +40,7 @@ pub enum Request<'a> {
     Sum,
     Echo(&'a [u8]),
     Blob(u32),
+    Wait,
 }
 
 #[derive(Default)]
@@ -99,6 +103,7 @@ impl Service for Logs {
                 let request = Request::Blob(number(n));
                 Step::Run { consumed, partition: PartitionId(number(p)), request }
             }
+            ["wait", p] => Step::Run { consumed, partition: PartitionId(number(p)), request: Request::Wait },
             ["skip", n] => {
                 session.skip = number(n) as usize;
                 reply.extend_from_slice(b"skipped\n");
@@ -132,6 +137,10 @@ impl Service for Logs {
             Request::Get | Request::Sum => assert!(self.read(log, request, now, reply)),
             Request::Echo(bytes) => reply.extend_from_slice(bytes),
             Request::Blob(count) => reply.resize(reply.len() + *count as usize, b'b'),
+            Request::Wait => {
+                drop(self.gate.read());
+                reply.extend_from_slice(b"waited\n");
+            }
         }
     }
 
@@ -155,6 +164,7 @@ impl Service for Logs {
             Request::Get => numbers(1, &[]),
             Request::Sum => numbers(2, &[]),
             Request::Blob(count) => numbers(3, &[*count]),
+            Request::Wait => numbers(5, &[]),
             Request::Echo(bytes) => {
                 message.push(4);
                 message.extend_from_slice(bytes);
@@ -170,6 +180,7 @@ impl Service for Logs {
             1 => Request::Get,
             2 => Request::Sum,
             3 => Request::Blob(number(0)),
+            5 => Request::Wait,
             _ => Request::Echo(rest),
         }
     }

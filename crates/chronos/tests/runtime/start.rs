@@ -63,6 +63,34 @@ fn values_out_of_range_are_named() {
     }
 }
 
+/// Whether a socket of `[::]` takes IPv4 is what the configuration says, not what the system is set to.
+#[test]
+fn ipv4_and_ipv6_share_a_port_or_a_socket() {
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        plimsoll_testing::skipped!("there is no IPv6 here");
+        return;
+    }
+    let over = |address: [&str; 2], port: u16| {
+        address.map(|host| Client::to(format!("{host}:{port}").parse().unwrap()).ask("hello"))
+    };
+    let everywhere = |port: u16| SocketAddr::from(([0_u16; 8], port));
+    let (server, _) = start(&Config { listen: vec![Listen::Tcp(everywhere(0))], ..config(1) });
+    let port = tcp_address(&server).port();
+    assert_eq!(over(["127.0.0.1", "[::1]"], port), ["hello", "hello"]);
+    server.stop().unwrap();
+    let listen = vec![Listen::Tcp(everywhere(0))];
+    let (server, _) = start(&Config { listen, ipv6_only: true, ..config(1) });
+    let port = tcp_address(&server).port();
+    assert_eq!(Client::to(SocketAddr::from((std::net::Ipv6Addr::LOCALHOST, port))).ask("hello"), "hello");
+    let other =
+        [Listen::Tcp(SocketAddr::from(([0; 4], port))), Listen::Udp(SocketAddr::from(([0; 4], port)))];
+    let listen = [&other[..], &[Listen::Udp(everywhere(port))]].concat();
+    let (beside, _) = start(&Config { listen, ipv6_only: true, ..config(2) });
+    assert_eq!(over(["127.0.0.1", "[::1]"], port), ["hello", "hello"]);
+    beside.stop().unwrap();
+    server.stop().unwrap();
+}
+
 #[test]
 fn an_address_in_use_is_named() {
     let (server, _) = start(&config(1));

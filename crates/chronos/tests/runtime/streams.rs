@@ -172,6 +172,24 @@ fn idle_connections_are_closed_and_others_are_not() {
 }
 
 #[test]
+fn idle_connections_that_fetch_nothing_are_closed_too() {
+    each_backend(2, |config| {
+        let limits = Limits { idle: Some(Duration::from_millis(1)), ..Limits::default() };
+        let (server, _) = start(&Config { limits, ..config });
+        // More than the kernel's buffers hold.
+        let mut stalled = Client::connect(&server);
+        stalled.send(&format!("blob 0 {0}\nblob 1 {0}\n", 32 << 20));
+        let begin = Instant::now();
+        while server.stats().total().connections_total == 0 || server.stats().total().connections > 0 {
+            assert!(begin.elapsed() < Duration::from_secs(30), "it is closed");
+            thread::yield_now();
+        }
+        assert_eq!(server.stats().total().timed_out, 1, "it is counted once");
+        server.stop().unwrap();
+    });
+}
+
+#[test]
 fn a_request_over_the_limit_closes_the_connection() {
     each_backend(1, |config| {
         let limits = Limits { input_bytes: 1000, ..Limits::default() };

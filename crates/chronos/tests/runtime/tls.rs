@@ -73,6 +73,34 @@ fn requests_are_answered_behind_tls() {
     }
 }
 
+/// A new certificate is shown to who comes after it; who is there goes on.
+#[test]
+fn a_certificate_is_replaced_while_the_server_runs() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let new = certificate(folders[1].path());
+    for io in backends() {
+        let shown = certificate(folders[0].path());
+        let listen = vec![Listen::Tls { address: any_port(), tls: shown.clone() }];
+        let (server, _) = start(&Config { io, listen, ..config(1) });
+        let hello = |client: &mut StreamOwned<ClientConnection, TcpStream>| {
+            let mut reply = [0; 6];
+            client.write_all(b"hello\n").and_then(|()| client.read_exact(&mut reply))?;
+            std::io::Result::Ok(reply)
+        };
+        let mut first = connect(tls_address(&server), folders[0].path());
+        assert_eq!(hello(&mut first).unwrap(), *b"hello\n");
+        shown.replace(&new);
+        assert_eq!(
+            hello(&mut connect(tls_address(&server), folders[1].path())).unwrap(),
+            *b"hello\n",
+            "{io:?}"
+        );
+        assert!(hello(&mut connect(tls_address(&server), folders[0].path())).is_err(), "the old is shown");
+        assert_eq!(hello(&mut first).unwrap(), *b"hello\n");
+        server.stop().unwrap();
+    }
+}
+
 #[test]
 fn who_does_not_speak_tls_is_told_so_and_sent_away() {
     let folder = tempfile::tempdir().unwrap();
@@ -99,6 +127,8 @@ fn a_missing_certificate_is_named() {
     let empty = folder.path().join("empty.pem");
     std::fs::write(&empty, "").unwrap();
     certificate(folder.path());
+    let error = Tls::from_pem_files(&empty, &folder.path().join("key.pem")).unwrap_err().to_string();
+    assert!(error.contains("empty.pem: no certificate in PEM there"), "{error}");
     let error = Tls::from_pem_files(&folder.path().join("certificate.pem"), &empty).unwrap_err().to_string();
     assert!(error.contains("empty.pem: no private key in PEM there"), "{error}");
 }
