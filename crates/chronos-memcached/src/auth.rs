@@ -1,14 +1,17 @@
 //! Who may use the cache: `-Y` for the text protocol, SASL PLAIN for the binary one.
 
 use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use subtle::{Choice, ConstantTimeEq};
 
-/// Users and their passwords.
+/// Users and their passwords. Clones are one: [`Credentials::replace`] reaches the server that has one of them.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
-    pairs: Vec<(Vec<u8>, Vec<u8>)>,
+    pairs: Arc<RwLock<Pairs>>,
 }
+
+type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 
 /// A file of credentials that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -66,13 +69,20 @@ impl Credentials {
         if pairs.is_empty() {
             return Err(CredentialsError::Empty { path: path.to_owned() });
         }
-        Ok(Credentials { pairs })
+        Ok(Credentials { pairs: Arc::new(RwLock::new(pairs)) })
+    }
+
+    /// Becomes what `other` is, for whoever logs in from here on.
+    pub fn replace(&self, other: &Credentials) {
+        let pairs = other.pairs.read().unwrap_or_else(PoisonError::into_inner).clone();
+        *self.pairs.write().unwrap_or_else(PoisonError::into_inner) = pairs;
     }
 
     /// True if `user` has `password`. The time it takes tells nothing about names and passwords but how long they are.
     pub fn accept(&self, user: &[u8], password: &[u8]) -> bool {
         let mut accepted = Choice::from(0);
-        for (name, secret) in &self.pairs {
+        let pairs = self.pairs.read().unwrap_or_else(PoisonError::into_inner);
+        for (name, secret) in pairs.iter() {
             accepted |= padded(name).ct_eq(&padded(user)) & padded(secret).ct_eq(&padded(password));
         }
         bool::from(accepted) && user.len() <= FIELD_BYTES_MAX && password.len() <= FIELD_BYTES_MAX
@@ -115,6 +125,9 @@ mod tests {
                 "{user} {password}"
             );
         }
+        let shared = credentials.clone();
+        credentials.replace(&Credentials::parse("users", b"ann:new").expect("a good file"));
+        assert!(shared.accept(b"ann", b"new") && !shared.accept(b"ann", b"secret"));
         assert_eq!(plain(b"\0ann\0secret"), Some((&b"ann"[..], &b"secret"[..])));
         assert_eq!(plain(b"ann"), None);
     }

@@ -1,10 +1,13 @@
 //! `chronos-memcached`: memcached's flags, and the server behind them.
 
+mod files;
+mod journal;
 mod options;
 mod process;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
 
 use anyhow::{Context, Result};
 use clap::Parser;
@@ -30,11 +33,11 @@ fn run() -> Result<()> {
         println!("MIT OR Apache-2.0. It has no code of memcached's.");
         return Ok(());
     }
-    let (settings, config) = options.resolve()?;
     if options.daemon && !process::is_daemon() {
         return process::become_daemon();
     }
-    process::allow_files(settings.connections_max)?;
+    let (settings, config, files) = options.resolve()?;
+    process::allow_files(&config)?;
     if options.enable_coredumps {
         process::allow_cores()?;
     }
@@ -47,13 +50,18 @@ fn run() -> Result<()> {
         // Only a signal that does not exist is refused.
         let _ = signal_hook::low_level::raise(SIGINT);
     });
+    if files.have_certificates() {
+        let files = files.clone();
+        service.on_refresh(move || files.read_certificates().map_err(|error| format!("{error:#}")));
+    }
+    let shared = Arc::clone(service.shared());
     let running = Runtime::start(service, &config)?;
     let pid_file = options.pidfile.as_deref().filter(|_| options.daemon);
-    if let Some(path) = pid_file {
-        std::fs::write(path, format!("{}\n", std::process::id()))
-            .with_context(|| format!("cannot write the pid file {}", path.display()))?;
+    let pid_file = pid_file.map(std::path::absolute).transpose().context("-P")?;
+    if let Some(path) = &pid_file {
+        process::write_pid(path);
     }
-    if verbose > 0 || process::is_daemon() {
+    if verbose > 0 {
         for place in running.bound() {
             eprintln!("listening on {place}");
         }
@@ -62,18 +70,29 @@ fn run() -> Result<()> {
         }
     }
     if let Some(path) = std::env::var_os("MEMCACHED_PORT_FILENAME") {
-        process::write_ports(Path::new(&path), running.bound())?;
+        process::write_ports(Path::new(&path), running.bound(), config.ipv6_only)?;
     }
-    process::tell_parent();
+    process::leave_parent(verbose > 0, options.enable_coredumps)?;
     let stop = running.stop_handle();
     std::thread::spawn(move || {
         for signal in signals.forever() {
             if signal != SIGHUP {
                 stop.stop();
+                continue;
+            }
+            for read in [files.read_users(), files.read_certificates()] {
+                if let Err(error) = read {
+                    eprintln!("SIGHUP: {error:#}; what was read before stays");
+                }
             }
         }
     });
+    let (end_journal, journal_ends) = mpsc::channel();
+    let journal = std::thread::spawn(move || journal::keep(&shared, &journal_ends, std::io::stderr()));
     let ended = running.join();
+    drop(end_journal);
+    // It has nothing that could fail.
+    let _ = journal.join();
     if let Some(path) = pid_file {
         // Somebody else may have removed it already.
         let _ = std::fs::remove_file(path);

@@ -11,6 +11,7 @@ use plimsoll_chronos_memcached::{Credentials, GROWTH_FACTOR, PARTITIONS_PER_THRE
 mod extended;
 mod places;
 
+use crate::files::Files;
 use extended::{EXTENDED_HELP, Extended};
 
 /// A memcached whose requests go to the thread that owns their data.
@@ -21,6 +22,9 @@ use extended::{EXTENDED_HELP, Extended};
     name = "chronos-memcached",
     version = concat!(env!("CARGO_PKG_VERSION"), " (answers as memcached 1.6.18)"),
     disable_version_flag = true,
+    // As getopt has it: the last of an option counts, and a long name may be cut where it stays the only one.
+    args_override_self = true,
+    infer_long_args = true,
     after_help = EXTENDED_HELP
 )]
 pub struct Options {
@@ -65,7 +69,7 @@ pub struct Options {
     /// Not supported: lock down all paged memory
     #[arg(short = 'k', long)]
     lock_memory: bool,
-    /// Say what happens; -vv says more
+    /// Say where it listens, and tell of refused connections and failed logins; -vv says no more
     #[arg(short = 'v', long, action = ArgAction::Count)]
     verbose: u8,
     /// Print the licence and exit
@@ -92,7 +96,7 @@ pub struct Options {
     /// Threads
     #[arg(short = 't', long, value_name = "num", default_value_t = 4)]
     threads: u32,
-    /// No effect: a connection gives way after what it sent at once
+    /// No effect: a connection gives way to others after 1024 requests
     #[arg(short = 'R', long, value_name = "num")]
     max_reqs_per_event: Option<u32>,
     /// Disable cas values
@@ -100,7 +104,7 @@ pub struct Options {
     disable_cas: bool,
     /// Connections that wait to be accepted
     #[arg(short = 'b', long, value_name = "num", default_value_t = 1024)]
-    listen_backlog: u16,
+    listen_backlog: u32,
     /// ascii, binary, or auto
     #[arg(short = 'B', long, value_name = "name")]
     protocol: Option<String>,
@@ -129,7 +133,7 @@ pub struct Options {
     #[arg(short = 'Z', long)]
     enable_ssl: bool,
     /// Not supported: NAPI ids
-    #[arg(short = 'N', long, value_name = "num")]
+    #[arg(short = 'N', long, alias = "napi_ids", value_name = "num")]
     napi_ids: Option<u32>,
     /// Extended options, comma-separated
     #[arg(short = 'o', long, value_name = "options", value_delimiter = ',')]
@@ -141,7 +145,7 @@ impl Options {
     ///
     /// # Errors
     /// Names the flag, and what is allowed.
-    pub fn resolve(&self) -> Result<(Settings, Config)> {
+    pub fn resolve(&self) -> Result<(Settings, Config, Files)> {
         self.refuse_unsupported()?;
         let extended = Extended::read(&self.extended)?;
         if !(1..=Config::THREADS_MAX).contains(&self.threads) {
@@ -175,19 +179,21 @@ impl Options {
             sasl: self.enable_sasl,
             threads: self.threads,
             connections_max: self.conn_limit,
-            tcp_port: if self.unix_socket.is_some() { 0 } else { u16::try_from(self.port).unwrap_or(0) },
-            udp_port: if self.unix_socket.is_some() { 0 } else { u16::try_from(self.udp_port).unwrap_or(0) },
+            tcp_port: self.port,
+            udp_port: self.udp_port,
             listen: (!self.listen.is_empty()).then(|| self.listen.join(",")),
             unix_socket: self.unix_socket.clone(),
             unix_mask: self.unix_mask,
-            backlog: u32::from(self.listen_backlog),
+            backlog: self.listen_backlog,
             verbosity: u32::from(self.verbose),
+            tls: self.enable_ssl.then(|| extended.tls_files().ok()).flatten(),
             idle_timeout: extended.idle_timeout,
             partitions,
             hash_secret: secret(),
         };
         let config = self.config(&settings, &extended)?;
-        Ok((settings, config))
+        let files = Files::new(self.users_file(), &settings, &config)?;
+        Ok((settings, config, files))
     }
 
     fn refuse_unsupported(&self) -> Result<()> {
@@ -202,7 +208,7 @@ impl Options {
             }
         }
         if self.max_reqs_per_event.is_some() {
-            eprintln!("-R has no effect: a connection gives way after what it sent at once");
+            eprintln!("-R has no effect: a connection gives way to others after 1024 requests");
         }
         Ok(())
     }
@@ -229,11 +235,17 @@ impl Options {
                 bail!("-S and -B ascii: SASL is for the binary protocol")
             }
             (None, true) => {
-                let path = std::env::var_os("MEMCACHED_SASL_PWDB")
+                let path = self
+                    .users_file()
                     .context("-S needs a file of lines user:password, named by MEMCACHED_SASL_PWDB")?;
-                Ok((Protocol::Binary, Some(Credentials::read(&PathBuf::from(path))?)))
+                Ok((Protocol::Binary, Some(Credentials::read(&path)?)))
             }
         }
+    }
+
+    fn users_file(&self) -> Option<PathBuf> {
+        let sasl = || std::env::var_os("MEMCACHED_SASL_PWDB").filter(|_| self.enable_sasl).map(PathBuf::from);
+        self.auth_file.clone().or_else(sasl)
     }
 
     fn config(&self, settings: &Settings, extended: &Extended) -> Result<Config> {
@@ -269,11 +281,13 @@ impl Options {
                 .steering
                 .then(|| DatagramSteering { hash: KeyHash::new(settings.hash_secret), by_vbucket: false }),
             listen: self.places(extended)?,
+            // memcached's sockets of IPv6 never take IPv4. Where nothing is given, one takes all.
+            ipv6_only: !self.listen.is_empty(),
             limits: Limits {
                 connections: self.conn_limit as usize,
                 idle: (extended.idle_timeout > 0).then(|| Duration::from_secs(extended.idle_timeout.into())),
                 input_bytes: settings.item_size_max as usize + REQUEST_BYTES_BESIDE,
-                backlog: self.listen_backlog,
+                backlog: u16::try_from(self.listen_backlog).unwrap_or(u16::MAX),
                 ..Limits::default()
             },
             processors: extended.processors.clone(),
@@ -310,106 +324,4 @@ fn secret() -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use plimsoll_chronos::Listen;
-
-    use super::*;
-
-    fn resolve(words: &str) -> Result<(Settings, Config)> {
-        Options::try_parse_from(std::iter::once("chronos-memcached").chain(words.split_whitespace()))?
-            .resolve()
-    }
-
-    #[test]
-    fn defaults_are_memcacheds() {
-        let (settings, config) = resolve("").expect("no flags");
-        assert_eq!((settings.memory_limit, settings.item_size_max, settings.threads), (64 << 20, 1 << 20, 4));
-        assert_eq!((settings.tcp_port, settings.udp_port, settings.connections_max), (11_211, 0, 1024));
-        assert_eq!(config.listen.len(), 1);
-    }
-
-    #[test]
-    fn flags_have_memcacheds_letters() {
-        let (settings, config) =
-            resolve("-p 0 -U 11311 -l 127.0.0.1 -m 128 -M -c 10 -t 2 -C -F -I 2m -n 100 -f 1.5 -D / -o idle_timeout=9")
-                .expect("good flags");
-        assert!(!settings.evict && !settings.cas && !settings.flush && settings.detail);
-        assert_eq!(
-            (settings.item_size_max, settings.prefix_delimiter, settings.idle_timeout),
-            (2 << 20, b'/', 9)
-        );
-        assert_eq!(config.listen, [Listen::Udp("127.0.0.1:11311".parse().expect("an address"))]);
-        let (_, config) = resolve("-l 127.0.0.1:5,[::1] -p 6 -U 7").expect("addresses");
-        let shown: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["TCP 127.0.0.1:5", "UDP 127.0.0.1:5", "TCP [::1]:6", "UDP [::1]:7"]);
-        let (_, config) =
-            resolve("-l 192.0.2.1,[::1]:6 -p 0 -U 7 -o chronos_xdp=eth0:eth1").expect("devices");
-        let shown: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
-        let device = |name: &str| format!("device {name}, UDP 192.0.2.1:7 [::1]:6");
-        assert_eq!(shown[2..], [device("eth0"), device("eth1")]);
-    }
-
-    #[test]
-    fn partitions_move_as_the_option_says() {
-        for (word, expected) in [("on", Some(4)), ("paper", Some(0)), ("off", None)] {
-            let (_, config) = resolve(&format!("-o chronos_balance={word}")).expect("good flags");
-            assert_eq!(config.balancing.map(|balancing| balancing.deviations), expected, "{word}");
-            assert_eq!(config.balancing.and_then(|balancing| balancing.split), None, "{word}");
-        }
-        for (words, ways, partitions) in [
-            ("split -t 2", 8, 256),
-            ("split:4 -t 2", 4, 128),
-            ("split:64,chronos_partitions=128 -t 2", 64, 128),
-        ] {
-            let (settings, config) = resolve(&format!("-o chronos_balance={words}")).expect("good flags");
-            assert_eq!(config.balancing.and_then(|balancing| balancing.split), Some(ways), "{words}");
-            assert_eq!((settings.partitions, config.partitions()), (partitions, partitions), "{words}");
-        }
-        for (word, across) in [
-            ("chronos_balance=on", AcrossNodes::Overloaded),
-            ("chronos_balance=paper", AcrossNodes::Freely),
-            ("chronos_balance=paper,chronos_numa=on", AcrossNodes::Overloaded),
-            ("chronos_numa=strict", AcrossNodes::Never),
-            ("chronos_numa=off", AcrossNodes::Freely),
-        ] {
-            let (_, config) = resolve(&format!("-o {word}")).expect("good flags");
-            assert_eq!(config.balancing.map(|balancing| balancing.across_nodes), Some(across), "{word}");
-        }
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        for (words, expected) in [
-            ("-Z", "-Z needs -o ssl_chain_cert"),
-            ("-o ssl_verify_mode=2", "not supported"),
-            ("-L", "-L is not supported"),
-            ("-o chronos_pol=spin", "did you mean chronos_poll?"),
-            ("-o chronos_poll=sleep", "block and spin are allowed"),
-            ("-o chronos_balance=yes", "on, paper, split, split:<ways> and off are allowed"),
-            ("-o chronos_balance=slit:8", "did you mean split?"),
-            ("-o chronos_balance=split:65", "2 to 64 partitions a group are allowed"),
-            (
-                "-o chronos_balance=split,chronos_partitions=16",
-                "partitions: 16 are not enough for 4 threads with groups of 8",
-            ),
-            ("-o chronos_numa=strickt", "did you mean strict?"),
-            ("-o chronos_xdp=eth0", "needs the UDP port that it is for"),
-            ("-U -1 -o chronos_xdp=eth0", "needs the UDP port that it is for"),
-            ("-U 7 -s /nonexistent/socket -o chronos_xdp=eth0", "a UNIX socket has no network device"),
-            ("-U 7 -o chronos_xdp=eth0:", "names of network devices with ':' between are allowed"),
-            ("-U 7 -o chronos_xdp=eth0:eth0", "it is named twice"),
-            ("-o chronos_epoch=5", "us or ms"),
-            ("-o idle_timeout", "needs a value"),
-            ("-t 0", "1 to 1024"),
-            ("-f 1", "greater than 1"),
-            ("-B text", "ascii, binary and auto"),
-            ("-I 5", "1k to 1024m"),
-            ("-p 0", "nothing to listen on"),
-            ("-S -B ascii", "SASL is for the binary protocol"),
-            ("-Y /nonexistent/users", "cannot read the authentication file"),
-        ] {
-            let error = format!("{:#}", resolve(words).expect_err(words));
-            assert!(error.contains(expected), "{words}: {error}");
-        }
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::request::{Bits, Head, Request, Verb};
+use crate::settings::ItemLimit;
 use crate::stats::{Counters, Gauges, Prefixed, Prefixes};
 use crate::store::{ItemRef, Lookup, Meta, State, Store};
 use crate::text::words;
@@ -12,6 +13,8 @@ use crate::text::words;
 pub struct Partition {
     /// True for the one that counts what goes to all.
     pub first: bool,
+    /// What appending and prepending may make of an item at most.
+    pub item_limit: ItemLimit,
     /// The items.
     pub store: Store,
     /// The counts.
@@ -162,6 +165,7 @@ impl Partition {
         };
         let header = self.store.header(old);
         let (old_cas, expiry, state) = (header.cas.get(), header.expiry.get(), header.state);
+        let (client_flags, value_bytes) = (header.flags.get(), header.value_bytes.get() as usize);
         match head.verb {
             Verb::Add => {
                 self.renew(old, second);
@@ -181,6 +185,11 @@ impl Partition {
                 Stored::Exists
             }
             Verb::Append | Verb::Prepend if head.cas != 0 && head.cas != old_cas => Stored::Exists,
+            Verb::Append | Verb::Prepend
+                if self.item_limit.is_exceeded(key.len(), client_flags, value_bytes + value.len()) =>
+            {
+                Stored::NotStored
+            }
             Verb::Append | Verb::Prepend => {
                 match self.store.extend(head.hash, old, value, head.verb == Verb::Append, second) {
                     Ok(item) => Stored::Stored(item),

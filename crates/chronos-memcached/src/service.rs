@@ -1,7 +1,7 @@
 //! [`Memcached`]: the three protocols as one [`Service`].
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use plimsoll_chronos::{Ahead, KeyHash, Now, PagePool, PartitionId, RuntimeStats, Service, Step, Transport};
 use zerocopy::IntoBytes;
@@ -11,7 +11,7 @@ use crate::partition::{Partition, Reads};
 use crate::request::{Bits, Request, Style, Verb};
 use crate::session::{Protocol, Session};
 use crate::settings::{PAGES_FLOOR, Settings};
-use crate::stats::{self, Counters, Prefixes, Report, Shared};
+use crate::stats::{self, Certificates, Counters, Prefixes, Report, Shared};
 use crate::store::{Budget, Classes, Layout, Store};
 use crate::{binary, meta, text, udp};
 
@@ -43,6 +43,18 @@ pub enum SettingsError {
         /// What is needed, in MiB.
         needed: u64,
     },
+    /// More than the partitions can hold.
+    #[error(
+        "-m {given} MiB is too much for {partitions} partitions, which hold {most} MiB; use more with -o chronos_partitions"
+    )]
+    MemoryTooLarge {
+        /// What was given, in MiB.
+        given: u64,
+        /// Partitions.
+        partitions: u32,
+        /// What they hold at most, in MiB.
+        most: u64,
+    },
     /// An item could fill the whole cache.
     #[error("-I {item} bytes must be at most half of -m, which is {memory} bytes")]
     ItemTooLarge {
@@ -62,6 +74,13 @@ impl Memcached {
                 given: memory >> 20,
                 partitions: settings.partitions,
                 needed: settings.memory_min().div_ceil(1 << 20),
+            });
+        }
+        if memory > settings.memory_max() {
+            return Err(SettingsError::MemoryTooLarge {
+                given: memory >> 20,
+                partitions: settings.partitions,
+                most: settings.memory_max() >> 20,
             });
         }
         if item > memory / 2 {
@@ -102,6 +121,13 @@ impl Memcached {
         let _ = self.shared.shutdown.set(hook);
     }
 
+    /// What the command `refresh_certs` calls: it reads the certificates again, or says in a line what is wrong with them.
+    pub fn on_refresh(&self, read: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
+        let certificates = Certificates { read: Box::new(read), read_at: AtomicU32::new(0) };
+        // The first stays.
+        let _ = self.shared.certificates.set(certificates);
+    }
+
     /// Bytes of item memory in use, and bytes that may be.
     pub fn memory(&self) -> (u64, u64) {
         (self.budget.taken(), self.budget.limit())
@@ -119,14 +145,10 @@ impl Memcached {
         Step::Run { consumed, partition: KeyHash::partition(hash, self.settings.partitions), request }
     }
 
-    /// True if an item counts as too large, as memcached counts: with its own header and line end.
+    /// True if an item counts as too large for `-I`.
     #[inline]
     pub(crate) fn is_too_large(&self, key_bytes: usize, client_flags: u32, value_bytes: usize) -> bool {
-        const MEMCACHED_HEADER_BYTES: usize = 48;
-        let cas_bytes = if self.settings.cas { 8 } else { 0 };
-        let flags_bytes = if client_flags == 0 { 0 } else { 4 };
-        let bytes = MEMCACHED_HEADER_BYTES + cas_bytes + key_bytes + 1 + flags_bytes + value_bytes + 2;
-        bytes as u64 > self.settings.item_size_max
+        self.settings.item_limit().is_exceeded(key_bytes, client_flags, value_bytes)
     }
 
     /// The credentials that text connections need, if they do.
@@ -156,6 +178,7 @@ impl Service for Memcached {
         let (layout, budget) = (Arc::clone(&self.layout), Arc::clone(&self.budget));
         Partition {
             first: id.0 == 0,
+            item_limit: self.settings.item_limit(),
             store: Store::new(layout, budget, u64::from(id.0) + 1, step),
             counters: Counters::default(),
             prefixes: Prefixes::default(),
@@ -240,6 +263,7 @@ impl Service for Memcached {
             }
             Verb::Stats => {
                 partition.settle();
+                partition.store.forget_taken(clock.second);
                 partition_report(partition, Report::from_mode(request.head.mode), reply);
             }
             Verb::Evict => {
@@ -262,6 +286,7 @@ impl Service for Memcached {
                 partition.counters.bytes_written += (reply.len() - before) as u64;
             }
         }
+        partition.store.settle();
     }
 
     /// A get of text or binary whose item is active already, or is not there: as in memcached, most fetches leave the
@@ -329,6 +354,14 @@ impl Service for Memcached {
 
     fn unseal<'a>(&self, datagram: &'a [u8]) -> Option<(u64, &'a [u8])> {
         udp::unseal(datagram)
+    }
+
+    fn cut(&self, session: &Session, reply: &mut Vec<u8>) {
+        // Answers of the binary protocol have lengths: those that are whole stand for themselves.
+        if session.protocol != Protocol::Binary {
+            reply.clear();
+            reply.extend_from_slice(udp::TOO_LARGE);
+        }
     }
 
     fn seal(&self, envelope: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {

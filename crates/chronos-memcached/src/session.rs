@@ -25,6 +25,10 @@ pub struct MultiGet {
     pub cas: bool,
     /// The new expiry time of `gat`.
     pub expiry: Option<u32>,
+    /// Bytes to the end of the last key; at least one key is among them.
+    pub keys_bytes: usize,
+    /// Bytes between the end of the last key and that of the line.
+    pub ending_bytes: usize,
 }
 
 /// One connection, or one datagram.
@@ -36,6 +40,8 @@ pub struct Session {
     pub protocol: Protocol,
     /// Keys of a get that are still to be read.
     pub multi_get: Option<MultiGet>,
+    /// Bytes at the head of the input that are known to hold no end of a line.
+    pub without_end: usize,
     /// Bytes of a refused value that are still to come.
     pub skip: usize,
     /// Close after what is answered.
@@ -68,6 +74,7 @@ impl Session {
             transport,
             protocol,
             multi_get: None,
+            without_end: 0,
             skip: 0,
             close: false,
             authenticated,

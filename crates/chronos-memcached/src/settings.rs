@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::auth::Credentials;
 use crate::session::Protocol;
+use crate::store::ItemRef;
 
 /// The settings, with memcached's defaults.
 #[derive(Clone, Debug)]
@@ -38,10 +39,10 @@ pub struct Settings {
     pub threads: u32,
     /// `-c`.
     pub connections_max: u32,
-    /// `-p`, 0 for none.
-    pub tcp_port: u16,
-    /// `-U`, 0 for none.
-    pub udp_port: u16,
+    /// `-p`, 0 for none, -1 for any.
+    pub tcp_port: i32,
+    /// `-U`, 0 for none, -1 for any.
+    pub udp_port: i32,
     /// `-l`.
     pub listen: Option<String>,
     /// `-s`.
@@ -52,6 +53,8 @@ pub struct Settings {
     pub backlog: u32,
     /// `-v`.
     pub verbosity: u32,
+    /// `-Z`: the files of `-o ssl_chain_cert` and `-o ssl_key`.
+    pub tls: Option<(PathBuf, PathBuf)>,
     /// `-o idle_timeout`, seconds, 0 for none.
     pub idle_timeout: u32,
     /// `-o chronos_partitions`.
@@ -90,6 +93,7 @@ impl Default for Settings {
             unix_mask: 0o700,
             backlog: 1024,
             verbosity: 0,
+            tls: None,
             idle_timeout: 0,
             partitions: 4 * PARTITIONS_PER_THREAD,
             hash_secret: 0,
@@ -104,7 +108,30 @@ const PAGE_BYTES: std::ops::RangeInclusive<u64> = (16 << 10)..=(64 << 10);
 /// Pages that a partition keeps.
 pub(crate) const PAGES_FLOOR: usize = 2;
 
+/// What an item may be at most (`-I`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ItemLimit {
+    bytes: u64,
+    cas: bool,
+}
+
+impl ItemLimit {
+    /// True if an item is above it, as memcached counts: with its own header and line end.
+    pub fn is_exceeded(self, key_bytes: usize, client_flags: u32, value_bytes: usize) -> bool {
+        const MEMCACHED_HEADER_BYTES: usize = 48;
+        let cas_bytes = if self.cas { 8 } else { 0 };
+        let flags_bytes = if client_flags == 0 { 0 } else { 4 };
+        let bytes = MEMCACHED_HEADER_BYTES + cas_bytes + key_bytes + 1 + flags_bytes + value_bytes + 2;
+        bytes as u64 > self.bytes
+    }
+}
+
 impl Settings {
+    /// What an item may be at most.
+    pub fn item_limit(&self) -> ItemLimit {
+        ItemLimit { bytes: self.item_size_max, cas: self.cas }
+    }
+
     /// Bytes of a page: smaller where partitions have little memory.
     pub fn page_bytes(&self) -> usize {
         let wanted = self.memory_limit / u64::from(self.partitions) / PAGES_PER_PARTITION;
@@ -112,8 +139,40 @@ impl Settings {
         power.clamp(*PAGE_BYTES.start(), *PAGE_BYTES.end()) as usize
     }
 
+    /// What `-m` may at most be for partitions to find all their items, in bytes: 32 GiB for each.
+    pub fn memory_max(&self) -> u64 {
+        u64::from(self.partitions) * ItemRef::PAGES_MAX as u64 * *PAGE_BYTES.end()
+    }
+
     /// What `-m` must at least be for every partition to have its floor, in bytes.
     pub fn memory_min(&self) -> u64 {
         u64::from(self.partitions) * (PAGES_FLOOR * self.page_bytes()) as u64 * 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Memcached;
+
+    /// Nothing of the memory is taken yet.
+    #[test]
+    fn memory_is_what_the_partitions_can_hold() {
+        const GIBIBYTE: u64 = 1 << 30;
+        let refusal = |partitions: u32, memory_limit: u64| {
+            let refused = Memcached::new(Settings { memory_limit, partitions, ..Settings::default() }).err();
+            refused.map(|error| error.to_string()).unwrap_or_default()
+        };
+        assert_eq!(refusal(1, 32 * GIBIBYTE), "");
+        assert_eq!(
+            refusal(1, 32 * GIBIBYTE + 1),
+            "-m 32768 MiB is too much for 1 partitions, which hold 32768 MiB; use more with -o chronos_partitions"
+        );
+        assert_eq!(refusal(16, 512 * GIBIBYTE), "");
+        assert!(refusal(16, 513 * GIBIBYTE).contains("-m 525312 MiB is too much for 16 partitions"));
+        assert!(
+            refusal(1024, 32 << 20)
+                .contains("-m 32 MiB is too little for 1024 partitions, which need 64 MiB")
+        );
     }
 }

@@ -1,13 +1,16 @@
 //! memcached's frame for datagrams: request id, sequence number, number of datagrams, and a reserved field, 16 bits
 //! each.
 //!
-//! A reply is cut into datagrams of at most 1400 bytes. memcached 1.6 numbers every value of a multi-get anew; here the
+//! A reply that does not fit is an error ([`TOO_LARGE`]), never a part of itself. A reply is cut into datagrams of at most 1400 bytes. memcached 1.6 numbers every value of a multi-get anew; here the
 //! reply to a datagram is one sequence, as its protocol document has it.
 
 /// Bytes of the frame header.
 pub const FRAME_BYTES: usize = 8;
 /// Bytes of a datagram that we send, its frame header included.
 pub const DATAGRAM_BYTES_MAX: usize = 1400;
+
+/// What is answered instead of a reply that is over the server's limit, or would need more datagrams than can be numbered.
+pub const TOO_LARGE: &[u8] = b"SERVER_ERROR too large for UDP\r\n";
 
 /// The request id and the request; None for a fragment and for a request in several datagrams, which is dropped.
 pub fn unseal(datagram: &[u8]) -> Option<(u64, &[u8])> {
@@ -22,7 +25,7 @@ pub fn unseal(datagram: &[u8]) -> Option<(u64, &[u8])> {
 pub fn seal(id: u64, reply: &[u8], send: &mut dyn FnMut(&[u8])) {
     let mut datagram = [0; DATAGRAM_BYTES_MAX];
     let parts = reply.chunks(DATAGRAM_BYTES_MAX - FRAME_BYTES);
-    let count = parts.len() as u16;
+    let Ok(count) = u16::try_from(parts.len()) else { return seal(id, TOO_LARGE, send) };
     for (sequence, part) in parts.enumerate() {
         for (place, number) in [id as u16, sequence as u16, count, 0].into_iter().enumerate() {
             datagram[2 * place..][..2].copy_from_slice(&number.to_be_bytes());
@@ -47,6 +50,24 @@ mod tests {
             [[0x12, 0x34, 0, 0, 0, 3, 0, 0], [0x12, 0x34, 0, 1, 0, 3, 0, 0], [0x12, 0x34, 0, 2, 0, 3, 0, 0]]
         );
         assert_eq!(sent.iter().map(|datagram| datagram.len() - 8).collect::<Vec<_>>(), [1392, 1392, 216]);
+    }
+
+    #[test]
+    fn a_reply_of_more_datagrams_than_have_numbers_is_an_error() {
+        const MOST: usize = 65_535 * 1392;
+        for (bytes, count) in [(MOST, 65_535), (MOST + 1, 1)] {
+            let (mut sent, mut last) = (0_u32, Vec::new());
+            seal(1, &vec![b'x'; bytes], &mut |datagram| {
+                assert_eq!(
+                    datagram[2..6],
+                    [&(sent as u16).to_be_bytes()[..], &(count as u16).to_be_bytes()].concat()
+                );
+                sent += 1;
+                last = datagram.to_vec();
+            });
+            assert_eq!(sent, count);
+            assert_eq!(&last[8..] == TOO_LARGE, count == 1);
+        }
     }
 
     #[test]

@@ -16,8 +16,7 @@ const PYTHON: &str = "/usr/bin/python3";
 fn run(python: &Path, module: &str, package: &str, script: &str, arguments: &[&str]) {
     let has = Command::new(python).args(["-c", &format!("import {module}")]).output();
     if !has.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: {} has no {module} ({package})", python.display());
-        return;
+        return plimsoll_testing::missing(format!("{} has no {module} ({package})", python.display()));
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(script);
     let output = Command::new(python).arg(path).args(arguments).output().expect("python runs");
@@ -58,7 +57,8 @@ fn python_binary_memcached_with_and_without_login() {
     run(Path::new(PYTHON), "bmemcached", package, "bmemcached_client.py", &[&place, "ann", "secret"]);
 }
 
-/// A Python of its own for a package that Debian does not have; None, with the reason printed, if it cannot be had.
+/// A Python of its own for a package that Debian does not have; None, with the reason printed, if it cannot be had: that
+/// takes a network, which the build machine may lack.
 fn python_with(package: &str) -> Option<PathBuf> {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{package}"));
     let python = place.join("bin/python");
@@ -73,7 +73,7 @@ fn python_with(package: &str) -> Option<PathBuf> {
             .output()
             .is_ok_and(|output| output.status.success());
     if !installed {
-        eprintln!("skipped: {package} could not be installed (no network, or no python3-venv)");
+        plimsoll_testing::skipped!("{package} could not be installed (no network, or no python3-venv)");
         return None;
     }
     std::fs::write(done, "").expect("a file");

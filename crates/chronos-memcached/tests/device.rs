@@ -30,7 +30,7 @@ fn start(pair: &Pair, option: &str) -> Option<Server> {
             let is_known =
                 ["(feature `kernel`)", "eBPF is not available"].iter().any(|why| errors.contains(why));
             assert!(is_known, "{option}: {errors}");
-            eprintln!("skipped: {errors}");
+            plimsoll_testing::skipped!("{errors}");
             None
         }
     }
@@ -259,7 +259,7 @@ fn rights_that_are_missing_are_named_and_nothing_is_changed() {
         pair.at_server(|| command.arg(PROGRAM).args(arguments).output())
     };
     if !run("+net_raw", &["-i"]).is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: nobody may not run the program here, or there is no setpriv");
+        plimsoll_testing::skipped!("nobody may not run the program here, or there is no setpriv");
         return;
     }
     for (rights, expected) in [

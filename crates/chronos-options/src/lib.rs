@@ -5,18 +5,21 @@
 //! ```
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use plimsoll_chronos::{
     Access, AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Runtime, Service,
+    Tls, TlsError,
 };
 use plimsoll_units::Span;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 
 /// How the server runs.
 #[derive(clap::Args, Clone, Debug)]
@@ -55,6 +58,13 @@ pub struct RuntimeOptions {
     /// The processors that threads are pinned to, one after the other.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub processors: Vec<usize>,
+    /// Serve TCP by TLS, with the certificate chain in this file, in PEM; SIGHUP reads it again. UNIX sockets stay in the
+    /// clear.
+    #[arg(long, value_name = "FILE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The private key, in PEM; it is looked for in the file of the chain if nothing is said.
+    #[arg(long, value_name = "FILE", requires = "tls_certificate")]
+    pub tls_key: Option<PathBuf>,
     /// Connections of all threads together.
     #[arg(long, value_name = "N", default_value_t = 1024)]
     pub connections: usize,
@@ -135,8 +145,14 @@ pub struct Epoch(pub Option<Duration>);
 
 impl RuntimeOptions {
     /// The runtime's configuration. `input_bytes` is the largest request.
-    pub fn config(&self, listen: Vec<Listen>, input_bytes: usize) -> Config {
-        Config {
+    ///
+    /// # Errors
+    /// If the files for TLS do not do.
+    pub fn config(&self, listen: Vec<Listen>, input_bytes: usize) -> Result<Config, TlsError> {
+        let listen = self.secure(listen)?;
+        // Who names an address of IPv4 too does not want it taken by one of IPv6.
+        let ipv6_only = listen.iter().any(|place| address(place).is_some_and(|address| address.is_ipv4()));
+        Ok(Config {
             threads: self.threads,
             partitions: self.partitions,
             poll: match self.poll {
@@ -156,6 +172,7 @@ impl RuntimeOptions {
             },
             balancing: self.balancing(),
             listen,
+            ipv6_only,
             limits: Limits {
                 connections: self.connections,
                 idle: self.idle.map(duration),
@@ -164,6 +181,36 @@ impl RuntimeOptions {
             },
             processors: self.processors.clone(),
             ..Config::default()
+        })
+    }
+
+    /// `listen`, with TLS where it is asked for.
+    fn secure(&self, listen: Vec<Listen>) -> Result<Vec<Listen>, TlsError> {
+        let Some(tls) = self.read_certificate()? else { return Ok(listen) };
+        let secured = |place| match place {
+            Listen::Tcp(address) => Listen::Tls { address, tls: tls.clone() },
+            other => other,
+        };
+        Ok(listen.into_iter().map(secured).collect())
+    }
+
+    fn read_certificate(&self) -> Result<Option<Tls>, TlsError> {
+        let Some(certificate) = &self.tls_certificate else { return Ok(None) };
+        Tls::from_pem_files(certificate, self.tls_key.as_ref().unwrap_or(certificate)).map(Some)
+    }
+
+    /// Shows the certificate that is in the files by now; one that does not do is told, and changes nothing.
+    fn refresh(&self, listen: &[Listen]) {
+        match self.read_certificate() {
+            Ok(read) => {
+                let read = read.as_ref();
+                for place in listen {
+                    if let (Listen::Tls { tls, .. }, Some(read)) = (place, read) {
+                        tls.replace(read);
+                    }
+                }
+            }
+            Err(error) => eprintln!("SIGHUP: {error}; what was read before stays"),
         }
     }
 
@@ -199,6 +246,29 @@ impl RuntimeOptions {
     }
 }
 
+/// The address of a place that is none of the file system's.
+fn address(place: &Listen) -> Option<SocketAddr> {
+    match place {
+        Listen::Tcp(address) | Listen::Tls { address, .. } | Listen::Udp(address) => Some(*address),
+        Listen::Unix { .. } | Listen::Device { .. } => None,
+    }
+}
+
+/// How a program called `name` ends that has done what it could: what went wrong is said on standard error, and its exit
+/// status is 2.
+pub fn end(name: &str, done: Result<()>) -> ExitCode {
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{name}: {error:#}");
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+/// Exit status of an error.
+const ERROR: u8 = 2;
+
 /// `127.0.0.1:11211`, `[::1]:0`, or `unix:PATH`.
 ///
 /// # Errors
@@ -214,14 +284,14 @@ pub fn parse_listen(text: &str) -> Result<Listen, String> {
 }
 
 /// Serves until SIGINT or SIGTERM, then sends what is still to be sent. Says on standard output where it listens, a
-/// line an address, once it does.
+/// line an address, once it does. With TLS, SIGHUP reads the certificate again. `config` is of `runtime`.
 ///
 /// # Errors
 /// If the server cannot start, or a thread fails.
-pub fn serve<S: Service>(service: S, config: &Config) -> Result<()> {
-    let (mut signalled, signal) = UnixStream::pair().context("signals")?;
-    for number in [SIGINT, SIGTERM] {
-        signal_hook::low_level::pipe::register(number, signal.try_clone()?).context("signals")?;
+pub fn serve<S: Service>(service: S, config: &Config, runtime: &RuntimeOptions) -> Result<()> {
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("signals")?;
+    if runtime.tls_certificate.is_some() {
+        signals.add_signal(SIGHUP).context("signals")?;
     }
     let running = Runtime::start(service, config)?;
     let mut output = io::stdout().lock();
@@ -236,10 +306,15 @@ pub fn serve<S: Service>(service: S, config: &Config) -> Result<()> {
     }
     output.flush()?;
     let stop = running.stop_handle();
+    let (runtime, listen) = (runtime.clone(), config.listen.clone());
     std::thread::spawn(move || {
-        // An error is no signal, but nobody could signal after it.
-        let _ = signalled.read(&mut [0]);
-        stop.stop();
+        for signal in signals.forever() {
+            if signal == SIGHUP {
+                runtime.refresh(&listen);
+            } else {
+                stop.stop();
+            }
+        }
     });
     running.join()?;
     Ok(())
@@ -287,94 +362,4 @@ fn duration(span: Span) -> Duration {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::{CommandFactory, Parser};
-
-    use super::*;
-
-    #[derive(Parser)]
-    struct Command {
-        #[command(flatten)]
-        runtime: RuntimeOptions,
-    }
-
-    fn config(arguments: &[&str]) -> Result<Config, String> {
-        let all = ["server"].iter().chain(arguments);
-        let command = Command::try_parse_from(all).map_err(|error| error.to_string())?;
-        Ok(command.runtime.config(Vec::new(), 1 << 16))
-    }
-
-    #[test]
-    fn defaults_are_the_runtimes() {
-        let limits = Limits { input_bytes: 1 << 16, ..Limits::default() };
-        assert_eq!(config(&[]), Ok(Config { limits, ..Config::default() }));
-    }
-
-    #[test]
-    fn the_help_tells_true_epochs() {
-        let help = Command::command().render_long_help().to_string();
-        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-        let Balancing { epoch, epoch_blocking, epoch_idle, .. } = Balancing::default();
-        let told = format!(
-            "{epoch:?} for threads that spin and {epoch_blocking:?} for threads that block, which grows to {epoch_idle:?}"
-        );
-        assert!(help.contains(&told.replace('µ', "u")), "{told}\n{help}");
-        assert!(
-            help.contains(&format!("{} a thread if nothing is said", Config::PARTITIONS_PER_THREAD)),
-            "{help}"
-        );
-    }
-
-    #[test]
-    fn options_reach_the_runtime() {
-        let all = config(&[
-            "--threads=2",
-            "--partitions=12",
-            "--poll=spin",
-            "--access=reader-writer-lock",
-            "--epoch=20us",
-            "--balance=split:4",
-            "--numa=strict",
-            "--load=time",
-            "--processors=0,1",
-            "--connections=7",
-            "--idle=30s",
-        ]);
-        let all = all.unwrap();
-        assert_eq!((all.threads, all.partitions(), all.poll), (2, 12, Poll::Spin));
-        assert_eq!((all.access, &all.processors[..]), (Access::ReaderWriterLock, &[0, 1][..]));
-        assert_eq!((all.limits.connections, all.limits.idle), (7, Some(Duration::from_secs(30))));
-        let balancing = all.balancing.unwrap();
-        assert_eq!((balancing.epoch, balancing.metric), (Duration::from_micros(20), LoadMetric::Nanoseconds));
-        assert_eq!((balancing.split, balancing.across_nodes), (Some(4), AcrossNodes::Never));
-        let moves = |argument| {
-            let balancing = config(&[argument]).unwrap().balancing.unwrap();
-            (balancing.deviations, balancing.split, balancing.across_nodes)
-        };
-        assert_eq!(moves("--balance=split"), (4, Some(Balancing::WAYS), AcrossNodes::Overloaded));
-        assert_eq!(moves("--balance=paper"), (0, None, AcrossNodes::Freely));
-        assert_eq!(moves("--numa=off"), (4, None, AcrossNodes::Freely));
-        assert_eq!(config(&["--epoch=none"]).unwrap().balancing, None);
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        for (argument, reason) in [
-            ("--threads=0", "1..=1024"),
-            ("--epoch=0s", "none leaves partitions"),
-            ("--epoch=fast", "or none"),
-            ("--access=lock", "partition-locks"),
-            ("--balance=splt", "did you mean split?"),
-            ("--balance=off", "--epoch none"),
-            ("--balance=split:1", "2 to 64 partitions a group are allowed"),
-            ("--numa=strikt", "strict"),
-        ] {
-            let error = config(&[argument]).unwrap_err();
-            assert!(error.contains(reason), "{argument}: {error}");
-        }
-        for text in ["localhost", "80", "127.0.0.1"] {
-            assert!(parse_listen(text).is_err(), "{text}");
-        }
-        assert!(matches!(parse_listen("unix:/run/x"), Ok(Listen::Unix { .. })));
-    }
-}
+mod tests;

@@ -33,11 +33,11 @@ Extended options (-o):
                                take the datagrams that come by these network devices past the kernel's stack; with -U,
                                for addresses (-l) of theirs (default: none)
   ssl_chain_cert=<file>        certificate chain in PEM, with -Z
-  ssl_key=<file>               private key in PEM, with -Z
+  ssl_key=<file>               private key in PEM, with -Z (default: in the file of the chain)
 memcached's other extended options are accepted, and have no effect here; each says so.";
 
 /// memcached's extended options that steer what this server does not have.
-const WITHOUT_EFFECT: [&str; 37] = [
+const WITHOUT_EFFECT: [&str; 44] = [
     "maxconns_fast",
     "hashpower",
     "tail_repair_time",
@@ -75,7 +75,17 @@ const WITHOUT_EFFECT: [&str; 37] = [
     "no_slab_reassign",
     "no_inline_ascii_resp",
     "drop_privileges",
+    "no_drop_privileges",
+    "no_slab_automove",
+    "no_chunked_items",
+    "slab_sizes",
+    "ssl_wbuf_size",
+    "ssl_session_cache",
+    "ssl_kernel_tls",
 ];
+/// memcached's TLS options, with values that ask for no more than there is.
+const MET: [(&str, &[&str]); 3] =
+    [("ssl_verify_mode", &["0"]), ("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
 const WITH_EFFECT: [&str; 14] = [
     "idle_timeout",
     "chronos_partitions",
@@ -140,8 +150,14 @@ impl Extended {
         for word in words.iter().filter(|word| !word.is_empty()) {
             let (name, value) =
                 word.split_once('=').map_or((&word[..], None), |(name, value)| (name, Some(value)));
+            if MET
+                .iter()
+                .any(|(met, values)| *met == name && value.is_some_and(|value| values.contains(&value)))
+            {
+                continue;
+            }
             // Whoever asks for these wants to be safe: to go on without would be worse than to stop.
-            if name.starts_with("ssl_") && !WITH_EFFECT.contains(&name) {
+            if name.starts_with("ssl_") && !WITH_EFFECT.contains(&name) && !WITHOUT_EFFECT.contains(&name) {
                 bail!("-o {name} is not supported: TLS 1.2 and 1.3, without client certificates");
             }
             if WITHOUT_EFFECT.contains(&name) || name.starts_with("ext_") {
@@ -158,6 +174,17 @@ impl Extended {
             extended.set(name, value).with_context(|| format!("-o {name}={value}"))?;
         }
         Ok(extended)
+    }
+
+    /// The files of the certificate chain and of the private key.
+    ///
+    /// # Errors
+    /// If there is no chain.
+    pub fn tls_files(&self) -> Result<(PathBuf, PathBuf)> {
+        let certificate =
+            self.certificate.clone().context("-Z needs -o ssl_chain_cert=<file>,ssl_key=<file>")?;
+        let key = self.key.clone().unwrap_or_else(|| certificate.clone());
+        Ok((certificate, key))
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<()> {
@@ -245,5 +272,55 @@ fn duration(text: &str) -> Result<Duration> {
         "us" if number > 0 => Ok(Duration::from_micros(number)),
         "ms" if number > 0 => Ok(Duration::from_millis(number)),
         _ => bail!("a number above 0 with us or ms is allowed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// Every option that memcached's own help names, in the form `- name:`, is taken, or refused because it asks for
+    /// more than TLS has here.
+    #[test]
+    fn memcacheds_options_are_known() {
+        let words = |text: &str| Extended::read(&[text.to_owned()]);
+        // Those that its help leaves out.
+        let mut names: Vec<String> =
+            ["no_drop_privileges", "no_slab_automove", "no_chunked_items", "slab_sizes=100-200", "no_modern"]
+                .map(str::to_owned)
+                .to_vec();
+        match Command::new("memcached").arg("-h").output() {
+            Err(_) => plimsoll_testing::skipped!(
+                "memcached's help: it is not installed (apt-get install memcached)"
+            ),
+            Ok(output) => {
+                let text = String::from_utf8_lossy(&output.stdout).into_owned();
+                let of_line = |line: &str| Some(line.strip_prefix("   - ")?.split_once(':')?.0.to_owned());
+                names.extend(text.lines().filter_map(of_line).filter(|name| !name.starts_with("ssl_c")));
+                assert!(names.len() > 40, "{text}");
+            }
+        }
+        for name in names {
+            let value = match &*name {
+                "idle_timeout" => "=5",
+                "ssl_key" => "=key.pem",
+                "ssl_verify_mode" => "=0",
+                "ssl_keyformat" => "=1",
+                "ssl_min_version" => "=2",
+                _ => "",
+            };
+            if name.starts_with("External storage") {
+                continue;
+            }
+            words(&format!("{name}{value}")).expect(&name);
+        }
+        for refused in
+            ["ssl_ciphers=x", "ssl_ca_cert=x", "ssl_verify_mode=2", "ssl_min_version=3", "ssl_verify_mode"]
+        {
+            let error = words(refused).err().expect(refused).to_string();
+            assert!(error.contains("not supported"), "{refused}: {error}");
+        }
     }
 }

@@ -14,13 +14,19 @@ impl Options {
         if self.udp_port < 1 && !extended.devices.is_empty() {
             bail!("-o chronos_xdp needs the UDP port that it is for: -U <num>, 1 to 65535");
         }
+        if self.enable_ssl && self.port == 0 && self.unix_socket.is_none() {
+            bail!("-Z needs a TCP port: -p 0 has none");
+        }
+        let tls = self.tls(extended)?;
         if let Some(path) = &self.unix_socket {
+            if tls.is_some() {
+                eprintln!("-Z has no effect with -s: a UNIX socket is served in the clear");
+            }
             if !extended.devices.is_empty() {
                 bail!("-s and -o chronos_xdp: a UNIX socket has no network device");
             }
             return Ok(vec![Listen::Unix { path: path.clone(), mode: self.unix_mask }]);
         }
-        let tls = self.tls(extended)?;
         let mut places = Vec::new();
         let any = [everywhere().to_string()];
         let given: &[String] = if self.listen.is_empty() { &any } else { &self.listen };
@@ -29,6 +35,9 @@ impl Options {
         for text in given {
             let plain = text.strip_prefix("notls:");
             let text = plain.unwrap_or(text);
+            if plain.is_some() && tls.is_none() {
+                bail!("-l notls:{text}: notls: is for addresses of a server with -Z");
+            }
             if self.port != 0 {
                 places.extend(addresses(text, port(self.port))?.into_iter().map(|address| match &tls {
                     Some(tls) if plain.is_none() => Listen::Tls { address, tls: tls.clone() },
@@ -54,10 +63,8 @@ impl Options {
         if !self.enable_ssl {
             return Ok(None);
         }
-        let (Some(certificate), Some(key)) = (&extended.certificate, &extended.key) else {
-            bail!("-Z needs -o ssl_chain_cert=<file>,ssl_key=<file>");
-        };
-        Ok(Some(Tls::from_pem_files(certificate, key).context("-Z")?))
+        let (certificate, key) = extended.tls_files()?;
+        Ok(Some(Tls::from_pem_files(&certificate, &key).context("-Z")?))
     }
 }
 

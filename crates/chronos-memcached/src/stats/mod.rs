@@ -63,10 +63,26 @@ pub struct Shared {
     pub detail: AtomicBool,
     /// What the shutdown command calls.
     pub shutdown: OnceLock<fn()>,
+    /// Reads the certificates again; none without TLS.
+    pub certificates: OnceLock<Certificates>,
     /// What the runtime counts, once it runs.
     pub runtime: OnceLock<Arc<RuntimeStats>>,
     /// `verbosity`.
     pub verbosity: AtomicU32,
+}
+
+/// What the command `refresh_certs` does.
+pub struct Certificates {
+    /// Reads them, or says what is wrong with them.
+    pub read: Box<dyn Fn() -> Result<(), String> + Send + Sync>,
+    /// Seconds after the server's start when they were read last.
+    pub read_at: AtomicU32,
+}
+
+impl std::fmt::Debug for Certificates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Certificates {{ read_at: {:?} }}", self.read_at)
+    }
 }
 
 /// What one partition counts. All numbers, so that they add up.

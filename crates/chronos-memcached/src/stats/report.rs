@@ -81,6 +81,12 @@ fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Si
     if settings.idle_timeout > 0 {
         sink.line("idle_kicks", &runtime.timed_out);
     }
+    sink.line("listen_disabled_num", &runtime.accept_errors);
+    sink.line("conn_yields", &runtime.yields);
+    if let Some(certificates) = shared.certificates.get() {
+        let seconds = clock.uptime().saturating_sub(certificates.read_at.load(Ordering::Relaxed));
+        sink.line("time_since_server_cert_refresh", &seconds);
+    }
     sink.line("chronos_requests_own", &runtime.own);
     sink.line("chronos_requests_foreign", &runtime.foreign);
     sink.line("chronos_partitions_moved", &runtime.adopted);
@@ -233,6 +239,11 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("item_size_max", &settings.item_size_max);
     sink.line("flush_enabled", &yes_no(settings.flush));
     sink.line("idle_timeout", &settings.idle_timeout);
+    sink.line("ssl_enabled", &yes_no(settings.tls.is_some()));
+    if let Some((certificates, key)) = &settings.tls {
+        sink.line("ssl_chain_cert", &certificates.display());
+        sink.line("ssl_key", &key.display());
+    }
     sink.line("chronos_partitions", &settings.partitions);
     for device in shared.runtime.get().map(|runtime| runtime.devices()).unwrap_or_default() {
         // "chronos_xdp:eth0 native XDP, zero copy, ..."

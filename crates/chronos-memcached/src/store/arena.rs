@@ -1,8 +1,9 @@
-//! Pages cut into chunks, a clock hand for each class, and large items beside them.
+//! Pages cut into chunks, a clock hand for each class, and the shelf of large values beside them.
 //!
 //! ```text
 //! allocate(class): free chunk of an open page ─> empty page ─> page from the budget ─> evict under the hand
 //!                                                              ─> a page of the class that has the most
+//! large item:      head in a page of heads, value on the shelf (`large.rs`)
 //! ```
 //!
 //! Eviction is a clock instead of memcached's three linked lists, with the same rule: an item fetched twice since the
@@ -15,10 +16,15 @@ use zerocopy::FromBytes;
 
 use super::budget::Budget;
 use super::classes::Classes;
-use super::item::{HEADER_BYTES, Header, ItemRef, State};
+use super::item::{Header, ItemRef, State};
+use super::large::large_number;
+use super::shelf::Shelf;
+use super::shelves::Place;
 
 /// Chunks that one eviction looks at before it takes an active item.
 const HAND_STEPS_MAX: usize = 256;
+/// Pages of which the least wanted is emptied.
+const PAGES_COMPARED: usize = 4;
 /// No chunk.
 const NO_CHUNK: u16 = u16::MAX;
 
@@ -48,9 +54,10 @@ pub struct Arena {
     spare: Vec<u32>,
     /// Pages whose memory went back.
     gone: Vec<u32>,
-    large: Vec<Box<[u8]>>,
-    large_free: Vec<u32>,
-    large_bytes: u64,
+    /// The large values, while this partition uses them.
+    pub(super) shelf: Option<Box<Shelf>>,
+    /// Where they are else.
+    pub(super) place: Arc<Place>,
 }
 
 #[derive(Debug)]
@@ -96,15 +103,14 @@ impl Arena {
         assert!(budget.take_large(floor), "-m has room for the floor of every partition");
         let classes = vec![Class::default(); layout.classes.count()];
         Arena {
+            place: budget.shelves.add(),
+            shelf: None,
             layout,
             budget,
             pages: Vec::new(),
             classes,
             spare: Vec::new(),
             gone: Vec::new(),
-            large: Vec::new(),
-            large_free: Vec::new(),
-            large_bytes: 0,
         }
     }
 
@@ -122,7 +128,15 @@ impl Arena {
         Header::mut_from_prefix(bytes).expect("a chunk holds a header").0
     }
 
-    /// The header of `item`, its key, and its value.
+    /// The key of `item`.
+    #[inline]
+    pub fn key(&self, item: ItemRef) -> &[u8] {
+        let bytes = &self.pages[item.page()].bytes[item.offset()..];
+        let (header, rest) = Header::ref_from_prefix(bytes).expect("a chunk holds a header");
+        &rest[..usize::from(header.key_bytes)]
+    }
+
+    /// The header of `item`, its key, and its value. A large one's shelf is here ([`Arena::has_value`]).
     #[inline]
     pub fn item(&self, item: ItemRef) -> (&Header, &[u8], &[u8]) {
         let bytes = &self.pages[item.page()].bytes[item.offset()..];
@@ -131,7 +145,11 @@ impl Arena {
         if header.state & State::LARGE == 0 {
             (header, key, &rest[..header.value_bytes.get() as usize])
         } else {
-            (header, key, &self.large[large_number(rest)])
+            (
+                header,
+                key,
+                self.shelf.as_ref().expect("a large item is looked for first").value(large_number(rest)),
+            )
         }
     }
 
@@ -155,7 +173,7 @@ impl Arena {
             &mut rest[..header.value_bytes.get() as usize]
         } else {
             let number = large_number(rest);
-            &mut self.large[number]
+            self.shelf.as_mut().expect("a large item is looked for first").value_mut(number)
         }
     }
 
@@ -168,8 +186,8 @@ impl Arena {
 
     /// Bytes of the chunk of `item`, and of the allocation beside it.
     pub fn footprint(&self, item: ItemRef) -> usize {
-        let (header, _, value) = self.item(item);
-        let beside = if header.state & State::LARGE == 0 { 0 } else { value.len() };
+        let header = self.header(item);
+        let beside = if header.state & State::LARGE == 0 { 0 } else { header.value_bytes.get() as usize };
         self.layout.classes.size(self.class(item)) + beside
     }
 
@@ -203,13 +221,10 @@ impl Arena {
         Some(ItemRef::new(number as usize, usize::from(chunk) * size))
     }
 
-    /// Frees the chunk of `item`, and its large allocation if it has one.
+    /// Frees the chunk of `item`, and its large value if it has one.
     pub fn free(&mut self, item: ItemRef) {
-        let (header, key, _) = self.item(item);
-        if header.state & State::LARGE != 0 {
-            let offset = item.offset() + HEADER_BYTES + key.len();
-            let number = large_number(&self.pages[item.page()].bytes[offset..]);
-            self.free_large(number as u32);
+        if self.header(item).state & State::LARGE != 0 {
+            self.free_value(item);
         }
         let number = item.page();
         let page = &mut self.pages[number];
@@ -230,35 +245,6 @@ impl Arena {
             self.detach(number);
             self.spare.push(number as u32);
         }
-    }
-
-    /// Memory for a large value; None if the budget has no more.
-    pub fn allocate_large(&mut self, parts: [&[u8]; 2]) -> Option<u32> {
-        let bytes = (parts[0].len() + parts[1].len()) as u64;
-        if !self.budget.take_large(bytes) {
-            return None;
-        }
-        self.large_bytes += bytes;
-        let value = parts.concat().into_boxed_slice();
-        let number = self.large_free.pop().unwrap_or_else(|| {
-            self.large.push(Box::default());
-            (self.large.len() - 1) as u32
-        });
-        self.large[number as usize] = value;
-        Some(number)
-    }
-
-    /// Frees what [`Arena::allocate_large`] gave.
-    pub fn free_large(&mut self, number: u32) {
-        let freed = std::mem::take(&mut self.large[number as usize]).len() as u64;
-        self.large_free.push(number);
-        self.large_bytes -= freed;
-        self.budget.give(freed);
-    }
-
-    /// Bytes of large values.
-    pub fn large_bytes(&self) -> u64 {
-        self.large_bytes
     }
 
     /// Moves the hand of `class` to the next item that `judge` lets go.
@@ -308,10 +294,24 @@ impl Arena {
             .collect()
     }
 
-    /// The page to be emptied for another class: the oldest one of the class that has the most.
+    /// The page to be emptied for another class: of the one that has the most, the page with the fewest active items of
+    /// those that the hand comes to next. None if all pages have heads of large items.
     pub fn page_to_empty(&self) -> Option<usize> {
-        let class = self.classes.iter().max_by_key(|class| class.pages.len())?;
-        class.pages.first().map(|&page| page as usize)
+        let small = &self.classes[..self.layout.classes.heads()];
+        let Class { pages, hand, .. } = small.iter().max_by_key(|class| class.pages.len())?;
+        (1..=pages.len().min(PAGES_COMPARED))
+            .map(|ahead| pages[(hand.page + ahead) % pages.len()] as usize)
+            .min_by_key(|&page| self.active_items(page))
+    }
+
+    fn active_items(&self, page: usize) -> usize {
+        let is_active = |&item: &ItemRef| self.header(item).state & State::ACTIVE != 0;
+        self.items_of(page).into_iter().filter(is_active).count()
+    }
+
+    /// Pages that a partition keeps when others want memory.
+    pub fn pages_share(&self) -> usize {
+        ((self.budget.share() / self.layout.page_bytes as u64) as usize).max(self.layout.pages_floor)
     }
 
     /// Gives one empty page back, if there is one and the floor stays.
@@ -333,16 +333,21 @@ impl Arena {
 
     /// Bytes of pages and of large items, as they are in the budget beyond the floor.
     pub fn bytes_held(&self) -> u64 {
-        (self.pages_held() * self.layout.page_bytes) as u64 + self.large_bytes
+        (self.pages_held() * self.layout.page_bytes) as u64 + self.place.bytes()
     }
 
     fn empty_page(&mut self) -> Option<usize> {
         if let Some(number) = self.spare.pop() {
             return Some(number as usize);
         }
-        let floor = self.pages_held() < self.layout.pages_floor;
-        if !floor && !self.budget.take_page(self.layout.page_bytes as u64) {
+        if self.pages_held() == ItemRef::PAGES_MAX {
             return None;
+        }
+        let is_floor = self.pages_held() < self.layout.pages_floor;
+        while !is_floor && !self.budget.take_page(self.layout.page_bytes as u64) {
+            if !self.layout.evict || !self.budget.has_many_large() || !self.evict_large() {
+                return None;
+            }
         }
         let bytes = self.layout.pool.take();
         match self.gone.pop() {
@@ -369,10 +374,4 @@ impl Arena {
         class.pages.retain(|&page| page as usize != number);
         class.open.retain(|&page| page as usize != number);
     }
-}
-
-fn large_number(rest: &[u8]) -> usize {
-    let (number, _) =
-        rest.split_first_chunk::<4>().expect("a large item's chunk has the number of its value");
-    u32::from_le_bytes(*number) as usize
 }

@@ -1,24 +1,41 @@
 //! `-m`: bytes of item memory that all partitions have together.
 //!
-//! A partition asks when it takes a page or a large allocation and tells when it gives one back, so the shared counter
-//! is touched once in dozens of stores. Every partition owns a few pages from the start (its floor), and a part of the
-//! budget is kept for large items; when that is used up, partitions give pages back while they do their housekeeping.
+//! A partition asks when it takes a page or a large value and tells when it gives one back, so the shared counter is
+//! touched once in dozens of stores. How memory flows:
+//!
+//! 1. What is free goes to whoever asks first; the last part of it (the reserve) only to large values.
+//! 2. When nothing is free, a small item evicts one of its size in its partition, and a large value the oldest large
+//!    value of all partitions ([`Shelves`]).
+//! 3. Pages that hold more than half of `-m` give way to large values, but those of a partition only above its share of
+//!    that half; large values that hold more than half give way to pages.
+//! 4. Every partition keeps a few pages from the start (its floor), whatever comes.
+//! 5. When the reserve is in use and pages hold more than half, or more is taken than there is, partitions give memory
+//!    back while they do their housekeeping.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::shelves::Shelves;
 
 /// The shared counter.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicU64,
     taken: AtomicU64,
-    /// Kept for large items.
+    /// Kept for large values.
     reserve: u64,
+    /// The large values.
+    pub shelves: Shelves,
 }
 
 impl Budget {
-    /// A budget of `limit` bytes, of which `reserve` are for large items only.
+    /// A budget of `limit` bytes, of which `reserve` (at most half) are for large values only.
     pub fn new(limit: u64, reserve: u64) -> Budget {
-        Budget { limit: AtomicU64::new(limit), taken: AtomicU64::new(0), reserve: reserve.min(limit / 4) }
+        Budget {
+            limit: AtomicU64::new(limit),
+            taken: AtomicU64::new(0),
+            reserve: reserve.min(limit / 2),
+            shelves: Shelves::default(),
+        }
     }
 
     /// Takes `bytes` for a page; false if there are none.
@@ -26,13 +43,13 @@ impl Budget {
         self.take(bytes, self.reserve)
     }
 
-    /// Takes `bytes` for a large item; false if there are none.
+    /// Takes `bytes` for a large value, or for a floor; false if there are none.
     pub fn take_large(&self, bytes: u64) -> bool {
         self.take(bytes, 0)
     }
 
     fn take(&self, bytes: u64, keep: u64) -> bool {
-        let limit = self.limit.load(Ordering::Relaxed).saturating_sub(keep);
+        let limit = self.limit().saturating_sub(keep);
         let add = |taken: u64| (taken + bytes <= limit).then_some(taken + bytes);
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
@@ -43,9 +60,32 @@ impl Budget {
         debug_assert!(before >= bytes);
     }
 
-    /// True if partitions should give pages back: the reserve is in use, or the limit was lowered.
-    pub fn wanted(&self) -> bool {
-        self.taken() > self.limit().saturating_sub(self.reserve)
+    /// Evicts the least wanted large value of all partitions; false if there is none.
+    pub fn evict_large(&self) -> bool {
+        let evicted = self.shelves.evict();
+        self.give(evicted.unwrap_or(0));
+        evicted.is_some()
+    }
+
+    /// True if partitions should give memory back.
+    pub fn is_short(&self) -> bool {
+        let taken = self.taken();
+        taken > self.limit() || (taken > self.limit().saturating_sub(self.reserve) && self.has_many_pages())
+    }
+
+    /// True if pages hold more than half, and are to give way to large values.
+    pub fn has_many_pages(&self) -> bool {
+        self.taken().saturating_sub(self.shelves.bytes()) > self.limit() / 2
+    }
+
+    /// True if large values hold more than half, and are to give way to pages.
+    pub fn has_many_large(&self) -> bool {
+        self.shelves.bytes() > self.limit() / 2
+    }
+
+    /// Bytes of pages that a partition may keep though large values want them.
+    pub fn share(&self) -> u64 {
+        self.limit() / 2 / self.shelves.count().max(1) as u64
     }
 
     /// Bytes taken.

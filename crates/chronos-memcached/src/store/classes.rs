@@ -5,7 +5,7 @@
 
 use super::item::{GRAIN, HEADER_BYTES};
 
-/// The sizes of chunks, smallest first.
+/// The sizes of chunks, smallest first, and last the class of the heads of large items.
 #[derive(Clone, Debug)]
 pub struct Classes {
     sizes: Vec<u32>,
@@ -17,6 +17,8 @@ pub struct Classes {
 const CHUNKS_PER_PAGE_MIN: usize = 4;
 /// More classes than this would not fit the index of a class.
 const CLASSES_MAX: usize = 200;
+/// Bytes of the head of a large item: header, longest key, and the number of its value.
+const HEAD_BYTES: usize = (HEADER_BYTES + 250 + size_of::<u32>()).next_multiple_of(GRAIN);
 
 impl Classes {
     /// Classes for pages of `page_bytes`, each at least `growth` times the one before; the smallest has `data_min`
@@ -40,12 +42,18 @@ impl Classes {
         let class_of = (0..=largest / GRAIN)
             .map(|units| sizes.partition_point(|&size| size < units * GRAIN) as u8)
             .collect();
+        sizes.push(HEAD_BYTES);
         Classes { sizes: sizes.into_iter().map(|size| size as u32).collect(), class_of }
     }
 
     /// The class for an item of `bytes`; None if it needs an allocation of its own.
     pub fn class_of(&self, bytes: usize) -> Option<usize> {
         self.class_of.get(bytes.div_ceil(GRAIN)).map(|&class| usize::from(class))
+    }
+
+    /// The class of the heads of large items: pages of nothing else, so that a small item takes the place of none.
+    pub fn heads(&self) -> usize {
+        self.sizes.len() - 1
     }
 
     /// Bytes of a chunk of `class`.

@@ -44,7 +44,7 @@ impl State {
     pub const USED: u8 = 1;
     /// Fetched since it was stored.
     pub const FETCHED: u8 = 1 << 1;
-    /// Fetched again since the eviction hand came by: it is spared once.
+    /// Fetched again since the eviction hand came by: it is spared once. A large item has this on its shelf.
     pub const ACTIVE: u8 = 1 << 2;
     /// Marked out of date by a meta delete with I.
     pub const STALE: u8 = 1 << 3;
@@ -52,7 +52,7 @@ impl State {
     pub const TOKEN_SENT: u8 = 1 << 4;
     /// The key came in base64, and goes out so.
     pub const KEY_BINARY: u8 = 1 << 5;
-    /// The chunk has the number of an allocation of its own instead of the value.
+    /// The chunk has the number of the value's slot on the shelf instead of the value.
     pub const LARGE: u8 = 1 << 6;
 }
 
@@ -66,8 +66,12 @@ pub const GRAIN: usize = 8;
 pub const PLACE_BITS: u32 = 13;
 
 impl ItemRef {
+    /// Pages of a partition that references reach: 32 GiB of the largest.
+    pub const PAGES_MAX: usize = 1 << (u32::BITS - PLACE_BITS);
+
     /// The item at byte `offset` of page `page`.
     pub fn new(page: usize, offset: usize) -> ItemRef {
+        debug_assert!(page < ItemRef::PAGES_MAX, "no arena has so many");
         ItemRef(((page as u32) << PLACE_BITS) | (offset / GRAIN) as u32)
     }
 

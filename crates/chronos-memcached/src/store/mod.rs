@@ -4,15 +4,18 @@
 //! KeyHash ──> index (tag, place) ──> arena: header, key, value ──> reply
 //! ```
 //!
-//! Nothing here is shared but the [`Budget`]. `-m` limits item memory (pages and large items), as memcached's does;
-//! the index comes on top, 10 to 20 bytes an item.
+//! Nothing here is shared but the [`Budget`], and the large values while no request of this partition runs. `-m` limits
+//! item memory (pages and large items), as memcached's does; the index comes on top, 10 to 20 bytes an item.
 
 mod arena;
 mod budget;
 mod classes;
 mod index;
 mod item;
+mod large;
 mod room;
+mod shelf;
+mod shelves;
 
 use std::sync::Arc;
 
@@ -121,18 +124,27 @@ impl Store {
         if self.cas_step == 0 { 0 } else { self.cas }
     }
 
-    /// Looks `key` up at `second`; what is dead is removed.
+    /// Looks `key` up at `second`; what is dead is removed. After a large item, [`Store::settle`] is due.
     #[inline]
     pub fn find(&mut self, hash: u64, key: &[u8], second: u32) -> Lookup {
         let Some(item) = self.peek(hash, key) else { return Lookup::Miss };
         let found = self.judge(item, second);
         if !matches!(found, Lookup::Hit(_)) {
             self.remove(item);
+        } else if self.arena.header(item).state & State::LARGE != 0 && !self.arena.has_value(item) {
+            self.lose(item, second);
+            return Lookup::Miss;
         }
         found
     }
 
-    /// Looks `key` up at `second`, and leaves what is dead where it is.
+    /// Lets other partitions make room where this one's large values are, which a request that has run needs no longer.
+    #[inline]
+    pub fn settle(&mut self) {
+        self.arena.return_shelf();
+    }
+
+    /// Looks `key` up at `second`, and leaves what is dead where it is. The value of a large item is not to be looked at.
     pub fn look(&self, hash: u64, key: &[u8], second: u32) -> Lookup {
         self.peek(hash, key).map_or(Lookup::Miss, |item| self.judge(item, second))
     }
@@ -152,7 +164,7 @@ impl Store {
     /// Where `key` is, dead or alive.
     #[inline]
     pub fn peek(&self, hash: u64, key: &[u8]) -> Option<ItemRef> {
-        self.index.find(hash as u32, |item| self.arena.item(item).1 == key)
+        self.index.find(hash as u32, |item| self.arena.key(item) == key)
     }
 
     /// Asks memory for where `hash` is looked up.
@@ -202,9 +214,12 @@ impl Store {
         if header.state & State::ACTIVE == 0 {
             if header.state & State::FETCHED == 0 {
                 header.state |= State::FETCHED;
-            } else {
+            } else if header.state & State::LARGE == 0 {
                 header.state |= State::ACTIVE;
                 header.time.set(second);
+            } else {
+                header.time.set(second);
+                self.arena.mark_active(item);
             }
         }
     }
@@ -384,5 +399,7 @@ impl Store {
     }
 }
 
+#[cfg(test)]
+mod flow_tests;
 #[cfg(test)]
 mod tests;

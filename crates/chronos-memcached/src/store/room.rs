@@ -1,7 +1,7 @@
 //! How a partition finds room: free chunks, then what is dead, then what is wanted least; and what it does when idle.
 
 use super::arena::Verdict;
-use super::item::{HEADER_BYTES, Header, ItemRef, State};
+use super::item::{Header, ItemRef, State};
 use super::{NoMemory, Store, Sweep, is_expired, is_flushed};
 
 /// Chunks that one call of [`Store::sweep`] looks at.
@@ -10,19 +10,39 @@ const SWEEP_CHUNKS: usize = 128;
 const SWEEP_SECONDS: u32 = 60;
 
 impl Store {
-    /// A bit of what waits for idle moments: memory that another partition wants, and expired items once a minute.
-    /// True if there is more.
+    /// A bit of what waits for idle moments: memory that is wanted elsewhere, and expired items once a minute. True if
+    /// there is more.
     pub fn housekeeping(&mut self, second: u32) -> bool {
-        if self.arena.budget.wanted() && self.arena.pages_held() > self.arena.layout.pages_floor {
-            if !self.arena.give_page_back()
-                && let Some(page) = self.arena.page_to_empty()
-            {
-                self.empty(page, second);
-                self.arena.give_page_back();
-            }
+        self.forget_taken(second);
+        let has_more = (self.arena.budget.is_short() && self.give_back(second)) || self.sweep(second);
+        self.arena.return_shelf();
+        has_more
+    }
+
+    /// Gives some memory back; false if there is none to give.
+    fn give_back(&mut self, second: u32) -> bool {
+        let (budget, evict) = (&self.arena.budget, self.arena.layout.evict);
+        let (is_over, has_many_pages) = (budget.taken() > budget.limit(), budget.has_many_pages());
+        let keep = if has_many_pages { self.arena.pages_share() } else { self.arena.layout.pages_floor };
+        if is_over && evict && !has_many_pages && self.arena.evict_large() {
             return true;
         }
-        self.sweep(second)
+        if self.arena.pages_held() <= keep {
+            return false;
+        }
+        if self.arena.give_page_back() {
+            return true;
+        }
+        let Some(page) = self.arena.page_to_empty().filter(|_| evict) else { return false };
+        self.empty(page, second);
+        self.arena.give_page_back()
+    }
+
+    /// Forgets large items whose values were taken for other partitions.
+    pub fn forget_taken(&mut self, second: u32) {
+        while let Some(item) = self.arena.next_taken() {
+            self.lose(item, second);
+        }
     }
 
     fn sweep(&mut self, second: u32) -> bool {
@@ -60,27 +80,15 @@ impl Store {
         small: Option<usize>,
         second: u32,
     ) -> Result<ItemRef, NoMemory> {
-        let head = HEADER_BYTES + key.len() + size_of::<u32>();
-        let class = small.or_else(|| self.arena.layout.classes.class_of(head)).expect("keys are short");
-        let large = match small {
-            Some(_) => None,
-            None => Some(self.allocate_large(parts, second)?),
-        };
-        let Some(item) = self.allocate(class, second) else {
-            if let Some(number) = large {
-                self.arena.free_large(number);
-            }
-            return Err(NoMemory);
+        let item = match small {
+            Some(class) => self.allocate(class, second).ok_or(NoMemory)?,
+            None => self.allocate_large(key, parts, second)?,
         };
         // Looked for again: the memory may have come from it.
         if let Some(old) = self.peek(hash, key) {
             self.remove(old);
         }
         self.index.insert(hash as u32, item);
-        if let Some(number) = large {
-            self.arena.chunk_mut(item)[HEADER_BYTES + key.len()..][..4]
-                .copy_from_slice(&number.to_le_bytes());
-        }
         Ok(item)
     }
 
@@ -95,26 +103,47 @@ impl Store {
         }
     }
 
-    fn allocate_large(&mut self, parts: [&[u8]; 2], second: u32) -> Result<u32, NoMemory> {
-        loop {
-            if let Some(number) = self.arena.allocate_large(parts) {
-                return Ok(number);
-            }
-            if self.arena.give_page_back() {
-                continue;
-            }
-            // Other large items of this partition first: their heads are in some class, and the hand finds them there.
-            let floor = self.arena.pages_held() <= self.arena.layout.pages_floor;
-            let page = if self.arena.layout.evict { self.arena.page_to_empty() } else { None };
-            let Some(page) = page.filter(|_| !floor || self.arena.large_bytes() > 0) else {
+    fn allocate_large(&mut self, key: &[u8], parts: [&[u8]; 2], second: u32) -> Result<ItemRef, NoMemory> {
+        self.forget_taken(second);
+        let item = self.allocate(self.arena.layout.classes.heads(), second).ok_or(NoMemory)?;
+        // Nobody takes what stands there for an item while room is made.
+        self.arena.header_mut(item).state = 0;
+        while !self.arena.put_value(item, key.len(), parts) {
+            if !self.make_room_for_large(second) {
+                self.arena.free(item);
                 return Err(NoMemory);
-            };
-            self.empty(page, second);
+            }
+        }
+        Ok(item)
+    }
+
+    /// Gives memory back for a large value; false if nothing may be evicted.
+    fn make_room_for_large(&mut self, second: u32) -> bool {
+        if self.arena.give_page_back() {
+            return true;
+        }
+        if !self.arena.layout.evict {
+            return false;
+        }
+        let held = self.arena.pages_held();
+        let has_share = held > self.arena.pages_share() && self.arena.budget.has_many_pages();
+        if !has_share && self.arena.evict_large() {
+            return true;
+        }
+        match self.arena.page_to_empty() {
+            Some(page) if held > self.arena.layout.pages_floor => {
+                self.empty(page, second);
+                true
+            }
+            _ => self.arena.evict_large(),
         }
     }
 
     /// Frees a chunk of `class`, or a page for it; false if nothing may be evicted.
     fn make_room(&mut self, class: usize, second: u32) -> bool {
+        if class == self.arena.layout.classes.heads() {
+            return self.make_room_for_head(second);
+        }
         let (oldest, evict) = (self.oldest_now(second), self.arena.layout.evict);
         let oldest_cas = self.oldest_cas;
         let judge = |header: &Header| {
@@ -130,13 +159,32 @@ impl Store {
             self.lose(item, second);
             return true;
         }
-        match self.arena.page_to_empty() {
-            Some(page) if evict => {
-                self.empty(page, second);
+        evict && self.empty_one(second)
+    }
+
+    /// Frees the head of a large item, or a page for it; false if nothing may be evicted.
+    fn make_room_for_head(&mut self, second: u32) -> bool {
+        if !self.arena.layout.evict {
+            return false;
+        }
+        match self.arena.oldest_large() {
+            Some(item) => {
+                self.lose(item, second);
                 true
             }
-            _ => false,
+            None => self.empty_one(second),
         }
+    }
+
+    /// Empties a page of small items, or if there is none, frees the head of a large one; false if there is nothing.
+    fn empty_one(&mut self, second: u32) -> bool {
+        if let Some(page) = self.arena.page_to_empty() {
+            self.empty(page, second);
+            return true;
+        }
+        let Some(item) = self.arena.oldest_large() else { return false };
+        self.lose(item, second);
+        true
     }
 
     fn empty(&mut self, page: usize, second: u32) {
@@ -145,7 +193,7 @@ impl Store {
         }
     }
 
-    fn lose(&mut self, item: ItemRef, second: u32) {
+    pub(super) fn lose(&mut self, item: ItemRef, second: u32) {
         let header = *self.arena.header(item);
         if self.is_dead(&header, second) {
             self.losses.reclaimed += 1;
@@ -153,7 +201,10 @@ impl Store {
         } else {
             self.losses.evicted += 1;
             self.losses.evicted_unfetched += u64::from(header.state & State::FETCHED == 0);
-            self.losses.evicted_active += u64::from(header.state & State::ACTIVE != 0);
+            let is_large = header.state & State::LARGE != 0;
+            let is_active =
+                if is_large { self.arena.is_active(item) } else { header.state & State::ACTIVE != 0 };
+            self.losses.evicted_active += u64::from(is_active);
             let class = self.arena.class(item);
             self.arena.classes[class].evictions += 1;
         }

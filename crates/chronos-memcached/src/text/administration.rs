@@ -56,7 +56,8 @@ impl<'a> Command<'a, '_> {
             Some(1_000_000_001..) => "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes",
             Some(mebibytes) => {
                 let bytes = u64::from(mebibytes) << 20;
-                if bytes < self.server.settings.memory_min() {
+                let settings = &self.server.settings;
+                if !(settings.memory_min()..=settings.memory_max()).contains(&bytes) {
                     "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"
                 } else {
                     self.server.budget.set_limit(bytes);
@@ -79,6 +80,19 @@ impl<'a> Command<'a, '_> {
             return Step::Close;
         }
         self.answer("CLIENT_ERROR invalid shutdown mode")
+    }
+
+    pub(super) fn refresh_certificates(&mut self) -> Step<Request<'a>> {
+        let Some(certificates) = self.server.shared.certificates.get() else {
+            return self.answer("Error TLS not enabled");
+        };
+        match (certificates.read)() {
+            Ok(()) => {
+                certificates.read_at.store(self.clock.uptime(), Ordering::Relaxed);
+                self.answer("OK")
+            }
+            Err(reason) => self.answer(&format!("Error {reason}")),
+        }
     }
 
     pub(super) fn stats(&mut self) -> Step<Request<'a>> {

@@ -33,7 +33,7 @@ pub fn parse<'a>(
     if let Some(get) = session.multi_get {
         return next_key(server, session, get, input);
     }
-    let Some(end) = memchr(b'\n', input) else { return no_line(input) };
+    let Some(end) = line_end(session, input) else { return no_line(session, input) };
     let consumed = end + 1;
     let mut line = &input[..end];
     if end > 1 && line[end - 1] == b'\r' {
@@ -63,7 +63,15 @@ pub fn glance(input: &[u8]) -> Option<&[u8]> {
     Some(&rest[..memchr3(b' ', b'\r', b'\n', rest)?])
 }
 
-fn no_line<'a>(input: &[u8]) -> Step<Request<'a>> {
+/// Where the first line of `input` ends. What was looked at before it was whole is not looked at again.
+#[inline]
+fn line_end(session: &mut Session, input: &[u8]) -> Option<usize> {
+    let seen = std::mem::take(&mut session.without_end).min(input.len());
+    Some(seen + memchr(b'\n', &input[seen..])?)
+}
+
+fn no_line<'a>(session: &mut Session, input: &[u8]) -> Step<Request<'a>> {
+    session.without_end = input.len();
     if input.len() > LINE_BYTES_MAX {
         let blanks = input.iter().position(|&byte| byte != b' ').unwrap_or(input.len());
         let rest = &input[blanks..];
@@ -82,30 +90,17 @@ fn next_key<'a>(
     get: MultiGet,
     input: &'a [u8],
 ) -> Step<Request<'a>> {
-    let start = input.iter().position(|&byte| byte != b' ').unwrap_or(input.len());
-    let rest = &input[start..];
-    let end = rest.iter().position(|byte| matches!(byte, b' ' | b'\n')).unwrap_or(rest.len());
-    let mut key = &rest[..end];
-    // Whether another key follows, or the end of the line: trailing spaces, a return, a zero byte end it too.
-    let tail = &rest[end..];
-    let line_end = end + memchr(b'\n', tail).map_or(tail.len(), |place| place + 1);
-    let after = &rest[end..line_end];
-    if after.len() == 1 {
-        key = key.strip_suffix(b"\r").unwrap_or(key);
-    }
-    let cut = memchr(0, key);
-    key = &key[..cut.unwrap_or(key.len())];
-    let last = cut.is_some()
-        || match after.iter().position(|&byte| byte != b' ') {
-            None => true,
-            Some(place) => matches!(&after[place..], b"\n" | b"\r\n" | [0, ..]),
-        };
+    let mut words = Words(&input[..get.keys_bytes]);
+    let key = words.next().unwrap_or_default();
+    let keys_bytes = words.0.len();
     let mut head = get_head(get);
-    let mut consumed = start + end;
-    if last {
+    let mut consumed = get.keys_bytes - keys_bytes;
+    if keys_bytes > 0 {
+        session.multi_get = Some(MultiGet { keys_bytes, ..get });
+    } else {
         session.multi_get = None;
         head.bits |= Bits::END;
-        consumed = start + line_end;
+        consumed += get.ending_bytes;
     }
     server.run(consumed, Request::new(head, key), key)
 }
@@ -167,6 +162,7 @@ impl<'a> Command<'a, '_> {
             b"verbosity" => self.verbosity(),
             b"cache_memlimit" => self.memory_limit(),
             b"shutdown" => self.shutdown(),
+            b"refresh_certs" => self.refresh_certificates(),
             _ => self.answer("ERROR"),
         }
     }
@@ -184,7 +180,7 @@ impl<'a> Command<'a, '_> {
     }
 
     fn get(&mut self, keys: &'a [u8], cas: bool) -> Step<Request<'a>> {
-        self.get_keys(keys, MultiGet { cas, expiry: None }, "ERROR")
+        self.get_keys(keys, cas, None, "ERROR")
     }
 
     fn get_touch(&mut self, words: &'a [u8], cas: bool) -> Step<Request<'a>> {
@@ -194,24 +190,18 @@ impl<'a> Command<'a, '_> {
             return self.answer("CLIENT_ERROR invalid exptime argument");
         };
         let expiry = Some(self.clock.expiry(expiry));
-        self.get_keys(rest.0, MultiGet { cas, expiry }, "END")
+        self.get_keys(rest.0, cas, expiry, "END")
     }
 
     /// Answers key by key, if all of them are short enough; `none` without any.
-    fn get_keys(&mut self, keys: &'a [u8], get: MultiGet, none: &str) -> Step<Request<'a>> {
-        let (mut any, mut too_long) = (false, false);
-        for key in Words(keys) {
-            any = true;
-            too_long |= key.len() > KEY_BYTES_MAX;
-        }
-        if !any {
-            return self.answer(none);
-        }
-        if too_long {
+    fn get_keys(&mut self, keys: &'a [u8], cas: bool, expiry: Option<u32>, none: &str) -> Step<Request<'a>> {
+        let Some(last) = keys.iter().rposition(|&byte| byte != b' ') else { return self.answer(none) };
+        if Words(keys).any(|key| key.len() > KEY_BYTES_MAX) {
             return self.answer(BAD_FORMAT);
         }
-        self.session.multi_get = Some(get);
         let before = keys.as_ptr() as usize - self.input.as_ptr() as usize;
+        let keys_bytes = last + 1;
+        let get = MultiGet { cas, expiry, keys_bytes, ending_bytes: self.consumed - before - keys_bytes };
         let step = next_key(self.server, self.session, get, &self.input[before..]);
         match step {
             Step::Run { consumed, partition, request } => {

@@ -76,7 +76,7 @@ pub fn have_memcached() -> bool {
     let found =
         Command::new("memcached").arg("-V").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
     if !found {
-        eprintln!("skipped: memcached is not installed (apt-get install memcached)");
+        plimsoll_testing::missing("memcached is not installed (apt-get install memcached)");
     }
     found
 }
@@ -120,7 +120,7 @@ impl Drop for Theirs {
 }
 
 /// Sends `bytes` and then `mark`, and returns what comes before the answer `answer` to the mark.
-pub fn ask(stream: &mut UnixStream, bytes: &[u8], mark: &[u8], answer: &[u8]) -> Vec<u8> {
+pub fn ask(stream: &mut (impl Read + Write), bytes: &[u8], mark: &[u8], answer: &[u8]) -> Vec<u8> {
     let mut all = bytes.to_vec();
     all.extend_from_slice(mark);
     let mut reply = Vec::new();

@@ -65,7 +65,7 @@ fn binary_answers(options: &[&str], settings: &Settings, steps: &[Vec<u8>]) -> V
 }
 
 #[track_caller]
-fn compare_binary(options: &[&str], settings: &Settings, steps: &[Vec<u8>]) {
+pub fn compare_binary(options: &[&str], settings: &Settings, steps: &[Vec<u8>]) {
     if !have_memcached() {
         return;
     }

@@ -7,7 +7,11 @@ mod conversation;
 mod counters;
 mod logins;
 mod meta;
+mod program;
 mod random;
 #[path = "../common/random.rs"]
 mod random_numbers;
+#[path = "../common/server.rs"]
+mod server;
+mod sizes;
 mod text;

@@ -10,6 +10,7 @@ fn text_commands() {
     let cases: &[(&str, Steps<'_>)] = &[
         ("nothing", &[b"\r\n"]),
         ("blank", &[b"   \r\n"]),
+        ("certificates without TLS", &[b"refresh_certs\r\n", b"refresh_certs now\r\n"]),
         ("one letter", &[b"g\r\n"]),
         ("unknown", &[b"bogus\r\n", b"GET a\r\n"]),
         ("bare newline", &[b"version\n", b"get a\n"]),

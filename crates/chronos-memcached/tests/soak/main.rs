@@ -87,7 +87,7 @@ fn nothing_goes_wrong_for_a_while() {
     for io in ["epoll", "uring"] {
         if let Err(errors) = Server::try_start(&["-o", &format!("chronos_io={io}")], &[]) {
             assert_eq!(io, "uring", "{errors}");
-            eprintln!("skipped: chronos_io=uring: {errors}");
+            plimsoll_testing::skipped!("chronos_io=uring: {errors}");
             continue;
         }
         for threads in ["1", "2"] {

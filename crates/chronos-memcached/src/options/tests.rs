@@ -1,0 +1,128 @@
+//! Command lines, and what the server is told by them.
+
+use plimsoll_chronos::Listen;
+
+use super::*;
+
+fn resolve(words: &str) -> Result<(Settings, Config)> {
+    let words = std::iter::once("chronos-memcached").chain(words.split_whitespace());
+    let (settings, config, _) = Options::try_parse_from(words)?.resolve()?;
+    Ok((settings, config))
+}
+
+#[test]
+fn defaults_are_memcacheds() {
+    let (settings, config) = resolve("").expect("no flags");
+    assert_eq!((settings.memory_limit, settings.item_size_max, settings.threads), (64 << 20, 1 << 20, 4));
+    assert_eq!((settings.tcp_port, settings.udp_port, settings.connections_max), (11_211, 0, 1024));
+    assert_eq!(config.listen.len(), 1);
+}
+
+#[test]
+fn flags_have_memcacheds_letters() {
+    let (settings, config) = resolve(
+        "-p 0 -U 11311 -l 127.0.0.1 -m 128 -M -c 10 -t 2 -C -F -I 2m -n 100 -f 1.5 -D / -o idle_timeout=9",
+    )
+    .expect("good flags");
+    assert!(!settings.evict && !settings.cas && !settings.flush && settings.detail);
+    assert_eq!(
+        (settings.item_size_max, settings.prefix_delimiter, settings.idle_timeout),
+        (2 << 20, b'/', 9)
+    );
+    assert_eq!(config.listen, [Listen::Udp("127.0.0.1:11311".parse().expect("an address"))]);
+    let (_, config) = resolve("-l 127.0.0.1:5,[::1] -p 6 -U 7").expect("addresses");
+    let shown: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
+    assert_eq!(shown, ["TCP 127.0.0.1:5", "UDP 127.0.0.1:5", "TCP [::1]:6", "UDP [::1]:7"]);
+    let (_, config) = resolve("-l 192.0.2.1,[::1]:6 -p 0 -U 7 -o chronos_xdp=eth0:eth1").expect("devices");
+    let shown: Vec<String> = config.listen.iter().map(ToString::to_string).collect();
+    let device = |name: &str| format!("device {name}, UDP 192.0.2.1:7 [::1]:6");
+    assert_eq!(shown[2..], [device("eth0"), device("eth1")]);
+}
+
+#[test]
+fn the_last_of_an_option_counts() {
+    let (settings, config) =
+        resolve("-m 64 -p 1 --port=2 -C -C -t 2 -m 128 --thr 3 -b 100000").expect("good flags");
+    assert_eq!((settings.memory_limit, settings.tcp_port, settings.threads), (128 << 20, 2, 3));
+    assert_eq!((settings.backlog, config.limits.backlog), (100_000, u16::MAX));
+    let verbosity = resolve("-v -vv").expect("good flags").0.verbosity;
+    assert_eq!(verbosity, 3);
+    let (_, config) =
+        resolve("-l 127.0.0.1 -l 127.0.0.2 -U 7 -o idle_timeout=3 -o chronos_poll=spin").expect("good flags");
+    assert_eq!((config.listen.len(), config.limits.idle), (4, Some(Duration::from_secs(3))));
+    assert_eq!(config.poll, plimsoll_chronos::Poll::Spin);
+}
+
+/// memcached's sockets of IPv6 take no IPv4, so that `-l 0.0.0.0,::` are two.
+#[test]
+fn addresses_that_are_given_are_taken_as_they_are() {
+    for (words, ipv6_only) in [("", false), ("-l ::", true), ("-l 0.0.0.0,::", true)] {
+        assert_eq!(resolve(words).expect("good flags").1.ipv6_only, ipv6_only, "{words}");
+    }
+}
+
+#[test]
+fn partitions_move_as_the_option_says() {
+    for (word, expected) in [("on", Some(4)), ("paper", Some(0)), ("off", None)] {
+        let (_, config) = resolve(&format!("-o chronos_balance={word}")).expect("good flags");
+        assert_eq!(config.balancing.map(|balancing| balancing.deviations), expected, "{word}");
+        assert_eq!(config.balancing.and_then(|balancing| balancing.split), None, "{word}");
+    }
+    for (words, ways, partitions) in
+        [("split -t 2", 8, 256), ("split:4 -t 2", 4, 128), ("split:64,chronos_partitions=128 -t 2", 64, 128)]
+    {
+        let (settings, config) = resolve(&format!("-o chronos_balance={words}")).expect("good flags");
+        assert_eq!(config.balancing.and_then(|balancing| balancing.split), Some(ways), "{words}");
+        assert_eq!((settings.partitions, config.partitions()), (partitions, partitions), "{words}");
+    }
+    for (word, across) in [
+        ("chronos_balance=on", AcrossNodes::Overloaded),
+        ("chronos_balance=paper", AcrossNodes::Freely),
+        ("chronos_balance=paper,chronos_numa=on", AcrossNodes::Overloaded),
+        ("chronos_numa=strict", AcrossNodes::Never),
+        ("chronos_numa=off", AcrossNodes::Freely),
+    ] {
+        let (_, config) = resolve(&format!("-o {word}")).expect("good flags");
+        assert_eq!(config.balancing.map(|balancing| balancing.across_nodes), Some(across), "{word}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (words, expected) in [
+        ("-Z", "-Z needs -o ssl_chain_cert"),
+        ("-o ssl_verify_mode=2", "not supported"),
+        ("-L", "-L is not supported"),
+        ("-o chronos_pol=spin", "did you mean chronos_poll?"),
+        ("-o chronos_poll=sleep", "block and spin are allowed"),
+        ("-o chronos_balance=yes", "on, paper, split, split:<ways> and off are allowed"),
+        ("-o chronos_balance=slit:8", "did you mean split?"),
+        ("-o chronos_balance=split:65", "2 to 64 partitions a group are allowed"),
+        (
+            "-o chronos_balance=split,chronos_partitions=16",
+            "partitions: 16 are not enough for 4 threads with groups of 8",
+        ),
+        ("-o chronos_numa=strickt", "did you mean strict?"),
+        ("-o chronos_xdp=eth0", "needs the UDP port that it is for"),
+        ("-U -1 -o chronos_xdp=eth0", "needs the UDP port that it is for"),
+        ("-U 7 -s /nonexistent/socket -o chronos_xdp=eth0", "a UNIX socket has no network device"),
+        ("-U 7 -o chronos_xdp=eth0:", "names of network devices with ':' between are allowed"),
+        ("-U 7 -o chronos_xdp=eth0:eth0", "it is named twice"),
+        ("-o chronos_epoch=5", "us or ms"),
+        ("-o idle_timeout", "needs a value"),
+        ("-t 0", "1 to 1024"),
+        ("-f 1", "greater than 1"),
+        ("-B text", "ascii, binary and auto"),
+        ("-I 5", "1k to 1024m"),
+        ("-p 0", "nothing to listen on"),
+        ("-Z -p 0 -U 7", "-Z needs a TCP port"),
+        ("-l notls:127.0.0.1", "notls: is for addresses of a server with -Z"),
+        ("-o ssl_min_version=3", "not supported"),
+        ("--napi_ids 2", "-N is not supported"),
+        ("-S -B ascii", "SASL is for the binary protocol"),
+        ("-Y /nonexistent/users", "cannot read the authentication file"),
+    ] {
+        let error = format!("{:#}", resolve(words).expect_err(words));
+        assert!(error.contains(expected), "{words}: {error}");
+    }
+}
