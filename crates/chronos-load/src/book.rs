@@ -40,6 +40,8 @@ pub struct Book {
     pub counts: Counts,
     /// Nanoseconds from when an operation should have been sent to the end of its reply.
     pub latency: Histogram<u64>,
+    /// Nanoseconds for which operations were waited for that were lost: the timeout or longer.
+    pub given_up: Histogram<u64>,
     /// Nanoseconds from when a request should have been sent to when it was.
     pub lag: Histogram<u64>,
     /// The first few things that went wrong.
@@ -56,6 +58,7 @@ impl Default for Book {
         Book {
             counts: Counts::default(),
             latency: histogram(),
+            given_up: histogram(),
             lag: histogram(),
             examples: Vec::new(),
             busy: Span::ZERO,
@@ -68,6 +71,13 @@ impl Book {
     /// Notes how long something took.
     pub fn record(histogram: &mut Histogram<u64>, span: Span) {
         histogram.saturating_record((span.as_ps() / 1_000).max(1));
+    }
+
+    /// What all operations took, those that were lost among them.
+    pub fn waits(&self) -> Histogram<u64> {
+        let mut waits = self.latency.clone();
+        waits.add(&self.given_up).expect("all histograms have the same bounds");
+        waits
     }
 
     /// Keeps `what` as an example, if there are not enough yet.
@@ -99,6 +109,7 @@ impl Book {
             *ours += theirs;
         }
         self.latency.add(&other.latency).expect("all histograms have the same bounds");
+        self.given_up.add(&other.given_up).expect("all histograms have the same bounds");
         self.lag.add(&other.lag).expect("all histograms have the same bounds");
         let room = EXAMPLES_MAX.saturating_sub(self.examples.len());
         self.examples.extend(other.examples.iter().take(room).cloned());

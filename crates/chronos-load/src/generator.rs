@@ -6,7 +6,9 @@
 //!                                             ├──> requests ──> Link ─┤
 //!  operations that ended (closed loop) ───────┘                       └── receive ──> Book
 //! ```
-//! An operation's latency counts from when it *should* have been sent. In a closed loop that is when it was.
+//! An operation's latency counts from when it *should* have been sent. In a closed loop that is when it was. One that is
+//! lost counts as having taken the timeout, or longer, where quantiles are told: left out, it would make the others look
+//! better.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -174,6 +176,7 @@ impl Generator {
             if !operation.counted && operation.start.is_some_and(|start| self.is_measured(start)) {
                 self.book.counts.due += 1;
                 self.book.counts.lost += 1;
+                Book::record(&mut self.book.given_up, self.setup.timeout);
             }
         }
         self.book
@@ -321,7 +324,13 @@ impl Generator {
                     Book::record(&mut self.book.latency, now.saturating_since(start));
                 }
             }
-            Some(Failure::Lost) => counts.lost += u64::from(measured),
+            Some(Failure::Lost) => {
+                counts.lost += u64::from(measured);
+                if measured {
+                    let waited = now.saturating_since(start).max(self.setup.timeout);
+                    Book::record(&mut self.book.given_up, waited);
+                }
+            }
             Some(Failure::Refused) => counts.refused += u64::from(measured),
             // Counted value by value, measured or not.
             Some(Failure::Wrong) => {}

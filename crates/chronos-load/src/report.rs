@@ -23,7 +23,8 @@ pub struct Report {
     pub rate: f64,
     /// Measured time.
     pub seconds: f64,
-    /// From when operations should have been sent to the end of their replies.
+    /// From when operations should have been sent to the end of their replies. In quantiles those that were lost count as
+    /// the timeout or longer; the mean and the number are of those that were answered.
     pub latency: Distribution,
     /// From when requests should have been sent to when they were.
     pub lag: Distribution,
@@ -134,7 +135,11 @@ impl Report {
             rate_asked,
             rate: book.counts.completed as f64 / seconds,
             seconds,
-            latency: Distribution::of(&book.latency),
+            latency: Distribution {
+                mean: book.latency.mean() / 1e3,
+                samples: book.latency.len(),
+                ..Distribution::of(&book.waits())
+            },
             lag: Distribution::of(&book.lag),
             generator_busy: book.busy.as_secs_f64() / whole / f64::from(threads),
             generator_waited: book.waited.as_secs_f64() / whole / f64::from(threads),
@@ -174,6 +179,7 @@ impl Report {
                 asked, self.rate
             ));
         }
+        found.extend(lost(counts));
         if counts.wrong > 0 {
             found.push(format!("{} values are wrong", counts.wrong));
         }
@@ -208,6 +214,20 @@ impl Report {
             .with_context(|| format!("cannot write {}", path.display()))
     }
 }
+
+/// Which quantiles tell of the timeout instead of replies, since more operations were lost than lie above them.
+fn lost(counts: &Counts) -> Option<String> {
+    let share = counts.lost as f64 / counts.due.max(1) as f64;
+    let (name, _) = QUANTILES.into_iter().find(|(_, quantile)| share > 1.0 - quantile)?;
+    let Counts { lost, due, .. } = counts;
+    Some(format!(
+        "{lost} of {due} operations were lost: from {name} on latencies are those of the timeout, or longer"
+    ))
+}
+
+/// The quantiles that are printed.
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999), ("p99.99", 0.9999)];
 
 fn interval_log(latency: &Histogram<u64>, seconds: f64) -> anyhow::Result<Vec<u8>> {
     use hdrhistogram::serialization::V2DeflateSerializer;
@@ -353,6 +373,29 @@ mod tests {
         {
             assert!(found.contains(part), "{found}");
         }
+    }
+
+    #[test]
+    fn operations_that_were_lost_make_the_quantiles_above_them_suspect() {
+        for (lost, expected) in [
+            (0, None),
+            (9, None),
+            (11, Some("11 of 100000 operations were lost: from p99.99 on")),
+            (1_001, Some("1001 of 100000 operations were lost: from p99 on")),
+            (60_000, Some("60000 of 100000 operations were lost: from p50 on")),
+        ] {
+            let counts = Counts { due: 100_000, lost, ..Counts::default() };
+            let found = super::lost(&counts);
+            assert_eq!(found.is_some(), expected.is_some(), "{lost}: {found:?}");
+            assert!(found.unwrap_or_default().starts_with(expected.unwrap_or_default()), "{lost}");
+        }
+        let mut some = book(100, 1);
+        some.counts.lost = 20;
+        (0..20).for_each(|_| Book::record(&mut some.given_up, Span::from_ms(500)));
+        let latency = report(&some, 1_000.0).latency;
+        assert!(latency.p90 < 101.0 && latency.p99 > 499_000.0, "{latency:?}");
+        assert!(latency.samples == 1_000 && latency.mean < 101.0, "{latency:?}");
+        assert!(report(&some, 1_000.0).suspect[0].contains("20 of 1000 operations were lost: from p99 on"));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use plimsoll_chronos_load::report::Report;
 /// memcached, or none where it is not installed.
 fn memcached(transport: Transport) -> Option<Server> {
     if Command::new("memcached").arg("-V").output().is_err() {
-        eprintln!("skipped: memcached is not installed (Debian's package memcached)");
+        plimsoll_testing::missing("memcached is not installed (Debian's package memcached)");
         return None;
     }
     let flags = match transport {

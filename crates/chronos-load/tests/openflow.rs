@@ -8,8 +8,8 @@ use plimsoll_chronos_load::process::{Recipe, Server, Transport};
 
 fn controller() -> Option<Server> {
     if Command::new("ovs-testcontroller").arg("-V").output().is_err() {
-        eprintln!(
-            "skipped: ovs-testcontroller is not installed (Debian's package openvswitch-testcontroller)"
+        plimsoll_testing::missing(
+            "ovs-testcontroller is not installed (Debian's package openvswitch-testcontroller)",
         );
         return None;
     }

@@ -1,14 +1,16 @@
 //! `chronos-openflow`: the controller's command line.
 
+use std::process::ExitCode;
+
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use plimsoll_chronos::Listen;
 use plimsoll_chronos_openflow::{Limits, OpenFlow, Settings, Version, Versions};
-use plimsoll_chronos_options::{RuntimeOptions, parse_listen, secret, serve};
+use plimsoll_chronos_options::{RuntimeOptions, end, parse_listen, secret, serve};
 
 /// An OpenFlow learning-switch controller for OpenFlow 1.0 and 1.3.
 ///
-/// Switches connect by TCP or a UNIX socket. `docs/chronos/openflow.md` describes it.
+/// Switches connect by TCP, TLS or a UNIX socket. `docs/chronos/openflow.md` describes it.
 #[derive(Parser)]
 #[command(version, max_term_width = 110)]
 struct Command {
@@ -77,11 +79,15 @@ impl Command {
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    end("chronos-openflow", run())
+}
+
+fn run() -> Result<()> {
     /// Longer than any message.
     const INPUT_BYTES: usize = 1 << 17;
     let command = Command::parse();
-    let config = command.runtime.config(command.listen.clone(), INPUT_BYTES);
+    let config = command.runtime.config(command.listen.clone(), INPUT_BYTES)?;
     let controller = OpenFlow::new(command.settings(), config.partitions(), secret());
-    serve(controller, &config)
+    serve(controller, &config, &command.runtime)
 }

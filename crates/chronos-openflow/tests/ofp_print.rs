@@ -12,7 +12,7 @@ use support::{Wire, features, frame, hello, packet_in, port_status, split};
 fn printed(message: &[u8]) -> Option<String> {
     let hex: String = message.iter().map(|byte| format!("{byte:02x}")).collect();
     let Ok(output) = Command::new("ovs-ofctl").args(["ofp-print", &hex]).output() else {
-        eprintln!("skipped: no ovs-ofctl (Debian package openvswitch-common)");
+        plimsoll_testing::missing("no ovs-ofctl (Debian package openvswitch-common)");
         return None;
     };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -160,7 +160,8 @@ fn read_query(query: &str, close: bool) -> Result<Query<'static>, Refusal> {
         }
     }
     let text = text.ok_or_else(|| bad("q is missing: the words to search for".to_owned()))?;
-    Ok(Query::new(&text, mode, limit, close))
+    Query::new(&text, mode, limit, close)
+        .ok_or_else(|| bad(format!("q: more than {} different words", Query::WORDS_MAX)))
 }
 
 /// None if it is not all there.

@@ -1,11 +1,12 @@
 //! `chronos-search`: the index's command line.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Result, ensure};
 use clap::{Parser, ValueEnum};
-use plimsoll_chronos::{Config, Listen};
-use plimsoll_chronos_options::{AccessOption, RuntimeOptions, parse_listen, secret, serve};
+use plimsoll_chronos::{Config, Listen, TlsError};
+use plimsoll_chronos_options::{AccessOption, RuntimeOptions, end, parse_listen, secret, serve};
 use plimsoll_chronos_search::{Search, Sets, Settings, load};
 
 /// An inverted index in memory: ranked queries by HTTP, posting lists by memcached's ASCII protocol.
@@ -64,7 +65,7 @@ impl Command {
         Settings { sets, document_bytes_max: self.document_max as usize, snapshots: self.snapshots }
     }
 
-    fn config(&self) -> Config {
+    fn config(&self) -> Result<Config, TlsError> {
         /// The line or head before a document, and its end.
         const BESIDE_DOCUMENT: usize = 1 << 17;
         let mut runtime = self.runtime.clone();
@@ -75,7 +76,11 @@ impl Command {
     }
 }
 
-fn main() -> Result<()> {
+fn main() -> ExitCode {
+    end("chronos-search", run())
+}
+
+fn run() -> Result<()> {
     let command = Command::parse();
     ensure!(
         !command.snapshots || command.runtime.access == AccessOption::Owner,
@@ -86,7 +91,7 @@ fn main() -> Result<()> {
         settings.sets == Sets::Documents || command.files.is_empty(),
         "there is nothing to index where clients set posting lists: leave out the files, or choose --sets documents"
     );
-    let config = command.config();
+    let config = command.config()?;
     let search = Search::new(settings, config.partitions(), secret());
     for file in &command.files {
         let loaded = load(&search, file)?;
@@ -96,5 +101,5 @@ fn main() -> Result<()> {
         };
         eprintln!("{}: {} documents{left_out}", file.display(), loaded.documents);
     }
-    serve(search, &config)
+    serve(search, &config, &command.runtime)
 }

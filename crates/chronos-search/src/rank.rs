@@ -10,6 +10,9 @@
 //! most documents have from counting against them. Sums go in the order of the query's words, so that equal documents
 //! have equal scores; ties go by name.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
 use std::sync::Arc;
 
 use crate::catalogue::Catalogue;
@@ -107,30 +110,32 @@ fn in_all(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
     candidates
 }
 
-/// Goes through all lists at once, by number.
+/// Goes through all lists at once, by number: a heap tells which list is next, and among those of one number the first
+/// of the query's words.
 fn in_any(lists: &[&[Posting]], weights: &[Weight]) -> Vec<Candidate> {
     let mut rests = lists.to_vec();
-    let mut candidates = Vec::new();
-    while let Some(number) = rests.iter().filter_map(|rest| Some(rest.first()?.number)).min() {
-        let mut candidate: Option<Candidate> = None;
-        for (rest, weight) in rests.iter_mut().zip(weights) {
-            let Some((posting, after)) = rest.split_first().filter(|(posting, _)| posting.number == number)
-            else {
-                continue;
-            };
-            *rest = after;
-            let (score, generation) = (weight.score(posting), posting.generation);
-            match &mut candidate {
-                None => candidate = Some(Candidate { score, number, generation }),
-                Some(candidate) if candidate.generation == generation => candidate.score += score,
-                // Two versions, while the document changes: the later one, which is fewer steps behind.
-                Some(candidate) if generation.wrapping_sub(candidate.generation) < u32::MAX / 2 => {
-                    *candidate = Candidate { score, number, generation };
-                }
-                Some(_) => {}
-            }
+    let heads =
+        rests.iter().enumerate().filter_map(|(list, rest)| Some(Reverse((rest.first()?.number, list))));
+    let mut heads: BinaryHeap<_> = heads.collect();
+    let mut candidates: Vec<Candidate> = Vec::new();
+    while let Some(mut head) = heads.peek_mut() {
+        let Reverse((number, list)) = *head;
+        let (posting, after) = rests[list].split_first().expect("the heap has lists that are not empty");
+        rests[list] = after;
+        match after.first() {
+            Some(next) => *head = Reverse((next.number, list)),
+            None => drop(PeekMut::pop(head)),
         }
-        candidates.extend(candidate);
+        let found = Candidate { score: weights[list].score(posting), number, generation: posting.generation };
+        match candidates.last_mut().filter(|candidate| candidate.number == number) {
+            None => candidates.push(found),
+            Some(candidate) if candidate.generation == found.generation => candidate.score += found.score,
+            // Two versions, while the document changes: the later one, which is fewer steps behind.
+            Some(candidate) if found.generation.wrapping_sub(candidate.generation) < u32::MAX / 2 => {
+                *candidate = found;
+            }
+            Some(_) => {}
+        }
     }
     candidates
 }

@@ -1,6 +1,7 @@
 //! [`Request`]: what is asked of a partition, as it is parsed and as it crosses from one thread to another.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use plimsoll_chronos::KeyHash;
 
@@ -86,18 +87,25 @@ pub enum Outcome {
 }
 
 impl<'a> Query<'a> {
-    /// A query for the different words of `text`.
-    pub fn new(text: &str, mode: Mode, limit: u32, close: bool) -> Query<'static> {
-        let mut seen = Vec::new();
+    /// Different words of a query, at most: ranking takes time for each.
+    pub const WORDS_MAX: usize = 64;
+
+    /// A query for the different words of `text`; None if there are more than [`Query::WORDS_MAX`].
+    pub fn new(text: &str, mode: Mode, limit: u32, close: bool) -> Option<Query<'static>> {
+        let mut seen = HashSet::new();
         let mut words = Vec::new();
         for word in crate::words::words(text) {
-            if !seen.contains(&word) {
-                words.push(u8::try_from(word.len()).expect("words are at most 250 bytes"));
-                words.extend(word.as_bytes());
-                seen.push(word);
+            let start = words.len();
+            words.push(u8::try_from(word.len()).expect("words are at most 250 bytes"));
+            words.extend(word.as_bytes());
+            if !seen.insert(word) {
+                words.truncate(start);
+            }
+            if seen.len() > Query::WORDS_MAX {
+                return None;
             }
         }
-        Query { mode, limit, close, words: Cow::Owned(words) }
+        Some(Query { mode, limit, close, words: Cow::Owned(words) })
     }
 
     /// Its words.

@@ -4,7 +4,7 @@
 mod support;
 
 use plimsoll_chronos::{Served, Service, Transport};
-use plimsoll_chronos_search::{Search, Sets, Settings, load};
+use plimsoll_chronos_search::{Mode, Search, Sets, Settings, load};
 use serde_json::json;
 use support::{NOW, SECRET, Wire, response};
 
@@ -100,8 +100,22 @@ fn http_documents_and_queries() {
 }
 
 #[test]
+fn a_query_may_have_64_words_as_often_as_it_likes() {
+    for (name, mut wire) in Wire::all(Sets::Documents) {
+        wire.put("some", "w0 w63");
+        wire.put("one", "w5");
+        let words: Vec<String> = (0..64).map(|number| format!("w{number}")).collect();
+        let (matches, results) = wire.search(&vec![words.join(" "); 3].join(" "), Mode::Or, 10);
+        assert_eq!((matches, &*results[0].0, &*results[1].0), (2, "some", "one"), "{name}");
+    }
+}
+
+#[test]
 fn http_refuses_with_reasons() {
+    let words: Vec<String> = (0..65).map(|number| format!("w{number}")).collect();
+    let too_many = format!("/search?mode=or&q={}", words.join("+"));
     let cases = [
+        ("GET", &*too_many, "", 400, "q: more than 64 different words"),
         ("GET", "/search", "", 400, "q is missing"),
         ("GET", "/search?q=x&mode=xor", "", 400, "and, or"),
         ("GET", "/search?q=x&limit=0", "", 400, "1 to 1000"),

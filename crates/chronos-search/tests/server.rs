@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Killed when dropped.
 struct Server {
@@ -73,7 +74,7 @@ fn both_protocols_in_every_mode() {
     for mode in modes {
         let server = match Server::try_start(&[mode, &[folder.path().to_str().unwrap()]].concat()) {
             Err(error) if mode.contains(&"--io=io-uring") => {
-                eprintln!("{mode:?}: skipped: {error}");
+                plimsoll_testing::skipped!("{mode:?}: {error}");
                 continue;
             }
             started => started.unwrap(),
@@ -115,6 +116,39 @@ fn the_paper_experiment() {
     assert_eq!(server.ask(&(input + "quit\r\n")), expected);
 }
 
+/// A query over TLS, by the machine's own client.
+#[test]
+fn queries_come_by_tls() {
+    if Command::new("curl").arg("--version").output().is_err() {
+        return plimsoll_testing::skipped!("no curl (Debian package curl)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let [chain, both] = ["chain.pem", "both.pem"].map(|name| folder.path().join(name));
+    let certify = || {
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        std::fs::write(&chain, made.cert.pem()).unwrap();
+        std::fs::write(&both, made.cert.pem() + &made.signing_key.serialize_pem()).unwrap();
+    };
+    certify();
+    let server = Server::start(&["--tls-certificate", both.to_str().unwrap()]);
+    let address = format!("https://localhost:{}/stats", server.address.port());
+    let ask = || {
+        let mut command = Command::new("curl");
+        command.args(["--silent", "--show-error", "--ipv4", "--noproxy", "*", "--cacert"]);
+        let output = command.args([chain.to_str().unwrap(), &address]).output().unwrap();
+        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+    };
+    assert!(ask().contains("\"documents\""), "{}", ask());
+    certify();
+    assert!(!ask().contains("\"documents\""), "the new certificate is shown before it is read");
+    let status = Command::new("kill").args(["-HUP", &server.child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    let begin = Instant::now();
+    while !ask().contains("\"documents\"") {
+        assert!(begin.elapsed() < Duration::from_secs(30), "{}", ask());
+    }
+}
+
 #[test]
 fn a_signal_ends_it_in_order() {
     let mut server = Server::start(&[]);
@@ -134,6 +168,7 @@ fn what_is_wrong_is_told() {
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_chronos-search")).args(arguments).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
-        assert!(!output.status.success() && error.contains(reason), "{arguments:?}: {error}");
+        assert!(output.status.code() == Some(2) && error.contains(reason), "{arguments:?}: {error}");
+        assert!(!error.contains("Error:") && !error.contains("Caused by"), "{arguments:?}: {error}");
     }
 }

@@ -73,8 +73,8 @@ struct Switches {
     timeout: Span,
     #[command(flatten)]
     times: Times,
-    /// Processor to run on
-    #[arg(long)]
+    /// Processor to run on: all switches are one thread's
+    #[arg(long = "cpus", alias = "cpu", value_name = "CPU")]
     cpu: Option<usize>,
     /// What to do when there is nothing to do
     #[arg(long, value_enum, default_value_t = Wait::Spin)]

@@ -67,7 +67,7 @@ impl Run {
             fs::write(path, &json).with_context(|| format!("cannot write {}", path.display()))?;
         }
         if let Some(path) = &self.output.hdr {
-            report.write_hdr(&book.latency, path)?;
+            report.write_hdr(&book.waits(), path)?;
         }
         match self.output.format {
             Format::Table => print(&report.to_string())?,

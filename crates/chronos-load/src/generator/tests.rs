@@ -282,6 +282,9 @@ fn datagrams_are_joined_matched_and_given_up() {
     generator.receive_datagram(0, us(100_500), b"\0\x01\0\0\0\x01\0\0END\r\n");
     let book = generator.finish();
     assert_eq!((book.counts.lost, book.counts.late, book.latency.len()), (1, 1, 2));
+    // What was lost counts as the timeout or longer.
+    let (longest, count) = (book.waits().max(), book.waits().len());
+    assert!(longest >= setup.timeout.as_ps() / 1_000 && count == 3, "{count} operations, {longest} ns");
 }
 
 #[test]

@@ -28,11 +28,13 @@ impl Switch {
             !succeeds(Command::new(program).arg(version))
         });
         if let Some(program) = missing {
-            eprintln!("skipped: no {program} (Debian packages openvswitch-switch, iputils-ping, iproute2)");
+            plimsoll_testing::missing(format!(
+                "no {program} (Debian packages openvswitch-switch, iputils-ping, iproute2)"
+            ));
             return None;
         }
         if !(switch.make_space() && switch.make_host("1") && switch.make_host("2")) {
-            eprintln!("skipped: this machine makes no network namespace with a veth pair");
+            plimsoll_testing::skipped!("this machine makes no network namespace with a veth pair");
             return None;
         }
         switch.start();
