@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::row::Row;
+use crate::run::Part;
 
 /// One finished run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -22,6 +23,9 @@ pub struct Entry {
     pub digest: String,
     /// The version of the program that ran it.
     pub version: String,
+    /// The commit that it was built from, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
     /// Seed of the run.
     pub seed: u64,
     /// The figure.
@@ -70,6 +74,28 @@ impl Journal {
             file.write_all(b"\n")?;
         }
         Ok(Journal { entries, file: Some((path.to_owned(), file)) })
+    }
+
+    /// Forgets the runs of these parts of a study, whatever their seed.
+    ///
+    /// # Errors
+    /// If the file cannot be written; it is then as it was.
+    pub fn forget(&mut self, parts: &[Part]) -> io::Result<()> {
+        let is_asked = |entry: &Entry| parts.iter().any(|part| part.has(&entry.figure, &entry.x));
+        self.entries.retain(|_, entry| !is_asked(entry));
+        let Some((path, _)) = &self.file else { return Ok(()) };
+        let lines = self.entries.values().map(serde_json::to_string);
+        let lines: Vec<String> = lines.collect::<Result<_, _>>().map_err(io::Error::other)?;
+        let unfinished = path.with_extension("unfinished");
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
+        if written.is_err() {
+            // What is left would only take room; that it cannot be removed changes nothing.
+            let _ = fs::remove_file(&unfinished);
+        }
+        written?;
+        self.file = Some((path.clone(), File::options().append(true).open(path)?));
+        Ok(())
     }
 
     /// The run of that digest for a figure and a base, if it is done.
@@ -123,6 +149,7 @@ mod tests {
         Entry {
             digest: text(digest),
             version: VERSION.to_owned(),
+            commit: Some("aaaa".to_owned()),
             seed: 1,
             figure: "fig11".to_owned(),
             base: "source".to_owned(),
@@ -149,6 +176,21 @@ mod tests {
         assert_eq!(journal.get(1, "fig9", "source"), None);
         journal.keep(entry(2)).expect("it is written");
         assert_eq!(Journal::open(&path).expect("it opens").get(2, "fig11", "source"), Some(&entry(2)));
+    }
+
+    #[test]
+    fn parts_are_forgotten_and_the_rest_stays() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("journal.jsonl");
+        let mut journal = Journal::open(&path).expect("it is made");
+        let other = Entry { x: "2".to_owned(), ..entry(2) };
+        journal.keep(entry(1)).and_then(|()| journal.keep(other.clone())).expect("they are written");
+        journal.forget(&["fig11@1".parse().expect("a part")]).expect("it is written");
+        journal.keep(Entry { figure: "fig9".to_owned(), ..entry(3) }).expect("it is written");
+        let journal = Journal::open(&path).expect("it opens");
+        assert_eq!(journal.get(1, "fig11", "source"), None);
+        assert_eq!(journal.get(2, "fig11", "source"), Some(&other));
+        assert!(journal.get(3, "fig9", "source").is_some());
     }
 
     #[test]

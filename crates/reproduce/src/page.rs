@@ -52,8 +52,7 @@ fn rows_of<'a>(reproduction: &'a Reproduction, figure: &str) -> Vec<&'a Row> {
 }
 
 fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
-    let judged = || reproduction.rows.iter().filter(|row| row.within.is_some());
-    let (held, all) = (judged().filter(|row| row.within == Some(true)).count(), judged().count());
+    let ((held, all), (claims_held, claims)) = (reproduction.held(false), reproduction.held(true));
     let decided = || reproduction.orderings.iter().filter(|ordering| ordering.holds.is_some());
     let in_order = decided().filter(|ordering| ordering.holds == Some(true)).count();
     let unexplained =
@@ -70,13 +69,27 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
         (hops, true) => format!("{hops} packet-hops were carried or simulated, "),
     };
     let seed = if hops.is_empty() { "Seed" } else { "seed" };
+    let numbers = match (all, claims) {
+        (0, 1..) => String::new(),
+        _ => format!("**{held} of {all}** numbers that are held to a tolerance are within it; "),
+    };
+    let claims_held = match claims {
+        0 => String::new(),
+        _ => format!(
+            "**{claims_held} of {claims}** ratios that can be decided, of {}, have the published order, whatever their size; ",
+            reproduction.rows.iter().filter(|row| row.order_only).count()
+        ),
+    };
+    let explained = reproduction.rows.iter().filter(|row| row.is_off()).count() - unexplained;
     let _ = writeln!(
         page,
-        "**{held} of {all}** numbers that are held to a tolerance are within it; {} of the others are \
+        "{numbers}{claims_held}{explained} of the others are \
          explained below by mechanism, {unexplained} are not. {ordered}{hops}{seed} {}.\n",
-        all - held - unexplained,
         reproduction.seed,
     );
+    if reproduction.builds.len() > 1 {
+        let _ = writeln!(page, "> Its runs are of several builds: {}.\n", reproduction.builds.join(", "));
+    }
     if reproduction.quick {
         page.push_str("> This page is of a quick look: the runs are short and their tails mean little.\n\n");
     }
@@ -148,6 +161,8 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
         let cell = |shown: bool, text: String| if shown { format!(" {text} |") } else { String::new() };
         let mark = match (row.within, study.explanation(row)) {
             _ if row.suspect => "suspect",
+            _ if row.quick => "quick",
+            (Some(true), _) if row.order_only => "same order",
             (Some(true), _) => "✓",
             (Some(false), Some(_)) => "explained",
             (Some(false), None) => "**off**",
@@ -175,7 +190,8 @@ fn table(page: &mut String, study: &Study, rows: &[&Row]) {
 }
 
 fn explanations(page: &mut String, study: &Study, reproduction: &Reproduction) {
-    if reproduction.rows.iter().any(|row| row.is_off() && study.explanation(row).is_some()) {
+    let asks = |row: &Row| row.is_off() || row.is_apart();
+    if reproduction.rows.iter().any(|row| asks(row) && study.explanation(row).is_some()) {
         page.push_str("\n## What is outside its tolerance, and why\n");
     }
     for explained in study.explanations {
@@ -202,7 +218,8 @@ fn explained_rows(
     explained: &Explanation,
     of: impl Fn(&Row) -> bool,
 ) {
-    let rows: Vec<&Row> = reproduction.rows.iter().filter(|row| row.is_off() && of(row)).collect();
+    let asks = |row: &&Row| (row.is_off() || row.is_apart()) && of(row);
+    let rows: Vec<&Row> = reproduction.rows.iter().filter(asks).collect();
     if !rows.is_empty() {
         let _ = writeln!(page, "\n### {}\n\n{}\n", explained.title, explained.text);
         table(page, study, &rows);

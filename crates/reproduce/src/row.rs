@@ -39,6 +39,12 @@ pub struct Row {
     /// How many flows the run had, where a page has runs of different length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
+    /// Whether a shorter run than the page's stands in for one that was not run: it is held to nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
+    /// Whether `within` says only that two schemes are in the published order: the number itself is another machine's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub order_only: bool,
     /// Whether the machine was too slow for the run, or lost frames: `suspect` in the words of `plimsoll emulate`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspect: bool,
@@ -62,6 +68,8 @@ impl Row {
             tolerance: None,
             within: None,
             flows: None,
+            quick: false,
+            order_only: false,
             suspect: false,
         }
     }
@@ -100,11 +108,25 @@ impl Row {
         (low..=high).contains(&published)
     }
 
+    /// Whether the number is far from the published one though only an order is held.
+    pub fn is_apart(&self) -> bool {
+        let is_near = |ratio: f64| (1.0 / APART..=APART).contains(&ratio);
+        self.order_only && !self.suspect && self.ratio.is_some_and(|ratio| !is_near(ratio))
+    }
+
+    /// What an explanation has to account for: the ratio to the published number, or the number where none is published.
+    pub(crate) fn deviation(&self) -> f64 {
+        self.ratio.unwrap_or(self.measured)
+    }
+
     /// Whether the row is outside the tolerance that it is held to.
     pub fn is_off(&self) -> bool {
         self.within == Some(false)
     }
 }
+
+/// A factor to the published number, either way, that asks for a reason.
+const APART: f64 = 1.5;
 
 #[cfg(test)]
 mod tests {

@@ -194,8 +194,17 @@ pub struct Explanation {
     pub title: &'static str,
     /// Which rows it explains.
     pub covers: fn(&Row) -> bool,
+    /// The smallest and the largest ratio to the published number that the mechanism accounts for (the number itself where
+    /// none is published): what was seen here, and somewhat more. A row beyond is not explained.
+    pub reach: (f64, f64),
     /// The mechanism, and the run that shows it.
     pub text: &'static str,
+}
+
+impl Explanation {
+    fn accounts_for(&self, row: &Row) -> bool {
+        (self.covers)(row) && (self.reach.0..=self.reach.1).contains(&row.deviation())
+    }
 }
 
 impl Study {
@@ -237,12 +246,12 @@ impl Study {
 
     /// The explanation of a row, if there is one.
     pub fn explanation(&self, row: &Row) -> Option<&'static Explanation> {
-        self.explanations.iter().find(|explanation| (explanation.covers)(row))
+        self.explanations.iter().find(|explanation| explanation.accounts_for(row))
     }
 
     /// The open question that a row belongs to, if it does.
     pub fn open_question(&self, row: &Row) -> Option<&'static Explanation> {
-        self.open.iter().find(|open| (open.covers)(row))
+        self.open.iter().find(|open| open.accounts_for(row))
     }
 
     /// Whether its measured runs go by the wall's clock.

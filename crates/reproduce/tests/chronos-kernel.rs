@@ -8,7 +8,8 @@ mod common;
 
 fn look(part: &str, servers: &Path) -> Result<Reproduction, String> {
     let only = vec![part.parse().expect("any text is a part")];
-    let options = Options { quick: true, threads: 1, seed: 1, only, servers: servers.to_owned() };
+    let options =
+        Options { quick: true, threads: 1, seed: 1, only, servers: servers.to_owned(), commit: None };
     let made = reproduce(&CHRONOS_KERNEL, &options, &mut Journal::in_memory(), &|_, _, _| true);
     made.map_err(|error| error.to_string())
 }
@@ -19,7 +20,7 @@ fn servers() -> Option<PathBuf> {
     let folder = test.ancestors().nth(2).expect("tests are in a folder of the build's").to_owned();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let skip = |why: &str| {
-        eprintln!("skipped: {why}");
+        plimsoll_testing::skipped!("{why}");
         None
     };
     if !std::env::split_paths(&path).any(|folder| folder.join("memcached").is_file()) {

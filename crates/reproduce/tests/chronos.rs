@@ -15,7 +15,8 @@ fn percentiles_and_expected_maxima_are_exact() {
 
 fn made(parts: &[&str]) -> Reproduction {
     let only = parts.iter().map(|part| part.parse().expect("any text is a part")).collect();
-    let options = Options { quick: true, threads: 2, seed: 1, servers: std::path::PathBuf::new(), only };
+    let options =
+        Options { quick: true, threads: 2, seed: 1, servers: std::path::PathBuf::new(), only, commit: None };
     reproduce(&CHRONOS, &options, &mut Journal::in_memory(), &|_, _, _| true).expect("the models fit")
 }
 
@@ -59,7 +60,8 @@ fn steering_follows_hot_keys_the_faster_the_better() {
 fn tasks_do_not_depend_on_the_number_of_cores() {
     let at = |threads| {
         let only = vec!["fig6.2@20".parse().expect("any text is a part")];
-        let options = Options { quick: true, threads, seed: 7, servers: std::path::PathBuf::new(), only };
+        let options =
+            Options { quick: true, threads, seed: 7, servers: std::path::PathBuf::new(), only, commit: None };
         reproduce(&CHRONOS, &options, &mut Journal::in_memory(), &|_, _, _| true).expect("the models fit")
     };
     assert_eq!(at(1), at(3));

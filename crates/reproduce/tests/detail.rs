@@ -24,7 +24,8 @@ fn tail(reproduction: &Reproduction, series: &str, x: &str) -> f64 {
 #[test]
 fn the_whole_stack_cuts_the_tail_and_push_back_alone_lengthens_it() {
     let only = vec!["load@0.1".parse().expect("any text is a part")];
-    let options = Options { quick: true, threads: 2, seed: 1, servers: std::path::PathBuf::new(), only };
+    let options =
+        Options { quick: true, threads: 2, seed: 1, servers: std::path::PathBuf::new(), only, commit: None };
     let made = reproduce(&DETAIL, &options, &mut Journal::in_memory(), &|_, _, _| true);
     let made = made.expect("the shipped scenarios load");
     let of = |series| tail(&made, series, "0.1");

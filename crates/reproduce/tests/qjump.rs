@@ -24,6 +24,7 @@ fn options(only: &[&str]) -> Options {
         threads: 1,
         seed: 1,
         servers: std::path::PathBuf::new(),
+        commit: None,
         only: only.iter().map(part).collect(),
     }
 }

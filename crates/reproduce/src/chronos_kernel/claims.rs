@@ -87,16 +87,19 @@ fn beside_a_job(rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
 }
 
 /// The claim beside what is published. Held is the order, where the interval leaves one; and that nothing changes, where
-/// that is what is said. What is not to be believed is not held.
+/// that is what is said and the interval decides it. What is not to be believed is not held.
 fn held(row: Row, published: Option<f64>) -> Row {
     let is_kernel = row.base == Base::Kernel.name() && !row.suspect;
-    let unchanged =
-        published.filter(|published| is_kernel && *published == 1.0 && row.x.starts_with("neighbour"));
-    let mut row = row.compare(published, None, unchanged.map(|_| UNCHANGED));
-    if unchanged.is_none() && is_kernel {
-        let order = |(low, high): (f64, f64)| (low > 1.0).then_some(true).or((high < 1.0).then_some(false));
-        row.within = published.and(row.ci).and_then(order);
-    }
+    let is_unchanged = published == Some(1.0) && row.x.starts_with("neighbour");
+    let mut row = row.compare(published, None, None);
+    row.order_only = row.base == Base::Kernel.name();
+    let order = |(low, high): (f64, f64)| (low > 1.0).then_some(true).or((high < 1.0).then_some(false));
+    let same = |(low, high): (f64, f64)| {
+        let (least, most) = (1.0 / UNCHANGED, UNCHANGED);
+        if low >= least && high <= most { Some(true) } else { (low > most || high < least).then_some(false) }
+    };
+    let interval = row.ci.filter(|_| is_kernel && published.is_some());
+    row.within = interval.and_then(|interval| if is_unchanged { same(interval) } else { order(interval) });
     row
 }
 

@@ -7,6 +7,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         title: "A pacer that has locked to its own interval",
         covers: |row| row.figure == "fig2b" && row.series == "DCTCP-PQ-Pacer" && row.x == "4",
+        reach: (0.88, 0.96),
         text: "With four flows each sender keeps two packets in flight and the client's link is just \
                full: a fair share is 250 Mb/s on the wire. The pacer's rate follows what it measured in \
                the last T_r of 32 us, and three packets of 640 B in two such intervals are 240 Mb/s: a \
@@ -20,6 +21,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
     Explanation {
         title: "One run's arrivals",
         covers: |row| row.figure.starts_with("fig") && row.is_the_draw(),
+        reach: (0.4, 2.5),
         text: "The study ran each point once, and so do we, with other random numbers. With 10 MB \
                transfers a run of 100 to 150 s has a few hundred of them, and a 99th percentile of 10 ms \
                means is decided by the one or two moments when most of them overlap. The column *seeds* \
@@ -34,6 +36,7 @@ pub(super) const EXPLANATIONS: &[Explanation] = &[
                 && row.seeds.zip(row.published).is_some_and(|((low, _), published)| published < low)
                 && (row.metric.starts_with("queue_us") || row.metric.starts_with("bkg_fct"))
         },
+        reach: (1.0, 2.5),
         text: "The study drew its background arrivals once, from the simulator's default seed, so Figs. 4, 5 \
                and 6 carry the same 10 MB transfers at the same (rescaled) times: what one draw does to one \
                of them it does to all. That draw overlaps less than ours: wherever these figures are off, \

@@ -1,0 +1,304 @@
+//! [`Bench`]: a study's runs, and how each is carried out.
+
+use std::sync::Arc;
+use std::sync::atomic::{self, AtomicUsize};
+use std::thread;
+
+use plimsoll_results::digest::Digest;
+use plimsoll_results::outcome::Outcome;
+use plimsoll_scenario::Overrides;
+use plimsoll_scenario::model::Model;
+use plimsoll_sim::batch;
+use plimsoll_units::Span;
+
+use super::gather::Gather;
+use super::{OnProgress, Options, ReproduceError, load};
+use crate::journal::{self, Entry, Journal};
+use crate::kernel;
+use crate::ns2::PairArrivals;
+use crate::row::Row;
+use crate::study::{Base, Case, Figure, Measured, Point, Runs, Study, Task};
+
+/// A study laid out to be run.
+pub(super) struct Bench<'a> {
+    pub(super) study: &'a Study,
+    pub(super) figures: Vec<Figure>,
+    pub(super) folder: tempfile::TempDir,
+    pub(super) options: &'a Options,
+}
+
+/// One run: a point of a figure, with a scheme and a base.
+#[derive(Clone)]
+pub(super) struct Job {
+    pub(super) figure: usize,
+    pub(super) case: usize,
+    pub(super) series: &'static str,
+    pub(super) base: Base,
+    /// Whether it is as short as a quick look has it.
+    pub(super) quick: bool,
+    pub(super) seed: u64,
+    pub(super) digest: u64,
+    pub(super) work: Work,
+}
+
+/// What is to be done for a job.
+#[derive(Clone)]
+pub(super) enum Work {
+    Network(Model),
+    Task(Arc<dyn Task>),
+}
+
+impl Job {
+    /// How long the network of a scenario runs.
+    pub(super) fn duration(&self) -> Option<Span> {
+        match &self.work {
+            Work::Network(model) => model.run.duration,
+            Work::Task(_) => None,
+        }
+    }
+}
+
+impl Bench<'_> {
+    /// Every run, in the order of the figures.
+    pub(super) fn jobs(&self, quick: bool, seed: u64) -> Result<Vec<Job>, ReproduceError> {
+        let mut jobs = Vec::new();
+        for base in self.study.bases {
+            for (index, figure) in self.figures.iter().enumerate() {
+                if figure.bases.contains(&base) {
+                    let quick = quick || base == Base::Standard && figure.standard_is_quick;
+                    jobs.extend(self.figure_jobs(index, base, quick, seed)?);
+                }
+            }
+        }
+        Ok(jobs)
+    }
+
+    fn figure_jobs(
+        &self,
+        index: usize,
+        base: Base,
+        quick: bool,
+        seed: u64,
+    ) -> Result<Vec<Job>, ReproduceError> {
+        let figure = &self.figures[index];
+        let mut jobs = Vec::new();
+        for case in 0..figure.cases.len() {
+            if quick && !figure.is_in_quick(case) {
+                continue;
+            }
+            for &series in figure.series {
+                jobs.extend(self.job(index, case, series, base, quick, seed)?);
+            }
+        }
+        Ok(jobs)
+    }
+
+    pub(super) fn job(
+        &self,
+        figure: usize,
+        case: usize,
+        series: &'static str,
+        base: Base,
+        quick: bool,
+        seed: u64,
+    ) -> Result<Option<Job>, ReproduceError> {
+        let Figure { runs, cases, .. } = &self.figures[figure];
+        let name = match runs {
+            Runs::Scenario(name) => name,
+            Runs::Task(task) => {
+                let servers = self.options.servers.as_path();
+                let point = Point { x: &cases[case].x, series, base, quick, seed, servers };
+                return Ok(task(&point).map(|task| {
+                    let digest = Digest::of_text(&task.settings()).low();
+                    Job { figure, case, series, base, quick, seed, digest, work: Work::Task(task) }
+                }));
+            }
+        };
+        let mut set = settings(&cases[case], quick);
+        if let (Some(arrivals), Some(flows)) = (&cases[case].arrivals, cases[case].flows(quick)) {
+            // The name says all that the list follows from.
+            let PairArrivals { hosts, load, mean_packets, .. } = arrivals;
+            let file = format!("pairs-of-{hosts}-load-{load}-mean-{mean_packets}-flows-{flows}.csv");
+            let path = self.folder.path().join(&file);
+            if !path.exists() {
+                std::fs::write(path, arrivals.list(flows))?;
+            }
+            set.push(format!("workload.flows={{kind=\"flow-list\",path=\"{file}\"}}"));
+        }
+        let overrides = Overrides { set, seed: Some(seed), replicates: 1 };
+        let scenario = load(name, &self.study.text(name, base), self.folder.path(), &overrides)?;
+        let point = scenario.points().iter().find(|point| point.variant == series);
+        Ok(point.map(|point| {
+            let (digest, model) = (point.settings_digest(), point.model.clone());
+            Job { figure, case, series, base, quick, seed, digest, work: Work::Network(model) }
+        }))
+    }
+
+    pub(super) fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
+        journal.get(job.digest, self.figures[job.figure].id, job.base.name())
+    }
+
+    /// Runs the jobs that are not in the journal.
+    pub(super) fn run(
+        &self,
+        jobs: &[Job],
+        journal: &mut Journal,
+        progress: OnProgress<'_>,
+    ) -> Result<(), ReproduceError> {
+        let open = jobs.iter().filter(|job| self.finished(journal, job).is_none());
+        let (live, open): (Vec<&Job>, Vec<&Job>) = open.partition(|job| job.base.is_live());
+        // What this system cannot carry is told before anything runs.
+        for job in &live {
+            let can = match &job.work {
+                Work::Network(model) => kernel::check(model),
+                Work::Task(task) => task.check(),
+            };
+            can.map_err(|problem| self.kernel_error(job, problem))?;
+        }
+        let of = open.len() + live.len();
+        let (mut networks, mut models, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
+        for job in open {
+            match &job.work {
+                Work::Network(model) => {
+                    networks.push(job);
+                    models.push(model);
+                }
+                Work::Task(task) => tasks.push((job, task)),
+            }
+        }
+        let gather = Gather::new(self, &networks, of, progress, journal);
+        batch::run_all(&models, self.options.threads, &gather)?;
+        self.run_tasks(&tasks, &gather)?;
+        // By the wall's clock: one after the other, and nothing beside it.
+        for job in live {
+            let entry = match &job.work {
+                Work::Network(model) => self.carry(job, model, &|| gather.tell())?,
+                Work::Task(task) => self.perform(job, task.as_ref(), &|| gather.tell())?,
+            };
+            gather.keep(entry).map_err(ReproduceError::Journal)?;
+        }
+        Ok(())
+    }
+
+    /// Tasks share nothing: each core takes the next.
+    fn run_tasks(&self, tasks: &[(&Job, &Arc<dyn Task>)], gather: &Gather<'_>) -> Result<(), ReproduceError> {
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some((job, task)) = tasks.get(next.fetch_add(1, atomic::Ordering::Relaxed)) {
+                if !gather.tell() {
+                    return Err(ReproduceError::Cancelled);
+                }
+                let entry = self.perform(job, task.as_ref(), &|| gather.tell())?;
+                gather.keep(entry).map_err(ReproduceError::Journal)?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let others = 1..self.options.threads.clamp(1, tasks.len().max(1));
+            let others: Vec<_> = others.map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let panicked = "a task that fails says so and does not panic";
+            others.into_iter().map(|other| other.join().expect(panicked)).fold(own, Result::and)
+        })
+    }
+
+    fn perform(
+        &self,
+        job: &Job,
+        task: &dyn Task,
+        goes_on: &dyn Fn() -> bool,
+    ) -> Result<Entry, ReproduceError> {
+        let measured = task.measure(goes_on);
+        if !goes_on() {
+            return Err(ReproduceError::Cancelled);
+        }
+        let measured = measured.map_err(|problem| self.kernel_error(job, problem))?;
+        let figure = &self.figures[job.figure];
+        let x = &figure.cases[job.case].x;
+        let row = |Measured { series, metric, unit, estimate, suspect }: Measured| {
+            let series = series.unwrap_or(job.series);
+            let mut row = Row::new(figure.id, job.base.name(), series, x, &metric, &unit);
+            row.set_measured(&estimate);
+            row.suspect = suspect;
+            row
+        };
+        Ok(self.entry_of(job, 0, measured.into_iter().map(row).collect()))
+    }
+
+    /// Carries a run, anew if the machine was too slow for it, but not for ever.
+    fn carry(&self, job: &Job, model: &Model, goes_on: &dyn Fn() -> bool) -> Result<Entry, ReproduceError> {
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let outcome = kernel::carry(model, goes_on);
+            let outcome = outcome.map_err(|problem| self.kernel_error(job, problem))?;
+            let outcome = outcome.ok_or(ReproduceError::Cancelled)?;
+            let suspect = outcome.warnings.iter().any(|warning| warning.starts_with("suspect:"));
+            if !suspect || tries == TRIES {
+                let mut entry = self.entry(job, &outcome);
+                entry.rows.iter_mut().for_each(|row| row.suspect = suspect);
+                return Ok(entry);
+            }
+        }
+    }
+
+    fn kernel_error(&self, job: &Job, problem: String) -> ReproduceError {
+        let x = self.figures[job.figure].cases[job.case].x.clone();
+        ReproduceError::Kernel { scheme: job.series.to_owned(), x, problem }
+    }
+
+    /// What a run gives, as it goes to the journal.
+    pub(super) fn entry(&self, job: &Job, outcome: &Outcome) -> Entry {
+        let figure = &self.figures[job.figure];
+        let case = &figure.cases[job.case];
+        // A short run has no time to cut what the study cut.
+        let warmup = match (case.duration, job.duration()) {
+            (Some((full, _)), Some(duration)) if duration < full => case.warmup / 4,
+            (Some(_), _) => case.warmup,
+            (None, _) => Span::ZERO,
+        };
+        let row = |name, unit| Row::new(figure.id, job.base.name(), job.series, &case.x, name, unit);
+        let measured = figure.metrics.iter().filter_map(|metric| {
+            let mut row = row(metric.name, metric.unit);
+            row.set_measured(&metric.measure(outcome, warmup)?);
+            row.flows = case.flows(job.quick);
+            Some(row)
+        });
+        let mut rows: Vec<Row> = measured.collect();
+        rows.extend((self.study.also)(figure, case, job.series, job.base, outcome));
+        self.entry_of(job, outcome.counters.packet_hops, rows)
+    }
+
+    fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
+        let figure = &self.figures[job.figure];
+        Entry {
+            digest: journal::text(job.digest),
+            version: journal::VERSION.to_owned(),
+            commit: self.options.commit.clone(),
+            seed: job.seed,
+            figure: figure.id.to_owned(),
+            base: job.base.name().to_owned(),
+            x: figure.cases[job.case].x.clone(),
+            series: job.series.to_owned(),
+            packet_hops,
+            rows,
+        }
+    }
+}
+
+fn settings(case: &Case, quick: bool) -> Vec<String> {
+    let mut set = case.set.clone();
+    if let Some((full, short)) = case.duration {
+        set.push(format!("run.duration=\"{}\"", if quick { short } else { full }));
+    }
+    if let (Some(flows), None) = (case.flows(quick), &case.arrivals) {
+        set.push(format!("workload.flows.count={flows}"));
+    }
+    if quick {
+        set.extend(case.quick_set.iter().cloned());
+    }
+    set
+}
+
+/// How often a run is carried before its numbers count as they are, marked as suspect.
+const TRIES: u32 = 3;

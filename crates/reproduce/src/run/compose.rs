@@ -1,0 +1,100 @@
+//! The rows of a page, of what the journal has.
+
+use super::bench::{Bench, Job};
+use super::{OnProgress, ReproduceError};
+use crate::journal::Journal;
+use crate::row::Row;
+use crate::study::Figure;
+
+/// What the journal gives.
+pub(super) struct Composed {
+    pub(super) jobs: Vec<Job>,
+    /// By job.
+    pub(super) rows: Vec<Vec<Row>>,
+    pub(super) packet_hops: u64,
+    pub(super) missing: Vec<[String; 4]>,
+    pub(super) builds: Vec<String>,
+}
+
+impl Bench<'_> {
+    /// The rows of every point, from its full run if that is there, else from its quick one, which is then held to nothing.
+    pub(super) fn compose(&self, journal: &Journal) -> Result<Composed, ReproduceError> {
+        let mut of = Composed {
+            jobs: Vec::new(),
+            rows: Vec::new(),
+            packet_hops: 0,
+            missing: Vec::new(),
+            builds: Vec::new(),
+        };
+        let seed = self.options.seed;
+        let quick_jobs = self.jobs(true, seed)?;
+        let same =
+            |a: &Job, b: &Job| (a.figure, a.case, a.series, a.base) == (b.figure, b.case, b.series, b.base);
+        for job in self.jobs(false, seed)? {
+            let quick = quick_jobs.iter().find(|quick| same(quick, &job));
+            let found = |job| Some((job, self.finished(journal, job)?));
+            let full = found(&job);
+            let stands_in = full.is_none() && !self.options.quick;
+            let found = full.or_else(|| quick.and_then(found));
+            if stands_in || found.is_none() && quick.is_some() {
+                let Figure { id, cases, .. } = &self.figures[job.figure];
+                let names = [*id, job.base.name(), &cases[job.case].x, job.series];
+                of.missing.push(names.map(str::to_owned));
+            }
+            let Some((job, entry)) = found else { continue };
+            of.packet_hops += entry.packet_hops;
+            let beside = |row: &Row| self.beside_published(job, Row { quick: stands_in, ..row.clone() });
+            of.rows.push(entry.rows.iter().map(beside).collect());
+            of.jobs.push(job.clone());
+            if let Some(commit) = entry.commit.as_ref().filter(|commit| !of.builds.contains(*commit)) {
+                of.builds.push(commit.clone());
+            }
+        }
+        Ok(of)
+    }
+
+    /// Runs every job that has a row outside its tolerance with other seeds, and notes in its rows how
+    /// far the numbers move. What was measured and judged stays as it is.
+    pub(super) fn vary_seeds(
+        &self,
+        jobs: &[Job],
+        rows: &mut [Vec<Row>],
+        journal: &mut Journal,
+        progress: OnProgress<'_>,
+    ) -> Result<(), ReproduceError> {
+        let mut again = Vec::new();
+        for (index, job) in jobs.iter().enumerate().filter(|(index, _)| rows[*index].iter().any(Row::is_off))
+        {
+            for other in 1..=self.study.other_seeds {
+                let &Job { figure, case, series, base, quick, .. } = job;
+                let job = self.job(figure, case, series, base, quick, self.options.seed + other)?;
+                again.extend(job.map(|job| (index, job)));
+            }
+        }
+        let (of, again): (Vec<usize>, Vec<Job>) = again.into_iter().unzip();
+        self.run(&again, journal, progress)?;
+        for (index, job) in of.into_iter().zip(&again) {
+            let Some(entry) = self.finished(journal, job) else { continue };
+            for row in &mut rows[index] {
+                let Some(other) = entry.rows.iter().find(|other| other.metric == row.metric) else {
+                    continue;
+                };
+                let (low, high) = row.seeds.unwrap_or((row.measured, row.measured));
+                row.seeds = Some((low.min(other.measured), high.max(other.measured)));
+            }
+        }
+        Ok(())
+    }
+
+    fn beside_published(&self, job: &Job, row: Row) -> Row {
+        let Some(figure) = self.figures.iter().find(|figure| figure.id == row.figure) else { return row };
+        let published = (figure.published)(&row.series, &row.x, &row.metric);
+        let original = (figure.original)(&row.series, &row.x, &row.metric);
+        // Too few flows show the shape, but are not what was published.
+        let is_judged = job.base == self.study.bases[0] && !row.quick && !(job.quick && row.flows.is_some());
+        let tolerance = published
+            .filter(|_| is_judged)
+            .and_then(|published| (figure.tolerance)(&row.series, &row.x, &row.metric, published));
+        row.compare(published, original, tolerance)
+    }
+}

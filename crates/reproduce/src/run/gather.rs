@@ -1,0 +1,77 @@
+//! [`Gather`]: finished runs go to the journal, whichever thread they come from.
+
+use std::sync::{Mutex, MutexGuard};
+
+use plimsoll_results::outcome::Outcome;
+use plimsoll_sim::Progress;
+use plimsoll_sim::batch::Watch;
+
+use super::OnProgress;
+use super::bench::{Bench, Job};
+use crate::journal::{Entry, Journal};
+
+struct State<'a> {
+    journal: &'a mut Journal,
+    done: usize,
+    packet_hops: u64,
+}
+
+/// Runs that are under way.
+pub(super) struct Gather<'a> {
+    bench: &'a Bench<'a>,
+    jobs: &'a [&'a Job],
+    /// How many runs there are, with those that are not simulated.
+    of: usize,
+    progress: OnProgress<'a>,
+    state: Mutex<State<'a>>,
+}
+
+impl<'a> Gather<'a> {
+    /// For `of` runs, of which these are simulated networks.
+    pub(super) fn new(
+        bench: &'a Bench<'a>,
+        jobs: &'a [&'a Job],
+        of: usize,
+        progress: OnProgress<'a>,
+        journal: &'a mut Journal,
+    ) -> Gather<'a> {
+        Gather { bench, jobs, of, progress, state: Mutex::new(State { journal, done: 0, packet_hops: 0 }) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State<'a>> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Tells how far it is; false if everything is to stop.
+    pub(super) fn tell(&self) -> bool {
+        let state = self.state();
+        (self.progress)(state.done, self.of, state.packet_hops)
+    }
+
+    /// Keeps a finished run.
+    ///
+    /// # Errors
+    /// If the journal cannot be written.
+    pub(super) fn keep(&self, entry: Entry) -> std::io::Result<()> {
+        let mut state = self.state();
+        state.done += 1;
+        state.packet_hops += entry.packet_hops;
+        state.journal.keep(entry)?;
+        (self.progress)(state.done, self.of, state.packet_hops);
+        Ok(())
+    }
+}
+
+impl Watch for Gather<'_> {
+    fn on_progress(&self, _: usize, _: Progress) -> bool {
+        self.tell()
+    }
+
+    fn on_done(
+        &self,
+        index: usize,
+        outcome: Outcome,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        Ok(self.keep(self.bench.entry(self.jobs[index], &outcome))?)
+    }
+}
