@@ -128,7 +128,7 @@ fn name_the_point_in_panics() {
 
 /// The finished points in numbers. Writes `summary.json` and `report.html`, and a timeline of each
 /// point where wanted.
-pub fn conclude(run: &RunDir, description: &str, timelines: bool) -> anyhow::Result<Summary> {
+pub fn conclude(run: &RunDir, timelines: bool) -> anyhow::Result<Summary> {
     run.finish()?;
     let points = run.read_points()?;
     let summary = Summary::of(&points, &Options::default());
@@ -138,7 +138,7 @@ pub fn conclude(run: &RunDir, description: &str, timelines: bool) -> anyhow::Res
     let scenario = fs::read_to_string(run.path().join("scenario.toml")).unwrap_or_default();
     run.write_report(&html::render(&html::Page {
         title: &manifest.title,
-        description,
+        description: &manifest.description,
         summary: &summary,
         curves: &curves,
         command: &manifest.command,

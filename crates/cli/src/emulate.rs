@@ -13,10 +13,11 @@ use plimsoll_results::run_dir::{Existing, Plan, point_id};
 use plimsoll_scenario::{Point, Scenario, model};
 use plimsoll_units::Span;
 
+use crate::batch::Stopped;
 use crate::job::{self, Job, key, label};
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
-use crate::source::Source;
+use crate::source::{Source, quoted};
 use crate::{batch, run};
 
 /// Run a scenario between network namespaces on this kernel: its TCP, real programs, the simulator's fabric.
@@ -35,7 +36,7 @@ pub struct Args {
     duration: Option<String>,
     /// Microseconds before an event from which on the fabric spins rather than sleeps. More is more exact, and takes
     /// more of a core.
-    #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = SPIN_US, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
     spin_us: u64,
     /// Keep what comes in and replay it in simulated time: the fabric must do the same again. Takes 40 bytes of memory
     /// a packet.
@@ -66,13 +67,21 @@ pub struct Args {
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Run directory, made anew; results/emulate-SCENARIO-DIGEST by default.
+    /// Run directory; results/emulate-SCENARIO-DIGEST by default.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    /// Remove what the run directory has, and run all points again.
+    #[arg(long)]
+    force: bool,
+    /// No closing notes; warnings and errors remain.
+    #[arg(long, short)]
+    quiet: bool,
     /// Only remove what killed runs have left behind.
     #[arg(long, exclusive = true)]
     clean: bool,
 }
+
+const SPIN_US: u64 = 30;
 
 /// `h0=iperf3 -s`, or `h0@7=iperf3 -s`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -123,10 +132,16 @@ pub fn emulate(args: &Args) -> Done {
         return Err(anyhow!("--shell goes with one run, and these are {count}; --variant and --set choose"));
     }
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
-    let plan = plan(args, &source, &job, &points);
+    let plan = plan(args, &source, &job);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
-    let dir = run::create(&out, &plan, Existing::Replace)?;
-    for (point, options) in points.iter().zip(&mut options) {
+    let dir = run::create(&out, &plan, if args.force { Existing::Replace } else { Existing::Resume })?;
+    let missing = run::missing(&dir, &points);
+    // A shell is asked for because of what is done in it.
+    let todo = if args.shell.is_some() { points.clone() } else { missing };
+    run::tell_what_is_there(&dir, points.len(), todo.len());
+    let is_asked = |point: &Point| todo.iter().any(|asked| key(asked) == key(point));
+    let mut is_another = false;
+    for (point, options) in points.iter().zip(&mut options).filter(|(point, _)| is_asked(point)) {
         log_programs(dir.path(), point, &mut options.programs)?;
         options.capture = args.capture.then(|| CaptureTo {
             folder: dir.path().join("pcap").join(point_id(&key(point))),
@@ -137,33 +152,39 @@ pub fn emulate(args: &Args) -> Done {
         }
         let emulated = plimsoll_linux::emulate(&point.model, options, || interrupt.signal().is_some());
         if let Some(signal) = interrupt.signal() {
-            eprintln!("cancelled at {}; nothing stays behind", label(point));
-            return Ok(ExitCode::from(128 + signal));
+            dir.finish()?;
+            return run::stop(Stopped::Signal(signal), &dir, &points);
         }
         let emulated = emulated.with_context(|| label(point))?;
-        tell(point, &emulated);
+        is_another |= emulated.verified == Some(false);
+        if !args.quiet {
+            tell(point, &emulated);
+        }
         dir.write_point(&PointOutcome::new(key(point), point.seed, emulated.outcome))?;
     }
-    let description = points.first().map_or("", |point| point.model.description.as_str());
-    let summary = batch::conclude(&dir, description, false)?;
+    let summary = batch::conclude(&dir, false)?;
     output::print_summary(&summary, &[&dir], args.format)?;
-    let report = dir.path().join("report.html");
-    let (results, report) = (dir.path().display(), report.display());
-    eprintln!("\nResults  {results}\nReport   {report}\nRepeat   {}", plan.command);
+    if !args.quiet {
+        let report = dir.path().join("report.html");
+        let (results, report) = (dir.path().display(), report.display());
+        eprintln!("\nResults  {results}\nReport   {report}\nRepeat   {}", plan.command);
+    }
+    if is_another {
+        eprintln!("warning: a replay had another digest, which is a defect of the fabric");
+        return Ok(ExitCode::from(output::FINDING));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
     let topology = &point.model.topology;
     let of_scenario = point.model.program.iter().map(|program| {
-        let host = topology.host(&program.host.0);
-        let host = host.ok_or_else(|| anyhow!("program: there is no host `{}`", program.host.0))?;
+        let host = host(topology, "program.host", &program.host.0)?;
         let model::Program { level, command, start, stop, .. } = program.clone();
         Ok(plimsoll_linux::Program { host, level, command, start, stop, log: None })
     });
     let of_command_line = args.program.iter().map(|Program { host: name, level, command }| {
-        let host = topology.host(name);
-        let host = host.ok_or_else(|| anyhow!("--program {name}=...: there is no host `{name}`"))?;
+        let host = host(topology, "--program", name)?;
         let (level, command, start) = (*level, command.clone(), Span::ZERO);
         Ok(plimsoll_linux::Program { host, level, command, start, stop: None, log: None })
     });
@@ -174,16 +195,18 @@ fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
         ));
     }
     let congestion_control = args.congestion_control.clone();
-    let shell = args.shell.as_ref().map(|name| {
-        topology.host(name).ok_or_else(|| {
-            let last = topology.host_count() - 1;
-            anyhow!("--shell {name}: there is no such host; there are h0 to h{last}")
-        })
-    });
-    let shell = shell.transpose()?;
+    let shell = args.shell.as_ref().map(|name| host(topology, "--shell", name)).transpose()?;
     let spin = Span::from_us(args.spin_us);
     let (verify, mptcp) = (args.verify, args.mptcp);
     Ok(Options { spin, verify, programs, congestion_control, mptcp, shell, capture: None })
+}
+
+/// The number of the host that `place` names.
+fn host(topology: &model::Topology, place: &str, name: &str) -> anyhow::Result<u32> {
+    topology.host(name).ok_or_else(|| {
+        let last = topology.host_name(topology.host_count() - 1);
+        anyhow!("{place} {name}: there is no such host; there are {} to {last}", topology.host_name(0))
+    })
 }
 
 /// Says where in the run directory programs' output goes: `program-h0.log`, in a folder of the point where it has a name.
@@ -211,29 +234,52 @@ fn addresses(point: &Point) -> String {
     format!("hosts: h0 {} to h{last} {}", of(0), of(last))
 }
 
-fn plan(args: &Args, source: &Source, job: &Job<'_>, points: &[&Point]) -> Plan {
+fn plan(args: &Args, source: &Source, job: &Job<'_>) -> Plan {
     let mut plan = job.plan().clone();
-    plan.command = source.command_of("emulate", plan.seed);
+    // What makes it another measurement is another run.
+    let measured = measured(args);
+    plan.carrier = format!("this kernel{measured}");
+    plan.command = source.command_of("emulate", plan.seed) + &measured;
     for variant in &args.variant {
-        plan.command.push_str(&format!(" --variant {}", crate::source::quoted(variant)));
+        plan.command.push_str(&format!(" --variant {}", quoted(variant)));
     }
-    for Program { host, level, command } in &args.program {
-        let level = level.map_or_else(String::new, |level| format!("@{level}"));
-        let program = crate::source::quoted(&format!("{host}{level}={command}"));
-        plan.command.push_str(&format!(" --program {program}"));
+    if args.spin_us != SPIN_US {
+        plan.command.push_str(&format!(" --spin-us {}", args.spin_us));
     }
-    if let Some(name) = &args.congestion_control {
-        plan.command.push_str(&format!(" --congestion-control {}", crate::source::quoted(name)));
+    if args.verify {
+        plan.command.push_str(" --verify");
     }
-    if let Some(subflows) = args.mptcp {
-        plan.command.push_str(&format!(" --mptcp {subflows}"));
+    if let Some(shell) = &args.shell {
+        plan.command.push_str(&format!(" --shell {}", quoted(shell)));
     }
-    plan.points.retain(|planned| points.iter().any(|point| key(point) == planned.key));
     plan
 }
 
+/// The options that change what a point does, as they are written.
+fn measured(args: &Args) -> String {
+    let mut words = String::new();
+    for Program { host, level, command } in &args.program {
+        let level = level.map_or_else(String::new, |level| format!("@{level}"));
+        let program = quoted(&format!("{host}{level}={command}"));
+        words.push_str(&format!(" --program {program}"));
+    }
+    if let Some(name) = &args.congestion_control {
+        words.push_str(&format!(" --congestion-control {}", quoted(name)));
+    }
+    if let Some(subflows) = args.mptcp {
+        words.push_str(&format!(" --mptcp {subflows}"));
+    }
+    if args.capture {
+        words.push_str(" --capture");
+    }
+    if let Some(bytes) = args.capture_bytes {
+        words.push_str(&format!(" --capture-bytes {bytes}"));
+    }
+    words
+}
+
 fn default_dir(scenario: &Scenario, plan: &Plan) -> PathBuf {
-    job::default_dir("emulate-", scenario, &plan.scenario, "")
+    job::default_dir("emulate-", scenario, &format!("{}\n{}", plan.carrier, plan.scenario), "")
 }
 
 /// What only a live run has, to stderr.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use plimsoll_results::run_dir::point_id;
 use plimsoll_results::{PointKey, RunDir, hpcc};
@@ -60,8 +60,11 @@ pub fn export(args: &Args) -> Done {
 /// The network of every point, from the scenario that the run keeps.
 fn topologies(run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, Topology>> {
     let scenario = Scenario::parse_with("scenario.toml", &run.scenario()?, path, &Overrides::default());
-    let points = scenario.iter().flat_map(Scenario::points);
-    Ok(points.map(|point| (job::key(point), point.model.topology.clone())).collect())
+    let scenario = scenario.map_err(|errors| {
+        let first = errors.first().map(ToString::to_string).unwrap_or_default();
+        anyhow!("the scenario that {} keeps cannot be read: {first}", path.display())
+    })?;
+    Ok(scenario.points().iter().map(|point| (job::key(point), point.model.topology.clone())).collect())
 }
 
 /// A host's number in the other simulator: that of its name, which an import keeps.

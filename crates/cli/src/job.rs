@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::anyhow;
-use plimsoll_results::run_dir::{Plan, PlannedPoint, Status};
+use plimsoll_results::run_dir::{Plan, PlannedPoint, SIMULATOR, Status};
 use plimsoll_results::{Digest, PointKey, RunDir};
 use plimsoll_scenario::{Point, Scenario};
 
@@ -62,6 +62,8 @@ impl<'a> Job<'a> {
         }
         let plan = Plan {
             title: scenario.title().to_owned(),
+            description: points.first().map_or_else(String::new, |point| point.model.description.clone()),
+            carrier: SIMULATOR.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             commit: output::commit().map(str::to_owned),
             command,

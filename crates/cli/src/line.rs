@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_line::page::About;
 use plimsoll_line::search::{Found, Line};
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
-use plimsoll_results::run_dir::{Existing, Plan};
+use plimsoll_results::run_dir::{Existing, Plan, SIMULATOR};
 use plimsoll_scenario::Scenario;
 
 use crate::batch;
@@ -27,6 +27,8 @@ use crate::source::{Source, quoted};
 /// Brackets the load and halves the bracket, with as many seeds at each load as its interval needs to
 /// decide. Every finished run is kept: the same command goes on where a stopped one was.
 #[derive(clap::Args)]
+// A search chooses how often it runs each load: `--replicates` is an error that says so.
+#[command(mut_arg("replicates", |replicates| replicates.hide(true)))]
 pub struct Args {
     #[command(flatten)]
     source: Source,
@@ -230,6 +232,11 @@ fn plan(args: &Args, scenario: &Scenario, slos: &[Slo], over: &Over) -> Plan {
     }
     Plan {
         title: scenario.title().to_owned(),
+        description: scenario
+            .points()
+            .first()
+            .map_or_else(String::new, |point| point.model.description.clone()),
+        carrier: SIMULATOR.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: output::commit().map(str::to_owned),
         command,

@@ -24,14 +24,19 @@ pub struct Args {
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    /// No closing notes; warnings and errors remain.
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 pub fn merge(args: &Args) -> Done {
     let merged = run_dir::merge(&args.out, &args.parts)?;
-    let summary = batch::conclude(&merged, "", false)?;
+    let summary = batch::conclude(&merged, false)?;
     output::print_summary(&summary, &[&merged], args.format)?;
-    eprintln!("\nResults  {}", merged.path().display());
-    eprintln!("Report   {}", merged.path().join("report.html").display());
+    if !args.quiet {
+        eprintln!("\nResults  {}", merged.path().display());
+        eprintln!("Report   {}", merged.path().join("report.html").display());
+    }
     let open = merged.missing();
     if !open.is_empty() {
         eprintln!("warning: {} of {} points are missing:", open.len(), merged.manifest().points.len());

@@ -11,8 +11,7 @@ const HEAD: &str = "# Command line
 <!-- Made from crates/cli; to make it again: UPDATE=1 cargo test -p plimsoll-cli reference -->
 
 Results go to stdout, progress and messages to stderr. Exit status: 0; 1 where there is a finding (a
-figure is off, a load is above its line); 2 after an error; 130 after Ctrl-C. `-v` says more on stderr, `--help` explains any
-command.
+figure is off, a load is above its line); 2 after an error; 130 after Ctrl-C. `--help` explains any command.
 ";
 
 fn write(command: &Command, path: &str, out: &mut String) {

@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
 
+use crate::batch;
 use crate::output::{self, Done, Format};
 use crate::raster;
 use crate::signals::Interrupt;
@@ -46,7 +47,7 @@ pub struct Args {
     /// in the journal.
     #[arg(long, value_name = "FIGURE[@X,...]", conflicts_with = "redraw")]
     only: Vec<Part>,
-    /// Run again what is in the journal.
+    /// Run again what is in the journal; with `--only`, these parts alone.
     #[arg(long, conflicts_with = "redraw")]
     fresh: bool,
     /// Seed of every run.
@@ -55,9 +56,12 @@ pub struct Args {
     /// Where chronos-memcached and chronos-openflow are; the folder of this program by default.
     #[arg(long, value_name = "DIR")]
     server_dir: Option<PathBuf>,
+    /// No progress and no closing notes; warnings and errors remain.
+    #[arg(long, short)]
+    quiet: bool,
     /// Runs at a time; all cores by default.
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
 }
 
 /// A study whose values are known.
@@ -105,7 +109,24 @@ pub fn reproduce(args: &Args) -> Done {
     let rows_file = folder.join("rows.json");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let began = Instant::now();
-    let reproduction = if args.redraw { read(&rows_file)? } else { measure(study, args, &folder)? };
+    let reproduction = if args.redraw {
+        read(&rows_file)?
+    } else {
+        match measure(study, args, &folder)? {
+            Ended::Whole(reproduction) => *reproduction,
+            Ended::Cancelled(signal) => {
+                eprintln!("cancelled: the finished runs are kept in {}", folder.display());
+                eprintln!("The same command goes on from there.");
+                return Ok(ExitCode::from(128 + signal));
+            }
+        }
+    };
+    if reproduction.builds.len() > 1 {
+        eprintln!(
+            "warning: its runs are of several builds ({}); `--fresh` runs all again",
+            reproduction.builds.join(", ")
+        );
+    }
     // What was measured is told before anything that a full disk can refuse.
     output::print(&printed(study, &reproduction, args.format)?)?;
     for (name, text) in page::files(study, &reproduction) {
@@ -117,17 +138,24 @@ pub fn reproduce(args: &Args) -> Done {
             eprintln!("figure   {}", raster::png(&file, size)?.display());
         }
     }
-    eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
-    eprintln!("rows     {}", rows_file.display());
-    if study.is_live() && !args.redraw {
-        eprintln!("time     {:.1} minutes", began.elapsed().as_secs_f64() / 60.0);
-    }
-    if !reproduction.missing.is_empty() {
-        eprintln!("missing  {} points; a call without --only runs them", reproduction.missing.len());
+    if !args.quiet {
+        closing_notes(study, args, &reproduction, began);
     }
     // A quick look is not held to tolerances: its tails are too short.
     let unexplained = reproduction.rows.iter().any(|row| row.is_off() && study.explanation(row).is_none());
     Ok(ExitCode::from(u8::from(unexplained && !reproduction.quick)))
+}
+
+fn closing_notes(study: &Study, args: &Args, reproduction: &Reproduction, began: Instant) {
+    eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
+    eprintln!("rows     {}", args.out.join(study.id).join("rows.json").display());
+    if study.is_live() && !args.redraw {
+        eprintln!("time     {:.1} minutes", began.elapsed().as_secs_f64() / 60.0);
+    }
+    if !reproduction.missing.is_empty() {
+        let count = reproduction.missing.len();
+        eprintln!("missing  {count} points; a call without --only and --quick runs them");
+    }
 }
 
 fn read(rows: &Path) -> anyhow::Result<Reproduction> {
@@ -135,16 +163,27 @@ fn read(rows: &Path) -> anyhow::Result<Reproduction> {
     serde_json::from_str(&text).with_context(|| format!("{} holds no rows", rows.display()))
 }
 
-fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Reproduction> {
+/// How the runs ended.
+enum Ended {
+    Whole(Box<Reproduction>),
+    /// By this signal.
+    Cancelled(u8),
+}
+
+fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Ended> {
     let journal = folder.join("journal.jsonl");
-    if args.fresh && journal.exists() {
+    if args.fresh && args.only.is_empty() && journal.exists() {
         fs::remove_file(&journal).with_context(|| format!("cannot remove {}", journal.display()))?;
     }
-    let mut journal = Journal::open(&journal).with_context(|| format!("cannot use {}", journal.display()))?;
-    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, Into::into));
+    let path = journal;
+    let mut journal = Journal::open(&path).with_context(|| format!("cannot use {}", path.display()))?;
+    if args.fresh {
+        journal.forget(&args.only).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    let threads = batch::threads(args.threads.map(usize::from));
     // What a run has made outside this process goes with it.
     let interrupt = study.is_live().then(Interrupt::watch).transpose().context("cannot watch for Ctrl-C")?;
-    let bar = ProgressBar::new(0);
+    let bar = if args.quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
     let style = ProgressStyle::with_template("{bar:24.cyan/dim} {pos} of {len} runs · {msg}{eta} left");
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("━╸─"));
     let progress = |done: usize, of: usize, packet_hops: u64| {
@@ -156,15 +195,18 @@ fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Reproduc
         interrupt.as_ref().is_none_or(|interrupt| interrupt.signal().is_none())
     };
     let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
-    let options = Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone(), servers };
+    let commit = output::commit().map(str::to_owned);
+    let options =
+        Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone(), servers, commit };
     let reproduction = plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress);
-    let reproduction = reproduction.map_err(|error| match error {
-        ReproduceError::Batch(_) | ReproduceError::Cancelled => anyhow::Error::from(error)
-            .context(format!("stopped; the finished runs are kept in {}", folder.display())),
-        other => other.into(),
-    })?;
     bar.finish_and_clear();
-    Ok(reproduction)
+    match (reproduction, interrupt.and_then(|interrupt| interrupt.signal())) {
+        (Ok(reproduction), _) => Ok(Ended::Whole(Box::new(reproduction))),
+        (Err(_), Some(signal)) => Ok(Ended::Cancelled(signal)),
+        (Err(error @ ReproduceError::Batch(_)), None) => Err(anyhow::Error::from(error)
+            .context(format!("stopped; the finished runs are kept in {}", folder.display()))),
+        (Err(error), None) => Err(error.into()),
+    }
 }
 
 /// The folder of this program.
@@ -229,6 +271,8 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
         }
         let verdict = match (row.within, study.explanation(row)) {
             _ if row.suspect => "suspect: the machine was too slow",
+            _ if row.quick => "a quick run",
+            (Some(true), _) if row.order_only => "same order",
             (Some(true), _) => "ok",
             (Some(false), Some(_)) => "explained on the page",
             (Some(false), None) => "OFF",
@@ -248,13 +292,16 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
             optional(row.ratio, 3),
         );
     }
-    let judged = || reproduction.rows.iter().filter(|row| row.within.is_some());
-    let held = judged().filter(|row| row.within == Some(true)).count();
-    let _ = writeln!(
-        text,
-        "\n{held} of {} numbers that are held to a tolerance are within it{}.",
-        judged().count(),
-        if reproduction.quick { " (a quick look: runs are short)" } else { "" }
-    );
+    let quick = if reproduction.quick { " (a quick look: runs are short)" } else { "" };
+    text.push('\n');
+    for (order_only, held_to) in [
+        (false, "numbers that are held to a tolerance are within it"),
+        (true, "ratios that can be decided have the published order"),
+    ] {
+        let (held, all) = reproduction.held(order_only);
+        if all > 0 {
+            let _ = writeln!(text, "{held} of {all} {held_to}{quick}.");
+        }
+    }
     text
 }

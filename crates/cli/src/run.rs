@@ -73,7 +73,9 @@ pub fn run(args: &Args) -> Done {
     let dir = open(args, &job, &out)?;
     let share = job.share();
     let todo = missing(&dir, &share);
-    tell_what_is_there(args, &dir, share.len(), todo.len());
+    if !args.quiet {
+        tell_what_is_there(&dir, share.len(), todo.len());
+    }
     if let Some(warning) = dir.other_build() {
         eprintln!("warning: {warning}");
     }
@@ -85,8 +87,7 @@ pub fn run(args: &Args) -> Done {
         let said = stop(stopped, &dir, &share);
         return noted.and(said);
     }
-    let description = share.first().map_or("", |point| point.model.description.as_str());
-    let summary = batch::conclude(&dir, description, args.perfetto)?;
+    let summary = batch::conclude(&dir, args.perfetto)?;
     output::print_summary(&summary, &[&dir], args.format)?;
     if !args.quiet {
         closing_notes(&job, &dir);
@@ -130,7 +131,8 @@ pub fn create(out: &Path, plan: &Plan, existing: Existing) -> anyhow::Result<Run
     })
 }
 
-fn missing<'a>(dir: &RunDir, share: &[&'a Point]) -> Vec<&'a Point> {
+/// The points that are to be run.
+pub fn missing<'a>(dir: &RunDir, share: &[&'a Point]) -> Vec<&'a Point> {
     let statuses = dir.status();
     let done = |point: &Point| {
         let key = key(point);
@@ -143,9 +145,10 @@ fn missing<'a>(dir: &RunDir, share: &[&'a Point]) -> Vec<&'a Point> {
     share.iter().copied().filter(|point| !done(point)).collect()
 }
 
-fn tell_what_is_there(args: &Args, dir: &RunDir, share: usize, todo: usize) {
+/// Says that points were there already, if any were.
+pub fn tell_what_is_there(dir: &RunDir, share: usize, todo: usize) {
     let there = share - todo;
-    if there == 0 || args.quiet {
+    if there == 0 {
         return;
     }
     eprintln!(
@@ -155,7 +158,7 @@ fn tell_what_is_there(args: &Args, dir: &RunDir, share: usize, todo: usize) {
 }
 
 /// Says what is complete and how to go on.
-fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
+pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
     let complete: Vec<&Point> =
         share.iter().copied().filter(|point| matches!(job::status(dir, point), Status::Done(_))).collect();
     let mut notes = format!("{} of {} points are complete", complete.len(), share.len());

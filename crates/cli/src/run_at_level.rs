@@ -10,7 +10,8 @@ use crate::output::Done;
 /// Run an unmodified program at a level of QJump: its sockets, and those of the programs that it starts, have the level.
 ///
 /// `plimsoll run-at-level 7 -- memcached -m 64`. Needs root; with --user, the program has none. The limits of the cgroup
-/// that this runs in stay in force. Ends as the program did, once all that it has started has ended too.
+/// that this runs in stay in force. Passes SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 on, and SIGINT where no terminal does. Ends as
+/// the program did, once all that it has started has ended too.
 #[derive(clap::Args)]
 pub struct Args {
     /// 0 (the lowest) to 7.
@@ -66,9 +67,9 @@ pub fn run_at_level(args: &Args) -> Done {
 pub fn run_at_level(args: &Args) -> Done {
     use std::os::unix::process::ExitStatusExt as _;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, Ordering};
 
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
 
     let launch = plimsoll_host::Launch {
         level: args.level,
@@ -76,15 +77,27 @@ pub fn run_at_level(args: &Args) -> Done {
         user: args.user.clone(),
         command: args.command.clone(),
     };
-    let caught = Arc::new(AtomicUsize::new(0));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register_usize(signal, caught.clone(), signal as usize)?;
+    let mut caught = Vec::new();
+    for signal in [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2] {
+        let flag = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(signal, flag.clone())?;
+        caught.push((signal, flag));
     }
-    // Those of a terminal reach the program without this.
-    let mut signal = || Some(caught.swap(0, Ordering::Relaxed) as i32).filter(|signal| *signal == SIGTERM);
+    let mut signal = || {
+        let mut passed_on = caught.iter().filter(|(signal, _)| *signal != SIGINT || !is_in_foreground());
+        passed_on.find(|(_, flag)| flag.swap(false, Ordering::Relaxed)).map(|(signal, _)| *signal)
+    };
     let ended = plimsoll_host::launch(&launch, &mut signal)?;
     let status = ended.code().or_else(|| Some(128 + ended.signal()?)).unwrap_or(1);
     Ok(ExitCode::from(status as u8))
+}
+
+/// Whether a terminal's Ctrl-C comes to this process: then also to the program, by itself.
+#[cfg(feature = "kernel")]
+fn is_in_foreground() -> bool {
+    use rustix::process::getpgrp;
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
 /// Of the level, by the policies that are applied here: the pace of the tightest of them, and two epochs' worth for the

@@ -8,16 +8,19 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub struct Interrupt(Arc<AtomicUsize>);
 
 impl Interrupt {
-    /// Watches SIGINT and SIGTERM from now on.
+    /// Watches SIGINT, SIGTERM, and, unless it is ignored as under nohup, SIGHUP from now on.
     ///
     /// # Errors
     /// If the system refuses.
     #[cfg(unix)]
     pub fn watch() -> std::io::Result<Interrupt> {
-        use signal_hook::consts::{SIGINT, SIGTERM};
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let interrupt = Interrupt::default();
         let armed = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        for signal in [SIGINT, SIGTERM] {
+        for signal in [SIGINT, SIGTERM, SIGHUP] {
+            if signal == SIGHUP && ignores_hang_up() {
+                continue;
+            }
             // Order matters: the second signal finds the flag that the first has set.
             signal_hook::flag::register_conditional_default(signal, armed.clone())?;
             signal_hook::flag::register(signal, armed.clone())?;
@@ -42,4 +45,13 @@ impl Interrupt {
             signal => u8::try_from(signal).ok(),
         }
     }
+}
+
+/// Whether this process was started so that the loss of its terminal does not end it. Not known without /proc.
+#[cfg(unix)]
+fn ignores_hang_up() -> bool {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return true };
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_none_or(|mask| mask & 1 << (signal_hook::consts::SIGHUP - 1) != 0)
 }

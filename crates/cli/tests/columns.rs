@@ -73,11 +73,14 @@ def same(found, of):
             sys.exit(f"{file} {column}: {found(file, column)} instead of {kind}")
 "#;
 
+/// The one that has Debian's packages, whatever else is called python3.
+const PYTHON: &str = "/usr/bin/python3";
+
 /// Runs Python lines on the columns of a run, or says why not.
 fn check(place: &Place, library: &str, lines: &str) {
-    let found = Command::new("python3").args(["-c", &format!("import {library}")]).output();
+    let found = Command::new(PYTHON).args(["-c", &format!("import {library}")]).output();
     if !found.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: python3 has no {library}");
+        plimsoll_testing::skipped!("{PYTHON} has no {library}");
         return;
     }
     place.plimsoll(&["run", "columns.toml", "--out", "out", "--quiet"]).ends_with(0);
@@ -90,8 +93,7 @@ fn check(place: &Place, library: &str, lines: &str) {
         }
     }
     let script = format!("{CHECK}\n{lines}\nsame(found, [{expected}])\n");
-    let output =
-        Command::new("python3").arg("-c").arg(&script).current_dir(place.path("out")).output().unwrap();
+    let output = Command::new(PYTHON).arg("-c").arg(&script).current_dir(place.path("out")).output().unwrap();
     assert!(output.status.success(), "{}\n{script}", String::from_utf8_lossy(&output.stderr));
 }
 

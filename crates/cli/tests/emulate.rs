@@ -20,7 +20,10 @@ fn plimsoll() -> Command {
 fn lacks() -> bool {
     let output = plimsoll().arg("check").output().unwrap();
     if !output.status.success() {
-        eprintln!("skipped: this system lacks something\n{}", String::from_utf8_lossy(&output.stdout));
+        plimsoll_testing::skipped!(
+            "this system lacks something\n{}",
+            String::from_utf8_lossy(&output.stdout)
+        );
     }
     !output.status.success()
 }
@@ -167,13 +170,20 @@ fn programs_of_a_scenario_run_and_leave_logs() {
     let output = plimsoll()
         .arg("emulate")
         .arg(&scenario)
-        .args(["--program", "h0=echo there is more; $HOME", "--out"])
+        .args(["--program", "h0=echo there is more; $HOME"])
+        // A daemon: neither a child nor in the group of what was started.
+        .args(["--program", "h0=sh -c 'setsid sleep 86411 &'", "--out"])
         .arg(&out)
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{said}");
     assert!(said.contains("exit status: 7"), "{said}");
+    let daemon = "sleep\086411\0";
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let mut commands =
+        processes.filter_map(|process| fs::read_to_string(process.path().join("cmdline")).ok());
+    assert!(!commands.any(|command| command == daemon), "a daemon outlives its run");
     let report = out.join("report.html");
     assert!(said.contains(&format!("Report   {}", report.display())) && report.exists(), "{said}");
     let points: Vec<_> = fs::read_dir(out.join("programs")).unwrap().flatten().collect();
@@ -184,4 +194,93 @@ fn programs_of_a_scenario_run_and_leave_logs() {
         (log("program-h1-2.log").as_str(), log("program-h0.log").as_str()),
         ("", "there is more; $HOME\n")
     );
+}
+
+/// A second call goes on with what is there, and a simulation's points are none of it.
+#[test]
+fn what_is_finished_stays_until_it_is_forced() {
+    if lacks() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("live.toml");
+    fs::write(&scenario, SCENARIO.replace("60s", "300ms")).unwrap();
+    let run = |command: &str, more: &[&str]| {
+        let output = plimsoll()
+            .args([command, "live.toml", "--out", "out"])
+            .args(more)
+            .current_dir(folder.path())
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = run("emulate", &["--program", "h0=true"]);
+    assert_eq!(code, Some(0), "{said}");
+    let log =
+        || fs::read_dir(folder.path().join("out/programs")).is_ok_and(|mut points| points.next().is_some());
+    assert!(log());
+    let (code, said) = run("emulate", &["--program", "h0=true"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("1 of 1 points were there already") && !said.contains("ready after"), "{said}");
+    for (command, other) in [("emulate", &[][..]), ("run", &[])] {
+        let (code, said) = run(command, other);
+        assert_eq!(code, Some(2), "{said}");
+        assert!(said.contains("its packets were carried by this kernel --program h0=true"), "{said}");
+    }
+    let (code, said) = run("emulate", &["--force"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert!(said.contains("ready after") && !log(), "{said}");
+}
+
+/// The one that has Debian's packages, whatever else is called python3.
+const PYTHON: &str = "/usr/bin/python3";
+
+/// memcached as Debian has it, and a Python client: neither knows that its network is emulated, nor of its level.
+#[test]
+fn an_unmodified_memcached_answers_at_a_level() {
+    let has = |program: &str, arguments: &[&str]| {
+        Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
+    };
+    if lacks() {
+        return;
+    }
+    if !has("memcached", &["-V"]) || !has(PYTHON, &["-c", "import pymemcache"]) {
+        return plimsoll_testing::skipped!("no memcached or no python3-pymemcache (Debian packages)");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let client = folder.path().join("client.py");
+    fs::write(
+        &client,
+        "import time\n\
+         from pymemcache.client.base import Client\n\
+         client = Client(('10.0.0.2', 11211))\n\
+         for attempt in range(500):\n\
+         \x20   try:\n\
+         \x20       client.set('k', b'v'); break\n\
+         \x20   except OSError:\n\
+         \x20       time.sleep(0.01)\n\
+         right = 0\n\
+         for number in range(200):\n\
+         \x20   client.set(f'k{number}', str(number).encode())\n\
+         \x20   right += client.get(f'k{number}') == str(number).encode()\n\
+         print(right, 'right')\n",
+    )
+    .unwrap();
+    let scenario = folder.path().join("live.toml");
+    let programs = format!(
+        "[host.qjump]\npacket = '2KB'\n[[program]]\nhost = 'h1'\ncommand = 'memcached -u nobody -l 10.0.0.2'\nlevel = 4\n\
+         [[program]]\nhost = 'h0'\ncommand = '{PYTHON} {}'\nlevel = 4\n",
+        client.display()
+    );
+    let light = "kind = 'ping'\nfrom = 'h1'\nto = 'h0'\ninterval = '100ms'\n";
+    let scenario_of =
+        SCENARIO.replace("60s", "4s").replace("kind = 'flows'\nfrom = ['h1']\nto = 'h0'\n", light);
+    fs::write(&scenario, scenario_of + &programs).unwrap();
+    let out = folder.path().join("out");
+    let output = plimsoll().arg("emulate").arg(&scenario).arg("--out").arg(&out).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{said}");
+    let point = fs::read_dir(out.join("programs")).unwrap().flatten().next().unwrap();
+    let log = fs::read_to_string(point.path().join("program-h0.log")).unwrap();
+    assert_eq!(log.trim(), "200 right", "{said}");
 }

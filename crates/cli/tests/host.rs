@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -40,17 +42,36 @@ fn a_wrong_policy_is_told_by_file_line_and_spelling() {
 fn rolling_back_what_is_not_applied_is_no_error_where_it_may() {
     let output = plimsoll().args(["host", "rollback", "never-applied"]).output().unwrap();
     let said = said(&output);
-    let expected = if lacks().is_none() { "nothing to do" } else { "" };
+    let (expected, status) = match lacks() {
+        Some("built without the eBPF programs") => ("make kernel", 2),
+        Some("not root") => ("root is needed", 2),
+        _ => ("nothing to do", 0),
+    };
     assert!(said.contains(expected), "{said}");
+    assert_eq!(output.status.code(), Some(status), "{said}");
 }
 
+/// A plan asks for a BPF file system, which this machine may lack.
 #[cfg(not(feature = "kernel"))]
 #[test]
 fn a_build_without_programs_plans_and_says_what_it_lacks() {
+    if !mounts_pins() {
+        return plimsoll_testing::skipped!("no BPF file system");
+    }
     let (_folder, path, _) = policy("plan", QJUMP);
-    let output = plimsoll().arg("host").arg(&path).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
+    let output = in_namespaces(&format!("\"$0\" host '{}'", path.display()));
+    assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("would change"), "{}", said(&output));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("make kernel"), "{}", said(&output));
+    let output = in_namespaces(&format!("\"$0\" host apply '{}'", path.display()));
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
     assert!(said(&output).contains("make kernel"), "{}", said(&output));
+}
+
+/// Whether a test can have a BPF file system of its own.
+fn mounts_pins() -> bool {
+    let pins = Command::new("unshare").args(["--mount", "mount", "-t", "bpf", "bpf", "/sys/fs/bpf"]).output();
+    pins.is_ok_and(|output| output.status.success())
 }
 
 /// Why this test cannot run here; none if it can.
@@ -63,24 +84,32 @@ fn lacks() -> Option<&'static str> {
         return Some("not root");
     }
     let cgroups = fs::read_to_string("/proc/mounts").unwrap_or_default().contains(" cgroup2 ");
-    let pins = Command::new("unshare").args(["--mount", "mount", "-t", "bpf", "bpf", "/sys/fs/bpf"]).output();
-    (!cgroups || !pins.is_ok_and(|output| output.status.success()))
-        .then_some("no cgroups of version 2, or no BPF file system")
+    (!cgroups || !mounts_pins()).then_some("no cgroups of version 2, or no BPF file system")
 }
 
 /// Whether to go on; says so if not.
 fn able() -> bool {
     if let Some(reason) = lacks() {
-        eprintln!("skipped: {reason}");
+        plimsoll_testing::skipped!("{reason}");
     }
     lacks().is_none()
 }
 
-/// A script of `sh -e` whose `$0` is the command, in a network and a BPF file system that are gone with it, with `lo` up.
+/// A script of `sh -e` whose `$0` is the command, in a network, a BPF file system and a folder of journals that are gone with
+/// it, with `lo` up.
 fn in_namespaces(script: &str) -> Output {
-    let script = format!("mount -t bpf bpf /sys/fs/bpf; ip link set lo up; {script}");
-    let mut command = Command::new("unshare");
-    command.args(["--net", "--mount", "sh", "-ec", &script, env!("CARGO_BIN_EXE_plimsoll")]);
+    let script = format!(
+        "mount -t bpf bpf /sys/fs/bpf; mkdir -p /run/plimsoll; mount -t tmpfs tmpfs /run/plimsoll; ip link set lo up; {script}"
+    );
+    let mut command = Command::new("timeout");
+    command.args(["120", "unshare"]).args([
+        "--net",
+        "--mount",
+        "sh",
+        "-ec",
+        &script,
+        env!("CARGO_BIN_EXE_plimsoll"),
+    ]);
     command.stdin(Stdio::null()).output().unwrap()
 }
 
@@ -126,6 +155,224 @@ fn a_policy_that_is_confirmed_stays_until_the_rollback() {
         "nothing to do".to_owned(),
     ] {
         assert!(said.contains(&part), "{part}: {said}");
+    }
+}
+
+/// How `apply --confirm-within` ends on a terminal: what is left, and with which status.
+#[track_caller]
+fn on_a_terminal(case: &str, expected: &str) {
+    if !able() {
+        return;
+    }
+    let (_folder, path, name) = policy(case, QJUMP);
+    let driver = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/host/terminal.py");
+    let script = format!("exec python3 '{driver}' {case} \"$0\" '{}' {name}", path.display());
+    let output = in_namespaces(&script);
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), expected, "{}", said(&output));
+}
+
+#[test]
+fn a_terminal_that_goes_takes_the_policy_with_it() {
+    on_a_terminal("hang-up", "status 129, applied: False, left: []");
+}
+
+#[test]
+fn the_stop_key_does_not_stop_the_switch_and_enter_keeps_the_policy() {
+    on_a_terminal("stop-key", "status 0, applied: True, left: []");
+}
+
+#[test]
+fn a_switch_in_the_background_goes_off() {
+    on_a_terminal("background", "status 1, applied: False, left: []");
+}
+
+#[test]
+fn what_was_typed_ahead_confirms_nothing() {
+    on_a_terminal("type-ahead", "status 1, applied: False, left: []");
+}
+
+/// Whatever becomes of its journal, a policy that cannot be confirmed does not stay.
+#[test]
+fn a_policy_whose_journal_is_lost_is_taken_back() {
+    if !able() {
+        return;
+    }
+    let (_folder, path, name) = policy("lost", QJUMP);
+    let script = format!(
+        "{{ \"$0\" host apply --confirm-within 60s '{path}' < /dev/null 2> /run/plimsoll/said & }}; \
+         until grep -q 'to keep it' /run/plimsoll/said; do sleep 0.05; done; \
+         echo unreadable > /run/plimsoll/host/{name}/plan.json; \
+         code=0; wait $! || code=$?; cat /run/plimsoll/said; \
+         echo \"left: $(ls -d /run/plimsoll/host/{name} /sys/fs/bpf/plimsoll/{name} 2> /dev/null)\"; exit $code",
+        path = path.display()
+    );
+    let output = in_namespaces(&script);
+    let said = said(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("is not as it was written") && said.contains("is rolled back: 3 changes"),
+        "{said}"
+    );
+    assert!(said.contains("left: \n"), "{said}");
+}
+
+/// Who has a deadline of their own does not wait for others for ever: a unit that is started, and a confirmation.
+#[test]
+fn a_start_of_a_unit_and_a_confirmation_end_while_somebody_holds_the_lock() {
+    if !able() {
+        return;
+    }
+    let script = "mkdir /run/plimsoll/host; exec 9> /run/plimsoll/host/.lock; flock 9; \
+         { \"$0\" host attach-unit some some.service 9>&- & }; one=$!; { \"$0\" host confirm some 9>&- & }; two=$!; \
+         wait $one || echo \"status $?\"; wait $two || echo \"status $?\"";
+    let output = in_namespaces(script);
+    let said = said(&output);
+    assert_eq!(said.matches("status 2").count(), 2, "{said}");
+    assert_eq!(said.matches("error: somebody else changes this host").count(), 2, "{said}");
+}
+
+/// Two policies that both limit a device: whichever is second finds the first, however close.
+#[test]
+fn of_two_policies_at_once_the_second_finds_the_first() {
+    if !able() {
+        return;
+    }
+    let (_one, first, _) = policy("first", QJUMP);
+    let (_two, second, _) = policy("second", QJUMP);
+    let script = format!(
+        "mkdir /run/plimsoll/host; exec 9> /run/plimsoll/host/.lock; flock 9; cd /run/plimsoll; \
+         for path in '{}' '{}'; do {{ \"$0\" host apply $path 2> said.$(basename $path) 9>&- & }}; done; \
+         until [ $(cat said.* | grep -c 'waiting: ') = 2 ]; do sleep 0.05; done; \
+         flock -u 9; wait; cat said.*; ls /run/plimsoll/host",
+        first.display(),
+        second.display()
+    );
+    let output = in_namespaces(&script);
+    let (said, applied) = (said(&output), String::from_utf8_lossy(&output.stdout).into_owned());
+    assert_eq!(said.matches("limits lo already").count(), 1, "{said}");
+    assert_eq!(applied.lines().filter(|line| line.starts_with("cli-")).count(), 1, "{said}");
+}
+
+/// Others than root can neither hold up an apply nor see what is applied, and are told so.
+#[test]
+fn others_than_root_are_kept_out_of_journals_and_told_so() {
+    if !able() {
+        return;
+    }
+    let (_folder, path, name) = policy("others", QJUMP);
+    let script = format!(
+        "mkdir -m 755 /run/plimsoll/copy; cp \"$0\" /run/plimsoll/copy/plimsoll; mount -o remount,exec /run/plimsoll; \
+         chmod 755 /run/plimsoll; \"$0\" host apply '{path}'; \
+         nobody='setpriv --reuid=65534 --regid=65534 --clear-groups'; \
+         if $nobody flock -n /run/plimsoll/host/.lock true; then echo 'nobody has the lock'; fi; \
+         for which in '' {name}; do \
+           if $nobody /run/plimsoll/copy/plimsoll host status $which; then echo 'nobody has a status'; fi; \
+         done; \"$0\" host rollback {name}",
+        path = path.display()
+    );
+    let output = in_namespaces(&script);
+    let said = said(&output);
+    assert!(output.status.success() && !said.contains("nobody has"), "{said}");
+    assert_eq!(said.matches("(root is needed): Permission denied").count(), 2, "{said}");
+}
+
+/// A name that is not applied is told with those that are; one that is applied in part cannot be confirmed.
+#[test]
+fn names_are_those_of_policies_that_are_applied() {
+    if !able() {
+        return;
+    }
+    let (_folder, path, name) = policy("named", QJUMP);
+    let script = format!(
+        "code() {{ if \"$@\"; then echo 'status 0'; else echo \"status $?\"; fi; }}; \
+         code \"$0\" host status {name}; \"$0\" host apply '{path}'; code \"$0\" host status {name}x; \
+         cp /run/plimsoll/host/{name}/progress /run/plimsoll/whole; truncate -s 1 /run/plimsoll/host/{name}/progress; \
+         code \"$0\" host confirm {name}; cp /run/plimsoll/whole /run/plimsoll/host/{name}/progress; \
+         ip link set dev lo gso_max_segs 3; code \"$0\" host rollback {name}",
+        path = path.display()
+    );
+    let output = in_namespaces(&script);
+    let said = said(&output);
+    let statuses: Vec<&str> = said.lines().filter(|line| line.starts_with("status ")).collect();
+    // What somebody else has changed stays, which is a finding.
+    assert_eq!(statuses, ["status 2", "status 2", "status 2", "status 1"], "{said}");
+    for part in [
+        format!("policy {name} is not applied; no policy is"),
+        format!("policy {name}x is not applied; did you mean `{name}`? (applied: {name})"),
+        format!("policy {name} is applied in part"),
+        "warning: lo has gso_max_segs 3".to_owned(),
+        "rolled back, but for 1 of 3 changes".to_owned(),
+    ] {
+        assert!(said.contains(&part), "{part}: {said}");
+    }
+}
+
+/// Signals that programs know go on to them, and what an earlier one that was killed has left behind goes.
+#[test]
+fn a_program_at_a_level_hears_signals() {
+    if !able() {
+        return;
+    }
+    let heard = "import os, signal
+def heard(number, frame):
+    print('heard', number, flush=True)
+for name in ('HUP', 'INT', 'USR1', 'USR2'):
+    signal.signal(getattr(signal, 'SIG' + name), heard)
+signal.signal(signal.SIGTERM, lambda number, frame: os._exit(9))
+print('ready', open('/proc/self/cgroup').read(), flush=True)
+while True:
+    signal.pause()
+";
+    let mut child = plimsoll()
+        .args(["run-at-level", "5", "--", "python3", "-c", heard])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut until = |word: &str| lines.find(|line| line.starts_with(word)).unwrap();
+    until("ready");
+    let number = child.id().to_string();
+    for (signal, word) in [("HUP", "heard 1"), ("INT", "heard 2"), ("USR1", "heard 10"), ("USR2", "heard 12")]
+    {
+        assert!(Command::new("kill").args(["-s", signal, &number]).status().unwrap().success());
+        until(word);
+    }
+    assert!(Command::new("kill").args(["-s", "TERM", &number]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(9));
+}
+
+/// The cgroup of one that was killed goes at the next start, once nothing runs in it.
+#[test]
+fn a_cgroup_that_was_left_behind_goes_at_the_next_start() {
+    if !able() {
+        return;
+    }
+    let mut child = plimsoll()
+        .args(["run-at-level", "5", "--", "sh", "-c", "cat /proc/self/cgroup; read line"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let own = lines.find_map(|line| line.strip_prefix("0::/").map(str::to_owned)).unwrap();
+    let mounts = fs::read_to_string("/proc/mounts").unwrap();
+    let root = mounts.lines().find(|line| line.contains(" cgroup2 ")).unwrap().split(' ').nth(1).unwrap();
+    let folder = PathBuf::from(root).join(&own);
+    assert!(
+        own.ends_with(&format!("plimsoll-run-{}", child.id())) && folder.is_dir(),
+        "{}",
+        folder.display()
+    );
+    // Its standard input goes with it, and so does the program that reads it.
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let begun = std::time::Instant::now();
+    while folder.exists() {
+        let next = plimsoll().args(["run-at-level", "5", "--", "true"]).output().unwrap();
+        assert!(next.status.success(), "{}", said(&next));
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "{} stays", folder.display());
     }
 }
 

@@ -49,13 +49,13 @@ fn simulated_and_emulated_runs_of_a_scenario_agree() {
     let place = Place::new();
     let check = place.plimsoll(&["check"]);
     if check.code != Some(0) {
-        return eprintln!("skipped: this system lacks something\n{}", check.stdout);
+        return plimsoll_testing::skipped!("this system lacks something\n{}", check.stdout);
     }
     let (mut compared, mut apart) = (0, Vec::new());
     let before = processors();
     for name in SCENARIOS {
         match pairs(name, &place) {
-            Err(reason) => eprintln!("{name}: skipped: {reason}"),
+            Err(reason) => plimsoll_testing::skipped!("{name}: {reason}"),
             Ok(pairs) => {
                 compared += 1;
                 apart.extend(pairs.iter().filter_map(|pair| judged(name, pair)));

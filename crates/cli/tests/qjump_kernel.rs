@@ -15,7 +15,7 @@ fn with_qjump_a_ping_does_not_wait_for_bulk_flows() {
     let place = Place::new();
     let check = place.plimsoll(&["check"]);
     if check.code != Some(0) {
-        return eprintln!("skipped: this system lacks something\n{}", check.stdout);
+        return plimsoll_testing::skipped!("this system lacks something\n{}", check.stdout);
     }
     let [beside, jumped] = ["+iperf", "+iperf,QJump"].map(|variant| median_us(&place, variant));
     match (beside, jumped) {
@@ -24,7 +24,7 @@ fn with_qjump_a_ping_does_not_wait_for_bulk_flows() {
             // Published: 1047 and 2.7 us one way. A busy machine takes milliseconds to wake up a program.
             assert!(jumped < beside / 5.0, "{jumped} us with QJump, {beside} us without");
         }
-        (Err(reason), _) | (_, Err(reason)) => eprintln!("skipped: {reason}"),
+        (Err(reason), _) | (_, Err(reason)) => plimsoll_testing::skipped!("{reason}"),
     }
 }
 
@@ -34,7 +34,7 @@ fn with_qjump_commits_do_not_wait_for_bursts() {
     let place = Place::new();
     let check = place.plimsoll(&["check"]);
     if check.code != Some(0) {
-        return eprintln!("skipped: this system lacks something\n{}", check.stdout);
+        return plimsoll_testing::skipped!("this system lacks something\n{}", check.stdout);
     }
     let sets = ["run.duration='2500ms'", "run.drain='3s'", "workload.udp.load=0.75"];
     let commits = |variant: &str| -> Result<u64, String> {
@@ -47,7 +47,7 @@ fn with_qjump_commits_do_not_wait_for_bursts() {
             eprintln!("commits in a burst of 2.5 s: {tcp} by TCP, {jumped} with QJump");
             assert!(jumped > tcp && jumped > 20, "{jumped} with QJump, {tcp} by TCP");
         }
-        (Err(reason), _) | (_, Err(reason)) => eprintln!("skipped: {reason}"),
+        (Err(reason), _) | (_, Err(reason)) => plimsoll_testing::skipped!("{reason}"),
     }
 }
 

@@ -125,7 +125,7 @@ impl Drop for Disk {
 fn a_disk_that_fills_up() {
     let place = Place::new();
     let Some(_disk) = Disk::mount(place.path("disk"), "80m") else {
-        eprintln!("skipped: only root may mount a small disk");
+        plimsoll_testing::skipped!("only root may mount a small disk");
         return;
     };
     place.write("sweep.toml", SWEEP);

@@ -50,7 +50,7 @@ fn remove_cgroups(folder: &str) {
 #[test]
 fn systemd_finds_nothing_wrong_with_the_units() {
     let Ok(probe) = Command::new("systemd-analyze").arg("--version").output() else {
-        return eprintln!("skipped: no systemd-analyze");
+        return plimsoll_testing::skipped!("no systemd-analyze");
     };
     assert!(probe.status.success());
     let folder = tempfile::tempdir().unwrap();
@@ -71,12 +71,37 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     assert!(output.status.success() && said(&output).trim().is_empty(), "{}", said(&output));
 }
 
+/// A unit that is enabled is wanted at boot.
+#[test]
+fn units_that_are_enabled_start_at_boot() {
+    if Command::new("systemctl").arg("--version").output().is_err() {
+        return plimsoll_testing::skipped!("no systemctl");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let there = folder.path().join("usr/lib/systemd/system");
+    fs::create_dir_all(&there).unwrap();
+    for entry in fs::read_dir(repository().join("deploy/systemd")).unwrap().flatten() {
+        let name = entry.file_name().into_string().unwrap();
+        fs::copy(entry.path(), there.join(&name)).unwrap();
+        let instance = name.replace("@.", "@name.");
+        let systemctl = |verb: &str| {
+            let root = format!("--root={}", folder.path().display());
+            Command::new("systemctl").args([root.as_str(), verb, &instance]).output().unwrap()
+        };
+        let enabled = systemctl("enable");
+        assert!(enabled.status.success(), "{}", said(&enabled));
+        let link = folder.path().join("etc/systemd/system/multi-user.target.wants").join(&instance);
+        assert!(link.is_symlink(), "{instance}: {}", said(&enabled));
+        assert_eq!(said(&systemctl("is-enabled")).trim(), "enabled", "{instance}");
+    }
+}
+
 /// A policy applied by its unit: what a unit sends has the unit's level, metrics are served, and when the policy's unit
 /// stops nothing is left.
 #[test]
 fn units_apply_serve_and_take_back() {
     if let Some(reason) = lacks() {
-        return eprintln!("skipped: {reason}");
+        return plimsoll_testing::skipped!("{reason}");
     }
     let folder = tempfile::tempdir().unwrap();
     let systemd = SYSTEMD.into_iter().find(|path| Path::new(path).exists()).unwrap();

@@ -1,0 +1,102 @@
+//! Who applies a policy with `--confirm-within` waits here for the confirmation: by `plimsoll host confirm`, or by Enter on
+//! its terminal while it is in the foreground there. Whatever else happens, the wait ends.
+
+use std::io::{self, IsTerminal as _};
+use std::os::fd::{AsFd as _, BorrowedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use plimsoll_host::{Journal, Places, PolicyName};
+use plimsoll_units::Span;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::getpgrp;
+use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
+
+use super::kernel::say;
+
+/// How the wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// The policy is to stay, or is no more.
+    Kept,
+    /// It is to be taken back, for this reason.
+    Unconfirmed(&'static str),
+}
+
+/// Waits until the policy `name` is confirmed or taken back by somebody, `signal` is one, or `within` is over.
+pub fn wait(name: &PolicyName, places: &Places, within: Span, signal: &AtomicUsize) -> Ended {
+    let deadline = Instant::now() + Duration::from_nanos(within.as_ps() / 1_000);
+    let journal = Journal::of(places, name);
+    let entered = Arc::new(AtomicBool::new(false));
+    if io::stdin().is_terminal() {
+        // What was typed before this could be read answers something else.
+        let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+        say(&format!("to keep it, press Enter or run `plimsoll host confirm {name}` within {within}"));
+        let entered = entered.clone();
+        thread::spawn(move || entered.store(is_entered(), Ordering::Relaxed));
+    } else {
+        say(&format!("to keep it, run `plimsoll host confirm {name}` within {within}"));
+    }
+    loop {
+        match journal.read() {
+            Ok(Some(applied)) if !applied.confirmed => {}
+            Ok(_) => return Ended::Kept,
+            Err(_) => return Ended::Unconfirmed("its journal cannot be read"),
+        }
+        if entered.load(Ordering::Relaxed) {
+            return Ended::Kept;
+        }
+        if signal.load(Ordering::Relaxed) > 0 {
+            return Ended::Unconfirmed("interrupted before it was confirmed");
+        }
+        if Instant::now() >= deadline {
+            return Ended::Unconfirmed("not confirmed in time");
+        }
+        thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Waits for a line on the terminal; false if it goes. In the background nothing is read, which is others' to read.
+fn is_entered() -> bool {
+    let stdin = io::stdin();
+    let terminal = stdin.as_fd();
+    let mut is_in_front = true;
+    let mut bytes = [0; 256];
+    loop {
+        let was_in_front = is_in_front;
+        is_in_front = in_foreground(terminal);
+        if is_in_front && !was_in_front {
+            let _ = tcflush(terminal, QueueSelector::IFlush);
+        }
+        if !is_in_front {
+            thread::sleep(LOOK_AGAIN);
+            continue;
+        }
+        let mut polled = [PollFd::new(&terminal, PollFlags::IN)];
+        if !matches!(poll(&mut polled, Some(&LOOK_AGAIN_OF_POLL)), Ok(1..)) {
+            continue;
+        }
+        match rustix::io::read(terminal, &mut bytes) {
+            // The end of input is a terminal that has gone, and no confirmation.
+            Ok(0) => return false,
+            Ok(length) if bytes[..length].contains(&b'\n') => return true,
+            // In the background since: then it cannot be read.
+            Ok(_) | Err(_) => thread::sleep(LOOK_AGAIN),
+        }
+    }
+}
+
+/// Whether what is typed there is for this process. A terminal that controls no process is everybody's.
+fn in_foreground(terminal: BorrowedFd<'_>) -> bool {
+    match tcgetpgrp(terminal) {
+        Ok(group) => group == getpgrp(),
+        Err(error) => error == Errno::NOTTY,
+    }
+}
+
+/// Short beside what a person takes to press a key.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const LOOK_AGAIN_OF_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

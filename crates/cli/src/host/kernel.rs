@@ -1,0 +1,176 @@
+//! What of `plimsoll host` needs the eBPF programs.
+
+use std::io::{self, Write as _};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use plimsoll_host::{Error, Kernel, Listener, Lock, Moment, RolledBack, Status};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use super::confirmation::{self, Ended};
+use super::*;
+
+/// What keeps this build from applying a policy.
+pub const LACKS: Option<&str> = None;
+
+pub fn apply(args: &ApplyArgs, places: &Places) -> Done {
+    let policy = Policy::read(&args.policy)?;
+    let name = policy.name().clone();
+    if args.confirm_within.is_some() {
+        // Who is stopped takes nothing back.
+        plimsoll_linux::job_control::ignore()?;
+    }
+    let signal = watched()?;
+    let plan = match make(&policy, args, places, &signal) {
+        Err(Error::Busy) if signal.load(Ordering::Relaxed) > 0 => return Ok(ended_by(&signal)),
+        made => made?,
+    };
+    if let Some(within) = args.confirm_within {
+        let ended = confirmation::wait(&name, places, within, &signal);
+        if let Some(why) = settle(&plan, places, ended)? {
+            say(&why);
+            return Ok(ended_by(&signal));
+        }
+    }
+    output::print(&format!("policy {name} is applied; to undo it: plimsoll host rollback {name}\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Plans and applies, between two changes of others.
+fn make(policy: &Policy, args: &ApplyArgs, places: &Places, signal: &AtomicUsize) -> Result<Plan, Error> {
+    let lock = locked(places, &mut || signal.load(Ordering::Relaxed) == 0)?;
+    let plan = plimsoll_host::plan(policy, &Host, places)?;
+    let mut tell = |moment| {
+        if let Moment::Begun(index) = moment {
+            say(&format!("[{}/{}] {}", index + 1, plan.steps.len(), plan.steps[index]));
+        }
+    };
+    plimsoll_host::apply(&lock, &plan, &mut Kernel, args.confirm_within.is_some(), &mut tell)?;
+    Ok(plan)
+}
+
+/// Keeps or takes back what was applied, by how the wait ended and what others have done until then. What there is to say
+/// if it does not stay, which is said afterwards: a terminal that has gone takes no words.
+fn settle(plan: &Plan, places: &Places, ended: Ended) -> Result<Option<String>, Error> {
+    let name = plan.policy.name();
+    let lock = Journal::lock(places, &mut || true)?;
+    let (why, back) = match (Journal::of(places, name).read(), ended) {
+        (Ok(None), _) => return Ok(Some("it was rolled back by somebody else".to_owned())),
+        (Ok(Some(applied)), _) if applied.confirmed => return Ok(None),
+        (Ok(Some(_)), Ended::Kept) => return plimsoll_host::confirm(&lock, name).map(|_| None),
+        (Ok(Some(_)), Ended::Unconfirmed(why)) => {
+            (why.to_owned(), plimsoll_host::rollback(&lock, name, &mut Kernel)?.unwrap_or_default())
+        }
+        (Err(error), _) => (error.to_string(), plimsoll_host::take_back(&lock, plan, &mut Kernel)?),
+    };
+    Ok(Some(format!("{why}\n{}{}", warnings(&back), rolled_back(name, &back))))
+}
+
+/// Writes a line to stderr, if that can be written: what this does is not left half done because nobody reads.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// Waits for whoever else changes this host, as long as `goes_on`, and says so.
+fn locked(places: &Places, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
+    let mut is_said = false;
+    Journal::lock(places, &mut || {
+        if !is_said {
+            say("waiting: somebody else changes this host by a policy");
+            is_said = true;
+        }
+        goes_on()
+    })
+}
+
+/// The status of a process that a signal has ended, or of a finding.
+fn ended_by(signal: &AtomicUsize) -> ExitCode {
+    match signal.load(Ordering::Relaxed) {
+        0 => ExitCode::from(output::FINDING),
+        caught => ExitCode::from(128 + caught as u8),
+    }
+}
+
+/// The first of the signals that would otherwise end this process half way; 0 for none yet.
+fn watched() -> Result<Arc<AtomicUsize>> {
+    let caught = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_usize(signal, caught.clone(), signal as usize)?;
+    }
+    Ok(caught)
+}
+
+pub fn confirm(name: &PolicyName, places: &Places) -> Done {
+    let begun = Instant::now();
+    let lock = locked(places, &mut || begun.elapsed() < PATIENCE)?;
+    if !plimsoll_host::confirm(&lock, name)? {
+        let error = Error::not_applied(name, &Journal::all(places)?);
+        return Err(anyhow!("{error}; it may have been rolled back already"));
+    }
+    output::print(&format!("policy {name} stays\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn rollback(name: &PolicyName, places: &Places) -> Done {
+    let lock = locked(places, &mut || true)?;
+    let Some(back) = plimsoll_host::rollback(&lock, name, &mut Kernel)? else {
+        output::print(&format!("policy {name} is not applied: nothing to do\n"))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let _ = io::stderr().write_all(warnings(&back).as_bytes());
+    output::print(&format!("{}\n", rolled_back(name, &back)))?;
+    Ok(ExitCode::from(if back.left.is_empty() { 0 } else { output::FINDING }))
+}
+
+fn warnings(back: &RolledBack) -> String {
+    back.left.iter().map(|left| format!("warning: {left}\n")).collect()
+}
+
+fn rolled_back(name: &PolicyName, back: &RolledBack) -> String {
+    match back.left.len() {
+        0 => format!("policy {name} is rolled back: {} changes undone", back.steps),
+        left => format!("policy {name} is rolled back, but for {left} of {} changes", back.steps),
+    }
+}
+
+pub fn statuses(name: Option<&PolicyName>, places: &Places) -> Result<Vec<Status>, Error> {
+    if let Some(name) = name {
+        return Ok(vec![plimsoll_host::observe(&Journal::applied(places, name)?)?]);
+    }
+    let names = Journal::all(places)?;
+    let applied = names.iter().filter_map(|name| Journal::of(places, name).read().transpose());
+    applied.map(|applied| plimsoll_host::observe(&applied?)).collect()
+}
+
+pub fn serve(args: &MetricsArgs, places: &Places) -> Done {
+    let listener = Listener::bind(&args.listen)?;
+    eprintln!("metrics at {}, path /metrics", listener.address());
+    plimsoll_host::serve(&listener, &mut || Ok(plimsoll_host::open_metrics(&statuses(None, places)?)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn attach_unit(name: &PolicyName, unit: &UnitName, places: &Places) -> Done {
+    if !plimsoll_host::attach_unit(name, unit, places)? {
+        eprintln!("policy {name} gives {unit} no level");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub fn pace(args: &PaceArgs, places: &Places) -> Done {
+    let name = &args.policy.0;
+    let applied = Journal::applied(places, name)?;
+    if args.stop {
+        plimsoll_host::pace_nothing(&applied)?;
+        say(&format!("policy {name}: the filter has the link's rate"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let signal = watched()?;
+    say(&format!("policy {name}: the filter follows the pacer, until Ctrl-C or a rollback"));
+    let changes = plimsoll_host::pace(&applied, &mut || signal.load(Ordering::Relaxed) > 0)?;
+    say(&format!("its rate was set {changes} times; it paces nothing now"));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Longer than the steps of another policy take: who confirms has a deadline.
+const PATIENCE: Duration = Duration::from_secs(5);
