@@ -43,12 +43,20 @@ kernel: toolchain ## Build target/release/plimsoll with the eBPF programs, for `
 servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow and chronos-load.
 	cargo build --release --locked $(foreach name,memcached search openflow load,-p plimsoll-chronos-$(name))
 
+PREFIX ?= /usr/local
+.PHONY: install
+install: ## Copy what has been built, the command and the servers, to PREFIX/bin (/usr/local).
+	@install -d "$(DESTDIR)$(PREFIX)/bin"
+	@for name in plimsoll chronos-memcached chronos-search chronos-openflow chronos-load; do \
+	  [ ! -x target/release/$$name ] || install -v -m 755 target/release/$$name "$(DESTDIR)$(PREFIX)/bin/"; done
+
 .PHONY: test
 test: toolchain test-packages ## Format, lints, and every test.
 	cargo fmt --all --check
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(if $(KERNEL),,@echo "no clang or no libelf-dev: the eBPF programs are off, and their tests are left out" >&2)
 	cargo clippy --workspace --all-targets --locked $(KERNEL) -- -D warnings
+	$(if $(KERNEL),cargo clippy --workspace --lib --bins --locked -- -D warnings)
 	$(FUZZ)
 	cargo test --workspace --locked $(KERNEL) --doc
 	cargo test --workspace --locked $(KERNEL) --lib --bins --tests
@@ -70,6 +78,7 @@ test-packages:
 .PHONY: bench
 bench: toolchain ## Speed beside ns-3 on equal work, and instructions per packet-hop.
 	cargo run --release --quiet --locked -p plimsoll-benches
+	cargo run --release --quiet --locked -p plimsoll-benches -- instructions
 
 .PHONY: reproduce
 reproduce: toolchain ## The HULL evaluation, measured beside published.
