@@ -267,14 +267,13 @@ impl Service for Memcached {
                 partition_report(partition, Report::from_mode(request.head.mode), reply);
             }
             Verb::Evict => {
-                if let Some(old) = partition.store.peek(request.head.hash, meta::key(request, &mut [0; 256]))
-                {
+                if let Some(old) = partition.store.peek(request.head.hash, meta::key(request, &mut None)) {
                     partition.store.remove(old);
                 }
             }
             _ => {
                 if request.head.has(Bits::DETAIL) {
-                    let mut decoded = [0; 256];
+                    let mut decoded = None;
                     let key = meta::key(request, &mut decoded);
                     partition.count_prefix(request, key, self.settings.prefix_delimiter, clock.second);
                 }

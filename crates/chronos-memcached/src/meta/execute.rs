@@ -8,11 +8,11 @@ use crate::clock::Clock;
 use crate::partition::{Partition, Stored, Sum};
 use crate::request::{Bits, Request, Verb};
 use crate::store::{Header, ItemRef, Meta, State};
-use crate::text::words::{Words, push_number};
+use crate::text::words::{Tokens, push_number};
 
 /// Runs `request` and appends its answer.
 pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, reply: &mut Vec<u8>) {
-    let mut decoded = [0; 256];
+    let mut decoded = None;
     let key = key(request, &mut decoded);
     match request.head.verb {
         Verb::Get => get(partition, request, key, clock.second, reply),
@@ -93,7 +93,7 @@ fn apply(
         reply.extend_from_slice(b"HD");
     }
     let mut won = false;
-    for token in Words(request.tokens) {
+    for token in Tokens(request.tokens) {
         let header = partition.store.header_mut(item);
         match token[0] {
             b'T' => header.expiry.set(head.expiry),
@@ -136,7 +136,7 @@ fn set(partition: &mut Partition, request: &Request<'_>, key: &[u8], second: u32
         }
     };
     reply.extend_from_slice(word);
-    for token in Words(request.tokens) {
+    for token in Tokens(request.tokens) {
         match token[0] {
             b'O' => push_opaque(reply, token),
             b'k' => push_key(reply, key, request.head.has(Bits::KEY_BINARY)),
@@ -250,7 +250,7 @@ fn number_answer(
     } else {
         reply.extend_from_slice(b"HD");
     }
-    for token in Words(request.tokens) {
+    for token in Tokens(request.tokens) {
         let header = partition.store.header_mut(item);
         match token[0] {
             b'c' => push_flag(reply, b'c', header.cas.get()),
@@ -299,7 +299,7 @@ fn inspect(partition: &mut Partition, request: &Request<'_>, key: &[u8], second:
 
 /// The flags that come back whatever became of the key.
 fn push_key_and_opaque(request: &Request<'_>, key: &[u8], reply: &mut Vec<u8>) {
-    for token in Words(request.tokens) {
+    for token in Tokens(request.tokens) {
         match token[0] {
             b'O' => push_opaque(reply, token),
             b'k' => push_key(reply, key, request.head.has(Bits::KEY_BINARY)),

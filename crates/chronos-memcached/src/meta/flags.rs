@@ -3,43 +3,75 @@
 use super::{BAD_FORMAT, check_base64};
 use crate::clock::Clock;
 use crate::request::{Bits, Head};
-use crate::text::words::{self, Words};
+use crate::text::words::{self, Tokens};
 
 /// What flags say that has no place in a [`Head`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flags {
-    /// The letter of M.
-    pub mode: Option<u8>,
+    /// How many there are.
+    pub count: usize,
+    /// The opaque token, if there is one, is no longer than memcached takes.
+    pub opaque_fits: bool,
+    /// The letter of M, or what is wrong with the flags.
+    pub mode: Result<Option<u8>, &'static str>,
 }
 
+/// Bytes of an opaque token, its letter included, at most.
+const OPAQUE_BYTES_MAX: usize = 32;
 const BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format";
 
 impl Flags {
-    /// Reads `tokens` into `head`, or says what is wrong with them.
-    pub fn read(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Result<Flags, &'static str> {
-        let mut seen = [false; 127];
+    /// Reads `tokens` into `head`, once for all that is asked of them: which error is told is the caller's to say.
+    pub fn read(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Flags {
+        let mut seen = 0_u128;
         let mut mode = None;
         // memcached reads on after an error, and tells the last one; a duplicate or unknown flag ends it.
-        let mut error = None;
-        for token in Words(tokens) {
+        let (mut error, mut ended) = (None, false);
+        let mut flags = Flags { count: 0, opaque_fits: true, mode: Ok(None) };
+        for token in Tokens(tokens) {
             let letter = token[0];
-            match seen.get_mut(usize::from(letter)) {
-                Some(seen) if !*seen => *seen = true,
-                _ => return Err("CLIENT_ERROR duplicate flag"),
+            flags.count += 1;
+            flags.opaque_fits &= letter != b'O' || token.len() <= OPAQUE_BYTES_MAX;
+            if ended {
+                continue;
+            }
+            let bit = if letter < 127 { 1_u128 << letter } else { 0 };
+            // What is no ASCII letter is told as if it came twice.
+            if bit == 0 || seen & bit != 0 {
+                (error, ended) = (Some("CLIENT_ERROR duplicate flag"), true);
+                continue;
+            }
+            seen |= bit;
+            if let Some(bits) = alone(letter) {
+                head.bits |= bits;
+                continue;
             }
             if let Err(text) = one(head, clock, key, token, &mut mode) {
                 error = Some(text);
-                if letter != b'b' && text == UNKNOWN {
-                    return Err(text);
-                }
+                ended = letter != b'b' && text == UNKNOWN;
             }
         }
-        error.map_or(Ok(Flags { mode }), Err)
+        flags.mode = error.map_or(Ok(mode), Err);
+        flags
     }
 }
 
 const UNKNOWN: &str = "CLIENT_ERROR invalid flag";
 
+/// The bits of a flag that says all with its letter, or is heard when the answer is made.
+#[inline]
+const fn alone(letter: u8) -> Option<u32> {
+    match letter {
+        b'v' => Some(Bits::VALUE),
+        b'u' => Some(Bits::NO_UPDATE),
+        b'q' => Some(Bits::QUIET),
+        b'I' => Some(Bits::STALE),
+        b'l' | b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'h' => Some(0),
+        _ => None,
+    }
+}
+
+/// A flag that has something to read in it.
 fn one(
     head: &mut Head,
     clock: Clock,
@@ -66,10 +98,6 @@ fn one(
             head.bits |= Bits::RECACHE;
             head.recache = second()?;
         }
-        b'v' => head.bits |= Bits::VALUE,
-        b'u' => head.bits |= Bits::NO_UPDATE,
-        b'q' => head.bits |= Bits::QUIET,
-        b'I' => head.bits |= Bits::STALE,
         b'F' => head.client_flags = words::unsigned_32(rest).ok_or(BAD_FORMAT)?,
         b'C' => {
             head.bits |= Bits::CAS;
@@ -83,7 +111,6 @@ fn one(
             head.initial = words::unsigned_64(rest).ok_or("CLIENT_ERROR invalid numeric initial value")?
         }
         b'D' => head.delta = words::unsigned_64(rest).ok_or("CLIENT_ERROR invalid numeric delta value")?,
-        b'l' | b'O' | b'P' | b'L' | b'k' | b's' | b't' | b'c' | b'f' | b'h' => {}
         _ => return Err(UNKNOWN),
     }
     Ok(())

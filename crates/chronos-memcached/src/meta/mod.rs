@@ -24,12 +24,16 @@ use crate::text::words::{self, Words};
 const WORDS_MAX: usize = 19;
 const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
 
-/// The key that `request` means: `decoded` is where one in base64 goes.
+/// Where a key in base64 goes, if there is one.
+pub type Decoded = Option<[u8; 256]>;
+
+/// The key that `request` means.
 #[inline]
-pub fn key<'k>(request: &Request<'k>, decoded: &'k mut [u8; 256]) -> &'k [u8] {
+pub fn key<'k>(request: &Request<'k>, decoded: &'k mut Decoded) -> &'k [u8] {
     if request.head.style != Style::Meta || !request.head.has(Bits::KEY_BINARY) {
         return request.key;
     }
+    let decoded = decoded.insert([0; 256]);
     let bytes = decode(request.key, decoded).expect("checked when it was read");
     &decoded[..bytes]
 }
@@ -52,7 +56,7 @@ pub fn parse<'a>(
     };
     let error = match parsed {
         Ok(request) => {
-            let mut decoded = [0; 256];
+            let mut decoded = None;
             let key = key(&request, &mut decoded);
             return server.run(consumed, request, key);
         }
@@ -86,13 +90,6 @@ fn parse_key(clock: Clock, command: u8, words: &[u8]) -> Result<Request<'_>, &'s
         return Err(BAD_FORMAT);
     }
     let get = command == b'g';
-    if rest.count() + 2 > WORDS_MAX {
-        return Err(if get {
-            "CLIENT_ERROR options flags are too long"
-        } else {
-            "CLIENT_ERROR options flags too long"
-        });
-    }
     let verb = match command {
         b'g' => Verb::Get,
         b'd' => Verb::Delete,
@@ -100,8 +97,16 @@ fn parse_key(clock: Clock, command: u8, words: &[u8]) -> Result<Request<'_>, &'s
     };
     let mut head = Head::new(verb, Style::Meta);
     head.delta = 1;
-    let mode = match Flags::read(&mut head, clock, key, tokens) {
-        Ok(flags) => flags.mode,
+    let flags = Flags::read(&mut head, clock, key, tokens);
+    if flags.count + 2 > WORDS_MAX {
+        return Err(if get {
+            "CLIENT_ERROR options flags are too long"
+        } else {
+            "CLIENT_ERROR options flags too long"
+        });
+    }
+    let mode = match flags.mode {
+        Ok(mode) => mode,
         Err(error) if get => return Err(error),
         Err(_) => return Err("CLIENT_ERROR invalid or duplicate flag"),
     };
@@ -112,7 +117,7 @@ fn parse_key(clock: Clock, command: u8, words: &[u8]) -> Result<Request<'_>, &'s
             Some(_) => return Err("CLIENT_ERROR invalid mode for ma M token"),
         };
     }
-    check_opaque(tokens)?;
+    check_opaque(flags)?;
     Ok(Request { head, key, tokens, value: &[] })
 }
 
@@ -133,19 +138,20 @@ fn parse_set<'a>(
     if key.len() > KEY_BYTES_MAX {
         return answer(BAD_FORMAT, consumed, reply);
     }
-    if rest.count() + 3 > WORDS_MAX {
+    let mut head = Head::new(Verb::Set, Style::Meta);
+    let flags = Flags::read(&mut head, clock, key, tokens);
+    if flags.count + 3 > WORDS_MAX {
         return answer("CLIENT_ERROR options flags too long", consumed, reply);
     }
     let Some(bytes @ 0..=0x7fff_fffd) = words::signed_32(bytes) else {
         return answer(BAD_FORMAT, consumed, reply);
     };
     let bytes = bytes as usize;
-    let mut head = Head::new(Verb::Set, Style::Meta);
-    if let Err(error) = set_head(&mut head, clock, key, tokens) {
+    if let Err(error) = set_verb(&mut head, flags) {
         session.skip = bytes + 2;
         return answer(error, consumed, reply);
     }
-    let mut decoded = [0; 256];
+    let mut decoded = None;
     if server.is_too_large(key.len(), head.client_flags, bytes) {
         session.skip = bytes + 2;
         server.shared.too_large.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -165,10 +171,10 @@ fn parse_set<'a>(
     server.run(total, request, key)
 }
 
-fn set_head(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Result<(), &'static str> {
-    let flags = Flags::read(head, clock, key, tokens)?;
-    check_opaque(tokens)?;
-    head.verb = match flags.mode {
+fn set_verb(head: &mut Head, flags: Flags) -> Result<(), &'static str> {
+    let mode = flags.mode?;
+    check_opaque(flags)?;
+    head.verb = match mode {
         None | Some(b'S') => Verb::Set,
         Some(b'E') => Verb::Add,
         Some(b'A') => Verb::Append,
@@ -182,12 +188,8 @@ fn set_head(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Result<
     Ok(())
 }
 
-fn check_opaque(tokens: &[u8]) -> Result<(), &'static str> {
-    const OPAQUE_BYTES_MAX: usize = 32;
-    if Words(tokens).any(|token| token[0] == b'O' && token.len() > OPAQUE_BYTES_MAX) {
-        return Err("CLIENT_ERROR opaque token too long");
-    }
-    Ok(())
+fn check_opaque(flags: Flags) -> Result<(), &'static str> {
+    if flags.opaque_fits { Ok(()) } else { Err("CLIENT_ERROR opaque token too long") }
 }
 
 /// Nothing if `key` is not base64 of at least a byte.

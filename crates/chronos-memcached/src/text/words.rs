@@ -19,6 +19,29 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
+/// The same, where words are flags: looked at byte by byte, as most end before a search that is made for long ones has
+/// begun.
+#[derive(Clone, Copy, Debug)]
+pub struct Tokens<'a>(pub &'a [u8]);
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (mut start, line) = (0, self.0);
+        while *line.get(start)? == b' ' {
+            start += 1;
+        }
+        let mut end = start + 1;
+        while end < line.len() && line[end] != b' ' {
+            end += 1;
+        }
+        self.0 = &line[end..];
+        Some(&line[start..end])
+    }
+}
+
 /// The first `N` words of `line`, and how many there are; `N` + 1 stands for more.
 pub fn first_words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     let mut words: [&[u8]; N] = [&[]; N];
