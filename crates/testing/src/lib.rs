@@ -1,11 +1,15 @@
-//! What tests of all crates share: how one says that it is left out.
+//! What tests of all crates share: how one says that it is left out, and whether others kept the processors busy.
 //!
 //! The test runner keeps what a test prints unless it fails, so a test that finds something missing and passes would say so to
 //! nobody. What is said here goes past that, and stands among the runner's own lines.
 
+mod others;
+
 use std::fmt;
 use std::io::{self, Write as _};
 use std::thread;
+
+pub use others::Others;
 
 /// Says that the test of this thread is left out, and why: what is missing, and where it is to be had. As with `format!`.
 #[macro_export]

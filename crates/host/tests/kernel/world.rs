@@ -141,7 +141,8 @@ impl Drop for Outside {
 /// Lets the kernel send nothing of its own from the device, which has no address yet: without a link-local one it asks
 /// for no routers, and a test may count packets. A kernel without IPv6 is silent as it is.
 fn silence(name: &str, device: &str) -> bool {
-    run("ip", &format!("-n {name} link set {device} addrgenmode none")) || !Path::new("/proc/net/if_inet6").exists()
+    run("ip", &format!("-n {name} link set {device} addrgenmode none"))
+        || !Path::new("/proc/net/if_inet6").exists()
 }
 
 fn dctcp_is_registered() -> bool {
