@@ -37,8 +37,8 @@ fn journal(path: &Path) -> Journal {
 fn what_was_stopped_after_one_run_goes_on_with_the_next() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("journal.jsonl");
-    let options = options(&["fig11@0.5,1"]);
-    let stopped = reproduce(&QJUMP, &options, &mut journal(&path), &|done, of, _| (done, of) == (0, 6));
+    let options = options(&["fig11@1"]);
+    let stopped = reproduce(&QJUMP, &options, &mut journal(&path), &|done, of, _| (done, of) == (0, 3));
     assert!(matches!(stopped, Err(ReproduceError::Batch(_))), "{stopped:?}");
     let lines = || fs::read_to_string(&path).expect("there is a journal").lines().count();
     assert_eq!(lines(), 1);
@@ -49,7 +49,7 @@ fn what_was_stopped_after_one_run_goes_on_with_the_next() {
         true
     };
     let resumed = reproduce(&QJUMP, &options, &mut journal(&path), &note).expect("it goes on");
-    assert_eq!((runs.into_inner(), lines()), (5, 6));
+    assert_eq!((runs.into_inner(), lines()), (2, 3));
 
     let again = reproduce(&QJUMP, &options, &mut journal(&path), &|_, _, _| panic!("nothing is to be run"));
     assert_eq!(again.expect("it is all there"), resumed);
@@ -58,11 +58,11 @@ fn what_was_stopped_after_one_run_goes_on_with_the_next() {
 
     // Not one packet above the bound; and what was not asked for is named.
     let within = || resumed.rows.iter().filter(|row| row.metric == "within_bound_percent");
-    assert_eq!(within().count(), 6);
+    assert_eq!(within().count(), 3);
     let framed = |row: &&plimsoll_reproduce::Row| row.series == "even-framed";
     assert!(within().filter(|row| !framed(row)).all(|row| row.within == Some(true)));
     let text = &page::files(&QJUMP, &resumed)["qjump.md"];
-    assert!(text.contains("> Not run yet: fig11, source: bucket at 2,"), "{text}");
+    assert!(text.contains("> Not run yet: fig11, source: bucket at 0.5,"), "{text}");
 }
 
 /// Short runs of the testbed's figures: what is exact about them, and who is better.

@@ -86,32 +86,33 @@ impl Bench<'_> {
             if quick && !figure.is_in_quick(case) {
                 continue;
             }
-            for &series in figure.series {
-                jobs.extend(self.job(index, case, series, base, quick, seed)?);
-            }
+            jobs.extend(self.point(index, case, figure.series, base, quick, seed)?);
         }
         Ok(jobs)
     }
 
-    pub(super) fn job(
+    /// The runs of a point of a figure by those of `series` that it has: its scenario is read once for all of them.
+    pub(super) fn point(
         &self,
         figure: usize,
         case: usize,
-        series: &'static str,
+        series: &[&'static str],
         base: Base,
         quick: bool,
         seed: u64,
-    ) -> Result<Option<Job>, ReproduceError> {
+    ) -> Result<Vec<Job>, ReproduceError> {
         let Figure { runs, cases, .. } = &self.figures[figure];
+        let job = |series, digest, work| Job { figure, case, series, base, quick, seed, digest, work };
         let name = match runs {
             Runs::Scenario(name) => name,
             Runs::Task(task) => {
                 let servers = self.options.servers.as_path();
-                let point = Point { x: &cases[case].x, series, base, quick, seed, servers };
-                return Ok(task(&point).map(|task| {
+                let job = |&series: &&'static str| {
+                    let task = task(&Point { x: &cases[case].x, series, base, quick, seed, servers })?;
                     let digest = Digest::of_text(&task.settings()).low();
-                    Job { figure, case, series, base, quick, seed, digest, work: Work::Task(task) }
-                }));
+                    Some(job(series, digest, Work::Task(task)))
+                };
+                return Ok(series.iter().filter_map(job).collect());
             }
         };
         let mut set = settings(&cases[case], quick);
@@ -127,11 +128,11 @@ impl Bench<'_> {
         }
         let overrides = Overrides { set, seed: Some(seed), replicates: 1 };
         let scenario = load(name, &self.study.text(name, base), self.folder.path(), &overrides)?;
-        let point = scenario.points().iter().find(|point| point.variant == series);
-        Ok(point.map(|point| {
-            let (digest, model) = (point.settings_digest(), point.model.clone());
-            Job { figure, case, series, base, quick, seed, digest, work: Work::Network(model) }
-        }))
+        let job = |&series: &&'static str| {
+            let point = scenario.points().iter().find(|point| point.variant == series)?;
+            Some(job(series, point.settings_digest(), Work::Network(point.model.clone())))
+        };
+        Ok(series.iter().filter_map(job).collect())
     }
 
     pub(super) fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {

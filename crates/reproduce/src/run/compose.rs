@@ -67,8 +67,8 @@ impl Bench<'_> {
         {
             for other in 1..=self.study.other_seeds {
                 let &Job { figure, case, series, base, quick, .. } = job;
-                let job = self.job(figure, case, series, base, quick, self.options.seed + other)?;
-                again.extend(job.map(|job| (index, job)));
+                let job = self.point(figure, case, &[series], base, quick, self.options.seed + other)?;
+                again.extend(job.into_iter().map(|job| (index, job)));
             }
         }
         let (of, again): (Vec<usize>, Vec<Job>) = again.into_iter().unzip();
