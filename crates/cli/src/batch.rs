@@ -142,6 +142,7 @@ pub fn conclude(run: &RunDir, timelines: bool) -> anyhow::Result<Summary> {
         summary: &summary,
         curves: &curves,
         command: &manifest.command,
+        carrier: &manifest.carrier,
         seed: manifest.seed,
         version: &manifest.plimsoll,
         commit: manifest.commit.as_deref(),

@@ -38,6 +38,8 @@ pub struct Page<'a> {
     pub curves: &'a Curves,
     /// The command that repeats the run.
     pub command: &'a str,
+    /// What carried the packets, as in the manifest.
+    pub carrier: &'a str,
     /// Its seed.
     pub seed: u64,
     /// Version of plimsoll.

@@ -1,5 +1,7 @@
 //! The parts of the page that are not figures.
 
+use plimsoll_results::run_dir::SIMULATOR;
+
 use super::{Page, escape};
 use crate::table::{Cell, Grid};
 
@@ -126,14 +128,15 @@ pub(super) fn repeat(page: &Page<'_>) -> String {
             ));
         }
     }
+    let which = if page.carrier == SIMULATOR { "the same on every machine" } else { "of these runs alone" };
     again(&Again {
         command: page.command,
         seed: page.seed,
         version: page.version,
         commit: page.commit,
-        runs: format!("{runs}, {} events in all", crate::figures::count(events)),
+        runs: format!("{runs}, {} events in all, on {}", crate::figures::count(events), page.carrier),
         more: format!(
-            "<details><summary>Digests: the same on every machine</summary><div class=\"scroll\"><table>\n\
+            "<details><summary>Digests: {which}</summary><div class=\"scroll\"><table>\n\
              <thead><tr><th scope=\"col\">variant</th><th scope=\"col\">point</th><th scope=\"col\">replicate</th>\
              <th scope=\"col\">seed</th><th scope=\"col\">digest</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n"
         ),

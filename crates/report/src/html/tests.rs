@@ -5,6 +5,7 @@ use std::process::Command;
 
 use plimsoll_results::PointOutcome;
 use plimsoll_results::curves::Detail;
+use plimsoll_results::run_dir::SIMULATOR;
 use plimsoll_results::summary::Options;
 use plimsoll_results::synthetic::{self, Shape};
 
@@ -15,6 +16,10 @@ fn report(variants: &[&str], loads: &[f64], replicates: u32, shape: &Shape) -> S
 }
 
 fn of_points(points: &[PointOutcome]) -> String {
+    carried(points, SIMULATOR)
+}
+
+fn carried(points: &[PointOutcome], carrier: &str) -> String {
     let summary = Summary::of(points, &Options::default());
     let curves = Curves::of(points, Detail::for_runs(points.len()));
     render(&Page {
@@ -23,6 +28,7 @@ fn of_points(points: &[PointOutcome]) -> String {
         summary: &summary,
         curves: &curves,
         command: "plimsoll run scenarios/hull.toml --seed 1",
+        carrier,
         seed: 1,
         version: "0.1.0",
         commit: Some("0123abc"),
@@ -37,6 +43,16 @@ fn texts_cannot_break_out() {
     assert!(!html.contains("</script><"));
     assert!(!html.contains("<img"));
     assert!(html.contains("Small requests &lt;beside&gt; large transfers"));
+}
+
+#[test]
+fn only_what_was_simulated_has_the_digests_of_every_machine() {
+    let points = synthetic::experiment(&Shape::default(), &["TCP"], &[], 1, 1);
+    let (simulated, live) = (carried(&points, SIMULATOR), carried(&points, "this kernel, --speed 2"));
+    assert!(
+        simulated.contains("Digests: the same on every machine") && simulated.contains(", on the simulator")
+    );
+    assert!(live.contains("Digests: of these runs alone") && live.contains(", on this kernel, --speed 2"));
 }
 
 #[test]
