@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
-use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd};
+use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, rough};
 use plimsoll_results::PointOutcome;
 use plimsoll_results::run_dir::{Existing, Plan, point_id};
 use plimsoll_scenario::{Point, Scenario, model};
@@ -287,7 +287,7 @@ fn tell(point: &Point, emulated: &Emulated) {
     let Emulated { outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs } =
         emulated;
     let counters = &outcome.counters;
-    eprintln!("{}: ready after {startup}", label(point));
+    eprintln!("{}: ready after {}", label(point), rough(*startup));
     eprintln!(
         "  frames    {} in, {} out, {} dropped by the fabric, {} marked, {foreign} not for it",
         counters.packets_sent,
@@ -309,8 +309,8 @@ fn tell(point: &Point, emulated: &Emulated) {
         );
     }
     let line = |name: &str, spread: &plimsoll_linux::Spread| {
-        let (p50, p99) = (spread.quantile(0.5), spread.quantile(0.99));
-        eprintln!("  {name:<9} p50 {p50}, p99 {p99}, max {}", spread.max());
+        let [p50, p99, max] = [spread.quantile(0.5), spread.quantile(0.99), spread.max()].map(rough);
+        eprintln!("  {name:<9} p50 {p50}, p99 {p99}, max {max}");
     };
     line("lateness", lateness);
     line("waited", waited);

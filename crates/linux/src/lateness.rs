@@ -53,6 +53,13 @@ impl Spread {
     }
 }
 
+/// `span` to three decimal digits, which is more than a bin tells: for people to read.
+pub fn rough(span: Span) -> Span {
+    let ps = span.as_ps();
+    let step = 10_u64.pow(ps.max(1).ilog10().saturating_sub(2));
+    Span::from_ps((ps / step + u64::from(ps % step >= step.div_ceil(2))) * step)
+}
+
 /// Lengths below 16 ns have a bin each, those above 16 in each octave.
 fn bin(ns: u64) -> usize {
     if ns < SUB {
@@ -75,6 +82,20 @@ fn last_of(bin: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn three_digits_are_kept() {
+        for (ps, expected) in [
+            (0, "0s"),
+            (7, "7ps"),
+            (999, "999ps"),
+            (50_331_647_000, "50.3ms"),
+            (18_874_367, "18.9us"),
+            (999_500, "1us"),
+        ] {
+            assert_eq!(rough(Span::from_ps(ps)).to_string(), expected);
+        }
+    }
 
     #[test]
     fn quantiles_are_right_to_a_sixteenth() {

@@ -39,7 +39,7 @@ pub use capture::CaptureTo;
 pub use congestion::NoCongestionControl;
 pub use emulate::{EmulateError, Emulated, Options, check, emulate};
 pub use features::{Feature, features};
-pub use lateness::Spread;
+pub use lateness::{Spread, rough};
 pub use multipath::{MultipathCounts, SUBFLOWS};
 pub use namespaces::clean;
 pub use programs::{Program, ProgramEnd};

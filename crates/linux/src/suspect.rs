@@ -3,6 +3,7 @@
 use plimsoll_units::{Rate, Span};
 
 use crate::edge::Seen;
+use crate::lateness::rough;
 use crate::machine::Taken;
 
 /// A run whose frames are later than this share of the queueing delays it reports, at p99, is suspect.
@@ -16,10 +17,12 @@ pub fn lateness(seen: &Seen, taken: Taken, fastest: Rate) -> Option<String> {
         return None;
     }
     Some(format!(
-        "suspect: frames were handed over up to {late} late (p99), more than {:.0} % of the {waited} that they waited \
+        "suspect: frames were handed over up to {} late (p99), more than {:.0} % of the {} that they waited \
          in the fabric (p99); of the time the machine took {:.1} % of the processors for others (steal), and other \
          work kept the fabric's loop waiting {:.1} %. {}",
+        rough(late),
         LATENESS_SHARE * 100.0,
+        rough(waited),
         taken.stolen * 100.0,
         taken.waited * 100.0,
         advice(late, allowed, fastest)
