@@ -8,7 +8,7 @@ use libbpf_rs::{Link, MapCore, OpenObject};
 use plimsoll_mechanisms::tcp::Config;
 
 use crate::shared::{ACTION_PASS, DctcpCounts, DctcpSettings, DctcpVector, Shared};
-use crate::{Error, Packet, Program, Size};
+use crate::{Error, Needs, Packet, Program, Size};
 
 /// The name for TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
 pub const DCTCP_NAME: &str = "plimsoll_dctcp";
@@ -26,7 +26,8 @@ impl Dctcp {
     /// Registers it as [`DCTCP_NAME`] with the gain and the initial alpha of `config`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`], also where one is registered already.
+    /// [`Error::Unsupported`] before Linux 6.4, and that or [`Error::Kernel`] as [`Program::clock`], also where one is
+    /// registered already.
     pub fn register(config: &Config) -> Result<Dctcp, Error> {
         Dctcp::register_as(DCTCP_NAME, config)
     }
@@ -100,7 +101,8 @@ fn load(name: &str, config: &Config) -> Result<Program, Error> {
         operations[at..at + name.len()].copy_from_slice(name.as_bytes());
         Ok(())
     };
-    Program::load_with("dctcp", "dctcp_init", Some(&settings.to_bytes()), rename)
+    let program = Program::load_with("dctcp", "dctcp_init", Some(&settings.to_bytes()), rename);
+    program.map_err(Needs::StructOpsLinks.explain())
 }
 
 /// DCTCP's arithmetic by itself, for comparison with Rust.

@@ -9,7 +9,7 @@ use libbpf_rs::{MapCore, MapFlags, Object, ObjectBuilder, OpenObject, ProgramInp
 use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 
 use crate::shared::Shared;
-use crate::{Error, HeldLink};
+use crate::{Error, HeldLink, Needs};
 
 /// Where a program's inputs come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -269,9 +269,10 @@ impl Program {
     /// as the link, or the link's pin. Programs run in the order of their links, until one does not pass the packet on.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if there is no such device or the kernel has no tcx, [`Error::Unsupported`] without privileges.
+    /// [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without tcx or privileges.
     pub fn link(&self, ifindex: i32, direction: Direction) -> Result<HeldLink, Error> {
-        HeldLink::attach(&self.handle(), ifindex, direction).map_err(self.failed("attaching"))
+        let link = HeldLink::attach(&self.handle(), ifindex, direction);
+        link.map_err(self.failed("attaching")).map_err(Needs::DeviceLinks.explain())
     }
 
     /// Attaches it to the clsact queue that the device has, as filter `priority` (1 to 65535; the lowest is first),

@@ -6,7 +6,7 @@ use plimsoll_mechanisms::ecn::{Compare, EcnParams, MarkAt};
 use plimsoll_mechanisms::{Depth, InvalidParam};
 
 use crate::shared::{QueueLengthCounts, QueueLengthSettings, Shared};
-use crate::{Error, Inputs, Program};
+use crate::{Error, Inputs, Needs, Program};
 
 /// The marker of one device: `plimsoll_mechanisms::ecn::Ecn` at enqueue, in the kernel.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ impl QueueLength {
     ///
     /// # Errors
     /// [`Error::Param`] for parameters outside their range, and for marking at dequeue, which a program at egress
-    /// cannot see; [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
+    /// cannot see; [`Error::Unsupported`] (before Linux 6.2, too) or [`Error::Kernel`] as [`Program::clock`].
     pub fn load(params: &EcnParams, inputs: Inputs) -> Result<QueueLength, Error> {
         params.validate()?;
         InvalidParam::unless(params.at == MarkAt::Enqueue, "at", "dequeue", "enqueue")?;
@@ -31,7 +31,8 @@ impl QueueLength {
             },
             in_packets: u64::from(matches!(params.threshold, Depth::Packets(_))),
         };
-        Program::load("queue_length", "queue_length", Some(&settings.to_bytes())).map(QueueLength)
+        let program = Program::load("queue_length", "queue_length", Some(&settings.to_bytes()));
+        program.map(QueueLength).map_err(Needs::KernelPackets.explain())
     }
 
     /// The program, to attach at the device's egress.

@@ -112,6 +112,12 @@ pub trait Facts {
     /// Whether programs can be at devices by links (tcx).
     fn has_tcx(&self) -> bool;
 
+    /// Whether a congestion control can leave with its link, as Plimsoll's does.
+    fn has_struct_ops_links(&self) -> bool;
+
+    /// Whether the kernel has a `dctcp` of its own, or a module of it.
+    fn has_dctcp(&self) -> bool;
+
     /// Whether there is a BPF file system where programs are pinned.
     fn has_pins(&self) -> bool;
 }
@@ -225,10 +231,16 @@ impl Facts for Host {
     }
 
     fn has_tcx(&self) -> bool {
-        let release = rustix::system::uname().release().to_string_lossy().into_owned();
-        let mut numbers =
-            release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
-        (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= TCX_SINCE
+        is_since(TCX_SINCE)
+    }
+
+    fn has_struct_ops_links(&self) -> bool {
+        is_since(STRUCT_OPS_LINKS_SINCE)
+    }
+
+    fn has_dctcp(&self) -> bool {
+        let known = self.sysctl("net.ipv4.tcp_available_congestion_control").unwrap_or_default();
+        known.split_whitespace().any(|name| name == "dctcp") || has_module("tcp_dctcp")
     }
 
     fn has_pins(&self) -> bool {
@@ -254,12 +266,31 @@ fn replaceable(file: &Path) -> Option<String> {
 
 /// Whether the kernel has this queueing discipline, or a module of it.
 fn has_queue(name: &str) -> bool {
-    let release = rustix::system::uname().release().to_string_lossy().into_owned();
-    let has = |path: &Path, word: &str| fs::read_to_string(path).is_ok_and(|text| text.contains(word));
-    let modules = Path::new("/lib/modules").join(release);
-    let (symbol, module) = (format!(" {name}_enqueue"), format!("/sch_{name}.ko"));
-    ["\n", "\t"].iter().any(|end| has(Path::new("/proc/kallsyms"), &format!("{symbol}{end}")))
-        || ["modules.dep", "modules.builtin"].iter().any(|list| has(&modules.join(list), &module))
+    let symbol = format!(" {name}_enqueue");
+    ["\n", "\t"].iter().any(|end| contains(Path::new("/proc/kallsyms"), &format!("{symbol}{end}")))
+        || has_module(&format!("sch_{name}"))
+}
+
+/// Whether this kernel has the module, to be loaded or built in.
+fn has_module(name: &str) -> bool {
+    let (modules, file) = (Path::new("/lib/modules").join(release()), format!("/{name}.ko"));
+    ["modules.dep", "modules.builtin"].iter().any(|list| contains(&modules.join(list), &file))
+}
+
+fn contains(file: &Path, words: &str) -> bool {
+    fs::read_to_string(file).is_ok_and(|text| text.contains(words))
+}
+
+/// The kernel's release, such as `6.1.0-56-amd64`.
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+fn is_since(version: (u32, u32)) -> bool {
+    let release = release();
+    let mut numbers =
+        release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= version
 }
 
 /// What `tc` says of a device's queues.
@@ -291,6 +322,8 @@ pub fn sysctl_path(name: &str) -> PathBuf {
 
 /// Linux 6.6.
 const TCX_SINCE: (u32, u32) = (6, 6);
+/// Linux 6.4.
+const STRUCT_OPS_LINKS_SINCE: (u32, u32) = (6, 4);
 /// Where the BPF file system is.
 const BPF_FILES: &str = "/sys/fs/bpf";
 

@@ -356,7 +356,8 @@ fn route(prefix: Prefix, verb: &str, words: &str) -> Result<(), Error> {
 fn undo_route(prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undone, Error> {
     let family = if prefix.is_ipv6() { "-6" } else { "-4" };
     let said = run("ip", &[family, "route", "show", "exact", &prefix.to_string(), "table", "main"])?;
-    let ours = said.lines().any(|line| line.contains(&format!("congctl {DCTCP_NAME}")));
+    let control = after.split_whitespace().skip_while(|word| *word != "congctl").nth(1).unwrap_or(DCTCP_NAME);
+    let ours = said.lines().any(|line| line.contains(&format!("congctl {control}")));
     let now = said.lines().map(lasting_words).collect::<Vec<_>>().join("; ");
     match (ours, before) {
         (true, Some(before)) => route(prefix, "replace", before)?,

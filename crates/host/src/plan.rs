@@ -211,7 +211,10 @@ impl Planning<'_> {
     }
 
     fn dctcp(&mut self, dctcp: &Dctcp) -> Result<(), Error> {
-        self.steps.push(Step::Dctcp { pins: self.pins.join("dctcp") });
+        let Some(name) = self.dctcp_name() else { return Ok(()) };
+        if name == DCTCP_NAME {
+            self.steps.push(Step::Dctcp { pins: self.pins.join("dctcp") });
+        }
         for prefix in &dctcp.destinations {
             let (before, words) = match self.facts.route(*prefix)? {
                 Some(Route::Exact(words)) => (Some(words.clone()), words),
@@ -221,18 +224,37 @@ impl Planning<'_> {
                     continue;
                 }
             };
-            let after = format!("{words} features ecn congctl {DCTCP_NAME}");
+            let after = format!("{words} features ecn congctl {name}");
             self.steps.push(Step::Route { prefix: *prefix, before, after });
         }
         if dctcp.default {
             let before = self.facts.sysctl(CONGESTION_CONTROL)?;
-            if before != DCTCP_NAME {
-                let after = DCTCP_NAME.to_owned();
+            if before != name {
+                let after = name.to_owned();
                 self.steps.push(Step::Sysctl { name: CONGESTION_CONTROL.to_owned(), before, after });
             }
         }
         self.notes.push("DCTCP: both ends of a connection need it, and switches that mark ECN".to_owned());
         Ok(())
+    }
+
+    /// Which DCTCP connections get; none, with the reason, where there is none.
+    fn dctcp_name(&mut self) -> Option<&'static str> {
+        if self.facts.has_struct_ops_links() {
+            return Some(DCTCP_NAME);
+        }
+        if self.facts.has_dctcp() {
+            self.note(format!(
+                "DCTCP: the kernel's own, `{KERNELS_DCTCP}` (module tcp_dctcp, which stays loaded), as Plimsoll's needs Linux 6.4; \
+                 `status` counts nothing of it"
+            ));
+            return Some(KERNELS_DCTCP);
+        }
+        self.reasons.push(
+            "dctcp: Plimsoll's needs Linux 6.4, and this kernel has none of its own (CONFIG_TCP_CONG_DCTCP, module tcp_dctcp)"
+                .to_owned(),
+        );
+        None
     }
 }
 
@@ -240,6 +262,8 @@ impl Planning<'_> {
 const ETHERNET: u64 = 14;
 /// As the program registers itself; `plimsoll_bpf::DCTCP_NAME`, which a build without the programs lacks.
 pub const DCTCP_NAME: &str = "plimsoll_dctcp";
+/// The kernel's own.
+const KERNELS_DCTCP: &str = "dctcp";
 const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use crate::names::{Prefix, UnitName};
 /// A host with `eth0` and `eth1`, a cgroup `/there`, and a default route.
 struct Rack {
     tcx: bool,
+    struct_ops_links: bool,
+    dctcp: bool,
     clsact: bool,
     taken: Vec<u32>,
     fq: bool,
@@ -70,6 +72,12 @@ impl Facts for Rack {
     fn has_tcx(&self) -> bool {
         self.tcx
     }
+    fn has_struct_ops_links(&self) -> bool {
+        self.struct_ops_links
+    }
+    fn has_dctcp(&self) -> bool {
+        self.dctcp
+    }
     fn has_pins(&self) -> bool {
         true
     }
@@ -77,6 +85,8 @@ impl Facts for Rack {
 
 const RACK: Rack = Rack {
     tcx: true,
+    struct_ops_links: true,
+    dctcp: false,
     clsact: false,
     taken: Vec::new(),
     fq: true,
@@ -213,6 +223,25 @@ fn a_route_is_changed_where_there_is_one_and_added_where_not() {
             "~ sysctl  net.ipv4.tcp_congestion_control cubic -> plimsoll_dctcp",
         ]
     );
+}
+
+/// Before Linux 6.4 it is the kernel's own, and there the reason where there is none.
+#[test]
+fn an_older_kernel_has_its_own_dctcp_or_none() {
+    let rest = "[dctcp]\ndestinations = ['10.0.0.0/8']\ndefault = true\n";
+    let old = Rack { struct_ops_links: false, dctcp: true, ..RACK };
+    let plan = planned(rest, &old).expect("it can be");
+    let steps: Vec<String> = plan.steps.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        steps[1..],
+        [
+            "- route   10.0.0.0/8 dev eth0\n  + route   10.0.0.0/8 dev eth0 features ecn congctl dctcp",
+            "~ sysctl  net.ipv4.tcp_congestion_control cubic -> dctcp",
+        ]
+    );
+    assert!(plan.notes.iter().any(|note| note.contains("module tcp_dctcp")), "{:?}", plan.notes);
+    let none = planned(rest, &Rack { dctcp: false, ..old }).expect_err("it cannot").to_string();
+    assert!(none.contains("needs Linux 6.4") && none.contains("CONFIG_TCP_CONG_DCTCP"), "{none}");
 }
 
 /// What one policy takes back one day, another does not build on.

@@ -87,7 +87,7 @@ fn the_level_is_the_priority_of_the_tag() {
     let mut output = std::io::BufReader::new(receiver.stdout.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
-    let _link = limiter.program().link(link.near_ifindex(), Direction::Egress).unwrap();
+    let _attached = limiter.program().attach(link.near_ifindex(), Direction::Egress).unwrap();
     let sender = python("python3", &[], &SENDER.replace("ADDRESS", &link.address()));
     assert!(sender.wait_with_output().unwrap().status.success());
     line.clear();

@@ -42,9 +42,10 @@ fn a_level_by_port_has_its_budget_and_no_more() {
     assert_eq!(level.budget_bytes, Some(10_000));
     // Others send at level 0, such as the kernel itself.
     assert!(status.levels[0].passed_packets >= 3 && status.levels[0].budget_bytes.is_none(), "{status}");
-    // UDP that is not ECN-capable: 10 kB at 1 Mb/s fill the phantom queue over its threshold.
+    // UDP that is not ECN-capable: 10 kB at 1 Mb/s filled the phantom queue over its threshold. On a slow machine it is
+    // empty again by now.
     let queue = &status.phantom_queues[0];
-    assert!(queue.attached && queue.not_capable_packets > 0 && queue.length_bytes > 0, "{status}");
+    assert!(queue.attached && queue.not_capable_packets > 0, "{status}");
     let text = status.to_string();
     assert!(text.contains("Sent 10000 bytes 10 pkt (refused 20)"), "{text}");
     let metrics = plimsoll_host::open_metrics(&[status]);

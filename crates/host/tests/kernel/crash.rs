@@ -5,7 +5,7 @@ use std::env;
 use plimsoll_host::{Error, Facts as _, Host, Journal, Kernel, Places, Step, System, Undone};
 
 use crate::snapshot::{assert_as_before, snapshot};
-use crate::world::{EVERYTHING, World, apply_until, lock, text};
+use crate::world::{World, apply_until, lock, text};
 
 const END_AT: &str = "PLIMSOLL_TEST_END_AT";
 
@@ -13,7 +13,7 @@ const END_AT: &str = "PLIMSOLL_TEST_END_AT";
 fn everything() -> String {
     let has_ipv6 = !text("ip", "-6 route show fd00::/8").is_empty();
     let more = if has_ipv6 { "\"10.0.0.0/8\", \"fd00::/8\", \"fd07::/64\"" } else { "\"10.0.0.0/8\"" };
-    let both = EVERYTHING.replace("\"10.0.0.0/8\"", more);
+    let both = crate::world::everything().replace("\"10.0.0.0/8\"", more);
     let shapers = if Host.has_shapers() { "departure = 'tbf'\n" } else { "" };
     let pacer =
         format!("[pacer]\ndevice = 'near'\nrate = '1Gbps'\ncgroups = ['/{{world}}/paced']\n{shapers}");

@@ -1,9 +1,9 @@
 //! Apply and roll back: the host is as before.
 
-use plimsoll_host::{Error, Places, Step};
+use plimsoll_host::{Error, Facts as _, Host, Places, Step};
 
 use crate::snapshot::{assert_as_before, snapshot};
-use crate::world::{EVERYTHING, World, apply, text};
+use crate::world::{World, apply, dctcp, everything, text};
 
 #[test]
 fn a_rollback_restores_everything_and_once_is_enough() {
@@ -11,16 +11,20 @@ fn a_rollback_restores_everything_and_once_is_enough() {
         return;
     };
     let before = snapshot(&world);
-    let plan = world.apply(EVERYTHING);
+    let plan = world.apply(&everything());
     let kinds = |wanted: fn(&Step) -> bool| plan.steps.iter().filter(|step| wanted(step)).count();
     assert_eq!(kinds(|step| matches!(step, Step::Cgroup { .. })), 2);
     assert_eq!(kinds(|step| matches!(step, Step::Program { .. })), 3);
     assert_eq!(kinds(|step| matches!(step, Step::Route { .. })), 2);
     let applied = snapshot(&world);
     assert_ne!(applied, before, "an apply that changes nothing shows nothing");
-    for part in
-        ["congctl plimsoll_dctcp", "gso_max_segs 1", "tcp_congestion_control = plimsoll_dctcp", "/app"]
-    {
+    let (route, everybody) =
+        (format!("congctl {}", dctcp()), format!("tcp_congestion_control = {}", dctcp()));
+    let mut parts = vec![route.as_str(), "gso_max_segs 1", "/app"];
+    if everything().contains("default") {
+        parts.push(&everybody);
+    }
+    for part in parts {
         assert!(applied.iter().any(|line| line.contains(part)), "{part}: {applied:#?}");
     }
     let again = apply(&plan);
@@ -37,11 +41,15 @@ fn a_rollback_restores_everything_and_once_is_enough() {
 fn planning_changes_nothing() {
     let Some(world) = World::enter("exact::planning_changes_nothing") else { return };
     let before = snapshot(&world);
-    let shown = world.plan(EVERYTHING).to_string();
+    let shown = world.plan(&everything()).to_string();
     assert_eq!(snapshot(&world), before);
     for part in [
         "2 n P / R + eps with n = 12, P = 256B, R = 10Gbps",
-        "+ link    qjump at near egress",
+        if Host.has_tcx() {
+            "+ link    qjump at near egress (tcx)"
+        } else {
+            "+ filter  qjump at near egress pref 2"
+        },
         "~ device  near gso_max_segs 65535 -> 1",
         "- route   198.18.9.0/24",
         "map DSCP 0 -> queue 0",
@@ -54,13 +62,13 @@ fn planning_changes_nothing() {
 fn a_step_that_fails_takes_back_those_before_it() {
     let Some(world) = World::enter("exact::a_step_that_fails_takes_back_those_before_it") else { return };
     let before = snapshot(&world);
-    let mut plan = world.plan(EVERYTHING);
+    let mut plan = world.plan(&everything());
     // A route by a device that goes between the plan and the step.
     let route = plan.steps.iter_mut().rev().find_map(|step| match step {
         Step::Route { after, .. } => Some(after),
         _ => None,
     });
-    *route.unwrap() = "10.0.0.0/8 dev gone congctl plimsoll_dctcp".to_owned();
+    *route.unwrap() = format!("10.0.0.0/8 dev gone congctl {}", dctcp());
     let error = apply(&plan).unwrap_err();
     assert!(error.to_string().contains("everything before it was taken back"), "{error}");
     assert_as_before(&world, &before, "after the failure");
@@ -74,8 +82,7 @@ fn a_host_that_cannot_is_told_before_any_change() {
     let policy = world.policy(
         "[qjump]\ndevice = 'absent'\nhosts = 2\nrate = '1Gbps'\n[[phantom-queue]]\ndevice = 'neither'\nrate = '1Gbps'\n",
     );
-    let error =
-        plimsoll_host::plan(&policy, &plimsoll_host::Host, &Places::default()).unwrap_err().to_string();
+    let error = plimsoll_host::plan(&policy, &Host, &Places::default()).unwrap_err().to_string();
     assert!(error.contains("absent") && error.contains("neither"), "every reason is told: {error}");
     assert_eq!(snapshot(&world), before);
     assert!(text("tc", "qdisc show dev near").contains("noqueue"));

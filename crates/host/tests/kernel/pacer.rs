@@ -125,6 +125,68 @@ fn without_fq_a_filter_has_the_pacers_rate() {
     assert_as_before(&world, &before, "after the rollback");
 }
 
+/// With fq a connection's packets leave when the pacer has said, and not before. They may arrive later, on a slow machine.
+#[test]
+fn with_fq_packets_leave_at_the_pacers_rate() {
+    let Some(world) = World::enter("pacer::with_fq_packets_leave_at_the_pacers_rate") else { return };
+    if !Host.has_fq() {
+        plimsoll_testing::skipped!("this kernel lacks fq");
+        return;
+    }
+    let before = snapshot(&world);
+    // A rate that stays: nothing pushes it, and what is measured moves it by less than a thousandth.
+    let policy = "[pacer]\ndevice = 'near'\nrate = '8Mbps'\nmin-rate = '8Mbps'\neta = 0.001\nbeta = 0.0\ninterval = '1s'\n\
+                  bucket = '3KB'\nassociation-probability = 1.0\nassociation-timeout = '600s'\ndeparture = 'edt'\n";
+    let plan = world.apply(policy);
+    assert!(plan.to_string().contains("+ qdisc   fq at near root"), "{plan}");
+    assert!(text("tc", "qdisc show dev near root").starts_with("qdisc fq 4855:"));
+    let output = Command::new("python3").args(["-c", &format!("{FRAMES}{ARRIVALS}")]).output().unwrap();
+    let said =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}");
+    let times: Vec<u64> = said.lines().map(|line| line.parse().unwrap()).collect();
+    let (begun, arrivals) = times.split_first().unwrap();
+    assert_eq!(arrivals.len(), 50);
+    for (sent, arrival) in (1..).zip(arrivals) {
+        // Beyond what the bucket has from the start, at a rate 1 % higher.
+        let bits = f64::from(8 * 1_454 * sent - 8 * 3_000);
+        let earliest = bits / 8.08e6;
+        let after = (arrival - begun) as f64 / 1e9;
+        assert!(
+            after >= earliest,
+            "packet {sent} arrived after {after} s, its departure is after {earliest} s"
+        );
+    }
+    let pacer = world.status().pacer.unwrap();
+    assert_eq!((pacer.attached, pacer.paced_packets, pacer.associations), (true, 50, 1));
+    assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
+    assert_as_before(&world, &before, "after the rollback");
+    // One that somebody has set does as well, and stays.
+    assert!(run("tc", "qdisc add dev near root handle 7: fq"));
+    let before = snapshot(&world);
+    let plan = world.apply(policy);
+    assert!(!plan.to_string().contains("qdisc   fq"), "{plan}");
+    assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
+    assert_as_before(&world, &before, "with an fq of somebody else");
+}
+
+/// Associates a connection, sends 50 of its packets at once, and prints when that began and when each arrived.
+const ARRIVALS: &str = "
+import time
+far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
+far.bind(('far', 0x0800))
+far.settimeout(60)
+send('far', tcp(2, 1, 443, 40000, 0x50, 0), 1)
+print(time.monotonic_ns())
+send('near', tcp(1, 2, 40000, 443, 0x10, 1400), 50)
+arrived = 0
+while arrived < 50:
+    frame, address = far.recvfrom(2000)
+    if address[2] != socket.PACKET_OUTGOING and len(frame) == 1454:
+        print(time.monotonic_ns())
+        arrived += 1
+";
+
 struct Filter {
     rate_bps: u64,
     packets: u64,
@@ -207,6 +269,12 @@ impl Facts for KeepsDepartures {
     }
     fn has_tcx(&self) -> bool {
         Host.has_tcx()
+    }
+    fn has_struct_ops_links(&self) -> bool {
+        Host.has_struct_ops_links()
+    }
+    fn has_dctcp(&self) -> bool {
+        Host.has_dctcp()
     }
     fn has_pins(&self) -> bool {
         Host.has_pins()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
-use plimsoll_host::{Error, Host, Journal, Kernel, Lock, Moment, Places, Plan, Policy};
+use plimsoll_host::{Error, Facts as _, Host, Journal, Kernel, Lock, Moment, Places, Plan, Policy};
 
 /// What is set in the environment of a test that runs inside.
 const INSIDE: &str = "PLIMSOLL_TEST_INSIDE";
@@ -182,8 +182,21 @@ pub fn text(program: &str, arguments: &str) -> String {
 }
 
 /// A policy with everything: QJump by cgroup and port, a phantom queue, DCTCP for a route that there is, one that there
-/// is not, and everybody.
-pub const EVERYTHING: &str = r#"
+/// is not, and everybody. Where DCTCP is the kernel's own a namespace may not have that for everybody.
+pub fn everything() -> String {
+    if Host.has_struct_ops_links() {
+        EVERYTHING.to_owned()
+    } else {
+        EVERYTHING.replace("default = true\n", "")
+    }
+}
+
+/// The congestion control of its routes.
+pub fn dctcp() -> &'static str {
+    if Host.has_struct_ops_links() { plimsoll_bpf::DCTCP_NAME } else { "dctcp" }
+}
+
+const EVERYTHING: &str = r#"
 [qjump]
 device = "near"
 hosts = 12
