@@ -107,7 +107,7 @@ fn units_apply_serve_and_take_back() {
     let systemd = SYSTEMD.into_iter().find(|path| Path::new(path).exists()).unwrap();
     let place = folder.path().to_str().unwrap();
     let output = Command::new("timeout")
-        .args(["--kill-after=5", "90", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--net"])
+        .args(["--kill-after=5", "300", "unshare", "--mount", "--pid", "--fork", "--kill-child", "--net"])
         .args(["--uts", "--ipc", "sh", "-eu"])
         .arg(repository().join("crates/cli/tests/systemd/boot.sh"))
         .args([place, systemd, env!("CARGO_BIN_EXE_plimsoll"), repository().to_str().unwrap()])
@@ -128,6 +128,9 @@ fn units_apply_serve_and_take_back() {
         "the policy is taken back with its unit",
         "no unit has a level any more",
         "a policy that is wrong fails with its unit",
+        "a filter has the pacer's rate while its unit runs",
+        "the link's when it has been stopped",
+        "and the unit ends with its policy",
     ];
     assert_eq!(steps, expected, "{}", all());
     assert_eq!(output.status.code(), Some(0), "{}", all());

@@ -65,3 +65,29 @@ if systemctl start plimsoll-host@wrong.service; then
   exit 1
 fi
 step a policy that is wrong fails with its unit
+
+# filter_has RATE: soon.
+filter_has() {
+  for attempt in $(seq 600); do
+    if tc qdisc show dev peer0 | grep -q "^qdisc tbf .* rate $1 "; then
+      return
+    fi
+    sleep 0.1
+  done
+  tc qdisc show dev peer0
+  return 1
+}
+systemctl start plimsoll-host@pacer.service
+filter_has 1Gbit
+systemctl start plimsoll-pace@pacer.service
+filter_has 10Mbit
+step "a filter has the pacer's rate while its unit runs"
+systemctl stop plimsoll-pace@pacer.service
+filter_has 1Gbit
+step "the link's when it has been stopped"
+systemctl start plimsoll-pace@pacer.service
+filter_has 10Mbit
+systemctl stop plimsoll-host@pacer.service
+[ "$(systemctl show --property=ActiveState --value plimsoll-pace@pacer.service)" = inactive ]
+[ -z "$(tc qdisc show dev peer0 root | grep htb)" ]
+step and the unit ends with its policy
