@@ -65,6 +65,10 @@ test: toolchain test-packages ## Format, lints, and every test.
 fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.
 	fuzz/run $(TARGET)
 
+.PHONY: kernels
+kernels: toolchain ## The kernel's side on a distribution's kernel, in a virtual machine: `make kernels KERNEL_PACKAGE=NAME[/SUITE]`.
+	kernels/run $(KERNEL_PACKAGE)
+
 .PHONY: test-packages
 test-packages:
 	@missing=$$(for package in $(TEST_PACKAGES); do \
