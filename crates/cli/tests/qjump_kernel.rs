@@ -72,15 +72,9 @@ fn emulated(
     sets: &[&str],
 ) -> Result<Value, String> {
     let scenario = format!("{SCENARIOS}/{file}");
-    let run = ["emulate", &scenario, "--variant", variant, "--out", variant];
+    let run = [scenario.as_str(), "--variant", variant];
     let sets: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
-    let ran = place.plimsoll(&[&run[..], &sets[..]].concat());
-    let line = |with: &str| ran.stderr.lines().find(|line| line.contains(with)).map(str::to_owned);
-    if let Some(reason) = line("suspect:").or(line("not emulated")).or(line("too busy")) {
-        return Err(reason);
-    }
-    ran.ends_with(0);
-    let summary: Value = serde_json::from_str(&place.read(&format!("{variant}/summary.json"))).unwrap();
+    let summary = place.emulated(&[&run[..], &sets[..]].concat(), variant)?;
     let workloads = summary["cells"][0]["workloads"].as_array().unwrap();
     Ok(workloads.iter().find(|found| found["name"] == workload).unwrap().clone())
 }

@@ -33,7 +33,7 @@ fn a_run_leaves_its_directory_and_prints_its_table() {
     assert_eq!(names(&place.path("out/points")).len(), 6);
     let manifest: Value = serde_json::from_str(&place.read("out/manifest.json")).unwrap();
     assert!(manifest["points"].as_array().unwrap().iter().all(|point| point["digest"].is_string()));
-    let summary: Value = serde_json::from_str(&place.read("out/summary.json")).unwrap();
+    let summary = place.summary("out");
     assert_eq!(summary["cells"].as_array().unwrap().len(), 6);
     assert!(place.read("out/report.html").contains("</html>"));
     assert!(place.read("out/scenario.toml").contains("\"run.duration=0.2s\""));

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -42,6 +43,14 @@ port.switch.ecn = { threshold = "30KB" }
 "workload.transfers.load" = [0.5, 0.6, 0.7, 0.8]
 "#;
 
+/// What an error says where this machine cannot carry an emulated run, or not now.
+const NOT_HERE: [&str; 4] = [
+    "no `dctcp` congestion control",
+    "the limiter cannot be loaded",
+    "this build has no eBPF programs",
+    "too busy",
+];
+
 /// A folder that goes with the test.
 pub struct Place {
     dir: TempDir,
@@ -75,6 +84,33 @@ impl Place {
     #[track_caller]
     pub fn plimsoll(&self, args: &[&str]) -> Ran {
         Ran::of(args, self.command(args).output().unwrap())
+    }
+
+    /// The summary in a run directory.
+    #[track_caller]
+    pub fn summary(&self, folder: &str) -> Value {
+        serde_json::from_str(&self.read(&format!("{folder}/summary.json"))).unwrap()
+    }
+
+    /// The summary of an emulated run, which has the machine to itself among this binary's. An error is a reason not to look at it: this machine was too busy for the run, or lacks
+    /// what it needs.
+    #[track_caller]
+    pub fn emulated(&self, args: &[&str], folder: &str) -> Result<Value, String> {
+        static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let ran = self.plimsoll(&[&["emulate"], args, &["--out", folder]].concat());
+        let reason = ran.stderr.lines().find(|line| NOT_HERE.iter().any(|words| line.contains(words)));
+        if let Some(reason) = reason {
+            return Err(reason.to_owned());
+        }
+        ran.ends_with(0);
+        let summary = self.summary(folder);
+        let texts =
+            summary["warnings"].as_array().unwrap().iter().filter_map(|warning| warning["text"].as_str());
+        match texts.into_iter().find(|text| text.starts_with("suspect:")) {
+            Some(reason) => Err(reason.to_owned()),
+            None => Ok(summary),
+        }
     }
 
     /// The names of all that is in the folder.
