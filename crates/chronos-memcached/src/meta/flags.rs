@@ -25,7 +25,8 @@ impl Flags {
     pub fn read(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Flags {
         let mut seen = 0_u128;
         let mut mode = None;
-        // memcached reads on after an error, and tells the last one; a duplicate or unknown flag ends it.
+        // memcached reads on after an error, and tells the last one that has a text of its own; a duplicate or unknown flag
+        // ends it.
         let (mut error, mut ended) = (None, false);
         let mut flags = Flags { count: 0, opaque_fits: true, mode: Ok(None) };
         for token in Tokens(tokens) {
@@ -47,7 +48,7 @@ impl Flags {
                 continue;
             }
             if let Err(text) = one(head, clock, key, token, &mut mode) {
-                error = Some(text);
+                error = error.filter(|_| text == BAD_FORMAT).or(Some(text));
                 ended = letter != b'b' && text == UNKNOWN;
             }
         }

@@ -93,11 +93,11 @@ pub fn unsigned_32(text: &[u8]) -> Option<u32> {
     unsigned_64(text).map(|number| number as u32)
 }
 
-/// strtol, within 32 bits.
+/// strtol into 32 bits: what is above is cut off, so that 4294967297 is 1.
 pub fn signed_32(text: &[u8]) -> Option<i32> {
     let (negative, number) = digits(text)?;
-    let number = i64::try_from(number).ok()?;
-    i32::try_from(if negative { -number } else { number }).ok()
+    let number = if negative { 0_i64.checked_sub_unsigned(number)? } else { i64::try_from(number).ok()? };
+    Some(number as i32)
 }
 
 /// Appends `number` in decimal.
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn numbers_are_cs() {
-        let cases: [(&[u8], Option<u64>, Option<i32>); 14] = [
+        let cases: [(&[u8], Option<u64>, Option<i32>); 17] = [
             (b"0", Some(0), Some(0)),
             (b"12", Some(12), Some(12)),
             (b"+7", Some(7), Some(7)),
@@ -119,8 +119,11 @@ mod tests {
             (b"-18446744073709551615", Some(1), None),
             (b"18446744073709551615", Some(u64::MAX), None),
             (b"18446744073709551616", None, None),
-            (b"2147483648", Some(2_147_483_648), None),
+            (b"2147483648", Some(2_147_483_648), Some(i32::MIN)),
             (b"-2147483648", None, Some(i32::MIN)),
+            (b"4294967297", Some(4_294_967_297), Some(1)),
+            (b"9223372036854775808", Some(1 << 63), None),
+            (b"-9223372036854775809", None, None),
             (b"", None, None),
             (b"-", None, None),
             (b"1x", None, None),

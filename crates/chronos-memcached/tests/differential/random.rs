@@ -54,7 +54,7 @@ fn random_commands() {
 const KEYS: [&str; 6] = ["a", "b", "key-c", "n", "Zm9v", "p:q"];
 const VALUES: [&str; 9] =
     ["", "x", "12", "abc", "18446744073709551615", "99", "some longer value, which is text", " 7", "0"];
-const EXPIRIES: [&str; 6] = ["0", "0", "0", "100", "-1", "1000000000"];
+const EXPIRIES: [&str; 7] = ["0", "0", "0", "100", "-1", "1000000000", "4294967396"];
 
 fn random_line(random: &mut Random) -> Vec<u8> {
     let key = random.pick(&KEYS);
