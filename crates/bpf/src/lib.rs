@@ -10,36 +10,58 @@
 //! is not in the compiled code, and a port has a program of its own. `docs/internals/bpf.md` has quantum, rounding and
 //! cost of each.
 //!
-//! Without the feature `kernel` this crate is empty. With it but without clang, loading is an
-//! [`Error::Unsupported`] that says so.
-#![cfg(feature = "kernel")]
+//! Without the feature `kernel` this crate is only [`Needs`]. With it but without clang, loading is an error that says so.
 
+#[cfg(feature = "kernel")]
 mod connections;
+#[cfg(feature = "kernel")]
 mod dctcp;
+#[cfg(feature = "kernel")]
 mod error;
+#[cfg(feature = "kernel")]
 mod held_link;
 mod needs;
+#[cfg(feature = "kernel")]
 mod pacer;
+#[cfg(feature = "kernel")]
 mod phantom_queue;
+#[cfg(feature = "kernel")]
 pub mod pinned;
+#[cfg(feature = "kernel")]
 mod program;
+#[cfg(feature = "kernel")]
 mod qjump;
+#[cfg(feature = "kernel")]
 mod queue_length;
+#[cfg(feature = "kernel")]
 mod redirect;
+#[cfg(feature = "kernel")]
 pub mod shared;
+#[cfg(feature = "kernel")]
 mod steering;
 
+#[cfg(feature = "kernel")]
 pub use connections::{ConnectionOptions, Connections};
+#[cfg(feature = "kernel")]
 pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
+#[cfg(feature = "kernel")]
 pub use error::Error;
+#[cfg(feature = "kernel")]
 pub use held_link::{CgroupPoint, HeldLink};
 pub use needs::Needs;
+#[cfg(feature = "kernel")]
 pub use pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number};
+#[cfg(feature = "kernel")]
 pub use phantom_queue::PhantomQueue;
+#[cfg(feature = "kernel")]
 pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
+#[cfg(feature = "kernel")]
 pub use qjump::{
     CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
 };
+#[cfg(feature = "kernel")]
 pub use queue_length::QueueLength;
+#[cfg(feature = "kernel")]
 pub use redirect::{DatagramRedirect, RedirectOptions};
+#[cfg(feature = "kernel")]
 pub use steering::{DatagramSteering, SteeringOptions};

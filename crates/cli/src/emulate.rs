@@ -292,7 +292,7 @@ fn tell(point: &Point, emulated: &Emulated) {
         "  frames    {} in, {} out, {} dropped by the fabric, {} marked, {foreign} not for it",
         counters.packets_sent,
         counters.packets_delivered,
-        counters.nic_drops + counters.switch_drops + counters.link_drops + counters.no_route_drops,
+        counters.packets_lost(),
         counters.marks
     );
     eprintln!("  TCP       {} retransmissions, {} timeouts", counters.retransmissions, counters.timeouts);

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use plimsoll_bpf::Needs;
 use serde_json::Value;
 
 use crate::commands::{rows, run};
@@ -231,11 +232,11 @@ impl Facts for Host {
     }
 
     fn has_tcx(&self) -> bool {
-        is_since(TCX_SINCE)
+        Needs::DeviceLinks.is_here()
     }
 
     fn has_struct_ops_links(&self) -> bool {
-        is_since(STRUCT_OPS_LINKS_SINCE)
+        Needs::StructOpsLinks.is_here()
     }
 
     fn has_dctcp(&self) -> bool {
@@ -273,24 +274,13 @@ fn has_queue(name: &str) -> bool {
 
 /// Whether this kernel has the module, to be loaded or built in.
 fn has_module(name: &str) -> bool {
-    let (modules, file) = (Path::new("/lib/modules").join(release()), format!("/{name}.ko"));
+    let (release, file) = (rustix::system::uname(), format!("/{name}.ko"));
+    let modules = Path::new("/lib/modules").join(release.release().to_string_lossy().as_ref());
     ["modules.dep", "modules.builtin"].iter().any(|list| contains(&modules.join(list), &file))
 }
 
 fn contains(file: &Path, words: &str) -> bool {
     fs::read_to_string(file).is_ok_and(|text| text.contains(words))
-}
-
-/// The kernel's release, such as `6.1.0-56-amd64`.
-fn release() -> String {
-    rustix::system::uname().release().to_string_lossy().into_owned()
-}
-
-fn is_since(version: (u32, u32)) -> bool {
-    let release = release();
-    let mut numbers =
-        release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= version
 }
 
 /// What `tc` says of a device's queues.
@@ -320,10 +310,6 @@ pub fn sysctl_path(name: &str) -> PathBuf {
     Path::new("/proc/sys").join(name.replace('.', "/"))
 }
 
-/// Linux 6.6.
-const TCX_SINCE: (u32, u32) = (6, 6);
-/// Linux 6.4.
-const STRUCT_OPS_LINKS_SINCE: (u32, u32) = (6, 4);
 /// Where the BPF file system is.
 const BPF_FILES: &str = "/sys/fs/bpf";
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use plimsoll_bpf::Needs;
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::{cgroups, multipath, qjump};
@@ -12,8 +13,8 @@ use crate::{cgroups, multipath, qjump};
 pub struct Feature {
     /// Its name.
     pub name: &'static str,
-    /// What needs it.
-    pub needed_for: &'static str,
+    /// What needs it, and what it does without.
+    pub needed_for: String,
     /// Whether nothing can be emulated without it.
     pub required: bool,
     /// Whether it is there.
@@ -44,7 +45,13 @@ fn runs(program: &str) -> bool {
 
 /// Everything that a live run may need.
 pub fn features() -> Vec<Feature> {
-    let optional = |name, needed_for, found| Feature { name, needed_for, required: false, found };
+    let optional = |name, needed_for: &str, found| {
+        let needed_for = needed_for.to_owned();
+        Feature { name, needed_for, required: false, found }
+    };
+    let by_release = |needs: Needs, needed_for| {
+        optional(needs.name(), &format!("{needed_for} (since {})", needs.since()), needs.is_here())
+    };
     let has = has_congestion_control;
     let mut all = required();
     all.extend([
@@ -55,6 +62,8 @@ pub fn features() -> Vec<Feature> {
         optional("bbr", "`plimsoll emulate --congestion-control bbr`", has("bbr")),
         optional("MPTCP", "`plimsoll emulate --mptcp`", multipath::is_here()),
         optional("eBPF programs", EBPF_NEEDED_FOR, qjump::lacks().is_none()),
+        by_release(Needs::StructOpsLinks, "eBPF's dctcp; without them, only the kernel's own"),
+        by_release(Needs::DeviceLinks, "`plimsoll host`; without them, filters of a clsact queue"),
         optional("cgroups (version 2)", "levels of programs", cgroups::are_here()),
     ]);
     all
@@ -72,7 +81,10 @@ const EBPF_NEEDED_FOR: &str =
     "transport.kind = \"dctcp\" where the kernel has none; host.qjump; levels of programs (`make kernel`)";
 
 fn required() -> Vec<Feature> {
-    let feature = |name, needed_for, found| Feature { name, needed_for, required: true, found };
+    let feature = |name, needed_for: &str, found| {
+        let needed_for = needed_for.to_owned();
+        Feature { name, needed_for, required: true, found }
+    };
     vec![
         feature("CAP_SYS_ADMIN", "network namespaces", has_capability(CAP_SYS_ADMIN)),
         feature("CAP_NET_ADMIN", "devices, addresses and routes in them", has_capability(CAP_NET_ADMIN)),

@@ -391,6 +391,18 @@ pub struct Counters {
     pub timeouts: u64,
 }
 
+impl Counters {
+    /// Packets lost on their way, wherever.
+    pub fn packets_lost(&self) -> u64 {
+        self.nic_drops + self.switch_drops + self.link_drops + self.no_route_drops
+    }
+
+    /// Packets whose whereabouts are known: as many as were sent, in the end.
+    pub fn packets_accounted_for(&self) -> u64 {
+        self.packets_delivered + self.packets_lost() + self.packets_in_flight
+    }
+}
+
 impl AddAssign for Counters {
     fn add_assign(&mut self, other: Counters) {
         let Counters {

@@ -260,12 +260,7 @@ impl World {
         let counters = &self.wires.counters;
         assert_eq!(
             counters.packets_sent,
-            counters.packets_delivered
-                + counters.nic_drops
-                + counters.switch_drops
-                + counters.link_drops
-                + counters.no_route_drops
-                + counters.packets_in_flight,
+            counters.packets_accounted_for(),
             "packets are conserved: {counters:?}"
         );
     }

@@ -123,7 +123,7 @@ mod tests {
             (b"-2147483648", None, Some(i32::MIN)),
             (b"4294967297", Some(4_294_967_297), Some(1)),
             (b"9223372036854775808", Some(1 << 63), None),
-            (b"-9223372036854775809", None, None),
+            (b"-9223372036854775809", Some(i64::MAX as u64), None),
             (b"", None, None),
             (b"-", None, None),
             (b"1x", None, None),

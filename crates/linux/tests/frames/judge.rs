@@ -101,11 +101,10 @@ pub fn judge(model: &Model, frames: Vec<(HostId, Vec<u8>)>) {
     let end = edge.run(|now| now > Time::ZERO + Span::from_us(500) * (sent as u64 + 10)).unwrap();
     let (fabric, seen) = edge.finish();
     let counters = fabric.counters();
-    let lost = counters.switch_drops + counters.nic_drops + counters.link_drops + counters.no_route_drops;
     let log = seen.log.unwrap();
     assert!(script.frames.is_empty());
     assert_eq!(log.len() as u64, counters.packets_sent);
-    assert_eq!(counters.packets_sent, counters.packets_delivered + lost + counters.packets_in_flight);
+    assert_eq!(counters.packets_sent, counters.packets_accounted_for());
     assert_eq!(counters.packets_in_flight, 0);
     let answered = script.got as u64 - counters.packets_delivered;
     assert_eq!(sent as u64, counters.packets_sent + seen.foreign + answered);

@@ -94,15 +94,7 @@ pub fn run_with(text: &str, options: Options) -> Option<Emulated> {
     there.for_each(|(name, settings)| assert_eq!(Some(settings), after.get(name), "{name} is as it was"));
     assert_eq!(emulated.verified, Some(true), "the replay of the log gives the same digest");
     let counters = &emulated.outcome.counters;
-    assert_eq!(
-        counters.packets_sent,
-        counters.packets_delivered
-            + counters.nic_drops
-            + counters.switch_drops
-            + counters.link_drops
-            + counters.no_route_drops
-            + counters.packets_in_flight
-    );
+    assert_eq!(counters.packets_sent, counters.packets_accounted_for());
     assert_eq!(emulated.lateness.count(), counters.packets_delivered);
     Some(emulated)
 }

@@ -29,10 +29,8 @@ fn hosts(text: &str) -> u64 {
 
 fn check(run: &Run, hosts: u64) -> Result<(), TestCaseError> {
     let counters = run.counters;
-    prop_assert_eq!(
-        counters.packets_sent,
-        counters.packets_delivered + counters.nic_drops + counters.switch_drops + counters.packets_in_flight
-    );
+    prop_assert_eq!(counters.packets_sent, counters.packets_accounted_for());
+    prop_assert_eq!((counters.link_drops, counters.no_route_drops), (0, 0));
     prop_assert_eq!(&run.warnings, &Vec::<String>::new());
     for (number, info) in run.workloads.iter().enumerate() {
         let messages: Vec<_> = run.of(&info.name).collect();
