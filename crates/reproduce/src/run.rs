@@ -145,12 +145,15 @@ pub fn reproduce(
         let Figure { id, cases, .. } = &bench.figures[job.figure];
         options.only.is_empty() || options.only.iter().any(|part| part.has(id, &cases[job.case].x))
     };
-    let mut wanted: Vec<Job> = jobs.into_iter().filter(is_wanted).collect();
+    let mut wanted: Vec<Job> = jobs.iter().filter(|job| is_wanted(job)).cloned().collect();
     // The longest first, so that no core is left with one at the end.
     wanted.sort_by_key(|job| std::cmp::Reverse(job.duration()));
     bench.run(&wanted, journal, progress)?;
 
-    let Composed { jobs, mut rows, packet_hops, missing, builds } = bench.compose(journal)?;
+    // What is not there in full may be there as a quick look had it, and the other way round.
+    let others = bench.jobs(!options.quick, options.seed)?;
+    let (quick, full) = if options.quick { (jobs, others) } else { (others, jobs) };
+    let Composed { jobs, mut rows, packet_hops, missing, builds } = bench.compose(&quick, &full, journal);
     if !options.quick {
         bench.vary_seeds(&jobs, &mut rows, journal, progress)?;
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use crate::distribution::Distribution;
+use crate::flow_list::ListedFlow;
 use crate::model::{Model, Topology, Workload};
 
 /// The same digest means the same input.
@@ -16,7 +17,7 @@ pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
     for workload in model.workload.values() {
         match workload {
             Workload::FlowList(list) => {
-                let _ = write!(hash, "{:?}", list.flows);
+                list.flows.iter().for_each(|flow| listed(&mut hash, flow));
             }
             Workload::Rpc(rpc) => {
                 table(&mut hash, &rpc.response);
@@ -62,12 +63,29 @@ fn table<Q>(hash: &mut Fnv, distribution: &Distribution<Q>) {
     }
 }
 
+/// A list may have hundreds of thousands: the numbers themselves, not their texts.
+fn listed(hash: &mut Fnv, flow: &ListedFlow) {
+    let ListedFlow { start, source, destination, size, class } = flow;
+    hash.bytes(&start.as_ps().to_le_bytes());
+    hash.bytes(&source.to_le_bytes());
+    hash.bytes(&destination.to_le_bytes());
+    hash.bytes(&size.get().to_le_bytes());
+    hash.bytes(&(class.len() as u64).to_le_bytes());
+    hash.bytes(class.as_bytes());
+}
+
 struct Fnv(u64);
+
+impl Fnv {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.0 =
+            bytes.iter().fold(self.0, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
+    }
+}
 
 impl Write for Fnv {
     fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0 =
-            text.bytes().fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+        self.bytes(text.as_bytes());
         Ok(())
     }
 }

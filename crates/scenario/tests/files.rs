@@ -99,10 +99,23 @@ fn the_digest_is_of_their_content() {
     assert_eq!(before, digest(&[]));
     assert_ne!(before, digest(&[("sizes.csv", "bytes,cdf\n100,0\n300,1\n")]));
     assert_ne!(before, digest(&[("net.graph", &GRAPH.replace("2us", "3us"))]));
-    assert_ne!(
-        before,
-        digest(&[("flows.csv", "start,source,destination,size,class\n0s,web,db,10MB,bulk\n")])
-    );
+    let of_flows = |rows: &str| {
+        let text = format!("start,source,destination,size,class\n{rows}\n");
+        digest(&[("flows.csv", &text)])
+    };
+    let one = of_flows("1s,web,db,10MB,bulk");
+    assert_eq!(one, of_flows("1000ms , web,db, 10000kB,bulk"), "the same flow in other words");
+    let others = [
+        "2s,web,db,10MB,bulk",
+        "1s,cache,db,10MB,bulk",
+        "1s,web,cache,10MB,bulk",
+        "1s,web,db,9MB,bulk",
+        "1s,web,db,10MB,",
+    ];
+    let mut digests: Vec<u64> = others.iter().map(|rows| of_flows(rows)).chain([before, one]).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), others.len() + 2);
 }
 
 #[test]

@@ -18,7 +18,7 @@ pub(super) struct Composed {
 
 impl Bench<'_> {
     /// The rows of every point, from its full run if that is there, else from its quick one, which is then held to nothing.
-    pub(super) fn compose(&self, journal: &Journal) -> Result<Composed, ReproduceError> {
+    pub(super) fn compose(&self, quick: &[Job], full: &[Job], journal: &Journal) -> Composed {
         let mut of = Composed {
             jobs: Vec::new(),
             rows: Vec::new(),
@@ -26,14 +26,12 @@ impl Bench<'_> {
             missing: Vec::new(),
             builds: Vec::new(),
         };
-        let seed = self.options.seed;
-        let quick_jobs = self.jobs(true, seed)?;
         let same =
             |a: &Job, b: &Job| (a.figure, a.case, a.series, a.base) == (b.figure, b.case, b.series, b.base);
-        for job in self.jobs(false, seed)? {
-            let quick = quick_jobs.iter().find(|quick| same(quick, &job));
+        for job in full {
+            let quick = quick.iter().find(|quick| same(quick, job));
             let found = |job| Some((job, self.finished(journal, job)?));
-            let full = found(&job);
+            let full = found(job);
             let stands_in = full.is_none() && !self.options.quick;
             let found = full.or_else(|| quick.and_then(found));
             if stands_in || found.is_none() && quick.is_some() {
@@ -50,7 +48,7 @@ impl Bench<'_> {
                 of.builds.push(commit.clone());
             }
         }
-        Ok(of)
+        of
     }
 
     /// Runs every job that has a row outside its tolerance with other seeds, and notes in its rows how
