@@ -1,10 +1,6 @@
-//! A run that is stopped goes on where it was, and the committed page is what its rows give.
+//! Small, exact versions of the reproduction, and the committed page.
 
-use std::fs;
-use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use plimsoll_reproduce::{Journal, Options, Part, QJUMP, ReproduceError, page, reproduce};
+use plimsoll_reproduce::{Journal, Options, Part, QJUMP, page, reproduce};
 
 mod common;
 
@@ -29,39 +25,16 @@ fn options(only: &[&str]) -> Options {
     }
 }
 
-fn journal(path: &Path) -> Journal {
-    Journal::open(path).expect("the folder can be written to")
-}
-
+/// Not one packet above the bound; and what was not asked for is named.
 #[test]
-fn what_was_stopped_after_one_run_goes_on_with_the_next() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let path = folder.path().join("journal.jsonl");
-    let options = options(&["fig11@1"]);
-    let stopped = reproduce(&QJUMP, &options, &mut journal(&path), &|done, of, _| (done, of) == (0, 3));
-    assert!(matches!(stopped, Err(ReproduceError::Batch(_))), "{stopped:?}");
-    let lines = || fs::read_to_string(&path).expect("there is a journal").lines().count();
-    assert_eq!(lines(), 1);
-
-    let runs = AtomicUsize::new(0);
-    let note = |_: usize, of: usize, _: u64| {
-        runs.store(of, Ordering::Relaxed);
-        true
-    };
-    let resumed = reproduce(&QJUMP, &options, &mut journal(&path), &note).expect("it goes on");
-    assert_eq!((runs.into_inner(), lines()), (2, 3));
-
-    let again = reproduce(&QJUMP, &options, &mut journal(&path), &|_, _, _| panic!("nothing is to be run"));
-    assert_eq!(again.expect("it is all there"), resumed);
-    let whole = reproduce(&QJUMP, &options, &mut Journal::in_memory(), &|_, _, _| true);
-    assert_eq!(whole.expect("it runs"), resumed);
-
-    // Not one packet above the bound; and what was not asked for is named.
-    let within = || resumed.rows.iter().filter(|row| row.metric == "within_bound_percent");
+fn packets_that_keep_their_rate_keep_the_bound() {
+    let made = reproduce(&QJUMP, &options(&["fig11@1"]), &mut Journal::in_memory(), &|_, _, _| true);
+    let made = made.expect("it runs");
+    let within = || made.rows.iter().filter(|row| row.metric == "within_bound_percent");
     assert_eq!(within().count(), 3);
     let framed = |row: &&plimsoll_reproduce::Row| row.series == "even-framed";
     assert!(within().filter(|row| !framed(row)).all(|row| row.within == Some(true)));
-    let text = &page::files(&QJUMP, &resumed)["qjump.md"];
+    let text = &page::files(&QJUMP, &made)["qjump.md"];
     assert!(text.contains("> Not run yet: fig11, source: bucket at 0.5,"), "{text}");
 }
 
