@@ -9,8 +9,10 @@
 #[path = "fuzz/mutate.rs"]
 mod mutate;
 
+use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use mutate::{below, mutate};
@@ -69,25 +71,35 @@ fn no_text_panics_and_every_error_has_a_place() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let limit = number("FUZZ_SECONDS").map(Duration::from_secs);
     let first = number("FUZZ_SEED").unwrap_or(1);
-    let start = Instant::now();
-    for seed in first.. {
-        let done = match limit {
-            Some(limit) => start.elapsed() > limit,
-            None => seed - first >= ITERATIONS,
-        };
-        if done {
-            println!("{} inputs", seed - first);
-            break;
+    let (start, next) = (Instant::now(), AtomicU64::new(first));
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let work = || {
+        loop {
+            let seed = next.fetch_add(1, Ordering::Relaxed);
+            let done = match limit {
+                Some(limit) => start.elapsed() > limit,
+                None => seed - first >= ITERATIONS,
+            };
+            if done {
+                break;
+            }
+            judge_mutated(seed, &texts);
         }
-        let mut rng = Pcg64Mcg::seed_from_u64(seed);
-        let text = mutate(&texts[below(&mut rng, texts.len())], &texts, &mut rng);
-        let line = text.lines().nth(below(&mut rng, text.lines().count())).unwrap_or("").to_owned();
-        let set = if below(&mut rng, 4) == 0 { vec![line] } else { Vec::new() };
-        if catch_unwind(AssertUnwindSafe(|| judge(&text, set.clone()))).is_err() {
-            panic!(
-                "FUZZ_SEED={seed} cargo test -p plimsoll-scenario --test fuzz; --set {set:?}; the input:\n{text}"
-            );
-        }
+    };
+    // A panic of one is a panic of the test.
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
+    println!("{} inputs", next.into_inner() - first - threads as u64);
+}
+
+fn judge_mutated(seed: u64, texts: &[String]) {
+    let mut rng = Pcg64Mcg::seed_from_u64(seed);
+    let text = mutate(&texts[below(&mut rng, texts.len())], texts, &mut rng);
+    let line = text.lines().nth(below(&mut rng, text.lines().count())).unwrap_or("").to_owned();
+    let set = if below(&mut rng, 4) == 0 { vec![line] } else { Vec::new() };
+    if catch_unwind(AssertUnwindSafe(|| judge(&text, set.clone()))).is_err() {
+        panic!(
+            "FUZZ_SEED={seed} cargo test -p plimsoll-scenario --test fuzz; --set {set:?}; the input:\n{text}"
+        );
     }
 }
 
