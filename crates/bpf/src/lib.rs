@@ -41,27 +41,20 @@ pub mod shared;
 mod steering;
 
 #[cfg(feature = "kernel")]
-pub use connections::{ConnectionOptions, Connections};
-#[cfg(feature = "kernel")]
-pub use dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic};
-#[cfg(feature = "kernel")]
-pub use error::Error;
-#[cfg(feature = "kernel")]
-pub use held_link::{CgroupPoint, HeldLink};
-pub use needs::Needs;
-#[cfg(feature = "kernel")]
-pub use pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number};
-#[cfg(feature = "kernel")]
-pub use phantom_queue::PhantomQueue;
-#[cfg(feature = "kernel")]
-pub use program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun};
-#[cfg(feature = "kernel")]
-pub use qjump::{
-    CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
+pub use {
+    connections::{ConnectionOptions, Connections},
+    dctcp::{DCTCP_NAME, Dctcp, DctcpArithmetic},
+    error::Error,
+    held_link::{CgroupPoint, HeldLink},
+    pacer::{ChosenCgroup, Pacer, PacerFeedback, flow_number},
+    phantom_queue::PhantomQueue,
+    program::{Attached, Direction, Inputs, Packet, Program, Size, TestRun},
+    qjump::{
+        CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
+    },
+    queue_length::QueueLength,
+    redirect::{DatagramRedirect, RedirectOptions},
+    steering::{DatagramSteering, SteeringOptions},
 };
-#[cfg(feature = "kernel")]
-pub use queue_length::QueueLength;
-#[cfg(feature = "kernel")]
-pub use redirect::{DatagramRedirect, RedirectOptions};
-#[cfg(feature = "kernel")]
-pub use steering::{DatagramSteering, SteeringOptions};
+
+pub use needs::Needs;

@@ -45,10 +45,7 @@ fn runs(program: &str) -> bool {
 
 /// Everything that a live run may need.
 pub fn features() -> Vec<Feature> {
-    let optional = |name, needed_for: &str, found| {
-        let needed_for = needed_for.to_owned();
-        Feature { name, needed_for, required: false, found }
-    };
+    let optional = |name, needed_for: &str, found| feature(name, needed_for, false, found);
     let by_release = |needs: Needs, needed_for| {
         optional(needs.name(), &format!("{needed_for} (since {})", needs.since()), needs.is_here())
     };
@@ -80,17 +77,18 @@ const EBPF_NEEDED_FOR: &str =
 const EBPF_NEEDED_FOR: &str =
     "transport.kind = \"dctcp\" where the kernel has none; host.qjump; levels of programs (`make kernel`)";
 
+fn feature(name: &'static str, needed_for: &str, required: bool, found: bool) -> Feature {
+    Feature { name, needed_for: needed_for.to_owned(), required, found }
+}
+
 fn required() -> Vec<Feature> {
-    let feature = |name, needed_for: &str, found| {
-        let needed_for = needed_for.to_owned();
-        Feature { name, needed_for, required: true, found }
-    };
+    let required = |name, needed_for, found| feature(name, needed_for, true, found);
     vec![
-        feature("CAP_SYS_ADMIN", "network namespaces", has_capability(CAP_SYS_ADMIN)),
-        feature("CAP_NET_ADMIN", "devices, addresses and routes in them", has_capability(CAP_NET_ADMIN)),
-        feature("network namespaces", "hosts", there("/proc/self/ns/net")),
-        feature("/dev/net/tun", "the hosts' TAP devices", there("/dev/net/tun")),
-        feature("ip (iproute2)", "addresses and routes", runs("ip")),
+        required("CAP_SYS_ADMIN", "network namespaces", has_capability(CAP_SYS_ADMIN)),
+        required("CAP_NET_ADMIN", "devices, addresses and routes in them", has_capability(CAP_NET_ADMIN)),
+        required("network namespaces", "hosts", there("/proc/self/ns/net")),
+        required("/dev/net/tun", "the hosts' TAP devices", there("/dev/net/tun")),
+        required("ip (iproute2)", "addresses and routes", runs("ip")),
     ]
 }
 

@@ -92,8 +92,8 @@ impl Place {
         serde_json::from_str(&self.read(&format!("{folder}/summary.json"))).unwrap()
     }
 
-    /// The summary of an emulated run, which has the machine to itself among this binary's. An error is a reason not to look at it: this machine was too busy for the run, or lacks
-    /// what it needs.
+    /// The summary of an emulated run, which has the machine to itself among this binary's. An error is a reason not to look
+    /// at it: this machine was too busy for the run, or lacks what it needs.
     #[track_caller]
     pub fn emulated(&self, args: &[&str], folder: &str) -> Result<Value, String> {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
