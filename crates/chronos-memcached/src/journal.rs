@@ -19,11 +19,7 @@ pub fn keep(shared: &Shared, end: &Receiver<()>, mut lines: impl Write) {
         if shared.verbosity.load(Ordering::Relaxed) > 0 {
             for (what, count, earlier) in [
                 ("connections refused, since there are as many as -c allows", counts.refused, before.refused),
-                (
-                    "times that the kernel had no connection for us",
-                    counts.accept_errors,
-                    before.accept_errors,
-                ),
+                ("accepts failed (no descriptors, or no memory)", counts.accept_errors, before.accept_errors),
                 ("logins failed", counts.logins_failed, before.logins_failed),
             ] {
                 if count > earlier {

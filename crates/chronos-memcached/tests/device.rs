@@ -225,6 +225,12 @@ fn what_a_queue_has_no_room_for_is_counted() {
     /// `Device::FRAMES_PER_QUEUE` less those that send.
     const ROOM: u64 = 2048;
     let Some(pair) = Pair::new(1) else { return };
+    if pair.is_given() {
+        plimsoll_testing::skipped!(
+            "a device that reads frames itself drops, or waits, before the kernel could count"
+        );
+        return;
+    }
     let Some(server) = start(&pair, "chronos_io=epoll") else { return };
     let (socket, local) = (connect(&pair, pair.addresses()[0]), local(&pair));
     let before = stat(&local, "chronos_datagrams");

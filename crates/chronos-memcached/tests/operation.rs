@@ -280,6 +280,20 @@ fn stopped_under_load_it_ends_well() {
     }
 }
 
+/// A stop ends what waits for connections, and is no reason to tell of connections that were not accepted.
+#[test]
+fn a_stop_says_nothing_else() {
+    for io in backends() {
+        for _ in 0..4 {
+            let mut server = Server::start(&["-t", "4", "-v", "-o", &format!("chronos_io={io}")], &[]);
+            assert!(server.stop().success());
+            let errors = server.errors();
+            let said: Vec<&str> = errors.lines().filter(|line| !line.starts_with("listening on ")).collect();
+            assert_eq!(said, ["stopped"], "{io}");
+        }
+    }
+}
+
 #[test]
 fn killed_under_load_it_starts_again_at_once_in_the_same_place() {
     for io in backends() {

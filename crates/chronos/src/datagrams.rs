@@ -212,4 +212,9 @@ impl Datagrams {
     pub(crate) fn is_stuck(&self) -> bool {
         self.ports.iter().any(Port::is_stuck)
     }
+
+    /// Whether all replies have gone.
+    pub(crate) fn is_sent(&mut self) -> bool {
+        self.ports.iter_mut().all(Port::is_sent)
+    }
 }

@@ -286,6 +286,10 @@ impl<S: Service> Driver<S> for EpollDriver {
         !self.again.is_empty() || self.datagrams.is_stuck()
     }
 
+    fn is_sent(&mut self) -> bool {
+        self.datagrams.is_sent()
+    }
+
     fn stop_listening(&mut self) {
         self.listeners.clear();
         self.datagrams.stop_looking();

@@ -39,6 +39,7 @@
 //! and the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind. Steering
 //! by keys of datagrams that come by AF_XDP: it is the device that chooses a queue, and the queue's thread passes a request on.
 
+mod backlog;
 mod balancer;
 mod buffers;
 mod config;

@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 use std::{mem, ptr};
 
+use crate::backlog::Backlog;
 use crate::port::{Batch, Client};
 
 /// A client's address as the kernel writes it: large enough for IPv6.
@@ -17,8 +18,6 @@ pub(crate) struct Address {
 const BATCH: usize = 32;
 /// Datagrams sent at once.
 const SENDS: usize = 64;
-/// Bytes that wait for a socket that takes no more for the moment; what comes on top of them is dropped.
-const WAITING_BYTES_MAX: usize = 4 << 20;
 /// The largest datagram that there is.
 const DATAGRAM_BYTES: usize = 65_536;
 
@@ -97,9 +96,7 @@ impl Batch for Received {
 /// Datagrams to be sent.
 #[derive(Default)]
 pub(crate) struct Outgoing {
-    bytes: Vec<u8>,
-    /// Where each ends in `bytes`, and where it goes.
-    ends: Vec<(usize, Address)>,
+    waiting: Backlog<Address>,
     /// The socket took no more when it was last asked.
     is_full: bool,
     /// Datagrams dropped since then.
@@ -116,16 +113,15 @@ pub(crate) struct Sent {
 impl Outgoing {
     /// Adds a datagram; drops it where enough waits for the socket.
     pub(crate) fn push(&mut self, address: Address, datagram: &[u8]) {
-        if self.is_full && self.bytes.len() + datagram.len() > WAITING_BYTES_MAX {
+        if self.is_full && !self.waiting.has_room(datagram.len()) {
             self.dropped += 1;
             return;
         }
-        self.bytes.extend_from_slice(datagram);
-        self.ends.push((self.bytes.len(), address));
+        self.waiting.push(address, datagram);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.waiting.is_empty()
     }
 
     /// Sends what the socket has room for, and keeps the rest; those that the kernel refuses are dropped, as on the way.
@@ -133,11 +129,10 @@ impl Outgoing {
         let mut sent = Sent { bytes: 0, dropped: mem::take(&mut self.dropped) };
         let mut from = 0;
         self.is_full = false;
-        while from < self.ends.len() && !self.is_full {
+        while from < self.waiting.count() && !self.is_full {
             match self.send_some(&socket, from) {
                 Ok(count) => {
-                    let start = from.checked_sub(1).map_or(0, |before| self.ends[before].0);
-                    sent.bytes += (self.ends[from + count - 1].0 - start) as u64;
+                    sent.bytes += self.waiting.bytes_of(from..from + count) as u64;
                     from += count;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
@@ -149,42 +144,31 @@ impl Outgoing {
                 }
             }
         }
-        self.forget(from);
+        self.waiting.forget(from);
         sent
-    }
-
-    /// Those before the one with index `from` are done with.
-    fn forget(&mut self, from: usize) {
-        let start = from.checked_sub(1).map_or(0, |before| self.ends[before].0);
-        self.bytes.drain(..start);
-        self.ends.drain(..from);
-        self.ends.iter_mut().for_each(|(end, _)| *end -= start);
     }
 
     /// Sends up to [`SENDS`] datagrams from the one with index `from`, and says how many went; at least 1.
     #[expect(unsafe_code, reason = "no safe crate of this workspace has sendmmsg with addresses")]
-    fn send_some(&mut self, socket: impl AsFd, from: usize) -> io::Result<usize> {
+    fn send_some(&self, socket: impl AsFd, from: usize) -> io::Result<usize> {
         // SAFETY: all-zero is a valid `iovec` and `mmsghdr`: null pointers with lengths of zero.
         let (mut slices, mut headers): ([libc::iovec; SENDS], [libc::mmsghdr; SENDS]) =
             unsafe { (mem::zeroed(), mem::zeroed()) };
-        let count = (self.ends.len() - from).min(SENDS);
-        let mut start = from.checked_sub(1).map_or(0, |before| self.ends[before].0);
-        for ((end, address), (slice, header)) in
-            self.ends[from..].iter_mut().zip(slices.iter_mut().zip(&mut headers))
-        {
-            let datagram = &mut self.bytes[start..*end];
-            *slice = libc::iovec { iov_base: datagram.as_mut_ptr().cast(), iov_len: datagram.len() };
-            header.msg_hdr.msg_name = address.bytes.as_mut_ptr().cast();
+        let places = slices.iter_mut().zip(&mut headers);
+        let mut count = 0;
+        for ((address, datagram), (slice, header)) in self.waiting.iter_from(from).zip(places) {
+            *slice = libc::iovec { iov_base: datagram.as_ptr().cast_mut().cast(), iov_len: datagram.len() };
+            header.msg_hdr.msg_name = address.bytes.as_ptr().cast_mut().cast();
             header.msg_hdr.msg_namelen = address.length;
             header.msg_hdr.msg_iov = slice;
             header.msg_hdr.msg_iovlen = 1;
-            start = *end;
+            count += 1;
         }
-        // SAFETY: the first `count` headers point to one slice each, which points into `self.bytes`, and to an address
-        // in `self.ends`; neither changes until the call returns, and the kernel only reads them.
+        // SAFETY: the first `count` headers point to one slice each, which points to a datagram that waits, and to its
+        // address; neither changes until the call returns, and the kernel only reads them.
         let result = unsafe {
             let (socket, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
-            libc::sendmmsg(socket, headers.as_mut_ptr(), count as u32, flags)
+            libc::sendmmsg(socket, headers.as_mut_ptr(), count, flags)
         };
         if result > 0 { Ok(result as usize) } else { Err(io::Error::last_os_error()) }
     }
@@ -195,6 +179,7 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
 
     use super::*;
+    use crate::backlog::WAITING_BYTES_MAX;
 
     /// A UNIX socket takes as many datagrams as its reader's queue has room for, and then none, as UDP does where the
     /// network is slower than the server.
@@ -230,11 +215,8 @@ mod tests {
             outgoing.push(NOWHERE, &datagram);
             dropped += outgoing.send(&sender).dropped;
         }
-        assert!(
-            outgoing.bytes.len() <= WAITING_BYTES_MAX && dropped > 0,
-            "{} bytes wait",
-            outgoing.bytes.len()
-        );
+        let bytes = outgoing.waiting.bytes_of(0..outgoing.waiting.count());
+        assert!(bytes <= WAITING_BYTES_MAX && dropped > 0, "{bytes} bytes wait");
         // A client that is gone is no reason to wait.
         drop(receiver);
         outgoing.send(&sender);

@@ -71,4 +71,12 @@ impl Port {
             Port::Queue(queue) => queue.is_stuck(),
         }
     }
+
+    /// Whether all that was added has gone: a server that stops closes it then.
+    pub(crate) fn is_sent(&mut self) -> bool {
+        match self {
+            Port::Socket(_, outgoing) => outgoing.is_empty(),
+            Port::Queue(queue) => queue.is_sent(),
+        }
+    }
 }

@@ -235,20 +235,20 @@ impl UringDriver {
         result: i32,
         flags: u32,
     ) -> io::Result<()> {
-        if !cqueue::more(flags) && number < self.listeners.len() {
+        let socket = (result >= 0).then(|| new_descriptor(result));
+        // None once the server stops, which ends the accept.
+        let Some(listener) = self.listeners.get(number) else { return Ok(()) };
+        if !cqueue::more(flags) {
             self.accept_again.push(number);
         }
-        if result < 0 {
+        let Some(socket) = socket else {
             let passing = [libc::ECANCELED, libc::ECONNABORTED, libc::EINTR, libc::EPROTO];
             if !passing.contains(&-result) {
                 worker.engine.counters().accept_errors.add(1);
                 self.accept_after = worker.engine.now.since_start.saturating_add(ACCEPT_PAUSE);
             }
             return Ok(());
-        }
-        let socket = new_descriptor(result);
-        // None once the server stops.
-        let Some(listener) = self.listeners.get(number) else { return Ok(()) };
+        };
         let (transport, tls) = (listener.transport, listener.tls.clone());
         if transport == Transport::Tcp {
             set_up(&socket);
@@ -347,6 +347,10 @@ impl<S: Service> Driver<S> for UringDriver {
 
     fn is_busy(&self) -> bool {
         !self.again.is_empty() || self.datagrams.is_stuck()
+    }
+
+    fn is_sent(&mut self) -> bool {
+        self.datagrams.is_sent()
     }
 
     fn stop_listening(&mut self) {

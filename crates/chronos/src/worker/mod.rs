@@ -33,6 +33,8 @@ pub(crate) trait Driver<S: Service> {
     fn flush(&mut self, worker: &mut Worker<S>);
     /// Whether it has more to do without waiting.
     fn is_busy(&self) -> bool;
+    /// Whether the replies to datagrams have gone.
+    fn is_sent(&mut self) -> bool;
     /// Takes no more connections and datagrams.
     fn stop_listening(&mut self);
 }
@@ -123,7 +125,9 @@ impl<S: Service> Worker<S> {
 
     /// The driver's part of a turn, asleep if there is nothing else to do.
     fn wait<D: Driver<S>>(&mut self, driver: &mut D, idle_turns: u32) -> io::Result<bool> {
+        let is_sending_last = self.stop_at.is_some() && !self.is_drained && !driver.is_sent();
         let is_busy = driver.is_busy()
+            || is_sending_last
             || !self.listed.is_empty()
             || !self.congested.is_empty()
             || self.housekeeping.is_some()
@@ -238,11 +242,12 @@ impl<S: Service> Worker<S> {
                 stop_at
             }
         };
-        if now >= stop_at {
+        let is_late = now >= stop_at;
+        if is_late {
             let keys: Vec<u32> = self.connections.iter().map(|(key, _)| key as u32).collect();
             keys.into_iter().for_each(|key| driver.close(self, key));
         }
-        if self.connections.is_empty() && !self.is_drained {
+        if self.connections.is_empty() && !self.is_drained && (is_late || driver.is_sent()) {
             self.is_drained = true;
             self.engine.shared.drain();
         }

@@ -4,6 +4,7 @@
 //! fill ring ─> device ─> receive ring ─> Receiver: parse, in place ─────────────> requests
 //!     └────────────────── give_back ────────┘
 //! free frames ─> Sender: write ─> send ring ─ kick, once a turn ─> device ─> completion ring ─> free frames
+//!                 └─ none is free: backlog, until some are
 //! ```
 //!
 //! Frames are [`FRAME_BYTES`] each, in memory of the queue's own: the first [`RECEIVE_FRAMES`] only receive, the
@@ -18,6 +19,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use super::frame::{self, ETHERNET_BYTES, Refusal, Route};
 use super::ring::{Consuming, Mapping, Producing};
 use super::socket::overruns;
+use crate::backlog::Backlog;
 use crate::mmsg::Sent;
 use crate::port::{Batch, Client};
 
@@ -85,6 +87,7 @@ impl Queue {
             completion,
             free: (RECEIVE_FRAMES..RECEIVE_FRAMES + SEND_FRAMES).map(start_of).collect(),
             frame_bytes_max: (mtu + ETHERNET_BYTES).min(FRAME_BYTES),
+            waiting: Backlog::default(),
             is_zero_copy: false,
             is_stuck: false,
             has_added: false,
@@ -132,24 +135,33 @@ impl Queue {
         self.receiver = Some(receiver);
     }
 
-    /// Adds a datagram; it goes with the next [`Queue::send`]. One that does not fit into a packet of the device, or that
-    /// comes when no frame is free, is dropped, and counted there.
+    /// Adds a datagram; it goes with the next [`Queue::send`], or waits there until a frame is free. One that does not fit
+    /// into a packet of the device, or that comes when enough waits, is dropped, and counted there.
     pub(crate) fn push(&mut self, route: &Route, payload: &[u8]) {
         self.sender.push(self.socket.as_fd(), route, payload);
     }
 
     /// Whether there is something to be sent.
     pub(crate) fn has_to_send(&self) -> bool {
-        self.sender.has_added || self.sender.is_stuck
+        self.sender.has_added || self.is_stuck()
     }
 
     /// Whether the device could not take all that was to be sent: it is to be asked again soon.
     pub(crate) fn is_stuck(&self) -> bool {
-        self.sender.is_stuck
+        self.sender.is_stuck || !self.sender.waiting.is_empty()
+    }
+
+    /// Whether the device has sent all that was added, and does not need this socket any more.
+    pub(crate) fn is_sent(&mut self) -> bool {
+        self.sender.recycle();
+        // A frame that was copied is free when whoever received it has read it: that is not waited for.
+        let is_out = !self.sender.is_zero_copy || self.sender.free.len() == SEND_FRAMES as usize;
+        is_out && !self.has_to_send()
     }
 
     /// Has the device send what was added, and says what that was.
     pub(crate) fn send(&mut self) -> Sent {
+        self.sender.go_on(self.socket.as_fd());
         self.sender.kick(self.socket.as_fd());
         self.sender.has_added = false;
         std::mem::take(&mut self.sender.sent)
@@ -256,6 +268,8 @@ struct Sender {
     free: Vec<u64>,
     /// Bytes of the longest frame.
     frame_bytes_max: usize,
+    /// Datagrams that came when no frame was free.
+    waiting: Backlog<Route>,
     is_zero_copy: bool,
     /// The kernel could not take what is in the ring for now.
     is_stuck: bool,
@@ -268,17 +282,46 @@ struct Sender {
 impl Sender {
     fn push(&mut self, socket: BorrowedFd<'_>, route: &Route, payload: &[u8]) {
         self.has_added = true;
+        // Those that wait go first.
+        if self.waiting.is_empty() && self.find_room(socket) {
+            self.write(route, payload);
+        } else if self.waiting.has_room(payload.len()) {
+            self.waiting.push(*route, payload);
+        } else {
+            self.sent.dropped += 1;
+        }
+    }
+
+    /// Writes what waits into frames, as far as there are some.
+    fn go_on(&mut self, socket: BorrowedFd<'_>) {
+        let waiting = std::mem::take(&mut self.waiting);
+        let mut written = 0;
+        for (route, payload) in waiting.iter_from(0) {
+            if !self.find_room(socket) {
+                break;
+            }
+            self.write(route, payload);
+            written += 1;
+        }
+        self.waiting = waiting;
+        self.waiting.forget(written);
+    }
+
+    /// Whether a frame is free, which a kick may make.
+    fn find_room(&mut self, socket: BorrowedFd<'_>) -> bool {
         if self.free.is_empty() {
             self.recycle();
         }
         if self.free.is_empty() {
-            // A reply of more frames than there are: those that are written make room.
+            // Frames that are copied are sent by the call; a device that reads them itself takes its time.
             self.kick(socket);
         }
-        let Some(start) = self.free.pop() else {
-            self.sent.dropped += 1;
-            return;
-        };
+        !self.free.is_empty()
+    }
+
+    /// Writes a datagram into a frame that is free.
+    fn write(&mut self, route: &Route, payload: &[u8]) {
+        let Some(start) = self.free.pop() else { return };
         let Some(length) = route.write(payload, self.frame(start)) else {
             self.free.push(start);
             self.sent.dropped += 1;

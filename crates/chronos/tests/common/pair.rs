@@ -1,4 +1,7 @@
 //! Two network namespaces that a veth pair joins, gone when dropped: a server in one, clients in the other.
+//!
+//! `PLIMSOLL_DEVICES=eth0:eth1` takes two devices that are joined outside in its place, one queue each
+//! (`kernels/zero-copy`): drivers that veth is not, which may read and write frames themselves.
 
 #![allow(dead_code, reason = "every test uses its part")]
 
@@ -8,6 +11,7 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
@@ -26,10 +30,45 @@ pub const CLIENT_V6: &str = "2001:db8::2";
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// Who has the devices that were given.
+static DEVICES: Mutex<()> = Mutex::new(());
+
 pub struct Pair {
     server: String,
     client: String,
     has_v6: bool,
+    /// Queues of the server's device.
+    pub queues: u32,
+    given: Option<Given>,
+}
+
+/// Devices that are not made here, by their names at home.
+struct Given {
+    names: [String; 2],
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Given {
+    fn from_environment() -> Option<Given> {
+        let value = std::env::var("PLIMSOLL_DEVICES").ok()?;
+        let (near, far) = value.split_once(':').expect("PLIMSOLL_DEVICES has two names with a colon between");
+        let alone = DEVICES.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Given { names: [near.to_owned(), far.to_owned()], _alone: alone })
+    }
+
+    /// Puts a device into a namespace by another name and address.
+    fn lend(&self, end: usize, namespace: &str, name: &str, hardware: &str) -> bool {
+        let home = &self.names[end];
+        ip(&format!("link set {home} down"))
+            && ip(&format!("link set {home} netns {namespace}"))
+            && ip(&format!("-n {namespace} link set {home} name {name} address {hardware}"))
+    }
+
+    fn take_back(&self, end: usize, namespace: &str, name: &str) {
+        ip(&format!("-n {namespace} link set {name} down"));
+        ip(&format!("-n {namespace} link set {name} mtu 1500 name {}", self.names[end]));
+        ip(&format!("-n {namespace} link set {} netns 1", self.names[end]));
+    }
 }
 
 impl Pair {
@@ -43,16 +82,29 @@ impl Pair {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let id = format!("{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let (server, client) = (format!("plimsoll-server-{id}"), format!("plimsoll-client-{id}"));
-        let mut pair = Pair { server: server.clone(), client: client.clone(), has_v6: true };
+        let given = Given::from_environment();
+        let queues = if given.is_some() { 1 } else { near_queues };
+        if given.is_some() && near_queues != far_queues {
+            plimsoll_testing::skipped!("the devices that are given have one queue each");
+            return None;
+        }
+        let mut pair = Pair { server: server.clone(), client: client.clone(), has_v6: true, queues, given };
         let [near_queues, far_queues] =
             [near_queues, far_queues].map(|queues| format!("numrxqueues {queues} numtxqueues {queues}"));
         let (near, far) = (text(SERVER_HARDWARE), text(CLIENT_HARDWARE));
-        let made = ip(&format!("netns add {server}"))
-            && ip(&format!("netns add {client}"))
-            && ip(&format!(
-                "-n {server} link add {DEVICE} address {near} {near_queues} type veth peer name {FAR} address {far} {far_queues} \
-                 netns {client}"
-            ));
+        let made = ip(&format!("netns add {server}")) && ip(&format!("netns add {client}"));
+        let made = made
+            && match &pair.given {
+                Some(given) => {
+                    let lent = given.lend(0, &server, DEVICE, &near) && given.lend(1, &client, FAR, &far);
+                    assert!(lent, "PLIMSOLL_DEVICES names devices that can be moved");
+                    lent
+                }
+                None => ip(&format!(
+                    "-n {server} link add {DEVICE} address {near} {near_queues} type veth peer name {FAR} address {far} \
+                     {far_queues} netns {client}"
+                )),
+            };
         if !made {
             plimsoll_testing::skipped!("this machine makes no network namespaces with a veth pair");
             return None;
@@ -69,6 +121,11 @@ impl Pair {
             eprintln!("IPv6 is left out: this kernel has none");
         }
         Some(pair)
+    }
+
+    /// Whether the devices are joined outside, where what joins them may hold frames back.
+    pub fn is_given(&self) -> bool {
+        self.given.is_some()
     }
 
     /// The server's addresses.
@@ -142,7 +199,11 @@ for line in sys.stdin: s.send(bytes.fromhex(line))
 
 impl Drop for Pair {
     fn drop(&mut self) {
-        // The pair goes with the namespaces.
+        if let Some(given) = &self.given {
+            given.take_back(0, &self.server, DEVICE);
+            given.take_back(1, &self.client, FAR);
+        }
+        // A pair of veth goes with the namespaces.
         ip(&format!("netns del {}", self.server));
         ip(&format!("netns del {}", self.client));
     }
