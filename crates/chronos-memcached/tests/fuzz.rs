@@ -80,6 +80,10 @@ const WORDS: [&str; 46] = [
     "\u{80}",
 ];
 
+/// What may follow the key of a get.
+const GET_PARTS: [&str; 16] =
+    ["k", " ", " v", " v", " t", " k", " q", " s", " f", " c", " O1", " T9", " b", " Z", "\0", "\r"];
+
 fn word() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         12 => proptest::sample::select(&WORDS[..]).prop_map(|word| [word.as_bytes(), b" "].concat()),
@@ -112,6 +116,23 @@ proptest! {
         if !whole.windows(5).any(|bytes| bytes == b"STAT ") && !cut.windows(5).any(|bytes| bytes == b"STAT ") {
             prop_assert_eq!(whole.escape_ascii().to_string(), cut.escape_ascii().to_string());
         }
+    }
+
+    /// A get that is whole when it is first looked at is found by another way than one that is not.
+    #[test]
+    fn gets_are_answered_alike_by_both_ways(
+        name in proptest::sample::select(&["get ", "mg ", "gets ", "mg  "][..]),
+        parts in proptest::collection::vec(proptest::sample::select(&GET_PARTS[..]), 0..7),
+        long in proptest::option::of(247_usize..252),
+        end in proptest::sample::select(&["\r\n", "\n", "\r\r\n"][..]),
+    ) {
+        let key = "k".repeat(long.unwrap_or(1));
+        let line = [name, &key, &parts.concat(), end].concat();
+        let before = format!("set {} 3 0 2\r\nhi\r\n", "k".repeat(key.len().min(250)));
+        let whole = answers(server(Settings::default()), &[before.as_bytes(), line.as_bytes()]);
+        let (head, last) = line.as_bytes().split_at(line.len() - 1);
+        let cut = answers(server(Settings::default()), &[before.as_bytes(), head, last]);
+        prop_assert_eq!(whole.escape_ascii().to_string(), cut.escape_ascii().to_string());
     }
 
     #[test]

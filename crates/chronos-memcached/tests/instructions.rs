@@ -22,7 +22,7 @@ const LONG: u64 = 600;
 /// than others, and take up to a tenth more.
 const TOLERANCE: f64 = 1.1;
 /// Instructions an operation, making the request included.
-const TABLE: [(&str, f64); 3] = [("text", 2275.0), ("meta", 2600.0), ("binary", 1687.0)];
+const TABLE: [(&str, f64); 3] = [("text", 2045.0), ("meta", 2135.0), ("binary", 1687.0)];
 
 /// What is counted: run by the other test, under valgrind.
 #[test]

@@ -72,6 +72,22 @@ const fn alone(letter: u8) -> Option<u32> {
     }
 }
 
+/// The bits of flags of one letter each, none twice, that say all with it, and whether any of them is heard in the answer.
+/// None if there are others. Faster than [`Flags::read`], for the gets that are frequent.
+#[inline]
+pub fn plain(tokens: &[u8]) -> Option<(u32, bool)> {
+    let (mut bits, mut seen, mut is_answered) = (0, 0_u32, false);
+    for token in tokens.chunks(2) {
+        let &[b' ', letter @ b'a'..=b'z'] = token else { return None };
+        let bit = 1 << (letter - b'a');
+        let found = alone(letter).filter(|_| seen & bit == 0)?;
+        seen |= bit;
+        bits |= found;
+        is_answered |= found == 0;
+    }
+    Some((bits, is_answered))
+}
+
 /// A flag that has something to read in it.
 fn one(
     head: &mut Head,

@@ -38,6 +38,15 @@ pub fn key<'k>(request: &Request<'k>, decoded: &'k mut Decoded) -> &'k [u8] {
     &decoded[..bytes]
 }
 
+/// A get of `key`, which is of a right length, if its flags are plain; None for all others, right or wrong.
+#[inline]
+pub fn plain_get<'a>(key: &'a [u8], tokens: &'a [u8]) -> Option<Request<'a>> {
+    let (bits, is_answered) = flags::plain(tokens)?;
+    let mut head = Head::new(Verb::Get, Style::Meta);
+    head.bits = bits;
+    Some(Request { head, key, tokens: if is_answered { tokens } else { &[] }, value: &[] })
+}
+
 /// Reads a meta command (all but mn) whose line consumes `consumed` bytes; `words` follow its name.
 pub fn parse<'a>(
     server: &Memcached,
