@@ -4,6 +4,7 @@ use std::io::Write;
 
 use serde::Serialize;
 
+use crate::budget::Budget;
 use crate::index::{Counts, Posting, Postings};
 use crate::rank::{Collection, Ranking};
 use crate::request::{Answer, Outcome};
@@ -48,18 +49,26 @@ pub fn done(answer: Answer, reply: &mut Vec<u8>) {
 }
 
 /// Statistics, as memcached's `STAT` lines or as JSON.
-pub fn statistics(answer: Answer, collection: Collection, counts: Counts, reply: &mut Vec<u8>) {
+pub fn statistics(
+    answer: Answer,
+    collection: Collection,
+    counts: Counts,
+    budget: &Budget,
+    reply: &mut Vec<u8>,
+) {
     let version = env!("CARGO_PKG_VERSION");
-    let numbers = [
+    let mut numbers = vec![
         ("documents", collection.documents),
         ("document_words", collection.words),
         ("words", counts.words),
         ("postings", counts.postings),
         ("opaque_bytes", counts.opaque_bytes),
+        ("memory_bytes", budget.taken()),
     ];
+    numbers.extend(budget.limit().map(|limit| ("memory_bytes_max", limit)));
     if let Answer::Http { close, .. } = answer {
         let mut object: serde_json::Map<_, _> =
-            numbers.map(|(name, value)| (name.to_owned(), value.into())).into_iter().collect();
+            numbers.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
         object.insert("version".to_owned(), version.into());
         return json(Status::OK, close, &object, reply);
     }
@@ -113,6 +122,8 @@ impl Status {
     pub const TOO_LARGE: Status = Status(413, "Content Too Large", "");
     /// 431.
     pub const HEADERS_TOO_LARGE: Status = Status(431, "Request Header Fields Too Large", "");
+    /// 507.
+    pub const NO_STORAGE: Status = Status(507, "Insufficient Storage", "");
     /// 501.
     pub const NOT_IMPLEMENTED: Status = Status(501, "Not Implemented", "");
 

@@ -6,6 +6,7 @@
 use plimsoll_chronos::Step;
 
 use crate::answer;
+use crate::budget::Full;
 use crate::document::{About, Term};
 use crate::request::{Answer, Request};
 use crate::service::{Search, Session, Sets};
@@ -13,6 +14,8 @@ use crate::{ID_BYTES_MAX, check_id};
 
 /// Bytes of the longest line of words.
 const LINE_BYTES_MAX: usize = 1 << 16;
+/// memcached says so to those too who wanted no reply.
+const NO_MEMORY: &str = "SERVER_ERROR out of memory storing object\r\n";
 
 /// Reads a command, or the next word of a `get`.
 pub fn parse<'a>(
@@ -127,7 +130,7 @@ fn set<'a>(
     }
     let about = About { id: id.into(), ..About::default() };
     let answer = move |_| if quiet { Answer::Quiet } else { Answer::Stored };
-    search.put(total, about, text, answer, reply)
+    search.put(total, about, text, answer, reply).unwrap_or_else(|Full| refuse(total, NO_MEMORY, reply))
 }
 
 fn delete<'a>(
@@ -153,6 +156,14 @@ fn delete<'a>(
     let answer = if quiet { Answer::Quiet } else { Answer::Deleted };
     let deleted = str::from_utf8(key).ok().and_then(|id| search.delete(consumed, id, answer, reply));
     deleted.unwrap_or_else(|| refuse(consumed, if quiet { "" } else { "NOT_FOUND\r\n" }, reply))
+}
+
+/// Answers by memcached's `STORED`, or says that there was no room.
+pub fn set_done(result: Result<(), Full>, quiet: bool, reply: &mut Vec<u8>) {
+    match result {
+        Err(Full) => reply.extend(NO_MEMORY.as_bytes()),
+        Ok(()) => answer::done(if quiet { Answer::Quiet } else { Answer::Stored }, reply),
+    }
 }
 
 /// Answers by memcached's `DELETED` or `NOT_FOUND`.

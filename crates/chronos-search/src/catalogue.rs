@@ -15,12 +15,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use arc_swap::ArcSwapOption;
 use hashbrown::HashMap;
 
+use crate::budget::{Budget, Full};
 use crate::document::{About, Document, Terms};
 use crate::rank::Collection;
 
 /// All documents.
-#[derive(Default)]
 pub struct Catalogue {
+    budget: Arc<Budget>,
     names: Mutex<Names>,
     segments: [OnceLock<Box<[ArcSwapOption<Document>]>>; SEGMENTS],
     documents: AtomicU64,
@@ -52,16 +53,31 @@ const FIRST_SEGMENT: u32 = 1024;
 const SEGMENTS: usize = 23;
 
 impl Catalogue {
+    /// Without documents, which will take memory of `budget`.
+    pub fn new(budget: Arc<Budget>) -> Catalogue {
+        Catalogue {
+            budget,
+            names: Mutex::default(),
+            segments: Default::default(),
+            documents: AtomicU64::new(0),
+            words: AtomicU64::new(0),
+        }
+    }
+
     /// Adds a document, or replaces the one of its name.
-    pub fn put(&self, about: About, terms: Terms) -> Change {
+    ///
+    /// # Errors
+    /// If there is no memory for it: then what was there before stays.
+    pub fn put(&self, about: About, terms: Terms) -> Result<Change, Full> {
         let mut names = self.lock();
-        let number = match names.numbers.get(&about.id) {
-            Some(&number) => number,
-            None => names.add(about.id.clone()),
-        };
+        let known = names.numbers.get(&about.id).copied();
+        let before = known.and_then(|number| self.get(number)).map_or(0, |before| before.bytes());
+        let mut document = Document { number: 0, generation: 0, about, terms };
+        self.budget.exchange(before, document.bytes())?;
+        document.number = known.unwrap_or_else(|| names.add(document.about.id.clone()));
         names.generation = names.generation.wrapping_add(1);
-        let generation = names.generation;
-        self.exchange(number, Some(Arc::new(Document { number, generation, about, terms })))
+        document.generation = names.generation;
+        Ok(self.exchange(document.number, Some(Arc::new(document))))
     }
 
     /// Deletes a document; none if there is none of that name.
@@ -69,7 +85,9 @@ impl Catalogue {
         let mut names = self.lock();
         let number = names.numbers.remove(id)?;
         names.free.push(number);
-        Some(self.exchange(number, None))
+        let change = self.exchange(number, None);
+        self.budget.give(change.before.as_ref().map_or(0, |before| before.bytes()));
+        Some(change)
     }
 
     /// The document that has this number now.
@@ -143,7 +161,7 @@ mod tests {
 
     fn put(catalogue: &Catalogue, id: &str, text: &str) -> Change {
         let about = About { id: id.into(), ..About::default() };
-        catalogue.put(about, Terms::of(text, &KeyHash::new(7), 4))
+        catalogue.put(about, Terms::of(text, &KeyHash::new(7), 4)).expect("there is room")
     }
 
     #[test]
@@ -159,7 +177,8 @@ mod tests {
 
     #[test]
     fn documents_come_are_replaced_and_go() {
-        let catalogue = Catalogue::default();
+        let budget = Arc::new(Budget::new(None));
+        let catalogue = Catalogue::new(budget.clone());
         let first = put(&catalogue, "a", "one two");
         assert!(first.before.is_none());
         let second = put(&catalogue, "a", "three");
@@ -174,5 +193,23 @@ mod tests {
         let other = put(&catalogue, "c", "six");
         assert_eq!(other.number, gone.number, "numbers are used again");
         assert_eq!(catalogue.all().len(), 2);
+        let taken: u64 = catalogue.all().iter().map(|document| document.bytes()).sum();
+        assert_eq!(budget.taken(), taken);
+    }
+
+    #[test]
+    fn what_has_no_room_changes_nothing() {
+        let catalogue = Catalogue::new(Arc::new(Budget::new(Some(1000))));
+        let about = |id: &str| About { id: id.into(), ..About::default() };
+        let terms = |text: &str| Terms::of(text, &KeyHash::new(7), 4);
+        let first = catalogue.put(about("a"), terms("one two")).unwrap();
+        let long: String = (0..100).map(|number| format!("word{number} ")).collect();
+        for id in ["a", "b"] {
+            assert_eq!(catalogue.put(about(id), terms(&long)).unwrap_err(), Full);
+        }
+        assert_eq!(catalogue.all(), [first.now.unwrap()]);
+        let added = (0..100).map(|number| catalogue.put(about(&number.to_string()), terms("one")));
+        assert!((1..10).contains(&added.take_while(Result::is_ok).count()));
+        assert!(catalogue.budget.taken() <= 1000);
     }
 }

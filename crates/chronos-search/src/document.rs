@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use plimsoll_chronos::{KeyHash, PartitionId};
 
+use crate::index::Posting;
 use crate::words::words;
 
 /// A document, as it was last put.
@@ -38,6 +39,7 @@ pub struct Terms {
     /// Where each partition's words begin, and the end.
     starts: Box<[u32]>,
     words: u32,
+    distinct: u32,
 }
 
 /// A word, with what finds it.
@@ -47,6 +49,20 @@ pub struct Term<'a> {
     pub hash: u64,
     /// Lower-cased, or as it was asked for where it stands for opaque postings.
     pub word: &'a [u8],
+}
+
+impl Document {
+    /// Bytes of memory that it takes, with its postings, but without the words that nothing else has.
+    pub fn bytes(&self) -> u64 {
+        /// Its name once more, in the catalogue, and its slots there and in the partitions.
+        const BESIDE: usize = 128;
+        let About { id, title, url } = &self.about;
+        let about = 2 * id.len() + [title, url].into_iter().flatten().map(|text| text.len()).sum::<usize>();
+        let terms = self.terms.bytes.len() + size_of_val(&*self.terms.starts);
+        // Lists that grow have room for half as many more, in the mean.
+        let postings = self.terms.distinct as usize * size_of::<Posting>() * 3 / 2;
+        (size_of::<Document>() + BESIDE + about + terms + postings) as u64
+    }
 }
 
 impl<'a> Term<'a> {
@@ -74,6 +90,7 @@ impl Terms {
         let mut sorted: Vec<(u32, String, u32)> =
             frequencies.into_iter().map(|(word, frequency)| (partition(&word), word, frequency)).collect();
         sorted.sort_unstable();
+        let distinct = sorted.len() as u32;
         let (mut bytes, mut starts) = (Vec::new(), vec![0; partitions as usize + 1]);
         for (partition, word, frequency) in sorted {
             bytes.push(u8::try_from(word.len()).expect("words are at most 250 bytes"));
@@ -84,7 +101,7 @@ impl Terms {
         for partition in 1..starts.len() {
             starts[partition] = starts[partition].max(starts[partition - 1]);
         }
-        Terms { bytes: bytes.into(), starts: starts.into(), words: count }
+        Terms { bytes: bytes.into(), starts: starts.into(), words: count, distinct }
     }
 
     /// Words of the text, with repetitions.

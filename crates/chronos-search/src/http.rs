@@ -8,6 +8,7 @@ use plimsoll_chronos::Step;
 use serde::Deserialize;
 
 use crate::answer::{Status, error};
+use crate::budget::Full;
 use crate::check_id;
 use crate::document::About;
 use crate::rank::Mode;
@@ -135,7 +136,8 @@ fn put<'a>(
         let result = if new { Outcome::Created } else { Outcome::Replaced };
         Answer::Http { result, close }
     };
-    Ok(search.put(consumed, about, &body.text, answer, reply))
+    let put = search.put(consumed, about, &body.text, answer, reply);
+    put.map_err(|Full| refuse(Status::NO_STORAGE, "no memory is left for it (--memory-max)"))
 }
 
 fn read_query(query: &str, close: bool) -> Result<Query<'static>, Refusal> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use hashbrown::hash_table::{Entry as Slot, HashTable};
 use plimsoll_chronos::{KeyHash, PartitionId};
 
+use crate::budget::{Budget, Full};
 use crate::document::{Document, Term};
 
 /// That a document has a word. Posting lists are sorted by number.
@@ -45,6 +46,7 @@ pub struct Entry {
 
 /// The words whose hashes are one partition's.
 pub struct Partition {
+    budget: Arc<Budget>,
     id: PartitionId,
     hash: KeyHash,
     entries: HashTable<Entry>,
@@ -71,7 +73,23 @@ impl Posting {
     }
 }
 
+impl Entry {
+    /// Bytes of memory that it takes, without its postings.
+    pub fn bytes(&self) -> u64 {
+        // A table that grows is half empty to an eighth.
+        (size_of::<Entry>() * 3 / 2 + self.word.len()) as u64
+    }
+}
+
 impl Postings {
+    /// Bytes of what a client has set.
+    pub fn value_bytes(&self) -> u64 {
+        match self {
+            Postings::Documents(_) => 0,
+            Postings::Opaque { value, .. } => value.len() as u64,
+        }
+    }
+
     /// The documents; none for what a client has set.
     pub fn documents(&self) -> &[Posting] {
         match self {
@@ -106,17 +124,15 @@ impl Counts {
     /// Counts one more word.
     pub fn add(&mut self, postings: &Postings) {
         self.words += 1;
-        match postings {
-            Postings::Documents(postings) => self.postings += postings.len() as u64,
-            Postings::Opaque { value, .. } => self.opaque_bytes += value.len() as u64,
-        }
+        self.postings += postings.documents().len() as u64;
+        self.opaque_bytes += postings.value_bytes();
     }
 }
 
 impl Partition {
-    /// A partition without words, of an index that hashes so.
-    pub fn new(id: PartitionId, hash: KeyHash) -> Partition {
-        Partition { id, hash, entries: HashTable::new(), documents: hashbrown::HashMap::new() }
+    /// A partition without words, of an index that hashes so; its words will take memory of `budget`.
+    pub fn new(id: PartitionId, hash: KeyHash, budget: Arc<Budget>) -> Partition {
+        Partition { budget, id, hash, entries: HashTable::new(), documents: hashbrown::HashMap::new() }
     }
 
     /// What is kept of a word.
@@ -149,7 +165,12 @@ impl Partition {
     }
 
     /// Sets what is answered for a word, in place of what was.
-    pub fn set(&mut self, term: Term<'_>, flags: u32, value: &[u8]) {
+    ///
+    /// # Errors
+    /// If there is no memory for it: then what was there stays.
+    pub fn set(&mut self, term: Term<'_>, flags: u32, value: &[u8]) -> Result<(), Full> {
+        let before = self.get(term).map_or(0, Postings::value_bytes);
+        self.budget.exchange(before, value.len() as u64)?;
         let postings = &mut self.entry(term).postings;
         match postings {
             // Most often as long as before.
@@ -159,12 +180,15 @@ impl Partition {
             }
             _ => *postings = Postings::Opaque { flags, value: value.into() },
         }
+        Ok(())
     }
 
     /// Forgets a word; false if it was not known.
     pub fn forget(&mut self, term: Term<'_>) -> bool {
         let found = self.entries.find_entry(term.hash, |entry| *entry.word == *term.word);
-        found.map(|entry| entry.remove()).is_ok()
+        let Ok((entry, _)) = found.map(|found| found.remove()) else { return false };
+        self.budget.give(entry.bytes() + entry.postings.value_bytes());
+        true
     }
 
     /// Counts; looks at every word.
@@ -183,8 +207,9 @@ impl Partition {
         match slot {
             Slot::Occupied(slot) => slot.into_mut(),
             Slot::Vacant(slot) => {
-                let postings = Postings::Documents(Vec::new());
-                slot.insert(Entry { word: term.word.into(), postings }).into_mut()
+                let entry = Entry { word: term.word.into(), postings: Postings::Documents(Vec::new()) };
+                self.budget.take(entry.bytes());
+                slot.insert(entry).into_mut()
             }
         }
     }
@@ -193,7 +218,8 @@ impl Partition {
         if let Ok(mut entry) = self.entries.find_entry(term.hash, |entry| *entry.word == *term.word)
             && entry.get_mut().postings.remove(number)
         {
-            entry.remove();
+            let (entry, _) = entry.remove();
+            self.budget.give(entry.bytes());
         }
     }
 }

@@ -16,6 +16,7 @@
 
 mod answer;
 mod ascii;
+mod budget;
 mod catalogue;
 mod document;
 mod http;
@@ -28,6 +29,7 @@ mod service;
 mod snapshots;
 mod words;
 
+pub use budget::{Budget, Full};
 pub use catalogue::{Catalogue, Change};
 pub use document::{About, Document, Term, Terms};
 pub use index::{Counts, Entry, Partition, Posting, Postings};

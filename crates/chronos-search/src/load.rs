@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use serde::Deserialize;
 
+use crate::budget::Full;
 use crate::document::About;
 use crate::service::Search;
 use crate::{IdError, check_id};
@@ -49,6 +50,20 @@ pub enum LoadError {
         line: usize,
         /// What is wrong.
         source: serde_json::Error,
+    },
+    /// There is no memory for a document.
+    #[error(
+        "{}:{line}: no memory is left for it: {} bytes are taken of the {} that may be (--memory-max)", path.display(), taken, limit
+    )]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// The line's number, from 1.
+        line: usize,
+        /// Bytes taken.
+        taken: u64,
+        /// Bytes that may be.
+        limit: u64,
     },
     /// A document's name is not allowed.
     #[error("{}:{line}: {source}", path.display())]
@@ -111,7 +126,22 @@ fn load_file(search: &Search, root: &Path, path: &Path, loaded: &mut Loaded) -> 
     let name = utf8_percent_encode(&name, ENCODED).to_string();
     let wrong = |source| LoadError::Name { path: path.to_owned(), line: 1, source };
     check_id(&name).map_err(wrong)?;
-    search.load(About { id: name.into(), ..About::default() }, &String::from_utf8_lossy(&bytes));
+    let about = About { id: name.into(), ..About::default() };
+    load_document(search, about, &String::from_utf8_lossy(&bytes), path, 1, loaded)
+}
+
+fn load_document(
+    search: &Search,
+    about: About,
+    text: &str,
+    path: &Path,
+    line: usize,
+    loaded: &mut Loaded,
+) -> Result<(), LoadError> {
+    search.load(about, text).map_err(|Full| {
+        let (taken, limit) = (search.budget().taken(), search.budget().limit().unwrap_or(u64::MAX));
+        LoadError::Memory { path: path.to_owned(), line, taken, limit }
+    })?;
     loaded.documents += 1;
     Ok(())
 }
@@ -148,8 +178,8 @@ fn load_lines(search: &Search, path: &Path, loaded: &mut Loaded) -> Result<(), L
             Id::Number(number) => number.to_string().into(),
         };
         check_id(&id).map_err(|source| LoadError::Name { path: path.to_owned(), line: number, source })?;
-        search.load(About { id, title: line.title, url: line.url }, &line.text);
-        loaded.documents += 1;
+        let about = About { id, title: line.title, url: line.url };
+        load_document(search, about, &line.text, path, number, loaded)?;
     }
     Ok(())
 }

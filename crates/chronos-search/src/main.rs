@@ -28,6 +28,9 @@ struct Command {
     /// Bytes of the longest document, or of the longest value that is set.
     #[arg(long, value_name = "BYTES", default_value_t = Settings::default().document_bytes_max as u64, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
     document_max: u64,
+    /// Bytes of memory that documents, words and values may take; more are refused. Without it there is no end.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1 << 20..))]
+    memory_max: Option<u64>,
     /// Read-copy-update on the thread that a request comes to, in place of partitions; a baseline for experiments.
     #[arg(long)]
     snapshots: bool,
@@ -62,7 +65,12 @@ impl Command {
             (Some(Preset::Paper), _) | (None, SetsOption::Postings) => Sets::Postings,
             (None, SetsOption::Documents) => Sets::Documents,
         };
-        Settings { sets, document_bytes_max: self.document_max as usize, snapshots: self.snapshots }
+        Settings {
+            sets,
+            document_bytes_max: self.document_max as usize,
+            memory_max: self.memory_max,
+            snapshots: self.snapshots,
+        }
     }
 
     fn config(&self) -> Result<Config, TlsError> {

@@ -9,8 +9,11 @@
 //! A document's change reaches the partitions one after the other. Until it is answered, a query may find the document
 //! by some of its words and not yet by others; a version that the catalogue no longer has is never a result.
 
+use std::sync::Arc;
+
 use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, Step, Transport};
 
+use crate::budget::{Budget, Full};
 use crate::catalogue::{Catalogue, Change};
 use crate::document::{About, Document, Terms};
 use crate::index::{Counts, Partition, Posting, Postings};
@@ -26,13 +29,15 @@ pub struct Settings {
     pub sets: Sets,
     /// Bytes of the longest document, or of the longest value that is set.
     pub document_bytes_max: usize,
+    /// Bytes of memory that documents, words and values may take; none for no end.
+    pub memory_max: Option<u64>,
     /// Read-copy-update on whatever thread a request comes to, instead of partitions. A baseline.
     pub snapshots: bool,
 }
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { sets: Sets::Documents, document_bytes_max: 1 << 20, snapshots: false }
+        Settings { sets: Sets::Documents, document_bytes_max: 1 << 20, memory_max: None, snapshots: false }
     }
 }
 
@@ -68,6 +73,7 @@ pub struct Search {
     settings: Settings,
     hash: KeyHash,
     partitions: u32,
+    budget: Arc<Budget>,
     catalogue: Catalogue,
     snapshots: Option<Snapshots>,
 }
@@ -77,14 +83,19 @@ impl Search {
     /// words that collide.
     pub fn new(settings: Settings, partitions: u32, secret: u64) -> Search {
         let hash = KeyHash::new(secret);
-        let snapshots = settings.snapshots.then(|| Snapshots::new(hash));
-        Search { settings, hash, partitions, catalogue: Catalogue::default(), snapshots }
+        let budget = Arc::new(Budget::new(settings.memory_max));
+        let snapshots = settings.snapshots.then(|| Snapshots::new(hash, budget.clone()));
+        let catalogue = Catalogue::new(budget.clone());
+        Search { settings, hash, partitions, budget, catalogue, snapshots }
     }
 
     /// Adds a document before the server starts: partitions take what is there when they are made.
-    pub fn load(&self, about: About, text: &str) {
+    ///
+    /// # Errors
+    /// If there is no memory for it.
+    pub fn load(&self, about: About, text: &str) -> Result<(), Full> {
         let terms = self.terms(text);
-        self.change(|| Some(self.catalogue.put(about, terms)));
+        self.change(|| self.catalogue.put(about, terms)).map(|_| ())
     }
 
     /// The documents.
@@ -96,11 +107,16 @@ impl Search {
         &self.settings
     }
 
+    /// The memory that is taken, and may be.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
     pub(crate) fn hash(&self) -> &KeyHash {
         &self.hash
     }
 
-    /// Puts a document; `answer` is told whether it is new.
+    /// Puts a document; `answer` is told whether it is new. An error if there is no memory for it.
     pub(crate) fn put<'a>(
         &self,
         consumed: usize,
@@ -108,11 +124,11 @@ impl Search {
         text: &str,
         answer: impl FnOnce(bool) -> Answer,
         reply: &mut Vec<u8>,
-    ) -> Step<Request<'a>> {
+    ) -> Result<Step<Request<'a>>, Full> {
         let terms = self.terms(text);
-        let change = self.change(|| Some(self.catalogue.put(about, terms))).expect("what is put is a change");
+        let change = self.change(|| self.catalogue.put(about, terms))?;
         let answer = answer(change.before.is_none());
-        self.step(consumed, Request::Apply { number: change.number, answer }, reply)
+        Ok(self.step(consumed, Request::Apply { number: change.number, answer }, reply))
     }
 
     /// Deletes a document; none if there is none of that name.
@@ -123,7 +139,7 @@ impl Search {
         answer: Answer,
         reply: &mut Vec<u8>,
     ) -> Option<Step<Request<'a>>> {
-        let change = self.change(|| self.catalogue.delete(id))?;
+        let change = self.change(|| self.catalogue.delete(id).ok_or(Absent)).ok()?;
         Some(self.step(consumed, Request::Apply { number: change.number, answer }, reply))
     }
 
@@ -158,7 +174,7 @@ impl Search {
         partitions.all(|partition| partition == first).then_some(first)
     }
 
-    fn change(&self, change: impl FnOnce() -> Option<Change>) -> Option<Change> {
+    fn change<E>(&self, change: impl FnOnce() -> Result<Change, E>) -> Result<Change, E> {
         match &self.snapshots {
             Some(snapshots) => snapshots.change(change),
             None => change(),
@@ -180,8 +196,7 @@ impl Search {
                 }
             }
             Request::Set { term, flags, value, quiet } => {
-                snapshots.set(*term, *flags, value);
-                answer::done(if *quiet { Answer::Quiet } else { Answer::Stored }, reply);
+                ascii::set_done(snapshots.set(*term, *flags, value), *quiet, reply);
             }
             Request::Forget { term, quiet } => ascii::forgotten(snapshots.forget(*term), *quiet, reply),
             Request::Search(query) => {
@@ -200,7 +215,7 @@ impl Search {
     }
 
     fn answer_counts(&self, answer: Answer, counts: Counts, reply: &mut Vec<u8>) {
-        answer::statistics(answer, self.catalogue.collection(), counts, reply);
+        answer::statistics(answer, self.catalogue.collection(), counts, &self.budget, reply);
     }
 
     /// What changes nothing.
@@ -237,7 +252,7 @@ impl Service for Search {
     type Request<'a> = Request<'a>;
 
     fn partition(&self, id: PartitionId) -> Partition {
-        let mut partition = Partition::new(id, self.hash);
+        let mut partition = Partition::new(id, self.hash, self.budget.clone());
         if self.snapshots.is_none() {
             for document in self.catalogue.all() {
                 partition.apply(document.number, Some(document));
@@ -277,8 +292,7 @@ impl Service for Search {
     fn execute(&self, partition: &mut Partition, request: &Request<'_>, _now: Now, reply: &mut Vec<u8>) {
         match request {
             Request::Set { term, flags, value, quiet } => {
-                partition.set(*term, *flags, value);
-                answer::done(if *quiet { Answer::Quiet } else { Answer::Stored }, reply);
+                ascii::set_done(partition.set(*term, *flags, value), *quiet, reply);
             }
             Request::Forget { term, quiet } => ascii::forgotten(partition.forget(*term), *quiet, reply),
             Request::Apply { number, .. } => partition.apply(*number, self.catalogue.get(*number)),
@@ -322,6 +336,9 @@ impl Service for Search {
         }
     }
 }
+
+/// There is no such document.
+struct Absent;
 
 fn documents(postings: Option<&Postings>) -> &[Posting] {
     postings.map_or(&[], Postings::documents)

@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex};
 use arc_swap::{ArcSwap, Guard};
 use plimsoll_chronos::KeyHash;
 
+use crate::budget::{Budget, Full};
 use crate::catalogue::Change;
 use crate::document::Term;
 use crate::index::{Counts, Entry, Posting, Postings};
 
 /// Words and their postings, shared by all threads.
 pub struct Snapshots {
+    budget: Arc<Budget>,
     hash: KeyHash,
     buckets: Box<[ArcSwap<Bucket>]>,
     writing: Mutex<()>,
@@ -33,11 +35,11 @@ type Bucket = Vec<Arc<Entry>>;
 const BUCKETS: usize = 1 << 16;
 
 impl Snapshots {
-    /// Without words.
-    pub fn new(hash: KeyHash) -> Snapshots {
+    /// Without words, which will take memory of `budget`.
+    pub fn new(hash: KeyHash, budget: Arc<Budget>) -> Snapshots {
         let empty = Arc::new(Bucket::new());
         let buckets = std::iter::repeat_with(|| ArcSwap::new(empty.clone())).take(BUCKETS).collect();
-        Snapshots { hash, buckets, writing: Mutex::new(()) }
+        Snapshots { budget, hash, buckets, writing: Mutex::new(()) }
     }
 
     /// What is kept of a word.
@@ -48,7 +50,7 @@ impl Snapshots {
     }
 
     /// Changes a document in the catalogue, and its postings here; no other change comes between.
-    pub fn change(&self, change: impl FnOnce() -> Option<Change>) -> Option<Change> {
+    pub fn change<E>(&self, change: impl FnOnce() -> Result<Change, E>) -> Result<Change, E> {
         let _writing = self.lock();
         let change = change()?;
         for (word, _) in change.before.iter().flat_map(|before| before.terms.all()) {
@@ -66,21 +68,28 @@ impl Snapshots {
                 });
             }
         }
-        Some(change)
+        Ok(change)
     }
 
     /// Sets what is answered for a word, in place of what was.
-    pub fn set(&self, term: Term<'_>, flags: u32, value: &[u8]) {
+    ///
+    /// # Errors
+    /// If there is no memory for it: then what was there stays.
+    pub fn set(&self, term: Term<'_>, flags: u32, value: &[u8]) -> Result<(), Full> {
         let _writing = self.lock();
+        let before = self.get(term).map_or(0, |found| found.value_bytes());
+        self.budget.exchange(before, value.len() as u64)?;
         self.update(term, |_| Some(Postings::Opaque { flags, value: value.into() }));
+        Ok(())
     }
 
     /// Forgets a word; false if it was not known.
     pub fn forget(&self, term: Term<'_>) -> bool {
         let _writing = self.lock();
-        let known = self.get(term).is_some();
+        let Some(found) = self.get(term) else { return false };
+        self.budget.give(found.value_bytes());
         self.update(term, |_| None);
-        known
+        true
     }
 
     /// Counts; looks at every word.
@@ -101,6 +110,8 @@ impl Snapshots {
         let index = bucket.iter().position(|entry| *entry.word == *term.word);
         let now = change(index.map(|index| &bucket[index].postings));
         let now = now.map(|postings| Arc::new(Entry { word: term.word.into(), postings }));
+        self.budget.take(now.as_ref().map_or(0, |now| now.bytes()));
+        self.budget.give(index.map_or(0, |index| bucket[index].bytes()));
         match (index, now) {
             (Some(index), Some(now)) => bucket[index] = now,
             (Some(index), None) => drop(bucket.swap_remove(index)),

@@ -55,7 +55,7 @@ fn conversation() -> impl Strategy<Value = Vec<u8>> {
 /// Serves `input` in pieces of at most `piece` bytes, as a connection does.
 fn in_pieces(input: &[u8], piece: usize, snapshots: bool) -> (Vec<u8>, bool) {
     let sets = Sets::Documents;
-    let mut wire = Wire::new(Settings { sets, document_bytes_max: 25, snapshots }, 3);
+    let mut wire = Wire::new(Settings { sets, document_bytes_max: 25, snapshots, ..Settings::default() }, 3);
     wire.direct.serve_in_pieces(&mut wire.session, NOW, input, piece)
 }
 

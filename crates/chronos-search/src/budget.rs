@@ -1,0 +1,79 @@
+//! [`Budget`]: the memory that documents, words and values take together, and how much they may.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Bytes taken of what may be, for all threads.
+#[derive(Debug)]
+pub struct Budget {
+    taken: AtomicU64,
+    limit: u64,
+}
+
+/// There is no room: nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full;
+
+impl Budget {
+    /// For so many bytes; without end if nothing is said.
+    pub fn new(limit: Option<u64>) -> Budget {
+        Budget { taken: AtomicU64::new(0), limit: limit.unwrap_or(u64::MAX) }
+    }
+
+    /// Takes `now` bytes in place of the `before` that were taken. What does not grow always may be.
+    ///
+    /// # Errors
+    /// If there is no room for them.
+    pub fn exchange(&self, before: u64, now: u64) -> Result<(), Full> {
+        if now <= before {
+            self.give(before - now);
+            return Ok(());
+        }
+        let more = now - before;
+        let room = |taken: u64| taken.checked_add(more).filter(|&sum| sum <= self.limit);
+        match self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Full),
+        }
+    }
+
+    /// Takes bytes that were not asked for: the words of a document that has its room already.
+    pub fn take(&self, bytes: u64) {
+        self.taken.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Gives bytes back.
+    pub fn give(&self, bytes: u64) {
+        if bytes > 0 {
+            self.taken.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    /// Bytes that are taken.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that may be taken; none if there is no end.
+    pub fn limit(&self) -> Option<u64> {
+        (self.limit < u64::MAX).then_some(self.limit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_changes_nothing() {
+        let budget = Budget::new(Some(100));
+        assert_eq!(budget.exchange(0, 60), Ok(()));
+        assert_eq!(budget.exchange(0, 41), Err(Full));
+        assert_eq!((budget.taken(), budget.limit()), (60, Some(100)));
+        assert_eq!(budget.exchange(60, 100), Ok(()));
+        budget.take(7);
+        assert_eq!(budget.exchange(100, 101), Err(Full));
+        assert_eq!(budget.exchange(100, 90), Ok(()), "what shrinks may be, even beyond the limit");
+        assert_eq!(budget.taken(), 97);
+        assert_eq!(Budget::new(None).exchange(0, u64::MAX), Ok(()));
+    }
+}
