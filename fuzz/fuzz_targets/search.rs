@@ -14,12 +14,19 @@ fn answers(choice: u8, input: &[u8], snapshots: bool, way: Way) -> Answers {
     let sets = if choice & 1 == 0 { Sets::Documents } else { Sets::Postings };
     let partitions = [3, 1, 16, 2][usize::from(choice >> 1 & 3)];
     let document_bytes_max = if choice & 8 == 0 { 64 } else { 1000 };
-    let search = Search::new(Settings { sets, document_bytes_max, snapshots }, partitions, 7);
+    let memory_max = has_little_memory(choice).then_some(2000);
+    let settings = Settings { sets, document_bytes_max, memory_max, snapshots };
+    let search = Search::new(settings, partitions, 7);
     let mut answers = play(search, partitions, input, way).1;
     for reply in &mut answers.connections {
         drop_continues(reply);
     }
     answers
+}
+
+/// What has room depends on which thread was first then.
+fn has_little_memory(choice: u8) -> bool {
+    choice & 16 != 0
 }
 
 /// Whether a client is told to go on depends on whether it has.
@@ -33,6 +40,11 @@ fn drop_continues(reply: &mut Vec<u8>) {
 fuzz_target!(|input: &[u8]| {
     let [choice, cuts, input @ ..] = input else { return };
     let whole = answers(*choice, input, false, Way::Whole);
+    if has_little_memory(*choice) {
+        answers(*choice, input, true, Way::Pieces(*cuts));
+        answers(*choice, input, false, Way::Crossed(*cuts, cuts % 2 == 1));
+        return;
+    }
     // Snapshots take longer to make than all else takes together: one input of sixteen has them.
     if cuts % 16 == 0 {
         assert_eq!(answers(*choice, input, true, Way::Pieces(*cuts)), whole, "snapshots, in pieces");

@@ -191,13 +191,13 @@ impl Datagrams {
 
     /// Sends what has been answered.
     pub(crate) fn flush<S: Service>(&mut self, worker: &mut Worker<S>) {
+        let now = worker.engine.now.since_start;
         for port in self.ports.iter_mut().filter(|port| port.has_to_send()) {
-            let sent = port.send();
+            let sent = port.send(now);
             let counters = worker.engine.counters();
             counters.sent_bytes.add(sent.bytes);
             counters.dropped.add(sent.dropped);
         }
-        let now = worker.engine.now.since_start;
         if now >= self.next_count {
             self.next_count = now + COUNT_EVERY;
             for port in &mut self.ports {

@@ -1,6 +1,7 @@
 //! [`Port`]: where datagrams come to one thread: a UDP socket of the kernel, or a queue of a device.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use crate::mmsg::{Address, Outgoing, Sent};
 use crate::xdp::{Queue, Route};
@@ -57,10 +58,10 @@ impl Port {
     }
 
     /// Sends what was added.
-    pub(crate) fn send(&mut self) -> Sent {
+    pub(crate) fn send(&mut self, now: Duration) -> Sent {
         match self {
             Port::Socket(socket, outgoing) => outgoing.send(socket),
-            Port::Queue(queue) => queue.send(),
+            Port::Queue(queue) => queue.send(now),
         }
     }
 

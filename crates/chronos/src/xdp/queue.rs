@@ -12,6 +12,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -33,6 +34,8 @@ pub(crate) const SEND_FRAMES: u32 = 1024;
 const HEADROOM_BYTES: usize = 256;
 /// The largest MTU of a device whose packets fit into frames, in bytes.
 pub(crate) const MTU_MAX: usize = FRAME_BYTES - HEADROOM_BYTES - ETHERNET_BYTES;
+/// How long a device may send nothing before what waits for it is dropped: its link is down, say.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// Frames taken at once.
 const BATCH: usize = 64;
 
@@ -42,6 +45,8 @@ pub(crate) struct Queue {
     /// None while its batch is being run.
     receiver: Option<Box<Receiver>>,
     sender: Sender,
+    /// Since when something waits and the device sends nothing.
+    waits_since: Option<Duration>,
     /// Overruns that were counted already.
     overruns: u64,
 }
@@ -89,11 +94,13 @@ impl Queue {
             frame_bytes_max: (mtu + ETHERNET_BYTES).min(FRAME_BYTES),
             waiting: Backlog::default(),
             is_zero_copy: false,
+            has_moved: false,
             is_stuck: false,
             has_added: false,
             sent: Sent::default(),
         };
-        Queue { socket, receiver: Some(Box::new(receiver)), sender, overruns: 0 }
+        let receiver = Some(Box::new(receiver));
+        Queue { socket, receiver, sender, waits_since: None, overruns: 0 }
     }
 
     /// The device reads frames itself, when it likes.
@@ -159,12 +166,24 @@ impl Queue {
         is_out && !self.has_to_send()
     }
 
-    /// Has the device send what was added, and says what that was.
-    pub(crate) fn send(&mut self) -> Sent {
-        self.sender.go_on(self.socket.as_fd());
-        self.sender.kick(self.socket.as_fd());
-        self.sender.has_added = false;
-        std::mem::take(&mut self.sender.sent)
+    /// Has the device send what was added, and says what that was. A device that sends nothing is not waited for any
+    /// longer than [`PATIENCE`], and no more until it has sent something.
+    pub(crate) fn send(&mut self, now: Duration) -> Sent {
+        let sender = &mut self.sender;
+        sender.go_on(self.socket.as_fd());
+        sender.kick(self.socket.as_fd());
+        sender.has_added = false;
+        if std::mem::take(&mut sender.has_moved) {
+            self.waits_since = None;
+        }
+        if !sender.waiting.is_empty() {
+            let since = *self.waits_since.get_or_insert(now);
+            if now.saturating_sub(since) > PATIENCE {
+                sender.sent.dropped += sender.waiting.count() as u64;
+                sender.waiting = Backlog::default();
+            }
+        }
+        std::mem::take(&mut sender.sent)
     }
 }
 
@@ -271,6 +290,8 @@ struct Sender {
     /// Datagrams that came when no frame was free.
     waiting: Backlog<Route>,
     is_zero_copy: bool,
+    /// Frames have come back since that was asked last.
+    has_moved: bool,
     /// The kernel could not take what is in the ring for now.
     is_stuck: bool,
     /// Something was added, or dropped, since the last send.
@@ -377,7 +398,12 @@ impl Sender {
     fn recycle(&mut self) {
         while let Some(start) = self.completion.take() {
             self.free.push(start);
+            self.has_moved = true;
         }
         self.completion.release();
     }
 }
+
+#[cfg(test)]
+#[path = "queue_tests.rs"]
+mod tests;
