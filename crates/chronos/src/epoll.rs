@@ -31,6 +31,8 @@ pub(crate) struct EpollDriver {
     scratch: Box<[u8]>,
     /// Connections that may have more to read.
     again: Vec<u32>,
+    /// The memory of the last such list.
+    spare: Vec<u32>,
     listeners: Vec<Listener>,
     datagrams: Datagrams,
     /// No connection is accepted before (there are no file descriptors, say).
@@ -78,6 +80,7 @@ impl EpollDriver {
             events: Vec::with_capacity(EVENTS),
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             again: Vec::new(),
+            spare: Vec::new(),
             listeners,
             datagrams,
             accept_after: None,
@@ -203,7 +206,7 @@ impl EpollDriver {
 
 impl<S: Service> Driver<S> for EpollDriver {
     fn turn(&mut self, worker: &mut Worker<S>, wait: Duration) -> io::Result<bool> {
-        let again = std::mem::take(&mut self.again);
+        let mut again = std::mem::replace(&mut self.again, std::mem::take(&mut self.spare));
         let wait = if again.is_empty() { wait } else { Duration::ZERO };
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
         self.events.clear();
@@ -216,9 +219,10 @@ impl<S: Service> Driver<S> for EpollDriver {
             worker.engine.counters().sleeps.add(1);
         }
         let happened = self.datagrams.look(worker) || !again.is_empty() || !self.events.is_empty();
-        for key in again {
+        for key in again.drain(..) {
             self.on_connection(worker, key, EventFlags::empty());
         }
+        self.spare = again;
         let events = std::mem::take(&mut self.events);
         for event in &events {
             let (token, flags) = (event.data.u64(), event.flags);

@@ -196,7 +196,9 @@ impl UringDriver {
             SEND => self.on_sent(worker, number as usize, result),
             ACCEPT => return self.on_accepted(worker, number as usize, result, flags),
             POLL_DATAGRAMS => {
-                self.again.push(number as usize);
+                if !self.again.contains(&(number as usize)) {
+                    self.again.push(number as usize);
+                }
                 let port = self.datagrams.ports().get(number as usize);
                 let port = port.map(|port| port.descriptor().as_raw_fd());
                 if let Some(port) = port.filter(|_| !cqueue::more(flags) && result >= 0) {
@@ -306,11 +308,7 @@ impl<S: Service> Driver<S> for UringDriver {
             self.complete(worker, completion)?;
         }
         self.completions = completions;
-        for number in std::mem::take(&mut self.again) {
-            if self.datagrams.receive(worker, number) && !self.again.contains(&number) {
-                self.again.push(number);
-            }
-        }
+        self.again.retain(|&number| self.datagrams.receive(worker, number));
         Ok(happened)
     }
 
