@@ -74,10 +74,15 @@ impl Posting {
 }
 
 impl Entry {
-    /// Bytes of memory that it takes, without its postings.
-    pub fn bytes(&self) -> u64 {
+    /// Bytes of memory that a word takes, without its postings.
+    pub fn bytes(word: &[u8]) -> u64 {
         // A table that grows is half empty to an eighth.
-        (size_of::<Entry>() * 3 / 2 + self.word.len()) as u64
+        (size_of::<Entry>() * 3 / 2 + word.len()) as u64
+    }
+
+    /// Bytes that a word and its value take, if there are some.
+    pub fn bytes_with_value(word: &[u8], postings: Option<&Postings>) -> u64 {
+        postings.map_or(0, |postings| Entry::bytes(word) + postings.value_bytes())
     }
 }
 
@@ -158,8 +163,11 @@ impl Partition {
         }
         let Some(now) = now.filter(|now| now.terms.of_partition(self.id).next().is_some()) else { return };
         for (word, frequency) in now.terms.of_partition(self.id) {
-            let entry = self.entry(Term::new(&self.hash, word));
+            let (entry, is_new) = self.entry(Term::new(&self.hash, word));
             entry.postings.insert(Posting::new(&now, frequency));
+            if is_new {
+                self.budget.take(Entry::bytes(word));
+            }
         }
         self.documents.insert(number, now);
     }
@@ -169,9 +177,9 @@ impl Partition {
     /// # Errors
     /// If there is no memory for it: then what was there stays.
     pub fn set(&mut self, term: Term<'_>, flags: u32, value: &[u8]) -> Result<(), Full> {
-        let before = self.get(term).map_or(0, Postings::value_bytes);
-        self.budget.exchange(before, value.len() as u64)?;
-        let postings = &mut self.entry(term).postings;
+        let before = Entry::bytes_with_value(term.word, self.get(term));
+        self.budget.exchange(before, Entry::bytes(term.word) + value.len() as u64)?;
+        let postings = &mut self.entry(term).0.postings;
         match postings {
             // Most often as long as before.
             Postings::Opaque { flags: before, value: place } if place.len() == value.len() => {
@@ -187,7 +195,7 @@ impl Partition {
     pub fn forget(&mut self, term: Term<'_>) -> bool {
         let found = self.entries.find_entry(term.hash, |entry| *entry.word == *term.word);
         let Ok((entry, _)) = found.map(|found| found.remove()) else { return false };
-        self.budget.give(entry.bytes() + entry.postings.value_bytes());
+        self.budget.give(Entry::bytes_with_value(term.word, Some(&entry.postings)));
         true
     }
 
@@ -200,16 +208,16 @@ impl Partition {
         counts
     }
 
-    fn entry(&mut self, term: Term<'_>) -> &mut Entry {
+    /// A word's entry, and whether it is new: then its memory is to be counted.
+    fn entry(&mut self, term: Term<'_>) -> (&mut Entry, bool) {
         let hash = self.hash;
         let slot =
             self.entries.entry(term.hash, |entry| *entry.word == *term.word, |entry| hash.hash(&entry.word));
         match slot {
-            Slot::Occupied(slot) => slot.into_mut(),
+            Slot::Occupied(slot) => (slot.into_mut(), false),
             Slot::Vacant(slot) => {
                 let entry = Entry { word: term.word.into(), postings: Postings::Documents(Vec::new()) };
-                self.budget.take(entry.bytes());
-                slot.insert(entry).into_mut()
+                (slot.insert(entry).into_mut(), true)
             }
         }
     }
@@ -218,8 +226,8 @@ impl Partition {
         if let Ok(mut entry) = self.entries.find_entry(term.hash, |entry| *entry.word == *term.word)
             && entry.get_mut().postings.remove(number)
         {
-            let (entry, _) = entry.remove();
-            self.budget.give(entry.bytes());
+            entry.remove();
+            self.budget.give(Entry::bytes(term.word));
         }
     }
 }

@@ -54,18 +54,24 @@ impl Snapshots {
         let _writing = self.lock();
         let change = change()?;
         for (word, _) in change.before.iter().flat_map(|before| before.terms.all()) {
-            self.update(Term::new(&self.hash, word), |postings| {
+            let (was, is) = self.update(Term::new(&self.hash, word), |postings| {
                 let mut postings = postings?.clone();
                 (!postings.remove(change.number)).then_some(postings)
             });
+            if was && !is {
+                self.budget.give(Entry::bytes(word));
+            }
         }
         if let Some(now) = &change.now {
             for (word, frequency) in now.terms.all() {
-                self.update(Term::new(&self.hash, word), |postings| {
+                let (was, _) = self.update(Term::new(&self.hash, word), |postings| {
                     let mut postings = postings.cloned().unwrap_or(Postings::Documents(Vec::new()));
                     postings.insert(Posting::new(now, frequency));
                     Some(postings)
                 });
+                if !was {
+                    self.budget.take(Entry::bytes(word));
+                }
             }
         }
         Ok(change)
@@ -77,8 +83,8 @@ impl Snapshots {
     /// If there is no memory for it: then what was there stays.
     pub fn set(&self, term: Term<'_>, flags: u32, value: &[u8]) -> Result<(), Full> {
         let _writing = self.lock();
-        let before = self.get(term).map_or(0, |found| found.value_bytes());
-        self.budget.exchange(before, value.len() as u64)?;
+        let before = Entry::bytes_with_value(term.word, self.get(term).as_deref());
+        self.budget.exchange(before, Entry::bytes(term.word) + value.len() as u64)?;
         self.update(term, |_| Some(Postings::Opaque { flags, value: value.into() }));
         Ok(())
     }
@@ -87,7 +93,7 @@ impl Snapshots {
     pub fn forget(&self, term: Term<'_>) -> bool {
         let _writing = self.lock();
         let Some(found) = self.get(term) else { return false };
-        self.budget.give(found.value_bytes());
+        self.budget.give(Entry::bytes_with_value(term.word, Some(&found)));
         self.update(term, |_| None);
         true
     }
@@ -103,22 +109,26 @@ impl Snapshots {
         counts
     }
 
-    /// By one writer at a time.
-    fn update(&self, term: Term<'_>, change: impl FnOnce(Option<&Postings>) -> Option<Postings>) {
+    /// By one writer at a time. Whether the word was known before, and is now.
+    fn update(
+        &self,
+        term: Term<'_>,
+        change: impl FnOnce(Option<&Postings>) -> Option<Postings>,
+    ) -> (bool, bool) {
         let place = self.bucket(term);
         let mut bucket = Bucket::clone(&place.load());
         let index = bucket.iter().position(|entry| *entry.word == *term.word);
         let now = change(index.map(|index| &bucket[index].postings));
         let now = now.map(|postings| Arc::new(Entry { word: term.word.into(), postings }));
-        self.budget.take(now.as_ref().map_or(0, |now| now.bytes()));
-        self.budget.give(index.map_or(0, |index| bucket[index].bytes()));
+        let known = (index.is_some(), now.is_some());
         match (index, now) {
             (Some(index), Some(now)) => bucket[index] = now,
             (Some(index), None) => drop(bucket.swap_remove(index)),
             (None, Some(now)) => bucket.push(now),
-            (None, None) => return,
+            (None, None) => return known,
         }
         place.store(Arc::new(bucket));
+        known
     }
 
     fn bucket(&self, term: Term<'_>) -> &ArcSwap<Bucket> {
