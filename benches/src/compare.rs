@@ -1,6 +1,7 @@
 //! Both simulators on the same scenarios, in turns.
 
 use anyhow::Result;
+use plimsoll_stdio::outln;
 
 use crate::cases::Case;
 use crate::markdown::{Table, mebibytes, median, millions, number, ratio};
@@ -29,7 +30,7 @@ pub fn run(plan: &Plan) -> Result<()> {
     let ns3 = match Ns3::build()? {
         Ok(ns3) => Some(ns3),
         Err(Skipped(why)) => {
-            println!("The comparison with ns-3 is skipped. {why}\n");
+            outln!("The comparison with ns-3 is skipped. {why}\n");
             None
         }
     };
@@ -89,7 +90,7 @@ fn compare(case: Case, plan: &Plan, ns3: Option<&Ns3>) -> Result<()> {
         }
     }
     let ours = Runs { timed: our_runs, watched: ours(true, 1)? };
-    println!(
+    outln!(
         "### {}: {}, {} simulated, {} round{}\n",
         case.name(),
         case.title(),
@@ -129,7 +130,7 @@ fn beside(case: Case, ours: &Runs, theirs: &Runs, version: &str) {
     table.print();
     let why = |name: &str| case.explanation(name).unwrap_or("not explained yet");
     for same in apart.chunk_by(|a, b| why(a) == why(b)) {
-        println!("* **{}**: {}\n", same.join("; "), why(same[0]));
+        outln!("* **{}**: {}\n", same.join("; "), why(same[0]));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Plimsoll alone: longer runs, and what a network of 8,192 hosts costs.
 
 use anyhow::Result;
+use plimsoll_stdio::outln;
 
 use crate::cases::Case;
 use crate::compare::Plan;
@@ -9,7 +10,7 @@ use crate::one::{OneArguments, Report, in_words};
 
 /// Times every scenario asked for alone, then the small fat-tree and the large one in turns.
 pub fn run(plan: &Plan) -> Result<()> {
-    println!("### Plimsoll alone\n");
+    outln!("### Plimsoll alone\n");
     let mut table =
         Table::new(&["", "simulated", "packet-hops", "hops per CPU second", "ns per hop", "peak memory"]);
     for case in plan.cases() {
@@ -36,7 +37,7 @@ pub fn run(plan: &Plan) -> Result<()> {
     table.print();
     let grown = ns_per_hop(&large) / ns_per_hop(&small);
     let per_host = (peak(&large) - peak(&small)) / f64::from(8192 - 128);
-    println!(
+    outln!(
         "From 128 to 8192 hosts a packet-hop takes {} the time. A host, with its share of switches, \
          flows and packets in flight, takes {} KiB.\n",
         ratio(grown),

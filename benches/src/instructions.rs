@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::process::{Command, exit};
 
 use anyhow::{Context, Result, anyhow, bail};
+use plimsoll_stdio::outln;
 use serde::{Deserialize, Serialize};
 
 use crate::cases::{Case, folder};
@@ -60,7 +61,7 @@ pub fn run(update: bool) -> Result<()> {
     }
     if !above.is_empty() {
         let flag = if PROFILE == "release" { " --release" } else { " --profile test" };
-        println!(
+        outln!(
             "{} more than 5 % above benches/instructions.json. If that is the price of something worth it, \
              say so in the commit and run\n    cargo run{flag} -p plimsoll-benches -- instructions --update",
             above.join(" and ")
@@ -127,7 +128,7 @@ fn compiler() -> Result<String> {
 }
 
 fn skip(why: &str) -> ! {
-    println!("skipped: {why}");
+    outln!("skipped: {why}");
     exit(EXIT_SKIP)
 }
 

@@ -1,5 +1,7 @@
 //! Tables and numbers as Markdown.
 
+use plimsoll_stdio::outln;
+
 /// A table that can be read as it is, too.
 pub struct Table {
     rows: Vec<Vec<String>>,
@@ -33,16 +35,16 @@ impl Table {
                     _ => format!("{cell:>width$}"),
                 })
                 .collect();
-            println!("| {} |", cells.join(" | "));
+            outln!("| {} |", cells.join(" | "));
             if index == 0 {
                 let rules = widths.iter().enumerate().map(|(column, &width)| match column {
                     0 => "-".repeat(width),
                     _ => format!("{}:", "-".repeat(width - 1)),
                 });
-                println!("| {} |", rules.collect::<Vec<_>>().join(" | "));
+                outln!("| {} |", rules.collect::<Vec<_>>().join(" | "));
             }
         }
-        println!();
+        outln!();
     }
 }
 

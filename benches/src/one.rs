@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use plimsoll_results::{Digest, Outcome};
+use plimsoll_stdio::outln;
 use plimsoll_units::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 
@@ -90,7 +91,7 @@ impl OneArguments {
             peak_bytes: process::peak_bytes()?,
             ..observed(&outcome, model.transport.segment + model.transport.header)
         };
-        println!("{}", serde_json::to_string(&report)?);
+        outln!("{}", serde_json::to_string(&report)?);
         Ok(())
     }
 

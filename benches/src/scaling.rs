@@ -1,6 +1,7 @@
 //! Networks of any size, on one thread and on several.
 
 use anyhow::{Result, ensure};
+use plimsoll_stdio::outln;
 
 use crate::markdown::{Table, mebibytes, median, millions, number, ratio};
 use crate::one::{OneArguments, Report};
@@ -16,7 +17,7 @@ pub fn run(rounds: u32, threads: usize) -> Result<()> {
         threads,
         ..OneArguments::new("scaling", seconds)
     };
-    println!("### Fat-trees, 10 Gb/s, all-to-all, web search, load 0.5, 1 ms\n");
+    outln!("### Fat-trees, 10 Gb/s, all-to-all, web search, load 0.5, 1 ms\n");
     let faster = format!("{threads} threads");
     let mut table = Table::new(&[
         "k",
@@ -66,7 +67,7 @@ pub fn run(rounds: u32, threads: usize) -> Result<()> {
         together.push(permutation(threads).in_child()?);
     }
     same(&alone, &together)?;
-    println!(
+    outln!(
         "A DCTCP permutation on k = 16 takes {} s on one thread and {} s on {threads}: {} as fast (median of \
          pairs).\n",
         number(wall(&alone)),

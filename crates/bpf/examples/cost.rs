@@ -15,6 +15,7 @@ use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::pacer::PacerParams;
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, LevelShare, Levels, QjumpParams};
+use plimsoll_stdio::outln;
 use plimsoll_units::{Bytes, Rate, Span};
 
 const ROUNDS: usize = 31;
@@ -64,17 +65,23 @@ fn main() -> Result<(), Error> {
         }
     }
     let medians: Vec<i64> = times.into_iter().map(median).collect();
-    println!(
+    outln!(
         "{:<48} {:>5} {:>9} {:>9}  {:>9} {:>10}",
-        "", "run", "-nothing", "-clock", "verified", "translated"
+        "",
+        "run",
+        "-nothing",
+        "-clock",
+        "verified",
+        "translated"
     );
     for ((label, program, reads, _), median) in subjects.iter().zip(&medians) {
         let above = median - medians[0];
         let rule = if *reads == Reads::Clock { format!("{} ns", median - medians[1]) } else { String::new() };
         let size = program.size()?;
-        println!(
+        outln!(
             "{label:<48} {median:>2} ns {above:>6} ns {rule:>9}  {:>9} {:>10}",
-            size.verified, size.translated
+            size.verified,
+            size.translated
         );
     }
     Ok(())

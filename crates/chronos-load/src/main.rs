@@ -9,6 +9,7 @@ use plimsoll_chronos_load::commands::{
     run::Run,
     saturate::Saturate,
 };
+use plimsoll_stdio::note;
 
 /// Load for memcached, chronos-memcached, chronos-search and OpenFlow controllers, measured from the time at which each
 /// request should have been sent.
@@ -34,7 +35,8 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
+    let cli = Cli::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+    let done = match cli.command {
         Command::Run(run) => run.execute(),
         Command::Saturate(saturate) => saturate.execute(),
         Command::Compare(compare) => compare.execute(),
@@ -42,7 +44,7 @@ fn main() -> ExitCode {
         Command::CompareOpenFlow(compare) => compare.execute(),
     };
     done.unwrap_or_else(|error| {
-        eprintln!("error: {error:#}");
+        note!("error: {error:#}");
         ExitCode::from(ERROR)
     })
 }

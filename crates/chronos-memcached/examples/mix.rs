@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 use mix::{requests, set};
 use plimsoll_chronos::{Direct, Now, Service, Transport};
 use plimsoll_chronos_memcached::{Memcached, Settings};
+use plimsoll_stdio::outln;
 use rustix::time::{ClockId, clock_gettime};
 
 const KEYS: u64 = 100_000;
@@ -55,7 +56,7 @@ fn main() -> Result<()> {
         Ok(())
     })?;
     let nanoseconds = (all - empty) * 1e9 / operations as f64;
-    println!(
+    outln!(
         "{protocol}, {together} together: {nanoseconds:.0} ns an operation, {:.2} M operations/s, {answered} bytes answered",
         1e3 / nanoseconds
     );

@@ -14,6 +14,7 @@ use clap::Parser;
 use options::Options;
 use plimsoll_chronos::Runtime;
 use plimsoll_chronos_memcached::Memcached;
+use plimsoll_stdio::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -21,14 +22,15 @@ fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("chronos-memcached: {error:#}");
+            note!("chronos-memcached: {error:#}");
             ExitCode::from(71)
         }
     }
 }
 
 fn run() -> Result<()> {
-    let options = Options::parse();
+    let options =
+        Options::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
     if options.license {
         println!("MIT OR Apache-2.0. It has no code of memcached's.");
         return Ok(());
@@ -63,10 +65,10 @@ fn run() -> Result<()> {
     }
     if verbose > 0 {
         for place in running.bound() {
-            eprintln!("listening on {place}");
+            note!("listening on {place}");
         }
         for device in running.stats().devices() {
-            eprintln!("{device}");
+            note!("{device}");
         }
     }
     if let Some(path) = std::env::var_os("MEMCACHED_PORT_FILENAME") {
@@ -82,7 +84,7 @@ fn run() -> Result<()> {
             }
             for read in [files.read_users(), files.read_certificates()] {
                 if let Err(error) = read {
-                    eprintln!("SIGHUP: {error:#}; what was read before stays");
+                    note!("SIGHUP: {error:#}; what was read before stays");
                 }
             }
         }
@@ -99,7 +101,7 @@ fn run() -> Result<()> {
     }
     ended?;
     if verbose > 0 {
-        eprintln!("stopped");
+        note!("stopped");
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ mod places;
 
 use crate::files::Files;
 use extended::{EXTENDED_HELP, Extended};
+use plimsoll_stdio::note;
 
 /// A memcached whose requests go to the thread that owns their data.
 ///
@@ -208,7 +209,7 @@ impl Options {
             }
         }
         if self.max_reqs_per_event.is_some() {
-            eprintln!("-R has no effect: a connection gives way to others after 1024 requests");
+            note!("-R has no effect: a connection gives way to others after 1024 requests");
         }
         Ok(())
     }

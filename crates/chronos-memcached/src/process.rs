@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, Result, bail};
 use nix::unistd::{User, geteuid, initgroups, setgid, setuid};
 use plimsoll_chronos::{Config, Listen};
+use plimsoll_stdio::note;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit, setsid, test_kill_process};
 use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
 
@@ -74,14 +75,14 @@ pub fn write_pid(path: &Path) {
     let running = std::fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok());
     let running = running.and_then(Pid::from_raw).filter(|&pid| test_kill_process(pid).is_ok());
     if let Some(pid) = running {
-        eprintln!("WARNING: The pid file contained the following (running) pid: {}", pid.as_raw_nonzero());
+        note!("WARNING: The pid file contained the following (running) pid: {}", pid.as_raw_nonzero());
     }
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".tmp");
     let written = std::fs::write(&unfinished, format!("{}\n", std::process::id()))
         .and_then(|()| std::fs::rename(&unfinished, path));
     if let Err(error) = written {
-        eprintln!("WARNING: cannot write the pid file {}: {error}", path.display());
+        note!("WARNING: cannot write the pid file {}: {error}", path.display());
     }
 }
 

@@ -86,7 +86,8 @@ fn main() -> ExitCode {
 fn run() -> Result<()> {
     /// Longer than any message.
     const INPUT_BYTES: usize = 1 << 17;
-    let command = Command::parse();
+    let command =
+        Command::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
     let config = command.runtime.config(command.listen.clone(), INPUT_BYTES)?;
     let controller = OpenFlow::new(command.settings(), config.partitions(), secret());
     serve(controller, &config, &command.runtime)

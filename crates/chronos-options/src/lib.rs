@@ -5,7 +5,6 @@
 //! ```
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,6 +16,7 @@ use plimsoll_chronos::{
     Access, AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Runtime, Service,
     Tls, TlsError,
 };
+use plimsoll_stdio::note;
 use plimsoll_units::Span;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -210,7 +210,7 @@ impl RuntimeOptions {
                     }
                 }
             }
-            Err(error) => eprintln!("SIGHUP: {error}; what was read before stays"),
+            Err(error) => note!("SIGHUP: {error}; what was read before stays"),
         }
     }
 
@@ -260,7 +260,7 @@ pub fn end(name: &str, done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("{name}: {error:#}");
+            note!("{name}: {error:#}");
             ExitCode::from(ERROR)
         }
     }
@@ -294,17 +294,11 @@ pub fn serve<S: Service>(service: S, config: &Config, runtime: &RuntimeOptions) 
         signals.add_signal(SIGHUP).context("signals")?;
     }
     let running = Runtime::start(service, config)?;
-    let mut output = io::stdout().lock();
-    for listen in running.bound() {
-        match listen {
-            Listen::Tcp(address) | Listen::Tls { address, .. } | Listen::Udp(address) => {
-                writeln!(output, "listening on {address}")?
-            }
-            Listen::Unix { path, .. } => writeln!(output, "listening on unix:{}", path.display())?,
-            Listen::Device { .. } => writeln!(output, "listening on {listen}")?,
-        }
+    let places: String = running.bound().iter().map(listening).collect();
+    // A server is as good to its clients where nobody reads its stdout.
+    if let Err(error) = plimsoll_stdio::print(&places) {
+        note!("cannot write to stdout: {error}\n{}", places.trim_end());
     }
-    output.flush()?;
     let stop = running.stop_handle();
     let (runtime, listen) = (runtime.clone(), config.listen.clone());
     std::thread::spawn(move || {
@@ -318,6 +312,16 @@ pub fn serve<S: Service>(service: S, config: &Config, runtime: &RuntimeOptions) 
     });
     running.join()?;
     Ok(())
+}
+
+fn listening(place: &Listen) -> String {
+    match place {
+        Listen::Tcp(address) | Listen::Tls { address, .. } | Listen::Udp(address) => {
+            format!("listening on {address}\n")
+        }
+        Listen::Unix { path, .. } => format!("listening on unix:{}\n", path.display()),
+        Listen::Device { .. } => format!("listening on {place}\n"),
+    }
 }
 
 /// A random number, for hashes that nobody outside can foresee.

@@ -8,6 +8,7 @@ use clap::{Parser, ValueEnum};
 use plimsoll_chronos::{Config, Listen, TlsError};
 use plimsoll_chronos_options::{AccessOption, RuntimeOptions, end, parse_listen, secret, serve};
 use plimsoll_chronos_search::{Search, Sets, Settings, load};
+use plimsoll_stdio::note;
 
 /// An inverted index in memory: ranked queries by HTTP, posting lists by memcached's ASCII protocol.
 ///
@@ -89,7 +90,8 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
-    let command = Command::parse();
+    let command =
+        Command::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
     ensure!(
         !command.snapshots || command.runtime.access == AccessOption::Owner,
         "--snapshots and --access are two baselines: choose one"
@@ -107,7 +109,7 @@ fn run() -> Result<()> {
             0 => String::new(),
             files => format!("; {files} files that are no text are left out"),
         };
-        eprintln!("{}: {} documents{left_out}", file.display(), loaded.documents);
+        note!("{}: {} documents{left_out}", file.display(), loaded.documents);
     }
     serve(search, &config, &command.runtime)
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use plimsoll_chronos::{
     Access, Config, IoBackend, Listen, Now, PartitionId, Poll, Runtime, Service, Step, Transport,
 };
+use plimsoll_stdio::outln;
 
 const KEY_BYTES: usize = 64;
 const REQUEST_BYTES: usize = 4 + KEY_BYTES + 2;
@@ -87,7 +88,7 @@ fn serve(io: &str, poll: &str, threads: u32, access: &str) -> Result<(), Failure
     let config = Config { threads, io, poll, access, listen, ..Config::default() };
     let server = Runtime::start(Fixed { partitions: config.partitions() }, &config)?;
     let Some(Listen::Tcp(address)) = server.bound().first() else { return Err("no address".into()) };
-    println!("{address}");
+    outln!("{address}");
     std::io::stdin().read_to_end(&mut Vec::new())?;
     let mut nanoseconds = 0;
     for task in std::fs::read_dir("/proc/self/task")? {
@@ -95,7 +96,7 @@ fn serve(io: &str, poll: &str, threads: u32, access: &str) -> Result<(), Failure
         let ran = schedstat.split_whitespace().next().ok_or("no time in schedstat")?;
         nanoseconds += ran.parse::<u64>()?;
     }
-    println!("{nanoseconds}");
+    outln!("{nanoseconds}");
     Ok(server.stop()?)
 }
 
@@ -129,7 +130,7 @@ fn measure(seconds: u64, words: &[&str]) -> Result<(), Failure> {
     let nanoseconds: u64 = says.next().ok_or("the server said nothing")??.parse()?;
     let each = nanoseconds as f64 / operations as f64;
     let words = words.join(" ");
-    println!("{words:30} {rate:9.0} operations/s {each:7.0} ns of the server's processor time each");
+    outln!("{words:30} {rate:9.0} operations/s {each:7.0} ns of the server's processor time each");
     server.wait()?;
     Ok(())
 }

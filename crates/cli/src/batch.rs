@@ -20,6 +20,7 @@ use plimsoll_scenario::Point;
 use plimsoll_scenario::model::Model;
 use plimsoll_sim::batch::{self, BatchError, Watch};
 use plimsoll_sim::{Progress, RunError};
+use plimsoll_stdio::note;
 
 use crate::job::{key, label};
 use crate::progress::{Board, Show};
@@ -118,7 +119,7 @@ fn name_the_point_in_panics() {
         usual(info);
         let point = POINT.with_borrow(Clone::clone);
         if !point.is_empty() {
-            eprintln!(
+            note!(
                 "error: plimsoll has a defect that shows at the point `{point}`; please report it with the \
                  scenario. Finished points are kept"
             );

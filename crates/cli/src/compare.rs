@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use plimsoll_results::summary::Options;
 use plimsoll_results::{PointOutcome, RunDir, Summary};
+use plimsoll_stdio::note;
 
 use crate::output::{self, Done, Format};
 
@@ -32,10 +33,10 @@ pub fn compare(args: &Args) -> Done {
     for (run, name) in runs.iter().zip(&names) {
         let missing = run.missing().len();
         if missing > 0 {
-            eprintln!("warning: {name} lacks {missing} of {} points", run.manifest().points.len());
+            note!("warning: {name} lacks {missing} of {} points", run.manifest().points.len());
         }
         if run.manifest().seed != runs[0].manifest().seed {
-            eprintln!(
+            note!(
                 "warning: {name} has seed {}, not {}: its messages are not those of {}, so less cancels out \
                  and intervals are wider. Repeat one with the other's `--seed`",
                 run.manifest().seed,

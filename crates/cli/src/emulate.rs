@@ -11,6 +11,7 @@ use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, 
 use plimsoll_results::PointOutcome;
 use plimsoll_results::run_dir::{Existing, Plan, point_id};
 use plimsoll_scenario::{Point, Scenario, model};
+use plimsoll_stdio::note;
 use plimsoll_units::Span;
 
 use crate::batch::Stopped;
@@ -112,7 +113,7 @@ impl FromStr for Program {
 pub fn emulate(args: &Args) -> Done {
     if args.clean {
         let removed = plimsoll_linux::clean()?;
-        eprintln!("removed {removed} namespaces of runs that are no more");
+        note!("removed {removed} namespaces of runs that are no more");
         return Ok(ExitCode::SUCCESS);
     }
     let mut source =
@@ -148,7 +149,7 @@ pub fn emulate(args: &Args) -> Done {
             bytes_max: args.capture_bytes.map_or(usize::MAX, |bytes| bytes as usize),
         });
         if let Some(shell) = &args.shell {
-            eprintln!("a shell in {shell}; the run ends when it does (`exit`)\n{}", addresses(point));
+            note!("a shell in {shell}; the run ends when it does (`exit`)\n{}", addresses(point));
         }
         let emulated = plimsoll_linux::emulate(&point.model, options, || interrupt.signal().is_some());
         if let Some(signal) = interrupt.signal() {
@@ -163,14 +164,15 @@ pub fn emulate(args: &Args) -> Done {
         dir.write_point(&PointOutcome::new(key(point), point.seed, emulated.outcome))?;
     }
     let summary = batch::conclude(&dir, false)?;
-    output::print_summary(&summary, &[&dir], args.format)?;
+    let printed = output::print_summary(&summary, &[&dir], args.format);
     if !args.quiet {
         let report = dir.path().join("report.html");
         let (results, report) = (dir.path().display(), report.display());
-        eprintln!("\nResults  {results}\nReport   {report}\nRepeat   {}", plan.command);
+        note!("\nResults  {results}\nReport   {report}\nRepeat   {}", plan.command);
     }
+    printed?;
     if is_another {
-        eprintln!("warning: a replay had another digest, which is a defect of the fabric");
+        note!("warning: a replay had another digest, which is a defect of the fabric");
         return Ok(ExitCode::from(output::FINDING));
     }
     Ok(ExitCode::SUCCESS)
@@ -287,30 +289,30 @@ fn tell(point: &Point, emulated: &Emulated) {
     let Emulated { outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs } =
         emulated;
     let counters = &outcome.counters;
-    eprintln!("{}: ready after {}", label(point), rough(*startup));
-    eprintln!(
+    note!("{}: ready after {}", label(point), rough(*startup));
+    note!(
         "  frames    {} in, {} out, {} dropped by the fabric, {} marked, {foreign} not for it",
         counters.packets_sent,
         counters.packets_delivered,
         counters.packets_lost(),
         counters.marks
     );
-    eprintln!("  TCP       {} retransmissions, {} timeouts", counters.retransmissions, counters.timeouts);
+    note!("  TCP       {} retransmissions, {} timeouts", counters.retransmissions, counters.timeouts);
     if let Some(excess) = excess {
         let levels = (0..).zip(excess).filter(|(_, packets)| **packets > 0);
         let levels: Vec<String> =
             levels.map(|(level, packets)| format!("{packets} at level {level}")).collect();
         let said = if levels.is_empty() { "none".to_owned() } else { levels.join(", ") };
-        eprintln!("  QJump     packets beyond their level's share: {said}");
+        note!("  QJump     packets beyond their level's share: {said}");
     }
     if let Some(MultipathCounts { connections, joined, fallbacks }) = multipath {
-        eprintln!(
+        note!(
             "  MPTCP     {connections} connections, {joined} further subflows, {fallbacks} times back to TCP"
         );
     }
     let line = |name: &str, spread: &plimsoll_linux::Spread| {
         let [p50, p99, max] = [spread.quantile(0.5), spread.quantile(0.99), spread.max()].map(rough);
-        eprintln!("  {name:<9} p50 {p50}, p99 {p99}, max {max}");
+        note!("  {name:<9} p50 {p50}, p99 {p99}, max {max}");
     };
     line("lateness", lateness);
     line("waited", waited);
@@ -318,11 +320,11 @@ fn tell(point: &Point, emulated: &Emulated) {
         let host = point.model.topology.host_name(program.host);
         let status = status.map_or_else(|| "ran to its end".to_owned(), |status| status.to_string());
         let log = program.log.as_ref().map_or_else(String::new, |log| format!(" ({})", log.display()));
-        eprintln!("  program   {host}: `{}`: {status}{log}", program.command);
+        note!("  program   {host}: `{}`: {status}{log}", program.command);
     }
     match verified {
-        Some(true) => eprintln!("  replay    the same digest"),
-        Some(false) => eprintln!("  replay    ANOTHER digest"),
+        Some(true) => note!("  replay    the same digest"),
+        Some(false) => note!("  replay    ANOTHER digest"),
         None => {}
     }
 }

@@ -11,6 +11,7 @@ use plimsoll_results::run_dir::point_id;
 use plimsoll_results::{PointKey, RunDir, hpcc};
 use plimsoll_scenario::model::Topology;
 use plimsoll_scenario::{Overrides, Scenario};
+use plimsoll_stdio::note;
 
 use crate::job;
 use crate::output::{self, Done};
@@ -41,7 +42,7 @@ pub fn export(args: &Args) -> Done {
     let run = RunDir::open(&args.run)?;
     let missing = run.missing().len();
     if missing > 0 {
-        eprintln!("warning: {missing} of {} points are missing", run.manifest().points.len());
+        note!("warning: {missing} of {} points are missing", run.manifest().points.len());
     }
     let out = args.out.clone().unwrap_or_else(|| args.run.join("fct"));
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
@@ -52,7 +53,7 @@ pub fn export(args: &Args) -> Done {
         let node = |host: u32| topology.map_or(host, |topology| node(topology, host));
         let text = hpcc::fct(&point.outcome, &node);
         output::write_whole(&path, &text)?;
-        eprintln!("{}: {} flows of {}", path.display(), text.lines().count(), point.key);
+        note!("{}: {} flows of {}", path.display(), text.lines().count(), point.key);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
 use plimsoll_host::{Host, Journal, Places, Plan, Policy, PolicyName, UnitName};
+use plimsoll_stdio::note;
 use plimsoll_units::Span;
 
 use crate::output::{self, Done};
@@ -166,8 +167,8 @@ fn show(path: &Path, places: &Places) -> Done {
     let state = if applied { "applied already; from here it would change" } else { "would change" };
     output::print(&format!("policy {name}: {state}\n\n{plan}"))?;
     match kernel::LACKS {
-        None => eprintln!("nothing was changed; to do so: plimsoll host apply {}", path.display()),
-        Some(lacks) => eprintln!("nothing was changed, and cannot be: {lacks}"),
+        None => note!("nothing was changed; to do so: plimsoll host apply {}", path.display()),
+        Some(lacks) => note!("nothing was changed, and cannot be: {lacks}"),
     }
     Ok(ExitCode::SUCCESS)
 }

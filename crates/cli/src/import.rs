@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::Subcommand;
 use plimsoll_scenario::ScenarioError;
 use plimsoll_scenario::import::{self, Imported};
+use plimsoll_stdio::note;
 
 use crate::output::{self, Done};
 use crate::source::BadScenario;
@@ -79,7 +80,7 @@ pub fn import(args: &Args) -> Done {
         From::Cdf { file, unit, out } => {
             let imported = read(file, |name, text| import::cdf(name, text, *unit))?;
             write(out, &imported)?;
-            eprintln!("in a scenario: size = {{ cdf = \"{}\" }}", out.display());
+            note!("in a scenario: size = {{ cdf = \"{}\" }}", out.display());
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -114,10 +115,7 @@ fn folder(
                 name(flows)
             ),
         )?;
-        eprintln!(
-            "{}: switches and transport are Plimsoll's defaults; `plimsoll run` runs it",
-            path.display()
-        );
+        note!("{}: switches and transport are Plimsoll's defaults; `plimsoll run` runs it", path.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -136,9 +134,9 @@ fn read(
 
 fn write(path: &Path, imported: &Imported) -> anyhow::Result<()> {
     output::write_whole(path, &imported.text)?;
-    eprintln!("{}: {}", path.display(), imported.summary);
+    note!("{}: {}", path.display(), imported.summary);
     for note in &imported.notes {
-        eprintln!("warning: {note}");
+        note!("warning: {note}");
     }
     Ok(())
 }

@@ -13,6 +13,7 @@ use plimsoll_line::search::{Found, Line};
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
 use plimsoll_results::run_dir::{Existing, Plan, SIMULATOR};
 use plimsoll_scenario::Scenario;
+use plimsoll_stdio::note;
 
 use crate::batch;
 use crate::job;
@@ -78,11 +79,9 @@ pub struct Args {
 
 /// `5%`, or `0.05`.
 fn percent(text: &str) -> Result<f64, String> {
-    let read = match text.trim().strip_suffix('%') {
-        Some(number) => number.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
-        None => text.trim().parse().ok(),
-    };
-    read.filter(|share| (0.001..=1.0).contains(share))
+    let share = plimsoll_units::parse_share(text).ok();
+    share
+        .filter(|share| (0.001..=1.0).contains(share))
         .ok_or_else(|| "write a share from 0.1% to 100%".to_owned())
 }
 
@@ -127,17 +126,17 @@ pub fn line(args: &Args) -> Done {
         scenario: scenario.text(),
         warnings: &manifest.warnings,
     });
-    // What a search found is told before anything that a full disk can refuse.
-    output::print(&lines.render(args.format.of_report(), &output::style()))?;
+    // Printed before the files are written, which a full disk may refuse; a full stdout does not keep them from it.
+    let printed = output::print(&lines.render(args.format.of_report(), &output::style()));
     dir.write_report(&page)?;
     dir.write_file("lines.json", &lines.render(Format::Json.of_report(), &output::style()))?;
     if !args.quiet {
-        eprintln!();
-        eprintln!("Results  {}", out.display());
-        eprintln!("Report   {}", out.join("report.html").display());
-        eprintln!("Repeat   {}", manifest.command);
+        note!();
+        note!("Results  {}", out.display());
+        note!("Report   {}", out.join("report.html").display());
+        note!("Repeat   {}", manifest.command);
     }
-    Ok(verdict(args, &lines))
+    printed.map(|()| verdict(args, &lines))
 }
 
 /// A finding only where the user has named a load.
@@ -147,14 +146,14 @@ fn verdict(args: &Args, lines: &Lines) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let names: Vec<&str> = overloaded.iter().map(|variant| variant.name.as_str()).collect();
-    eprintln!("a load of {} is above the line of {}", lines.over.shown(lines.at), names.join(", "));
+    note!("a load of {} is above the line of {}", lines.over.shown(lines.at), names.join(", "));
     ExitCode::from(output::FINDING)
 }
 
 fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
     match (board.interrupt.signal(), error) {
         (Some(signal), Stopped::Cancelled) => {
-            eprintln!(
+            note!(
                 "cancelled: {} runs are kept in {}\nThe same command goes on from there.",
                 board.runs(),
                 out.display()
@@ -281,7 +280,7 @@ impl<'a> Board<'a> {
 
     fn say(&self, line: &str) {
         if !self.show.quiet {
-            self.bar.suspend(|| eprintln!("{line}"));
+            self.bar.suspend(|| note!("{line}"));
         }
     }
 }

@@ -36,6 +36,7 @@ mod source;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use plimsoll_stdio::note;
 
 /// Draws a network's load line: how much load it carries before the tail of its latency sinks, and
 /// which mechanism raises the line.
@@ -74,7 +75,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
     let done = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Line(args) => line::line(&args),
@@ -100,8 +101,8 @@ fn main() -> ExitCode {
     done.unwrap_or_else(|error| {
         match error.downcast_ref::<source::BadScenario>() {
             // These have their own form, with the line at fault.
-            Some(bad) => eprintln!("{bad}"),
-            None => eprintln!("error: {}", output::reasons(&error)),
+            Some(bad) => note!("{bad}"),
+            None => note!("error: {}", output::reasons(&error)),
         }
         ExitCode::from(output::ERROR)
     })

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use plimsoll_results::run_dir;
+use plimsoll_stdio::note;
 
 use crate::batch;
 use crate::output::{self, Done, Format};
@@ -32,25 +33,21 @@ pub struct Args {
 pub fn merge(args: &Args) -> Done {
     let merged = run_dir::merge(&args.out, &args.parts)?;
     let summary = batch::conclude(&merged, false)?;
-    output::print_summary(&summary, &[&merged], args.format)?;
+    let printed = output::print_summary(&summary, &[&merged], args.format);
     if !args.quiet {
-        eprintln!("\nResults  {}", merged.path().display());
-        eprintln!("Report   {}", merged.path().join("report.html").display());
+        note!("\nResults  {}", merged.path().display());
+        note!("Report   {}", merged.path().join("report.html").display());
     }
     let open = merged.missing();
     if !open.is_empty() {
-        eprintln!("warning: {} of {} points are missing:", open.len(), merged.manifest().points.len());
-        open.iter().take(NAMED_AT_MOST).for_each(|key| eprintln!("  {key}"));
+        note!("warning: {} of {} points are missing:", open.len(), merged.manifest().points.len());
+        open.iter().take(NAMED_AT_MOST).for_each(|key| note!("  {key}"));
         if open.len() > NAMED_AT_MOST {
-            eprintln!("  ...");
+            note!("  ...");
         }
-        eprintln!(
-            "Run them into {} with:\n  {} --out {0}",
-            merged.path().display(),
-            merged.manifest().command
-        );
+        note!("Run them into {} with:\n  {} --out {0}", merged.path().display(), merged.manifest().command);
     }
-    Ok(ExitCode::SUCCESS)
+    printed.map(|()| ExitCode::SUCCESS)
 }
 
 const NAMED_AT_MOST: usize = 20;

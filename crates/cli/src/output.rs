@@ -1,7 +1,7 @@
 //! What goes to stdout: the only place that writes there.
 
 use std::fs;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -71,11 +71,7 @@ pub enum Format {
 /// # Errors
 /// If stdout cannot be written, as on a full disk.
 pub fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot write to stdout"),
-    }
+    plimsoll_stdio::print(text).context("cannot write to stdout")
 }
 
 /// Writes a file whole or not at all: what was there stays where the disk is full.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_scenario::Point;
 use plimsoll_sim::Progress;
+use plimsoll_stdio::note;
 use plimsoll_units::Time;
 
 use crate::job::label;
@@ -127,7 +128,7 @@ impl<'a> Board<'a> {
 
     fn say(&self, line: &str) {
         if !self.show.quiet {
-            self.bar.suspend(|| eprintln!("{line}"));
+            self.bar.suspend(|| note!("{line}"));
         }
     }
 

@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
+use plimsoll_stdio::note;
 
 use crate::batch;
 use crate::output::{self, Done, Format};
@@ -115,46 +116,47 @@ pub fn reproduce(args: &Args) -> Done {
         match measure(study, args, &folder)? {
             Ended::Whole(reproduction) => *reproduction,
             Ended::Cancelled(signal) => {
-                eprintln!("cancelled: the finished runs are kept in {}", folder.display());
-                eprintln!("The same command goes on from there.");
+                note!("cancelled: the finished runs are kept in {}", folder.display());
+                note!("The same command goes on from there.");
                 return Ok(ExitCode::from(128 + signal));
             }
         }
     };
     if reproduction.builds.len() > 1 {
-        eprintln!(
+        note!(
             "warning: its runs are of several builds ({}); `--fresh` runs all again",
             reproduction.builds.join(", ")
         );
     }
-    // What was measured is told before anything that a full disk can refuse.
-    output::print(&printed(study, &reproduction, args.format)?)?;
+    // Printed before the files are written, which a full disk may refuse; a full stdout does not keep them from it.
+    let is_printed = output::print(&printed(study, &reproduction, args.format)?);
     for (name, text) in page::files(study, &reproduction) {
         let file = args.out.join(name);
         output::write_whole(&file, &text)?;
         if args.png
             && let Some(size) = raster::size(&text)
         {
-            eprintln!("figure   {}", raster::png(&file, size)?.display());
+            note!("figure   {}", raster::png(&file, size)?.display());
         }
     }
     if !args.quiet {
         closing_notes(study, args, &reproduction, began);
     }
+    is_printed?;
     // A quick look is not held to tolerances: its tails are too short.
     let unexplained = reproduction.rows.iter().any(|row| row.is_off() && study.explanation(row).is_none());
     Ok(ExitCode::from(u8::from(unexplained && !reproduction.quick)))
 }
 
 fn closing_notes(study: &Study, args: &Args, reproduction: &Reproduction, began: Instant) {
-    eprintln!("page     {}", args.out.join(format!("{}.md", study.id)).display());
-    eprintln!("rows     {}", args.out.join(study.id).join("rows.json").display());
+    note!("page     {}", args.out.join(format!("{}.md", study.id)).display());
+    note!("rows     {}", args.out.join(study.id).join("rows.json").display());
     if study.is_live() && !args.redraw {
-        eprintln!("time     {:.1} minutes", began.elapsed().as_secs_f64() / 60.0);
+        note!("time     {:.1} minutes", began.elapsed().as_secs_f64() / 60.0);
     }
     if !reproduction.missing.is_empty() {
         let count = reproduction.missing.len();
-        eprintln!("missing  {count} points; a call without --only and --quick runs them");
+        note!("missing  {count} points; a call without --only and --quick runs them");
     }
 }
 

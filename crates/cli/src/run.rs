@@ -7,6 +7,7 @@ use anyhow::{Context, anyhow};
 use plimsoll_results::RunDir;
 use plimsoll_results::run_dir::{self, Existing, Plan, Status};
 use plimsoll_scenario::Point;
+use plimsoll_stdio::note;
 
 use crate::batch::{self, Stopped};
 use crate::job::{self, Job, Shard, key};
@@ -77,7 +78,7 @@ pub fn run(args: &Args) -> Done {
         tell_what_is_there(&dir, share.len(), todo.len());
     }
     if let Some(warning) = dir.other_build() {
-        eprintln!("warning: {warning}");
+        note!("warning: {warning}");
     }
     let show = Show { quiet: args.quiet, verbose: args.verbose };
     let ended = batch::run(&dir, &todo, batch::threads(args.threads.map(usize::from)), show);
@@ -88,11 +89,12 @@ pub fn run(args: &Args) -> Done {
         return noted.and(said);
     }
     let summary = batch::conclude(&dir, args.perfetto)?;
-    output::print_summary(&summary, &[&dir], args.format)?;
+    // All results are on disk by now, and the notes say where: a full stdout takes neither away.
+    let printed = output::print_summary(&summary, &[&dir], args.format);
     if !args.quiet {
         closing_notes(&job, &dir);
     }
-    Ok(ExitCode::SUCCESS)
+    printed.map(|()| ExitCode::SUCCESS)
 }
 
 /// What is captured is part of the scenario, so that a capture is repeated with the run.
@@ -138,7 +140,7 @@ pub fn missing<'a>(dir: &RunDir, share: &[&'a Point]) -> Vec<&'a Point> {
         let key = key(point);
         let status = statuses.iter().find(|(known, _)| known.key == key).map(|(_, status)| status);
         if let Some(Status::Damaged(what)) = status {
-            eprintln!("warning: {}: {what}; it runs again", job::label(point));
+            note!("warning: {}: {what}; it runs again", job::label(point));
         }
         matches!(status, Some(Status::Done(_)))
     };
@@ -151,7 +153,7 @@ pub fn tell_what_is_there(dir: &RunDir, share: usize, todo: usize) {
     if there == 0 {
         return;
     }
-    eprintln!(
+    note!(
         "{there} of {share} points were there already, in {}; `--force` runs them again",
         dir.path().display()
     );
@@ -170,7 +172,7 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
     }
     match stopped {
         Stopped::Signal(signal) => {
-            eprintln!("cancelled: {notes}\nThe same command goes on from there.");
+            note!("cancelled: {notes}\nThe same command goes on from there.");
             Ok(ExitCode::from(128 + signal))
         }
         Stopped::Error(error, under_way) => {
@@ -178,10 +180,7 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
                 [] => String::new(),
                 points => format!("\nUnder way: {}", points.join("; ")),
             };
-            eprintln!(
-                "error: {}{at}\n{notes}\nThe same command goes on from there.",
-                output::reasons(&error)
-            );
+            note!("error: {}{at}\n{notes}\nThe same command goes on from there.", output::reasons(&error));
             Ok(ExitCode::from(output::ERROR))
         }
     }
@@ -191,18 +190,18 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
 const NAMED_AT_MOST: usize = 20;
 
 fn closing_notes(job: &Job<'_>, dir: &RunDir) {
-    eprintln!();
-    eprintln!("Results  {}", dir.path().display());
-    eprintln!("Report   {}", dir.path().join("report.html").display());
-    eprintln!("Repeat   {}", job.plan().command);
+    note!();
+    note!("Results  {}", dir.path().display());
+    note!("Report   {}", dir.path().join("report.html").display());
+    note!("Repeat   {}", job.plan().command);
     let open = dir.missing().len();
     let all = job.points().len();
     if open > 0 && !job.variants().is_empty() {
-        eprintln!(
+        note!(
             "{open} of {all} points were not asked for; without `--variant` the same command runs them too"
         );
     } else if open > 0 {
-        eprintln!(
+        note!(
             "{open} of {all} points are other shards' work; `plimsoll merge OUT DIR...` takes the shards together"
         );
     }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::Subcommand;
 use plimsoll_scenario::Point;
+use plimsoll_stdio::note;
 
 use crate::job::{key, label};
 use crate::output::{self, Done};
@@ -72,7 +73,7 @@ fn new(name: &str) -> Done {
     let text = STARTER.replace("@TITLE@", &title.replace(['"', '\\'], ""));
     file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))?;
     output::print(&format!("{}\n", path.display()))?;
-    eprintln!("Now: plimsoll run {}", path.display());
+    note!("Now: plimsoll run {}", path.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -106,11 +107,7 @@ fn show(source: &Source, wanted: Option<&str>) -> Done {
         bail!("there is no point `{}`; there are:\n  {}", wanted.unwrap_or_default(), ids.join("\n  "));
     };
     if wanted.is_none() && points.len() > 1 {
-        eprintln!(
-            "This is {}, the first of {}; `--point ID` shows another.",
-            point.id,
-            counted(points.len())
-        );
+        note!("This is {}, the first of {}; `--point ID` shows another.", point.id, counted(points.len()));
     }
     output::print(&point.show())?;
     Ok(ExitCode::SUCCESS)

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use plimsoll_scenario::{Overrides, Scenario, ScenarioError};
+use plimsoll_stdio::note;
 
 /// A scenario file with overrides.
 #[derive(Args, Clone, Debug)]
@@ -43,7 +44,7 @@ impl Source {
         let scenario = Scenario::load_with(&self.path, &overrides)
             .map_err(|errors| BadScenario::new(self.path.display().to_string(), "run", errors))?;
         for warning in scenario.warnings() {
-            eprintln!("{warning}\n");
+            note!("{warning}\n");
         }
         Ok(scenario)
     }

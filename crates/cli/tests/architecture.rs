@@ -9,6 +9,8 @@ use serde_json::Value;
 /// A crate of this workspace, and the crates of this workspace that it may use outside its tests.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
+    // Below every program.
+    ("stdio", &[]),
     // For tests of all others.
     ("testing", &[]),
     ("mechanisms", &["units"]),
@@ -32,11 +34,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("bpf", &["mechanisms", "units"]),
     // Servers: a runtime, and what runs on it. They know the network only by its sockets.
     ("chronos", &["bpf", "mechanisms"]),
-    ("chronos-memcached", &["chronos"]),
-    ("chronos-options", &["chronos", "units"]),
-    ("chronos-search", &["chronos", "chronos-options"]),
-    ("chronos-openflow", &["chronos", "chronos-options"]),
-    ("chronos-load", &["units"]),
+    ("chronos-memcached", &["chronos", "stdio", "units"]),
+    ("chronos-options", &["chronos", "stdio", "units"]),
+    ("chronos-search", &["chronos", "chronos-options", "stdio"]),
+    ("chronos-openflow", &["chronos", "chronos-options", "stdio"]),
+    ("chronos-load", &["stdio", "units"]),
     (
         "cli",
         &[
@@ -50,6 +52,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "results",
             "scenario",
             "sim",
+            "stdio",
             "units",
         ],
     ),

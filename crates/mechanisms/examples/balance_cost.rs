@@ -7,13 +7,14 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use plimsoll_mechanisms::partition_balancer::{Balance, GreedyBalance, NodeBalance, SplitBalance};
+use plimsoll_stdio::outln;
 
 const THREADS: u32 = 8;
 const DEVIATIONS: u32 = 4;
 const WAYS: u32 = 8;
 
 fn main() {
-    println!("partitions  Algorithm 1   split:{WAYS}   2 nodes   both (ns an epoch, lowest of the runs)");
+    outln!("partitions  Algorithm 1   split:{WAYS}   2 nodes   both (ns an epoch, lowest of the runs)");
     let plain = || GreedyBalance::beyond_noise(DEVIATIONS);
     let split = || SplitBalance::new(WAYS, DEVIATIONS);
     let nodes: Vec<u32> = (0..THREADS).map(|thread| thread % 2).collect();
@@ -25,7 +26,7 @@ fn main() {
             cost(NodeBalance::new(&nodes, Some(DEVIATIONS), split), partitions),
         ];
         let [plain, split, nodes, both] = costs.map(|cost| cost.as_nanos());
-        println!("{partitions:10} {plain:12} {split:9} {nodes:9} {both:6}");
+        outln!("{partitions:10} {plain:12} {split:9} {nodes:9} {both:6}");
     }
 }
 

@@ -6,6 +6,7 @@ use plimsoll_examples::{percentile_us, with_and_without};
 use plimsoll_fabric::net::port::{QueueDiscipline, Queued};
 use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_sim::Extensions;
+use plimsoll_stdio::outln;
 use plimsoll_units::{Span, Time};
 
 const TARGET: Span = Span::from_us(100);
@@ -54,7 +55,7 @@ fn main() {
     let extensions = Extensions { queue_discipline: Some(&discipline), ..Extensions::default() };
     let (fifo, codel) = with_and_without(include_str!("../../beside-bulk.toml"), extensions);
     let (before, after) = (percentile_us(&fifo, 1, 0.99), percentile_us(&codel, 1, 0.99));
-    println!(
+    outln!(
         "p99 of requests beside bulk TCP: {before:.0} us first come first served, {after:.0} us with CoDel"
     );
     assert!(after < before / 2.0);

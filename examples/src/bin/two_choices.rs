@@ -4,6 +4,7 @@
 use plimsoll_examples::{percentile_us, with_and_without};
 use plimsoll_fabric::net::{Packet, SelectPath};
 use plimsoll_sim::Extensions;
+use plimsoll_stdio::outln;
 use plimsoll_units::Time;
 
 #[derive(Debug)]
@@ -54,6 +55,6 @@ fn main() {
     let extensions = Extensions { path_selector: Some(Box::new(TwoChoices)), ..Extensions::default() };
     let (hashed, spread) = with_and_without(SCENARIO, extensions);
     let (before, after) = (percentile_us(&hashed, 0, 0.9), percentile_us(&spread, 0, 0.9));
-    println!("p90 of flows: {before:.0} us with hashed paths, {after:.0} us with two choices a packet");
+    outln!("p90 of flows: {before:.0} us with hashed paths, {after:.0} us with two choices a packet");
     assert!(after < before);
 }

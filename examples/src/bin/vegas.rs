@@ -4,6 +4,7 @@
 use plimsoll_examples::{percentile_us, with_and_without};
 use plimsoll_mechanisms::tcp::{Ack, Config, CongestionControl, Cut, Window};
 use plimsoll_sim::Extensions;
+use plimsoll_stdio::outln;
 use plimsoll_units::Span;
 
 /// Packets that a flow keeps in queues: at least, at most.
@@ -51,6 +52,6 @@ fn main() {
     };
     let (reno, vegas) = with_and_without(include_str!("../../beside-bulk.toml"), extensions);
     let (before, after) = (percentile_us(&reno, 1, 0.99), percentile_us(&vegas, 1, 0.99));
-    println!("p99 of requests beside bulk TCP: {before:.0} us with Reno, {after:.0} us with Vegas");
+    outln!("p99 of requests beside bulk TCP: {before:.0} us with Reno, {after:.0} us with Vegas");
     assert!(after < before / 4.0);
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use plimsoll_stdio::note;
 
 use super::run::parse_rate;
 use super::{Done, print, status};
@@ -78,7 +79,7 @@ impl Compare {
             pairs: self.pairs,
             belief: self.load.belief,
         };
-        let comparison = plan.run(|turn| eprintln!("{turn}"))?;
+        let comparison = plan.run(|turn| note!("{turn}"))?;
         let json = serde_json::to_string_pretty(&comparison)? + "\n";
         if let Some(path) = &self.json {
             fs::write(path, &json).with_context(|| format!("cannot write {}", path.display()))?;

@@ -6,7 +6,6 @@ pub mod run;
 pub mod saturate;
 mod target;
 
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -19,11 +18,7 @@ pub type Done = anyhow::Result<ExitCode>;
 
 /// Writes to stdout. A reader that has gone away (`| head`) is no error.
 fn print(text: &str) -> anyhow::Result<()> {
-    let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        written => written.context("cannot write to stdout"),
-    }
+    plimsoll_stdio::print(text).context("cannot write to stdout")
 }
 
 fn status(suspect: bool) -> ExitCode {

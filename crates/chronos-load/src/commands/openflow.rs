@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use plimsoll_stdio::note;
 use plimsoll_units::Span;
 use serde::Serialize;
 
@@ -155,7 +156,7 @@ impl CompareOpenFlow {
         };
         let recipes = [first.clone(), second.clone()];
         let plan = self.switches.plan();
-        let found = compare(&plan, &recipes, &self.server_cpus, self.pairs, |turn| eprintln!("{turn}"))?;
+        let found = compare(&plan, &recipes, &self.server_cpus, self.pairs, |turn| note!("{turn}"))?;
         self.output.put(&found.to_string(), &found)?;
         Ok(status(!found.suspect.is_empty()))
     }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use plimsoll_chronos::{Access, AcrossNodes, Balancing, IoBackend, LoadMetric, Poll};
+use plimsoll_stdio::note;
+use plimsoll_units::Span;
 
 /// What `-h` says of them.
 pub const EXTENDED_HELP: &str = "\
@@ -22,7 +24,7 @@ Extended options (-o):
   chronos_numa=on|strict|off   threads pinned to processors of several NUMA nodes: on moves partitions across only when
                                a whole node is overloaded, strict never, off as within a node (default: on, off for
                                paper)
-  chronos_epoch=<time>         how often, with us or ms (default: 50us spinning, 1ms blocking)
+  chronos_epoch=<time>         how often, such as 50us or 1ms (default: 50us spinning, 1ms blocking)
   chronos_metric=requests|bytes|time
                                what load is (default: requests)
   chronos_pin=<num>:<num>...   processors that threads are pinned to (default: none)
@@ -161,7 +163,7 @@ impl Extended {
                 bail!("-o {name} is not supported: TLS 1.2 and 1.3, without client certificates");
             }
             if WITHOUT_EFFECT.contains(&name) || name.starts_with("ext_") {
-                eprintln!(
+                note!(
                     "-o {name} has no effect: it steers a part of memcached that this server does not have"
                 );
                 continue;
@@ -266,12 +268,11 @@ fn nearest<'a>(word: &str, known: &[&'a str]) -> &'a str {
 }
 
 fn duration(text: &str) -> Result<Duration> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let number: u64 = digits.parse().context("a number with us or ms is allowed")?;
-    match &text[digits.len()..] {
-        "us" if number > 0 => Ok(Duration::from_micros(number)),
-        "ms" if number > 0 => Ok(Duration::from_millis(number)),
-        _ => bail!("a number above 0 with us or ms is allowed"),
+    let span: Span = text.parse()?;
+    // The balancer's clock counts nanoseconds.
+    match span.as_ps() / 1000 {
+        0 => bail!("a length of time above 0, such as 50us or 1ms, is allowed"),
+        nanoseconds => Ok(Duration::from_nanos(nanoseconds)),
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket}
 
 use anyhow::{Context, Result, bail};
 use plimsoll_chronos::{Listen, Tls};
+use plimsoll_stdio::note;
 
 use super::Options;
 use super::extended::Extended;
@@ -20,7 +21,7 @@ impl Options {
         let tls = self.tls(extended)?;
         if let Some(path) = &self.unix_socket {
             if tls.is_some() {
-                eprintln!("-Z has no effect with -s: a UNIX socket is served in the clear");
+                note!("-Z has no effect with -s: a UNIX socket is served in the clear");
             }
             if !extended.devices.is_empty() {
                 bail!("-s and -o chronos_xdp: a UNIX socket has no network device");

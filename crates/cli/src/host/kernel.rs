@@ -1,11 +1,11 @@
 //! What of `plimsoll host` needs the eBPF programs.
 
-use std::io::{self, Write as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_host::{Error, Kernel, Listener, Lock, Moment, RolledBack, Status};
+use plimsoll_stdio::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::confirmation::{self, Ended};
@@ -67,9 +67,9 @@ fn settle(plan: &Plan, places: &Places, ended: Ended) -> Result<Option<String>, 
     Ok(Some(format!("{why}\n{}{}", warnings(&back), rolled_back(name, &back))))
 }
 
-/// Writes a line to stderr, if that can be written: what this does is not left half done because nobody reads.
+/// Writes a line to stderr.
 pub fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
+    note!("{line}");
 }
 
 /// Waits for whoever else changes this host, as long as `goes_on`, and says so.
@@ -118,7 +118,7 @@ pub fn rollback(name: &PolicyName, places: &Places) -> Done {
         output::print(&format!("policy {name} is not applied: nothing to do\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
-    let _ = io::stderr().write_all(warnings(&back).as_bytes());
+    back.left.iter().for_each(|left| note!("warning: {left}"));
     output::print(&format!("{}\n", rolled_back(name, &back)))?;
     Ok(ExitCode::from(if back.left.is_empty() { 0 } else { output::FINDING }))
 }
@@ -145,14 +145,14 @@ pub fn statuses(name: Option<&PolicyName>, places: &Places) -> Result<Vec<Status
 
 pub fn serve(args: &MetricsArgs, places: &Places) -> Done {
     let listener = Listener::bind(&args.listen)?;
-    eprintln!("metrics at {}, path /metrics", listener.address());
+    note!("metrics at {}, path /metrics", listener.address());
     plimsoll_host::serve(&listener, &mut || Ok(plimsoll_host::open_metrics(&statuses(None, places)?)))?;
     Ok(ExitCode::SUCCESS)
 }
 
 pub fn attach_unit(name: &PolicyName, unit: &UnitName, places: &Places) -> Done {
     if !plimsoll_host::attach_unit(name, unit, places)? {
-        eprintln!("policy {name} gives {unit} no level");
+        note!("policy {name} gives {unit} no level");
     }
     Ok(ExitCode::SUCCESS)
 }
