@@ -75,13 +75,8 @@ impl FromStr for Arrivals {
 /// # Errors
 /// What is wrong with `text`.
 pub fn parse_share(text: &str) -> Result<f64, String> {
-    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 0.01));
-    let share = number.trim().parse::<f64>().map(|number| number * unit).unwrap_or(f64::NAN);
-    if (0.0..=1.0).contains(&share) {
-        Ok(share)
-    } else {
-        Err(format!("the share `{text}` is not from 0 to 1, or from 0% to 100%"))
-    }
+    let share = plimsoll_units::parse_share(text).ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("the share `{text}` is not from 0 to 1, or from 0% to 100%"))
 }
 
 /// The arrivals of one thread, in order.

@@ -127,11 +127,12 @@ impl Over {
     /// What may stand there.
     pub fn parse(&self, text: &str) -> Result<f64, String> {
         let read = match self.unit {
-            Unit::Share | Unit::PerSecond => text.trim().parse::<f64>().ok(),
+            Unit::Share => plimsoll_units::parse_share(text).ok(),
+            Unit::PerSecond => text.trim().parse::<f64>().ok(),
             Unit::BitsPerSecond => text.parse().ok().map(|rate: plimsoll_units::Rate| rate.as_bps() as f64),
         };
         let allowed = match self.unit {
-            Unit::Share => "a share of the link, such as 0.4",
+            Unit::Share => "a share of the link, such as 0.4 or 40%",
             Unit::PerSecond => "queries per second, such as 1500",
             Unit::BitsPerSecond => "a rate, such as 200Mbps",
         };

@@ -10,7 +10,7 @@ use std::fmt;
 
 use plimsoll_scenario::did_you_mean;
 use plimsoll_scenario::model::{Model, Workload};
-use plimsoll_units::{Rate, Span};
+use plimsoll_units::{Rate, Span, parse_share};
 use serde::{Deserialize, Serialize};
 
 /// What an objective speaks of.
@@ -203,9 +203,8 @@ fn limit(text: &str, metric: Metric, right: &str) -> Result<f64, SloError> {
     let read = match metric {
         Metric::Goodput => trimmed.parse().map(|rate: Rate| rate.as_mbps_f64()).map_err(|e| e.to_string()),
         Metric::Deadline => {
-            let percent = trimmed.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-            let good = percent.filter(|percent| (0.0..100.0).contains(percent));
-            return good.map(|percent| percent / 100.0).ok_or_else(|| {
+            let share = parse_share(trimmed).ok().filter(|_| trimmed.ends_with('%'));
+            return share.filter(|share| (0.0..1.0).contains(share)).ok_or_else(|| {
                 fail(
                     text,
                     here(),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use plimsoll_units::Bytes;
+use plimsoll_units::{Bytes, ParseQuantityError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -39,18 +39,25 @@ impl Depth {
 
 /// A text that is not a queue depth.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is not a queue depth; write a size such as \"30KB\" or a count such as \"65 packets\"")]
+#[error("{0}; write a size such as \"30KB\" or a count such as \"65 packets\"")]
 pub struct ParseDepthError(String);
 
 impl FromStr for Depth {
     type Err = ParseDepthError;
     fn from_str(text: &str) -> Result<Depth, ParseDepthError> {
-        let error = || ParseDepthError(text.to_owned());
         let trimmed = text.trim();
         let packets = trimmed.strip_suffix("packets").or_else(|| trimmed.strip_suffix("packet"));
         match packets {
-            Some(number) => number.trim().replace('_', "").parse().map(Depth::Packets).map_err(|_| error()),
-            None => trimmed.parse().map(Depth::Bytes).map_err(|_| error()),
+            Some(number) => number
+                .trim()
+                .replace('_', "")
+                .parse()
+                .map(Depth::Packets)
+                .map_err(|_| ParseDepthError(format!("`{text}` is not a whole number of packets"))),
+            None => trimmed
+                .parse()
+                .map(Depth::Bytes)
+                .map_err(|error: ParseQuantityError| ParseDepthError(error.problem().to_string())),
         }
     }
 }
@@ -85,7 +92,7 @@ impl JsonSchema for Depth {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": "^\\s*[0-9._]+\\s*(packets?|[KMGT]?B|[KMG]iB)\\s*$",
+            "pattern": "^\\s*[0-9._]+\\s*(packets?|[KMGTkmgt]?B|[KMGkmg]iB)\\s*$",
             "description": "A queue depth: a size such as \"30KB\" or a count such as \"65 packets\"."
         })
     }

@@ -442,7 +442,7 @@ impl JsonSchema for LevelShare {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": "^\\s*(line|[0-9._]+\\s*(x|[KMGT]?B|[KMG]iB|[KMGT]?bps))\\s*$",
+            "pattern": "^\\s*(line|[0-9._]+\\s*(x|[KMGTkmgt]?B|[KMGkmg]iB|[KMGTkmgt]?bps))\\s*$",
             "description": "What a level may send in an epoch: a factor such as \"6x\", a rate such as \
                             \"5Gbps\", a size such as \"9750B\", or \"line\"."
         })

@@ -136,7 +136,7 @@ impl DeError {
             Problem::Expected(expected) => {
                 Report::at(sources, origin, key, format!("{literal} does not fit")).allowed(expected.clone())
             }
-            Problem::Other(message) => Report::at(sources, origin, key, "").quantity(&self.literal, message),
+            Problem::Other(message) => Report::at(sources, origin, key, "").quantity(message),
         }
     }
 }

@@ -107,15 +107,16 @@ impl Report {
         self
     }
 
-    /// With the message of a quantity that could not be parsed from `text`: what follows `; write` is
-    /// what is allowed, and a misspelt unit gets the nearest.
-    pub(crate) fn quantity(mut self, text: &str, message: &str) -> Report {
+    /// With the message of a quantity that could not be parsed: what follows `; write` is what is allowed, and the
+    /// `(did you mean ...?)` before it is advice.
+    pub(crate) fn quantity(mut self, message: &str) -> Report {
         let (message, allowed) = match message.split_once("; write ") {
             Some((message, allowed)) => (message, Some(allowed)),
             None => (message, None),
         };
-        message.clone_into(&mut self.message);
-        self.help = allowed.and_then(|allowed| nearest_unit(text, allowed));
+        let advice = message.strip_suffix(')').and_then(|message| message.rsplit_once(" (did you mean "));
+        self.message = advice.map_or(message, |(message, _)| message).to_owned();
+        self.help = advice.map(|(_, meant)| format!("did you mean {meant}").replace('`', "\""));
         self.allowed = allowed.map(str::to_owned);
         self
     }
@@ -216,20 +217,6 @@ pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a s
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len().max(word.len()) / 4)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// For a quantity with a misspelt unit: the unit among `allowed` ("a number and one of ps, ns, ...")
-/// that was meant.
-fn nearest_unit(literal: &str, allowed: &str) -> Option<String> {
-    let units = allowed.split_once("one of ")?.1;
-    let text = literal.trim_matches('"').trim();
-    let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || "._ ".contains(c));
-    if unit.is_empty() || unit.len() == text.len() {
-        return None;
-    }
-    let number = &text[..text.len() - unit.len()];
-    let meant = nearest(unit, units.split(", "))?;
-    Some(format!("did you mean \"{number}{meant}\"?"))
 }
 
 /// `did you mean ...?`, where something is near enough.

@@ -83,9 +83,8 @@ impl Row<'_> {
                 Box::new(self.report(name, format!("there is no host \"{name}\"")).maybe_help(help))
             })
         };
-        let quantity = |cell, error: ParseQuantityError| {
-            Box::new(self.report(cell, "").quantity(cell, &error.to_string()))
-        };
+        let quantity =
+            |cell, error: ParseQuantityError| Box::new(self.report(cell, "").quantity(&error.to_string()));
         let flow = ListedFlow {
             start: start.parse().map_err(|error| quantity(start, error))?,
             source: host(source)?,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use plimsoll_units::{Bytes, Rate};
+use plimsoll_units::{Bytes, Rate, parse_share};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Unexpected, Visitor};
@@ -86,7 +86,7 @@ impl JsonSchema for BufferLimit {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "type": "string",
-            "pattern": "^\\s*(unlimited|[0-9_]+\\s*packets?|[0-9._]+\\s*([KMGT]?B|[KMG]iB))\\s*$",
+            "pattern": "^\\s*(unlimited|[0-9_]+\\s*packets?|[0-9._]+\\s*([KMGTkmgt]?B|[KMGkmg]iB))\\s*$",
             "description": "\"500 packets\", a size such as \"512KB\", or \"unlimited\"."
         })
     }
@@ -152,9 +152,12 @@ impl<'de> Deserialize<'de> for Load {
                 Ok(Load::Share(share as f64))
             }
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Load, E> {
+                if text.trim_end().ends_with('%') {
+                    return parse_share(text).map(Load::Share).map_err(E::custom);
+                }
                 text.parse()
                     .map(Load::Rate)
-                    .map_err(|error| E::custom(format!("{error}, or a share without quotes")))
+                    .map_err(|error| E::custom(format!("{error}, or a share such as 0.2 without quotes")))
             }
         }
         deserializer.deserialize_any(Either)
@@ -169,9 +172,9 @@ impl JsonSchema for Load {
         json_schema!({
             "anyOf": [
                 { "type": "number", "exclusiveMinimum": 0 },
-                { "type": "string", "pattern": "^\\s*[0-9._]+\\s*[KMGT]?bps\\s*$" }
+                { "type": "string", "pattern": "^\\s*[0-9._]+\\s*([KMGTkmgt]?bps|%)\\s*$" }
             ],
-            "description": "A share of the link, such as 0.2, or a rate, such as \"200Mbps\"."
+            "description": "A share of the link, such as 0.2 or \"20%\", or a rate, such as \"200Mbps\"."
         })
     }
 }
@@ -266,5 +269,14 @@ mod tests {
         let link = Rate::from_gbps(1);
         assert_eq!(Load::Share(0.2).bits_per_second(link), 2e8);
         assert_eq!(Load::Rate(Rate::from_mbps(200)).share_of(link), 0.2);
+        for (text, load) in [
+            ("0.2", Load::Share(0.2)),
+            ("'20%'", Load::Share(0.2)),
+            ("'200Mbps'", Load::Rate(Rate::from_mbps(200))),
+        ] {
+            let table: std::collections::BTreeMap<String, Load> =
+                toml::from_str(&format!("load = {text}")).unwrap();
+            assert_eq!(table["load"], load, "{text}");
+        }
     }
 }

@@ -15,6 +15,6 @@ mod serde_impl;
 mod time;
 
 pub use bytes::Bytes;
-pub use parse::ParseQuantityError;
+pub use parse::{ParseQuantityError, ParseShareError, parse_share};
 pub use rate::{ByteTime, Rate};
 pub use time::{Span, Time};

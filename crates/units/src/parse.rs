@@ -1,4 +1,7 @@
-//! Text to quantity: a number, then a unit that must be there.
+//! Text to quantity: a number, then a unit that must be there. All quantities of files and command lines are read here.
+//!
+//! The case of a unit's letters matters: `b` is a bit and `B` a byte, and `Ms` is no `ms`. Only the first letter of a
+//! decimal or binary multiple may be of either case (`KB`, `kB`; `Gbps`, `gbps`), since nothing else differs by it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,9 +12,17 @@ use crate::{Bytes, Rate, Span};
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseQuantityError {
     text: String,
-    kind: &'static str,
+    kind: &'static Kind,
     problem: Problem,
+}
+
+/// A kind of quantity and its units, the smallest first, each with its size in the smallest.
+#[derive(PartialEq, Eq, Debug)]
+struct Kind {
+    name: &'static str,
     units: &'static [(&'static str, u64)],
+    /// First letters of units that say how many of the basic unit they are.
+    prefixes: &'static str,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,28 +38,88 @@ impl std::error::Error for ParseQuantityError {}
 
 impl fmt::Display for ParseQuantityError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ParseQuantityError { text, kind, problem, units } = self;
-        let smallest = units[0].0;
-        match problem {
-            Problem::NotANumber => write!(f, "`{text}` is not a {kind}")?,
-            Problem::NoUnit => write!(f, "`{text}` has no unit, so it is not a {kind}")?,
-            Problem::UnknownUnit(unit) => write!(f, "`{unit}` in `{text}` is not a unit of {kind}")?,
-            Problem::TooFine => write!(f, "`{text}` is not a whole number of {smallest}")?,
-            Problem::TooLarge => write!(f, "`{text}` is too large for a {kind}")?,
-        }
-        let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-        write!(f, "; write a number and one of {}", names.join(", "))
+        let names: Vec<&str> = self.kind.units.iter().map(|(name, _)| *name).collect();
+        write!(f, "{}; write a number and one of {}", self.problem(), names.join(", "))
     }
 }
 
-/// `number` and one of `units`, as an integer count of the smallest unit. Exact: the decimals are
+impl ParseQuantityError {
+    /// What is wrong, and which unit was probably meant, without the list of units.
+    pub fn problem(&self) -> impl fmt::Display {
+        let ParseQuantityError { text, kind: Kind { name: kind, units, .. }, problem } = self;
+        let smallest = units[0].0;
+        match problem {
+            Problem::NotANumber => format!("`{text}` is not a {kind}"),
+            Problem::NoUnit => format!("`{text}` has no unit, so it is not a {kind}"),
+            Problem::UnknownUnit(unit) => match self.kind.confusion(unit) {
+                Some(why) => format!("`{unit}` in `{text}` is not a unit of {kind}: {why}"),
+                None => format!("`{unit}` in `{text}` is not a unit of {kind}{}", self.advice(unit)),
+            },
+            Problem::TooFine => format!("`{text}` is not a whole number of {smallest}"),
+            Problem::TooLarge => format!("`{text}` is too large for a {kind}"),
+        }
+    }
+
+    /// ` (did you mean `10Gbps`?)`, where one unit is near enough.
+    fn advice(&self, unit: &str) -> String {
+        let number = self.text.trim().trim_end_matches(unit);
+        self.kind
+            .nearest(unit)
+            .map_or_else(String::new, |meant| format!(" (did you mean `{number}{meant}`?)"))
+    }
+}
+
+impl Kind {
+    /// The size of a unit in the smallest one.
+    fn factor(&self, unit: &str) -> Option<u64> {
+        let normal = self.normal(unit);
+        self.units.iter().find(|(name, _)| *name == normal).map(|&(_, factor)| factor)
+    }
+
+    /// A unit's spelling in the list, where it differs by the case of its prefix or by which letter mu it has.
+    fn normal(&self, unit: &str) -> String {
+        let mut letters = unit.chars();
+        let rest = |letters: std::str::Chars<'_>| letters.as_str().to_owned();
+        match letters.next() {
+            Some('\u{b5}' | '\u{3bc}') if self.prefixes.contains('u') => format!("u{}", rest(letters)),
+            Some(first) if self.prefixes.contains(first.to_ascii_uppercase()) => {
+                format!("{}{}", first.to_ascii_uppercase(), rest(letters))
+            }
+            _ => unit.to_owned(),
+        }
+    }
+
+    /// Why a unit is none, where only the case of its letters is wrong.
+    fn confusion(&self, unit: &str) -> Option<&'static str> {
+        self.units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
+        Some(match self.units[0].0 {
+            "bps" => "`B` is a byte and `b` is a bit, and a rate is in bits per second",
+            "B" => "`b` is a bit and `B` is a byte, and a size is in bytes",
+            _ => "its letters are lower case",
+        })
+    }
+
+    /// The one unit that is a slip of the keyboard away from `unit`. None where it could be units of different sizes:
+    /// what the first letter says of the size is believed, and everything else must leave no choice.
+    fn nearest(&self, unit: &str) -> Option<&'static str> {
+        let normal = self.normal(unit);
+        let first = normal.chars().next()?;
+        let is_near = |name: &str| strsim::damerau_levenshtein(name, &normal) == 1;
+        let mut near: Vec<_> = self.units.iter().filter(|(name, _)| is_near(name)).collect();
+        if self.prefixes.contains(first) {
+            near.retain(|(name, _)| name.starts_with(first));
+        }
+        let &&(name, factor) = near.first()?;
+        let is_clear = near.iter().all(|(_, other)| *other == factor);
+        // One letter is too little to go by: `10m` may be minutes.
+        (is_clear && name.starts_with(first) && normal.len() > 1).then_some(name)
+    }
+}
+
+/// `number` and one of the kind's units, as an integer count of the smallest unit. Exact: the decimals are
 /// not taken through a float.
-fn parse_with_units(
-    text: &str,
-    kind: &'static str,
-    units: &'static [(&'static str, u64)],
-) -> Result<u64, ParseQuantityError> {
-    let error = |problem| ParseQuantityError { text: text.to_owned(), kind, problem, units };
+fn parse_with_units(text: &str, kind: &'static Kind) -> Result<u64, ParseQuantityError> {
+    let error = |problem| ParseQuantityError { text: text.to_owned(), kind, problem };
     let trimmed = text.trim();
     let digits =
         trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(trimmed.len());
@@ -60,7 +131,7 @@ fn parse_with_units(
     if unit.is_empty() {
         return Err(error(Problem::NoUnit));
     }
-    let Some(&(_, factor)) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
+    let Some(factor) = kind.factor(unit) else {
         return Err(error(Problem::UnknownUnit(unit.to_owned())));
     };
     let decimals = decimals.trim_end_matches('0');
@@ -76,6 +147,29 @@ fn parse_with_units(
     u64::try_from(scaled / scale).map_err(|_| error(Problem::TooLarge))
 }
 
+/// Why a text is not a share.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseShareError(String);
+
+impl std::error::Error for ParseShareError {}
+
+impl fmt::Display for ParseShareError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a share; write a number such as 0.05, or per cent such as 5%", self.0)
+    }
+}
+
+/// A share of a whole, as a number or in per cent: `0.05`, `5%`. Its range is the caller's to check.
+///
+/// # Errors
+/// For what is neither, and for numbers that are not finite.
+pub fn parse_share(text: &str) -> Result<f64, ParseShareError> {
+    let trimmed = text.trim();
+    let (number, whole) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |number| (number, 100.0));
+    let share = number.trim_end().parse::<f64>().ok().filter(|number| number.is_finite());
+    share.map(|number| number / whole).ok_or_else(|| ParseShareError(text.to_owned()))
+}
+
 /// Writes `value / unit` with exactly the decimals that it has.
 pub(crate) fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, unit: u64) -> fmt::Result {
     let (whole, rest) = (value / unit, value % unit);
@@ -88,45 +182,63 @@ pub(crate) fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, unit: u64) -
     Ok(())
 }
 
-const SPAN_UNITS: &[(&str, u64)] = &[
-    ("ps", 1),
-    ("ns", 1_000),
-    ("us", 1_000_000),
-    ("ms", 1_000_000_000),
-    ("s", 1_000_000_000_000),
-    ("min", 60_000_000_000_000),
-];
+static SPAN: Kind = Kind {
+    name: "length of time",
+    units: &[
+        ("ps", 1),
+        ("ns", 1_000),
+        ("us", 1_000_000),
+        ("ms", 1_000_000_000),
+        ("s", 1_000_000_000_000),
+        ("min", 60_000_000_000_000),
+        ("h", 3_600_000_000_000_000),
+    ],
+    prefixes: "pnum",
+};
 
-const BYTES_UNITS: &[(&str, u64)] = &[
-    ("B", 1),
-    ("KB", 1_000),
-    ("MB", 1_000_000),
-    ("GB", 1_000_000_000),
-    ("TB", 1_000_000_000_000),
-    ("KiB", 1 << 10),
-    ("MiB", 1 << 20),
-    ("GiB", 1 << 30),
-];
+static BYTES: Kind = Kind {
+    name: "size",
+    units: &[
+        ("B", 1),
+        ("KB", 1_000),
+        ("MB", 1_000_000),
+        ("GB", 1_000_000_000),
+        ("TB", 1_000_000_000_000),
+        ("KiB", 1 << 10),
+        ("MiB", 1 << 20),
+        ("GiB", 1 << 30),
+    ],
+    prefixes: "KMGT",
+};
 
-const RATE_UNITS: &[(&str, u64)] =
-    &[("bps", 1), ("Kbps", 1_000), ("Mbps", 1_000_000), ("Gbps", 1_000_000_000), ("Tbps", 1_000_000_000_000)];
+static RATE: Kind = Kind {
+    name: "rate",
+    units: &[
+        ("bps", 1),
+        ("Kbps", 1_000),
+        ("Mbps", 1_000_000),
+        ("Gbps", 1_000_000_000),
+        ("Tbps", 1_000_000_000_000),
+    ],
+    prefixes: "KMGT",
+};
 
 impl FromStr for Span {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Span, ParseQuantityError> {
-        parse_with_units(text, "length of time", SPAN_UNITS).map(Span::from_ps)
+        parse_with_units(text, &SPAN).map(Span::from_ps)
     }
 }
 impl FromStr for Bytes {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Bytes, ParseQuantityError> {
-        parse_with_units(text, "size", BYTES_UNITS).map(Bytes::new)
+        parse_with_units(text, &BYTES).map(Bytes::new)
     }
 }
 impl FromStr for Rate {
     type Err = ParseQuantityError;
     fn from_str(text: &str) -> Result<Rate, ParseQuantityError> {
-        parse_with_units(text, "rate", RATE_UNITS).map(Rate::from_bps)
+        parse_with_units(text, &RATE).map(Rate::from_bps)
     }
 }
 
@@ -142,6 +254,131 @@ mod tests {
         assert_eq!("64KiB".parse(), Ok(Bytes::new(65_536)));
         assert_eq!("0.09Mbps".parse(), Ok(Rate::from_bps(90_000)));
         assert_eq!("10gbps".parse(), Ok(Rate::from_gbps(10)));
+        assert_eq!("3kB".parse(), Ok(Bytes::new(3_000)));
+        assert_eq!("2kiB".parse(), Ok(Bytes::new(2_048)));
+        for micro in ["us", "\u{b5}s", "\u{3bc}s", " \u{b5}s"] {
+            assert_eq!(format!("7{micro}").parse(), Ok(Span::from_us(7)), "{micro}");
+        }
+        assert_eq!("2min".parse(), Ok(Span::from_secs(120)));
+        assert_eq!("1.5h".parse(), Ok(Span::from_secs(5_400)));
+    }
+
+    #[test]
+    fn shares_are_numbers_or_per_cent() {
+        for (text, share) in [("0.4", 0.4), ("40%", 0.4), (" 40 % ", 0.4), ("99.9%", 0.999), ("0", 0.0)] {
+            assert_eq!(parse_share(text), Ok(share), "{text}");
+        }
+        for text in ["", "%", "nan", "inf%", "4x", "0.4 0.5", "5%%"] {
+            assert!(parse_share(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bits_are_no_bytes() {
+        for (text, words) in [
+            ("10GBps", "`GBps` in `10GBps` is not a unit of rate: `B` is a byte and `b` is a bit"),
+            ("10GBPS", "is not a unit of rate: `B` is a byte"),
+            ("10Bps", "is not a unit of rate: `B` is a byte"),
+        ] {
+            let message = text.parse::<Rate>().unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
+        for text in ["1Mb", "1b", "1mib", "1KIb"] {
+            let message = text.parse::<Bytes>().unwrap_err().to_string();
+            assert!(message.contains("is not a unit of size: `b` is a bit and `B` is a byte"), "{message}");
+        }
+        for text in ["1MS", "1Ms", "1S", "1MIN", "1H", "1Us"] {
+            let message = text.parse::<Span>().unwrap_err().to_string();
+            assert!(message.contains("its letters are lower case"), "{message}");
+        }
+    }
+
+    /// Every way to write a unit's letters in upper and lower case.
+    fn cases(unit: &str) -> Vec<String> {
+        let mut all = vec![String::new()];
+        for letter in unit.chars() {
+            let both = [letter.to_ascii_lowercase(), letter.to_ascii_uppercase()];
+            all = all.iter().flat_map(|start| both.map(|letter| format!("{start}{letter}"))).collect();
+        }
+        all
+    }
+
+    #[test]
+    fn another_case_is_refused_or_the_same() {
+        for kind in [&SPAN, &BYTES, &RATE] {
+            for &(name, factor) in kind.units {
+                for unit in cases(name) {
+                    let read = parse_with_units(&format!("3{unit}"), kind);
+                    assert!(read == Ok(3 * factor) || read.is_err(), "{name} as {unit}: {read:?}");
+                    let has_other_b = unit.contains('b') != name.contains('b');
+                    assert!(!(has_other_b && read.is_ok()), "{unit} is read as {name}");
+                }
+            }
+        }
+    }
+
+    /// Everything that one slip of the keyboard makes of a unit.
+    fn slips(unit: &str) -> Vec<String> {
+        let letters: Vec<char> = unit.chars().collect();
+        let keys = || ('a'..='z').chain('A'..='Z').chain(['\u{b5}', '/', '%']);
+        let put = |at: usize, removed: usize, key: Option<char>| -> String {
+            letters[..at].iter().copied().chain(key).chain(letters[at + removed..].iter().copied()).collect()
+        };
+        let mut slips = Vec::new();
+        for at in 0..=letters.len() {
+            slips.extend(keys().map(|key| put(at, 0, Some(key))));
+            if at < letters.len() {
+                slips.push(put(at, 1, None));
+                slips.extend(keys().map(|key| put(at, 1, Some(key))));
+            }
+            if at + 1 < letters.len() {
+                let mut swapped = letters.clone();
+                swapped.swap(at, at + 1);
+                slips.push(swapped.into_iter().collect());
+            }
+        }
+        slips
+    }
+
+    #[test]
+    fn no_suggestion_has_another_magnitude() {
+        let mut suggestions = 0;
+        for kind in [&SPAN, &BYTES, &RATE] {
+            for &(name, factor) in kind.units {
+                for slip in slips(name).into_iter().filter(|slip| kind.factor(slip).is_none()) {
+                    let Some(meant) = kind.nearest(&slip) else { continue };
+                    suggestions += 1;
+                    // A slip may spell the first letter of another multiple, whose size it then says.
+                    let first = kind.normal(&slip).chars().next().unwrap();
+                    let is_said = kind.prefixes.contains(first) && !name.starts_with(first);
+                    let same = kind.factor(meant) == Some(factor);
+                    assert!(same || is_said && meant.starts_with(first), "{name}, {slip}: {meant}");
+                    assert!(kind.confusion(&slip).is_none() || same, "{slip}: {meant}");
+                }
+            }
+        }
+        assert!(suggestions > 500, "{suggestions} suggestions were tried");
+    }
+
+    #[test]
+    fn suggestions() {
+        for (text, words) in [
+            ("10Gps", Some("did you mean `10Gbps`?")),
+            ("10gps", Some("did you mean `10Gbps`?")),
+            ("10 Gbp", Some("did you mean `10 Gbps`?")),
+            ("10bsp", Some("did you mean `10bps`?")),
+            ("10Xbps", None),
+            ("10pps", None),
+            ("10GBps", None),
+            ("10G", None),
+        ] {
+            let message = text.parse::<Rate>().unwrap_err().to_string();
+            match words {
+                Some(words) => assert!(message.contains(words), "{message}"),
+                None => assert!(!message.contains("did you mean"), "{message}"),
+            }
+        }
+        assert!("10m".parse::<Span>().unwrap_err().to_string().ends_with("one of ps, ns, us, ms, s, min, h"));
     }
 
     #[test]
@@ -149,11 +386,11 @@ mod tests {
         let message = |text: &str| text.parse::<Span>().unwrap_err().to_string();
         assert_eq!(
             message("10"),
-            "`10` has no unit, so it is not a length of time; write a number and one of ps, ns, us, ms, s, min"
+            "`10` has no unit, so it is not a length of time; write a number and one of ps, ns, us, ms, s, min, h"
         );
         assert_eq!(
             message("10Gbps"),
-            "`Gbps` in `10Gbps` is not a unit of length of time; write a number and one of ps, ns, us, ms, s, min"
+            "`Gbps` in `10Gbps` is not a unit of length of time; write a number and one of ps, ns, us, ms, s, min, h"
         );
         assert!(message("fast").starts_with("`fast` is not a length of time"));
         assert!(message("0.0001ps").starts_with("`0.0001ps` is not a whole number of ps"));

@@ -47,18 +47,18 @@ macro_rules! quantity {
 quantity!(
     Span,
     "a length of time in quotes, such as \"10ms\"",
-    "^\\s*[0-9._]+\\s*(ps|ns|us|ms|s|min)\\s*$",
-    "A length of time, such as \"10ms\": ps, ns, us, ms, s or min."
+    "^\\s*[0-9._]+\\s*(ps|ns|us|\u{b5}s|\u{3bc}s|ms|s|min|h)\\s*$",
+    "A length of time, such as \"10ms\": ps, ns, us, ms, s, min or h."
 );
 quantity!(
     Bytes,
     "a size in quotes, such as \"64KiB\"",
-    "^\\s*[0-9._]+\\s*([KMGT]?B|[KMG]iB)\\s*$",
-    "A size, such as \"64KiB\": B, KB, MB, GB, TB (decimal), KiB, MiB, GiB (binary)."
+    "^\\s*[0-9._]+\\s*([KMGTkmgt]?B|[KMGkmg]iB)\\s*$",
+    "A size, such as \"64KiB\": B, KB, MB, GB, TB (decimal), KiB, MiB, GiB (binary); B is a byte, and b is refused."
 );
 quantity!(
     Rate,
     "a rate in quotes, such as \"10Gbps\"",
-    "^\\s*[0-9._]+\\s*[KMGT]?bps\\s*$",
-    "A rate, such as \"10Gbps\": bps, Kbps, Mbps, Gbps or Tbps."
+    "^\\s*[0-9._]+\\s*[KMGTkmgt]?bps\\s*$",
+    "A rate, such as \"10Gbps\": bps, Kbps, Mbps, Gbps or Tbps; b is a bit, and B is refused."
 );
