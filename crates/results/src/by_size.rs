@@ -87,11 +87,16 @@ mod tests {
     use plimsoll_units::{Span, Time};
 
     use super::*;
-    use crate::outcome::{Message, Split, WorkloadInfo};
+    use crate::outcome::{Message, Split, Supply, WorkloadInfo};
 
     fn outcome(sizes: impl Iterator<Item = (u64, u64)>) -> Outcome {
-        let info =
-            WorkloadInfo { name: "w".to_owned(), kind: "flows".to_owned(), deadline: None, observed: None };
+        let info = WorkloadInfo {
+            name: "w".to_owned(),
+            kind: "flows".to_owned(),
+            deadline: None,
+            observed: None,
+            supply: Supply::Duration,
+        };
         let message = |(index, (bytes, factor)): (usize, (u64, u64))| Message {
             workload: 0,
             index: index as u64,

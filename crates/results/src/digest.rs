@@ -237,7 +237,7 @@ macro_rules! feed_fields {
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
 } except { observations, extra, links, faults, capture, warnings });
-feed_fields!(WorkloadInfo { name, kind, deadline } except { observed });
+feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply });
 feed_fields!(Observation { workload, index, host, begun, value });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
 feed_fields!(LinkTotals { from, to, tier, rate, observed, packets, bytes, drops, pauses, paused });

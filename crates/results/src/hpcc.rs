@@ -67,7 +67,7 @@ fn ns(span: Span) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::{Split, WorkloadInfo};
+    use crate::outcome::{Split, Supply, WorkloadInfo};
 
     fn message(workload: u16, index: u64, created: u64, took: Option<u64>) -> Message {
         let at = |us| Time::ZERO + Span::from_us(us);
@@ -92,6 +92,7 @@ mod tests {
             kind: kind.to_owned(),
             deadline: None,
             observed: None,
+            supply: Supply::Duration,
         };
         let outcome = Outcome {
             workloads: vec![info("w", "flow-list"), info("asked", "rpc")],

@@ -7,6 +7,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign};
 
 use plimsoll_units::{Bytes, Rate, Span, Time};
+use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
 
@@ -60,6 +61,23 @@ pub struct WorkloadInfo {
     pub deadline: Option<Span>,
     /// What its [`Observation`]s are, in words: `clock offset`. Follows from the kind.
     pub observed: Option<String>,
+    /// What bounds the number of its messages. Follows from the scenario; no digest covers it.
+    pub supply: Supply,
+}
+
+/// What bounds the number of a workload's messages, which decides what advice about too few of them can work.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Supply {
+    /// The point was kept by a version that did not note it.
+    #[default]
+    Unknown,
+    /// It sends as long as `run.duration`.
+    Duration,
+    /// The scenario lists or counts its messages: a longer run has no more of them.
+    Fixed,
+    /// Flows without an end: none of them ever completes.
+    Endless,
 }
 
 /// One message: a flow, or a request with its response.

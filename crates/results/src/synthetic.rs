@@ -5,7 +5,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::outcome::{
     Connection, Counters, GoodputInterval, LinkTotals, Message, Outcome, Query, Queue, SeriesPoint, Split,
-    WorkloadInfo,
+    Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -87,6 +87,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         kind: kind.to_owned(),
         deadline,
         observed: None,
+        supply: Supply::Duration,
     };
     Outcome {
         workloads: vec![

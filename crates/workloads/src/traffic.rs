@@ -3,7 +3,7 @@
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::HostId;
 use plimsoll_mechanisms::tcp::Connections;
-use plimsoll_results::outcome::WorkloadInfo;
+use plimsoll_results::outcome::{Supply, WorkloadInfo};
 use plimsoll_scenario::distribution::TimeDistribution;
 use plimsoll_scenario::model::{self, HostName, Hosts, Model, Workload as Kind};
 use plimsoll_scenario::quantity::Load;
@@ -64,8 +64,9 @@ impl Traffic {
                 kind: kind.kind().to_owned(),
                 deadline: deadline(kind),
                 observed: observed(kind).map(str::to_owned),
+                supply: supply(kind),
             });
-            traffic.endless |= is_endless(kind);
+            traffic.endless |= supply(kind) == Supply::Endless;
             traffic.workloads.push(context.source(kind)?);
         }
         Ok(traffic)
@@ -105,11 +106,25 @@ fn observed(kind: &Kind) -> Option<&'static str> {
     matches!(kind, Kind::Ptp(_)).then_some("clock offset")
 }
 
-fn is_endless(kind: &Kind) -> bool {
+fn supply(kind: &Kind) -> Supply {
+    let counted = |count: Option<u64>| if count.is_some() { Supply::Fixed } else { Supply::Duration };
+    let sized = |size: Option<Bytes>| if size.is_some() { Supply::Fixed } else { Supply::Endless };
     match kind {
-        Kind::Flows(flows) => flows.size.is_none(),
-        Kind::Permutation(permutation) => permutation.size.is_none(),
-        _ => false,
+        Kind::Flows(flows) => sized(flows.size),
+        Kind::Permutation(permutation) => sized(permutation.size),
+        Kind::Incast(_) | Kind::FlowList(_) => Supply::Fixed,
+        Kind::Shuffle(shuffle) => counted(shuffle.waves),
+        Kind::Barrier(barrier) => counted(barrier.rounds),
+        Kind::Rpc(rpc) => counted(rpc.count),
+        Kind::Transfer(transfer) => counted(transfer.count),
+        Kind::FanOut(fan_out) => counted(fan_out.count),
+        Kind::AllToAll(all) => counted(all.count),
+        Kind::Packets(packets) => counted(packets.count),
+        Kind::Ping(ping) => counted(ping.count),
+        Kind::ClosedLoop(closed) => counted(closed.count),
+        Kind::Commit(commit) => counted(commit.count),
+        Kind::Pages(pages) => counted(pages.count),
+        Kind::Ptp(ptp) => counted(ptp.count),
     }
 }
 

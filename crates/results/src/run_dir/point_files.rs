@@ -13,7 +13,7 @@ use super::csv::{Reader, Writer, quoted};
 use super::{Error, FORMAT};
 use crate::capture::Capture;
 use crate::digest::Digest;
-use crate::outcome::{Counters, ExtraLoad, Fault, Outcome, Queue, WorkloadInfo};
+use crate::outcome::{Counters, ExtraLoad, Fault, Outcome, Queue, Supply, WorkloadInfo};
 use crate::point::{PointKey, PointOutcome};
 
 pub(super) const MARK: &str = "point.json";
@@ -48,6 +48,8 @@ struct WorkloadMark {
     deadline_ps: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     observed: Option<String>,
+    #[serde(default)]
+    supply: Supply,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -172,6 +174,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
             kind: workload.kind.clone(),
             deadline: workload.deadline_ps.map(Span::from_ps),
             observed: workload.observed.clone(),
+            supply: workload.supply,
         })
         .collect();
     let names = names(&workloads);
@@ -237,6 +240,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, u64>) -> Mark {
                 kind: workload.kind.clone(),
                 deadline_ps: workload.deadline.map(Span::as_ps),
                 observed: workload.observed.clone(),
+                supply: workload.supply,
             })
             .collect(),
         tiers: outcome.tiers.clone(),

@@ -3,7 +3,7 @@
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::*;
-use crate::outcome::{GoodputInterval, Message, Outcome, Query, Queue, Split, WorkloadInfo};
+use crate::outcome::{GoodputInterval, Message, Outcome, Query, Queue, Split, Supply, WorkloadInfo};
 use crate::point::{PointKey, PointOutcome};
 use crate::stats::paired::Direction;
 use crate::synthetic::{self, Shape};
@@ -40,6 +40,7 @@ fn outcome_of(messages: Vec<Message>) -> Outcome {
             kind: "rpc".into(),
             deadline: None,
             observed: None,
+            supply: Supply::Duration,
         }],
         tiers: vec!["tor".into()],
         end: at(1_000_000),
@@ -220,4 +221,44 @@ fn a_summary_reads_back_and_is_the_same_whatever_the_order_of_replicates() {
     assert_eq!(summary.comparisons.len(), 4);
     assert_eq!(summary.sweep_points().len(), 2);
     assert_eq!(summary.workloads(), ["small", "background", "search"]);
+}
+
+#[test]
+fn advice_fits_what_bounds_the_messages() {
+    let with = |supply: Supply, warmup_us: u64, messages: Vec<Message>| {
+        let mut outcome = outcome_of(messages);
+        outcome.workloads[0].supply = supply;
+        outcome.warmup = Span::from_us(warmup_us);
+        outcome
+    };
+    let done = || vec![message(0, 5, Some(20))];
+    let open = || vec![message(0, 5, None)];
+    let half = || vec![message(0, 5, Some(20)), message(1, 6, None)];
+    let beside_endless = |mut outcome: Outcome| {
+        let mut info = outcome.workloads[0].clone();
+        info.name = "bulk".into();
+        info.supply = Supply::Endless;
+        outcome.workloads.push(info);
+        outcome
+    };
+    let flags = ["run.duration", "--replicates", "run.drain", "run.warmup"];
+    use Supply::*;
+    for (what, outcome, expected) in [
+        ("few, while it runs", with(Duration, 0, done()), &flags[..2]),
+        ("few, of a list", with(Fixed, 0, done()), &flags[1..2]),
+        ("few, of an old run", with(Unknown, 0, done()), &flags[1..2]),
+        ("endless", with(Endless, 0, open()), &[]),
+        ("open", with(Duration, 0, open()), &flags[2..3]),
+        ("open, of a list", with(Fixed, 0, open()), &flags[2..3]),
+        ("open, where the run ends with its duration", beside_endless(with(Fixed, 0, open())), &flags[..1]),
+        ("some open, likewise", beside_endless(with(Fixed, 0, half())), &flags[..2]),
+        ("early", with(Duration, 100, done()), &[flags[0], flags[3]]),
+        ("early, of a list", with(Fixed, 100, done()), &flags[3..]),
+        ("none yet", with(Fixed, 0, vec![]), &flags[..1]),
+        ("none in an old run", with(Unknown, 0, vec![]), &[]),
+    ] {
+        let said: String = summary_of(outcome).warnings.iter().map(Warning::to_string).collect();
+        let found: Vec<&str> = flags.into_iter().filter(|flag| said.contains(flag)).collect();
+        assert_eq!(found, expected, "{what}: {said}");
+    }
 }

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use plimsoll_units::Time;
 use serde::{Deserialize, Serialize};
 
 use super::{Cell, WorkloadSummary};
+use crate::outcome::{Message, Supply};
 use crate::point::{PointOutcome, sweep_label};
 use crate::stats::{self, Statistic};
 
@@ -27,6 +29,9 @@ pub enum Warning {
         needed: u64,
         /// How many variants and sweep points have too few.
         cells: u64,
+        /// What gives more.
+        #[serde(default)]
+        remedy: Remedy,
     },
     /// Many messages had not completed when the run ended.
     Unfinished {
@@ -40,6 +45,9 @@ pub enum Warning {
         unfinished: u64,
         /// Messages in all.
         messages: u64,
+        /// What lets more of them complete.
+        #[serde(default)]
+        remedy: Remedy,
     },
     /// A workload has no completed message at all.
     NothingCompleted {
@@ -49,6 +57,9 @@ pub enum Warning {
         at: String,
         /// The workload.
         workload: String,
+        /// What lets some of them complete.
+        #[serde(default)]
+        remedy: Remedy,
     },
     /// What a run itself had to say.
     Run {
@@ -61,6 +72,47 @@ pub enum Warning {
     },
 }
 
+/// What the user can do, where something helps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Remedy {
+    /// Nothing that is known.
+    #[default]
+    None,
+    /// A longer run.
+    Duration,
+    /// More runs.
+    Replicates,
+    /// A longer run, or more of them.
+    DurationOrReplicates,
+    /// More time after the last arrival.
+    Drain,
+    /// Less time that does not count.
+    Warmup,
+    /// Less time that does not count, or more that does.
+    WarmupOrDuration,
+}
+
+impl Remedy {
+    /// A sentence, after a space; empty where there is nothing to do.
+    fn sentence(self) -> &'static str {
+        match self {
+            Remedy::None => "",
+            Remedy::Duration => ". Make the run longer with `--set run.duration=...`",
+            Remedy::Replicates => ". Repeat it with `--replicates N`",
+            Remedy::DurationOrReplicates => {
+                ". Make the run longer with `--set run.duration=...` or repeat it with `--replicates N`"
+            }
+            Remedy::Drain => ". Allow more time with `--set run.drain=...`",
+            Remedy::Warmup => ". Its messages were all created during the warm-up: shorten `run.warmup`",
+            Remedy::WarmupOrDuration => {
+                ". Its messages were all created during the warm-up: shorten `run.warmup`, or make the run longer \
+                 with `--set run.duration=...`"
+            }
+        }
+    }
+}
+
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let place = |variant: &str, at: &str| match at {
@@ -68,31 +120,29 @@ impl fmt::Display for Warning {
             at => format!("{variant} at {at}"),
         };
         match self {
-            Warning::TooFewSamples { workload, statistic, samples, needed, cells } => {
+            Warning::TooFewSamples { workload, statistic, samples, needed, cells, remedy } => {
                 write!(f, "{statistic} of `{workload}` rests on {}", counted(*samples, "sample"))?;
                 if *cells > 1 {
                     write!(f, " at the least, too few in {cells} places")?;
                 }
-                write!(
-                    f,
-                    "; it needs {needed}. Make the run longer with `--set run.duration=...` or repeat \
-                     it with `--replicates N`"
-                )
+                write!(f, "; it needs {needed}{}", remedy.sentence())
             }
-            Warning::Unfinished { variant, at, workload, unfinished, messages } => write!(
+            Warning::Unfinished { variant, at, workload, unfinished, messages, remedy } => write!(
                 f,
                 "{}: {unfinished} of {} of `{workload}` had not completed when the run \
-                 ended, so its completion times are those of the luckier ones. Allow more time with \
-                 `--set run.drain=...`; if that does not help, the network is overloaded",
+                 ended, so its completion times are those of the luckier ones{}{}",
                 place(variant, at),
-                counted(*messages, "message")
+                counted(*messages, "message"),
+                remedy.sentence(),
+                if *remedy == Remedy::None {
+                    ""
+                } else {
+                    "; if that does not help, the network is overloaded"
+                }
             ),
-            Warning::NothingCompleted { variant, at, workload } => write!(
-                f,
-                "{}: no message of `{workload}` completed. Make the run longer with \
-                 `--set run.duration=...`, or shorten `run.warmup`",
-                place(variant, at)
-            ),
+            Warning::NothingCompleted { variant, at, workload, remedy } => {
+                write!(f, "{}: no message of `{workload}` completed{}", place(variant, at), remedy.sentence())
+            }
             Warning::Run { variant, runs, text } => match runs {
                 1 => write!(f, "{variant}: {text}"),
                 runs => write!(f, "{variant} and {} more: {text}", runs - 1),
@@ -112,28 +162,84 @@ pub(super) fn collect(cells: &[Cell], points: &[&PointOutcome]) -> Vec<Warning> 
     let mut warnings = Vec::new();
     for cell in cells {
         for workload in &cell.workloads {
-            completion_warnings(cell, workload, &mut warnings);
+            completion_warnings(cell, workload, &Supplied::of(workload, cell, points), &mut warnings);
         }
     }
-    too_few_samples(cells, &mut warnings);
+    too_few_samples(cells, points, &mut warnings);
     said_by_runs(points, &mut warnings);
     warnings
 }
 
-fn completion_warnings(cell: &Cell, workload: &WorkloadSummary, warnings: &mut Vec<Warning>) {
+/// What the runs behind a workload of a cell say of its messages.
+struct Supplied {
+    supply: Supply,
+    /// Messages of it that do not count, since they were created before the warm-up's end.
+    early: bool,
+    /// Another workload has no end, so the run has no time after its last arrival.
+    has_no_drain: bool,
+}
+
+impl Supplied {
+    fn of(workload: &WorkloadSummary, cell: &Cell, points: &[&PointOutcome]) -> Supplied {
+        let mut supplied = Supplied { supply: Supply::Unknown, early: false, has_no_drain: false };
+        let is_of =
+            |point: &&&PointOutcome| point.key.variant == cell.variant && point.key.sweep == cell.sweep;
+        for PointOutcome { outcome, .. } in points.iter().filter(is_of) {
+            supplied.has_no_drain |= outcome.workloads.iter().any(|info| info.supply == Supply::Endless);
+            let Some(index) = outcome.workloads.iter().position(|info| info.name == workload.name) else {
+                continue;
+            };
+            supplied.supply = outcome.workloads[index].supply;
+            let warm = Time::ZERO + outcome.warmup;
+            let is_early =
+                |message: &Message| usize::from(message.workload) == index && message.created < warm;
+            supplied.early |= outcome.messages.iter().any(is_early);
+        }
+        supplied
+    }
+
+    /// What lets messages complete that had not when the run ended.
+    fn more_time(&self) -> Remedy {
+        if self.has_no_drain { Remedy::Duration } else { Remedy::Drain }
+    }
+
+    /// What makes messages that count, where there are none.
+    fn first_messages(&self) -> Remedy {
+        match (self.early, self.supply) {
+            (true, Supply::Duration) => Remedy::WarmupOrDuration,
+            (true, _) => Remedy::Warmup,
+            (false, Supply::Unknown) => Remedy::None,
+            // Its first message comes after the run's end.
+            (false, _) => Remedy::Duration,
+        }
+    }
+}
+
+fn completion_warnings(
+    cell: &Cell,
+    workload: &WorkloadSummary,
+    supplied: &Supplied,
+    warnings: &mut Vec<Warning>,
+) {
     let (variant, at) = (cell.variant.clone(), sweep_label(&cell.sweep));
     let (messages, unfinished) = (workload.messages, workload.unfinished);
     if workload.completion_us.is_none() && workload.waited_us().is_none() {
-        warnings.push(Warning::NothingCompleted { variant, at, workload: workload.name.clone() });
+        if supplied.supply == Supply::Endless {
+            // Its throughput is what it is there for.
+            return;
+        }
+        let remedy = if messages == 0 { supplied.first_messages() } else { supplied.more_time() };
+        warnings.push(Warning::NothingCompleted { variant, at, workload: workload.name.clone(), remedy });
     } else if unfinished as f64 > UNFINISHED_TOLERATED * messages as f64 {
         let workload = workload.name.clone();
-        warnings.push(Warning::Unfinished { variant, at, workload, unfinished, messages });
+        let remedy = supplied.more_time();
+        warnings.push(Warning::Unfinished { variant, at, workload, unfinished, messages, remedy });
     }
 }
 
 /// One warning for each workload and percentile: the worst place and how many there are. Where
 /// already the 99th percentile has too few, the 99.9th goes without saying.
-fn too_few_samples(cells: &[Cell], warnings: &mut Vec<Warning>) {
+fn too_few_samples(cells: &[Cell], points: &[&PointOutcome], warnings: &mut Vec<Warning>) {
     let mut names: Vec<&str> = Vec::new();
     for workload in cells.iter().flat_map(|cell| &cell.workloads) {
         if !names.contains(&workload.name.as_str()) {
@@ -146,6 +252,9 @@ fn too_few_samples(cells: &[Cell], warnings: &mut Vec<Warning>) {
             .filter_map(|cell| cell.workload(name)?.waited_us())
             .map(|waited| waited.mean.samples)
             .collect::<Vec<u64>>();
+        let infos = points.iter().flat_map(|point| &point.outcome.workloads);
+        let grows = infos.filter(|info| info.name == name).all(|info| info.supply == Supply::Duration);
+        let remedy = if grows { Remedy::DurationOrReplicates } else { Remedy::Replicates };
         for share in [0.99, 0.999] {
             let needed = stats::samples_needed(share);
             let short = counts.iter().filter(|&&samples| samples < needed);
@@ -156,6 +265,7 @@ fn too_few_samples(cells: &[Cell], warnings: &mut Vec<Warning>) {
                 samples,
                 needed,
                 cells: short.count() as u64,
+                remedy,
             });
             break;
         }
@@ -193,6 +303,7 @@ mod tests {
             samples,
             needed: 1000,
             cells: 1,
+            remedy: Remedy::None,
         };
         let unfinished = |messages| Warning::Unfinished {
             variant: "TCP".into(),
@@ -200,6 +311,7 @@ mod tests {
             workload: "small".into(),
             unfinished: 1,
             messages,
+            remedy: Remedy::Drain,
         };
         let cases = [
             (few(0), "rests on 0 samples;"),
