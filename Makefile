@@ -64,6 +64,15 @@ test: toolchain test-packages ## Format, lints, and every test.
 fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.
 	fuzz/run $(TARGET)
 
+TORTURE_SECONDS ?= 1800
+SEED ?= 1
+.PHONY: torture
+torture: toolchain ## Attack every program from outside for 30 minutes: `make torture SEED=2 TORTURE_SECONDS=600`.
+	cargo build --release --quiet --locked -p plimsoll-cli -p plimsoll-torture \
+	  $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-chronos/kernel) \
+	  $(foreach name,memcached search openflow,-p plimsoll-chronos-$(name))
+	target/release/plimsoll-torture --seconds $(TORTURE_SECONDS) --seed $(SEED)
+
 .PHONY: kernels
 kernels: toolchain ## The kernel's side on a distribution's kernel, in a virtual machine: `make kernels KERNEL_PACKAGE=NAME[/SUITE]`.
 	kernels/run $(KERNEL_PACKAGE)

@@ -1,0 +1,75 @@
+//! The attacks, by name.
+
+mod digests;
+mod emulations;
+mod output;
+mod policies;
+mod runs;
+mod servers;
+
+use crate::program::Programs;
+use crate::trial::{Outcome, Trial};
+
+/// An attack, and what must hold under it.
+#[derive(Debug)]
+pub struct Attack {
+    pub name: &'static str,
+    pub promise: &'static str,
+    pub run: fn(&mut Trial, &Programs) -> Outcome,
+}
+
+/// All attacks, in the order of their turns.
+pub const ATTACKS: &[Attack] = &[
+    Attack {
+        name: "sweeps-killed",
+        promise: "a sweep killed at random moments resumes to the bytes of one that was not",
+        run: runs::killed,
+    },
+    Attack {
+        name: "two-in-one-directory",
+        promise: "of two runs in one directory one waits or is refused; the bytes are those of one",
+        run: runs::two_at_once,
+    },
+    Attack {
+        name: "disks-full",
+        promise: "a full disk ends a run with an error; with room it resumes to the same bytes",
+        run: runs::full_disk,
+    },
+    Attack {
+        name: "files-damaged",
+        promise: "files cut, flipped, grown and removed are harmless, or reported and repaired",
+        run: runs::damaged,
+    },
+    Attack {
+        name: "output-lost",
+        promise: "closed and full outputs lose no result, and no program ends by a signal",
+        run: output::lost,
+    },
+    Attack {
+        name: "digests",
+        promise: "random scenarios have one digest on any number of threads, with and without capture",
+        run: digests::equal,
+    },
+    Attack {
+        name: "emulations-killed",
+        promise: "a killed emulation leaves nothing in the kernel after `--clean`",
+        run: emulations::killed,
+    },
+    Attack {
+        name: "emulations-ended",
+        promise: "an emulation that ends, or is interrupted, leaves nothing in the kernel",
+        run: emulations::ended,
+    },
+    Attack {
+        name: "policies-killed",
+        promise: "a host is as before after applies and rollbacks killed at random moments, and a rollback",
+        run: policies::killed,
+    },
+    Attack {
+        name: "memcached",
+        promise: "serves under churn, floods, never-readers and silent pipelines; memory and descriptors return",
+        run: servers::memcached,
+    },
+    Attack { name: "search", promise: "the same", run: servers::search },
+    Attack { name: "openflow", promise: "the same", run: servers::openflow },
+];

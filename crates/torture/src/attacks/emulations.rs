@@ -1,0 +1,65 @@
+//! Emulated runs that end, are interrupted or are killed: the kernel is compared by the caller.
+
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::program::{Programs, Running, run};
+use crate::trial::{Broken, Outcome, Trial, hold};
+
+/// Writes a random scenario of `milliseconds` that this machine can carry.
+fn begin(trial: &mut Trial, programs: &Programs, milliseconds: u64) -> Outcome {
+    let check = run(&mut programs.plimsoll(trial.folder(), &["check"]))?;
+    if check.code() != Some(0) {
+        return Err(Broken::NotTried("`plimsoll check` finds something missing".to_owned()));
+    }
+    let kind = trial.one_of(&["tcp", "cubic", "dctcp"]);
+    let mut host = String::new();
+    if trial.once_in(3)
+        && check.stdout.lines().any(|line| line.starts_with("eBPF programs") && line.contains("found"))
+    {
+        host = "[host]\nqjump = {}\n".to_owned();
+    }
+    let text = format!(
+        "version = 1\ntitle = 'live'\n[run]\nduration = '{milliseconds}ms'\ndrain = '1s'\n\
+         [topology]\nkind = 'rack'\nhosts = {}\nrate = '50Mbps'\ndelay = '20us'\n{host}\
+         [transport]\nkind = '{kind}'\n\
+         [workload.requests]\nkind = 'rpc'\nrequest = '100B'\nresponse = '900B'\nload = 0.01\n\
+         [workload.bulk]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\n",
+        trial.number(2..5)
+    );
+    trial.write("live.toml", &text)
+}
+
+/// Killed at a random moment, then `--clean`.
+pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
+    begin(trial, programs, 3000)?;
+    let moment = Duration::from_millis(trial.number(0..2500));
+    let mut command = programs.plimsoll(trial.folder(), &["emulate", "live.toml", "--out", "out"]);
+    Running::start(&mut command)?.kill_after(moment);
+    let clean = run(&mut programs.plimsoll(trial.folder(), &["emulate", "--clean"]))?;
+    hold!(clean.code() == Some(0), "--clean: {}", clean.told());
+    Ok(())
+}
+
+/// Ends by itself, or by an interrupt at a random moment.
+pub fn ended(trial: &mut Trial, programs: &Programs) -> Outcome {
+    begin(trial, programs, 500)?;
+    let mut command = programs.plimsoll(trial.folder(), &["emulate", "live.toml", "--out", "out"]);
+    let mut running = Running::start(&mut command)?;
+    if trial.once_in(2) {
+        std::thread::sleep(Duration::from_millis(trial.number(0..700)));
+        let is_running = running.is_running();
+        running.signal(*trial.one_of(&[Signal::INT, Signal::TERM]));
+        let ended = running.ended()?;
+        let is_right = ended.code().is_none_or(|code| [0, 2, 130, 143].contains(&code));
+        hold!(is_right || !is_running, "interrupted: {}", ended.told());
+        return Ok(());
+    }
+    let ended = running.ended()?;
+    if ended.stderr.contains("too busy") {
+        return Ok(());
+    }
+    hold!(ended.code() == Some(0), "an emulation: {}", ended.told());
+    Ok(())
+}

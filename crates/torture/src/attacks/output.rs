@@ -1,0 +1,72 @@
+//! Standard output and standard error that are closed, full, or a pipe that nobody reads.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::process::{Command, Stdio};
+
+use crate::attacks::runs;
+use crate::program::{PATIENCE, Programs, run, wait_until};
+use crate::trial::{Broken, Outcome, Trial, hold};
+
+/// Where an output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sink {
+    Kept,
+    /// A device that has no room.
+    Full,
+    /// A pipe whose reader has gone.
+    Broken,
+    /// No descriptor at all.
+    Closed,
+}
+
+const SINKS: [Sink; 4] = [Sink::Kept, Sink::Full, Sink::Broken, Sink::Closed];
+
+/// A run with random outputs comes to the bytes of one with all of them, and its status tells of lost results only.
+pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
+    let sweep = runs::sweep(trial);
+    trial.write("sweep.toml", &sweep)?;
+    let whole = run(&mut programs.plimsoll(trial.folder(), &["run", "sweep.toml", "--out", "whole"]))?;
+    hold!(whole.code() == Some(0), "a whole run: {}", whole.told());
+    let (stdout, stderr) = (*trial.one_of(&SINKS), *trial.one_of(&SINKS));
+    let mut arguments = vec!["run", "sweep.toml", "--out", "out"];
+    arguments.extend(*trial.one_of(&[&[][..], &["--quiet"], &["--verbose"], &["--format", "json"]]));
+
+    // The shell gives way to the program, with the descriptors closed that are to be.
+    let mut script = "exec \"$0\" \"$@\"".to_owned();
+    script += if stdout == Sink::Closed { " >&-" } else { "" };
+    script += if stderr == Sink::Closed { " 2>&-" } else { "" };
+    let mut command = Command::new("sh");
+    command.args(["-c", &script]).arg(programs.command("plimsoll").get_program()).args(&arguments);
+    command.current_dir(trial.folder()).stdin(Stdio::null());
+    command.stdout(open(stdout)?).stderr(open(stderr)?);
+    let mut child = command.spawn()?;
+    let what = format!("`plimsoll {}` with stdout {stdout:?} and stderr {stderr:?}", arguments.join(" "));
+    let mut status = None;
+    let ended = wait_until(&what, || {
+        status = child.try_wait().ok().flatten();
+        status.is_some()
+    });
+    if ended.is_err() {
+        let _ = child.kill();
+        let _ = child.wait();
+        return Err(Broken::Lost(format!("hangs for {} s: {what}", PATIENCE.as_secs())));
+    }
+    let code = status.and_then(|status| status.code());
+    let is_right = match stdout {
+        Sink::Kept | Sink::Broken => code == Some(0),
+        Sink::Full => code == Some(2),
+        // Whoever closes an output may not want it.
+        Sink::Closed => matches!(code, Some(0 | 2)),
+    };
+    hold!(is_right, "{what} ended with {status:?}");
+    runs::equal(trial, "whole", "out")
+}
+
+fn open(sink: Sink) -> io::Result<Stdio> {
+    Ok(match sink {
+        Sink::Kept | Sink::Closed => Stdio::null(),
+        Sink::Full => OpenOptions::new().write(true).open("/dev/full")?.into(),
+        Sink::Broken => io::pipe()?.1.into(),
+    })
+}

@@ -1,0 +1,303 @@
+//! The three servers under clients that churn, flood, never read, say nothing or speak another protocol: they go on
+//! serving, and what the clients held returns.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::program::{PATIENCE, Programs, Running, wait_until};
+use crate::trial::{Broken, Outcome, Trial, hold};
+
+/// Clients of one flood at most; the servers accept 1024 at a time.
+const CLIENTS: u64 = 200;
+/// Memory that a server may keep beyond what it had when it was started and what its flags give it, in bytes: code,
+/// threads, rings and the allocator's own.
+const OVERHEAD_BYTES: u64 = 96 << 20;
+
+/// A server, what it answers to a question, and what its clients may send.
+struct Target {
+    running: Running,
+    address: SocketAddr,
+    /// What a connection must begin with.
+    greeting: &'static [u8],
+    question: &'static [u8],
+    /// What the answer ends with.
+    answer: &'static [u8],
+    /// A command without an answer, by number.
+    silent: fn(u64) -> Vec<u8>,
+    /// A command with a long answer.
+    long: &'static [u8],
+    /// Bytes that its flags let it keep.
+    budget_bytes: u64,
+}
+
+/// chronos-memcached with random threads and ways to wait.
+pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
+    let address = free_address()?;
+    let (threads, mut command) = (trial.number(1..5), programs.command("chronos-memcached"));
+    let io = trial.one_of(&["epoll", "uring"]);
+    let poll = trial.one_of(&["block", "block", "spin"]);
+    command.args(["-u", "root", "-m", "32", "-l", "127.0.0.1", "-p", &address.port().to_string()]);
+    command.args(["-t", &threads.to_string(), "-o", &format!("chronos_io={io},chronos_poll={poll}")]);
+    let target = Target {
+        running: Running::start(&mut command)?,
+        address,
+        greeting: b"",
+        question: b"version\r\n",
+        answer: b"\r\n",
+        silent: |number| match number % 4 {
+            0 => format!("set quiet{number} 0 0 4 noreply\r\nsilk\r\n").into_bytes(),
+            1 => format!("delete none{number} noreply\r\n").into_bytes(),
+            2 => format!("mg none{number} v q\r\n").into_bytes(),
+            _ => format!("ms quiet{number} 2 q\r\nhi\r\n").into_bytes(),
+        },
+        long: b"get large large large large large large large large\r\n",
+        budget_bytes: 64 << 20,
+    };
+    target.is_up()?;
+    let large = [b"set large 0 0 1000000\r\n".as_slice(), &vec![b'v'; 1_000_000], b"\r\n"].concat();
+    ask(&target.address, &large, b"STORED\r\n")?;
+    torture(trial, target)
+}
+
+/// chronos-search, likewise.
+pub fn search(trial: &mut Trial, programs: &Programs) -> Outcome {
+    let address = free_address()?;
+    let mut command = programs.command("chronos-search");
+    runtime(trial, &mut command, address);
+    let target = Target {
+        running: Running::start(&mut command)?,
+        address,
+        greeting: b"",
+        question: b"version\r\n",
+        answer: b"\r\n",
+        silent: |number| {
+            format!("set d{number} 0 0 9 noreply\r\nsun m{:06}\r\n", number % 1_000_000).into_bytes()
+        },
+        long: b"get sun moon stars sun moon stars\r\n",
+        budget_bytes: 64 << 20,
+    };
+    target.is_up()?;
+    torture(trial, target)
+}
+
+/// chronos-openflow, likewise: it is greeted by a hello of OpenFlow 1.0, and asked by an echo request.
+pub fn openflow(trial: &mut Trial, programs: &Programs) -> Outcome {
+    let address = free_address()?;
+    let mut command = programs.command("chronos-openflow");
+    runtime(trial, &mut command, address);
+    let target = Target {
+        running: Running::start(&mut command)?,
+        address,
+        greeting: b"\x01\x00\x00\x08\x00\x00\x00\x01",
+        question: b"\x01\x02\x00\x08\x00\x00\x00\x07",
+        answer: b"\x01\x03\x00\x08\x00\x00\x00\x07",
+        // Echo replies, which nobody answers.
+        silent: |number| [b"\x01\x03\x00\x08".as_slice(), &(number as u32).to_be_bytes()].concat(),
+        long: b"\x01\x02\x00\x0f\x00\x00\x00\x07payload",
+        budget_bytes: 32 << 20,
+    };
+    target.is_up()?;
+    torture(trial, target)
+}
+
+/// Flags of the runtime that two servers share.
+fn runtime(trial: &mut Trial, command: &mut std::process::Command, address: SocketAddr) {
+    let threads = trial.number(1..5).to_string();
+    let io = trial.one_of(&["epoll", "io-uring"]);
+    let poll = trial.one_of(&["block", "block", "spin"]);
+    command.args(["--listen", &address.to_string(), "--threads", &threads, "--io", io, "--poll", poll]);
+}
+
+/// Three to six floods; then descriptors and memory are as before, and the server ends when it is asked to.
+fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
+    target.answers("at the start")?;
+    let descriptors = target.descriptors()?;
+    let memory = target.resident_bytes()?;
+    for _ in 0..trial.number(3..7) {
+        let flood = trial.number(0..6);
+        let what = match flood {
+            0 => churn(trial, &target)?,
+            1 => silent_pipelines(trial, &target)?,
+            2 => never_readers(trial, &target)?,
+            3 => garbage(trial, &target)?,
+            4 => other_protocol(trial, &target)?,
+            _ => unfinished(trial, &target)?,
+        };
+        target.answers(&what)?;
+    }
+    let back = wait_until("as many descriptors as before", || {
+        target.descriptors().is_ok_and(|now| now <= descriptors)
+    });
+    hold!(back.is_ok(), "{} descriptors, {descriptors} before the clients", target.descriptors()?);
+    let bound = memory + target.budget_bytes + OVERHEAD_BYTES;
+    let now = target.resident_bytes()?;
+    hold!(now <= bound, "{} MB resident after the clients, {} before", now >> 20, memory >> 20);
+    target.running.signal(Signal::TERM);
+    let ended = target.running.ended()?;
+    hold!(ended.code() == Some(0), "stopped: {}", ended.told());
+    Ok(())
+}
+
+impl Target {
+    /// Waits until it can be connected to.
+    fn is_up(&self) -> Outcome {
+        wait_until("a server's port", || TcpStream::connect(self.address).is_ok())
+    }
+
+    fn connect(&self) -> Result<TcpStream, Broken> {
+        let stream = TcpStream::connect(self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        Ok(stream)
+    }
+
+    /// Whether a client that behaves well is answered.
+    fn answers(&mut self, after: &str) -> Outcome {
+        hold!(self.running.is_running(), "the server is gone after {after}");
+        self.ask(&[]).map_err(|error| self::after(error, after))
+    }
+
+    /// Asks the question behind `commands` that have no answer, on a connection of its own.
+    fn ask(&self, commands: &[u8]) -> Outcome {
+        ask(&self.address, &[self.greeting, commands, self.question].concat(), self.answer)
+    }
+
+    fn descriptors(&self) -> Result<usize, Broken> {
+        Ok(fs::read_dir(format!("/proc/{}/fd", self.running.id()))?.count())
+    }
+
+    fn resident_bytes(&self) -> Result<u64, Broken> {
+        let statm = fs::read_to_string(format!("/proc/{}/statm", self.running.id()))?;
+        let pages = statm.split_whitespace().nth(1).and_then(|pages| pages.parse::<u64>().ok());
+        Ok(pages.unwrap_or(u64::MAX / 4096).saturating_mul(4096))
+    }
+}
+
+/// An address of the loopback that nobody listens on.
+fn free_address() -> Result<SocketAddr, Broken> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
+}
+
+/// The same error, with what happened before it.
+fn after(error: Broken, what: &str) -> Broken {
+    match error {
+        Broken::Lost(lost) => Broken::Lost(format!("no answer after {what}: {lost}")),
+        other => other,
+    }
+}
+
+/// Sends a question on a connection of its own, and reads until the answer ends as it must.
+fn ask(address: &SocketAddr, question: &[u8], end: &[u8]) -> Outcome {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(question)?;
+    let (mut answer, mut buffer) = (Vec::new(), [0; 4096]);
+    while !answer.ends_with(end) {
+        let count = stream.read(&mut buffer)?;
+        hold!(count > 0, "the connection ended after {:?}", String::from_utf8_lossy(&answer));
+        answer.extend_from_slice(&buffer[..count]);
+    }
+    Ok(())
+}
+
+/// Connections that come and go, some with half a command.
+fn churn(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
+    let count = trial.number(1..CLIENTS * 3);
+    for _ in 0..count {
+        let mut stream = target.connect()?;
+        let bytes = [target.greeting, target.question].concat();
+        let length = trial.number(0..bytes.len() as u64 + 1) as usize;
+        let _ = stream.write_all(&bytes[..length]);
+        if trial.once_in(3) {
+            let _ = stream.shutdown(Shutdown::Write);
+        }
+    }
+    Ok(format!("{count} connections that came and went"))
+}
+
+/// Long pipelines without an answer, then a question; a part of the clients leave without it.
+fn silent_pipelines(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
+    let (clients, commands) = (trial.number(1..20), trial.number(1..5001));
+    let mut pipeline = Vec::new();
+    let first = trial.number(0..1 << 20);
+    (first..first + commands).for_each(|number| pipeline.extend_from_slice(&(target.silent)(number)));
+    for _ in 0..clients {
+        if trial.once_in(3) {
+            let mut stream = target.connect()?;
+            let _ = stream.write_all(&[target.greeting, &pipeline].concat());
+        } else {
+            let what = format!("{commands} silent commands");
+            target.ask(&pipeline).map_err(|error| after(error, &what))?;
+        }
+    }
+    Ok(format!("{clients} silent pipelines of {commands}"))
+}
+
+/// Clients that ask for much and read nothing, held while another is served.
+fn never_readers(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
+    let clients = trial.number(1..CLIENTS);
+    let mut held = Vec::new();
+    for _ in 0..clients {
+        let mut stream = target.connect()?;
+        stream.set_nonblocking(true)?;
+        let _ = stream.write(target.greeting);
+        for _ in 0..trial.number(1..100) {
+            if stream.write(target.long).is_err() {
+                break;
+            }
+        }
+        held.push(stream);
+    }
+    target.ask(&[])?;
+    Ok(format!("{clients} clients that read nothing"))
+}
+
+/// Random bytes.
+fn garbage(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
+    let clients = trial.number(1..50);
+    for _ in 0..clients {
+        let mut stream = target.connect()?;
+        let bytes: Vec<u8> = (0..trial.number(1..5000)).map(|_| trial.number(0..256) as u8).collect();
+        let _ = stream.write_all(&bytes);
+    }
+    Ok(format!("{clients} clients of random bytes"))
+}
+
+/// HTTP whose body holds commands.
+fn other_protocol(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
+    let body = "set smuggled 0 0 3\r\nbad\r\n".repeat(trial.number(1..20) as usize);
+    let path = trial.one_of(&["/", "/set", "*", "http://localhost/"]);
+    let method = trial.one_of(&["POST", "PUT", "GET", "OPTIONS"]);
+    let mut stream = target.connect()?;
+    let head =
+        format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
+    let _ = stream.write_all(head.as_bytes());
+    let _ = stream.write_all(body.as_bytes());
+    let _ = stream.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    // An end or a reset: both are refusals.
+    let _ = stream.read_to_end(&mut answer);
+    hold!(!answer.windows(6).any(|part| part == b"STORED"), "{method} {path} stores");
+    Ok(format!("a {method} of HTTP"))
+}
+
+/// Clients that stay with half a command.
+fn unfinished(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
+    let clients = trial.number(1..CLIENTS);
+    let mut held = Vec::new();
+    for number in 0..clients {
+        let mut stream = target.connect()?;
+        let mut bytes = [target.greeting, &(target.silent)(number)].concat();
+        bytes.truncate(trial.number(0..bytes.len() as u64) as usize);
+        let _ = stream.write_all(&bytes);
+        held.push(stream);
+    }
+    target.ask(&[])?;
+    std::thread::sleep(Duration::from_millis(trial.number(0..100)));
+    Ok(format!("{clients} clients with half a command"))
+}

@@ -1,0 +1,120 @@
+//! [`Inventory`]: what the kernel holds in this namespace, to compare before and after.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What the kernel holds, by kind and name, each with how often it is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inventory(BTreeMap<String, u64>);
+
+impl Inventory {
+    /// Lists what is there now. What a missing tool would list is left out, before as after.
+    pub fn take() -> Inventory {
+        let mut inventory = Inventory::default();
+        for folder in ["/run/netns", "/run/plimsoll", "/sys/fs/bpf", "/sys/fs/bpf/plimsoll", "/sys/fs/cgroup"]
+        {
+            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+                inventory.add(&format!("{folder}/{}", entry.file_name().to_string_lossy()));
+            }
+        }
+        for (program, arguments) in [
+            ("ip", &["-o", "link"][..]),
+            ("ip", &["route", "show", "table", "all"]),
+            ("ip", &["rule"]),
+            ("tc", &["qdisc", "show"]),
+        ] {
+            for line in text(program, arguments).lines() {
+                inventory.add(&format!("{program} {}: {}", arguments[0], stable(line)));
+            }
+        }
+        // Numbers are given out anew, and programs of others come and go: kinds and names are compared.
+        for kind in ["prog", "map", "link", "struct_ops"] {
+            let list = text("bpftool", &["-j", kind, "list"]);
+            let list: serde_json::Value = serde_json::from_str(&list).unwrap_or_default();
+            for entry in list.as_array().into_iter().flatten() {
+                let part = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+                inventory.add(&format!("bpf {kind} {} {}", part("type"), part("name")));
+            }
+        }
+        // Sockets that no process has any more; TIME-WAIT is the protocol's own, and ends by itself.
+        let sockets = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
+        let words: Vec<&str> = sockets.split_whitespace().collect();
+        let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
+        let orphans = after("orphan").and_then(|count| count.parse().ok()).unwrap_or(0);
+        inventory.0.insert("orphaned TCP sockets".to_owned(), orphans);
+        inventory
+    }
+
+    fn add(&mut self, name: &str) {
+        *self.0.entry(name.to_owned()).or_default() += 1;
+    }
+
+    /// Waits until the kernel holds no more and no less than this, but no longer than `patience`.
+    ///
+    /// # Errors
+    /// What is new and what is gone.
+    pub fn is_restored(&self, patience: Duration) -> Result<(), String> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let differences = self.differences(&Inventory::take());
+            if differences.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(format!("the kernel is not as it was: {}", differences.join("; ")));
+            }
+            thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What `after` has more or less often.
+    fn differences(&self, after: &Inventory) -> Vec<String> {
+        let mut names: Vec<&String> = self.0.keys().chain(after.0.keys()).collect();
+        names.sort();
+        names.dedup();
+        let count = |inventory: &Inventory, name: &String| inventory.0.get(name).copied().unwrap_or(0);
+        let changed = names.into_iter().filter(|name| count(self, name) != count(after, name));
+        changed
+            .map(|name| format!("{name}: {} before, {} after", count(self, name), count(after, name)))
+            .collect()
+    }
+}
+
+/// A line of `ip` or `tc` without numbers that are given out anew.
+fn stable(line: &str) -> String {
+    let first_is_number = line.split(':').next().is_some_and(|first| first.parse::<u64>().is_ok());
+    let rest = if first_is_number { line.split_once(':').map_or(line, |(_, rest)| rest) } else { line };
+    rest.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// What a program prints; nothing if it cannot be run.
+fn text(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
+    output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_new_and_what_is_gone_is_named() {
+        let (mut before, mut after) = (Inventory::default(), Inventory::default());
+        before.add("link: lo");
+        before.add("link: veth");
+        after.add("link: lo");
+        after.add("netns plimsoll-7-h0");
+        let differences = before.differences(&after);
+        assert_eq!(differences, ["link: veth: 1 before, 0 after", "netns plimsoll-7-h0: 0 before, 1 after"]);
+        assert_eq!(before.differences(&before.clone()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn numbers_that_are_given_out_anew_do_not_count() {
+        assert_eq!(stable("7: veth0@if6:  <UP> mtu 1500"), "veth0@if6: <UP> mtu 1500");
+        assert_eq!(stable("default via 10.0.0.1 dev eth0"), "default via 10.0.0.1 dev eth0");
+    }
+}

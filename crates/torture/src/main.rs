@@ -1,0 +1,139 @@
+//! `plimsoll-torture`: attacks the programs of this workspace from outside, and counts what is lost.
+//!
+//! ```text
+//! seed ──> Trial (attack, number, random numbers) ──> attack ──> held | lost: what | not tried: why
+//!                                                       │
+//!          what the kernel holds: before ───────────────┴──────> after, the same within a deadline
+//! table of tries and losses ──> stdout;  exit status 1 if anything was lost
+//! ```
+//!
+//! A trial draws everything that it chooses from its seed, its attack's name and its number, so
+//! `plimsoll-torture --seed S --attack NAME --first N --tries 1` repeats it; only the moments at which the machine
+//! itself acts differ.
+
+mod attacks;
+mod kernel;
+mod program;
+mod table;
+mod trial;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+
+use attacks::{ATTACKS, Attack};
+use kernel::Inventory;
+use program::Programs;
+use table::Table;
+use trial::{Broken, Trial};
+
+/// Attacks the programs beside this one, and prints a table of tries and losses.
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll-torture", version)]
+struct Options {
+    /// Seconds after which no further trial begins.
+    #[arg(long, default_value_t = 1800)]
+    seconds: u64,
+    /// Seed of every choice.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Only this attack; may be given often. Without it all take turns.
+    #[arg(long, value_name = "NAME")]
+    attack: Vec<String>,
+    /// Trials of each attack at most.
+    #[arg(long, value_name = "N")]
+    tries: Option<u64>,
+    /// Number of the first trial, to repeat one that lost.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    first: u64,
+    /// Folder of the programs that are attacked [default: this program's own].
+    #[arg(long, value_name = "DIR")]
+    programs: Option<PathBuf>,
+    /// Keep the folders of trials that lost something.
+    #[arg(long)]
+    keep: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(0) => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::from(1),
+        Err(error) => {
+            program::say(&format!("plimsoll-torture: {error:#}"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Runs trials in turn until the time is up; returns how many lost something.
+fn run(options: &Options) -> Result<u64> {
+    let attacks = chosen(&options.attack)?;
+    let folder = match &options.programs {
+        Some(folder) => folder.clone(),
+        None => std::env::current_exe().context("the folder of this program")?.with_file_name(""),
+    };
+    let programs = Programs::find(&folder)?;
+    let deadline = Instant::now() + Duration::from_secs(options.seconds);
+    let last = options.tries.map_or(u64::MAX, |tries| options.first.saturating_add(tries));
+    let mut table = Table::new(&attacks);
+    for number in options.first..last {
+        for (row, attack) in attacks.iter().enumerate() {
+            if Instant::now() >= deadline || table.gives_up(row) {
+                continue;
+            }
+            let begun = Instant::now();
+            let outcome = attempt(&programs, options, attack, number)?;
+            if let Err(Broken::Lost(what)) = &outcome {
+                let seed = options.seed;
+                program::say(&format!("LOST: {what}"));
+                program::say(&format!(
+                    "  again: plimsoll-torture --seed {seed} --attack {} --first {number} --tries 1 --keep",
+                    attack.name
+                ));
+            }
+            table.count(row, outcome, begun.elapsed());
+        }
+        if Instant::now() >= deadline || (0..attacks.len()).all(|row| table.gives_up(row)) {
+            break;
+        }
+    }
+    program::print(&table.to_string());
+    Ok(table.losses())
+}
+
+/// One trial, with what the kernel holds compared before and after.
+fn attempt(
+    programs: &Programs,
+    options: &Options,
+    attack: &Attack,
+    number: u64,
+) -> Result<Result<(), Broken>> {
+    let mut trial = Trial::new(options.seed, attack.name, number)?;
+    let before = Inventory::take();
+    let mut outcome = (attack.run)(&mut trial, programs);
+    if outcome.is_ok() {
+        outcome = before.is_restored(Duration::from_secs(10)).map_err(Broken::Lost);
+    }
+    if matches!(outcome, Err(Broken::Lost(_))) && options.keep {
+        program::say(&format!("  kept: {}", trial.keep().display()));
+    }
+    Ok(outcome)
+}
+
+/// The attacks with these names; all if there are none.
+fn chosen(names: &[String]) -> Result<Vec<&'static Attack>> {
+    if names.is_empty() {
+        return Ok(ATTACKS.iter().collect());
+    }
+    let find = |name: &String| match ATTACKS.iter().find(|attack| attack.name == *name) {
+        Some(attack) => Ok(attack),
+        None => {
+            let all: Vec<&str> = ATTACKS.iter().map(|attack| attack.name).collect();
+            bail!("unknown attack `{name}`: expected one of {}", all.join(", "))
+        }
+    };
+    names.iter().map(find).collect()
+}

@@ -1,0 +1,96 @@
+//! [`Trial`]: one try of one attack: its random numbers and its folder.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use rand::{RngExt as _, SeedableRng as _};
+use rand_pcg::Pcg64Mcg;
+use tempfile::TempDir;
+use twox_hash::XxHash3_64;
+
+/// Why a trial did not hold.
+#[derive(Debug)]
+pub enum Broken {
+    /// A promise was broken: which, and what was seen.
+    Lost(String),
+    /// The trial could not be made here: what is missing.
+    NotTried(String),
+}
+
+impl From<std::io::Error> for Broken {
+    fn from(error: std::io::Error) -> Broken {
+        Broken::Lost(format!("the attack itself failed: {error}"))
+    }
+}
+
+/// What an attack returns: nothing if all promises held.
+pub type Outcome = Result<(), Broken>;
+
+/// Ends a trial as lost, with a message as of `format!`, unless the condition holds.
+macro_rules! hold {
+    ($condition:expr, $($what:tt)+) => {
+        if !$condition {
+            return Err($crate::trial::Broken::Lost(format!($($what)+)));
+        }
+    };
+}
+pub(crate) use hold;
+
+/// One try of one attack.
+#[derive(Debug)]
+pub struct Trial {
+    random: Pcg64Mcg,
+    folder: Option<TempDir>,
+    path: PathBuf,
+}
+
+impl Trial {
+    /// A trial with an empty folder, and random numbers that depend on seed, attack and number only.
+    pub fn new(seed: u64, attack: &str, number: u64) -> Result<Trial> {
+        let stream = XxHash3_64::oneshot(format!("{seed}/{attack}/{number}").as_bytes());
+        let folder = TempDir::with_prefix("plimsoll-torture-").context("a folder for the trial")?;
+        let path = folder.path().to_owned();
+        Ok(Trial { random: Pcg64Mcg::seed_from_u64(stream), folder: Some(folder), path })
+    }
+
+    /// The folder that goes with the trial.
+    pub fn folder(&self) -> &Path {
+        &self.path
+    }
+
+    /// A path in the trial's folder.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a file into the trial's folder.
+    pub fn write(&self, name: &str, text: &str) -> Outcome {
+        Ok(fs::write(self.path(name), text)?)
+    }
+
+    /// Leaves the folder on the disk, and returns its path.
+    pub fn keep(&mut self) -> &Path {
+        if let Some(folder) = self.folder.take() {
+            let _ = folder.keep();
+        }
+        &self.path
+    }
+
+    /// A number in the range, each as likely.
+    pub fn number(&mut self, range: Range<u64>) -> u64 {
+        self.random.random_range(range)
+    }
+
+    /// One of the choices, each as likely.
+    pub fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        let index = self.number(0..choices.len() as u64) as usize;
+        &choices[index]
+    }
+
+    /// True once in `times`.
+    pub fn once_in(&mut self, times: u64) -> bool {
+        self.number(0..times) == 0
+    }
+}
