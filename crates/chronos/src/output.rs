@@ -5,7 +5,9 @@
 //!    ^ sent so far  ^ can be sent once hole 7 is filled
 //! ```
 //!
-//! Replies of own partitions are written straight into the tail. A request that goes to another thread leaves a hole.
+//! Replies of own partitions are written straight into the tail. A request that goes to another thread leaves a hole. A reply
+//! without bytes (a quiet set, a miss of a multi-get) fills its hole with nothing: it is never a piece that is sent, so
+//! that a thousand of them in a row do not look like a write that has nothing to do.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -31,7 +33,10 @@ pub(crate) struct Output {
 
 #[derive(Debug)]
 enum Segment {
+    /// One byte or more.
     Bytes(Vec<u8>),
+    /// A reply without bytes, behind a segment that is still to be sent or filled.
+    Empty,
     Hole,
 }
 
@@ -65,12 +70,30 @@ impl Output {
     }
 
     /// Fills the hole with this number.
-    pub(crate) fn fill(&mut self, number: u32, reply: Vec<u8>) {
+    pub(crate) fn fill(&mut self, number: u32, reply: Vec<u8>, buffers: &mut Buffers) {
         let segment = &mut self.segments[number.wrapping_sub(self.first) as usize];
         debug_assert!(matches!(segment, Segment::Hole), "a hole is filled once");
-        self.bytes += reply.len();
         self.holes -= 1;
-        *segment = Segment::Bytes(reply);
+        if reply.is_empty() {
+            *segment = Segment::Empty;
+            buffers.give(reply);
+            self.drop_empty();
+        } else {
+            self.bytes += reply.len();
+            *segment = Segment::Bytes(reply);
+        }
+    }
+
+    /// Removes empty replies at both ends: the first segment is always one that can be sent or filled, and the numbers of
+    /// the last ones are free again.
+    fn drop_empty(&mut self) {
+        while let Some(Segment::Empty) = self.segments.front() {
+            self.segments.pop_front();
+            self.first = self.first.wrapping_add(1);
+        }
+        while let Some(Segment::Empty) = self.segments.back() {
+            self.segments.pop_back();
+        }
     }
 
     /// Holes that are not filled yet.
@@ -126,14 +149,16 @@ impl Output {
         let mut sent = self.sent;
         let mut count = 0;
         for segment in &self.segments {
-            let Segment::Bytes(bytes) = segment else { return count };
+            let bytes = match segment {
+                Segment::Bytes(bytes) => bytes,
+                Segment::Empty => continue,
+                Segment::Hole => return count,
+            };
             if count == slices.len() {
                 return count;
             }
-            if bytes.len() > sent {
-                slices[count] = IoSlice::new(&bytes[sent..]);
-                count += 1;
-            }
+            slices[count] = IoSlice::new(&bytes[sent..]);
+            count += 1;
             sent = 0;
         }
         if self.tail.len() > sent && count < slices.len() {
@@ -144,7 +169,7 @@ impl Output {
     }
 
     /// Moves at most `most` pieces of what can be sent now into `pieces`, for the kernel to send while the connection
-    /// goes on. Says how many bytes that is.
+    /// goes on. Returns how many bytes that is: 0 only if nothing can be sent until a hole is filled or the tail grows.
     pub(crate) fn detach(&mut self, pieces: &mut Vec<Vec<u8>>, most: usize) -> usize {
         debug_assert_eq!(self.sent, 0, "all is sent this way, or nothing");
         let mut detached = 0;
@@ -157,6 +182,7 @@ impl Output {
                 pieces.push(bytes);
             }
             self.first = self.first.wrapping_add(1);
+            self.drop_empty();
         }
         if self.segments.is_empty() && !self.tail.is_empty() && pieces.len() < most {
             detached += self.tail.len();
@@ -185,6 +211,7 @@ impl Output {
                 buffers.give(bytes);
             }
             self.first = self.first.wrapping_add(1);
+            self.drop_empty();
         }
         if !self.segments.is_empty() {
             return;
@@ -205,20 +232,59 @@ mod tests {
 
     use super::*;
 
+    /// More holes than one send takes.
+    const PIECES: usize = 64;
+
     fn ready(output: &Output) -> Vec<u8> {
         let mut slices = [IoSlice::new(&[]); 3];
         let count = output.ready(&mut slices);
+        assert!(slices[..count].iter().all(|slice| !slice.is_empty()), "an empty slice is sent");
         slices[..count].iter().flat_map(|slice| slice.to_vec()).collect()
     }
 
+    /// How a driver takes bytes out: by slices, some of them written (epoll), or by pieces (io_uring).
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    enum Taking {
+        Slices,
+        Pieces,
+    }
+
+    impl Taking {
+        /// Takes at most `most` bytes or pieces of what is ready; true if there was anything.
+        fn take(self, output: &mut Output, most: usize, wire: &mut Vec<u8>, buffers: &mut Buffers) -> bool {
+            match self {
+                Taking::Slices => {
+                    let part = ready(output);
+                    let taken = most.min(part.len());
+                    wire.extend_from_slice(&part[..taken]);
+                    output.advance(taken, buffers);
+                    !part.is_empty()
+                }
+                Taking::Pieces => {
+                    let mut pieces = Vec::new();
+                    let detached = output.detach(&mut pieces, most.max(1));
+                    assert!(pieces.iter().all(|piece| !piece.is_empty()), "an empty piece is sent");
+                    assert_eq!(detached, pieces.iter().map(Vec::len).sum::<usize>());
+                    pieces.iter().for_each(|piece| wire.extend_from_slice(piece));
+                    output.on_sent(detached);
+                    pieces.into_iter().for_each(|piece| buffers.give(piece));
+                    detached > 0
+                }
+            }
+        }
+    }
+
     proptest! {
-        /// Whatever the order of fills and however few bytes a write takes, the bytes leave in the order of requests.
+        /// Whatever the order of fills, however few bytes a write takes and however many replies are empty, the bytes
+        /// leave in the order of requests, and nothing is left behind.
         #[test]
         fn replies_leave_in_order(
-            replies in prop::collection::vec((any::<bool>(), 0_usize..9), 0..40),
-            order in prop::collection::vec(any::<prop::sample::Index>(), 40),
+            replies in prop::collection::vec((any::<bool>(), prop_oneof![3 => Just(0), 1 => 0_usize..9]), 0..400),
+            order in prop::collection::vec(any::<prop::sample::Index>(), 400),
             writes in prop::collection::vec(0_usize..7, 200),
+            pieces in any::<bool>(),
         ) {
+            let taking = if pieces { Taking::Pieces } else { Taking::Slices };
             let (mut output, mut buffers) = (Output::default(), Buffers::default());
             let (mut expected, mut holes, mut wire) = (Vec::new(), Vec::new(), Vec::new());
             let mut writes = writes.into_iter();
@@ -231,28 +297,55 @@ mod tests {
                 } else {
                     output.tail().extend_from_slice(&reply);
                 }
-                let part = ready(&output);
-                let taken = writes.next().unwrap_or(9).min(part.len());
-                wire.extend_from_slice(&part[..taken]);
-                output.advance(taken, &mut buffers);
+                taking.take(&mut output, writes.next().unwrap_or(9), &mut wire, &mut buffers);
             }
             for index in order {
                 if holes.is_empty() { break }
                 let (hole, reply) = holes.swap_remove(index.index(holes.len()));
-                output.fill(hole, reply);
-                let part = ready(&output);
-                let taken = writes.next().unwrap_or(9).min(part.len());
-                wire.extend_from_slice(&part[..taken]);
-                output.advance(taken, &mut buffers);
+                output.fill(hole, reply, &mut buffers);
+                taking.take(&mut output, writes.next().unwrap_or(9), &mut wire, &mut buffers);
             }
-            loop {
-                let part = ready(&output);
-                output.advance(part.len(), &mut buffers);
-                if part.is_empty() { break }
-                wire.extend_from_slice(&part);
-            }
+            while taking.take(&mut output, 9, &mut wire, &mut buffers) {}
             prop_assert_eq!(wire, expected);
             prop_assert!(output.is_done());
+            prop_assert!(output.segments.is_empty(), "{:?}", output.segments);
+        }
+    }
+
+    /// More empty replies than one send takes pieces, and then one with bytes: it is ready at once.
+    #[test]
+    fn empty_replies_hide_nothing() {
+        for count in [1, PIECES - 1, PIECES, PIECES + 1, 5000] {
+            let (mut output, mut buffers) = (Output::default(), Buffers::default());
+            let holes: Vec<u32> = (0..=count).map(|_| output.hole(&mut buffers)).collect();
+            for &hole in &holes[..count] {
+                output.fill(hole, Vec::with_capacity(100), &mut buffers);
+            }
+            output.fill(holes[count], b"END\r\n".to_vec(), &mut buffers);
+            let mut slices = [IoSlice::new(&[]); PIECES];
+            assert_eq!(output.ready(&mut slices), 1, "{count} before it");
+            let mut pieces = Vec::new();
+            assert_eq!(output.detach(&mut pieces, PIECES), 5, "{count} before it");
+            assert_eq!(pieces, [b"END\r\n"]);
+        }
+    }
+
+    /// Empty replies keep neither their buffers nor a place, whatever the order in which they come.
+    #[test]
+    fn empty_replies_are_kept_nowhere() {
+        for reverse in [false, true] {
+            let (mut output, mut buffers) = (Output::default(), Buffers::default());
+            for _ in 0..10 {
+                let mut holes: Vec<u32> = (0..300).map(|_| output.hole(&mut buffers)).collect();
+                if reverse {
+                    holes.reverse();
+                }
+                for hole in holes {
+                    output.fill(hole, Vec::with_capacity(100), &mut buffers);
+                }
+                assert!(output.segments.is_empty() && output.is_done());
+                assert!((0..300).all(|_| buffers.take().capacity() >= 100), "their buffers are given back");
+            }
         }
     }
 }

@@ -176,7 +176,7 @@ impl<S: Service> Worker<S> {
             };
             if let Some(hole) = ticket.hole {
                 connection.replies.note(parcel.bytes.len());
-                connection.output.fill(hole, parcel.bytes);
+                connection.output.fill(hole, parcel.bytes, &mut self.engine.buffers);
             } else if let Some(everywhere) = &mut connection.everywhere {
                 everywhere.replies[parcel.partition as usize] = parcel.bytes;
                 everywhere.missing -= 1;
