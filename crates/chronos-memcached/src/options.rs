@@ -288,6 +288,7 @@ impl Options {
                 connections: self.conn_limit as usize,
                 idle: (extended.idle_timeout > 0).then(|| Duration::from_secs(extended.idle_timeout.into())),
                 input_bytes: settings.item_size_max as usize + REQUEST_BYTES_BESIDE,
+                memory_bytes: extended.connection_memory.unwrap_or_else(|| connection_memory(settings)),
                 backlog: u16::try_from(self.listen_backlog).unwrap_or(u16::MAX),
                 ..Limits::default()
             },
@@ -297,6 +298,15 @@ impl Options {
         config.check()?;
         Ok(config)
     }
+}
+
+/// Bytes that connections may hold in all, if nothing is said: a part of the item memory, and enough for a few of the
+/// largest items, each of which may be there as a request, as its copy for another thread, and as a reply.
+fn connection_memory(settings: &Settings) -> usize {
+    const PART: u64 = 4;
+    const LEAST: u64 = 32 << 20;
+    const ITEMS: u64 = 4;
+    (settings.memory_limit / PART).max(LEAST).max(settings.item_size_max * ITEMS) as usize
 }
 
 fn octal(text: &str) -> Result<u32, String> {

@@ -71,6 +71,10 @@ pub struct RuntimeOptions {
     /// Close connections that say nothing for so long (30s); none are if nothing is said.
     #[arg(long, value_name = "TIME")]
     pub idle: Option<Span>,
+    /// Bytes that connections may hold in all: requests that are not whole, and replies that are not fetched. Connections
+    /// that hold most of it and fetch nothing are closed when others wait for it; so is one that needs more.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().memory_bytes as u64, value_parser = clap::value_parser!(u64).range(1 << 20..))]
+    pub connection_memory: u64,
 }
 
 /// What a thread without work does.
@@ -177,6 +181,7 @@ impl RuntimeOptions {
                 connections: self.connections,
                 idle: self.idle.map(duration),
                 input_bytes,
+                memory_bytes: usize::try_from(self.connection_memory).unwrap_or(usize::MAX),
                 ..Limits::default()
             },
             processors: self.processors.clone(),

@@ -4,19 +4,24 @@
 //! takes one back, so threads do not run out.
 
 /// Free buffers, the last one used first (it is in the cache).
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Buffers {
     free: Vec<Vec<u8>>,
     /// Their capacity.
     bytes: usize,
+    /// Bytes that the thread keeps at most.
+    bytes_max: usize,
 }
 
-/// Bytes that a thread keeps.
-const KEPT_BYTES_ALL: usize = 4 << 20;
 /// A larger buffer is freed rather than kept: one large value must not hold memory for ever.
 const KEPT_BYTES: usize = 32 * 1024;
 
 impl Buffers {
+    /// None yet; at most so many bytes of them are kept.
+    pub(crate) fn new(bytes_max: usize) -> Buffers {
+        Buffers { free: Vec::new(), bytes: 0, bytes_max }
+    }
+
     /// An empty buffer.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let buffer = self.free.pop().unwrap_or_default();
@@ -27,11 +32,18 @@ impl Buffers {
     /// Takes a buffer back.
     pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
         let bytes = buffer.capacity();
-        if (1..=KEPT_BYTES).contains(&bytes) && self.bytes + bytes <= KEPT_BYTES_ALL {
+        if (1..=KEPT_BYTES).contains(&bytes) && self.bytes + bytes <= self.bytes_max {
             self.bytes += bytes;
             buffer.clear();
             self.free.push(buffer);
         }
+    }
+}
+
+#[cfg(test)]
+impl Default for Buffers {
+    fn default() -> Buffers {
+        Buffers::new(4 << 20)
     }
 }
 
@@ -46,6 +58,6 @@ mod tests {
         assert_eq!(buffers.take().capacity(), 0, "too large");
         (0..1000).for_each(|_| buffers.give(Vec::with_capacity(KEPT_BYTES)));
         let kept = (0..1000).filter(|_| buffers.take().capacity() > 0).count();
-        assert_eq!(kept * KEPT_BYTES, KEPT_BYTES_ALL);
+        assert_eq!(kept * KEPT_BYTES, buffers.bytes_max);
     }
 }

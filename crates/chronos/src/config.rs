@@ -86,6 +86,7 @@ impl Config {
             ("limits.connections", self.limits.connections),
             ("limits.input_bytes", self.limits.input_bytes),
             ("limits.output_bytes", self.limits.output_bytes),
+            ("limits.memory_bytes", self.limits.memory_bytes),
             ("limits.under_way", self.limits.under_way as usize),
         ];
         if let Some((name, _)) = zeros.into_iter().find(|&(_, value)| value == 0) {
@@ -305,6 +306,12 @@ pub struct Limits {
     /// connection is looked at. All connections of a thread may have 32 times as much before each gets one or two replies
     /// at a time.
     pub output_bytes: usize,
+    /// Bytes that all connections together may hold: requests that are not whole, replies that wait to be sent, and free
+    /// buffers for both. When much of it is held, connections wait that hold more than an equal share of the rest; if
+    /// they wait in vain, those are closed that have moved next to nothing for a quarter of a second, the one that holds the
+    /// most first ([`crate::ThreadStats::shed`]). A request or a reply that needs more closes its connection. Datagrams are
+    /// bounded by what may be pending, and do not wait.
+    pub memory_bytes: usize,
     /// Requests of one connection that are at other threads; at that many, no further one is looked at.
     pub under_way: u32,
     /// Connections that wait to be accepted (the kernel's limit is `net.core.somaxconn`).
@@ -320,6 +327,7 @@ impl Default for Limits {
             idle: None,
             input_bytes: 64 << 20,
             output_bytes: 1 << 20,
+            memory_bytes: 256 << 20,
             under_way: 256,
             backlog: 1024,
             drain: Duration::from_secs(1),

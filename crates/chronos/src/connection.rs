@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use crate::buffers::Buffers;
+use crate::memory::Holding;
 use crate::output::Output;
 use crate::port::Client;
 use crate::reply_room::{Replies, ReplyRoom};
@@ -21,6 +22,10 @@ pub(crate) struct Connection<S: Service> {
     pub(crate) output: Output,
     /// What its replies count.
     pub(crate) replies: Replies,
+    /// What it holds of all connections' memory.
+    pub(crate) holding: Holding,
+    /// Bytes that came from it while it had no replies to fetch; wraps.
+    pub(crate) received: usize,
     pub(crate) everywhere: Option<Box<Everywhere>>,
     pub(crate) link: Link,
     /// What its bytes are wrapped in, if they are.
@@ -123,6 +128,11 @@ impl Input {
         self.used == self.bytes.len()
     }
 
+    /// Bytes of memory that it takes.
+    pub(crate) fn held(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     fn advance(&mut self, used: usize, buffers: &mut Buffers) {
         self.used += used;
         if self.is_empty() {
@@ -198,9 +208,45 @@ impl<S: Service> Connection<S> {
             && room.is_enough(&self.replies, self.reply_bytes(), self.output.holes())
     }
 
+    /// Bytes of memory that it takes.
+    pub(crate) fn held(&self) -> usize {
+        let everywhere = self.everywhere.as_ref().map_or(0, |everywhere| everywhere.held());
+        let wire = self.tls.as_ref().map_or(0, |tls| tls.wire.held());
+        self.input.held() + self.output.held() + wire + everywhere
+    }
+
+    /// Replies that are not here yet.
+    pub(crate) fn missing(&self) -> u32 {
+        self.output.holes() + self.everywhere.as_ref().map_or(0, |everywhere| everywhere.missing)
+    }
+
+    /// Bytes that have moved in all: those that its client fetched, and those that it said with nothing left to fetch; wraps.
+    pub(crate) fn moved(&self) -> usize {
+        self.tls.as_ref().map_or(self.output.gone(), |tls| tls.wire.gone()).wrapping_add(self.received)
+    }
+
+    /// Bytes came from it. While it leaves replies where they are, more requests are no move.
+    pub(crate) fn note_received(&mut self, bytes: usize) {
+        if self.reply_bytes() == 0 {
+            self.received = self.received.wrapping_add(bytes);
+        }
+    }
+
+    /// Whether it is for the client to do something: to fetch replies, or to say the rest of a request that is read.
+    pub(crate) fn waits_for_client(&self) -> bool {
+        self.reply_bytes() > 0 || !(self.holding.is_waiting || self.is_blocked)
+    }
+
     /// Bytes of replies that are here and not sent.
     pub(crate) fn reply_bytes(&self) -> usize {
         self.output.bytes() + self.tls.as_ref().map_or(0, |tls| tls.wire.bytes())
+    }
+}
+
+impl Everywhere {
+    /// Bytes of memory that it takes.
+    fn held(&self) -> usize {
+        self.message.capacity() + self.replies.iter().map(Vec::capacity).sum::<usize>()
     }
 }
 

@@ -14,10 +14,11 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::buffers::Buffers;
-use crate::connection::{Connection, Everywhere};
+use crate::connection::{Connection, Everywhere, Link};
 use crate::kernel_steering::KernelSteering;
 use crate::look_ahead::Batch;
 use crate::mail::{Mail, Message, Newcomer, Parcel, Ticket};
+use crate::memory::Memory;
 use crate::reply_room::ReplyRoom;
 use crate::shared::Shared;
 use crate::stats::ThreadCounters;
@@ -38,13 +39,17 @@ pub(crate) struct Engine<S: Service> {
     pub(crate) steering: Arc<KernelSteering>,
     pub(crate) limits: Limits,
     pub(crate) room: ReplyRoom,
+    /// What connections hold.
+    pub(crate) memory: Memory,
     pub(crate) metric: LoadMetric,
     pub(crate) now: Now,
     /// Replies for connections of this thread.
     pub(crate) arrived: Vec<Parcel>,
     /// Connections that came for this thread.
     pub(crate) newcomers: Vec<Newcomer>,
+    /// What came from other threads; between turns, what was left alone in the last.
     pub(crate) inbox: Vec<Message<S::Partition>>,
+    pub(crate) deferred: Vec<Message<S::Partition>>,
     /// The generation that this thread has said to have settled on.
     pub(crate) settled: u64,
 }
@@ -92,7 +97,7 @@ impl<S: Service> Engine<S> {
                 self.run_batch(connection, &mut batch);
             }
             // Nothing of a batch is answered yet, so it counts with the next.
-            if batch.is_empty() && (!connection.has_room(&self.room) || self.mail.is_congested()) {
+            if batch.is_empty() && (!self.may_run(connection) || self.mail.is_congested()) {
                 return (used, Halt::Blocked);
             }
             if batch.is_empty() && steps >= STEPS_PER_TURN {
@@ -137,6 +142,20 @@ impl<S: Service> Engine<S> {
                 Step::Close => return (used, Halt::Close),
             }
         }
+    }
+
+    /// Whether a connection's next request may be looked at, as far as the connection and memory go.
+    #[inline]
+    pub(crate) fn may_run(&mut self, connection: &Connection<S>) -> bool {
+        connection.has_room(&self.room) && (self.memory.is_free() || self.memory_allows(connection))
+    }
+
+    /// Whether memory allows a connection to go on.
+    pub(crate) fn memory_allows(&mut self, connection: &Connection<S>) -> bool {
+        // A datagram is answered, or what it asks for would wait in its place.
+        let is_datagram = matches!(connection.link, Link::Datagram { .. });
+        let replies = connection.replies.expected().saturating_mul(connection.missing() as usize + 1);
+        is_datagram || self.memory.allows(connection.held().saturating_add(replies))
     }
 
     /// True if `request` may wait for others that came with it: its partition is this thread's own.
@@ -266,13 +285,27 @@ impl<S: Service> Engine<S> {
     }
 
     /// Takes what other threads sent. True if there was anything.
+    ///
+    /// While connections hold all the memory that they may, requests are left alone, and what follows them too but for
+    /// replies, as if it were still in the rings: each thread's keep their order.
     pub(crate) fn receive(&mut self) -> bool {
         let mut inbox = std::mem::take(&mut self.inbox);
+        let before = inbox.len();
         self.mail.receive(&mut inbox);
         // After taking messages and before handling them: see `steering`.
         self.refresh();
-        let is_any = !inbox.is_empty();
+        let mut is_any = inbox.len() > before;
         for message in inbox.drain(..) {
+            let is_deferred = match &message {
+                Message::Request(_) => !self.deferred.is_empty() || self.memory.is_full_without_coming(),
+                Message::Adopt { .. } => !self.deferred.is_empty(),
+                Message::Reply(_) | Message::Connection(_) => false,
+            };
+            if is_deferred {
+                self.deferred.push(message);
+                continue;
+            }
+            is_any = true;
             match message {
                 Message::Request(parcel) => {
                     let Store::Owner(steering) = &mut self.store else {
@@ -286,13 +319,14 @@ impl<S: Service> Engine<S> {
                 Message::Connection(newcomer) => self.newcomers.push(newcomer),
             }
         }
-        self.inbox = inbox;
+        self.inbox = std::mem::replace(&mut self.deferred, inbox);
         self.settle();
         is_any
     }
 
     /// A request that is not run at once, on its way.
     fn submit(&mut self, connection: &Connection<S>, partition: u32, hole: Option<u32>, bytes: Vec<u8>) {
+        self.memory.expect(bytes.capacity() as isize);
         let ticket = Ticket { connection: connection.key, incarnation: connection.incarnation, hole };
         let parcel = Parcel { origin: self.me, partition, ticket, travelled: false, bytes };
         self.place_own(parcel);
@@ -332,6 +366,8 @@ impl<S: Service> Engine<S> {
         drop(request);
         let bytes = parcel.bytes.len() as u64 * u64::from(self.metric == LoadMetric::Bytes);
         self.stats.partition(parcel.partition).load.add(cost + bytes);
+        self.memory.hold(reply.capacity() as isize);
+        self.memory.expect(-(parcel.bytes.capacity() as isize));
         self.buffers.give(std::mem::replace(&mut parcel.bytes, reply));
         if parcel.origin != self.me {
             self.mail.send(parcel.origin, Message::Reply(parcel));
@@ -390,7 +426,7 @@ impl<S: Service> Engine<S> {
             Store::Owner(steering) => self.shared.generation() == steering.generation(),
             Store::Locked(_) => true,
         };
-        follows && self.mail.is_empty() && self.mail.is_published()
+        follows && self.inbox.is_empty() && self.mail.is_empty() && self.mail.is_published()
     }
 }
 

@@ -122,10 +122,14 @@ impl EpollDriver {
     /// Reads once, and runs what came.
     fn receive<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) {
         let connection = &mut worker.connections[key as usize];
-        let Link::Stream(stream) = &mut connection.link else { return };
         if connection.is_blocked || connection.is_closing || connection.is_ended {
             return;
         }
+        if worker.is_short_of_memory(key) {
+            return;
+        }
+        let connection = &mut worker.connections[key as usize];
+        let Link::Stream(stream) = &mut connection.link else { return };
         let is_hung_up = stream.is_hung_up;
         let is_direct = !connection.input.is_empty() && connection.tls.is_none();
         let (result, room) = if !is_direct {
@@ -272,7 +276,10 @@ impl<S: Service> Driver<S> for EpollDriver {
             drop(worker.remove(key));
             return;
         }
-        let may_read = !connection.is_blocked && !connection.is_closing && !connection.is_ended;
+        let may_read = !connection.is_blocked
+            && !connection.is_closing
+            && !connection.is_ended
+            && !connection.holding.is_waiting;
         if may_read && matches!(&connection.link, Link::Stream(Stream { is_readable: true, .. })) {
             self.again.push(key);
         }

@@ -52,6 +52,7 @@ mod kernel_steering;
 mod key_hash;
 mod look_ahead;
 mod mail;
+mod memory;
 mod mmsg;
 mod nodes;
 mod output;

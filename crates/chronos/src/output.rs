@@ -28,6 +28,11 @@ pub(crate) struct Output {
     holes: u32,
     /// Bytes that the kernel is sending.
     detached: usize,
+    /// Capacity of the segments, and of the pieces that the kernel is sending.
+    segments_capacity: usize,
+    detached_capacity: usize,
+    /// Bytes sent in all.
+    gone: usize,
     tail: Vec<u8>,
 }
 
@@ -61,6 +66,7 @@ impl Output {
         if !self.tail.is_empty() {
             let full = mem::replace(&mut self.tail, buffers.take());
             self.bytes += full.len();
+            self.segments_capacity += full.capacity();
             self.segments.push_back(Segment::Bytes(full));
         }
         let number = self.first.wrapping_add(self.segments.len() as u32);
@@ -80,6 +86,7 @@ impl Output {
             self.drop_empty();
         } else {
             self.bytes += reply.len();
+            self.segments_capacity += reply.capacity();
             *segment = Segment::Bytes(reply);
         }
     }
@@ -104,6 +111,30 @@ impl Output {
     /// Bytes that are here and not sent.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes + self.tail.len() - self.sent + self.detached
+    }
+
+    /// Bytes of memory that it takes.
+    pub(crate) fn held(&self) -> usize {
+        let segments = self.segments_capacity + self.segments.len() * size_of::<Segment>();
+        segments + self.detached_capacity + self.tail.capacity()
+    }
+
+    /// What of it stays until the kernel is done with it.
+    pub(crate) fn detached_capacity(&self) -> usize {
+        self.detached_capacity
+    }
+
+    /// Bytes sent in all; wraps.
+    pub(crate) fn gone(&self) -> usize {
+        self.gone
+    }
+
+    /// Gives the tail's buffer back if there is nothing in it.
+    #[inline]
+    pub(crate) fn give_back_empty(&mut self, buffers: &mut Buffers) {
+        if self.tail.is_empty() && self.tail.capacity() > 0 {
+            buffers.give(mem::take(&mut self.tail));
+        }
     }
 
     /// Nothing is to be sent, now or later.
@@ -136,7 +167,7 @@ impl Output {
             }
         }
         buffers.give(mem::take(&mut self.tail));
-        (self.bytes, self.sent) = (0, 0);
+        (self.bytes, self.sent, self.segments_capacity) = (0, 0, 0);
     }
 
     /// Everything that can be sent now, if it lies in one piece: the usual case of a thread's own partitions.
@@ -178,6 +209,8 @@ impl Output {
         {
             if let Some(Segment::Bytes(bytes)) = self.segments.pop_front() {
                 self.bytes -= bytes.len();
+                self.segments_capacity -= bytes.capacity();
+                self.detached_capacity += bytes.capacity();
                 detached += bytes.len();
                 pieces.push(bytes);
             }
@@ -186,6 +219,7 @@ impl Output {
         }
         if self.segments.is_empty() && !self.tail.is_empty() && pieces.len() < most {
             detached += self.tail.len();
+            self.detached_capacity += self.tail.capacity();
             pieces.push(mem::take(&mut self.tail));
         }
         self.detached += detached;
@@ -195,11 +229,18 @@ impl Output {
     /// `sent` bytes that were detached are sent.
     pub(crate) fn on_sent(&mut self, sent: usize) {
         self.detached -= sent;
+        self.gone = self.gone.wrapping_add(sent);
+    }
+
+    /// The kernel is done with the pieces that were detached.
+    pub(crate) fn on_landed(&mut self) {
+        self.detached_capacity = 0;
     }
 
     /// `sent` more bytes are sent.
     pub(crate) fn advance(&mut self, sent: usize, buffers: &mut Buffers) {
         self.sent += sent;
+        self.gone = self.gone.wrapping_add(sent);
         while let Some(Segment::Bytes(bytes)) = self.segments.front() {
             let length = bytes.len();
             if self.sent < length {
@@ -208,6 +249,7 @@ impl Output {
             self.sent -= length;
             self.bytes -= length;
             if let Some(Segment::Bytes(bytes)) = self.segments.pop_front() {
+                self.segments_capacity -= bytes.capacity();
                 buffers.give(bytes);
             }
             self.first = self.first.wrapping_add(1);
@@ -309,6 +351,9 @@ mod tests {
             prop_assert_eq!(wire, expected);
             prop_assert!(output.is_done());
             prop_assert!(output.segments.is_empty(), "{:?}", output.segments);
+            output.on_landed();
+            output.give_back_empty(&mut buffers);
+            prop_assert_eq!(output.held(), 0);
         }
     }
 

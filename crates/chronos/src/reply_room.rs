@@ -78,6 +78,12 @@ impl ReplyRoom {
 }
 
 impl Replies {
+    /// Bytes that a reply takes which is not here yet, as far as one can tell.
+    #[inline]
+    pub(crate) fn expected(&self) -> usize {
+        self.expected
+    }
+
     /// A reply of so many bytes is here.
     #[inline]
     pub(crate) fn note(&mut self, bytes: usize) {
@@ -96,6 +102,7 @@ mod tests {
         idle: None,
         input_bytes: 1000,
         output_bytes: 1000,
+        memory_bytes: 1 << 20,
         under_way: 256,
         backlog: 1,
         drain: std::time::Duration::ZERO,

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::epoll::EpollDriver;
 use crate::kernel_steering::KernelSteering;
 use crate::mail::Mail;
+use crate::memory::Memory;
 use crate::nodes;
 use crate::reply_room::ReplyRoom;
 use crate::shared::Shared;
@@ -327,17 +328,19 @@ impl<S: Service> Plan<S> {
             service: self.service.clone(),
             store,
             mail,
-            buffers: Buffers::default(),
+            buffers: Buffers::new(Memory::pool_bytes(&config.limits, config.threads)),
             shared: self.shared.clone(),
             stats: self.stats.clone(),
             steering: self.steering.clone(),
             limits: config.limits,
             room: ReplyRoom::new(&config.limits),
+            memory: Memory::new(&config.limits, self.shared.clone()),
             metric: config.balancing.map_or(LoadMetric::Requests, |balancing| balancing.metric),
             now: self.clock.now(),
             arrived: Vec::new(),
             newcomers: Vec::new(),
             inbox: Vec::new(),
+            deferred: Vec::new(),
             settled: 0,
         };
         Worker::new(engine, config.poll, self.clock, balancer)

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
+use crate::memory::SharedMemory;
+
 /// What all threads see.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -20,6 +22,8 @@ pub(crate) struct Shared {
     drained: AtomicUsize,
     /// Connections of all threads.
     pub(crate) connections: AtomicUsize,
+    /// What they hold.
+    pub(crate) memory: SharedMemory,
 }
 
 #[derive(Debug)]
@@ -45,6 +49,7 @@ impl Shared {
             failed: AtomicBool::new(false),
             drained: AtomicUsize::new(0),
             connections: AtomicUsize::new(0),
+            memory: SharedMemory::default(),
         })
     }
 
@@ -110,7 +115,7 @@ impl Shared {
         asleep
     }
 
-    fn wake_all(&self) {
+    pub(crate) fn wake_all(&self) {
         for thread in 0..self.threads() {
             self.wake(thread);
         }

@@ -34,6 +34,7 @@ pub(crate) struct ThreadCounters {
     pub(crate) refused: Counter,
     pub(crate) accept_errors: Counter,
     pub(crate) timed_out: Counter,
+    pub(crate) shed: Counter,
     pub(crate) own: Counter,
     pub(crate) foreign: Counter,
     pub(crate) forwarded: Counter,
@@ -90,6 +91,8 @@ pub struct ThreadStats {
     pub accept_errors: u64,
     /// Connections closed since they were idle too long.
     pub timed_out: u64,
+    /// Connections closed since others waited for the memory that they held ([`crate::Limits::memory_bytes`]).
+    pub shed: u64,
     /// Requests of own connections for own partitions (under a lock: all).
     pub own: u64,
     /// Requests of own connections for partitions of other threads.
@@ -206,6 +209,7 @@ impl RuntimeStats {
             total.refused += thread.refused;
             total.accept_errors += thread.accept_errors;
             total.timed_out += thread.timed_out;
+            total.shed += thread.shed;
             total.own += thread.own;
             total.foreign += thread.foreign;
             total.forwarded += thread.forwarded;
@@ -233,6 +237,7 @@ fn thread_stats(counters: &ThreadCounters) -> ThreadStats {
         refused: counters.refused.get(),
         accept_errors: counters.accept_errors.get(),
         timed_out: counters.timed_out.get(),
+        shed: counters.shed.get(),
         own: counters.own.get(),
         foreign: counters.foreign.get(),
         forwarded: counters.forwarded.get(),

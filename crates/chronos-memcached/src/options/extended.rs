@@ -34,6 +34,9 @@ Extended options (-o):
   chronos_xdp=<device>:<device>...
                                take the datagrams that come by these network devices past the kernel's stack; with -U,
                                for addresses (-l) of theirs (default: none)
+  chronos_connection_memory=<num>
+                               megabytes that connections may hold in all: requests that are not whole, and replies that
+                               are not fetched (default: a quarter of -m, 32 and four times -I at least)
   ssl_chain_cert=<file>        certificate chain in PEM, with -Z
   ssl_key=<file>               private key in PEM, with -Z (default: in the file of the chain)
 memcached's other extended options are accepted, and have no effect here; each says so.";
@@ -88,7 +91,7 @@ const WITHOUT_EFFECT: [&str; 44] = [
 /// memcached's TLS options, with values that ask for no more than there is.
 const MET: [(&str, &[&str]); 3] =
     [("ssl_verify_mode", &["0"]), ("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
-const WITH_EFFECT: [&str; 14] = [
+const WITH_EFFECT: [&str; 15] = [
     "idle_timeout",
     "chronos_partitions",
     "chronos_poll",
@@ -101,6 +104,7 @@ const WITH_EFFECT: [&str; 14] = [
     "chronos_io",
     "chronos_steering",
     "chronos_xdp",
+    "chronos_connection_memory",
     "ssl_chain_cert",
     "ssl_key",
 ];
@@ -136,6 +140,8 @@ pub struct Extended {
     pub steering: bool,
     /// Network devices whose datagrams come past the kernel's stack.
     pub devices: Vec<String>,
+    /// Bytes that connections may hold in all.
+    pub connection_memory: Option<usize>,
     /// A certificate chain in PEM.
     pub certificate: Option<PathBuf>,
     /// A private key in PEM.
@@ -235,6 +241,11 @@ impl Extended {
                 if self.devices.iter().any(String::is_empty) {
                     bail!(allowed("names of network devices with ':' between"));
                 }
+            }
+            ("chronos_connection_memory", _) => {
+                let bytes = value.parse::<usize>().ok().filter(|&megabytes| megabytes > 0);
+                let bytes = bytes.and_then(|megabytes| megabytes.checked_mul(1 << 20));
+                self.connection_memory = Some(bytes.with_context(|| allowed("1 and more megabytes"))?);
             }
             ("ssl_chain_cert", _) => self.certificate = Some(PathBuf::from(value)),
             ("ssl_key", _) => self.key = Some(PathBuf::from(value)),

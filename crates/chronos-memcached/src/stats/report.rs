@@ -87,6 +87,7 @@ fn process(settings: &Settings, shared: &Shared, clock: Clock, sink: &mut dyn Si
         let seconds = clock.uptime().saturating_sub(certificates.read_at.load(Ordering::Relaxed));
         sink.line("time_since_server_cert_refresh", &seconds);
     }
+    sink.line("chronos_memory_kicks", &runtime.shed);
     sink.line("chronos_requests_own", &runtime.own);
     sink.line("chronos_requests_foreign", &runtime.foreign);
     sink.line("chronos_partitions_moved", &runtime.adopted);

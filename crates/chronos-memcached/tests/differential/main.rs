@@ -13,5 +13,6 @@ mod random;
 mod random_numbers;
 #[path = "../common/server.rs"]
 mod server;
+mod silent;
 mod sizes;
 mod text;

@@ -62,7 +62,7 @@ fn two_threads_answer_as_memcached_whatever_the_size() {
 }
 
 /// Bytes with what repeats cut short.
-fn shown(bytes: &[u8]) -> String {
+pub fn shown(bytes: &[u8]) -> String {
     let mut text = String::new();
     for line in bytes.chunk_by(|before, _| *before != b'\n') {
         let line = line.escape_ascii().to_string();
@@ -76,7 +76,7 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 /// Answers of the binary protocol without their cas values: those of two threads are their own.
-fn without_cas(mut answers: Vec<u8>) -> Vec<u8> {
+pub fn without_cas(mut answers: Vec<u8>) -> Vec<u8> {
     let mut rest = &mut answers[..];
     while rest.len() >= 24 {
         let body = u32::from_be_bytes(rest[8..12].try_into().expect("four bytes")) as usize;

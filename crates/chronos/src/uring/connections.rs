@@ -61,11 +61,15 @@ impl UringDriver {
         let flight = &mut self.flights[number];
         let connection = worker.connections.get_mut(flight.key as usize);
         let Some(connection) = connection.filter(|found| found.incarnation == flight.incarnation) else {
-            self.flights.remove(number);
+            let flight = self.flights.remove(number);
+            worker.engine.memory.hold(-(flight.held() as isize));
             return;
         };
         let key = flight.key;
         if result <= 0 {
+            if let Link::Stream(stream) = &mut connection.link {
+                stream.is_sending = false;
+            }
             self.flights.remove(number);
             return self.close(worker, key);
         }
@@ -83,8 +87,9 @@ impl UringDriver {
             }
             return;
         }
-        if let Link::Stream(stream) = &mut connection.link {
+        if let Some((stream, output)) = connection.outgoing(&mut worker.engine.buffers) {
             stream.is_sending = false;
+            output.on_landed();
         }
         let mut flight = self.flights.remove(number);
         flight.pieces.drain(..).for_each(|piece| worker.engine.buffers.give(piece));
@@ -117,10 +122,11 @@ impl UringDriver {
 
     /// Has the kernel receive, or stop that, as the connection may go on or not. False if it cannot be asked.
     pub(super) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) -> bool {
+        let is_short = worker.is_short_of_memory(key);
         let connection = &mut worker.connections[key as usize];
         let Link::Stream(stream) = &mut connection.link else { return true };
         let token = receive_token(key, connection.incarnation);
-        let may_read = !connection.is_blocked && !connection.is_closing && !connection.is_ended;
+        let may_read = !connection.is_blocked && !connection.is_closing && !connection.is_ended && !is_short;
         if may_read && !stream.is_receiving {
             stream.is_receiving = true;
             let socket = Fd(stream.socket.as_raw_fd());
@@ -135,7 +141,7 @@ impl UringDriver {
             return self.push(&receive.user_data(token)).is_ok();
         }
         let is_too_much = connection.is_blocked && connection.input.rest().len() > BLOCKED_BYTES;
-        if is_too_much && stream.is_receiving && !stream.is_cancelling {
+        if (is_too_much || is_short) && stream.is_receiving && !stream.is_cancelling {
             stream.is_cancelling = true;
             return self.push(&opcode::AsyncCancel::new(token).build().user_data(CANCEL)).is_ok();
         }
@@ -145,6 +151,11 @@ impl UringDriver {
     pub(super) fn close<S: Service>(&mut self, worker: &mut Worker<S>, key: u32) {
         let connection = worker.remove(key);
         if let Link::Stream(stream) = &connection.link {
+            if stream.is_sending {
+                // What the kernel sends stays until it says that it is done.
+                let wire = connection.tls.as_ref().map_or(&connection.output, |tls| &tls.wire);
+                worker.engine.memory.hold(wire.detached_capacity() as isize);
+            }
             // What is queued names the descriptor, whose number is free after this. If it cannot be submitted the
             // next turn ends the thread.
             let _ = self.submit();

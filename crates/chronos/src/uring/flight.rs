@@ -44,6 +44,11 @@ impl Flight {
         send.build().user_data(token)
     }
 
+    /// Bytes of memory that its pieces take.
+    pub(super) fn held(&self) -> usize {
+        self.pieces.iter().map(Vec::capacity).sum()
+    }
+
     /// `sent` bytes are sent.
     pub(super) fn advance(&mut self, sent: usize) {
         self.left -= sent;

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::{Driver, Worker};
 use crate::connection::{Connection, Link};
+use crate::memory;
 use crate::store::Store;
 use crate::{Now, Service};
 
@@ -38,6 +39,9 @@ impl<S: Service> Worker<S> {
         }
         self.next_second = now + Duration::from_secs(1);
         self.housekeeping.get_or_insert(0);
+        if self.engine.me == 0 && self.engine.memory.has_shrunk() {
+            memory::give_back();
+        }
         if let Some(idle) = self.engine.limits.idle {
             let has_idled = |connection: &Connection<S>| now.saturating_sub(connection.active_at) >= idle;
             let idle: Vec<u32> = self

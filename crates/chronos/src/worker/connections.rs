@@ -9,6 +9,7 @@ use super::{Driver, Worker};
 use crate::connection::{Connection, Input, Link};
 use crate::engine::Halt;
 use crate::mail::{Message, Newcomer};
+use crate::memory::{Holding, Level};
 use crate::output::Output;
 use crate::tls::TlsStream;
 use crate::{Service, Transport};
@@ -27,6 +28,8 @@ impl<S: Service> Worker<S> {
             input: Input::default(),
             output: Output::default(),
             replies: self.engine.room.replies(),
+            holding: Holding::new(self.engine.now.since_start),
+            received: 0,
             everywhere: None,
             link,
             tls: None,
@@ -89,6 +92,7 @@ impl<S: Service> Worker<S> {
     pub(crate) fn remove(&mut self, key: u32) -> Connection<S> {
         let connection = self.connections.remove(key as usize);
         self.engine.room.forget(&connection.replies);
+        self.engine.memory.forget(&connection.holding);
         match connection.link {
             Link::Stream(_) => {
                 self.engine.shared.connections.fetch_sub(1, Ordering::Relaxed);
@@ -103,6 +107,7 @@ impl<S: Service> Worker<S> {
     pub(crate) fn on_bytes(&mut self, key: u32, bytes: &[u8]) {
         let connection = &mut self.connections[key as usize];
         connection.active_at = self.engine.now.since_start;
+        connection.note_received(bytes.len());
         self.engine.counters().received_bytes.add(bytes.len() as u64);
         let Some(tls) = &mut connection.tls else { return self.on_plain(key, bytes) };
         let mut plain = self.engine.buffers.take();
@@ -131,7 +136,9 @@ impl<S: Service> Worker<S> {
 
     /// `count` bytes were read into the connection's own input.
     pub(crate) fn on_read(&mut self, key: u32, count: usize) {
-        self.connections[key as usize].active_at = self.engine.now.since_start;
+        let connection = &mut self.connections[key as usize];
+        connection.active_at = self.engine.now.since_start;
+        connection.note_received(count);
         self.engine.counters().received_bytes.add(count as u64);
         self.parse(key);
     }
@@ -140,8 +147,7 @@ impl<S: Service> Worker<S> {
     pub(crate) fn parse(&mut self, key: u32) {
         let connection = &mut self.connections[key as usize];
         if connection.is_blocked {
-            let has_room = connection.has_room(&self.engine.room);
-            if !has_room || connection.gave_way_in == Some(self.turns) {
+            if !self.engine.may_run(connection) || connection.gave_way_in == Some(self.turns) {
                 return;
             }
         } else if connection.input.rest().len() < connection.input.wanted {
@@ -157,8 +163,12 @@ impl<S: Service> Worker<S> {
     /// is looked after once they have room; if it gave way in this turn, in the next.
     pub(crate) fn may_go_on(&mut self, key: u32) -> bool {
         self.recount(key);
-        let connection = &self.connections[key as usize];
+        let connection = &mut self.connections[key as usize];
         if !connection.is_blocked || !connection.has_room(&self.engine.room) {
+            return false;
+        }
+        if !self.engine.memory.is_free() && !self.engine.memory_allows(connection) {
+            self.engine.memory.wait(key, &mut connection.holding);
             return false;
         }
         if connection.gave_way_in == Some(self.turns) {
@@ -177,6 +187,14 @@ impl<S: Service> Worker<S> {
         let connection = &mut self.connections[key as usize];
         let (bytes, missing) = (connection.reply_bytes(), connection.output.holes());
         self.engine.room.recount(&mut connection.replies, bytes, missing);
+        connection.output.give_back_empty(&mut self.engine.buffers);
+        // Datagrams ask for little each, and as many as may wait would seem to ask for all that there is.
+        let is_stream = matches!(connection.link, Link::Stream(_));
+        let missing = if is_stream { connection.missing() as usize } else { 0 };
+        let coming = connection.replies.expected().saturating_mul(missing);
+        let held = connection.held();
+        self.engine.memory.recount(&mut connection.holding, held, coming);
+        connection.holding.note(connection.moved(), self.engine.now.since_start);
     }
 
     fn halt(&mut self, key: u32, halt: Halt) {
@@ -192,6 +210,18 @@ impl<S: Service> Worker<S> {
         if halt == Halt::Blocked && self.engine.mail.is_congested() {
             self.congested.push(key);
         }
+        if halt == Halt::Blocked && !self.engine.memory.is_free() && !self.engine.memory_allows(connection) {
+            self.engine.memory.wait(key, &mut connection.holding);
+        }
+    }
+
+    /// Whether a connection is not to be read since there is no memory left; it is looked after when there is.
+    pub(crate) fn is_short_of_memory(&mut self, key: u32) -> bool {
+        if self.engine.memory.is_free() || self.engine.memory.level() != Level::Full {
+            return false;
+        }
+        self.engine.memory.wait(key, &mut self.connections[key as usize].holding);
+        true
     }
 
     /// Looks after the connection before the turn ends.

@@ -6,6 +6,7 @@
 
 mod clock;
 mod connections;
+mod shedding;
 
 use std::io;
 use std::time::Duration;
@@ -102,6 +103,7 @@ impl<S: Service> Worker<S> {
             self.publish();
             self.serve_listed(driver);
             self.publish();
+            self.shed(driver);
             self.turns += 1;
             if happened || received {
                 idle_turns = 0;
@@ -130,17 +132,20 @@ impl<S: Service> Worker<S> {
             || is_sending_last
             || !self.listed.is_empty()
             || !self.congested.is_empty()
+            || self.engine.memory.has_eased()
             || self.housekeeping.is_some()
             || !self.engine.mail.is_published();
         if self.poll == Poll::Spin || is_busy || idle_turns < WAKEFUL_TURNS {
             return driver.turn(self, Duration::ZERO);
         }
         let (shared, me) = (self.engine.shared.clone(), self.engine.me);
+        self.engine.memory.tell();
         shared.fall_asleep(me);
         // A stop that was seen already must not keep the thread awake.
         let is_new_stop = shared.is_stopping() && self.stop_at.is_none();
         let is_last = shared.has_failed() || shared.all_drained();
-        let may_sleep = self.engine.is_quiet() && !is_new_stop && !is_last;
+        self.engine.memory.turn();
+        let may_sleep = self.engine.is_quiet() && !is_new_stop && !is_last && !self.engine.memory.has_eased();
         let wait = if may_sleep { self.until_next() } else { Duration::ZERO };
         let happened = driver.turn(self, wait);
         shared.awake(me);
@@ -152,6 +157,9 @@ impl<S: Service> Worker<S> {
         if let Some(balancer) = &self.balancer {
             next = next.min(balancer.deadline());
         }
+        if self.engine.memory.has_waiting() {
+            next = next.min(self.engine.memory.next_look);
+        }
         if let Some(stop_at) = self.stop_at.filter(|_| !self.connections.is_empty()) {
             next = next.min(stop_at);
         }
@@ -162,6 +170,7 @@ impl<S: Service> Worker<S> {
     /// Reads the clock, for all that is done until it is read again.
     pub(crate) fn tick(&mut self) {
         self.engine.now = self.clock.now();
+        self.engine.memory.turn();
     }
 
     /// Puts replies and connections that came from other threads into their places.
@@ -169,6 +178,8 @@ impl<S: Service> Worker<S> {
         let mut arrived = std::mem::take(&mut self.engine.arrived);
         for parcel in arrived.drain(..) {
             let ticket = parcel.ticket;
+            // It counts with its connection from now on.
+            self.engine.memory.hold(-(parcel.bytes.capacity() as isize));
             let connection = self.connections.get_mut(ticket.connection as usize);
             let Some(connection) = connection.filter(|found| found.incarnation == ticket.incarnation) else {
                 self.engine.buffers.give(parcel.bytes);
@@ -190,6 +201,7 @@ impl<S: Service> Worker<S> {
         for newcomer in std::mem::take(&mut self.engine.newcomers) {
             self.open(driver, newcomer)?;
         }
+        self.ease();
         if !self.congested.is_empty() && !self.engine.mail.is_congested() {
             for key in std::mem::take(&mut self.congested) {
                 // It may have been closed, and another have its number, since.

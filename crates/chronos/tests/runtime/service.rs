@@ -3,6 +3,7 @@
 //! | request | reply |
 //! |---|---|
 //! | `put P C S` | `ok P S`, if S is the next number that connection C puts into partition P, else `disorder` |
+//! | `note P` | nothing; counts as a put |
 //! | `get P` | the number of puts of partition P; changes nothing |
 //! | `sum` | the number of puts of all partitions |
 //! | `echo P N`, then N bytes | the bytes, from partition P |
@@ -36,6 +37,7 @@ pub struct Log {
 #[derive(Debug)]
 pub enum Request<'a> {
     Put { partition: u32, connection: u32, sequence: u32 },
+    Note,
     Get,
     Sum,
     Echo(&'a [u8]),
@@ -89,6 +91,7 @@ impl Service for Logs {
                 let request = Request::Put { partition, connection, sequence };
                 Step::Run { consumed, partition: PartitionId(partition), request }
             }
+            ["note", p] => Step::Run { consumed, partition: PartitionId(number(p)), request: Request::Note },
             ["get", p] => Step::Run { consumed, partition: PartitionId(number(p)), request: Request::Get },
             ["sum"] => Step::Everywhere { consumed, request: Request::Sum },
             ["echo", p, n] => {
@@ -134,6 +137,7 @@ impl Service for Logs {
                 *next += 1;
                 log.puts += 1;
             }
+            Request::Note => log.puts += 1,
             Request::Get | Request::Sum => assert!(self.read(log, request, now, reply)),
             Request::Echo(bytes) => reply.extend_from_slice(bytes),
             Request::Blob(count) => reply.resize(reply.len() + *count as usize, b'b'),
@@ -165,6 +169,7 @@ impl Service for Logs {
             Request::Sum => numbers(2, &[]),
             Request::Blob(count) => numbers(3, &[*count]),
             Request::Wait => numbers(5, &[]),
+            Request::Note => numbers(6, &[]),
             Request::Echo(bytes) => {
                 message.push(4);
                 message.extend_from_slice(bytes);
@@ -181,6 +186,7 @@ impl Service for Logs {
             2 => Request::Sum,
             3 => Request::Blob(number(0)),
             5 => Request::Wait,
+            6 => Request::Note,
             _ => Request::Echo(rest),
         }
     }

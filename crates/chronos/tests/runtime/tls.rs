@@ -12,7 +12,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 
 use crate::client::{any_port, backends, config, start};
 
-fn tls_address(server: &Running) -> SocketAddr {
+pub fn tls_address(server: &Running) -> SocketAddr {
     match server.bound() {
         [Listen::Tls { address, .. }] => *address,
         other => panic!("{other:?}"),
@@ -20,14 +20,14 @@ fn tls_address(server: &Running) -> SocketAddr {
 }
 
 /// Writes a certificate for `localhost` and its key into `folder`.
-fn certificate(folder: &Path) -> Tls {
+pub fn certificate(folder: &Path) -> Tls {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
     std::fs::write(folder.join("certificate.pem"), made.cert.pem()).unwrap();
     std::fs::write(folder.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
     Tls::from_pem_files(&folder.join("certificate.pem"), &folder.join("key.pem")).unwrap()
 }
 
-fn connect(address: SocketAddr, folder: &Path) -> StreamOwned<ClientConnection, TcpStream> {
+pub fn connect(address: SocketAddr, folder: &Path) -> StreamOwned<ClientConnection, TcpStream> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(folder.join("certificate.pem")).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());

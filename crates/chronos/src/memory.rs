@@ -1,0 +1,497 @@
+//! [`Memory`]: what the connections of all threads hold together, and what they may hold ([`Limits::memory_bytes`]).
+//!
+//! *Held* are the buffers, by their capacity, of requests that are not whole or wait for their turn, of replies that wait to
+//! be sent, and of replies on their way between threads. *Coming* are requests on their way between threads, and replies
+//! that are not made yet, as far as one can tell ([`Replies::expected`]). Both together decide:
+//!
+//! | held and coming, of the budget | level | |
+//! |---|---|---|
+//! | up to a half | free | every connection goes on |
+//! | up to three quarters | scarce | one goes on whose replies stay within its share: an equal part of the quarter |
+//! | more | full | none goes on, and nothing is read; sending does. If it is held, threads leave requests of others alone |
+//!
+//! What waits goes on when the level falls: clients that read their replies make it fall. If it does not fall, those
+//! connections are closed that have moved next to nothing for a while ([`Holding::has_stalled`]), the one that holds the most
+//! first; and if memory stays full, requests of which the rest would have to be read, since nothing else makes room for it.
+//! The last eighths are for free buffers ([`Memory::pool_bytes`]), and for what comes on top before it is counted.
+//!
+//! Threads count for themselves, and tell each other when it has become a *quantum*: a connection whose replies leave as
+//! they come costs no atomic operation.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use crate::Limits;
+use crate::shared::Shared;
+
+/// What threads tell each other.
+#[derive(Debug, Default)]
+pub(crate) struct SharedMemory {
+    held: Line,
+    coming: Line,
+    /// The most that was held since memory was given back to the system last.
+    peak: AtomicIsize,
+    /// Threads with connections that wait for memory.
+    waiting: AtomicUsize,
+}
+
+/// A number on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line(AtomicIsize);
+
+/// How scarce memory is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Level {
+    /// Every connection goes on.
+    Free,
+    /// Those go on that stay within their share.
+    Scarce,
+    /// None goes on.
+    Full,
+}
+
+/// One thread's view.
+pub(crate) struct Memory {
+    shared: Arc<Shared>,
+    held: Count,
+    coming: Count,
+    /// What connections of this thread hold.
+    own: usize,
+    /// Bytes up to which memory is free, and up to which it is scarce.
+    first: isize,
+    last: isize,
+    /// A change is told when it is so large, in bytes.
+    quantum: usize,
+    /// Connections of this thread that wait for memory.
+    waiting: Vec<u32>,
+    /// The level when the last of them began to wait.
+    waiting_at: Level,
+    /// When this thread looks next for connections to close.
+    pub(crate) next_look: Duration,
+    /// Since when nothing helps, as of the last look.
+    pub(crate) stuck_since: Option<Duration>,
+    /// Nothing helped: those that wait go on although memory is scarce.
+    is_granted: bool,
+}
+
+/// A sum over the threads, as one of them knows it.
+#[derive(Debug, Default)]
+struct Count {
+    /// What the others know.
+    known: isize,
+    /// What they do not know yet.
+    untold: isize,
+}
+
+/// What one connection holds.
+#[derive(Debug, Default)]
+pub(crate) struct Holding {
+    held: usize,
+    coming: usize,
+    /// Bytes that had moved when it last moved a part of what it holds.
+    moved: usize,
+    /// When that was.
+    since: Duration,
+    /// It waits for memory.
+    pub(crate) is_waiting: bool,
+}
+
+/// A connection that has moved less than a part ([`STALLED_PART`]) of what it holds for so long has stalled.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+/// One part in so many of what a connection holds is a move.
+const STALLED_PART: usize = 16;
+/// What waits for memory itself is closed after so long, if nothing goes on: no client can do anything about it.
+pub(crate) const FULL_PATIENCE: Duration = Duration::from_millis(25);
+/// Time between two looks for connections to close, and while nothing goes on.
+pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
+pub(crate) const LOOK_EVERY_FULL: Duration = Duration::from_millis(5);
+/// Bytes of free buffers that a thread keeps at most.
+const POOL_BYTES: usize = 4 << 20;
+
+impl Memory {
+    /// For one of the threads of `shared`.
+    pub(crate) fn new(limits: &Limits, shared: Arc<Shared>) -> Memory {
+        let budget = isize::try_from(limits.memory_bytes).unwrap_or(isize::MAX);
+        let threads = shared.threads() as usize;
+        Memory {
+            shared,
+            held: Count::default(),
+            coming: Count::default(),
+            own: 0,
+            first: budget / 2,
+            last: budget - budget / 4,
+            quantum: (limits.memory_bytes / threads / 64).clamp(4 << 10, 256 << 10),
+            waiting: Vec::new(),
+            waiting_at: Level::Free,
+            next_look: Duration::ZERO,
+            stuck_since: None,
+            is_granted: false,
+        }
+    }
+
+    /// Bytes of free buffers that each of so many threads may keep.
+    pub(crate) fn pool_bytes(limits: &Limits, threads: u32) -> usize {
+        POOL_BYTES.min(limits.memory_bytes / 8 / threads as usize)
+    }
+
+    /// A turn begins: what the others have told is looked at.
+    #[inline]
+    pub(crate) fn turn(&mut self) {
+        self.held.known = self.shared.memory.held.0.load(Ordering::Relaxed);
+        self.coming.known = self.shared.memory.coming.0.load(Ordering::Relaxed);
+    }
+
+    /// Whether every connection may go on, as far as this thread knows.
+    #[inline]
+    pub(crate) fn is_free(&self) -> bool {
+        self.held.sum() + self.coming.sum() <= self.first
+    }
+
+    /// How scarce memory is.
+    pub(crate) fn level(&mut self) -> Level {
+        if self.is_free() {
+            return Level::Free;
+        }
+        self.tell();
+        self.turn();
+        match self.held.sum() + self.coming.sum() {
+            sum if sum <= self.first => Level::Free,
+            sum if sum <= self.last => Level::Scarce,
+            _ => Level::Full,
+        }
+    }
+
+    /// Whether a connection that has `bytes`, of which there may be more than was counted last, may go on.
+    pub(crate) fn allows(&mut self, bytes: usize) -> bool {
+        match self.level() {
+            Level::Free => true,
+            Level::Scarce => self.is_granted || bytes <= self.share(),
+            Level::Full => false,
+        }
+    }
+
+    /// Whether what is held already is too much for further requests of other threads.
+    #[inline]
+    pub(crate) fn is_full_without_coming(&mut self) -> bool {
+        self.held.sum() > self.last && {
+            self.tell();
+            self.turn();
+            self.held.sum() > self.last
+        }
+    }
+
+    /// What each connection may have while memory is scarce.
+    pub(crate) fn share(&self) -> usize {
+        let connections = self.shared.connections.load(Ordering::Relaxed).max(1);
+        (self.last - self.first) as usize / connections
+    }
+
+    /// What is to be freed for those that wait: a part more than makes memory free, so that a few of them may go on; of
+    /// that, as large a part as this thread's connections hold of all. 0 if it is not what is held that makes memory scarce.
+    pub(crate) fn excess(&mut self) -> usize {
+        self.tell();
+        self.turn();
+        let held = self.held.sum().max(1) as u128;
+        let excess = (self.held.sum() - (self.first - self.first / 8)).max(0) as u128;
+        (excess * self.own as u128).div_ceil(held) as usize
+    }
+
+    /// Counts what a connection holds now, and what is coming to it.
+    #[inline]
+    pub(crate) fn recount(&mut self, holding: &mut Holding, held: usize, coming: usize) {
+        if held != holding.held {
+            let more = held as isize - holding.held as isize;
+            self.own = self.own - holding.held + held;
+            holding.held = held;
+            self.hold(more);
+        }
+        if coming != holding.coming {
+            let more = coming as isize - holding.coming as isize;
+            holding.coming = coming;
+            self.expect(more);
+        }
+    }
+
+    /// A connection is gone, and what it held with it.
+    pub(crate) fn forget(&mut self, holding: &Holding) {
+        self.own -= holding.held;
+        self.hold(-(holding.held as isize));
+        self.expect(-(holding.coming as isize));
+    }
+
+    /// So many more bytes are held (fewer, if negative): of a connection, or of a reply that is on its way.
+    pub(crate) fn hold(&mut self, more: isize) {
+        if self.held.add(more) >= self.quantum {
+            self.tell();
+        }
+    }
+
+    /// So many more bytes are coming.
+    pub(crate) fn expect(&mut self, more: isize) {
+        if self.coming.add(more) >= self.quantum {
+            self.tell();
+        }
+    }
+
+    /// Tells the other threads what this one has counted, and wakes them if they wait for that.
+    pub(crate) fn tell(&mut self) {
+        if self.held.untold == 0 && self.coming.untold == 0 {
+            return;
+        }
+        let memory = &self.shared.memory;
+        let fewer = self.held.untold + self.coming.untold;
+        self.held.tell(&memory.held.0);
+        self.coming.tell(&memory.coming.0);
+        if self.held.known > memory.peak.load(Ordering::Relaxed) {
+            memory.peak.store(self.held.known, Ordering::Relaxed);
+        }
+        let sum = self.held.known + self.coming.known;
+        let has_fallen = |below: isize| sum <= below && sum - fewer > below;
+        if fewer < 0
+            && memory.waiting.load(Ordering::Relaxed) > 0
+            && (has_fallen(self.first) || has_fallen(self.last))
+        {
+            self.shared.wake_all();
+        }
+    }
+
+    /// A connection of this thread waits.
+    pub(crate) fn wait(&mut self, key: u32, holding: &mut Holding) {
+        if holding.is_waiting {
+            return;
+        }
+        holding.is_waiting = true;
+        if self.waiting.is_empty() {
+            self.shared.memory.waiting.fetch_add(1, Ordering::Relaxed);
+            self.waiting_at = Level::Free;
+        }
+        self.waiting.push(key);
+        self.waiting_at = self.waiting_at.max(self.level());
+    }
+
+    /// Whether connections of this thread wait.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether those that wait may go on.
+    pub(crate) fn has_eased(&mut self) -> bool {
+        !self.waiting.is_empty() && self.level() < self.waiting_at
+    }
+
+    /// Connections that waited, which are looked after now; some of them may be gone.
+    pub(crate) fn take_waiting(&mut self) -> Vec<u32> {
+        if !self.waiting.is_empty() {
+            self.shared.memory.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        std::mem::take(&mut self.waiting)
+    }
+
+    /// Whether connections are to be closed if they have stalled: some wait, or nothing goes on.
+    pub(crate) fn is_stuck(&mut self) -> bool {
+        match self.level() {
+            Level::Free => false,
+            Level::Scarce => self.shared.memory.waiting.load(Ordering::Relaxed) > 0,
+            Level::Full => true,
+        }
+    }
+
+    /// Lets those go on that wait while memory is scarce, or no longer.
+    pub(crate) fn grant(&mut self, is_granted: bool) {
+        self.is_granted = is_granted;
+    }
+
+    /// Has the other threads look too.
+    pub(crate) fn wake_others(&self) {
+        self.shared.wake_all();
+    }
+
+    /// Whether much less is held than was since this was true last: what the allocator keeps may go back to the system.
+    pub(crate) fn has_shrunk(&mut self) -> bool {
+        self.turn();
+        let peak = &self.shared.memory.peak;
+        let (most, now) = (peak.load(Ordering::Relaxed), self.held.sum().max(0));
+        let has_shrunk = now < most / 2 && most - now > self.first / 2;
+        if has_shrunk {
+            peak.store(now, Ordering::Relaxed);
+        }
+        has_shrunk
+    }
+}
+
+impl Count {
+    #[inline]
+    fn sum(&self) -> isize {
+        self.known + self.untold
+    }
+
+    /// Adds, and returns how much is not told.
+    #[inline]
+    fn add(&mut self, more: isize) -> usize {
+        self.untold += more;
+        self.untold.unsigned_abs()
+    }
+
+    fn tell(&mut self, shared: &AtomicIsize) {
+        let untold = std::mem::take(&mut self.untold);
+        self.known = shared.fetch_add(untold, Ordering::Relaxed) + untold;
+    }
+}
+
+impl Holding {
+    /// A connection that holds nothing yet.
+    pub(crate) fn new(now: Duration) -> Holding {
+        Holding { since: now, ..Holding::default() }
+    }
+
+    /// Bytes that it held when they were counted last.
+    pub(crate) fn held(&self) -> usize {
+        self.held
+    }
+
+    /// `moved` bytes have been sent to the client or come from it in all.
+    #[inline]
+    pub(crate) fn note(&mut self, moved: usize, now: Duration) {
+        let more = moved.wrapping_sub(self.moved);
+        if self.held == 0 || more.saturating_mul(STALLED_PART) >= self.held {
+            self.restart(moved, now);
+        }
+    }
+
+    /// It may move again from now on.
+    pub(crate) fn restart(&mut self, moved: usize, now: Duration) {
+        (self.moved, self.since) = (moved, now);
+    }
+
+    /// Whether it has moved next to nothing for a while.
+    pub(crate) fn has_stalled(&self, now: Duration) -> bool {
+        now.saturating_sub(self.since) >= PATIENCE
+    }
+
+    /// Which is closed first: what it holds, by how long it has not moved.
+    pub(crate) fn weight(&self, now: Duration) -> u128 {
+        self.held as u128 * now.saturating_sub(self.since).as_millis().max(1)
+    }
+}
+
+/// Has the allocator give back to the system what is free. Where there is no such call it does so by itself, or not at all.
+pub(crate) fn give_back() {
+    #[cfg(target_env = "gnu")]
+    #[expect(unsafe_code, reason = "the allocator's own call")]
+    // SAFETY: it takes no pointer, and may be called at any time by any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        connections: 1024,
+        idle: None,
+        input_bytes: 1 << 20,
+        output_bytes: 1 << 20,
+        memory_bytes: 32 << 20,
+        under_way: 256,
+        backlog: 1,
+        drain: Duration::ZERO,
+    };
+
+    fn threads(count: u32) -> Vec<Memory> {
+        let shared = Arc::new(Shared::new(count, &[0]).unwrap());
+        shared.connections.store(100, Ordering::Relaxed);
+        (0..count).map(|_| Memory::new(&LIMITS, shared.clone())).collect()
+    }
+
+    #[test]
+    fn levels_are_of_all_threads_together() {
+        let mut threads = threads(4);
+        let mut holdings: Vec<Holding> = (0..4).map(|_| Holding::default()).collect();
+        for (megabytes, level) in
+            [(1, Level::Free), (3, Level::Free), (5, Level::Scarce), (7, Level::Full), (4, Level::Free)]
+        {
+            for (memory, holding) in threads.iter_mut().zip(&mut holdings) {
+                memory.recount(holding, megabytes << 20, 0);
+            }
+            for memory in &mut threads {
+                memory.turn();
+                assert_eq!(memory.level(), level, "{megabytes} MiB each");
+            }
+        }
+        // What is coming counts too, but no thread leaves requests alone for it.
+        threads[0].recount(&mut holdings[0], 4 << 20, 20 << 20);
+        assert_eq!(threads[1].level(), Level::Free, "it does not look before its next turn");
+        threads[1].turn();
+        assert!(threads[1].level() == Level::Full && !threads[1].is_full_without_coming());
+        threads.iter_mut().zip(&holdings).for_each(|(memory, holding)| memory.forget(holding));
+        threads.iter_mut().for_each(Memory::tell);
+        threads[1].turn();
+        assert_eq!((threads[1].held.sum(), threads[1].coming.sum()), (0, 0));
+    }
+
+    #[test]
+    fn small_changes_are_told_together() {
+        let mut threads = threads(2);
+        let mut holding = Holding::default();
+        for _ in 0..1000 {
+            threads[0].recount(&mut holding, 10_000, 5000);
+            threads[0].recount(&mut holding, 0, 0);
+        }
+        threads[1].turn();
+        assert_eq!(threads[1].held.known, 0, "nothing was told");
+        (0..100).for_each(|number| threads[0].recount(&mut holding, number * 10_000, 0));
+        threads[1].turn();
+        let off = 990_000 - threads[1].held.known;
+        assert!((0..=threads[0].quantum as isize).contains(&off), "{off} bytes are not known");
+    }
+
+    #[test]
+    fn those_within_their_share_go_on_while_memory_is_scarce() {
+        let mut memory = threads(1).pop().unwrap();
+        let mut holding = Holding::default();
+        memory.recount(&mut holding, 15 << 20, 0);
+        assert!(memory.allows(1 << 20));
+        memory.recount(&mut holding, 17 << 20, 0);
+        let share = (8 << 20) / 100;
+        assert!(memory.allows(share) && !memory.allows(share + 1));
+        memory.grant(true);
+        assert!(memory.allows(share + 1));
+        memory.recount(&mut holding, 25 << 20, 0);
+        assert!(!memory.allows(0));
+    }
+
+    #[test]
+    fn those_that_wait_go_on_when_the_level_falls() {
+        let mut memory = threads(1).pop().unwrap();
+        let (mut hog, mut other) = (Holding::default(), Holding::default());
+        memory.recount(&mut hog, 25 << 20, 0);
+        memory.wait(7, &mut other);
+        memory.wait(7, &mut other);
+        assert!(!memory.has_eased() && memory.is_stuck());
+        memory.recount(&mut hog, 20 << 20, 0);
+        assert!(memory.has_eased(), "it is scarce, and was full");
+        assert_eq!(memory.take_waiting(), [7]);
+        other.is_waiting = false;
+        memory.wait(7, &mut other);
+        assert!(!memory.has_eased(), "it is as scarce as before");
+        assert_eq!(memory.excess(), (20 << 20) - (14 << 20));
+        memory.forget(&hog);
+        assert!(memory.has_eased() && !memory.is_stuck());
+    }
+
+    #[test]
+    fn a_trickle_is_no_move() {
+        let (begin, later) = (Duration::from_secs(1), Duration::from_secs(1) + PATIENCE);
+        let mut memory = threads(1).pop().unwrap();
+        let mut holding = Holding::new(begin);
+        memory.recount(&mut holding, 1600, 0);
+        holding.note(99, later);
+        assert!(holding.has_stalled(later) && holding.weight(later) == 1600 * 250);
+        holding.note(100, later);
+        assert!(!holding.has_stalled(later) && holding.weight(later) == 1600);
+    }
+}
