@@ -35,4 +35,4 @@ pub use partition::Partition;
 pub use request::Request;
 pub use service::{Memcached, SettingsError};
 pub use session::{Protocol, Session};
-pub use settings::{GROWTH_FACTOR, PARTITIONS_PER_THREAD, Settings};
+pub use settings::{GROWTH_FACTOR, PARTITIONS_PER_THREAD, REQUESTS_PER_TURN, Settings};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{ArgAction, Parser};
 use plimsoll_chronos::{AcrossNodes, Balancing, Config, DatagramSteering, KeyHash, Limits};
-use plimsoll_chronos_memcached::{Credentials, GROWTH_FACTOR, PARTITIONS_PER_THREAD, Protocol, Settings};
+use plimsoll_chronos_memcached::{Credentials, GROWTH_FACTOR, Protocol, REQUESTS_PER_TURN, Settings};
 
 mod extended;
 mod places;
@@ -29,10 +29,11 @@ use plimsoll_stdio::note;
     after_help = EXTENDED_HELP
 )]
 pub struct Options {
-    /// TCP port to listen on, 0 for none, -1 for any that is free (see MEMCACHED_PORT_FILENAME)
-    #[arg(short = 'p', long, value_name = "num", default_value_t = 11_211, allow_negative_numbers = true,
+    /// TCP port to listen on, 0 for none, -1 for any that is free (see MEMCACHED_PORT_FILENAME) [default: that of -U, or
+    /// 11211 without -U]
+    #[arg(short = 'p', long, value_name = "num", allow_negative_numbers = true,
           value_parser = clap::value_parser!(i32).range(-1..=65_535))]
-    port: i32,
+    port: Option<i32>,
     /// UDP port to listen on, 0 for none, -1 for any that is free
     #[arg(short = 'U', long, value_name = "num", default_value_t = 0, allow_negative_numbers = true,
           value_parser = clap::value_parser!(i32).range(-1..=65_535))]
@@ -97,9 +98,10 @@ pub struct Options {
     /// Threads
     #[arg(short = 't', long, value_name = "num", default_value_t = 4)]
     threads: u32,
-    /// No effect: a connection gives way to others after 1024 requests
-    #[arg(short = 'R', long, value_name = "num")]
-    max_reqs_per_event: Option<u32>,
+    /// Requests of a connection after which it gives way to others, keys of a get among them (memcached's default is 20)
+    #[arg(short = 'R', long, value_name = "num", default_value_t = REQUESTS_PER_TURN,
+          value_parser = clap::value_parser!(u32).range(1..))]
+    max_reqs_per_event: u32,
     /// Disable cas values
     #[arg(short = 'C', long)]
     disable_cas: bool,
@@ -160,9 +162,11 @@ impl Options {
         }
         let (protocol, credentials) = self.access()?;
         let ways = extended.split.unwrap_or(1);
-        let partitions = extended.partitions.unwrap_or(self.threads * PARTITIONS_PER_THREAD * ways);
+        let memory_limit = self.memory_limit.checked_mul(1 << 20).context("-m is too large")?;
+        let partitions =
+            extended.partitions.unwrap_or_else(|| Settings::partitions_for(memory_limit, self.threads, ways));
         let settings = Settings {
-            memory_limit: self.memory_limit.checked_mul(1 << 20).context("-m is too large")?,
+            memory_limit,
             item_size_max: self.max_item_size,
             evict: !self.disable_evictions,
             cas: !self.disable_cas,
@@ -180,7 +184,8 @@ impl Options {
             sasl: self.enable_sasl,
             threads: self.threads,
             connections_max: self.conn_limit,
-            tcp_port: self.port,
+            requests_per_turn: self.max_reqs_per_event,
+            tcp_port: self.tcp_port(),
             udp_port: self.udp_port,
             listen: (!self.listen.is_empty()).then(|| self.listen.join(",")),
             unix_socket: self.unix_socket.clone(),
@@ -197,6 +202,12 @@ impl Options {
         Ok((settings, config, files))
     }
 
+    /// The TCP port: as with memcached, that of `-U` where only that is given.
+    fn tcp_port(&self) -> i32 {
+        const DEFAULT: i32 = 11_211;
+        self.port.unwrap_or(if self.udp_port == 0 { DEFAULT } else { self.udp_port })
+    }
+
     fn refuse_unsupported(&self) -> Result<()> {
         for (given, flag, what) in [
             (self.lock_memory, "-k", "locking memory"),
@@ -207,9 +218,6 @@ impl Options {
             if given {
                 bail!("{flag} is not supported: {what}");
             }
-        }
-        if self.max_reqs_per_event.is_some() {
-            note!("-R has no effect: a connection gives way to others after 1024 requests");
         }
         Ok(())
     }
@@ -290,6 +298,7 @@ impl Options {
                 input_bytes: settings.item_size_max as usize + REQUEST_BYTES_BESIDE,
                 memory_bytes: extended.connection_memory.unwrap_or_else(|| connection_memory(settings)),
                 backlog: u16::try_from(self.listen_backlog).unwrap_or(u16::MAX),
+                turn: settings.requests_per_turn,
                 ..Limits::default()
             },
             processors: extended.processors.clone(),

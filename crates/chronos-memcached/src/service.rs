@@ -33,7 +33,7 @@ pub struct Memcached {
 pub enum SettingsError {
     /// Not even the floor of every partition fits.
     #[error(
-        "-m {given} MiB is too little for {partitions} partitions, which need {needed} MiB; use fewer with -o chronos_partitions"
+        "-m {given} MiB is too little for {partitions} partitions, which need {needed} MiB; use fewer threads (-t), or fewer partitions (-o chronos_partitions), of which each thread has one at least"
     )]
     MemoryTooSmall {
         /// What was given, in MiB.

@@ -39,6 +39,8 @@ pub struct Settings {
     pub threads: u32,
     /// `-c`.
     pub connections_max: u32,
+    /// `-R`: requests of a connection after which it gives way to others.
+    pub requests_per_turn: u32,
     /// `-p`, 0 for none, -1 for any.
     pub tcp_port: i32,
     /// `-U`, 0 for none, -1 for any.
@@ -63,8 +65,10 @@ pub struct Settings {
     pub hash_secret: u64,
 }
 
-/// Partitions for each thread.
+/// Partitions for each thread, or groups of them.
 pub const PARTITIONS_PER_THREAD: u32 = 16;
+/// Requests of a connection after which it gives way to others; memcached's default is 20, where a get counts as one.
+pub const REQUESTS_PER_TURN: u32 = 1024;
 /// Factor from one chunk size to the next; memcached's default is 1.25.
 pub const GROWTH_FACTOR: f64 = 1.06;
 
@@ -86,6 +90,7 @@ impl Default for Settings {
             sasl: false,
             threads: 4,
             connections_max: 1024,
+            requests_per_turn: REQUESTS_PER_TURN,
             tcp_port: 11_211,
             udp_port: 0,
             listen: None,
@@ -130,6 +135,17 @@ impl Settings {
     /// What an item may be at most.
     pub fn item_limit(&self) -> ItemLimit {
         ItemLimit { bytes: self.item_size_max, cas: self.cas }
+    }
+
+    /// The number of partitions where none is given: [`PARTITIONS_PER_THREAD`] a thread, each a group of `ways`. With
+    /// little memory they are fewer, down to one a thread (or one group), so that a partition has pages for several sizes of
+    /// items.
+    pub fn partitions_for(memory_limit: u64, threads: u32, ways: u32) -> u32 {
+        // A group shares its keys out over `ways` partitions, whose memory may be less.
+        let pages_each = if ways == 1 { PAGES_PER_PARTITION } else { 2 * PAGES_FLOOR as u64 };
+        let unit = threads.saturating_mul(ways).max(1);
+        let most = memory_limit / (pages_each * PAGE_BYTES.start()) / u64::from(unit);
+        unit.saturating_mul(most.clamp(1, u64::from(PARTITIONS_PER_THREAD)) as u32)
     }
 
     /// Bytes of a page: smaller where partitions have little memory.

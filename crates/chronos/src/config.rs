@@ -88,6 +88,7 @@ impl Config {
             ("limits.output_bytes", self.limits.output_bytes),
             ("limits.memory_bytes", self.limits.memory_bytes),
             ("limits.under_way", self.limits.under_way as usize),
+            ("limits.turn", self.limits.turn as usize),
         ];
         if let Some((name, _)) = zeros.into_iter().find(|&(_, value)| value == 0) {
             return Err(StartError::Zero { name });
@@ -314,6 +315,9 @@ pub struct Limits {
     pub memory_bytes: usize,
     /// Requests of one connection that are at other threads; at that many, no further one is looked at.
     pub under_way: u32,
+    /// Requests of one connection that run in one turn, before other connections have theirs. One command may be many
+    /// requests: a get of keys that are not there, say.
+    pub turn: u32,
     /// Connections that wait to be accepted (the kernel's limit is `net.core.somaxconn`).
     pub backlog: u16,
     /// How long connections may take to fetch their replies when the server stops.
@@ -329,6 +333,7 @@ impl Default for Limits {
             output_bytes: 1 << 20,
             memory_bytes: 256 << 20,
             under_way: 256,
+            turn: 1024,
             backlog: 1024,
             drain: Duration::from_secs(1),
         }

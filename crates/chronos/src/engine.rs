@@ -67,10 +67,6 @@ pub(crate) enum Halt {
     Close,
 }
 
-/// Requests of a connection that run in one turn, and a batch more at most: one command may be many of them (a get of
-/// keys that are not there, say), and other connections wait meanwhile.
-const STEPS_PER_TURN: u32 = 1024;
-
 impl<S: Service> Engine<S> {
     /// What this thread counts.
     pub(crate) fn counters(&self) -> &ThreadCounters {
@@ -93,14 +89,15 @@ impl<S: Service> Engine<S> {
                     return (used, Halt::Input);
                 }
             }
-            if batch.is_full() || self.room.is_little_for(batch.len() + 1, &connection.replies) {
+            let is_over = steps >= self.limits.turn;
+            if is_over || batch.is_full() || self.room.is_little_for(batch.len() + 1, &connection.replies) {
                 self.run_batch(connection, &mut batch);
             }
             // Nothing of a batch is answered yet, so it counts with the next.
             if batch.is_empty() && (!self.may_run(connection) || self.mail.is_congested()) {
                 return (used, Halt::Blocked);
             }
-            if batch.is_empty() && steps >= STEPS_PER_TURN {
+            if is_over {
                 return (used, Halt::Turn);
             }
             steps += 1;

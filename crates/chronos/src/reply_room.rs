@@ -104,6 +104,7 @@ mod tests {
         output_bytes: 1000,
         memory_bytes: 1 << 20,
         under_way: 256,
+        turn: 1024,
         backlog: 1,
         drain: std::time::Duration::ZERO,
     };

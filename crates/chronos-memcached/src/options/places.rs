@@ -15,7 +15,7 @@ impl Options {
         if self.udp_port < 1 && !extended.devices.is_empty() {
             bail!("-o chronos_xdp needs the UDP port that it is for: -U <num>, 1 to 65535");
         }
-        if self.enable_ssl && self.port == 0 && self.unix_socket.is_none() {
+        if self.enable_ssl && self.tcp_port() == 0 && self.unix_socket.is_none() {
             bail!("-Z needs a TCP port: -p 0 has none");
         }
         let tls = self.tls(extended)?;
@@ -39,18 +39,21 @@ impl Options {
             if plain.is_some() && tls.is_none() {
                 bail!("-l notls:{text}: notls: is for addresses of a server with -Z");
             }
-            if self.port != 0 {
-                places.extend(addresses(text, port(self.port))?.into_iter().map(|address| match &tls {
-                    Some(tls) if plain.is_none() => Listen::Tls { address, tls: tls.clone() },
-                    _ => Listen::Tcp(address),
-                }));
+            if self.tcp_port() != 0 {
+                places.extend(addresses(text, port(self.tcp_port()))?.into_iter().map(
+                    |address| match &tls {
+                        Some(tls) if plain.is_none() => Listen::Tls { address, tls: tls.clone() },
+                        _ => Listen::Tcp(address),
+                    },
+                ));
             }
             if self.udp_port != 0 {
                 places.extend(addresses(text, port(self.udp_port))?.into_iter().map(Listen::Udp));
             }
         }
         if places.is_empty() {
-            bail!("-p 0 and -U 0: there is nothing to listen on");
+            // memcached starts then too.
+            eprintln!("-p 0 without -U: there is nothing to listen on, so no client can connect");
         }
         // The kernel's sockets stay, for other devices, and for fragments.
         let udp = |place: &Listen| if let Listen::Udp(address) = place { Some(*address) } else { None };

@@ -53,6 +53,56 @@ fn the_last_of_an_option_counts() {
     assert_eq!(config.poll, plimsoll_chronos::Poll::Spin);
 }
 
+/// As memcached 1.6.18 has it, told by the files that it writes where `MEMCACHED_PORT_FILENAME` says.
+#[test]
+fn the_tcp_port_follows_the_udp_port() {
+    for (words, tcp, udp) in [
+        ("", 11_211, 0),
+        ("-U 7", 7, 7),
+        ("-U -1", -1, -1),
+        ("-U 0", 11_211, 0),
+        ("-p 6 -U 7", 6, 7),
+        ("-p -1 -U 7", -1, 7),
+        ("-p 0 -U 7", 0, 7),
+        ("-p 0", 0, 0),
+    ] {
+        let (settings, config) = resolve(words).expect("good flags");
+        assert_eq!((settings.tcp_port, settings.udp_port), (tcp, udp), "{words}");
+        let count = |is: fn(&Listen) -> bool| config.listen.iter().filter(|place| is(place)).count();
+        let found =
+            (count(|place| matches!(place, Listen::Tcp(_))), count(|place| matches!(place, Listen::Udp(_))));
+        assert_eq!(found, (usize::from(tcp != 0), usize::from(udp != 0)), "{words}");
+    }
+}
+
+#[test]
+fn a_turn_is_as_long_as_asked() {
+    for (words, expected) in [("", 1024), ("-R 1", 1), ("-R 500 -R 7", 7)] {
+        let (settings, config) = resolve(words).expect("good flags");
+        assert_eq!((settings.requests_per_turn, config.limits.turn), (expected, expected), "{words}");
+    }
+}
+
+#[test]
+fn little_memory_makes_fewer_partitions() {
+    for (words, expected) in [
+        ("", 64),
+        ("-m 16", 64),
+        ("-m 8", 32),
+        ("-m 3", 12),
+        ("-m 2", 8),
+        ("-m 2 -t 1", 8),
+        ("-m 2 -t 32", 32),
+        ("-m 3 -o chronos_partitions=5", 5),
+        ("-m 32 -o chronos_balance=split", 512),
+        ("-m 3 -o chronos_balance=split", 32),
+    ] {
+        let (settings, _) = resolve(words).expect("good flags");
+        assert_eq!(settings.partitions, expected, "{words}");
+        plimsoll_chronos_memcached::Memcached::new(settings).expect(words);
+    }
+}
+
 /// memcached's sockets of IPv6 take no IPv4, so that `-l 0.0.0.0,::` are two.
 #[test]
 fn addresses_that_are_given_are_taken_as_they_are() {
@@ -111,11 +161,11 @@ fn what_is_wrong_is_named() {
         ("-o chronos_epoch=5", "`5` has no unit"),
         ("-o chronos_epoch=5US", "its letters are lower case"),
         ("-o idle_timeout", "needs a value"),
+        ("-R 0", "0 is not in 1.."),
         ("-t 0", "1 to 1024"),
         ("-f 1", "greater than 1"),
         ("-B text", "ascii, binary and auto"),
         ("-I 5", "1k to 1024m"),
-        ("-p 0", "nothing to listen on"),
         ("-Z -p 0 -U 7", "-Z needs a TCP port"),
         ("-l notls:127.0.0.1", "notls: is for addresses of a server with -Z"),
         ("-o ssl_min_version=3", "not supported"),

@@ -194,6 +194,7 @@ impl<'a> Command<'a, '_> {
             b"cache_memlimit" => self.memory_limit(),
             b"shutdown" => self.shutdown(),
             b"refresh_certs" => self.refresh_certificates(),
+            _ if words::is_http(self.line) => Step::Close,
             _ => self.answer("ERROR"),
         }
     }

@@ -45,7 +45,11 @@ fn first_line<'a>(session: &mut Session, input: &'a [u8], reply: &mut Vec<u8>) -
         };
     };
     let line = &input[..end];
-    let (words, count) = words::first_words::<5>(&line[..memchr(0, line).unwrap_or(end)]);
+    let line = &line[..memchr(0, line).unwrap_or(end)];
+    if words::is_http(line.strip_suffix(b"\r").unwrap_or(line)) {
+        return Step::Close;
+    }
+    let (words, count) = words::first_words::<5>(line);
     let bytes = words::unsigned_32(words[4]).map(|bytes| bytes as usize + 2);
     match bytes.filter(|_| count >= 5 && words[0] == b"set") {
         Some(bytes) if bytes <= CREDENTIALS_BYTES_MAX => session.credentials = Some(bytes),

@@ -5,6 +5,8 @@ mod binary;
 mod common;
 mod conversation;
 mod counters;
+mod flags;
+mod http;
 mod logins;
 mod meta;
 mod program;
