@@ -28,6 +28,11 @@ impl Clock {
         self.second - SECONDS_AT_START
     }
 
+    /// The date of `second`, in seconds since 1970.
+    pub fn date(self, second: u32) -> i64 {
+        self.unix_seconds as i64 - i64::from(self.second) + i64::from(second)
+    }
+
     /// The second at which something expires whose expiry time a text client gave: 0 for never, negative for at once.
     pub fn expiry(self, given: i32) -> u32 {
         if given < 0 { 1 } else { self.expiry_unsigned(given as u32) }

@@ -120,10 +120,10 @@ pub struct Options {
     /// Disable flush_all
     #[arg(short = 'F', long)]
     disable_flush_all: bool,
-    /// No effect: there is no cachedump
+    /// Disable stats cachedump and lru_crawler metadump
     #[arg(short = 'X', long)]
     disable_dumping: bool,
-    /// No effect: there is no watch
+    /// No effect: watch is never allowed
     #[arg(short = 'W', long)]
     disable_watch: bool,
     /// Users of the text protocol: lines user:password
@@ -188,6 +188,8 @@ impl Options {
             tcp_port: self.tcp_port(),
             udp_port: self.udp_port,
             listen: (!self.listen.is_empty()).then(|| self.listen.join(",")),
+            dump: !self.disable_dumping,
+            crawler: !extended.no_crawler,
             unix_socket: self.unix_socket.clone(),
             unix_mask: self.unix_mask,
             backlog: self.listen_backlog,

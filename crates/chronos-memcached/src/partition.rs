@@ -76,6 +76,7 @@ impl Partition {
         self.counters.get_commands += 1;
         match self.store.find(hash, key, second) {
             Lookup::Hit(item) => {
+                self.store.count(item).get_hits += 1;
                 if update {
                     self.store.fetched(item, second);
                 }
@@ -124,6 +125,7 @@ impl Partition {
                 self.store.fetched(item, second);
                 self.store.header_mut(item).expiry.set(expiry);
                 self.counters.touch_hits += 1;
+                self.store.count(item).touch_hits += 1;
             }
             None => self.counters.touch_misses += 1,
         }
@@ -173,6 +175,7 @@ impl Partition {
             }
             Verb::Cas if head.cas != 0 && head.cas == old_cas => {
                 self.counters.cas_hits += 1;
+                self.store.count(old).cas_hits += 1;
                 self.put(head, key, value, meta, second)
             }
             Verb::Cas if head.has(Bits::STALE) && head.cas != 0 && head.cas < old_cas => {
@@ -182,6 +185,7 @@ impl Partition {
             }
             Verb::Cas => {
                 self.counters.cas_wrong += 1;
+                self.store.count(old).cas_badval += 1;
                 Stored::Exists
             }
             Verb::Append | Verb::Prepend if head.cas != 0 && head.cas != old_cas => Stored::Exists,
@@ -230,9 +234,11 @@ impl Partition {
         let Some(number) = words::unsigned_64(value) else { return Sum::NonNumeric };
         let number = if head.verb == Verb::Increment {
             self.counters.increment_hits += 1;
+            self.store.count(item).incr_hits += 1;
             number.wrapping_add(head.delta)
         } else {
             self.counters.decrement_hits += 1;
+            self.store.count(item).decr_hits += 1;
             number.saturating_sub(head.delta)
         };
         let mut buffer = itoa::Buffer::new();
@@ -251,6 +257,13 @@ impl Partition {
             Ok(item) => Sum::Number(item, number),
             Err(_) => Sum::NoMemory,
         }
+    }
+
+    /// Deletes `item`, which was found, and counts.
+    pub fn delete(&mut self, item: ItemRef) {
+        self.counters.delete_hits += 1;
+        self.store.count(item).delete_hits += 1;
+        self.store.remove(item);
     }
 
     /// Counts arithmetic on what is not there.
@@ -276,21 +289,18 @@ impl Partition {
         self.prefixes.count(key, delimiter, what);
     }
 
-    /// What it holds and lost.
-    pub fn gauges(&mut self) -> Gauges {
-        let losses = *self.store.losses();
+    /// What it holds.
+    pub fn gauges(&self, second: u32) -> Gauges {
+        let (sweeps, is_sweeping) = self.store.sweeps(second);
         Gauges {
-            items: self.store.count(),
+            items: self.store.count_items(),
             items_total: self.store.total_items(),
             bytes: self.store.bytes(),
             index_bytes: self.store.index_bytes(),
-            evicted: losses.evicted,
-            evicted_unfetched: losses.evicted_unfetched,
-            evicted_active: losses.evicted_active,
-            expired_unfetched: losses.expired_unfetched,
-            reclaimed: losses.reclaimed,
-            swept: losses.swept,
-            looked_at: losses.looked_at,
+            sweeps,
+            sweeping: is_sweeping.into(),
+            pages_moved: self.store.pages_moved(),
+            counts: self.store.counts(),
         }
     }
 

@@ -37,6 +37,12 @@ pub enum Verb {
     Evict,
     /// Meta: what is known about an item, for debugging.
     Inspect,
+    /// A page of items, one line each.
+    Dump,
+    /// Everywhere: look for expired items with the next idle moment.
+    Crawl,
+    /// Everywhere: items of a class, one line each.
+    Cachedump,
     /// Everywhere: forget all.
     Flush,
     /// Everywhere: counters of one kind, see `mode` and [`crate::stats::Report`].

@@ -90,6 +90,10 @@ impl Memcached {
         let shared = Shared::default();
         shared.detail.store(settings.detail, Ordering::Relaxed);
         shared.verbosity.store(settings.verbosity, Ordering::Relaxed);
+        shared.crawler.store(settings.crawler, Ordering::Relaxed);
+        // memcached's defaults, which are shown.
+        shared.crawler_sleep.store(100, Ordering::Relaxed);
+        shared.automove.store(1, Ordering::Relaxed);
         Ok(Memcached {
             layout: Arc::new(Layout {
                 classes: Classes::new(page_bytes, settings.growth_factor, settings.chunk_size),
@@ -205,6 +209,9 @@ impl Service for Memcached {
         if session.skip > 0 {
             return Step::Skip { bytes: std::mem::take(&mut session.skip) };
         }
+        if let Some(dump) = session.dump.take() {
+            return text::dump::next(self, session, dump, reply);
+        }
         let Some(&first) = input.first() else { return Step::Incomplete { total: 1 } };
         let clock = Clock::new(now);
         if session.protocol == Protocol::Unknown {
@@ -258,13 +265,18 @@ impl Service for Memcached {
             Verb::ResetStats => {
                 partition.settle();
                 partition.counters = Counters::default();
-                *partition.store.losses() = Default::default();
+                partition.store.reset_counts();
                 partition.prefixes.clear();
             }
             Verb::Stats => {
                 partition.settle();
                 partition.store.forget_taken(clock.second);
-                partition_report(partition, Report::from_mode(request.head.mode), reply);
+                partition_report(partition, Report::from_mode(request.head.mode), clock, reply);
+            }
+            Verb::Dump => text::dump::execute(partition, &request.head, clock, reply),
+            Verb::Crawl => partition.store.sweep_soon(),
+            Verb::Cachedump => {
+                text::dump::cachedump(partition, &request.head, clock, self.settings.partitions, reply);
             }
             Verb::Evict => {
                 if let Some(old) = partition.store.peek(request.head.hash, meta::key(request, &mut None)) {
@@ -331,15 +343,17 @@ impl Service for Memcached {
             _ if is_report => {
                 text::merge_report(self, Report::from_mode(head.mode), replies, Clock::new(now), reply);
             }
+            _ if head.verb == Verb::Cachedump => text::dump::merge_cachedump(replies, head.delta, reply),
             _ if head.verb == Verb::ResetStats => reply.extend_from_slice(b"RESET\r\n"),
             _ if head.has(Bits::QUIET) => {}
+            _ if head.verb == Verb::Crawl => reply.extend_from_slice(b"OK\r\n"),
             _ if !self.settings.flush => reply.extend_from_slice(b"CLIENT_ERROR flush_all not allowed\r\n"),
             _ => reply.extend_from_slice(b"OK\r\n"),
         }
     }
 
     fn housekeeping(&self, partition: &mut Partition, now: Now) -> bool {
-        partition.store.housekeeping(Clock::new(now).second)
+        partition.store.housekeeping(Clock::new(now).second, self.shared.crawler.load(Ordering::Relaxed))
     }
 
     fn started(&self, stats: Arc<RuntimeStats>) {
@@ -369,14 +383,14 @@ impl Service for Memcached {
 }
 
 /// What one partition says for a report.
-fn partition_report(partition: &mut Partition, report: Report, reply: &mut Vec<u8>) {
+fn partition_report(partition: &mut Partition, report: Report, clock: Clock, reply: &mut Vec<u8>) {
     match report {
         Report::General => {
             reply.extend_from_slice(partition.counters.as_bytes());
-            reply.extend_from_slice(partition.gauges().as_bytes());
+            reply.extend_from_slice(partition.gauges(clock.second).as_bytes());
         }
         Report::Items | Report::Slabs => {
-            for class in partition.store.classes() {
+            for class in partition.store.classes(clock.second) {
                 reply.extend_from_slice(class.as_bytes());
             }
         }
@@ -396,7 +410,7 @@ pub(crate) fn report_lines(
     match report {
         Report::General => stats::general(replies, &server.settings, &server.shared, limit, clock, sink),
         Report::Items => stats::items(replies, sink),
-        Report::Slabs => stats::slabs(replies, &server.settings, taken, sink),
+        Report::Slabs => stats::slabs(replies, taken, sink),
         Report::Detail => {}
     }
 }

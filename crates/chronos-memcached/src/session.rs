@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use plimsoll_chronos::Transport;
 
 use crate::stats::Shared;
+use crate::text::dump::Dump;
 
 /// The protocol of a connection: its first byte decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +39,8 @@ pub struct Session {
     pub transport: Transport,
     /// What it speaks.
     pub protocol: Protocol,
+    /// A dump whose items are answered page by page.
+    pub dump: Option<Box<Dump>>,
     /// Keys of a get that are still to be read.
     pub multi_get: Option<MultiGet>,
     /// Bytes at the head of the input that are known to hold no end of a line.
@@ -73,6 +76,7 @@ impl Session {
         Session {
             transport,
             protocol,
+            dump: None,
             multi_get: None,
             without_end: 0,
             skip: 0,

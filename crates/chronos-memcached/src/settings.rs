@@ -47,6 +47,10 @@ pub struct Settings {
     pub udp_port: i32,
     /// `-l`.
     pub listen: Option<String>,
+    /// `-X` is the contrary: `stats cachedump` and `lru_crawler metadump` are served.
+    pub dump: bool,
+    /// `-o lru_crawler`, `no_lru_crawler` or `no_modern`: idle threads look for expired items.
+    pub crawler: bool,
     /// `-s`.
     pub unix_socket: Option<PathBuf>,
     /// `-a`.
@@ -94,6 +98,8 @@ impl Default for Settings {
             tcp_port: 11_211,
             udp_port: 0,
             listen: None,
+            dump: true,
+            crawler: true,
             unix_socket: None,
             unix_mask: 0o700,
             backlog: 1024,

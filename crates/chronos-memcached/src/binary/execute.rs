@@ -91,8 +91,7 @@ fn delete(partition: &mut Partition, head: &Head, key: &[u8], second: u32) -> Re
     if head.cas != 0 && head.cas != partition.store.header(item).cas.get() {
         return Err(Failure::Exists);
     }
-    partition.counters.delete_hits += 1;
-    partition.store.remove(item);
+    partition.delete(item);
     Ok(0)
 }
 

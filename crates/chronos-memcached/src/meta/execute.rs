@@ -172,8 +172,7 @@ fn delete(partition: &mut Partition, request: &Request<'_>, key: &[u8], second: 
                 header.state = (header.state | State::STALE) & !State::TOKEN_SENT;
                 header.cas.set(cas);
             } else {
-                partition.counters.delete_hits += 1;
-                partition.store.remove(item);
+                partition.delete(item);
             }
             if quiet {
                 return;

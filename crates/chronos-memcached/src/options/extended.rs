@@ -12,6 +12,7 @@ use plimsoll_units::Span;
 pub const EXTENDED_HELP: &str = "\
 Extended options (-o):
   idle_timeout=<seconds>       close connections that say nothing (default: 0, never)
+  lru_crawler, no_lru_crawler  whether idle threads look for expired items (default: they do; no_modern: they do not)
   chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread, 16 groups with split)
   chronos_poll=block|spin      what a thread without work does; spinning needs a processor for each (default: block)
   chronos_access=owned|global|rwlock|partition
@@ -42,12 +43,11 @@ Extended options (-o):
 memcached's other extended options are accepted, and have no effect here; each says so.";
 
 /// memcached's extended options that steer what this server does not have.
-const WITHOUT_EFFECT: [&str; 44] = [
+const WITHOUT_EFFECT: [&str; 41] = [
     "maxconns_fast",
     "hashpower",
     "tail_repair_time",
     "hash_algorithm",
-    "lru_crawler",
     "lru_crawler_sleep",
     "lru_crawler_tocrawl",
     "read_buf_mem_limit",
@@ -62,7 +62,6 @@ const WITHOUT_EFFECT: [&str; 44] = [
     "worker_logbuf_size",
     "track_sizes",
     "hashexpand",
-    "modern",
     "slab_reassign",
     "slab_automove",
     "slab_automove_ratio",
@@ -72,10 +71,8 @@ const WITHOUT_EFFECT: [&str; 44] = [
     "resp_obj_mem_limit",
     "sock_cookie_id",
     "lru_segmented",
-    "no_lru_crawler",
     "no_lru_maintainer",
     "no_hashexpand",
-    "no_modern",
     "no_maxconns_fast",
     "no_slab_reassign",
     "no_inline_ascii_resp",
@@ -87,7 +84,11 @@ const WITHOUT_EFFECT: [&str; 44] = [
     "ssl_wbuf_size",
     "ssl_session_cache",
     "ssl_kernel_tls",
+    // Of memcached's debugging build, whose tests pass it.
+    "relaxed_privileges",
 ];
+/// memcached's options that say whether expired items are looked for.
+const CRAWLER: [&str; 4] = ["lru_crawler", "no_lru_crawler", "modern", "no_modern"];
 /// memcached's TLS options, with values that ask for no more than there is.
 const MET: [(&str, &[&str]); 3] =
     [("ssl_verify_mode", &["0"]), ("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
@@ -112,6 +113,8 @@ const WITH_EFFECT: [&str; 15] = [
 /// What `-o` says.
 #[derive(Default)]
 pub struct Extended {
+    /// Idle threads do not look for expired items, until a client enables it.
+    pub no_crawler: bool,
     /// Seconds after which a connection that says nothing is closed, 0 for never.
     pub idle_timeout: u32,
     /// Parts of the data.
@@ -168,6 +171,15 @@ impl Extended {
             if name.starts_with("ssl_") && !WITH_EFFECT.contains(&name) && !WITHOUT_EFFECT.contains(&name) {
                 bail!("-o {name} is not supported: TLS 1.2 and 1.3, without client certificates");
             }
+            // The last one counts, as with memcached.
+            match name {
+                "lru_crawler" | "modern" => extended.no_crawler = false,
+                "no_lru_crawler" | "no_modern" => extended.no_crawler = true,
+                _ => {}
+            }
+            if CRAWLER.contains(&name) {
+                continue;
+            }
             if WITHOUT_EFFECT.contains(&name) || name.starts_with("ext_") {
                 note!(
                     "-o {name} has no effect: it steers a part of memcached that this server does not have"
@@ -175,7 +187,7 @@ impl Extended {
                 continue;
             }
             if !WITH_EFFECT.contains(&name) {
-                let near = nearest(name, &[&WITH_EFFECT[..], &WITHOUT_EFFECT].concat());
+                let near = nearest(name, &[&WITH_EFFECT[..], &WITHOUT_EFFECT, &CRAWLER].concat());
                 bail!("-o {name}: there is no such option; did you mean {near}?");
             }
             let value = value.with_context(|| format!("-o {name} needs a value: {name}=..."))?;

@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use plimsoll_chronos::RuntimeStats;
 
+use crate::store::ClassCounts;
 pub use prefixes::{Prefixed, Prefixes};
 pub use report::{Sink, conns, detail, general, items, settings, slabs};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -69,6 +70,14 @@ pub struct Shared {
     pub runtime: OnceLock<Arc<RuntimeStats>>,
     /// `verbosity`.
     pub verbosity: AtomicU32,
+    /// `lru_crawler enable`: whether idle threads look for expired items.
+    pub crawler: AtomicBool,
+    /// `lru_crawler sleep` and `tocrawl`, which are shown in `stats settings` and change nothing.
+    pub crawler_sleep: AtomicU32,
+    /// See `crawler_sleep`.
+    pub crawler_items: AtomicU32,
+    /// `slabs automove`, which is shown in `stats settings` and changes nothing.
+    pub automove: AtomicU32,
 }
 
 /// What the command `refresh_certs` does.
@@ -133,7 +142,7 @@ pub struct Counters {
     pub bytes_written: u64,
 }
 
-/// What one partition holds and lost: the other half of a general report.
+/// What one partition holds, and what its classes counted: the other half of a general report.
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Gauges {
@@ -145,20 +154,14 @@ pub struct Gauges {
     pub bytes: u64,
     /// Bytes of the index.
     pub index_bytes: u64,
-    /// Evicted.
-    pub evicted: u64,
-    /// Evicted and never fetched.
-    pub evicted_unfetched: u64,
-    /// Evicted although active.
-    pub evicted_active: u64,
-    /// Expired and never fetched.
-    pub expired_unfetched: u64,
-    /// Expired items whose memory was taken.
-    pub reclaimed: u64,
-    /// Expired items that the sweep found.
-    pub swept: u64,
-    /// Items that the sweep looked at.
-    pub looked_at: u64,
+    /// Sweeps for expired items that have begun.
+    pub sweeps: u64,
+    /// Partitions with a sweep under way, or about to begin.
+    pub sweeping: u64,
+    /// Pages that went from one class to another.
+    pub pages_moved: u64,
+    /// The counts of all classes.
+    pub counts: ClassCounts,
 }
 
 /// Adds `part`, which is the bytes of a `T` made of 64-bit numbers, to `sum`.

@@ -3,14 +3,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 use super::{Counters, Gauges, Prefixes, Shared, VERSION, add};
 use crate::clock::Clock;
 use crate::session::Protocol;
 use crate::settings::Settings;
+use crate::store::ClassReport;
 
 /// Where lines go: text or binary answers.
 pub trait Sink {
@@ -33,25 +34,39 @@ pub fn general(
         add(&mut counters, ours);
         add(&mut gauges, theirs);
     }
+    let counts = gauges.counts;
+    counters.get_expired += counts.replaced_expired;
+    counters.get_flushed += counts.replaced_flushed;
     process(settings, shared, clock, sink);
     commands(&counters, sink);
-    let lines: [(&str, u64); 21] = [
+    let is_sweeping = gauges.sweeping > 0 && shared.crawler.load(Ordering::Relaxed);
+    let lines = [
         ("bytes_read", shared.bytes_read.load(Ordering::Relaxed)),
         ("bytes_written", counters.bytes_written),
         ("limit_maxbytes", memory_limit),
         ("accepting_conns", 1),
         ("threads", u64::from(settings.threads)),
+        ("hash_power_level", (gauges.index_bytes / 8).max(1).ilog2().into()),
         ("hash_bytes", gauges.index_bytes),
+        ("slab_reassign_running", 0),
+        ("slabs_moved", gauges.pages_moved),
+        ("lru_crawler_running", is_sweeping.into()),
+        ("lru_crawler_starts", gauges.sweeps),
+        ("malloc_fails", 0),
+        ("log_watchers", 0),
         ("bytes", gauges.bytes),
         ("curr_items", gauges.items),
         ("total_items", gauges.items_total),
-        ("expired_unfetched", gauges.expired_unfetched),
-        ("evicted_unfetched", gauges.evicted_unfetched),
-        ("evicted_active", gauges.evicted_active),
-        ("evictions", gauges.evicted),
-        ("reclaimed", gauges.reclaimed),
-        ("crawler_reclaimed", gauges.swept),
-        ("crawler_items_checked", gauges.looked_at),
+        ("slab_global_page_pool", 0),
+        ("expired_unfetched", counts.expired_unfetched),
+        ("evicted_unfetched", counts.evicted_unfetched),
+        ("evicted_active", counts.evicted_active),
+        ("evictions", counts.evicted),
+        ("reclaimed", counts.reclaimed),
+        ("crawler_reclaimed", counts.swept),
+        ("crawler_items_checked", counts.looked_at),
+        ("lrutail_reflocked", 0),
+        ("direct_reclaims", 0),
         ("store_too_large", shared.too_large.load(Ordering::Relaxed)),
         ("store_no_memory", counters.no_memory),
         ("auth_cmds", shared.auth_commands.load(Ordering::Relaxed)),
@@ -142,46 +157,81 @@ fn processor_seconds() -> Option<[f64; 2]> {
     Some([seconds()?, seconds()?])
 }
 
-/// What partitions say of a class: its number, its chunks' bytes, pages, used chunks, and evictions.
-fn classes(parts: &[Vec<u8>]) -> BTreeMap<u64, [u64; 4]> {
-    let mut classes: BTreeMap<u64, [u64; 4]> = BTreeMap::new();
-    for row in parts.iter().flat_map(|part| part.chunks_exact(40)) {
-        let [number, size, pages, used, evictions] = <[u64; 5]>::read_from_bytes(row).expect("five numbers");
-        let sum = classes.entry(number).or_insert([size, 0, 0, 0]);
-        for (place, more) in sum[1..].iter_mut().zip([pages, used, evictions]) {
-            *place += more;
-        }
+/// What partitions say of each class, added up; ages are those of the oldest.
+fn classes(parts: &[Vec<u8>]) -> BTreeMap<u64, ClassReport> {
+    let mut classes: BTreeMap<u64, ClassReport> = BTreeMap::new();
+    for row in parts.iter().flat_map(|part| part.chunks_exact(size_of::<ClassReport>())) {
+        let row = ClassReport::read_from_bytes(row).expect("a report of a class");
+        let sum = classes.entry(row.number).or_default();
+        add(&mut sum.counts, row.counts.as_bytes());
+        *sum = ClassReport {
+            pages: sum.pages + row.pages,
+            used: sum.used + row.used,
+            requested: sum.requested + row.requested,
+            age: sum.age.max(row.age),
+            evicted_age: sum.evicted_age.max(row.evicted_age),
+            counts: sum.counts,
+            ..row
+        };
     }
     classes
 }
 
-/// `stats items`.
+/// `stats items`: a class with items, or with counts.
 pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
-    for (number, [_, _, used, evictions]) in classes(parts) {
-        if used > 0 {
-            sink.line(&format!("items:{}:number", number + 1), &used);
-            sink.line(&format!("items:{}:evicted", number + 1), &evictions);
+    for (number, class) in classes(parts) {
+        let counts = class.counts;
+        // Those of memcached with a flat LRU, and what it has beside.
+        for (name, value) in [
+            ("number", class.used),
+            ("age", class.age),
+            ("mem_requested", class.requested),
+            ("evicted", counts.evicted),
+            ("evicted_nonzero", counts.evicted_nonzero),
+            ("evicted_time", class.evicted_age),
+            ("outofmemory", counts.out_of_memory),
+            ("tailrepairs", 0),
+            ("reclaimed", counts.reclaimed),
+            ("expired_unfetched", counts.expired_unfetched),
+            ("evicted_unfetched", counts.evicted_unfetched),
+            ("evicted_active", counts.evicted_active),
+            ("crawler_reclaimed", counts.swept),
+            ("crawler_items_checked", counts.looked_at),
+            ("lrutail_reflocked", 0),
+            ("direct_reclaims", 0),
+        ] {
+            sink.line(&format!("items:{}:{name}", number + 1), &value);
         }
     }
 }
 
 /// `stats slabs`.
-pub fn slabs(parts: &[Vec<u8>], settings: &Settings, bytes_held: u64, sink: &mut dyn Sink) {
+pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn Sink) {
     let classes = classes(parts);
-    for (number, [size, pages, used, _]) in &classes {
-        let per_page = settings.page_bytes() as u64 / size;
+    let is_active = |class: &&ClassReport| class.pages > 0;
+    for (number, class) in classes.iter().filter(|(_, class)| is_active(class)) {
+        let (chunks, counts) = (class.pages * class.chunks_per_page, class.counts);
         for (name, value) in [
-            ("chunk_size", *size),
-            ("chunks_per_page", per_page),
-            ("total_pages", *pages),
-            ("total_chunks", pages * per_page),
-            ("used_chunks", *used),
-            ("free_chunks", pages * per_page - used),
+            ("chunk_size", class.chunk_bytes),
+            ("chunks_per_page", class.chunks_per_page),
+            ("total_pages", class.pages),
+            ("total_chunks", chunks),
+            ("used_chunks", class.used),
+            ("free_chunks", chunks - class.used),
+            ("free_chunks_end", 0),
+            ("get_hits", counts.get_hits),
+            ("cmd_set", counts.cmd_set),
+            ("delete_hits", counts.delete_hits),
+            ("incr_hits", counts.incr_hits),
+            ("decr_hits", counts.decr_hits),
+            ("cas_hits", counts.cas_hits),
+            ("cas_badval", counts.cas_badval),
+            ("touch_hits", counts.touch_hits),
         ] {
             sink.line(&format!("{}:{name}", number + 1), &value);
         }
     }
-    sink.line("active_slabs", &classes.len());
+    sink.line("active_slabs", &classes.values().filter(is_active).count());
     sink.line("total_malloced", &bytes_held);
 }
 
@@ -209,12 +259,13 @@ pub fn conns(shared: &Shared, sink: &mut dyn Sink) {
 /// `stats settings`.
 pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &mut dyn Sink) {
     let yes_no = |yes: bool| if yes { "yes" } else { "no" };
+    let number = |place: &AtomicU32| place.load(Ordering::Relaxed);
     sink.line("maxbytes", &memory_limit);
     sink.line("maxconns", &settings.connections_max);
     sink.line("tcpport", &settings.tcp_port);
     sink.line("udpport", &settings.udp_port);
     sink.line("inter", &settings.listen.as_deref().unwrap_or("NULL"));
-    sink.line("verbosity", &shared.verbosity.load(Ordering::Relaxed));
+    sink.line("verbosity", &number(&shared.verbosity));
     sink.line("evictions", &if settings.evict { "on" } else { "off" });
     match &settings.unix_socket {
         Some(path) => sink.line("domain_socket", &path.display()),
@@ -225,8 +276,10 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("growth_factor", &format_args!("{:.2}", settings.growth_factor));
     sink.line("chunk_size", &settings.chunk_size);
     sink.line("num_threads", &settings.threads);
+    sink.line("num_threads_per_udp", &settings.threads);
     sink.line("stat_key_prefix", &char::from(settings.prefix_delimiter));
     sink.line("detail_enabled", &yes_no(shared.detail.load(Ordering::Relaxed)));
+    sink.line("reqs_per_event", &settings.requests_per_turn);
     sink.line("cas_enabled", &yes_no(settings.cas));
     sink.line("tcp_backlog", &settings.backlog);
     let protocol = match settings.protocol {
@@ -238,13 +291,39 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("auth_enabled_sasl", &yes_no(settings.sasl));
     sink.line("auth_enabled_ascii", &yes_no(settings.credentials.is_some() && !settings.sasl));
     sink.line("item_size_max", &settings.item_size_max);
+    sink.line("maxconns_fast", &"yes");
+    // Pages go from class to class by themselves, and no command moves them.
+    sink.line("slab_reassign", &"no");
+    sink.line("slab_automove", &number(&shared.automove));
+    sink.line("lru_crawler", &yes_no(shared.crawler.load(Ordering::Relaxed)));
+    sink.line("lru_crawler_sleep", &number(&shared.crawler_sleep));
+    sink.line("lru_crawler_tocrawl", &number(&shared.crawler_items));
+    sink.line("tail_repair_time", &0);
     sink.line("flush_enabled", &yes_no(settings.flush));
+    sink.line("dump_enabled", &yes_no(settings.dump));
+    sink.line("lru_maintainer_thread", &"no");
+    sink.line("lru_segmented", &"no");
+    sink.line("temp_lru", &"no");
     sink.line("idle_timeout", &settings.idle_timeout);
+    sink.line("track_sizes", &"no");
+    sink.line("inline_ascii_response", &"no");
     sink.line("ssl_enabled", &yes_no(settings.tls.is_some()));
-    if let Some((certificates, key)) = &settings.tls {
-        sink.line("ssl_chain_cert", &certificates.display());
-        sink.line("ssl_key", &key.display());
+    match &settings.tls {
+        Some((certificates, key)) => {
+            sink.line("ssl_chain_cert", &certificates.display());
+            sink.line("ssl_key", &key.display());
+        }
+        None => ["ssl_chain_cert", "ssl_key"].iter().for_each(|name| sink.line(name, &"(null)")),
     }
+    sink.line("ssl_verify_mode", &0);
+    sink.line("ssl_keyformat", &1);
+    sink.line("ssl_ciphers", &"NULL");
+    sink.line("ssl_ca_cert", &"NULL");
+    sink.line("ssl_session_cache", &"no");
+    sink.line("ssl_kernel_tls", &"no");
+    sink.line("ssl_min_version", &"tlsv1.2");
+    sink.line("num_napi_ids", &"(null)");
+    sink.line("memory_file", &"(null)");
     sink.line("chronos_partitions", &settings.partitions);
     for device in shared.runtime.get().map(|runtime| runtime.devices()).unwrap_or_default() {
         // "chronos_xdp:eth0 native XDP, zero copy, ..."

@@ -16,6 +16,7 @@ use zerocopy::FromBytes;
 
 use super::budget::Budget;
 use super::classes::Classes;
+use super::counts::ClassCounts;
 use super::item::{Header, ItemRef, State};
 use super::large::large_number;
 use super::shelf::Shelf;
@@ -52,6 +53,8 @@ pub struct Arena {
     pub(super) classes: Vec<Class>,
     /// Pages with memory and without a class.
     spare: Vec<u32>,
+    /// Pages that went from one class to another.
+    pub(super) moved: u64,
     /// Pages whose memory went back.
     gone: Vec<u32>,
     /// The large values, while this partition uses them.
@@ -76,7 +79,11 @@ pub(super) struct Class {
     /// Pages with a free chunk.
     open: Vec<u32>,
     hand: Hand,
-    pub evictions: u64,
+    /// Bytes of its items: headers, keys and values.
+    pub requested: u64,
+    /// Seconds that the item which was evicted last had not been stored or become active.
+    pub evicted_age: u32,
+    pub counts: ClassCounts,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,6 +117,7 @@ impl Arena {
             pages: Vec::new(),
             classes,
             spare: Vec::new(),
+            moved: 0,
             gone: Vec::new(),
         }
     }
@@ -281,6 +289,15 @@ impl Arena {
         None
     }
 
+    /// The second of the item of `class` that the hand comes to next in its page, if there is one.
+    pub fn next_time(&self, class: usize) -> Option<u32> {
+        let Class { pages, hand, .. } = &self.classes[class];
+        let number = *pages.get(hand.page).or(pages.first())? as usize;
+        let first = if hand.page < pages.len() { hand.chunk * self.layout.classes.size(class) } else { 0 };
+        let next = self.items_of(number).into_iter().find(|item| item.offset() >= first)?;
+        Some(self.header(next).time.get())
+    }
+
     /// The items of `page`.
     pub fn items_of(&self, page: usize) -> Vec<ItemRef> {
         let Page { bytes, class, fresh, used, .. } = &self.pages[page];
@@ -357,6 +374,7 @@ impl Arena {
             }
             None => {
                 self.pages.push(Page { bytes, class: 0, used: 0, fresh: 0, free: NO_CHUNK });
+                self.budget.note_pages(self.pages.len());
                 Some(self.pages.len() - 1)
             }
         }
@@ -364,6 +382,7 @@ impl Arena {
 
     fn assign(&mut self, number: usize, class: usize) {
         let page = &mut self.pages[number];
+        self.moved += u64::from(page.fresh > 0 && usize::from(page.class) != class);
         (page.class, page.used, page.fresh, page.free) = (class as u8, 0, 0, NO_CHUNK);
         self.classes[class].pages.push(number as u32);
         self.classes[class].open.push(number as u32);

@@ -12,7 +12,7 @@
 //! 5. When the reserve is in use and pages hold more than half, or more is taken than there is, partitions give memory
 //!    back while they do their housekeeping.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::shelves::Shelves;
 
@@ -23,6 +23,8 @@ pub struct Budget {
     taken: AtomicU64,
     /// Kept for large values.
     reserve: u64,
+    /// Numbers that pages have had in any partition, from 0 up to this.
+    pages: AtomicUsize,
     /// The large values.
     pub shelves: Shelves,
 }
@@ -34,6 +36,7 @@ impl Budget {
             limit: AtomicU64::new(limit),
             taken: AtomicU64::new(0),
             reserve: reserve.min(limit / 2),
+            pages: AtomicUsize::new(0),
             shelves: Shelves::default(),
         }
     }
@@ -86,6 +89,16 @@ impl Budget {
     /// Bytes of pages that a partition may keep though large values want them.
     pub fn share(&self) -> u64 {
         self.limit() / 2 / self.shelves.count().max(1) as u64
+    }
+
+    /// Notes that a partition has had `pages` pages.
+    pub fn note_pages(&self, pages: usize) {
+        self.pages.fetch_max(pages, Ordering::Relaxed);
+    }
+
+    /// The most pages that a partition has had.
+    pub fn pages_most(&self) -> usize {
+        self.pages.load(Ordering::Relaxed)
     }
 
     /// Bytes taken.

@@ -56,7 +56,7 @@ fn large_values_that_are_wanted_stay() {
         assert!(budget.taken() <= 2 * MEBIBYTE);
     }
     assert_eq!(count(&mut store, 5..20), 0, "the others made room");
-    assert!(store.losses().evicted_active == 0 && store.losses().evicted > 400);
+    assert!(store.counts().evicted_active == 0 && store.counts().evicted > 400);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn large_values_leave_half_of_the_memory_to_small_items() {
     for round in 0..2000 {
         for store in &mut stores {
             store_all(store, 100_000 + round..100_001 + round, LARGE);
-            store.housekeeping(100);
+            store.housekeeping(100, true);
         }
     }
     let after: usize = stores.iter_mut().map(|store| count(store, 0..50_000)).sum();
@@ -114,9 +114,9 @@ fn every_partition_stores_values_above_its_share() {
         store.forget_taken(100);
         store.settle();
     }
-    let held: u64 = stores.iter().map(Store::count).sum();
+    let held: u64 = stores.iter().map(Store::count_items).sum();
     assert!((8..=10).contains(&held), "{held} values of {BYTES} bytes");
-    let evicted: u64 = stores.iter_mut().map(|store| store.losses().evicted).sum();
+    let evicted: u64 = stores.iter_mut().map(|store| store.counts().evicted).sum();
     assert_eq!(evicted, 2000 - held);
 }
 
@@ -130,7 +130,7 @@ fn a_partition_stores_a_large_value_when_others_hold_everything() {
     assert!(!fetch(&mut stores[1], 0), "the reserve has room for one");
     let mut tidied = 0;
     while budget.is_short() {
-        stores[0].housekeeping(100);
+        stores[0].housekeeping(100, true);
         tidied += 1;
         assert!(tidied < 1000, "the first store gives pages back");
     }
@@ -146,8 +146,8 @@ fn nothing_is_evicted_while_tidying_up_if_nothing_may_be() {
     assert!((700..2000).contains(&stored.len()), "{} items", stored.len());
     assert!(put(&mut second, 0, 90_000).is_ok() && put(&mut second, 1, 90_000).is_err());
     for _ in 0..100 {
-        first.housekeeping(100);
-        second.housekeeping(100);
+        first.housekeeping(100, true);
+        second.housekeeping(100, true);
     }
     assert!(stored.iter().all(|&number| fetch(&mut first, number)) && fetch(&mut second, 0));
 }
@@ -163,7 +163,7 @@ fn threads_find_room_in_each_others_partitions() {
                     store_all(&mut store, number..number + 1, BYTES);
                     // Others may have taken any of them, but none has another's bytes.
                     fetch(&mut store, number / 2);
-                    store.housekeeping(100);
+                    store.housekeeping(100, true);
                 }
             });
         }
@@ -180,7 +180,7 @@ fn a_lowered_limit_is_reached() {
     budget.set_limit(MEBIBYTE);
     for _ in 0..1000 {
         for store in &mut stores {
-            store.housekeeping(100);
+            store.housekeeping(100, true);
         }
     }
     assert!(budget.taken() <= MEBIBYTE, "{}", budget.taken());

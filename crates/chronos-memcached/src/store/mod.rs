@@ -10,6 +10,7 @@
 mod arena;
 mod budget;
 mod classes;
+mod counts;
 mod index;
 mod item;
 mod large;
@@ -23,8 +24,10 @@ use arena::Arena;
 pub use arena::Layout;
 pub use budget::Budget;
 pub use classes::Classes;
+pub use counts::{ClassCounts, ClassReport};
 use index::Index;
 pub use item::{HEADER_BYTES, Header, ItemRef, State};
+use zerocopy::IntoBytes;
 
 /// There is no memory for an item, and nothing that may be evicted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,25 +42,6 @@ pub struct Meta {
     pub expiry: u32,
     /// [`State`] bits beyond USED and LARGE.
     pub state: u8,
-}
-
-/// What became of items without a client's doing.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Losses {
-    /// Evicted for want of memory.
-    pub evicted: u64,
-    /// Of these, never fetched.
-    pub evicted_unfetched: u64,
-    /// Of these, active.
-    pub evicted_active: u64,
-    /// Expired, never fetched.
-    pub expired_unfetched: u64,
-    /// Expired, found when memory was wanted.
-    pub reclaimed: u64,
-    /// Expired, found by the sweep.
-    pub swept: u64,
-    /// Looked at by the sweep.
-    pub looked_at: u64,
 }
 
 /// What a lookup came to.
@@ -85,17 +69,17 @@ pub struct Store {
     oldest_cas: u64,
     /// Items of this second and before will be, once it has come; 0 if there is none.
     to_come: u32,
-    bytes: u64,
     total_items: u64,
-    losses: Losses,
     sweep: Sweep,
     scratch: Vec<u8>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Sweep {
     page: usize,
     next_second: u32,
+    /// Sweeps that have begun.
+    starts: u64,
 }
 
 impl Store {
@@ -110,9 +94,7 @@ impl Store {
             oldest: 0,
             oldest_cas: 0,
             to_come: 0,
-            bytes: 0,
             total_items: 0,
-            losses: Losses::default(),
             sweep: Sweep::default(),
             scratch: Vec::new(),
         }
@@ -236,14 +218,22 @@ impl Store {
         let old = self.peek(hash, key);
         let value_bytes = parts[0].len() + parts[1].len();
         let small = self.arena.layout.classes.class_of(HEADER_BYTES + key.len() + value_bytes);
+        let heads = self.arena.layout.classes.heads();
         let item = match (old, small) {
             (Some(old), Some(class))
                 if self.arena.class(old) == class && self.arena.header(old).state & State::LARGE == 0 =>
             {
-                self.bytes -= item_bytes(self.arena.header(old));
+                self.note_replaced(old, second);
+                self.arena.classes[class].requested -= item_bytes(self.arena.header(old));
                 old
             }
-            _ => self.place(hash, key, parts, small, second)?,
+            _ => match self.place(hash, key, parts, small, second) {
+                Ok(item) => item,
+                Err(NoMemory) => {
+                    self.arena.classes[small.unwrap_or(heads)].counts.out_of_memory += 1;
+                    return Err(NoMemory);
+                }
+            },
         };
         let cas = self.next_cas();
         let large = if small.is_some() { 0 } else { State::LARGE };
@@ -258,7 +248,9 @@ impl Store {
             state: State::USED | large | meta.state,
             spare: [0; 2],
         };
-        self.bytes += item_bytes(&header);
+        let class = &mut self.arena.classes[small.unwrap_or(heads)];
+        class.requested += item_bytes(&header);
+        class.counts.cmd_set += 1;
         self.total_items += 1;
         *self.arena.header_mut(item) = header;
         let (key_place, value_place) = self.arena.chunk_mut(item)[HEADER_BYTES..].split_at_mut(key.len());
@@ -297,7 +289,8 @@ impl Store {
     /// Forgets `item`.
     pub fn remove(&mut self, item: ItemRef) {
         let header = *self.arena.header(item);
-        self.bytes -= item_bytes(&header);
+        let class = self.arena.class(item);
+        self.arena.classes[class].requested -= item_bytes(&header);
         self.index.remove(header.tag.get(), item);
         self.arena.free(item);
     }
@@ -350,14 +343,15 @@ fn is_expired(header: &Header, second: u32) -> bool {
     header.expiry.get() != 0 && header.expiry.get() <= second
 }
 
-fn item_bytes(header: &Header) -> u64 {
+/// Bytes of an item: its header, its key and its value.
+pub fn item_bytes(header: &Header) -> u64 {
     (HEADER_BYTES + usize::from(header.key_bytes)) as u64 + u64::from(header.value_bytes.get())
 }
 
 /// What the store holds, for `stats`.
 impl Store {
     /// Items, dead ones that nobody looked at included.
-    pub fn count(&self) -> u64 {
+    pub fn count_items(&self) -> u64 {
         self.index.count() as u64
     }
 
@@ -368,7 +362,7 @@ impl Store {
 
     /// Bytes of headers, keys and values.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        self.arena.classes.iter().map(|class| class.requested).sum()
     }
 
     /// Bytes of item memory that this partition has.
@@ -381,21 +375,84 @@ impl Store {
         self.index.bytes() as u64
     }
 
-    /// What became of items without a client's doing.
-    pub fn losses(&mut self) -> &mut Losses {
-        &mut self.losses
+    /// The counts of the class of `item`.
+    #[inline]
+    pub fn count(&mut self, item: ItemRef) -> &mut ClassCounts {
+        let class = self.arena.class(item);
+        &mut self.arena.classes[class].counts
     }
 
-    /// For each class in use: its number, its chunks' bytes, its pages, its used chunks, and its evictions.
-    pub fn classes(&self) -> impl Iterator<Item = [u64; 5]> + '_ {
-        let arena = &self.arena;
-        arena.classes.iter().enumerate().filter(|(_, class)| !class.pages.is_empty()).map(
-            |(number, class)| {
-                let used = class.pages.iter().map(|&page| u64::from(arena.pages[page as usize].used)).sum();
-                let size = arena.layout.classes.size(number) as u64;
-                [number as u64, size, class.pages.len() as u64, used, class.evictions]
-            },
-        )
+    /// The counts of all classes together.
+    pub fn counts(&self) -> ClassCounts {
+        let mut sum = ClassCounts::default();
+        self.arena.classes.iter().for_each(|class| crate::stats::add(&mut sum, class.counts.as_bytes()));
+        sum
+    }
+
+    /// Sets the counts of all classes to zero.
+    pub fn reset_counts(&mut self) {
+        self.sweep.starts = 0;
+        for class in &mut self.arena.classes {
+            (class.counts, class.evicted_age) = (ClassCounts::default(), 0);
+        }
+    }
+
+    /// Pages that went from one class to another.
+    pub fn pages_moved(&self) -> u64 {
+        self.arena.moved
+    }
+
+    /// Sweeps that have begun, and whether one is under way or asked for.
+    pub fn sweeps(&self, second: u32) -> (u64, bool) {
+        (self.sweep.starts, self.sweep.page > 0 || self.sweep.next_second <= second)
+    }
+
+    /// Has the next sweep begin with the next idle moment.
+    pub fn sweep_soon(&mut self) {
+        if self.sweep.page == 0 {
+            self.sweep.next_second = 0;
+        }
+    }
+
+    /// The classes in use, and those that have counted something.
+    pub fn classes(&self, second: u32) -> impl Iterator<Item = ClassReport> + '_ {
+        let is_known = |class: &arena::Class| {
+            !class.pages.is_empty() || !class.counts.as_bytes().iter().all(|&byte| byte == 0)
+        };
+        let classes = self.arena.classes.iter().enumerate().filter(move |(_, class)| is_known(class));
+        classes.map(move |(number, class)| {
+            let chunk_bytes = self.arena.layout.classes.size(number) as u64;
+            let age = self.arena.next_time(number).map_or(0, |time| second.saturating_sub(time));
+            ClassReport {
+                number: number as u64,
+                chunk_bytes,
+                chunks_per_page: self.arena.layout.page_bytes as u64 / chunk_bytes,
+                pages: class.pages.len() as u64,
+                used: class.pages.iter().map(|&page| u64::from(self.arena.pages[page as usize].used)).sum(),
+                requested: class.requested,
+                age: age.into(),
+                evicted_age: class.evicted_age.into(),
+                counts: class.counts,
+            }
+        })
+    }
+
+    /// Calls `show` with the header, the key and the class of every item of `page` that lives.
+    pub fn look_through(&self, page: usize, second: u32, mut show: impl FnMut(&Header, &[u8], usize)) {
+        if page >= self.arena.pages.len() {
+            return;
+        }
+        for item in self.arena.items_of(page) {
+            let header = self.arena.header(item);
+            if !self.is_dead(header, second) {
+                show(header, self.arena.key(item), self.arena.class(item));
+            }
+        }
+    }
+
+    /// The pages of `class`.
+    pub fn pages_of(&self, class: usize) -> &[u32] {
+        self.arena.classes.get(class).map_or(&[], |class| &class.pages)
     }
 }
 

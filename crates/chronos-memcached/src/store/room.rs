@@ -10,11 +10,12 @@ const SWEEP_CHUNKS: usize = 128;
 const SWEEP_SECONDS: u32 = 60;
 
 impl Store {
-    /// A bit of what waits for idle moments: memory that is wanted elsewhere, and expired items once a minute. True if
-    /// there is more.
-    pub fn housekeeping(&mut self, second: u32) -> bool {
+    /// A bit of what waits for idle moments: memory that is wanted elsewhere, and, if `sweeps`, expired items once a
+    /// minute. True if there is more.
+    pub fn housekeeping(&mut self, second: u32, sweeps: bool) -> bool {
         self.forget_taken(second);
-        let has_more = (self.arena.budget.is_short() && self.give_back(second)) || self.sweep(second);
+        let has_more =
+            (self.arena.budget.is_short() && self.give_back(second)) || (sweeps && self.sweep(second));
         self.arena.return_shelf();
         has_more
     }
@@ -49,6 +50,7 @@ impl Store {
         if second < self.sweep.next_second {
             return false;
         }
+        self.sweep.starts += u64::from(self.sweep.page == 0);
         let mut looked_at = 0;
         while looked_at < SWEEP_CHUNKS && self.sweep.page < self.arena.pages.len() {
             let items = self.arena.items_of(self.sweep.page);
@@ -56,16 +58,16 @@ impl Store {
             looked_at += items.len();
             for item in items {
                 let header = *self.arena.header(item);
+                self.count(item).looked_at += 1;
                 if self.is_dead(&header, second) {
-                    self.losses.swept += 1;
-                    self.count_expired(&header);
+                    self.count(item).swept += 1;
+                    self.count_expired(item, &header);
                     self.remove(item);
                 }
             }
         }
-        self.losses.looked_at += looked_at as u64;
         if self.sweep.page >= self.arena.pages.len() {
-            self.sweep = Sweep { page: 0, next_second: second + SWEEP_SECONDS };
+            self.sweep = Sweep { page: 0, next_second: second + SWEEP_SECONDS, ..self.sweep };
             return false;
         }
         true
@@ -86,6 +88,7 @@ impl Store {
         };
         // Looked for again: the memory may have come from it.
         if let Some(old) = self.peek(hash, key) {
+            self.note_replaced(old, second);
             self.remove(old);
         }
         self.index.insert(hash as u32, item);
@@ -196,22 +199,39 @@ impl Store {
     pub(super) fn lose(&mut self, item: ItemRef, second: u32) {
         let header = *self.arena.header(item);
         if self.is_dead(&header, second) {
-            self.losses.reclaimed += 1;
-            self.count_expired(&header);
+            self.count(item).reclaimed += 1;
+            self.count_expired(item, &header);
         } else {
-            self.losses.evicted += 1;
-            self.losses.evicted_unfetched += u64::from(header.state & State::FETCHED == 0);
             let is_large = header.state & State::LARGE != 0;
             let is_active =
                 if is_large { self.arena.is_active(item) } else { header.state & State::ACTIVE != 0 };
-            self.losses.evicted_active += u64::from(is_active);
             let class = self.arena.class(item);
-            self.arena.classes[class].evictions += 1;
+            let class = &mut self.arena.classes[class];
+            class.evicted_age = second.saturating_sub(header.time.get());
+            class.counts.evicted += 1;
+            class.counts.evicted_nonzero += u64::from(header.expiry.get() != 0);
+            class.counts.evicted_unfetched += u64::from(header.state & State::FETCHED == 0);
+            class.counts.evicted_active += u64::from(is_active);
         }
         self.remove(item);
     }
 
-    fn count_expired(&mut self, header: &Header) {
-        self.losses.expired_unfetched += u64::from(header.state & State::FETCHED == 0);
+    /// Counts an item whose key is stored again, if it was dead: its memory is reclaimed.
+    #[inline]
+    pub(super) fn note_replaced(&mut self, item: ItemRef, second: u32) {
+        let header = *self.arena.header(item);
+        if !self.is_dead(&header, second) {
+            return;
+        }
+        let is_flushed = self.flushed(&header, second);
+        let counts = self.count(item);
+        counts.reclaimed += 1;
+        counts.replaced_flushed += u64::from(is_flushed);
+        counts.replaced_expired += u64::from(!is_flushed);
+        self.count_expired(item, &header);
+    }
+
+    fn count_expired(&mut self, item: ItemRef, header: &Header) {
+        self.count(item).expired_unfetched += u64::from(header.state & State::FETCHED == 0);
     }
 }

@@ -3,10 +3,11 @@
 use std::fmt::Display;
 use std::sync::atomic::Ordering;
 
-use plimsoll_chronos::Step;
+use plimsoll_chronos::{Step, Transport};
 
 use super::commands::{BAD_FORMAT, Command};
-use super::words::{self, first_words};
+use super::dump::{Dump, DumpStyle};
+use super::words::{self, Words, first_words};
 use crate::clock::Clock;
 use crate::request::{Bits, Head, Request, Style, Verb};
 use crate::service::{Memcached, report_lines};
@@ -95,6 +96,114 @@ impl<'a> Command<'a, '_> {
         }
     }
 
+    /// `lru_crawler`: what looks for expired items here is each thread, when it is idle.
+    pub(super) fn crawler(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<4>(self.line);
+        let (shared, number) = (&self.server.shared, words::unsigned_32(words[2]));
+        match (words[1], count) {
+            (b"enable", 2) if shared.crawler.swap(true, Ordering::Relaxed) => {
+                self.answer("ERROR failed to start lru crawler thread")
+            }
+            (b"disable", 2) => {
+                shared.crawler.store(false, Ordering::Relaxed);
+                self.answer("OK")
+            }
+            (b"enable", 2) => self.answer("OK"),
+            (b"crawl" | b"metadump" | b"mgdump", 3) if !shared.crawler.load(Ordering::Relaxed) => {
+                self.answer("CLIENT_ERROR lru crawler disabled")
+            }
+            (b"crawl", 3) if words[2] == b"hash" => self.answer("ERROR an unknown error happened"),
+            (b"crawl", 3) => match classes(words[2]) {
+                None => self.answer("BADCLASS invalid class id"),
+                Some(_) => {
+                    let head = Head::new(Verb::Crawl, Style::Text);
+                    Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
+                }
+            },
+            (b"metadump", 3) => self.dump(DumpStyle::Metadump, words[2]),
+            (b"mgdump", 3) => self.dump(DumpStyle::Mgdump, words[2]),
+            (b"tocrawl" | b"sleep", 3) => {
+                /// Microseconds.
+                const SLEEP_MAX: u32 = 1_000_000;
+                let Some(number) = number else { return self.answer(BAD_FORMAT) };
+                let is_sleep = words[1] == b"sleep";
+                if is_sleep && number > SLEEP_MAX {
+                    return self.answer("CLIENT_ERROR sleep must be one second or less");
+                }
+                let place = if is_sleep { &shared.crawler_sleep } else { &shared.crawler_items };
+                place.store(number, Ordering::Relaxed);
+                self.answer("OK")
+            }
+            _ => self.answer("ERROR"),
+        }
+    }
+
+    fn dump(&mut self, style: DumpStyle, word: &[u8]) -> Step<Request<'a>> {
+        if !self.server.settings.dump {
+            let text = match style {
+                DumpStyle::Metadump => "ERROR metadump not allowed",
+                DumpStyle::Mgdump => "ERROR key dump not allowed",
+            };
+            return self.answer(text);
+        }
+        // A dump has no end that a datagram could hold.
+        if self.session.transport == Transport::Udp {
+            return self.answer("ERROR");
+        }
+        let classes = if word == b"hash" { Some(None) } else { classes(word) };
+        let Some(classes) = classes else { return self.answer("BADCLASS invalid class id") };
+        self.session.dump = Some(Box::new(Dump::new(style, classes)));
+        Step::Done { consumed: self.consumed }
+    }
+
+    /// `slabs`: pages go from class to class by themselves here, so no command moves them.
+    pub(super) fn slabs(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<5>(self.line);
+        let quiet = words[count.min(5) - 1] == b"noreply";
+        match (words[1], count) {
+            (b"reassign", 4) => self.answer("CLIENT_ERROR slab reassignment disabled"),
+            (b"automove", 3..) if words[2] == b"ratio" => {
+                let ratio = std::str::from_utf8(words[3]).ok().and_then(|word| word.parse::<f64>().ok());
+                self.answer_unless(quiet, if ratio.is_some() { "OK" } else { "ERROR" })
+            }
+            (b"automove", 3..) => match words::unsigned_32(words[2]) {
+                None => self.answer_unless(quiet, BAD_FORMAT),
+                Some(level @ ..=2) => {
+                    self.server.shared.automove.store(level, Ordering::Relaxed);
+                    self.answer_unless(quiet, "OK")
+                }
+                Some(_) => self.answer_unless(quiet, "ERROR"),
+            },
+            _ => self.answer("ERROR"),
+        }
+    }
+
+    /// `watch`, which memcached answers so with `-W`: requests are not logged here.
+    pub(super) fn watch(&mut self) -> Step<Request<'a>> {
+        let quiet = Words(self.line).last() == Some(b"noreply");
+        self.answer_unless(quiet, "CLIENT_ERROR watch commands not allowed")
+    }
+
+    fn cachedump(&mut self) -> Step<Request<'a>> {
+        let (words, count) = first_words::<4>(self.line);
+        if !self.server.settings.dump {
+            return self.answer("CLIENT_ERROR stats cachedump not allowed");
+        }
+        if count < 4 {
+            return self.answer("CLIENT_ERROR bad command line");
+        }
+        let (Some(class), Some(limit)) = (words::unsigned_32(words[2]), words::unsigned_32(words[3])) else {
+            return self.answer(BAD_FORMAT);
+        };
+        if class > CLASS_MAX {
+            return self.answer("CLIENT_ERROR Illegal slab id");
+        }
+        let mut head = Head::new(Verb::Cachedump, Style::Text);
+        // Nothing is in memcached's class 0, nor in what is none here.
+        (head.initial, head.delta) = (u64::from(class.wrapping_sub(1)), limit.into());
+        Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
+    }
+
     pub(super) fn stats(&mut self) -> Step<Request<'a>> {
         let (words, count) = first_words::<3>(self.line);
         let server = self.server;
@@ -114,6 +223,7 @@ impl<'a> Command<'a, '_> {
                 let head = Head::new(Verb::ResetStats, Style::Text);
                 return Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) };
             }
+            b"cachedump" => return self.cachedump(),
             b"settings" => {
                 let limit = server.memory().1;
                 stats::settings(&server.settings, &server.shared, limit, &mut Lines(self.reply));
@@ -133,6 +243,23 @@ impl<'a> Command<'a, '_> {
         head.mode = report as u8;
         Step::Everywhere { consumed: self.consumed, request: Request::new(head, &[]) }
     }
+}
+
+/// The greatest number of a size class that a client may name.
+const CLASS_MAX: u32 = 255;
+
+/// The classes of `word`, numbered from 0: numbers with `,` between, or `all` (None). Nothing if it is neither.
+fn classes(word: &[u8]) -> Option<Option<Vec<u32>>> {
+    if word == b"all" {
+        return Some(None);
+    }
+    let number = |part: &[u8]| words::unsigned_32(part).filter(|number| (1..=CLASS_MAX).contains(number));
+    let parts = word.split(|&byte| byte == b',').filter(|part| !part.is_empty());
+    let mut classes: Vec<u32> =
+        parts.map(|part| number(part).map(|number| number - 1)).collect::<Option<_>>()?;
+    classes.sort_unstable();
+    classes.dedup();
+    Some(Some(classes))
 }
 
 /// One answer of all partitions' to `stats`.

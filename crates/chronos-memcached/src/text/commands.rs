@@ -147,7 +147,7 @@ fn get_head(get: MultiGet) -> Head {
 /// One line on its way.
 pub(super) struct Command<'a, 's> {
     pub(super) server: &'s Memcached,
-    session: &'s mut Session,
+    pub(super) session: &'s mut Session,
     pub(super) clock: Clock,
     input: &'a [u8],
     pub(super) line: &'a [u8],
@@ -194,6 +194,9 @@ impl<'a> Command<'a, '_> {
             b"cache_memlimit" => self.memory_limit(),
             b"shutdown" => self.shutdown(),
             b"refresh_certs" => self.refresh_certificates(),
+            b"lru_crawler" => self.crawler(),
+            b"slabs" => self.slabs(),
+            b"watch" => self.watch(),
             _ if words::is_http(self.line) => Step::Close,
             _ => self.answer("ERROR"),
         }

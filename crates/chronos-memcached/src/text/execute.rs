@@ -24,8 +24,7 @@ pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, r
         },
         Verb::Delete => match partition.find(head.hash, key, second) {
             Some(item) => {
-                partition.counters.delete_hits += 1;
-                partition.store.remove(item);
+                partition.delete(item);
                 b"DELETED\r\n"
             }
             None => {

@@ -4,6 +4,7 @@
 
 mod administration;
 mod commands;
+pub mod dump;
 mod execute;
 mod login;
 pub(crate) mod words;

@@ -1,0 +1,165 @@
+//! Items one by one: `lru_crawler metadump`, `lru_crawler mgdump` and `stats cachedump`.
+//!
+//! ```text
+//! line ──> Dump of the session ──> a request for each page of each partition ──> lines ──> END
+//! ```
+//!
+//! A dump runs page by page, as keys of a get do, so that it takes no more memory than a reply may, and other connections
+//! are answered in between. Items that are stored meanwhile may be missed, and those that move may come twice, as with
+//! memcached's crawler.
+
+use std::fmt::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use plimsoll_chronos::{PartitionId, Step};
+
+use crate::clock::Clock;
+use crate::partition::Partition;
+use crate::request::{Head, Request, Style, Verb};
+use crate::service::Memcached;
+use crate::session::Session;
+use crate::store::{State, item_bytes};
+
+/// What a dump has for each item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DumpStyle {
+    /// `metadump`: all that is known of it.
+    Metadump = 0,
+    /// `mgdump`: the meta command that fetches it.
+    Mgdump = 1,
+}
+
+/// A dump that is under way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Dump {
+    style: DumpStyle,
+    /// Walks through all partitions that are still to come, the present one last: each for a class, or (None) for all.
+    walks: Vec<Option<u32>>,
+    partition: u32,
+    page: usize,
+}
+
+/// Stands for all classes in a request.
+const ALL_CLASSES: u64 = u64::MAX;
+/// Bytes that `stats cachedump` answers at most.
+const CACHEDUMP_BYTES_MAX: usize = 2 << 20;
+
+impl Dump {
+    /// A dump of `classes`, numbered from 0, or of all.
+    pub fn new(style: DumpStyle, classes: Option<Vec<u32>>) -> Dump {
+        let walks = classes.map_or(vec![None], |classes| classes.into_iter().map(Some).collect());
+        Dump { style, walks, partition: 0, page: 0 }
+    }
+}
+
+/// The request for the next page of `dump`, which goes back to `session`, or its end.
+pub fn next<'a>(
+    server: &Memcached,
+    session: &mut Session,
+    mut dump: Box<Dump>,
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
+    let pages = server.budget.pages_most();
+    if dump.page >= pages {
+        (dump.page, dump.partition) = (0, dump.partition + 1);
+    }
+    if dump.partition >= server.settings.partitions {
+        dump.partition = 0;
+        dump.walks.pop();
+    }
+    let Some(&class) = dump.walks.last().filter(|_| pages > 0) else {
+        reply.extend_from_slice(if dump.style == DumpStyle::Mgdump { b"EN\r\n" } else { b"END\r\n" });
+        return Step::Done { consumed: 0 };
+    };
+    let mut head = Head::new(Verb::Dump, Style::Text);
+    head.mode = dump.style as u8;
+    (head.initial, head.delta) = (class.map_or(ALL_CLASSES, u64::from), dump.page as u64);
+    let partition = PartitionId(dump.partition);
+    dump.page += 1;
+    session.dump = Some(dump);
+    Step::Run { consumed: 0, partition, request: Request::new(head, &[]) }
+}
+
+/// Appends the lines of the items of one page.
+pub fn execute(partition: &Partition, head: &Head, clock: Clock, reply: &mut Vec<u8>) {
+    let (page, class) = (head.delta as usize, head.initial);
+    let style = if head.mode == DumpStyle::Mgdump as u8 { DumpStyle::Mgdump } else { DumpStyle::Metadump };
+    let mut line = String::new();
+    partition.store.look_through(page, clock.second, |header, key, number| {
+        if class != ALL_CLASSES && class != number as u64 {
+            return;
+        }
+        if style == DumpStyle::Mgdump {
+            reply.extend_from_slice(b"mg ");
+            if header.state & State::KEY_BINARY != 0 {
+                line.clear();
+                STANDARD.encode_string(key, &mut line);
+                reply.extend_from_slice(line.as_bytes());
+                reply.extend_from_slice(b" b\r\n");
+            } else {
+                reply.extend_from_slice(key);
+                reply.extend_from_slice(b"\r\n");
+            }
+            return;
+        }
+        line.clear();
+        let expiry = match header.expiry.get() {
+            0 => -1,
+            expiry => clock.date(expiry),
+        };
+        let (last, cas) = (clock.date(header.time.get()), header.cas.get());
+        let fetched = if header.state & State::FETCHED != 0 { "yes" } else { "no" };
+        let (class, size) = (number + 1, item_bytes(header));
+        reply.extend_from_slice(b"key=");
+        push_encoded(reply, key);
+        // A string takes whatever is written.
+        let _ = writeln!(line, " exp={expiry} la={last} cas={cas} fetch={fetched} cls={class} size={size}");
+        reply.extend_from_slice(line.as_bytes());
+    });
+}
+
+/// Appends `key` as a URI has it.
+fn push_encoded(reply: &mut Vec<u8>, key: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for &byte in key {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            reply.push(byte);
+        } else {
+            reply.extend_from_slice(&[b'%', DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+        }
+    }
+}
+
+/// Appends `stats cachedump` lines of the class and as many as `head` says, of one of `partitions`.
+pub fn cachedump(partition: &Partition, head: &Head, clock: Clock, partitions: u32, reply: &mut Vec<u8>) {
+    let (class, limit) = (head.initial as usize, if head.delta == 0 { u64::MAX } else { head.delta });
+    let bytes_max = CACHEDUMP_BYTES_MAX / partitions as usize;
+    let (mut shown, mut line) = (0, String::new());
+    for &page in partition.store.pages_of(class) {
+        partition.store.look_through(page as usize, clock.second, |header, key, _| {
+            if header.state & State::KEY_BINARY != 0 || shown == limit || reply.len() >= bytes_max {
+                return;
+            }
+            shown += 1;
+            line.clear();
+            let expiry = if header.expiry.get() == 0 { 0 } else { clock.date(header.expiry.get()) };
+            // A string takes whatever is written.
+            let _ = write!(line, " [{} b; {expiry} s]\r\n", header.value_bytes);
+            reply.extend_from_slice(b"ITEM ");
+            reply.extend_from_slice(key);
+            reply.extend_from_slice(line.as_bytes());
+        });
+        if shown == limit || reply.len() >= bytes_max {
+            break;
+        }
+    }
+}
+
+/// One reply of all partitions' to `stats cachedump`: no more lines than `limit`, 0 for all.
+pub fn merge_cachedump(parts: &[Vec<u8>], limit: u64, reply: &mut Vec<u8>) {
+    let lines = parts.iter().flat_map(|part| part.split_inclusive(|&byte| byte == b'\n'));
+    let limit = if limit == 0 { usize::MAX } else { limit as usize };
+    lines.take(limit).for_each(|line| reply.extend_from_slice(line));
+    reply.extend_from_slice(b"END\r\n");
+}
