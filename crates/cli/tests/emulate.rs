@@ -232,6 +232,99 @@ fn what_is_finished_stays_until_it_is_forced() {
     assert!(said.contains("ready after") && !log(), "{said}");
 }
 
+/// What the kernel holds of all network namespaces, whether they have names or not, in this order: connections that have no
+/// program any more, namespaces (none where the kernel does not tell), and congestion controls of eBPF.
+fn held() -> [usize; 3] {
+    let orphans = fs::read_to_string("/proc/net/sockstat").unwrap();
+    let orphans = orphans.split("orphan ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
+    let namespaces = fs::read_to_string("/sys/kernel/slab/net_namespace/objects").unwrap_or_default();
+    let namespaces = namespaces.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or(0);
+    let controls = Command::new("bpftool").args(["struct_ops", "list"]).output();
+    let controls = controls.map_or(0, |output| String::from_utf8_lossy(&output.stdout).lines().count());
+    [orphans, namespaces, controls]
+}
+
+/// Connections that the end of a run interrupts would keep their namespaces and congestion control for minutes: those of its
+/// own workloads by TCP, DCTCP and MPTCP, and those of programs that nobody has told of the end. However the run ends.
+#[test]
+fn twenty_runs_leave_nothing_in_the_kernel() {
+    const RUNS: usize = 20;
+    if lacks() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let sink = "import socket, time\n\
+                server = socket.create_server((\"10.0.0.1\", 7000))\n\
+                taken = server.accept()\n\
+                time.sleep(60)\n";
+    let source = "import socket, time\n\
+                  for attempt in range(500):\n\
+                  \x20   try:\n\
+                  \x20       connection = socket.create_connection((\"10.0.0.1\", 7000)); break\n\
+                  \x20   except OSError:\n\
+                  \x20       time.sleep(0.01)\n\
+                  connection.sendall(bytes(1 << 26))\n";
+    fs::write(folder.path().join("sink.py"), sink).unwrap();
+    fs::write(folder.path().join("source.py"), source).unwrap();
+    let programs = format!(
+        "[[program]]\nhost = 'h0'\ncommand = '{PYTHON} sink.py'\n\
+         [[program]]\nhost = 'h1'\ncommand = \"sh -c 'setsid {PYTHON} source.py & wait'\"\n"
+    );
+    let own_dctcp = cfg!(feature = "kernel") || {
+        let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control");
+        known.is_ok_and(|known| known.split_whitespace().any(|name| name == "dctcp"))
+    };
+    let kind = if own_dctcp { "[transport]\nkind = 'dctcp'\n" } else { "" };
+    let short = SCENARIO.replace("60s", "300ms").replace("hosts = 2", "hosts = 4");
+    fs::write(folder.path().join("flows.toml"), short.clone() + kind).unwrap();
+    fs::write(folder.path().join("programs.toml"), short + &programs).unwrap();
+    fs::write(folder.path().join("long.toml"), SCENARIO.to_owned() + kind + &programs).unwrap();
+    let has_mptcp = Path::new("/proc/sys/net/mptcp").exists();
+    let before = held();
+    for number in 0..RUNS {
+        let mut command = plimsoll();
+        command.args(["emulate", "--force", "--quiet", "--out", "out"]).current_dir(folder.path());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let endings: &[&str] = match number % 5 {
+            0 => &["-INT"],
+            1 => &["-KILL"],
+            _ => &[],
+        };
+        match number % 5 {
+            0 | 1 => command.arg("long.toml"),
+            2 => command.arg("programs.toml"),
+            3 if has_mptcp => command.args(["flows.toml", "--mptcp", "1"]),
+            _ => command.arg("flows.toml"),
+        };
+        let child = command.spawn().unwrap();
+        let process = child.id();
+        if let [ending] = endings {
+            let begun = Instant::now();
+            while !traffic_flows(process) {
+                assert!(begun.elapsed() < Duration::from_secs(20), "no traffic after 20 s");
+                thread::sleep(Duration::from_millis(20));
+            }
+            signal(&child, ending);
+        }
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.success(), endings.is_empty(), "run {number}: {said}");
+        // What was killed leaves its names to the next run.
+        let left = if endings == ["-KILL"] { 2 } else { 0 };
+        assert_eq!(namespaces(process), left, "run {number}: {said}");
+    }
+    // Others may emulate at this time, and the kernel counts by pages: of what stays, each run leaves one or more.
+    let begun = Instant::now();
+    while held().iter().zip(before).any(|(now, before)| *now >= before + RUNS) {
+        let held = held();
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "connections, namespaces, congestion controls: {held:?} after {RUNS} runs, {before:?} before"
+        );
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// The one that has Debian's packages, whatever else is called python3.
 const PYTHON: &str = "/usr/bin/python3";
 

@@ -3,6 +3,10 @@
 //! Names are `plimsoll-<process>-<host>`. `/run/plimsoll/<process>` is locked while its owner lives, so what has a
 //! name and no lock was left behind. Only namespaces with such names are ever removed; devices outside them are never
 //! touched.
+//!
+//! A name that is gone is not yet a namespace that is gone: a socket whose program has ended, and which has data that
+//! nobody takes any more, keeps it for minutes, with its memory and its congestion control. So what goes is emptied first:
+//! processes are killed and awaited, and connections reset.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,6 +14,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use plimsoll_fabric::net::HostId;
 use rustix::fs::{FlockOperation, flock};
@@ -185,24 +190,27 @@ impl Namespaces {
     /// # Errors
     /// If the namespace cannot be entered, or those of `work`.
     pub fn inside<T: Send>(&self, host: u32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
-        let name = self.name(host);
-        std::thread::scope(|scope| {
-            let worker = scope.spawn(|| {
-                enter(name)?;
-                work()
-            });
-            worker.join().unwrap_or_else(|_| Err(io::Error::other("the worker panicked")))
-        })
+        inside(self.name(host), work)
     }
 }
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        // Programs that left their process group, as daemons do, would keep a namespace that has no name.
-        end_processes(&self.names);
+        empty(&self.names);
         remove(&self.names);
         let _ = fs::remove_file(&self.state);
     }
+}
+
+/// Runs `work` in a thread inside the namespace `name`, and waits for it.
+fn inside<T: Send>(name: &str, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    std::thread::scope(|scope| {
+        let worker = scope.spawn(|| {
+            enter(name)?;
+            work()
+        });
+        worker.join().unwrap_or_else(|_| Err(io::Error::other("the worker panicked")))
+    })
 }
 
 /// To how many duplicate acknowledgements Linux raises its tolerance by itself: its default.
@@ -251,7 +259,7 @@ pub fn clean() -> io::Result<usize> {
             left.push(name);
         }
     }
-    end_processes(&left);
+    empty(&left);
     remove(&left);
     crate::cgroups::clean(lives);
     for owner in listed(STATE)? {
@@ -265,19 +273,51 @@ pub fn clean() -> io::Result<usize> {
     Ok(left.len())
 }
 
-/// Ends what still runs in namespaces that are to go: programs of their hosts, which would keep them.
-fn end_processes(names: &[String]) {
+/// Ends all that would keep namespaces that are to go: programs of their hosts, also such as have left their process group,
+/// and then what these and this process have left of connections.
+fn empty(names: &[String]) {
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let namespaces: Vec<_> = names.iter().filter_map(|name| identity(&Path::new(NETNS).join(name))).collect();
-    for process in listed("/proc").unwrap_or_default().iter().filter(|name| is_number(name)) {
-        let is_inside = identity(&Path::new("/proc").join(process).join("ns/net"))
-            .is_some_and(|namespace| namespaces.contains(&namespace));
-        if let Some(process) = process.parse().ok().and_then(Pid::from_raw).filter(|_| is_inside) {
+    let begun = Instant::now();
+    loop {
+        let processes = listed("/proc").unwrap_or_default().into_iter().filter(|name| is_number(name));
+        let is_inside = |process: &String| {
+            identity(&Path::new("/proc").join(process).join("ns/net"))
+                .is_some_and(|namespace| namespaces.contains(&namespace))
+        };
+        let inside: Vec<Pid> =
+            processes.filter(is_inside).filter_map(|process| Pid::from_raw(process.parse().ok()?)).collect();
+        for process in &inside {
             // It may have ended by itself.
-            let _ = kill_process(process, Signal::KILL);
+            let _ = kill_process(*process, Signal::KILL);
         }
+        // Their sockets are closed as they end.
+        if inside.is_empty() || begun.elapsed() > PATIENCE {
+            break;
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    for name in names {
+        // What cannot be ended now, the kernel gives up by itself, later.
+        let _ = inside(name, end_connections);
     }
 }
+
+/// Ends all connections of the namespace that this thread is in at once. A kernel that cannot (without
+/// CONFIG_INET_DIAG_DESTROY; before 6.11 not those whose program has ended) gives them up after some tries, of which they
+/// get the fewest.
+fn end_connections() -> io::Result<()> {
+    for (name, value) in [("tcp_orphan_retries", "1"), ("tcp_fin_timeout", "1")] {
+        let _ = fs::write(format!("/proc/sys/net/ipv4/{name}"), value);
+    }
+    let mut ss = Command::new("ss");
+    ss.args(["--kill", "--tcp", "--all"]);
+    ss.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().map(drop)
+}
+
+/// How long killed programs may take to end.
+const PATIENCE: Duration = Duration::from_secs(2);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The process in a name that is ours: `plimsoll-<process>-h<host>`, and no other that only begins like it.
 fn owner_of(name: &str) -> Option<&str> {

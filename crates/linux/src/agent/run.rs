@@ -82,7 +82,7 @@ pub(crate) struct Shared {
     failure: Mutex<Option<String>>,
 }
 
-/// The threads of a run.
+/// The threads of a run; ended when dropped, with all their sockets.
 #[derive(Debug)]
 pub(crate) struct Agents {
     shared: Arc<Shared>,
@@ -182,12 +182,24 @@ impl Agents {
     }
 
     /// Ends the threads: what they have completed, the bytes delivered by connection, and what sources recorded.
-    pub(crate) fn finish(self) -> (Vec<Done>, Vec<u64>, Vec<Records>) {
+    pub(crate) fn finish(mut self) -> (Vec<Done>, Vec<u64>, Vec<Records>) {
         self.shared.stop.store(true, Ordering::Relaxed);
-        let done = self.threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect();
+        let done = self.threads.drain(..).flat_map(|thread| thread.join().unwrap_or_default()).collect();
         let delivered = self.shared.delivered.iter().map(|bytes| bytes.load(Ordering::Relaxed)).collect();
-        let records = self.drivers.into_iter().map(|driver| driver.join().unwrap_or_default()).collect();
+        let records = self.drivers.drain(..).map(|driver| driver.join().unwrap_or_default()).collect();
         (done, delivered, records)
+    }
+}
+
+impl Drop for Agents {
+    fn drop(&mut self) {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        for driver in self.drivers.drain(..) {
+            let _ = driver.join();
+        }
     }
 }
 
