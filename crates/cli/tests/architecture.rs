@@ -11,6 +11,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     // Below every program.
     ("stdio", &[]),
+    // What privileged programs believe when they find it again.
+    ("state", &[]),
     // For tests of all others.
     ("testing", &[]),
     ("mechanisms", &["units"]),
@@ -23,9 +25,12 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // The simulator sees neither a published value nor how a result is shown.
     ("sim", &["fabric", "mechanisms", "results", "scenario", "units", "wiring", "workloads"]),
     // What runs live does not know the simulator, nor the other way round.
-    ("linux", &["bpf", "fabric", "mechanisms", "results", "scenario", "units", "wiring", "workloads"]),
+    (
+        "linux",
+        &["bpf", "fabric", "mechanisms", "results", "scenario", "state", "units", "wiring", "workloads"],
+    ),
     // Puts mechanisms on a real host; knows no scenario and no fabric.
-    ("host", &["bpf", "mechanisms", "units"]),
+    ("host", &["bpf", "mechanisms", "state", "units"]),
     // Formulas of the tail; of the engine only its random streams.
     ("measure", &["fabric"]),
     ("reproduce", &["chronos-load", "linux", "measure", "report", "results", "scenario", "sim", "units"]),

@@ -1,23 +1,24 @@
 //! Network namespaces, one a host, which the next start or `--clean` removes if nobody else does.
 //!
-//! Names are `plimsoll-<process>-<host>`. `/run/plimsoll/<process>` is locked while its owner lives, so what has a
-//! name and no lock was left behind. Only namespaces with such names are ever removed; devices outside them are never
+//! Names are `plimsoll-<process>-<host>`. `/run/plimsoll/<process>`, which is root's alone, is locked while its owner or an `ip`
+//! that makes its namespaces lives, so what has a name and no lock was left behind. Only namespaces with such names are ever removed; devices outside them are never
 //! touched.
 //!
 //! A name that is gone is not yet a namespace that is gone: a socket whose program has ended, and which has data that
 //! nobody takes any more, keeps it for minutes, with its memory and its congestion control. So what goes is emptied first:
 //! processes are killed and awaited, and connections reset.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::fd::AsFd;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_fabric::net::HostId;
-use rustix::fs::{FlockOperation, flock};
+use plimsoll_state::Folder;
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
@@ -71,8 +72,8 @@ impl HostSettings {
 #[derive(Debug)]
 pub struct Namespaces {
     names: Vec<String>,
-    state: PathBuf,
-    _lock: File,
+    state: Folder,
+    lock: File,
 }
 
 fn failed(what: impl std::fmt::Display, error: io::Error) -> io::Error {
@@ -90,23 +91,24 @@ impl Namespaces {
             return Err(io::Error::other(format!("{hosts} hosts; at most {HOSTS_MAX} have addresses")));
         }
         clean()?;
-        fs::create_dir_all(STATE).map_err(|error| failed(STATE, error))?;
-        let process = std::process::id();
-        let state = Path::new(STATE).join(process.to_string());
+        let state = Folder::make(Path::new(STATE)).map_err(|error| failed(STATE, error))?;
+        let process = std::process::id().to_string();
         let lock = loop {
-            let lock = lock_file(&state).map_err(|error| failed(state.display(), error))?;
+            // Who can open a file can lock it, and nobody else can open this one.
+            let lock = state.file(&process, OFlags::WRONLY | OFlags::CREATE)?;
+            let lock = lock.ok_or_else(|| io::Error::other(format!("{STATE} has gone")))?;
             flock(&lock, FlockOperation::LockExclusive)?;
             // Another start may have found it without its lock, and removed it.
-            if state.exists() {
+            if state.has(&process)? {
                 break lock;
             }
         };
         let names: Vec<String> = (0..hosts).map(|host| format!("{PREFIX}{process}-h{host}")).collect();
-        let mut namespaces = Namespaces { names: Vec::new(), state, _lock: lock };
+        let mut namespaces = Namespaces { names: Vec::new(), state, lock };
         // Known from the first moment on, so that a failure half way leaves none behind.
         namespaces.names.clone_from(&names);
         let add: String = names.iter().map(|name| format!("netns add {name}\n")).collect();
-        ip(&["-batch", "-"], &add)?;
+        ip(&["-batch", "-"], &add, Some(&namespaces.lock))?;
         let mut taps = Vec::new();
         for host in 0..hosts {
             let mut is_restricted = false;
@@ -170,13 +172,14 @@ impl Namespaces {
              route add 10.0.0.0/8 dev {DEVICE} src {v4}{rto_min} initcwnd {initial_window}{congestion}\n"
         );
         let name = &self.names[host as usize];
-        ip(&["-n", name, "-batch", "-"], &batch)?;
+        let ip = |batch: &str| ip(&["-n", name, "-batch", "-"], batch, Some(&self.lock));
+        ip(&batch)?;
         if let Some(subflows) = settings.subflows {
-            ip(&["-n", name, "-batch", "-"], &endpoints(id, subflows))?;
+            ip(&endpoints(id, subflows))?;
         }
         // A kernel without IPv6 has hosts without it.
         let v6 = format!("addr add {v6}/64 dev {DEVICE} nodad\n");
-        let _ = ip(&["-n", name, "-batch", "-"], &v6);
+        let _ = ip(&v6);
         Ok(())
     }
 
@@ -198,7 +201,7 @@ impl Drop for Namespaces {
     fn drop(&mut self) {
         empty(&self.names);
         remove(&self.names);
-        let _ = fs::remove_file(&self.state);
+        let _ = self.state.remove(&std::process::id().to_string());
     }
 }
 
@@ -253,6 +256,8 @@ pub fn enter(name: &str) -> io::Result<()> {
 /// # Errors
 /// If the folder of locks cannot be read.
 pub fn clean() -> io::Result<usize> {
+    let state = Folder::open(Path::new(STATE)).map_err(|error| failed(STATE, error))?;
+    let lives = |owner: &str| state.as_ref().is_some_and(|state| lives(state, owner));
     let mut left = Vec::new();
     for name in listed(NETNS)? {
         if owner_of(&name).is_some_and(|owner| !lives(owner)) {
@@ -262,12 +267,12 @@ pub fn clean() -> io::Result<usize> {
     empty(&left);
     remove(&left);
     crate::cgroups::clean(lives);
-    for owner in listed(STATE)? {
-        let path = Path::new(STATE).join(&owner);
-        let Ok(lock) = File::open(&path) else { continue };
+    let Some(state) = &state else { return Ok(left.len()) };
+    for owner in state.names()?.iter().filter(|name| is_number(name)) {
+        let Ok(Some(lock)) = state.file(owner, OFlags::RDONLY) else { continue };
         // Removed under its lock: a start that waits for it sees that it is gone, and makes another.
-        if is_number(&owner) && flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
-            let _ = fs::remove_file(path);
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = state.remove(owner);
         }
     }
     Ok(left.len())
@@ -339,16 +344,12 @@ fn listed(folder: &str) -> io::Result<Vec<String>> {
     }
 }
 
-/// A file that its owner locks, and that nobody else can open: who can open a file can lock it.
-fn lock_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new().create(true).write(true).truncate(false).mode(0o600).open(path)
-}
-
 /// Whether the owner of a lock holds it. One whose lock this process may not look at counts as alive.
-fn lives(owner: &str) -> bool {
-    match File::open(Path::new(STATE).join(owner)) {
-        Ok(lock) => flock(&lock, FlockOperation::NonBlockingLockShared).is_err(),
-        Err(error) => error.kind() != io::ErrorKind::NotFound,
+fn lives(state: &Folder, owner: &str) -> bool {
+    match state.file(owner, OFlags::RDONLY) {
+        Ok(Some(lock)) => flock(&lock, FlockOperation::NonBlockingLockShared).is_err(),
+        Ok(None) => false,
+        Err(_) => true,
     }
 }
 
@@ -357,7 +358,7 @@ fn remove(names: &[String]) {
     let batch: String = there.map(|name| format!("netns del {name}\n")).collect();
     if !batch.is_empty() {
         // What cannot be removed now is left to the next start.
-        let _ = ip(&["-force", "-batch", "-"], &batch);
+        let _ = ip(&["-force", "-batch", "-"], &batch, None);
     }
 }
 
@@ -372,12 +373,14 @@ pub(crate) fn device() -> io::Result<i32> {
     i32::try_from(number).map_err(io::Error::other)
 }
 
-/// Runs iproute2 with a batch.
-fn ip(arguments: &[&str], batch: &str) -> io::Result<()> {
+/// Runs iproute2 with a batch. It holds `lock` with this process, in place of an output that it does not have: should it
+/// outlive this one, nobody takes what it makes for left behind before it is made.
+fn ip(arguments: &[&str], batch: &str, lock: Option<&File>) -> io::Result<()> {
+    let held = lock.map(File::try_clone).transpose()?;
     let mut child = Command::new("ip")
         .args(arguments)
         .stdin(Stdio::piped())
-        .stdout(Stdio::null())
+        .stdout(held.map_or_else(Stdio::null, Stdio::from))
         .stderr(Stdio::piped())
         .spawn()
         .map_err(|error| failed("cannot run `ip` of iproute2", error))?;
@@ -395,15 +398,6 @@ fn ip(arguments: &[&str], batch: &str) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_lock_file_is_its_owners_alone() {
-        use std::os::unix::fs::PermissionsExt as _;
-        let path = std::env::temp_dir().join(format!("plimsoll-lock-{}", std::process::id()));
-        let file = lock_file(&path).expect("a folder for all");
-        fs::remove_file(&path).expect("it is there");
-        assert_eq!(file.metadata().expect("it is open").permissions().mode() & 0o777, 0o600);
-    }
 
     #[test]
     fn only_names_of_emulated_hosts_are_ours() {
