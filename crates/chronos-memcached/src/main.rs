@@ -14,7 +14,7 @@ use clap::Parser;
 use options::Options;
 use plimsoll_chronos::Runtime;
 use plimsoll_chronos_memcached::Memcached;
-use plimsoll_stdio::note;
+use plimsoll_stdio::{note, outln};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
@@ -32,7 +32,7 @@ fn run() -> Result<()> {
     let options =
         Options::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
     if options.license {
-        println!("MIT OR Apache-2.0. It has no code of memcached's.");
+        outln!("MIT OR Apache-2.0. It has no code of memcached's.");
         return Ok(());
     }
     if options.daemon && !process::is_daemon() {

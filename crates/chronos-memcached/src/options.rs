@@ -13,7 +13,6 @@ mod places;
 
 use crate::files::Files;
 use extended::{EXTENDED_HELP, Extended};
-use plimsoll_stdio::note;
 
 /// A memcached whose requests go to the thread that owns their data.
 ///

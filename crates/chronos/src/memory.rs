@@ -398,6 +398,7 @@ mod tests {
         memory_bytes: 32 << 20,
         under_way: 256,
         backlog: 1,
+        turn: 1024,
         drain: Duration::ZERO,
     };
 

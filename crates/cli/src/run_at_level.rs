@@ -3,7 +3,6 @@
 #[cfg(feature = "kernel")]
 use std::process::ExitCode;
 
-use plimsoll_stdio::note;
 use plimsoll_units::Bytes;
 
 use crate::output::Done;
@@ -118,7 +117,10 @@ fn connections(args: &Args) -> anyhow::Result<plimsoll_host::ConnectionOptions> 
         shares.extend(level.map(|(level, epoch)| level.latency_bound.map(|_| (level, epoch))));
     }
     if shares.is_empty() {
-        note!("warning: no policy is applied that knows level {}; nothing limits it yet", args.level);
+        plimsoll_stdio::note!(
+            "warning: no policy is applied that knows level {}; nothing limits it yet",
+            args.level
+        );
     }
     let limits = || shares.iter().flatten();
     let send_buffer = match args.send_buffer {

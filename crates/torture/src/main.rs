@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use clap::Parser;
+use plimsoll_stdio::note;
 
 use attacks::{ATTACKS, Attack};
 use kernel::Inventory;
@@ -58,12 +59,14 @@ struct Options {
 }
 
 fn main() -> ExitCode {
-    match run(&Options::parse()) {
+    let options =
+        Options::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+    match run(&options) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
         Err(error) => {
-            program::say(&format!("plimsoll-torture: {error:#}"));
-            ExitCode::from(2)
+            note!("plimsoll-torture: {error:#}");
+            ExitCode::from(plimsoll_stdio::ERROR)
         }
     }
 }
@@ -88,11 +91,11 @@ fn run(options: &Options) -> Result<u64> {
             let outcome = attempt(&programs, options, attack, number)?;
             if let Err(Broken::Lost(what)) = &outcome {
                 let seed = options.seed;
-                program::say(&format!("LOST: {what}"));
-                program::say(&format!(
-                    "  again: plimsoll-torture --seed {seed} --attack {} --first {number} --tries 1 --keep",
-                    attack.name
-                ));
+                note!("LOST: {what}");
+                let name = attack.name;
+                note!(
+                    "  again: plimsoll-torture --seed {seed} --attack {name} --first {number} --tries 1 --keep"
+                );
             }
             table.count(row, outcome, begun.elapsed());
         }
@@ -100,7 +103,7 @@ fn run(options: &Options) -> Result<u64> {
             break;
         }
     }
-    program::print(&table.to_string());
+    plimsoll_stdio::print(&table.to_string()).context("cannot write to stdout")?;
     Ok(table.losses())
 }
 
@@ -118,7 +121,7 @@ fn attempt(
         outcome = before.is_restored(Duration::from_secs(10)).map_err(Broken::Lost);
     }
     if matches!(outcome, Err(Broken::Lost(_))) && options.keep {
-        program::say(&format!("  kept: {}", trial.keep().display()));
+        note!("  kept: {}", trial.keep().display());
     }
     Ok(outcome)
 }

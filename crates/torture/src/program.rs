@@ -1,7 +1,7 @@
 //! The programs that are attacked, and how they are started, watched and killed.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -175,14 +175,4 @@ pub fn timed(command: &mut Command) -> Result<(Duration, Ended), Broken> {
     let begun = Instant::now();
     let ended = run(command)?;
     Ok((begun.elapsed(), ended))
-}
-
-/// Writes a line to stderr; what nobody can read is lost.
-pub fn say(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
-}
-
-/// Writes a text to stdout; what nobody can read is lost.
-pub fn print(text: &str) {
-    let _ = io::stdout().write_all(text.as_bytes());
 }

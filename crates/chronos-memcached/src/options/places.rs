@@ -53,7 +53,7 @@ impl Options {
         }
         if places.is_empty() {
             // memcached starts then too.
-            eprintln!("-p 0 without -U: there is nothing to listen on, so no client can connect");
+            note!("-p 0 without -U: there is nothing to listen on, so no client can connect");
         }
         // The kernel's sockets stay, for other devices, and for fragments.
         let udp = |place: &Listen| if let Listen::Udp(address) = place { Some(*address) } else { None };
