@@ -213,13 +213,17 @@ impl Service for OpenFlow {
         let Some(header) = Header::read(input) else {
             return Step::Incomplete { total: HEADER_BYTES };
         };
+        if session.is_refused(header) {
+            session.refuse(&self.settings, header, reply);
+            return Step::Close;
+        }
         let length = usize::from(header.length);
         if length < HEADER_BYTES {
             // Nobody knows where the next message begins.
             session.on_refused(&self.settings, header, &input[..HEADER_BYTES], reply);
             return Step::Close;
         }
-        if length > session.message_bytes_max(&self.settings) {
+        if length > self.settings.message_bytes_max {
             // The error repeats the message's beginning.
             let Some(head) = input.get(..ERROR_DATA_BYTES) else {
                 return Step::Incomplete { total: ERROR_DATA_BYTES };

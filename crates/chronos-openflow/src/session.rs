@@ -72,14 +72,21 @@ impl Session {
         Session { phase: Phase::Hello, transaction: 0 }
     }
 
-    /// The longest message that is taken now, in bytes.
-    pub fn message_bytes_max(&self, settings: &Settings) -> usize {
+    /// Whether this is the head of a first message that is no hello. What follows it is not looked at: to skip as many
+    /// bytes as it seems to say would let a request of HTTP, say, hide a switch's messages in its body.
+    pub fn is_refused(&self, header: Header) -> bool {
         /// A hello is 8 or 16 bytes, and may carry what later versions add.
-        const HELLO_BYTES_MAX: usize = 1024;
-        match self.phase {
-            Phase::Hello => HELLO_BYTES_MAX.min(settings.message_bytes_max),
-            Phase::Features(_) | Phase::Up(_) => settings.message_bytes_max,
-        }
+        const HELLO_BYTES_MAX: u16 = 1024;
+        self.phase == Phase::Hello
+            && (header.kind != kind::HELLO
+                || !(HEADER_BYTES as u16..=HELLO_BYTES_MAX).contains(&header.length))
+    }
+
+    /// Answers the head of a first message that is no hello.
+    pub fn refuse(&mut self, settings: &Settings, header: Header, out: &mut Vec<u8>) {
+        let mut writer =
+            Writer { version: settings.versions.highest(), transaction: header.transaction, out };
+        writer.error(ErrorCode::INCOMPATIBLE, b"the first message must be a hello");
     }
 
     /// The head of a message that is refused for its length.
@@ -119,15 +126,11 @@ impl Session {
         out: &mut Vec<u8>,
     ) -> Outcome<'a> {
         let bitmap = read::hello_bitmap(message);
-        let agreed = settings.versions.agree(header.version, bitmap).filter(|_| header.kind == kind::HELLO);
+        let agreed = settings.versions.agree(header.version, bitmap);
         let highest = settings.versions.highest();
         let mut writer = Writer { version: highest, transaction: header.transaction, out };
         let Some(version) = agreed else {
-            let reason: &[u8] = if header.kind == kind::HELLO {
-                b"no common version: this controller has OpenFlow 1.0 and 1.3, or one"
-            } else {
-                b"the first message must be a hello"
-            };
+            let reason = b"no common version: this controller has OpenFlow 1.0 and 1.3, or one";
             writer.error(ErrorCode::INCOMPATIBLE, reason);
             return Outcome::Close;
         };

@@ -42,6 +42,9 @@ pub fn parse<'a>(
             return next_word(search, session, input, 4, reply);
         }
     }
+    if is_http(line) {
+        return Step::Close;
+    }
     let mut parts = line.split(|&byte| byte == b' ').filter(|part| !part.is_empty());
     let command = parts.next().unwrap_or_default();
     let arguments: Vec<&[u8]> = parts.take(6).collect();
@@ -59,6 +62,14 @@ pub fn parse<'a>(
             Step::Done { consumed }
         }
     }
+}
+
+/// Whether a line that is no `get` is a request line of HTTP: three words and more, of which the last begins with `HTTP/`. As
+/// with memcached it ends the connection, so that the body behind it is not carried out as commands. No command with arguments
+/// that are allowed looks like this.
+fn is_http(line: &[u8]) -> bool {
+    let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
+    words.next_back().is_some_and(|last| last.starts_with(b"HTTP/")) && words.count() >= 2
 }
 
 /// The whole line is there; `start` bytes of the input are done with.
