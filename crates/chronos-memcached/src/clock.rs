@@ -17,6 +17,9 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// The clock of a server that starts, which has no date yet.
+    pub const AT_START: Clock = Clock { second: SECONDS_AT_START, unix_seconds: 0 };
+
     /// The clock at `now`.
     pub fn new(now: Now) -> Clock {
         let since_start = now.since_start.as_secs() as u32;

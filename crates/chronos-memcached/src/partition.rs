@@ -147,6 +147,7 @@ impl Partition {
     #[inline]
     pub fn store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Stored {
         self.counters.set_commands += 1;
+        self.store.count_set(key.len(), value.len());
         let mut meta = Meta { flags: head.client_flags, expiry: head.expiry, state: 0 };
         if head.has(Bits::KEY_BINARY) {
             meta.state |= State::KEY_BINARY;

@@ -1,5 +1,6 @@
 //! [`Memcached`]: the three protocols as one [`Service`].
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -11,7 +12,7 @@ use crate::partition::{Partition, Reads};
 use crate::request::{Bits, Request, Style, Verb};
 use crate::session::{Protocol, Session};
 use crate::settings::{PAGES_FLOOR, Settings};
-use crate::stats::{self, Certificates, Counters, Prefixes, Report, Shared};
+use crate::stats::{self, Certificates, Counters, Prefixes, Report, Shared, SocketState};
 use crate::store::{Budget, Classes, Layout, Store};
 use crate::{binary, meta, text, udp};
 
@@ -212,8 +213,11 @@ impl Service for Memcached {
         if let Some(dump) = session.dump.take() {
             return text::dump::next(self, session, dump, reply);
         }
-        let Some(&first) = input.first() else { return Step::Incomplete { total: 1 } };
         let clock = Clock::new(now);
+        let Some(&first) = input.first() else {
+            session.pause(SocketState::Reading, clock.second);
+            return Step::Incomplete { total: 1 };
+        };
         if session.protocol == Protocol::Unknown {
             session.protocol = self.protocol(first);
         }
@@ -224,9 +228,25 @@ impl Service for Memcached {
             }
             _ => text::parse(self, session, clock, input, reply),
         };
-        if let Step::Run { consumed, .. } | Step::Done { consumed } | Step::Everywhere { consumed, .. } = step
-        {
-            session.count_read(consumed);
+        match &step {
+            Step::Run { consumed, request, .. } => {
+                session.count_read(*consumed);
+                let is_get = matches!(request.head.verb, Verb::Get | Verb::GetTouch);
+                session.is_piped = !(is_get && request.head.style == Style::Text);
+            }
+            Step::Done { consumed } | Step::Everywhere { consumed, .. } => {
+                session.count_read(*consumed);
+                session.is_piped = true;
+            }
+            Step::Incomplete { total } => {
+                // Of a line nobody knows how much is to come.
+                let is_value = *total > input.len() + 1;
+                session.pause(
+                    if is_value { SocketState::ReadingValue } else { SocketState::Reading },
+                    clock.second,
+                );
+            }
+            Step::Skip { .. } | Step::Close => {}
         }
         step
     }
@@ -354,6 +374,14 @@ impl Service for Memcached {
 
     fn housekeeping(&self, partition: &mut Partition, now: Now) -> bool {
         partition.store.housekeeping(Clock::new(now).second, self.shared.crawler.load(Ordering::Relaxed))
+    }
+
+    fn listens(&self, socket: BorrowedFd<'_>) {
+        self.shared.roster.add_listener(socket, Clock::AT_START.second);
+    }
+
+    fn connected(&self, session: &mut Session, socket: BorrowedFd<'_>, now: Now) {
+        session.enter(socket, Clock::new(now).second);
     }
 
     fn started(&self, stats: Arc<RuntimeStats>) {

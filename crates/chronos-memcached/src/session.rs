@@ -1,11 +1,12 @@
 //! What is remembered of a connection.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use plimsoll_chronos::Transport;
 
-use crate::stats::Shared;
+use crate::stats::{Member, Shared, SocketState};
 use crate::text::dump::Dump;
 
 /// The protocol of a connection: its first byte decides.
@@ -41,6 +42,8 @@ pub struct Session {
     pub protocol: Protocol,
     /// A dump whose items are answered page by page.
     pub dump: Option<Box<Dump>>,
+    /// Commands since the last pause may not be answered yet, as memcached counts: a get sends what waits.
+    pub is_piped: bool,
     /// Keys of a get that are still to be read.
     pub multi_get: Option<MultiGet>,
     /// Bytes at the head of the input that are known to hold no end of a line.
@@ -55,6 +58,8 @@ pub struct Session {
     pub credentials: Option<usize>,
     /// Bytes read that are not yet in the shared counter.
     pub bytes_read: u64,
+    /// Its connection in `stats conns`, if it is one.
+    member: Option<Arc<Member>>,
     shared: Arc<Shared>,
 }
 
@@ -77,6 +82,7 @@ impl Session {
             transport,
             protocol,
             dump: None,
+            is_piped: false,
             multi_get: None,
             without_end: 0,
             skip: 0,
@@ -84,8 +90,29 @@ impl Session {
             authenticated,
             credentials: None,
             bytes_read: 0,
+            member: None,
             shared: Arc::clone(shared),
         }
+    }
+
+    /// Enters the connection of `socket` into the roster; `second` is now.
+    pub fn enter(&mut self, socket: BorrowedFd<'_>, second: u32) {
+        self.member = Some(self.shared.roster.add_connection(socket, second));
+    }
+
+    /// Notes for `stats conns` what the connection does at `second`.
+    #[inline]
+    pub fn note(&self, state: SocketState, second: u32) {
+        if let Some(member) = &self.member {
+            member.note(state, second);
+        }
+    }
+
+    /// The client must say more before anything is run.
+    #[inline]
+    pub fn pause(&mut self, state: SocketState, second: u32) {
+        self.is_piped = false;
+        self.note(state, second);
     }
 
     /// Counts bytes read.
@@ -106,6 +133,9 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.tell();
+        if let Some(member) = &self.member {
+            self.shared.roster.remove(member);
+        }
         if self.transport != Transport::Udp {
             self.shared.connections.fetch_sub(1, Ordering::Relaxed);
         }

@@ -1,6 +1,7 @@
 //! [`Runtime`]: starts a server's threads, and stops them.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -99,6 +100,8 @@ impl Runtime {
         }
         let service = Arc::new(service);
         service.started(stats.clone());
+        let listeners = sockets.listeners.iter().map(|listener| &listener.socket);
+        listeners.chain(sockets.udp.iter().flatten()).for_each(|socket| service.listens(socket.as_fd()));
         let plan = Plan {
             locked: Locked::new(config.access, &*service, config.partitions()),
             service,

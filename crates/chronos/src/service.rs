@@ -1,5 +1,6 @@
 //! The contract between a server and the runtime.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,6 +88,12 @@ pub trait Service: Send + Sync + 'static {
 
     /// The runtime is about to serve; `stats` is what it counts, for as long as it runs.
     fn started(&self, _stats: Arc<RuntimeStats>) {}
+
+    /// The server listens on `_socket`, for connections or for datagrams.
+    fn listens(&self, _socket: BorrowedFd<'_>) {}
+
+    /// The connection of `_session` is that of `_socket`. Not called for datagrams.
+    fn connected(&self, _session: &mut Self::Session, _socket: BorrowedFd<'_>, _now: Now) {}
 
     /// What a connection over the limit is told before it is closed.
     fn refusal(&self) -> &[u8] {

@@ -142,7 +142,7 @@ fn dispatch<'a>(
         }
         SASL_LIST | SASL_AUTH | SASL_STEP => login::login(server, session, input, packet, reply),
         FLUSH => flush(server, clock, packet, reply),
-        STAT => super::report::parse(server, packet, reply),
+        STAT => super::report::parse(server, session, clock, packet, reply),
         SET | ADD | REPLACE | APPEND | PREPEND => store(server, session, clock, input, packet, reply),
         _ => keyed(server, clock, packet),
     }

@@ -11,10 +11,17 @@ use super::{Echo, Failure};
 use crate::clock::Clock;
 use crate::request::{Request, Verb};
 use crate::service::{Memcached, report_lines};
-use crate::stats::{self, Report, Sink};
+use crate::session::Session;
+use crate::stats::{self, Report, Sink, SocketState};
 
 /// Reads a stat command.
-pub(super) fn parse<'a>(server: &Memcached, packet: &Packet<'a>, reply: &mut Vec<u8>) -> Step<Request<'a>> {
+pub(super) fn parse<'a>(
+    server: &Memcached,
+    session: &Session,
+    clock: Clock,
+    packet: &Packet<'a>,
+    reply: &mut Vec<u8>,
+) -> Step<Request<'a>> {
     let consumed = packet.head_bytes;
     let key = packet.key;
     let shared = &server.shared;
@@ -34,7 +41,8 @@ pub(super) fn parse<'a>(server: &Memcached, packet: &Packet<'a>, reply: &mut Vec
             } else if key.starts_with(b"detail on") || key.starts_with(b"detail off") {
                 shared.detail.store(key.starts_with(b"detail on"), Ordering::Relaxed);
             } else if key == b"conns" {
-                stats::conns(shared, &mut lines);
+                session.note(SocketState::Running, clock.second);
+                shared.roster.report(clock.second, &mut lines);
             } else if key == b"sizes" {
                 lines.line("sizes_status", &"disabled");
             } else {

@@ -147,6 +147,8 @@ pub struct Extended {
     pub connection_memory: Option<usize>,
     /// A certificate chain in PEM.
     pub certificate: Option<PathBuf>,
+    /// Bytes of memcached's buffer for TLS.
+    pub tls_write_bytes: Option<u32>,
     /// A private key in PEM.
     pub key: Option<PathBuf>,
 }
@@ -166,6 +168,14 @@ impl Extended {
                 .any(|(met, values)| *met == name && value.is_some_and(|value| values.contains(&value)))
             {
                 continue;
+            }
+            // In KiB, and shown in `stats settings` only.
+            if name == "ssl_wbuf_size" {
+                let bytes = value
+                    .and_then(|value| value.parse::<u32>().ok())
+                    .and_then(|number| number.checked_mul(1 << 10));
+                extended.tls_write_bytes =
+                    Some(bytes.context("-o ssl_wbuf_size: a number of KiB is allowed")?);
             }
             // Whoever asks for these wants to be safe: to go on without would be worse than to stop.
             if name.starts_with("ssl_") && !WITH_EFFECT.contains(&name) && !WITHOUT_EFFECT.contains(&name) {
@@ -332,6 +342,7 @@ mod tests {
                 "ssl_key" => "=key.pem",
                 "ssl_verify_mode" => "=0",
                 "ssl_keyformat" => "=1",
+                "ssl_wbuf_size" => "=16",
                 "ssl_min_version" => "=2",
                 _ => "",
             };

@@ -5,15 +5,18 @@
 
 mod prefixes;
 mod report;
+mod roster;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
 
 use plimsoll_chronos::RuntimeStats;
 
+pub use roster::{Member, Roster, SocketState};
+
 use crate::store::ClassCounts;
 pub use prefixes::{Prefixed, Prefixes};
-pub use report::{Sink, conns, detail, general, items, settings, slabs};
+pub use report::{Sink, detail, general, items, settings, slabs};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The version of memcached whose answers these are.
@@ -68,6 +71,8 @@ pub struct Shared {
     pub certificates: OnceLock<Certificates>,
     /// What the runtime counts, once it runs.
     pub runtime: OnceLock<Arc<RuntimeStats>>,
+    /// The sockets.
+    pub roster: Roster,
     /// `verbosity`.
     pub verbosity: AtomicU32,
     /// `lru_crawler enable`: whether idle threads look for expired items.

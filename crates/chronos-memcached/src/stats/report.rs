@@ -208,8 +208,7 @@ pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
 /// `stats slabs`.
 pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn Sink) {
     let classes = classes(parts);
-    let is_active = |class: &&ClassReport| class.pages > 0;
-    for (number, class) in classes.iter().filter(|(_, class)| is_active(class)) {
+    for (number, class) in &classes {
         let (chunks, counts) = (class.pages * class.chunks_per_page, class.counts);
         for (name, value) in [
             ("chunk_size", class.chunk_bytes),
@@ -231,7 +230,7 @@ pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn Sink) {
             sink.line(&format!("{}:{name}", number + 1), &value);
         }
     }
-    sink.line("active_slabs", &classes.values().filter(is_active).count());
+    sink.line("active_slabs", &classes.values().filter(|class| class.pages > 0).count());
     sink.line("total_malloced", &bytes_held);
 }
 
@@ -249,11 +248,6 @@ pub fn detail(parts: &[Vec<u8>]) -> Vec<u8> {
     }
     text.extend_from_slice(b"END\r\n");
     text
-}
-
-/// `stats conns`: this server tells how many there are, not one by one.
-pub fn conns(shared: &Shared, sink: &mut dyn Sink) {
-    sink.line("curr_connections", &shared.connections.load(Ordering::Relaxed));
 }
 
 /// `stats settings`.
@@ -319,6 +313,7 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("ssl_keyformat", &1);
     sink.line("ssl_ciphers", &"NULL");
     sink.line("ssl_ca_cert", &"NULL");
+    sink.line("ssl_wbuf_size", &settings.tls_write_bytes);
     sink.line("ssl_session_cache", &"no");
     sink.line("ssl_kernel_tls", &"no");
     sink.line("ssl_min_version", &"tlsv1.2");

@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 pub struct ClassCounts {
     /// Keys fetched that were there.
     pub get_hits: u64,
-    /// Values stored.
+    /// Values that clients wanted stored.
     pub cmd_set: u64,
     /// Keys deleted.
     pub delete_hits: u64,

@@ -250,7 +250,6 @@ impl Store {
         };
         let class = &mut self.arena.classes[small.unwrap_or(heads)];
         class.requested += item_bytes(&header);
-        class.counts.cmd_set += 1;
         self.total_items += 1;
         *self.arena.header_mut(item) = header;
         let (key_place, value_place) = self.arena.chunk_mut(item)[HEADER_BYTES..].split_at_mut(key.len());
@@ -380,6 +379,14 @@ impl Store {
     pub fn count(&mut self, item: ItemRef) -> &mut ClassCounts {
         let class = self.arena.class(item);
         &mut self.arena.classes[class].counts
+    }
+
+    /// Counts a value of `value_bytes` that a client wants stored, in the class that it is for.
+    #[inline]
+    pub fn count_set(&mut self, key_bytes: usize, value_bytes: usize) {
+        let classes = &self.arena.layout.classes;
+        let class = classes.class_of(HEADER_BYTES + key_bytes + value_bytes).unwrap_or(classes.heads());
+        self.arena.classes[class].counts.cmd_set += 1;
     }
 
     /// The counts of all classes together.

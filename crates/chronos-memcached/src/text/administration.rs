@@ -11,7 +11,7 @@ use super::words::{self, Words, first_words};
 use crate::clock::Clock;
 use crate::request::{Bits, Head, Request, Style, Verb};
 use crate::service::{Memcached, report_lines};
-use crate::stats::{self, Report, Sink};
+use crate::stats::{self, Report, Sink, SocketState};
 
 impl<'a> Command<'a, '_> {
     pub(super) fn flush(&mut self) -> Step<Request<'a>> {
@@ -146,6 +146,11 @@ impl<'a> Command<'a, '_> {
             };
             return self.answer(text);
         }
+        // memcached cannot; here it would only be the answer of another command that a client takes for this one's.
+        if self.session.is_piped {
+            let name = if style == DumpStyle::Metadump { "metadump" } else { "mgdump" };
+            return self.answer(&format!("ERROR cannot pipeline other commands before {name}"));
+        }
         // A dump has no end that a datagram could hold.
         if self.session.transport == Transport::Udp {
             return self.answer("ERROR");
@@ -230,7 +235,8 @@ impl<'a> Command<'a, '_> {
                 return self.answer("END");
             }
             b"conns" => {
-                stats::conns(&server.shared, &mut Lines(self.reply));
+                self.session.note(SocketState::Running, self.clock.second);
+                server.shared.roster.report(self.clock.second, &mut Lines(self.reply));
                 return self.answer("END");
             }
             b"sizes" => {

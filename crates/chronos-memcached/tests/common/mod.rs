@@ -103,6 +103,11 @@ impl Theirs {
         theirs
     }
 
+    /// Its socket.
+    pub fn path(&self) -> &std::path::Path {
+        &self.path
+    }
+
     /// A connection.
     pub fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(&self.path).expect("memcached listens");

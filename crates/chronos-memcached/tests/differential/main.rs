@@ -5,6 +5,7 @@ mod binary;
 mod common;
 mod conversation;
 mod counters;
+mod dump;
 mod flags;
 mod http;
 mod logins;

@@ -1,6 +1,7 @@
 //! A worker's connections: they begin, bytes come, requests are looked at, and they end.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 
 use rustix::net::{SendFlags, send};
@@ -78,6 +79,10 @@ impl<S: Service> Worker<S> {
         }
         self.engine.counters().opened.add(1);
         let key = self.add(Link::stream(newcomer.socket, newcomer.transport), newcomer.transport);
+        let connection = &mut self.connections[key as usize];
+        if let Link::Stream(stream) = &connection.link {
+            self.engine.service.connected(&mut connection.session, stream.socket.as_fd(), self.engine.now);
+        }
         if let Some(tls) = &newcomer.tls {
             match TlsStream::new(tls) {
                 Ok(tls) => self.connections[key as usize].tls = Some(Box::new(tls)),
