@@ -194,6 +194,7 @@ impl Options {
             backlog: self.listen_backlog,
             verbosity: u32::from(self.verbose),
             tls: self.enable_ssl.then(|| extended.tls_files().ok()).flatten(),
+            tls_authority: extended.authority.clone(),
             tls_write_bytes: extended.tls_write_bytes.unwrap_or(Settings::default().tls_write_bytes),
             idle_timeout: extended.idle_timeout,
             partitions,

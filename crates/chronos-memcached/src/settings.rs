@@ -61,6 +61,8 @@ pub struct Settings {
     pub verbosity: u32,
     /// `-Z`: the files of `-o ssl_chain_cert` and `-o ssl_key`.
     pub tls: Option<(PathBuf, PathBuf)>,
+    /// `-o ssl_ca_cert`, which is shown in `stats settings` and changes nothing.
+    pub tls_authority: Option<PathBuf>,
     /// `-o ssl_wbuf_size` in bytes, which is shown in `stats settings` and changes nothing.
     pub tls_write_bytes: u32,
     /// `-o idle_timeout`, seconds, 0 for none.
@@ -107,6 +109,7 @@ impl Default for Settings {
             backlog: 1024,
             verbosity: 0,
             tls: None,
+            tls_authority: None,
             tls_write_bytes: 16 << 10,
             idle_timeout: 0,
             partitions: 4 * PARTITIONS_PER_THREAD,

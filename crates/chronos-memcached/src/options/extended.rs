@@ -147,6 +147,8 @@ pub struct Extended {
     pub connection_memory: Option<usize>,
     /// A certificate chain in PEM.
     pub certificate: Option<PathBuf>,
+    /// Certificates in PEM that those of clients would be checked against, which nobody asks them for.
+    pub authority: Option<PathBuf>,
     /// Bytes of memcached's buffer for TLS.
     pub tls_write_bytes: Option<u32>,
     /// A private key in PEM.
@@ -176,6 +178,15 @@ impl Extended {
                     .and_then(|number| number.checked_mul(1 << 10));
                 extended.tls_write_bytes =
                     Some(bytes.context("-o ssl_wbuf_size: a number of KiB is allowed")?);
+            }
+            // memcached asks no client for a certificate either, unless ssl_verify_mode says so, which is refused below.
+            if name == "ssl_ca_cert" {
+                let path = value.context("-o ssl_ca_cert needs a value: ssl_ca_cert=<file>")?;
+                eprintln!(
+                    "-o ssl_ca_cert has no effect without ssl_verify_mode: clients show no certificates"
+                );
+                extended.authority = Some(PathBuf::from(path));
+                continue;
             }
             // Whoever asks for these wants to be safe: to go on without would be worse than to stop.
             if name.starts_with("ssl_") && !WITH_EFFECT.contains(&name) && !WITHOUT_EFFECT.contains(&name) {
@@ -351,9 +362,13 @@ mod tests {
             }
             words(&format!("{name}{value}")).expect(&name);
         }
-        for refused in
-            ["ssl_ciphers=x", "ssl_ca_cert=x", "ssl_verify_mode=2", "ssl_min_version=3", "ssl_verify_mode"]
-        {
+        for refused in [
+            "ssl_ciphers=x",
+            "ssl_verify_mode=1",
+            "ssl_verify_mode=2",
+            "ssl_min_version=3",
+            "ssl_verify_mode",
+        ] {
             let error = words(refused).err().expect(refused).to_string();
             assert!(error.contains("not supported"), "{refused}: {error}");
         }

@@ -312,7 +312,10 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("ssl_verify_mode", &0);
     sink.line("ssl_keyformat", &1);
     sink.line("ssl_ciphers", &"NULL");
-    sink.line("ssl_ca_cert", &"NULL");
+    match &settings.tls_authority {
+        Some(path) => sink.line("ssl_ca_cert", &path.display()),
+        None => sink.line("ssl_ca_cert", &"NULL"),
+    }
     sink.line("ssl_wbuf_size", &settings.tls_write_bytes);
     sink.line("ssl_session_cache", &"no");
     sink.line("ssl_kernel_tls", &"no");

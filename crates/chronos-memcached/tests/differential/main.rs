@@ -10,6 +10,7 @@ mod flags;
 mod http;
 mod logins;
 mod meta;
+mod numbers;
 mod program;
 mod random;
 #[path = "../common/random.rs"]
