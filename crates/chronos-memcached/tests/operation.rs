@@ -116,14 +116,14 @@ fn what_does_not_start_in_the_background_is_told() {
     let first = Server::start(&[], &[]);
     let directory = tempfile::tempdir().expect("a directory");
     let port = first.tcp.to_string();
-    let options = ["-d", "-l", "127.0.0.1", "-p", &port, "-o", "modern"];
+    let options = ["-d", "-l", "127.0.0.1", "-p", &port, "-o", "lru_maintainer"];
     let status =
         server::command(&options, directory.path()).stdout(Stdio::null()).status().expect("it starts");
     let errors = std::fs::read_to_string(directory.path().join("errors")).expect("a file");
     assert!(!status.success());
     assert!(errors.contains("cannot listen on") && errors.contains(&port), "{errors}");
     assert!(errors.contains("did not start in the background"), "{errors}");
-    assert_eq!(errors.matches("-o modern has no effect").count(), 1, "{errors}");
+    assert_eq!(errors.matches("-o lru_maintainer has no effect").count(), 1, "{errors}");
 }
 
 #[test]

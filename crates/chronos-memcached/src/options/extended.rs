@@ -13,7 +13,8 @@ pub const EXTENDED_HELP: &str = "\
 Extended options (-o):
   idle_timeout=<seconds>       close connections that say nothing (default: 0, never)
   lru_crawler, no_lru_crawler  whether idle threads look for expired items (default: they do; no_modern: they do not)
-  chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread, 16 groups with split)
+  chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread, 16 groups with split; fewer
+                               with little memory)
   chronos_poll=block|spin      what a thread without work does; spinning needs a processor for each (default: block)
   chronos_access=owned|global|rwlock|partition
                                who runs a request: the owner of its partition, or any thread under one lock, a
