@@ -1,7 +1,8 @@
 //! Ethernet, IPv4 and TCP headers made up from a [`PacketRecord`].
 //!
 //! Host `n` is 10.0.0.0/8 plus n + 1. A flow has the same pair of ports in both directions, so that
-//! Wireshark follows it as one stream. The payload is left out (`tcpdump -s` does the same); it
+//! Wireshark follows it as one stream. A SYN has the sequence number 0 and data begins at 1, since a SYN counts as a
+//! byte; it brings a window scale, so that no window is ever full. The payload is left out (`tcpdump -s` does the same); it
 //! counts as zeros in TCP's checksum, which is therefore right.
 
 use super::{Ecn, PacketRecord};
@@ -81,10 +82,13 @@ fn tcp_header(packet: &PacketRecord<'_>) -> Vec<u8> {
     let mut tcp = Vec::with_capacity(TCP + 28);
     tcp.extend(from.to_be_bytes());
     tcp.extend(to.to_be_bytes());
-    // Sequence numbers of the wire are the stream's, modulo 2^32.
-    tcp.extend((packet.seq as u32).to_be_bytes());
-    tcp.extend((packet.ack.unwrap_or(0) as u32).to_be_bytes());
-    let options = sack_option(packet.sack);
+    let sequence = if packet.flags.syn { packet.seq as u32 } else { after_syn(packet.seq) };
+    tcp.extend(sequence.to_be_bytes());
+    tcp.extend(packet.ack.map_or(0, after_syn).to_be_bytes());
+    let mut options = sack_option(packet.sack);
+    if packet.flags.syn {
+        options.extend(WINDOW_SCALE);
+    }
     let words = ((TCP + options.len()) / 4) as u8;
     let bits = [
         (packet.flags.fin, 0x01),
@@ -109,6 +113,14 @@ fn tcp_header(packet: &PacketRecord<'_>) -> Vec<u8> {
     tcp
 }
 
+/// The sequence number of a byte of the stream: the SYN before it counts as one.
+fn after_syn(byte: u64) -> u32 {
+    (byte as u32).wrapping_add(1)
+}
+
+/// A no-operation and the largest window scale (RFC 7323).
+const WINDOW_SCALE: [u8; 4] = [1, 3, 3, 14];
+
 /// Two no-operations and the blocks (RFC 2018).
 fn sack_option(blocks: &[(u64, u64)]) -> Vec<u8> {
     let blocks = &blocks[..blocks.len().min(3)];
@@ -117,8 +129,8 @@ fn sack_option(blocks: &[(u64, u64)]) -> Vec<u8> {
     }
     let mut option = vec![1, 1, 5, 2 + 8 * blocks.len() as u8];
     for &(first, after) in blocks {
-        option.extend((first as u32).to_be_bytes());
-        option.extend((after as u32).to_be_bytes());
+        option.extend(after_syn(first).to_be_bytes());
+        option.extend(after_syn(after).to_be_bytes());
     }
     option
 }

@@ -237,7 +237,7 @@ fn advice_fits_what_bounds_the_messages() {
     let beside_endless = |mut outcome: Outcome| {
         let mut info = outcome.workloads[0].clone();
         info.name = "bulk".into();
-        info.supply = Supply::Endless;
+        info.supply = Endless;
         outcome.workloads.push(info);
         outcome
     };
