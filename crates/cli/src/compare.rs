@@ -1,24 +1,28 @@
 //! `plimsoll compare`: runs side by side, each variant against itself in the first run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use plimsoll_results::summary::Options;
-use plimsoll_results::{PointOutcome, RunDir, Summary};
+use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
+use plimsoll_scenario::{Overrides, Scenario};
 use plimsoll_stdio::note;
 
+use crate::job;
 use crate::output::{self, Done, Format};
 
 /// Compare run directories: each variant of the first with the same variant of the others.
 ///
-/// Every paired difference comes with its 95 % interval; where that covers zero, no difference was seen.
+/// Every paired difference comes with its 95 % interval; where that covers zero, no difference was seen. A sample that
+/// several run directories have counts once: the same scenario and seed with the same result.
 #[derive(clap::Args)]
 pub struct Args {
     /// The run directory that the others are compared with.
     #[arg(value_name = "RUN")]
     first: PathBuf,
-    /// Run directories to compare with it.
-    #[arg(required = true, value_name = "RUN")]
+    /// Run directories to compare with it; without any, the first is shown alone.
+    #[arg(value_name = "RUN")]
     others: Vec<PathBuf>,
     /// In which form to print.
     #[arg(long, value_enum, default_value_t)]
@@ -28,8 +32,16 @@ pub struct Args {
 pub fn compare(args: &Args) -> Done {
     let paths: Vec<&Path> = std::iter::once(&args.first).chain(&args.others).map(PathBuf::as_path).collect();
     let runs: Vec<RunDir> = paths.iter().map(|path| RunDir::open(path)).collect::<Result<_, _>>()?;
-    let names = names(&paths);
-    let mut points = Vec::new();
+    let mut samples = Samples::default();
+    let mut points: Vec<Vec<PointOutcome>> = Vec::new();
+    for (run, path) in runs.iter().zip(&paths) {
+        points.push(samples.new_ones(run, path)?);
+    }
+    // One that repeats others altogether is no column of its own.
+    let kept: Vec<usize> = (0..runs.len()).filter(|&at| at == 0 || !points[at].is_empty()).collect();
+    let runs: Vec<&RunDir> = kept.iter().map(|&at| &runs[at]).collect();
+    let points: Vec<Vec<PointOutcome>> = kept.iter().map(|&at| std::mem::take(&mut points[at])).collect();
+    let names = names(&kept.iter().map(|&at| paths[at]).collect::<Vec<_>>());
     for (run, name) in runs.iter().zip(&names) {
         let missing = run.missing().len();
         if missing > 0 {
@@ -44,11 +56,75 @@ pub fn compare(args: &Args) -> Done {
                 names[0]
             );
         }
-        points.push(run.read_points()?);
     }
     let summary = side_by_side(points, &names);
-    output::print_compared(&summary, &runs.iter().collect::<Vec<_>>(), args.format)?;
+    output::print_compared(&summary, &runs, args.format)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The samples of the run directories so far, each with the first directory that has it.
+#[derive(Default)]
+struct Samples(BTreeMap<Sample, PathBuf>);
+
+/// What makes two points the same sample: what went in, and what came out. The input alone does not, since another
+/// build, or an emulated run, may come to another result; neither does the result, which two scenarios may share.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Sample {
+    input: String,
+    variant: String,
+    sweep: Vec<(String, String)>,
+    seed: u64,
+    result: Digest,
+}
+
+impl Samples {
+    /// The points of a run directory that none before it has; says how many others it has, and where.
+    fn new_ones(&mut self, run: &RunDir, path: &Path) -> anyhow::Result<Vec<PointOutcome>> {
+        let inputs = inputs(run, path)?;
+        let all = run.read_points()?;
+        let count = all.len();
+        let mut again: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        let mut new = Vec::new();
+        for point in all {
+            let sample = Sample {
+                input: inputs.get(&point.key).cloned().unwrap_or_default(),
+                variant: point.key.variant.clone(),
+                sweep: point.key.sweep.clone(),
+                seed: point.seed,
+                result: point.digest,
+            };
+            match self.0.get(&sample) {
+                Some(first) => *again.entry(first.clone()).or_default() += 1,
+                None => {
+                    self.0.insert(sample, path.to_owned());
+                    new.push(point);
+                }
+            }
+        }
+        for (first, repeated) in again {
+            let (path, first) = (path.display(), first.display());
+            note!(
+                "warning: {repeated} of {count} runs in {path} are those of {first} (the same scenario and seed, \
+                 the same result); each counts once, in {first}"
+            );
+        }
+        Ok(new)
+    }
+}
+
+/// What each point runs: the digest of its model. That of the whole scenario where this version cannot read it.
+fn inputs(run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, String>> {
+    let scenario = Scenario::parse_with("scenario.toml", &run.scenario()?, path, &Overrides::default());
+    Ok(match scenario {
+        Ok(scenario) => {
+            scenario.points().iter().map(|p| (job::key(p), format!("{:016x}", p.digest))).collect()
+        }
+        Err(_) => {
+            let manifest = run.manifest();
+            let whole = manifest.scenario_digest.to_string();
+            manifest.points.iter().map(|planned| (planned.key.clone(), whole.clone())).collect()
+        }
+    })
 }
 
 /// All runs in one summary, each variant by the name of its run, compared with its like in the first
