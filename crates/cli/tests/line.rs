@@ -56,7 +56,10 @@ fn a_queue_has_its_line_in_every_form() {
         .prints("what sinks it is the dumbbell queue")
         .says("base at 600 Mb/s: keeps")
         .says("Repeat   plimsoll line queue.toml --seed 1 --slo 'mean(w) < 24us' --over workload.w.load --within 200Mbps..950Mbps --precision 0.1");
-    assert!(place.read("out/report.html").ends_with("</html>\n"));
+    let page = place.read("out/report.html");
+    assert!(page.ends_with("</html>\n"));
+    // The loads that were run are points, which nothing joins.
+    assert_eq!(page.matches("\"apart\":true").count(), 1);
     let runs = place.read("out/runs.jsonl");
     let json = place.plimsoll(&with(&["--format", "json", "--quiet"])).ends_with(0).json();
     assert_eq!(place.read("out/runs.jsonl"), runs, "nothing is run again");

@@ -39,7 +39,8 @@ impl Lines {
             Section {
                 id: "knee",
                 name: "The knee",
-                lead: "Each objective against the load. Where a curve crosses its limit, the variant is at its line.",
+                lead: "Each objective at the loads that were run. A variant's line is between the loads that keep its limit and \
+                       those that break it.",
                 figures,
                 tables: Vec::new(),
             },
@@ -68,8 +69,8 @@ impl Lines {
         })
     }
 
-    /// An objective's number against the load: a curve a variant with its interval, the limit, and the
-    /// lines.
+    /// An objective's number against the load: a point with its interval for every load that was run, the limit, and
+    /// each variant's line.
     pub fn knee(&self, number: usize) -> Chart {
         let slo = &self.slos[number];
         let (format, quantity) = match slo.metric {
@@ -82,16 +83,18 @@ impl Lines {
         let (mut low, mut high) = (slo.limit, slo.limit);
         let (mut left, mut right) = (f64::INFINITY, 0.0f64);
         for (color, variant) in self.variants.iter().enumerate() {
-            let mut line = Line::new(&variant.name, Color::Series(color), Vec::new(), Vec::new());
-            let mut around = Around { shape: Shape::Band, low: Vec::new(), high: Vec::new() };
+            // The search tries few loads, and those of two variants differ: what lies between them is not known.
+            let mut line = Line {
+                apart: true,
+                ..Line::new(&variant.name, Color::Series(color), Vec::new(), Vec::new())
+            };
+            let mut around = Around { shape: Shape::ErrorBars, low: Vec::new(), high: Vec::new() };
             for at in &variant.loads {
                 let Some(estimate) = at.metrics[number] else { continue };
                 line.x.push(at.load / unit);
                 line.y.push(estimate.value);
-                // A band needs both edges everywhere: without an interval it is as thin as the curve.
-                let edges = estimate.interval.map_or((estimate.value, estimate.value), |i| (i.low, i.high));
-                around.low.push(Some(edges.0));
-                around.high.push(Some(edges.1));
+                around.low.push(estimate.interval.map(|interval| interval.low));
+                around.high.push(estimate.interval.map(|interval| interval.high));
                 (left, right) = (left.min(at.load / unit), right.max(at.load / unit));
                 (low, high) = (low.min(estimate.value), high.max(estimate.value));
             }
@@ -131,7 +134,8 @@ impl Lines {
         };
         Chart {
             title: format!("{} against the load", slo.subject()),
-            note: "With 95 % intervals. Dashed: the limit, and each variant's line.".to_owned(),
+            note: "The loads that were run, with 95 % intervals. Dashed: the limit, and each variant's line."
+                .to_owned(),
             body: Body::Lines(Body2 { x, y, series, read: Read::AtX, tail_view: false }),
         }
     }

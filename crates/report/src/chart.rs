@@ -199,6 +199,9 @@ pub struct Line {
     /// Held from each point to the next instead of joined.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub steps: bool,
+    /// Points that nothing joins, since nothing was measured between them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
     /// How it is drawn.
     #[serde(skip_serializing_if = "Stroke::is_solid")]
     pub stroke: Stroke,
@@ -257,7 +260,8 @@ pub enum Shape {
 impl Line {
     /// A plain line.
     pub fn new(name: &str, color: Color, x: Vec<f64>, y: Vec<f64>) -> Line {
-        Line { name: name.to_owned(), color, x, y, around: None, steps: false, stroke: Stroke::Solid }
+        let stroke = Stroke::Solid;
+        Line { name: name.to_owned(), color, x, y, around: None, steps: false, apart: false, stroke }
     }
 }
 

@@ -201,9 +201,9 @@
             if (low !== null && high !== null) root.append(errorBar(x.place(value), y.place(low), y.place(high), stroke));
           });
         }
-        root.append(path(joined(places, line.steps), { stroke, fill: 'none', 'stroke-width': 2,
+        if (!line.apart) root.append(path(joined(places, line.steps), { stroke, fill: 'none', 'stroke-width': 2,
           'stroke-linejoin': 'round', ...(line.stroke ? { 'stroke-dasharray': DASHES[line.stroke] } : {}) }));
-        if (places.length <= 30 && !line.stroke) places.forEach(([across, up]) => root.append(marker(across, up, line.kind, stroke)));
+        if (line.apart || places.length <= 30 && !line.stroke) places.forEach(([across, up]) => root.append(marker(across, up, line.kind, stroke)));
       }
       return { height, read: chart.read === 'at-y' ? readAtY(chart, shown, box, x, y, tail) : readAtX(chart, shown, box, x, y) };
     },

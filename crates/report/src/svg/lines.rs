@@ -9,7 +9,10 @@ const MARKED_POINTS: usize = 30;
 
 pub(super) fn lines(canvas: &mut Canvas, body: &Lines) {
     canvas.legend(body.series.iter().enumerate().map(|(number, line)| {
-        let key = Key::Line(line.stroke, line.stroke.is_solid().then_some(number));
+        let key = match line.apart {
+            true => Key::Point(number),
+            false => Key::Line(line.stroke, line.stroke.is_solid().then_some(number)),
+        };
         (line.name.as_str(), line.color, key)
     }));
     let y_data = body.series.iter().flat_map(|line| {
@@ -138,12 +141,14 @@ fn draw_line(canvas: &mut Canvas, line: &Line, number: usize, x: &Scale, y: &Sca
             }
         }
     }
-    let path = joined(&places, line.steps);
-    let dashes = dashes(line.stroke);
-    canvas.raw(&format!(
-        "<path d=\"{path}\" stroke=\"{color}\" stroke-width=\"2\" stroke-linejoin=\"round\"{dashes}/>"
-    ));
-    if places.len() <= MARKED_POINTS && line.stroke.is_solid() {
+    if !line.apart {
+        let path = joined(&places, line.steps);
+        let dashes = dashes(line.stroke);
+        canvas.raw(&format!(
+            "<path d=\"{path}\" stroke=\"{color}\" stroke-width=\"2\" stroke-linejoin=\"round\"{dashes}/>"
+        ));
+    }
+    if line.apart || places.len() <= MARKED_POINTS && line.stroke.is_solid() {
         places.iter().for_each(|&(px, py)| canvas.marker(px, py, number, line.color, false));
     }
 }

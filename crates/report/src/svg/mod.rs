@@ -78,6 +78,8 @@ struct Frame {
 enum Key {
     /// A line, and the number of its markers' shape if it has any.
     Line(Stroke, Option<usize>),
+    /// A marker of this shape without a line.
+    Point(usize),
     /// Bars, parts or dots of a colour.
     Area,
 }
@@ -126,6 +128,7 @@ impl Canvas {
                         self.marker(left + 6.0, y, marker, color, false);
                     }
                 }
+                Key::Point(marker) => self.marker(left + 6.0, self.top - 1.0, marker, color, false),
                 Key::Area => self.rect(left, self.top - 6.0, 11.0, 11.0, color.hex(), 2.0),
             }
             self.text(left + 17.0, self.top + 4.0, Anchor::Start, name, "", INK);

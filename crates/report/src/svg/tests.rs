@@ -86,6 +86,28 @@ fn a_small_figure() {
 }
 
 #[test]
+fn points_apart_are_not_joined() {
+    let line = Line::new("TCP", Color::Series(0), vec![0.1, 0.2, 0.9], vec![100.0, 150.0, 900.0]);
+    let drawn = |line: Line| {
+        let body = Lines {
+            x: Axis::default(),
+            y: Axis::from_zero("delay", Format::Time),
+            series: vec![line],
+            read: Read::AtX,
+            tail_view: false,
+        };
+        let svg = render(
+            &Chart { title: String::new(), note: String::new(), body: Body::Lines(body) },
+            Size::default(),
+        );
+        (svg.matches("<circle").count(), svg.matches("stroke-width=\"2\"").count())
+    };
+    // Markers, that of the legend among them, and lines.
+    assert_eq!(drawn(line.clone()), (4, 2));
+    assert_eq!(drawn(Line { apart: true, ..line }), (4, 0));
+}
+
+#[test]
 fn nothing_to_draw_is_no_panic() {
     let empty = Lines {
         x: Axis::default(),
