@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use plimsoll_scenario::{Overrides, Scenario, ScenarioError};
 use plimsoll_stdio::note;
+use plimsoll_units::whole;
 
 /// A scenario file with overrides.
 #[derive(Args, Clone, Debug)]
@@ -18,11 +19,11 @@ pub struct Source {
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
     /// Seed of every random stream, in place of the file's `run.seed`.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(..))]
     pub seed: Option<u64>,
     /// Run each point N times with seeds of its own; from three on, intervals are
     /// those of the spread between them. Without it the file's `replicates`, or one.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub replicates: Option<u32>,
 }
 
@@ -96,6 +97,12 @@ impl BadScenario {
 
 impl fmt::Display for BadScenario {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let [error] = &self.errors[..]
+            && error.line == 0
+        {
+            // There is no file to count errors in.
+            return error.fmt(f);
+        }
         for error in &self.errors {
             writeln!(f, "{error}\n")?;
         }

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::node::Node;
 use crate::source::{Origin, Sources};
 
 /// One thing wrong with a scenario.
@@ -47,7 +48,7 @@ impl std::ops::Deref for Warning {
 pub struct Report {
     /// The file's name as it was given, or `--set`, `--seed`.
     pub file: String,
-    /// Line, from 1.
+    /// Line, from 1; 0 where the file as such is wrong, which has no line to show then.
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
@@ -121,6 +122,21 @@ impl Report {
         self
     }
 
+    /// Whether it points at a node, at its key or at anything below it.
+    pub(crate) fn is_about(&self, sources: &Sources, node: &Node) -> bool {
+        let is_here = |origin: &Origin| {
+            let place = sources.place(origin);
+            (self.line, self.column) == (place.line, place.column) && self.file == place.file
+        };
+        let below = || node.as_table().into_iter().flat_map(|table| table.values());
+        is_here(&node.origin) || is_here(&node.key) || below().any(|child| self.is_about(sources, child))
+    }
+
+    /// A report about a file that cannot be read, so that it has no line to point at.
+    pub(crate) fn of_file(file: String, message: String) -> Report {
+        Report { file, message, ..Report::default() }
+    }
+
     /// Whether two reports say the same of the same place.
     pub(crate) fn same_as(&self, other: &Report) -> bool {
         (self.line, self.column) == (other.line, other.column)
@@ -187,14 +203,16 @@ impl fmt::Display for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rendered { severity, report } = self;
         match report.key.as_str() {
-            "" => writeln!(f, "{severity}: {}", report.message)?,
-            key => writeln!(f, "{severity}: {key}: {}", report.message)?,
+            "" => write!(f, "{severity}: {}", report.message)?,
+            key => write!(f, "{severity}: {key}: {}", report.message)?,
         }
         let margin = " ".repeat(report.line.to_string().len());
-        writeln!(f, "{margin}--> {}:{}:{}", report.file, report.line, report.column)?;
-        writeln!(f, "{margin} |")?;
-        writeln!(f, "{} | {}", report.line, report.source_line)?;
-        write!(f, "{margin} | {}{}", " ".repeat(report.column - 1), "^".repeat(report.width))?;
+        if report.line > 0 {
+            writeln!(f, "\n{margin}--> {}:{}:{}", report.file, report.line, report.column)?;
+            writeln!(f, "{margin} |")?;
+            writeln!(f, "{} | {}", report.line, report.source_line)?;
+            write!(f, "{margin} | {}{}", " ".repeat(report.column - 1), "^".repeat(report.width))?;
+        }
         if let Some(allowed) = &report.allowed {
             write!(f, "\n{margin} = allowed: {allowed}")?;
         }

@@ -37,7 +37,8 @@ const HEAD: &str = "# Scenario file: all keys
      UPDATE=1 cargo test -p plimsoll-scenario --test generated -->
 
 A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms\"`, `\"64KiB\"`,
-`\"10Gbps\"`). Where a key names a mechanism, its table turns the mechanism on (`{}` with all its
+`\"10Gbps\"`). `b` is a bit and `B` a byte, and no other letter's case is ignored but that of K, M, G and T; `µs` is
+`us`. A share of a link may be written in per cent (`\"40%\"`). Where a key names a mechanism, its table turns the mechanism on (`{}` with all its
 defaults) and `\"off\"` turns it off. Of several tables the later one wins:
 
 1. the file that `include` names, 2. this file, 3. `[variant.NAME]`, 4. the point of `[sweep]`,

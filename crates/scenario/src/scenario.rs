@@ -3,6 +3,7 @@
 mod builder;
 mod numbered;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -110,13 +111,12 @@ impl Scenario {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|error| {
             let message = format!("cannot read {name}: {error}");
-            vec![ScenarioError(Report {
-                file: name.clone(),
-                line: 1,
-                column: 1,
-                message,
-                width: 1,
-                ..Report::default()
+            let report = Report::of_file(name.clone(), message);
+            vec![ScenarioError(match error.kind() {
+                ErrorKind::NotFound => {
+                    report.help("`plimsoll scenario new NAME` writes a scenario to start from")
+                }
+                _ => report,
             })]
         })?;
         let base_dir = path.parent().unwrap_or_else(|| Path::new("."));

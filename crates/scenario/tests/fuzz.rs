@@ -4,6 +4,7 @@
 //! `FUZZ_SECONDS=60 cargo test -p plimsoll-scenario --test fuzz` runs for a minute, `FUZZ_SEED=7`
 //! with other mutations. A failure prints the seed and the input. fuzz/fuzz_targets/scenario.rs does the same with a
 //! fuzzer's guidance.
+#![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 #[path = "fuzz/mutate.rs"]

@@ -95,6 +95,7 @@ impl Builder {
                 }
             }
         }
+        self.overridden(&settings, &axes, &variants, &root);
         self.nowhere(&settings, &axes, &variants, &root);
         self.errors.finish(&self.sources, variants.len());
         self.warnings.finish(&self.sources, variants.len());
@@ -339,6 +340,40 @@ impl Builder {
         reports.into_iter().for_each(|report| self.errors.add_for(report, variant));
         let model = model.filter(|_| !failed)?;
         Some(Merged { variant: variant.to_string(), sweep, tree: Arc::new(tree), model })
+    }
+
+    /// Checks the values that a sweep overrides: no run has them, so a mistake in one would show only when the sweep is
+    /// taken away.
+    fn overridden(
+        &mut self,
+        settings: &[Setting],
+        axes: &[Axis],
+        variants: &[(Arc<str>, Node)],
+        root: &Node,
+    ) {
+        for (variant, over) in variants {
+            let mut tree = root.clone();
+            merge(&mut tree, over.clone(), &mut Vec::new());
+            for axis in axes {
+                let path: Vec<&str> = axis.path.iter().map(String::as_str).collect();
+                let Some(node) = tree.at(&path) else { continue };
+                let first = |axis: &Axis| {
+                    Some(Setting { path: axis.path.clone(), node: axis.values.first()?.clone() })
+                };
+                let others = axes.iter().filter(|other| other.path != axis.path).filter_map(first).collect();
+                // What is wrong elsewhere is known from the runs.
+                let known = (std::mem::take(&mut self.errors), std::mem::take(&mut self.warnings));
+                self.run(variant, tree.clone(), others, settings);
+                let errors = std::mem::replace(&mut self.errors, known.0);
+                self.warnings = known.1;
+                for mut report in errors.reports().filter(|report| report.is_about(&self.sources, node)) {
+                    report
+                        .notes
+                        .push("the sweep has other values; this one has to be right all the same".to_owned());
+                    self.errors.add_for(report, variant);
+                }
+            }
+        }
     }
 
     /// A setting that no variant has a use for is an error; the warnings for each then go.
