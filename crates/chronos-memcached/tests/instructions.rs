@@ -3,6 +3,7 @@
 //! A count is the same on a busy machine and on a quiet one. Two runs of different length are subtracted, which takes
 //! the start and the filling out. The counts are those of the test profile with rustc 1.95, whose code is not that of
 //! the release profile: they say whether a request became dearer, not what it costs.
+#![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 
 #[path = "common/mix.rs"]
 mod mix;

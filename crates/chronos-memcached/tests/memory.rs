@@ -1,4 +1,5 @@
 //! What the program does with more than fits in its memory.
+#![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 
 #[path = "common/random.rs"]
 mod random;

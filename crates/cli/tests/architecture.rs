@@ -41,8 +41,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos", &["bpf", "mechanisms"]),
     ("chronos-memcached", &["chronos", "stdio", "units"]),
     ("chronos-options", &["chronos", "stdio", "units"]),
-    ("chronos-search", &["chronos", "chronos-options", "stdio"]),
-    ("chronos-openflow", &["chronos", "chronos-options", "stdio"]),
+    ("chronos-search", &["chronos", "chronos-options", "stdio", "units"]),
+    ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
     ("chronos-load", &["stdio", "units"]),
     (
         "cli",

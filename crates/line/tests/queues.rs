@@ -6,6 +6,7 @@
 //! * M/D/1: the mean is S (1 + r / (2 (1 - r))) (Pollaczek and Khinchine), and the wait's distribution is
 //!   Erlang's (Operations research texts call it Crommelin's): P(W <= t) = (1 - r) sum over k <= t / S of
 //!   (r (k - t / S))^k / k! x exp(-r (k - t / S)).
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;

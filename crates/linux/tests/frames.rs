@@ -4,6 +4,7 @@
 //! `FUZZ_SECONDS=60 cargo test -p plimsoll-linux --test frames` runs for a quarter of a minute, `FUZZ_SEED=7` with
 //! other mutations. A failure prints the seed. fuzz/fuzz_targets/frames.rs does the same with a fuzzer's bytes, before
 //! the same judge.
+#![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 #[path = "frames/judge.rs"]

@@ -4,6 +4,8 @@
 //! nobody. What is said here goes past that, and stands among the runner's own lines.
 
 mod others;
+#[cfg(target_os = "linux")]
+pub mod streams;
 
 use std::fmt;
 use std::io::{self, Write as _};

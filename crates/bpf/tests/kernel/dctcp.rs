@@ -1,4 +1,5 @@
 //! DCTCP: its arithmetic against Rust, and a transfer over a link that marks.
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
 use std::io::{BufRead, BufReader, Write};
 

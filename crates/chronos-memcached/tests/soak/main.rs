@@ -5,6 +5,7 @@
 //! Twenty seconds, or `PLIMSOLL_SOAK_SECONDS`; all servers at once, at a pace that leaves processors to others. A
 //! failure names its seed, and `PLIMSOLL_SOAK_SEED` draws the same commands again (the servers' threads still run as
 //! they like).
+#![allow(clippy::print_stdout, reason = "a test; its runner shows it where it fails")]
 
 mod book;
 mod client;

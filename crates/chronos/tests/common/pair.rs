@@ -2,7 +2,7 @@
 //!
 //! `PLIMSOLL_DEVICES=eth0:eth1` takes two devices that are joined outside in its place, one queue each
 //! (`kernels/zero-copy`): drivers that veth is not, which may read and write frames themselves.
-
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 #![allow(dead_code, reason = "every test uses its part")]
 
 use std::fs::File;

@@ -1,4 +1,5 @@
 //! Servers and clients of the tests.
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

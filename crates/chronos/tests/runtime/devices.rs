@@ -1,5 +1,6 @@
 //! Requests in datagrams that come past the kernel's stack, over a veth pair. Needs clang at build time and root; skips
 //! with the reason elsewhere.
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;

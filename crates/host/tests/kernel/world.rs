@@ -3,6 +3,7 @@
 //! Tests run inside the namespace by starting this test binary again there: a thread may enter one, but what it
 //! starts afterwards and /proc/self would be of two minds. The mounts are its own, too, as not every machine has a BPF file
 //! system, and the host's pins are none of a test's business.
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
 use std::env;
 use std::path::{Path, PathBuf};

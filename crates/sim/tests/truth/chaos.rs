@@ -7,6 +7,7 @@
 //! ```text
 //! CHAOS_CASES=5000 CHAOS_FIRST=1000 cargo test -p plimsoll-sim --test truth -- chaos
 //! ```
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
 mod draw;
 

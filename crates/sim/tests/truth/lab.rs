@@ -1,4 +1,5 @@
 //! Runs a scenario that is written in a test, and shows it if the test then fails.
+#![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
 use std::ops::Deref;
 use std::path::Path;
