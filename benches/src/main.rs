@@ -23,12 +23,13 @@ use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 use cases::Case;
+use plimsoll_units::whole;
 
 #[derive(Parser)]
 #[command(about = "Plimsoll beside ns-3 on equal work, as Markdown")]
 struct Arguments {
     /// Timed runs of each simulator and scenario, in turns; the table shows medians.
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = 5, value_parser = whole::<u32>(1..))]
     rounds: u32,
     /// Only this scenario.
     #[arg(long, value_enum, ignore_case = true)]
@@ -55,7 +56,7 @@ enum Command {
         #[arg(long, default_value_t = 2)]
         threads: usize,
         /// Timed runs of each, in turns; the table shows medians.
-        #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, default_value_t = 3, value_parser = whole::<u32>(1..))]
         rounds: u32,
     },
     /// One run of a scenario, as JSON.

@@ -51,3 +51,74 @@ fn main() -> ExitCode {
 
 /// Exit status of an error.
 const ERROR: u8 = 2;
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// An option without a heading of its own gets that of whatever group was declared before it.
+    #[test]
+    fn options_are_grouped_by_what_they_do() {
+        let groups: [(&str, &[&str]); 11] = [
+            ("Servers", &["servers", "transport", "server_cpus"]),
+            ("Controller", &["controller"]),
+            ("Controllers", &["servers", "server_cpus"]),
+            ("Comparison", &["pairs"]),
+            (
+                "Keys and values",
+                &["keys", "key_size", "key_prefix", "terms", "popularity", "value_size", "no_load"],
+            ),
+            (
+                "Requests",
+                &[
+                    "protocol",
+                    "ratio",
+                    "multi_get",
+                    "vbuckets",
+                    "fan_out",
+                    "chain",
+                    "replicas",
+                    "sharding",
+                    "seed",
+                ],
+            ),
+            ("Load", &["rate", "outstanding", "outstanding_max", "arrivals", "at", "no_saturation", "mode"]),
+            ("Clients", &["connections", "threads", "cpus", "cpu", "wait", "congestion"]),
+            ("Switches", &["openflow_version", "switches", "macs", "unbuffered"]),
+            ("Time", &["warm_up", "time", "timeout"]),
+            ("Validity", &["lag_share", "shared_cpus", "no_check"]),
+        ];
+        for command in Cli::command().get_subcommands() {
+            for argument in command.get_arguments() {
+                let (name, heading) = (argument.get_id().as_str(), argument.get_help_heading());
+                let fits = match heading {
+                    Some("Output") => ["format", "json", "hdr"].contains(&name),
+                    Some(heading) => {
+                        groups.iter().any(|(group, names)| *group == heading && names.contains(&name))
+                    }
+                    None => name == "help",
+                };
+                assert!(fits, "{} --{name} stands under {heading:?}", command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn bounds_are_told_in_words() {
+        for arguments in [
+            ["saturate", "--outstanding=0"],
+            ["compare", "--pairs=0"],
+            ["run", "--connections=0"],
+            ["run", "--multi-get=9999999999999"],
+            ["openflow", "--macs=-1"],
+        ] {
+            let Err(error) = Cli::try_parse_from([&["chronos-load"], &arguments[..]].concat()) else {
+                unreachable!()
+            };
+            let said = error.to_string();
+            assert!(said.contains("write a whole number from") && !said.contains(".."), "{said}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use anyhow::{Context, bail, ensure};
 use clap::{ArgGroup, Args, Command, ValueEnum};
-use plimsoll_units::Span;
+use plimsoll_units::{Span, whole};
 
 use crate::arrivals::Arrivals;
 use crate::drive::Wait;
@@ -28,58 +28,60 @@ pub struct Workload {
     #[arg(long, value_enum, default_value_t = Protocol::Ascii)]
     pub protocol: Protocol,
     /// Number of keys
-    #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..=1 << 28))]
+    #[arg(help_heading = "Keys and values", long, default_value_t = 100_000,
+          value_parser = whole::<u64>(1..=1 << 28))]
     pub keys: u64,
     /// Bytes of a key
-    #[arg(long, default_value_t = 64)]
+    #[arg(help_heading = "Keys and values", long, default_value_t = 64)]
     pub key_size: usize,
     /// What keys begin with
-    #[arg(long, default_value = "key:")]
+    #[arg(help_heading = "Keys and values", long, default_value = "key:")]
     pub key_prefix: String,
     /// Ask for the lines of this file instead, each a key
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "key_size", "key_prefix"])]
+    #[arg(help_heading = "Keys and values", long, value_name = "FILE", conflicts_with_all = ["keys", "key_size",
+          "key_prefix"])]
     pub terms: Option<PathBuf>,
     /// Which keys are asked for: uniform, zipf:S, or hot:KEYS,SHARE,EPOCH (EPOCH such as 100us, or static)
-    #[arg(long, default_value = "uniform")]
+    #[arg(help_heading = "Keys and values", long, default_value = "uniform")]
     pub popularity: Popularity,
     /// Bytes of a value: a number, uniform:LEAST,MOST, exponential:MEAN, or etc (Facebook's ETC pool)
-    #[arg(long, default_value = "1024")]
+    #[arg(help_heading = "Keys and values", long, default_value = "1024")]
     pub value_size: Sizes,
     /// Gets to sets
     #[arg(long, default_value = "9:1", value_parser = parse_ratio, value_name = "GETS:SETS")]
     pub ratio: f64,
     /// Keys of a get
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u32>(1..=1000))]
     pub multi_get: u32,
     /// Number of virtual buckets in the binary protocol's vBucket field; 0 leaves it 0
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, default_value_t = 0, value_parser = whole::<u16>(..))]
     pub vbuckets: u16,
     /// A get to each of so many servers at once, over with the last reply
-    #[arg(long, group = "shape", value_name = "SERVERS")]
+    #[arg(long, group = "shape", value_name = "SERVERS", value_parser = whole::<u32>(..))]
     pub fan_out: Option<u32>,
     /// So many requests in a row, each after the reply to the one before
-    #[arg(long, group = "shape", value_name = "LENGTH", value_parser = clap::value_parser!(u32).range(1..=256))]
+    #[arg(long, group = "shape", value_name = "LENGTH", value_parser = whole::<u32>(1..=256))]
     pub chain: Option<u32>,
     /// A get to so many servers that have the key, over with the first value
-    #[arg(long, group = "shape", value_name = "SERVERS")]
+    #[arg(long, group = "shape", value_name = "SERVERS", value_parser = whole::<u32>(..))]
     pub replicas: Option<u32>,
     /// How keys are shared out to servers
     #[arg(long, value_enum, default_value_t = Sharding::Modulo)]
     pub sharding: Sharding,
     /// Do not store all keys first; what others have stored is right, too
-    #[arg(long)]
+    #[arg(help_heading = "Keys and values", long)]
     pub no_load: bool,
     /// Do not check values
-    #[arg(long)]
+    #[arg(help_heading = "Validity", long)]
     pub no_check: bool,
     /// What all draws follow from
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     pub seed: u64,
     /// How long a reply is waited for: to each datagram, and after the run
-    #[arg(long, default_value = "500ms")]
+    #[arg(help_heading = "Time", long, default_value = "500ms")]
     pub timeout: Span,
     /// Operations that may be outstanding; those beyond are not sent, and counted
-    #[arg(long, default_value_t = 100_000)]
+    #[arg(help_heading = "Load", long, default_value_t = 100_000)]
     pub outstanding_max: usize,
 }
 
@@ -88,10 +90,10 @@ pub struct Workload {
 #[command(next_help_heading = "Clients")]
 pub struct Clients {
     /// Clients, each with a connection to every server
-    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, default_value_t = 32, value_parser = whole::<u32>(1..=100_000))]
     pub connections: u32,
     /// Threads
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u32>(1..=1024))]
     pub threads: u32,
     /// Processors to put the threads on, such as 1 or 1,3
     #[arg(long, value_delimiter = ',')]
@@ -118,7 +120,7 @@ pub struct Times {
 
 /// How operations follow each other in time.
 #[derive(Clone, Debug, Args)]
-#[command(next_help_heading = "Arrivals")]
+#[command(next_help_heading = "Load")]
 pub struct Timetable {
     /// How requests of an open loop are spread: poisson, uniform, or bursts:RATIO,DURATION,SHARE such as
     /// bursts:10,1ms,10%
@@ -128,7 +130,7 @@ pub struct Timetable {
 
 /// When a run is not to be believed.
 #[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "Belief")]
+#[command(next_help_heading = "Validity")]
 pub struct Belief {
     /// Share of the latency that the generator's own lag may be before the run is marked SUSPECT
     #[arg(long, default_value = "50%", value_parser = crate::arrivals::parse_share)]
@@ -323,7 +325,7 @@ mod tests {
     fn contradictions_are_told_with_what_is_allowed() {
         let one = ["127.0.0.1:1"];
         for (words, servers, part) in [
-            (&["--keys", "0"][..], &one[..], "0 is not in 1.."),
+            (&["--keys", "0"][..], &one[..], "write a whole number from 1 to 268435456"),
             (&["--key-size", "3"], &one, "100000 keys cannot be of 3 bytes"),
             (&["--ratio", "nine"], &one, "write GETS:SETS"),
             (&["--protocol", "asci"], &one, "a similar value exists: 'ascii'"),

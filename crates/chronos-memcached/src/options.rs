@@ -13,6 +13,7 @@ mod places;
 
 use crate::files::Files;
 use extended::{EXTENDED_HELP, Extended};
+use plimsoll_units::whole;
 
 /// A memcached whose requests go to the thread that owns their data.
 ///
@@ -31,11 +32,11 @@ pub struct Options {
     /// TCP port to listen on, 0 for none, -1 for any that is free (see MEMCACHED_PORT_FILENAME) [default: that of -U, or
     /// 11211 without -U]
     #[arg(short = 'p', long, value_name = "num", allow_negative_numbers = true,
-          value_parser = clap::value_parser!(i32).range(-1..=65_535))]
+          value_parser = whole::<i32>(-1..=65_535))]
     port: Option<i32>,
     /// UDP port to listen on, 0 for none, -1 for any that is free
     #[arg(short = 'U', long, value_name = "num", default_value_t = 0, allow_negative_numbers = true,
-          value_parser = clap::value_parser!(i32).range(-1..=65_535))]
+          value_parser = whole::<i32>(-1..=65_535))]
     udp_port: i32,
     /// UNIX socket to listen on (disables network support)
     #[arg(short = 's', long, value_name = "file")]

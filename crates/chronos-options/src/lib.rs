@@ -17,7 +17,7 @@ use plimsoll_chronos::{
     Tls, TlsError,
 };
 use plimsoll_stdio::note;
-use plimsoll_units::Span;
+use plimsoll_units::{Span, whole};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -26,10 +26,10 @@ use signal_hook::iterator::Signals;
 #[command(next_help_heading = "Runtime")]
 pub struct RuntimeOptions {
     /// Worker threads.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(Config::THREADS_MAX)))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=Config::THREADS_MAX))]
     pub threads: u32,
     /// Partitions of the state, at least one a thread; 16 a thread if nothing is said.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(Config::PARTITIONS_MAX)))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=Config::PARTITIONS_MAX))]
     pub partitions: Option<u32>,
     /// What a thread without work does.
     #[arg(long, value_enum, default_value_t = PollOption::Block)]

@@ -83,7 +83,7 @@ fn ipv6_takes_ipv4_unless_ipv4_has_a_place_of_its_own() {
 #[test]
 fn what_is_wrong_is_named() {
     for (argument, reason) in [
-        ("--threads=0", "1..=1024"),
+        ("--threads=0", "write a whole number from 1 to 1024"),
         ("--epoch=0s", "none leaves partitions"),
         ("--epoch=fast", "or none"),
         ("--access=lock", "partition-locks"),

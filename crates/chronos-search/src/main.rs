@@ -9,6 +9,7 @@ use plimsoll_chronos::{Config, Listen, TlsError};
 use plimsoll_chronos_options::{AccessOption, RuntimeOptions, end, parse_listen, secret, serve};
 use plimsoll_chronos_search::{Search, Sets, Settings, load};
 use plimsoll_stdio::note;
+use plimsoll_units::whole;
 
 /// An inverted index in memory: ranked queries by HTTP, posting lists by memcached's ASCII protocol.
 ///
@@ -27,10 +28,10 @@ struct Command {
     #[arg(long, value_enum, default_value_t = SetsOption::Documents)]
     sets: SetsOption,
     /// Bytes of the longest document, or of the longest value that is set.
-    #[arg(long, value_name = "BYTES", default_value_t = Settings::default().document_bytes_max as u64, value_parser = clap::value_parser!(u64).range(1..=1 << 30))]
+    #[arg(long, value_name = "BYTES", default_value_t = Settings::default().document_bytes_max as u64, value_parser = whole::<u64>(1..=1 << 30))]
     document_max: u64,
     /// Bytes of memory that documents, words and values may take; more are refused. Without it there is no end.
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1 << 20..))]
+    #[arg(long, value_name = "BYTES", value_parser = whole::<u64>(1 << 20..))]
     memory_max: Option<u64>,
     /// Read-copy-update on the thread that a request comes to, in place of partitions; a baseline for experiments.
     #[arg(long)]

@@ -12,7 +12,7 @@ use plimsoll_results::PointOutcome;
 use plimsoll_results::run_dir::{Existing, Plan, point_id};
 use plimsoll_scenario::{Point, Scenario, model};
 use plimsoll_stdio::note;
-use plimsoll_units::Span;
+use plimsoll_units::{Span, whole};
 
 use crate::batch::Stopped;
 use crate::job::{self, Job, key, label};
@@ -37,7 +37,7 @@ pub struct Args {
     duration: Option<String>,
     /// Microseconds before an event from which on the fabric spins rather than sleeps. More is more exact, and takes
     /// more of a core.
-    #[arg(long, value_name = "N", default_value_t = SPIN_US, value_parser = clap::value_parser!(u64).range(..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = SPIN_US, value_parser = whole::<u64>(..=1_000_000))]
     spin_us: u64,
     /// Keep what comes in and replay it in simulated time: the fabric must do the same again. Takes 40 bytes of memory
     /// a packet.
@@ -52,7 +52,7 @@ pub struct Args {
     congestion_control: Option<String>,
     /// Connections of workloads are MPTCP, with up to so many subflows: each has its own path where the topology has
     /// several.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8))]
+    #[arg(long, value_name = "N", value_parser = whole::<u8>(1..=8))]
     mptcp: Option<u8>,
     /// Open a shell in a host while the run goes on; the run ends when the shell does. Workloads send until
     /// `run.duration`, as without it.
@@ -63,7 +63,7 @@ pub struct Args {
     #[arg(long)]
     capture: bool,
     /// Keep so many bytes of each frame only.
-    #[arg(long, value_name = "N", requires = "capture", value_parser = clap::value_parser!(u32).range(14..))]
+    #[arg(long, value_name = "N", requires = "capture", value_parser = whole::<u32>(14..))]
     capture_bytes: Option<u32>,
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]

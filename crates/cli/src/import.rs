@@ -9,6 +9,7 @@ use clap::Subcommand;
 use plimsoll_scenario::ScenarioError;
 use plimsoll_scenario::import::{self, Imported};
 use plimsoll_stdio::note;
+use plimsoll_units::whole;
 
 use crate::output::{self, Done};
 use crate::source::BadScenario;
@@ -55,7 +56,7 @@ enum From {
         #[arg(value_name = "FILE")]
         file: PathBuf,
         /// Bytes that a value of 1 stands for: 1460 where the file counts packets.
-        #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..=65_535))]
+        #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = whole::<u64>(1..=65_535))]
         unit: u64,
         /// The CSV file to write.
         #[arg(long, value_name = "FILE")]

@@ -14,6 +14,7 @@ use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
 use plimsoll_results::run_dir::{Existing, Plan, SIMULATOR};
 use plimsoll_scenario::Scenario;
 use plimsoll_stdio::note;
+use plimsoll_units::whole;
 
 use crate::batch;
 use crate::job;
@@ -54,14 +55,14 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     precision: f64,
     /// Most runs of one load. A load that they leave open is within the noise of the line.
-    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=4096))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole::<u32>(2..=4096))]
     replicates_max: u32,
     /// Length of a run, in messages of the objectives' workloads; without it the scenario's
     /// `run.duration`. A p99 needs some thousands in all runs of a load together.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
     messages: Option<u64>,
     /// Runs at a time; all cores by default. Results do not depend on it.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
     /// In which form to print the lines.
     #[arg(long, value_enum, default_value_t)]

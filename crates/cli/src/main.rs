@@ -107,3 +107,33 @@ fn main() -> ExitCode {
         ExitCode::from(output::ERROR)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// Every option of every command, with a number that few of them allow.
+    #[test]
+    fn no_error_shows_a_range_as_rust_writes_it() {
+        let mut open = vec![(vec!["plimsoll".to_owned()], Cli::command())];
+        let mut bounded = 0;
+        while let Some((words, command)) = open.pop() {
+            for below in command.get_subcommands() {
+                open.push(([&words[..], &[below.get_name().to_owned()]].concat(), below.clone()));
+            }
+            let flags = command.get_arguments().filter(|argument| argument.get_action().takes_values());
+            for flag in flags.filter_map(clap::Arg::get_long) {
+                for value in ["-1", "99999999999999999999999"] {
+                    let words = words.iter().cloned().chain([format!("--{flag}={value}")]);
+                    let Err(error) = Cli::try_parse_from(words) else { continue };
+                    let said = error.to_string();
+                    bounded += usize::from(said.contains("write a whole number"));
+                    assert!(!said.contains("..=") && !said.contains("is not in"), "--{flag}: {said}");
+                }
+            }
+        }
+        assert!(bounded > 10, "{bounded} errors name bounds");
+    }
+}

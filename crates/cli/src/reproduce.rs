@@ -11,6 +11,7 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
 use plimsoll_stdio::note;
+use plimsoll_units::whole;
 
 use crate::batch;
 use crate::output::{self, Done, Format};
@@ -52,7 +53,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "redraw")]
     fresh: bool,
     /// Seed of every run.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
     /// Where chronos-memcached and chronos-openflow are; the folder of this program by default.
     #[arg(long, value_name = "DIR")]
@@ -61,7 +62,7 @@ pub struct Args {
     #[arg(long, short)]
     quiet: bool,
     /// Runs at a time; all cores by default.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
 }
 

@@ -8,6 +8,7 @@ use plimsoll_results::RunDir;
 use plimsoll_results::run_dir::{self, Existing, Plan, Status};
 use plimsoll_scenario::Point;
 use plimsoll_stdio::note;
+use plimsoll_units::whole;
 
 use crate::batch::{self, Stopped};
 use crate::job::{self, Job, Shard, key};
@@ -24,7 +25,7 @@ pub struct Args {
     source: Source,
     /// Threads, all cores by default: runs beside each other, and parts of a large run where there are fewer runs.
     /// Results do not depend on it.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]

@@ -3,7 +3,9 @@
 #[cfg(feature = "kernel")]
 use std::process::ExitCode;
 
-use plimsoll_units::Bytes;
+#[cfg(feature = "kernel")]
+use plimsoll_stdio::note;
+use plimsoll_units::{Bytes, whole};
 
 use crate::output::Done;
 
@@ -15,7 +17,7 @@ use crate::output::Done;
 #[derive(clap::Args)]
 pub struct Args {
     /// 0 (the lowest) to 7.
-    #[arg(value_parser = clap::value_parser!(u8).range(..=7))]
+    #[arg(value_parser = whole::<u8>(..=7))]
     level: u8,
     /// Size of the send buffers of its TCP connections: what it writes beyond waits with it. By default what its level may
     /// send in two epochs, by the policy that is applied here; `kernel` leaves it to the kernel.
@@ -117,7 +119,7 @@ fn connections(args: &Args) -> anyhow::Result<plimsoll_host::ConnectionOptions> 
         shares.extend(level.map(|(level, epoch)| level.latency_bound.map(|_| (level, epoch))));
     }
     if shares.is_empty() {
-        plimsoll_stdio::note!(
+        note!(
             "warning: no policy is applied that knows level {}; nothing limits it yet",
             args.level
         );

@@ -132,3 +132,67 @@ fn every_command_has_a_manual_page() {
     place.write("file", "");
     place.plimsoll(&["man", "file"]).ends_with(2).says("cannot write manual pages to file");
 }
+
+#[test]
+fn a_missing_scenario_is_no_error_of_syntax() {
+    let place = Place::new();
+    for command in ["run", "line"] {
+        let ran = place.plimsoll(&[command, "none.toml"]).ends_with(2).prints_nothing();
+        assert!(ran.stderr.starts_with("error: cannot read none.toml: No such file"), "{}", ran.stderr);
+        assert!(!ran.stderr.contains("none.toml:1") && !ran.stderr.contains(" | "), "{}", ran.stderr);
+        assert_eq!(
+            ran.stderr.matches("error").count() - ran.stderr.matches("os error").count(),
+            1,
+            "{}",
+            ran.stderr
+        );
+    }
+}
+
+#[test]
+fn bounds_are_told_in_words() {
+    let place = Place::new();
+    for (arguments, words) in [
+        (&["run", QUICKSTART, "--threads", "0"][..], "write a whole number of at least 1"),
+        (&["run", QUICKSTART, "--replicates", "0"], "write a whole number of at least 1"),
+        (&["line", QUICKSTART, "--replicates-max", "1"], "write a whole number from 2 to 4096"),
+        #[cfg(target_os = "linux")]
+        (&["run-at-level", "9", "--", "true"], "write a whole number from 0 to 7"),
+    ] {
+        let ran = place.plimsoll(arguments).ends_with(2).says(words);
+        assert!(!ran.stderr.contains("..="), "{}", ran.stderr);
+    }
+}
+
+/// What the command line says of a quantity is read like what a file says.
+#[test]
+fn quantities_are_the_same_everywhere() {
+    let place = Place::new();
+    let digests = |set: &str| {
+        let ran = place.plimsoll(&["run", QUICKSTART, "--list", "--set", set]).ends_with(0);
+        ran.stdout.lines().map(|line| line.split_whitespace().nth(1).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    for (written, plain) in [
+        ("topology.delay=5\u{b5}s", "topology.delay=5us"),
+        ("topology.delay=5\u{3bc}s", "topology.delay=5us"),
+        ("workload.background.load=40%", "workload.background.load=0.4"),
+        ("run.duration=1min", "run.duration=60s"),
+        ("topology.rate=1gbps", "topology.rate=1Gbps"),
+        ("port.switch.buffer=64kB", "port.switch.buffer=64000B"),
+    ] {
+        assert_eq!(digests(written), digests(plain), "{written}");
+    }
+    for (wrong, words) in [
+        ("topology.rate=10GBps", "`B` is a byte and `b` is a bit"),
+        ("port.switch.buffer=1Mb", "`b` is a bit and `B` is a byte"),
+        ("topology.rate=10Gps", "did you mean \"10Gbps\"?"),
+    ] {
+        place.plimsoll(&["run", QUICKSTART, "--list", "--set", wrong]).ends_with(2).says(words);
+    }
+    place
+        .plimsoll(&["model", "qjump", "--rate", "10GBps"])
+        .ends_with(2)
+        .says("`B` is a byte and `b` is a bit");
+    let slo = ["line", QUICKSTART, "--slo", "goodput(background) > 10GBps"];
+    place.plimsoll(&slo).ends_with(2).says("`B` is a byte and `b` is a bit");
+}

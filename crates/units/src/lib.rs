@@ -9,12 +9,14 @@
 //! is an error that lists the units allowed.
 
 mod bytes;
+mod number;
 mod parse;
 mod rate;
 mod serde_impl;
 mod time;
 
 pub use bytes::Bytes;
+pub use number::{Whole, whole};
 pub use parse::{ParseQuantityError, ParseShareError, parse_share};
 pub use rate::{ByteTime, Rate};
 pub use time::{Span, Time};

@@ -99,12 +99,18 @@ impl Kind {
         })
     }
 
-    /// The one unit that is a slip of the keyboard away from `unit`. None where it could be units of different sizes:
-    /// what the first letter says of the size is believed, and everything else must leave no choice.
+    /// The one unit that is a slip of the keyboard or two away from `unit`. None where it could be units of different
+    /// sizes: what the first letter says of the size is believed, and everything else must leave no choice.
     fn nearest(&self, unit: &str) -> Option<&'static str> {
         let normal = self.normal(unit);
         let first = normal.chars().next()?;
-        let is_near = |name: &str| strsim::damerau_levenshtein(name, &normal) == 1;
+        // Whoever writes the letter of the other one means bits for bytes, or bytes for bits.
+        let other = [("B", 'b'), ("bps", 'B')].into_iter().find(|(unit, _)| *unit == self.units[0].0);
+        if other.is_some_and(|(_, letter)| unit.contains(letter)) {
+            return None;
+        }
+        let slips = 1 + normal.len() / 4;
+        let is_near = |name: &str| (1..=slips).contains(&strsim::damerau_levenshtein(name, &normal));
         let mut near: Vec<_> = self.units.iter().filter(|(name, _)| is_near(name)).collect();
         if self.prefixes.contains(first) {
             near.retain(|(name, _)| name.starts_with(first));
@@ -165,9 +171,12 @@ impl fmt::Display for ParseShareError {
 /// For what is neither, and for numbers that are not finite.
 pub fn parse_share(text: &str) -> Result<f64, ParseShareError> {
     let trimmed = text.trim();
-    let (number, whole) = trimmed.strip_suffix('%').map_or((trimmed, 1.0), |number| (number, 100.0));
-    let share = number.trim_end().parse::<f64>().ok().filter(|number| number.is_finite());
-    share.map(|number| number / whole).ok_or_else(|| ParseShareError(text.to_owned()))
+    let read = match trimmed.strip_suffix('%') {
+        // As decimals, since 99.9 / 100 is not 0.999 in binary.
+        Some(number) => format!("{}e-2", number.trim_end()).parse::<f64>(),
+        None => trimmed.parse(),
+    };
+    read.ok().filter(|share| share.is_finite()).ok_or_else(|| ParseShareError(text.to_owned()))
 }
 
 /// Writes `value / unit` with exactly the decimals that it has.
@@ -367,6 +376,7 @@ mod tests {
             ("10gps", Some("did you mean `10Gbps`?")),
             ("10 Gbp", Some("did you mean `10 Gbps`?")),
             ("10bsp", Some("did you mean `10bps`?")),
+            ("10Gbits", Some("did you mean `10Gbps`?")),
             ("10Xbps", None),
             ("10pps", None),
             ("10GBps", None),
@@ -378,6 +388,8 @@ mod tests {
                 None => assert!(!message.contains("did you mean"), "{message}"),
             }
         }
+        assert!("5usec".parse::<Span>().unwrap_err().to_string().contains("(did you mean `5us`?)"));
+        assert!(!"5Kbit".parse::<Bytes>().unwrap_err().to_string().contains("did you mean"));
         assert!("10m".parse::<Span>().unwrap_err().to_string().ends_with("one of ps, ns, us, ms, s, min, h"));
     }
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::Args;
 use plimsoll_stdio::note;
+use plimsoll_units::whole;
 
 use super::run::parse_rate;
 use super::{Done, print, status};
@@ -18,38 +19,39 @@ use crate::process::{Recipe, Transport};
 #[derive(Debug, Args)]
 pub struct Compare {
     /// A server, as NAME=COMMAND with {port} or {socket} in it; twice. Ratios are of the second to the first
-    #[arg(long = "server", required = true, value_name = "NAME=COMMAND", value_parser = Recipe::parse)]
+    #[arg(help_heading = "Servers", long = "server", required = true, value_name = "NAME=COMMAND",
+          value_parser = Recipe::parse)]
     servers: Vec<Recipe>,
     /// How requests get to them
-    #[arg(long, value_enum, default_value_t = Transport::Tcp)]
+    #[arg(help_heading = "Servers", long, value_enum, default_value_t = Transport::Tcp)]
     transport: Transport,
     /// Processors of the servers, such as 0 or 0,1
-    #[arg(long, value_delimiter = ',')]
+    #[arg(help_heading = "Servers", long, value_delimiter = ',')]
     server_cpus: Vec<usize>,
     /// Pairs, in the order A B, B A, A B
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(help_heading = "Comparison", long, default_value_t = 7, value_parser = whole::<u32>(1..=1000))]
     pairs: u32,
     /// Operations outstanding on each connection at saturation
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(help_heading = "Load", long, default_value_t = 1, value_parser = whole::<u32>(1..=10_000))]
     outstanding: u32,
     /// Do not measure saturation (then --rate says how much to ask for)
-    #[arg(long, requires = "rate")]
+    #[arg(help_heading = "Load", long, requires = "rate")]
     no_saturation: bool,
     /// Follow with an open loop at this share of what the first server carried in the first pair
-    #[arg(long, conflicts_with = "rate", value_parser = parse_share)]
+    #[arg(help_heading = "Load", long, conflicts_with = "rate", value_parser = parse_share)]
     at: Option<f64>,
     /// Follow with an open loop of so many operations a second
-    #[arg(long, value_parser = parse_rate)]
+    #[arg(help_heading = "Load", long, value_parser = parse_rate)]
     rate: Option<f64>,
     #[command(flatten)]
     load: Load,
     #[command(flatten)]
     times: Times,
     /// What is printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[arg(help_heading = "Output", long, value_enum, default_value_t = Format::Table)]
     format: Format,
     /// Also write every number here
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = "Output", long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use plimsoll_stdio::note;
-use plimsoll_units::Span;
+use plimsoll_units::{Span, whole};
 use serde::Serialize;
 
 use super::{Done, print, status};
@@ -22,7 +22,7 @@ use crate::process::Recipe;
 #[derive(Debug, Args)]
 pub struct OpenFlow {
     /// Where the controller listens: HOST:PORT or unix:PATH
-    #[arg(long)]
+    #[arg(help_heading = "Controller", long)]
     controller: Endpoint,
     #[command(flatten)]
     switches: Switches,
@@ -34,13 +34,14 @@ pub struct OpenFlow {
 #[derive(Debug, Args)]
 pub struct CompareOpenFlow {
     /// A controller, as NAME=COMMAND with {port} in it; twice. Ratios are of the second to the first
-    #[arg(long = "server", required = true, value_name = "NAME=COMMAND", value_parser = Recipe::parse)]
+    #[arg(help_heading = "Controllers", long = "server", required = true, value_name = "NAME=COMMAND",
+          value_parser = Recipe::parse)]
     servers: Vec<Recipe>,
     /// Processors of the controllers, such as 0 or 0,1
-    #[arg(long, value_delimiter = ',')]
+    #[arg(help_heading = "Controllers", long, value_delimiter = ',')]
     server_cpus: Vec<usize>,
     /// Pairs, in the order A B, B A, A B
-    #[arg(long, default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(help_heading = "Comparison", long, default_value_t = 7, value_parser = whole::<u32>(1..=1000))]
     pairs: u32,
     #[command(flatten)]
     switches: Switches,
@@ -52,33 +53,34 @@ pub struct CompareOpenFlow {
 #[derive(Debug, Args)]
 struct Switches {
     /// The version that switches speak
-    #[arg(long, value_enum, default_value_t = Version::V13)]
+    #[arg(help_heading = "Switches", long, value_enum, default_value_t = Version::V13)]
     openflow_version: Version,
     /// Number of switches
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(help_heading = "Switches", long, default_value_t = 16, value_parser = whole::<u32>(1..=10_000))]
     switches: u32,
     /// One packet-in outstanding at each switch, or many
-    #[arg(long, value_enum, default_value_t = Mode::Latency)]
+    #[arg(help_heading = "Load", long, value_enum, default_value_t = Mode::Latency)]
     mode: Mode,
     /// Packet-ins outstanding at each switch in throughput mode
-    #[arg(long, default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(help_heading = "Load", long, default_value_t = 256, value_parser = whole::<u32>(1..=1_000_000))]
     outstanding: u32,
     /// Addresses that the packets of a switch come from
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(2..=1 << 24))]
+    #[arg(help_heading = "Switches", long, default_value_t = 1_000_000,
+          value_parser = whole::<u64>(2..=1 << 24))]
     macs: u64,
     /// Packet-ins name no buffer, and a packet-out answers the oldest
-    #[arg(long)]
+    #[arg(help_heading = "Switches", long)]
     unbuffered: bool,
     /// How long an answer is waited for
-    #[arg(long, default_value = "1s")]
+    #[arg(help_heading = "Time", long, default_value = "1s")]
     timeout: Span,
     #[command(flatten)]
     times: Times,
     /// Processor to run on: all switches are one thread's
-    #[arg(long = "cpus", alias = "cpu", value_name = "CPU")]
+    #[arg(help_heading = "Clients", long = "cpus", alias = "cpu", value_name = "CPU")]
     cpu: Option<usize>,
     /// What to do when there is nothing to do
-    #[arg(long, value_enum, default_value_t = Wait::Spin)]
+    #[arg(help_heading = "Clients", long, value_enum, default_value_t = Wait::Spin)]
     wait: Wait,
 }
 

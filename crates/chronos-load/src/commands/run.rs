@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use plimsoll_units::whole;
 
 use super::target::Target;
 use super::{Done, print, status};
@@ -17,10 +18,10 @@ pub struct Run {
     #[command(flatten)]
     target: Target,
     /// Operations a second, whatever the servers do (open loop)
-    #[arg(long, conflicts_with = "outstanding", value_parser = parse_rate)]
+    #[arg(help_heading = "Load", long, conflicts_with = "outstanding", value_parser = parse_rate)]
     rate: Option<f64>,
     /// Operations outstanding on each connection, each sent on a reply (closed loop)
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(help_heading = "Load", long, default_value_t = 1, value_parser = whole::<u32>(1..=10_000))]
     outstanding: u32,
     #[command(flatten)]
     timetable: Timetable,

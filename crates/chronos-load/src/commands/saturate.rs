@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use clap::Args;
+use plimsoll_units::whole;
 
 use super::target::Target;
 use super::{Done, print, status};
@@ -16,10 +17,10 @@ pub struct Saturate {
     #[command(flatten)]
     target: Target,
     /// The most outstanding on each connection; 1, 2, 4 and so on are tried up to it
-    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    #[arg(help_heading = "Load", long, default_value_t = 16, value_parser = whole::<u32>(1..=10_000))]
     outstanding: u32,
     /// What is printed
-    #[arg(long, value_enum, default_value_t = Format::Table)]
+    #[arg(help_heading = "Output", long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 

@@ -15,7 +15,7 @@ use crate::setup::{Pace, Setup};
 #[derive(Debug, Args)]
 pub(super) struct Target {
     /// Where a server listens: HOST:PORT, udp:HOST:PORT, or unix:PATH; once for each server
-    #[arg(long = "server", required = true, value_name = "SERVER")]
+    #[arg(help_heading = "Servers", long = "server", required = true, value_name = "SERVER")]
     servers: Vec<Endpoint>,
     #[command(flatten)]
     workload: Workload,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, anyhow};
 use clap::ValueEnum;
 use plimsoll_measure::{Empirical, Law, fan_out};
-use plimsoll_units::Span;
+use plimsoll_units::{Span, whole};
 
 use super::quantity;
 use super::table::Table;
@@ -20,7 +20,7 @@ use crate::output::Format;
 pub(super) struct FanOut {
     /// S: how many servers are asked.
     #[arg(long = "servers", value_name = "S", value_delimiter = ',',
-        default_values = ["1", "2", "5", "10", "24", "50", "100"])]
+        default_values = ["1", "2", "5", "10", "24", "50", "100"], value_parser = whole::<u32>(..))]
     servers: Vec<u32>,
     /// How the latency of one server is distributed.
     #[arg(long, value_enum, default_value_t, conflicts_with = "file")]
@@ -35,10 +35,10 @@ pub(super) struct FanOut {
     #[arg(long)]
     file: Option<PathBuf>,
     /// How often to draw.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = whole::<u32>(..))]
     repetitions: u32,
     /// Seed of the draws.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
     /// In which form to print.
     #[arg(long, value_enum, default_value_t)]

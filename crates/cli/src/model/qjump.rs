@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use anyhow::{Result, anyhow};
 use plimsoll_mechanisms::qjump::{LevelShare, Levels, QjumpParams, latency_bound, priority_of};
-use plimsoll_units::{Bytes, Rate, Span};
+use plimsoll_units::{Bytes, Rate, Span, whole};
 use serde_json::json;
 
 use super::quantity;
@@ -17,7 +17,7 @@ use crate::output::Format;
 #[derive(clap::Args)]
 pub(super) struct Qjump {
     /// n: hosts that may send to one at the same time.
-    #[arg(long)]
+    #[arg(long, value_parser = whole::<u32>(..))]
     hosts: u32,
     /// P: the largest packet, with its headers.
     #[arg(long, default_value = "256B", value_parser = quantity::<Bytes>)]

@@ -1,0 +1,70 @@
+//! [`whole`]: whole numbers of a command line within bounds, which its errors name in words.
+
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds};
+use std::str::FromStr;
+
+/// A type of whole numbers.
+pub trait Whole: FromStr + PartialOrd + Display + Default + Copy + Send + Sync + 'static {
+    /// The largest of them.
+    const LARGEST: Self;
+}
+
+macro_rules! whole {
+    ($($type:ty),+) => {
+        $(impl Whole for $type {
+            const LARGEST: $type = <$type>::MAX;
+        })+
+    };
+}
+
+whole!(u8, u16, u32, u64, i32);
+
+/// A parser of whole numbers within `range`, which has the end with it if it has one. Its error says which are allowed:
+/// `write a whole number from 0 to 7`.
+pub fn whole<T: Whole>(
+    range: impl RangeBounds<T>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    let first = match range.start_bound() {
+        Bound::Included(&first) | Bound::Excluded(&first) => first,
+        Bound::Unbounded => T::default(),
+    };
+    let last = match range.end_bound() {
+        Bound::Included(&last) | Bound::Excluded(&last) => Some(last),
+        Bound::Unbounded => None,
+    };
+    move |text| {
+        let most = last.unwrap_or(T::LARGEST);
+        text.parse().ok().filter(|number| (first..=most).contains(number)).ok_or_else(|| {
+            let is_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            match last {
+                // What the type can hold is of interest only to who wants more.
+                None if !is_large || text.parse::<T>().is_ok() => {
+                    format!("write a whole number of at least {first}")
+                }
+                _ => format!("write a whole number from {first} to {most}"),
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_allowed_and_named_in_words() {
+        let level = whole::<u8>(..=7);
+        assert_eq!((level("0"), level("7")), (Ok(0), Ok(7)));
+        for text in ["8", "-1", "x", "", "7.0", "300"] {
+            assert_eq!(level(text), Err("write a whole number from 0 to 7".to_owned()), "{text}");
+        }
+        let count = whole::<u64>(1..);
+        assert_eq!(count("18446744073709551615"), Ok(u64::MAX));
+        assert_eq!(count("0"), Err("write a whole number of at least 1".to_owned()));
+        let port = whole::<u16>(..);
+        assert_eq!(port("70000"), Err("write a whole number from 0 to 65535".to_owned()));
+        assert_eq!(port("-1"), Err("write a whole number of at least 0".to_owned()));
+        assert_eq!(whole::<i32>(-1..=65_535)("-1"), Ok(-1));
+    }
+}
