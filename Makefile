@@ -43,11 +43,28 @@ servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow 
 	cargo build --release --locked $(foreach name,memcached search openflow load,-p plimsoll-chronos-$(name))
 
 PREFIX ?= /usr/local
+# Where systemd is to find the units; of prefixes it knows /usr/local and /usr.
+UNITS ?= $(PREFIX)/lib/systemd/system
+BUILT ?= target/release
 .PHONY: install
-install: ## Copy what has been built, the command and the servers, to PREFIX/bin (/usr/local).
+install: ## Copy what has been built, the command with its systemd units and the servers, to PREFIX (/usr/local).
+	@echo "$(PREFIX)" | grep -Eqx '(/[A-Za-z0-9._+-]+)*' || { \
+	  echo "PREFIX=$(PREFIX): an absolute path of letters, digits, '.', '_', '+' and '-' is needed, as units name it" >&2; exit 2; }
 	@install -d "$(DESTDIR)$(PREFIX)/bin"
 	@for name in plimsoll chronos-memcached chronos-search chronos-openflow chronos-load; do \
-	  [ ! -x target/release/$$name ] || install -v -m 755 target/release/$$name "$(DESTDIR)$(PREFIX)/bin/"; done
+	  [ ! -x "$(BUILT)/$$name" ] || install -v -m 755 "$(BUILT)/$$name" "$(DESTDIR)$(PREFIX)/bin/"; done
+	@[ ! -x "$(BUILT)/plimsoll" ] || { \
+	  install -d "$(DESTDIR)$(UNITS)" "$(DESTDIR)$(PREFIX)/share/doc/plimsoll"; \
+	  install -v -m 644 docs/host.md "$(DESTDIR)$(PREFIX)/share/doc/plimsoll/"; \
+	  for unit in deploy/systemd/*.service; do \
+	    to="$(DESTDIR)$(UNITS)/$${unit##*/}"; \
+	    sed -e 's#/usr/bin/plimsoll#$(PREFIX)/bin/plimsoll#g' -e 's#/usr/share/doc/#$(PREFIX)/share/doc/#g' "$$unit" | \
+	      install -m 644 /dev/stdin "$$to"; \
+	    echo "'$$unit' -> '$$to'"; \
+	  done; \
+	  case "$(UNITS)" in /usr/lib/systemd/system|/usr/local/lib/systemd/system|/lib/systemd/system|/etc/systemd/system) ;; \
+	    *) echo "systemd does not look in $(UNITS) by itself: systemctl link $(UNITS)/plimsoll-host@.service, or make install UNITS=..." ;; \
+	  esac; }
 
 .PHONY: test
 test: toolchain test-packages ## Format, lints, and every test.

@@ -71,6 +71,58 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     assert!(output.status.success() && said(&output).trim().is_empty(), "{}", said(&output));
 }
 
+/// `make install` with these variables, of a folder of programs that have been built: what it has said.
+fn install(folder: &Path, variables: &[String]) -> String {
+    let built = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
+    let mut make = Command::new("make");
+    make.args(["-s", "-C"]).arg(repository()).arg("install").args(variables);
+    let output = make.arg(format!("BUILT={}", built.display())).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{}", said(&output));
+    said(&output)
+}
+
+/// Units run the program where it has been installed, wherever that is, and packages are made elsewhere.
+#[test]
+fn units_are_installed_with_the_path_of_the_program() {
+    if Command::new("make").arg("--version").output().is_err() {
+        return plimsoll_testing::skipped!("no make");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let shown = folder.path().display();
+    let said = install(folder.path(), &[format!("DESTDIR={shown}/package"), "PREFIX=/opt/x".to_owned()]);
+    assert!(said.contains("systemctl link /opt/x/lib/systemd/system/"), "{said}");
+    let package = folder.path().join("package");
+    let mut called = 0;
+    for entry in fs::read_dir(package.join("opt/x/lib/systemd/system")).unwrap().flatten() {
+        let text = fs::read_to_string(entry.path()).unwrap();
+        for line in text.lines().filter(|line| line.starts_with("Exec") || line.starts_with("Documentation="))
+        {
+            let words = line.split_once('=').unwrap().1;
+            let path = words.trim_start_matches(['-', '+']).trim_start_matches("file://");
+            let path = path.split(' ').next().unwrap();
+            assert!(path.starts_with("/opt/x/"), "{line}");
+            assert!(package.join(path.trim_start_matches('/')).is_file(), "{line}: it is not installed");
+            called += 1;
+        }
+    }
+    assert!(called >= 6, "{called} lines");
+
+    if Command::new("systemd-analyze").arg("--version").output().is_err() {
+        return plimsoll_testing::skipped!("no systemd-analyze");
+    }
+    install(folder.path(), &[format!("PREFIX={shown}/x")]);
+    let units = fs::read_dir(folder.path().join("x/lib/systemd/system")).unwrap().flatten();
+    let instances = units.map(|entry| {
+        let instance = folder.path().join(entry.file_name().into_string().unwrap().replace("@.", "@name."));
+        fs::copy(entry.path(), &instance).unwrap();
+        instance
+    });
+    let instances: Vec<_> = instances.collect();
+    let verify = ["verify", "--man=no", "--recursive-errors=no"];
+    let output = Command::new("systemd-analyze").args(verify).args(instances).output().unwrap();
+    assert!(output.status.success() && self::said(&output).trim().is_empty(), "{}", self::said(&output));
+}
+
 /// A unit that is enabled is wanted at boot.
 #[test]
 fn units_that_are_enabled_start_at_boot() {
