@@ -40,9 +40,7 @@ enum Action {
     Status(StatusArgs),
     /// Keep a policy that was applied with --confirm-within: it is not rolled back by itself.
     Confirm(NameArgs),
-    /// Take a policy back: undo what applying it has changed, the last first. Ends with 1 where something stays, because somebody
-    /// else has changed it since.
-    Rollback(NameArgs),
+    Rollback(RollbackArgs),
     Pace(PaceArgs),
     AttachUnit(AttachUnitArgs),
     ServeMetrics(MetricsArgs),
@@ -90,6 +88,21 @@ struct NameArgs {
     /// The policy, or its name.
     #[arg(value_name = "POLICY")]
     policy: Subject,
+}
+
+/// Take a policy back: undo what applying it has changed, the last first. Ends with 1 where something stays, because somebody
+/// else has changed it since.
+///
+/// What was applied in another network namespace is taken back there, where that can be found and entered; otherwise nothing is,
+/// and it is said where to do so.
+#[derive(clap::Args)]
+struct RollbackArgs {
+    /// The policy, or its name.
+    #[arg(value_name = "POLICY")]
+    policy: Subject,
+    /// Of a policy whose network namespace, pins or cgroups are gone for good, undo the rest.
+    #[arg(long)]
+    gone: bool,
 }
 
 /// Keep the TBF of a pacer on a host without fq at the pacer's rate, until ended; it then has the link's rate.
@@ -145,7 +158,7 @@ pub fn host(args: &Args) -> Done {
         (Some(Action::Apply(apply)), _) => kernel::apply(apply, &places),
         (Some(Action::Status(status)), _) => show_status(status, &places),
         (Some(Action::Confirm(name)), _) => kernel::confirm(&name.policy.0, &places),
-        (Some(Action::Rollback(name)), _) => kernel::rollback(&name.policy.0, &places),
+        (Some(Action::Rollback(args)), _) => kernel::rollback(args, &places),
         (Some(Action::AttachUnit(AttachUnitArgs { policy, unit })), _) => {
             kernel::attach_unit(policy, unit, &places)
         }
@@ -163,7 +176,11 @@ fn planned(path: &Path, places: &Places) -> Result<Plan> {
 fn show(path: &Path, places: &Places) -> Done {
     let plan = planned(path, places)?;
     let name = plan.policy.name();
-    let applied = Journal::of(places, name).read()?.is_some();
+    let applied = match Journal::of(places, name).read() {
+        // Of which the plan has a note.
+        Err(error) if error.is_denied() => false,
+        journal => journal?.is_some(),
+    };
     let state = if applied { "applied already; from here it would change" } else { "would change" };
     output::print(&format!("policy {name}: {state}\n\n{plan}"))?;
     match kernel::LACKS {

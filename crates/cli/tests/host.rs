@@ -51,12 +51,11 @@ fn rolling_back_what_is_not_applied_is_no_error_where_it_may() {
     assert_eq!(output.status.code(), Some(status), "{said}");
 }
 
-/// A plan asks for a BPF file system, which this machine may lack.
 #[cfg(not(feature = "kernel"))]
 #[test]
 fn a_build_without_programs_plans_and_says_what_it_lacks() {
     if !mounts_pins() {
-        return plimsoll_testing::skipped!("no BPF file system");
+        return plimsoll_testing::skipped!("no namespaces");
     }
     let (_folder, path, _) = policy("plan", QJUMP);
     let output = in_namespaces(&format!("\"$0\" host '{}'", path.display()));
@@ -99,7 +98,7 @@ fn able() -> bool {
 /// it, with `lo` up.
 fn in_namespaces(script: &str) -> Output {
     let script = format!(
-        "mount -t bpf bpf /sys/fs/bpf; mkdir -p /run/plimsoll; mount -t tmpfs tmpfs /run/plimsoll; ip link set lo up; {script}"
+        "mount -t bpf bpf /sys/fs/bpf; mkdir -p /run/plimsoll; mount -t tmpfs -o mode=755 tmpfs /run/plimsoll; ip link set lo up; {script}"
     );
     let mut command = Command::new("timeout");
     command.args(["120", "unshare"]).args([
@@ -267,13 +266,184 @@ fn others_than_root_are_kept_out_of_journals_and_told_so() {
          if $nobody flock -n /run/plimsoll/host/.lock true; then echo 'nobody has the lock'; fi; \
          for which in '' {name}; do \
            if $nobody /run/plimsoll/copy/plimsoll host status $which; then echo 'nobody has a status'; fi; \
-         done; \"$0\" host rollback {name}",
+         done; cp '{path}' /run/plimsoll/copy; chmod 644 /run/plimsoll/copy/*.toml; \
+         $nobody /run/plimsoll/copy/plimsoll host plan /run/plimsoll/copy/{name}.toml; \"$0\" host rollback {name}",
         path = path.display()
     );
     let output = in_namespaces(&script);
     let said = said(&output);
     assert!(output.status.success() && !said.contains("nobody has"), "{said}");
-    assert_eq!(said.matches("(root is needed): Permission denied").count(), 2, "{said}");
+    assert_eq!(said.matches("(root is needed): Permission denied").count(), 3, "{said}");
+    // A plan does without, and says so.
+    assert!(
+        said.contains("what other policies have changed is not known") && said.contains("would change"),
+        "{said}"
+    );
+}
+
+/// The gso_max_segs of `lo` in a script's network, which QJUMP makes shorter.
+const SEGMENTS: &str = "segments() { ip -d link show lo | grep -o 'gso_max_segs [0-9]*'; }; ";
+
+/// The steps are about one network namespace. From another, a rollback goes there where it gets there, and else changes nothing
+/// and says so.
+#[test]
+fn a_policy_is_taken_back_in_the_network_where_it_was_applied() {
+    if !able() {
+        return;
+    }
+    let (_folder, path, name) = policy("network", QJUMP);
+    let script = format!(
+        "{SEGMENTS} code() {{ if \"$@\"; then echo 'status 0'; else echo \"status $?\"; fi; }}; \
+         echo before $(segments); \"$0\" host apply '{path}'; echo applied $(segments); \
+         code unshare --net setpriv --bounding-set=-sys_admin \"$0\" host rollback {name}; \
+         code unshare --net --pid --fork --mount-proc \"$0\" host rollback {name}; \
+         code unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf; \"$0\" host rollback {name}' \"$0\"; \
+         code unshare --mount sh -c 'mount -t bpf bpf /sys/fs/bpf; \"$0\" host status {name}' \"$0\"; \
+         echo still $(segments) $(ls /run/plimsoll/host) $(ls /sys/fs/bpf/plimsoll); \
+         unshare --net \"$0\" host status {name}; \
+         unshare --net \"$0\" host rollback {name}; \
+         echo after $(segments) $(ls /run/plimsoll/host) $(ls -d /sys/fs/bpf/plimsoll 2> /dev/null); \
+         \"$0\" host apply '{path}'; \
+         code unshare --net --pid --fork --mount-proc \"$0\" host rollback --gone {name}; \
+         echo gone $(ls /run/plimsoll/host) $(ls -d /sys/fs/bpf/plimsoll 2> /dev/null)",
+        path = path.display()
+    );
+    let output = in_namespaces(&script);
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    let lines =
+        |word: &str| said.lines().filter(|line| line.starts_with(word)).collect::<Vec<_>>().join("; ");
+    assert_ne!(lines("before ").split_off(7), lines("applied ").split_off(8), "{said}");
+    assert_eq!(lines("status "), "status 2; status 2; status 2; status 2; status 0", "{said}");
+    for part in [
+        "may not enter (Operation not permitted",
+        "nsenter --net=/proc/",
+        "which no process and no mount that this one sees has any more",
+        "another file system is at /sys/fs/bpf",
+        &format!("policy {name}: applied, in the network namespace /proc/"),
+        &format!("policy {name} is rolled back: 3 changes undone, in the network namespace /proc/"),
+        // A link at the device is a pin, the device's setting is not.
+        &format!("policy {name} is rolled back: 2 changes undone\n"),
+        &format!("{} {name} {name}\n", lines("applied ").replace("applied", "still")),
+        &format!("{}\n", lines("before ").replace("before", "after")),
+        "gone\n",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// A command that an apply has started makes its change also when that has been killed: nobody takes back before it has.
+#[test]
+fn a_command_that_outlives_its_apply_changes_nothing_after_the_rollback() {
+    if !able() {
+        return;
+    }
+    let (folder, path, name) = policy("outlived", QJUMP);
+    let slow = "#!/bin/sh\ncase \"$*\" in\n\"link set\"*)\n  if [ ! -e DIR/slow ]; then\n    echo $$ > DIR/name; mv DIR/name DIR/slow; \
+                read line < DIR/go\n  fi;;\nesac\nexec DIR/ip \"$@\"\n";
+    fs::write(folder.path().join("fake"), slow.replace("DIR", &folder.path().display().to_string())).unwrap();
+    let script = format!(
+        "{SEGMENTS} echo before $(segments); cd '{folder}'; mkfifo go; chmod 755 fake; \
+         real=$(PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v ip); cp $real ip; mount --bind fake $(readlink -f $real); \
+         \"$0\" host apply '{path}' & apply=$!; until [ -e slow ]; do sleep 0.05; done; \
+         kill -9 $apply; wait $apply || true; \
+         \"$0\" host rollback {name} > said 2>&1 & rollback=$!; \
+         until grep -q 'waiting: \\|rolled back' said; do sleep 0.05; done; \
+         echo > go; wait $rollback; while kill -0 $(cat slow) 2> /dev/null; do sleep 0.05; done; \
+         cat said; echo after $(segments) $(ls /run/plimsoll/host) $(ls -d /sys/fs/bpf/plimsoll 2> /dev/null)",
+        folder = folder.path().display(),
+        path = path.display()
+    );
+    let output = in_namespaces(&script);
+    let said = said(&output);
+    assert!(output.status.success(), "{said}");
+    let line = |word: &str| said.lines().find(|line| line.starts_with(word)).unwrap_or_default().to_owned();
+    assert_eq!(line("after "), line("before ").replace("before", "after"), "{said}");
+    assert!(
+        said.contains("waiting: somebody else changes this host") && said.contains("1 changes undone"),
+        "{said}"
+    );
+}
+
+/// What is kept of a policy is root's alone, whatever the umask; and nothing that somebody else may have put there is believed.
+#[test]
+fn journals_of_others_are_not_believed() {
+    if !able() {
+        return;
+    }
+    let (folder, path, name) = policy("forged", QJUMP);
+    let forge = "import json, sys
+steps = {
+    'sysctl': {'change': 'sysctl', 'name': 'net.ipv4.ip_default_ttl', 'before': '13', 'after': '64'},
+    'pins': {'change': 'dctcp', 'pins': sys.argv[1] + '/precious'},
+    'folder': {'change': 'cgroup', 'folder': '/etc/passwd'},
+}
+applied = json.load(open(sys.argv[2]))
+applied['plan']['steps'][0] = steps[sys.argv[3]]
+json.dump(applied, open(sys.argv[2], 'w'))
+";
+    fs::write(folder.path().join("forge.py"), forge).unwrap();
+    fs::create_dir_all(folder.path().join("precious/folder")).unwrap();
+    fs::write(folder.path().join("precious/file"), "").unwrap();
+    let script = format!(
+        "refused() {{ if said=$(\"$0\" host rollback {name} 2>&1); then echo \"$1 IS BELIEVED\"; fi; echo \"$1: $said\"; }}; \
+         cd '{folder}'; state=/run/plimsoll/host; \
+         umask 0; \"$0\" host apply '{path}'; umask 022; \
+         echo \"open:$(find $state /sys/fs/bpf/plimsoll -perm /077)\"; \
+         cp -a $state whole; again() {{ rm -rf $state; cp -a whole $state; }}; \
+         for step in sysctl pins folder; do python3 forge.py . $state/{name}/plan.json $step; refused $step; again; done; \
+         chmod o+w $state/{name}; refused writable; again; \
+         chmod o+w $state/{name}/plan.json; refused plan; again; \
+         chown 4711 $state; refused owner; again; \
+         mv $state/{name} aside; ln -s \"$PWD/aside\" $state/{name}; refused link; rm -rf aside; again; \
+         mv $state aside; ln -s \"$PWD/aside\" $state; refused above; rm $state; rm -rf aside; again; \
+         echo \"{{}}\" > $state/{name}/plan.json; refused empty; again; \
+         echo ttl $(cat /proc/sys/net/ipv4/ip_default_ttl) $(ls precious); \
+         \"$0\" host rollback {name}; \
+         mkdir -m 777 /sys/fs/bpf/plimsoll; if \"$0\" host apply '{path}'; then echo 'pins BELIEVED'; fi; ls $state",
+        folder = folder.path().display(),
+        path = path.display()
+    );
+    let output = in_namespaces(&script);
+    let said = said(&output);
+    assert!(output.status.success() && !said.contains("BELIEVED"), "{said}");
+    for part in [
+        "open:\n",
+        "sysctl: error: /run/plimsoll/host",
+        "has no such step: ~ sysctl  net.ipv4.ip_default_ttl 13 -> 64",
+        "has no such step: + link    plimsoll_dctcp",
+        "has no such step: + cgroup  /etc/passwd",
+        "others than its owner can write it (mode 702)",
+        "plan.json is not trusted: others than its owner can write it (mode 602)",
+        "/run/plimsoll/host is not trusted: it belongs to user 4711",
+        "is not trusted: it is a symbolic link",
+        "above: error: locking /run/plimsoll/host",
+        "empty: error: /run/plimsoll/host",
+        "ttl 64 file folder\n",
+        "is rolled back: 3 changes undone",
+        "/sys/fs/bpf/plimsoll is not trusted: others than its owner can write it",
+    ] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+/// A plan changes nothing, and so needs nowhere to pin.
+#[test]
+fn a_plan_needs_no_bpf_file_system_and_an_apply_says_how_to_have_one() {
+    if !able() {
+        return;
+    }
+    let (_folder, path, _) = policy("unmounted", QJUMP);
+    let script = format!(
+        "while umount /sys/fs/bpf 2> /dev/null; do :; done; \"$0\" host '{path}'; \
+         if \"$0\" host apply '{path}'; then echo applied; fi; echo left $(ls /run/plimsoll/host)",
+        path = path.display()
+    );
+    let output = in_namespaces(&script);
+    let said = said(&output);
+    assert!(output.status.success() && !said.contains("applied\n"), "{said}");
+    assert!(said.contains("would change") && said.contains("left\n"), "{said}");
+    assert_eq!(said.matches("mount -t bpf bpf /sys/fs/bpf").count(), 2, "{said}");
 }
 
 /// A name that is not applied is told with those that are; one that is applied in part cannot be confirmed.

@@ -1,6 +1,9 @@
 //! Apply and roll back: the plan's steps forwards and backwards, with the journal ahead of each.
 
-use crate::journal::{Journal, Lock};
+use std::path::{Path, PathBuf};
+
+use crate::here::Entered;
+use crate::journal::{Applied, Journal, Lock};
 use crate::names::PolicyName;
 use crate::step::{Step, System, Undone};
 use crate::{Error, Plan};
@@ -23,6 +26,8 @@ pub struct RolledBack {
     pub steps: usize,
     /// What stays because somebody else has changed it since.
     pub left: Vec<String>,
+    /// The way into the network namespace of the policy, if it is not the one that this thread is in.
+    pub network: Option<PathBuf>,
 }
 
 /// Applies `plan`, which was made under the same lock: tries all that can be tried, writes the journal, and makes the
@@ -43,7 +48,8 @@ pub fn apply(
         return Err(Error::Applied(plan.policy.name().clone()));
     }
     let reasons = plan.steps.iter().filter_map(|step| system.check(step).err());
-    let reasons: Vec<String> = reasons.map(|error| error.to_string()).collect();
+    let mut reasons: Vec<String> = reasons.map(|error| error.to_string()).collect();
+    reasons.dedup();
     if !reasons.is_empty() {
         return Err(Error::Unavailable(reasons));
     }
@@ -84,10 +90,11 @@ pub fn confirm(lock: &Lock, name: &PolicyName) -> Result<bool, Error> {
     journal.confirm().map(|()| true)
 }
 
-/// Takes the policy `name` back; none if it is not applied.
+/// Takes the policy `name` back, in the network namespace where it was applied; none if it is not applied.
 ///
 /// # Errors
-/// If something cannot be restored. What can be is, and the journal stays for another try.
+/// If something cannot be restored. What can be is, and the journal stays for another try. [`Error::Elsewhere`] before any
+/// change if it was applied where this process is not and does not get.
 pub fn rollback(
     lock: &Lock,
     name: &PolicyName,
@@ -96,12 +103,30 @@ pub fn rollback(
     undo(&Journal::of(lock.places(), name), system)
 }
 
+/// Takes back what there still is of the policy `name`, where its network namespace or the file systems of its pins and cgroups
+/// are gone for good, and what it had changed there with them. As [`rollback`] where they are not.
+///
+/// # Errors
+/// As [`rollback`].
+pub fn rollback_rest(
+    lock: &Lock,
+    name: &PolicyName,
+    system: &mut dyn System,
+) -> Result<Option<RolledBack>, Error> {
+    let journal = Journal::of(lock.places(), name);
+    let Some(Applied { here, plan, begun, .. }) = journal.read()? else { return undo(&journal, system) };
+    let entered = here.enter_network(name)?;
+    let is_there = |step: &&Step| entered.is_some() || !step.is_of_network();
+    let steps: Vec<Step> = plan.steps[..begun].iter().filter(is_there).cloned().collect();
+    undo_steps(&journal, &steps, system, entered.as_ref().and_then(Entered::way)).map(Some)
+}
+
 /// Takes all of `plan` back, which this process has applied, where its journal cannot be read any more.
 ///
 /// # Errors
 /// As [`rollback`].
 pub fn take_back(lock: &Lock, plan: &Plan, system: &mut dyn System) -> Result<RolledBack, Error> {
-    undo_steps(&Journal::of(lock.places(), plan.policy.name()), &plan.steps, system)
+    undo_steps(&Journal::of(lock.places(), plan.policy.name()), &plan.steps, system, None)
 }
 
 fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>, Error> {
@@ -109,11 +134,18 @@ fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>
         journal.remove()?;
         return Ok(None);
     };
-    undo_steps(journal, &applied.plan.steps[..applied.begun], system).map(Some)
+    let entered = applied.here.enter(applied.plan.policy.name())?;
+    undo_steps(journal, &applied.plan.steps[..applied.begun], system, entered.way()).map(Some)
 }
 
-fn undo_steps(journal: &Journal, begun: &[Step], system: &mut dyn System) -> Result<RolledBack, Error> {
-    let mut result = RolledBack { steps: begun.len(), left: Vec::new() };
+fn undo_steps(
+    journal: &Journal,
+    begun: &[Step],
+    system: &mut dyn System,
+    network: Option<&Path>,
+) -> Result<RolledBack, Error> {
+    let network = network.map(Path::to_owned);
+    let mut result = RolledBack { steps: begun.len(), left: Vec::new(), network };
     let mut failures = Vec::new();
     for step in begun.iter().rev() {
         match system.undo(step) {

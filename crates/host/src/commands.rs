@@ -6,21 +6,34 @@ use std::process::{Command, Stdio};
 use serde_json::Value;
 
 use crate::Error;
+#[cfg(feature = "kernel")]
+use crate::journal::Lock;
 
 /// Where the programs are looked for, whatever this process was started with.
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Runs `program` and returns what it printed. A terminal's Ctrl-C and Ctrl-Z do not reach it.
+/// Runs `program`, which changes nothing, and returns what it printed. A terminal's Ctrl-C and Ctrl-Z do not reach it.
 ///
 /// # Errors
 /// If it cannot be run, or does not succeed: with what it said.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
+    run_with(Stdio::null(), program, arguments)
+}
+
+/// Runs `program`, which changes the host, as [`run`]. It holds `lock` with this process, in place of an input, which it does not
+/// read: should it outlive this process, nobody takes back what it is about to change before it has.
+#[cfg(feature = "kernel")]
+pub fn change(lock: &Lock, program: &str, arguments: &[&str]) -> Result<(), Error> {
+    run_with(lock.held()?, program, arguments).map(drop)
+}
+
+fn run_with(input: Stdio, program: &str, arguments: &[&str]) -> Result<String, Error> {
     let shown = || format!("{program} {}", arguments.join(" "));
     let output = Command::new(program)
         .args(arguments)
         .env_clear()
         .env("PATH", PATH)
-        .stdin(Stdio::null())
+        .stdin(input)
         .process_group(0)
         .output()
         .map_err(|error| Error::Command { command: shown(), said: error.to_string() })?;

@@ -47,8 +47,16 @@ pub enum Error {
         source: io::Error,
     },
     /// A file of this program's own is not as it wrote it.
-    #[error("{0} is not as it was written; see docs/host.md, \"By hand\"")]
-    Journal(String),
+    #[error("{file} is not as it was written ({why}); see docs/host.md, \"By hand\"")]
+    Journal {
+        /// The file.
+        file: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A policy was applied somewhere else, where this process is not and does not get.
+    #[error("{0}")]
+    Elsewhere(String),
     /// An eBPF program did not load or attach.
     #[error("{0}")]
     Program(String),
@@ -84,6 +92,20 @@ impl Error {
     pub(crate) fn doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let doing = doing.into();
         move |source| Error::Io { doing, source }
+    }
+
+    /// The same of what only root may.
+    pub(crate) fn doing_as_root(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
+        let doing = doing.into();
+        move |source| {
+            let is_denied = source.kind() == io::ErrorKind::PermissionDenied;
+            Error::Io { doing: doing + if is_denied { " (root is needed)" } else { "" }, source }
+        }
+    }
+
+    /// Whether it is that this user may not.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }
 }
 

@@ -9,21 +9,24 @@ use plimsoll_bpf::pinned::Pinned;
 use plimsoll_bpf::{ChosenCgroup, DCTCP_NAME, Pacer, PacerFeedback, Tag, pinned};
 use plimsoll_bpf::{Dctcp, Direction, Inputs, Limiter, PhantomQueue, PortClassifier, Program};
 use plimsoll_mechanisms::tcp::{Config, TransportParams};
+use plimsoll_state::Folder;
 
 use crate::Error;
-use crate::commands::{rows, run};
+use crate::commands::{change, rows, run};
 use crate::facts::{Facts, Host, RootQueue, index_of, lasting_words, sysctl_path};
+use crate::journal::Lock;
 use crate::levels;
 use crate::names::{DeviceName, Prefix};
+use crate::plan::NO_PINS;
 use crate::policy::{Qjump, Side, Tagging};
 use crate::shaper;
 use crate::step::{Hold, PortProgram, Step, System, Undone};
 
-/// This host.
+/// This host, while nobody else changes it. What it starts to do so holds the lock as well.
 #[derive(Clone, Copy, Debug)]
-pub struct Kernel;
+pub struct Kernel<'a>(pub &'a Lock);
 
-impl System for Kernel {
+impl System for Kernel<'_> {
     fn check(&self, step: &Step) -> Result<(), Error> {
         match step {
             Step::Program { program, pins, .. } => unpinned(pins).and_then(|()| check_program(program)),
@@ -64,24 +67,26 @@ impl System for Kernel {
     fn act(&mut self, step: &Step) -> Result<(), Error> {
         match step {
             Step::Cgroup { folder } => made(folder, fs::create_dir(folder)),
-            Step::Segments { device, after, .. } => set_segments(device, *after),
-            Step::Clsact { device } => add_queue(device, &["clsact"]),
-            Step::Departures { device, .. } => add_queue(device, &["root", "handle", ROOT_HANDLE, "fq"]),
-            Step::Shaper { device, shape, .. } => shaper::make(device, shape),
+            Step::Segments { device, after, .. } => set_segments(self.0, device, *after),
+            Step::Clsact { device } => add_queue(self.0, device, &["clsact"]),
+            Step::Departures { device, .. } => {
+                add_queue(self.0, device, &["root", "handle", ROOT_HANDLE, "fq"])
+            }
+            Step::Shaper { device, shape, .. } => shaper::make(self.0, device, shape),
             Step::Program { device, side, program, hold, pins } => {
                 attach(device, *side, load(program)?, *hold, pins)
             }
             Step::Level { level, members, share, pins } => {
-                made(pins, fs::create_dir_all(pins))?;
+                make_pins(pins)?;
                 levels::give(*level, members, *share, pins)
             }
-            Step::DropIn { file, text, .. } => levels::tell_systemd(file, text),
+            Step::DropIn { file, text, .. } => levels::tell_systemd(self.0, file, text),
             Step::Dctcp { pins } => {
-                made(pins, fs::create_dir_all(pins))?;
+                make_pins(pins)?;
                 Ok(Dctcp::register(&dctcp())?.pin(pins)?)
             }
             Step::Route { prefix, before, after } => {
-                route(*prefix, if before.is_some() { "replace" } else { "add" }, after)
+                route(self.0, *prefix, if before.is_some() { "replace" } else { "add" }, after)
             }
             Step::Sysctl { name, after, .. } => set_sysctl(name, after),
         }
@@ -92,31 +97,36 @@ impl System for Kernel {
             Step::Cgroup { folder } => remove_cgroup(folder),
             Step::Segments { device, before, after } => {
                 match Host.device(device)?.map(|now| now.gso_max_segs) {
-                    Some(now) if now == *after => set_segments(device, *before).map(|()| Undone::Restored),
+                    Some(now) if now == *after => {
+                        set_segments(self.0, device, *before).map(|()| Undone::Restored)
+                    }
                     Some(now) if now != *before => Ok(left(format!("{device} has gso_max_segs {now}"))),
                     _ => Ok(Undone::Restored),
                 }
             }
-            Step::Clsact { device } => remove_clsact(device),
-            Step::Departures { device, .. } => remove_root(device, "fq"),
-            Step::Shaper { device, .. } => remove_root(device, "htb"),
+            Step::Clsact { device } => remove_clsact(self.0, device),
+            Step::Departures { device, .. } => remove_root(self.0, device, "fq"),
+            Step::Shaper { device, .. } => remove_root(self.0, device, "htb"),
             Step::Program { device, side, hold, pins, .. } => {
+                find_pins(pins)?;
                 match hold {
                     Hold::Link => pinned::detach(&pins.join(LINK))?,
-                    Hold::Filter { priority } => remove_filter(device, *side, *priority, pins)?,
+                    Hold::Filter { priority } => remove_filter(self.0, device, *side, *priority, pins)?,
                 }
                 remove_pins(pins).map(|()| Undone::Restored)
             }
             Step::Level { pins, .. } => {
+                find_pins(pins)?;
                 levels::take(pins)?;
                 remove_pins(pins).map(|()| Undone::Restored)
             }
-            Step::DropIn { file, text, .. } => levels::untell_systemd(file, text),
+            Step::DropIn { file, text, .. } => levels::untell_systemd(self.0, file, text),
             Step::Dctcp { pins } => {
+                find_pins(pins)?;
                 pinned::detach(&pins.join(LINK))?;
                 remove_pins(pins).map(|()| Undone::Restored)
             }
-            Step::Route { prefix, before, after } => undo_route(*prefix, before.as_deref(), after),
+            Step::Route { prefix, before, after } => undo_route(self.0, *prefix, before.as_deref(), after),
             Step::Sysctl { name, before, after } => match Host.sysctl(name)? {
                 now if now == *after => set_sysctl(name, before).map(|()| Undone::Restored),
                 now if now != *before => Ok(left(format!("{name} is {now}"))),
@@ -140,16 +150,30 @@ pub(crate) fn made(path: &Path, result: std::io::Result<()>) -> Result<(), Error
 }
 
 /// Adds a queue to a device that has none there but the kernel's.
-pub(crate) fn add_queue(device: &DeviceName, words: &[&str]) -> Result<(), Error> {
-    match run("tc", &[&["qdisc", "add", "dev", device.as_str()], words].concat()) {
+pub(crate) fn add_queue(lock: &Lock, device: &DeviceName, words: &[&str]) -> Result<(), Error> {
+    match change(lock, "tc", &[&["qdisc", "add", "dev", device.as_str()], words].concat()) {
         Err(Error::Command { said, .. }) if EXISTS.iter().any(|words| said.contains(words)) => {
             Err(Error::Theirs(format!("another queue of {device}")))
         }
-        added => added.map(drop),
+        added => added,
     }
 }
 
+/// Makes a folder of pins. In a BPF file system anybody may make folders, and links, unless it was mounted otherwise.
+fn make_pins(pins: &Path) -> Result<(), Error> {
+    Folder::make(pins).map(drop).map_err(Error::doing(format!("making {}", pins.display())))
+}
+
+/// The folder of pins; none if there is none.
+fn find_pins(pins: &Path) -> Result<Option<Folder>, Error> {
+    Folder::open(pins).map_err(Error::doing(format!("looking at {}", pins.display())))
+}
+
 fn unpinned(pins: &Path) -> Result<(), Error> {
+    if !Host.has_pins() {
+        return Err(Error::Program(NO_PINS.to_owned()));
+    }
+    find_pins(pins)?;
     if pins.exists() {
         return Err(Error::Program(format!(
             "{} is there already; see docs/host.md, \"By hand\"",
@@ -222,7 +246,7 @@ fn attach(
         Side::Ingress => Direction::Ingress,
         Side::Egress => Direction::Egress,
     };
-    made(pins, fs::create_dir_all(pins))?;
+    make_pins(pins)?;
     // Of the pacer's two programs the one at egress has the flows.
     let maps: &[&str] =
         if side == Side::Egress { &["state", "counts", "flows"] } else { &["state", "counts"] };
@@ -238,7 +262,13 @@ fn attach(
 }
 
 /// Removes the filter if it is this program's.
-fn remove_filter(device: &DeviceName, side: Side, priority: u32, pins: &Path) -> Result<(), Error> {
+fn remove_filter(
+    lock: &Lock,
+    device: &DeviceName,
+    side: Side,
+    priority: u32,
+    pins: &Path,
+) -> Result<(), Error> {
     let pin = pins.join(PROGRAM);
     if index_of(device).is_none() || !pin.exists() || !has_clsact(device)? {
         return Ok(());
@@ -251,7 +281,7 @@ fn remove_filter(device: &DeviceName, side: Side, priority: u32, pins: &Path) ->
         return Ok(());
     }
     let pref = priority.to_string();
-    run("tc", &["filter", "del", "dev", device.as_str(), side.name(), "pref", &pref]).map(drop)
+    change(lock, "tc", &["filter", "del", "dev", device.as_str(), side.name(), "pref", &pref])
 }
 
 fn has_clsact(device: &DeviceName) -> Result<bool, Error> {
@@ -259,7 +289,7 @@ fn has_clsact(device: &DeviceName) -> Result<bool, Error> {
 }
 
 /// Removes the clsact queue unless somebody else has filters there.
-fn remove_clsact(device: &DeviceName) -> Result<Undone, Error> {
+fn remove_clsact(lock: &Lock, device: &DeviceName) -> Result<Undone, Error> {
     if index_of(device).is_none() || !has_clsact(device)? {
         return Ok(Undone::Restored);
     }
@@ -270,11 +300,11 @@ fn remove_clsact(device: &DeviceName) -> Result<Undone, Error> {
             )));
         }
     }
-    run("tc", &["qdisc", "del", "dev", device.as_str(), "clsact"]).map(|_| Undone::Restored)
+    change(lock, "tc", &["qdisc", "del", "dev", device.as_str(), "clsact"]).map(|()| Undone::Restored)
 }
 
 /// Removes the root queue of this kind that a policy made. The kernel's default comes back by itself.
-fn remove_root(device: &DeviceName, kind: &str) -> Result<Undone, Error> {
+fn remove_root(lock: &Lock, device: &DeviceName, kind: &str) -> Result<Undone, Error> {
     if index_of(device).is_none() {
         return Ok(Undone::Restored);
     }
@@ -283,15 +313,15 @@ fn remove_root(device: &DeviceName, kind: &str) -> Result<Undone, Error> {
     match Host.root_queue(device)? {
         RootQueue::Default(_) => Ok(Undone::Restored),
         _ if queues.iter().any(ours) => {
-            run("tc", &["qdisc", "del", "dev", device.as_str(), "root"]).map(|_| Undone::Restored)
+            change(lock, "tc", &["qdisc", "del", "dev", device.as_str(), "root"]).map(|()| Undone::Restored)
         }
         other => Ok(left(format!("the root queue of {device} is {other:?}"))),
     }
 }
 
-fn set_segments(device: &DeviceName, segments: u32) -> Result<(), Error> {
+fn set_segments(lock: &Lock, device: &DeviceName, segments: u32) -> Result<(), Error> {
     let segments = segments.to_string();
-    run("ip", &["link", "set", "dev", device.as_str(), "gso_max_segs", &segments]).map(drop)
+    change(lock, "ip", &["link", "set", "dev", device.as_str(), "gso_max_segs", &segments])
 }
 
 fn set_sysctl(name: &str, value: &str) -> Result<(), Error> {
@@ -327,12 +357,9 @@ fn has_folders(folder: &Path) -> bool {
 /// Removes the pins of a step, and the folders above it that are empty then: those of the policy and of Plimsoll.
 fn remove_pins(pins: &Path) -> Result<(), Error> {
     let doing = || Error::doing(format!("removing {}", pins.display()));
-    let entries = match fs::read_dir(pins) {
-        Err(error) if error.kind() == ErrorKind::NotFound => None,
-        entries => Some(entries.map_err(doing())?),
-    };
-    for entry in entries.into_iter().flatten().flatten() {
-        fs::remove_file(entry.path()).map_err(doing())?;
+    if let Some(folder) = find_pins(pins)? {
+        let names = folder.names().map_err(doing())?;
+        names.iter().try_for_each(|name| folder.remove(name)).map_err(doing())?;
     }
     for folder in pins.ancestors().take(3) {
         if let Err(error) = fs::remove_dir(folder) {
@@ -346,22 +373,22 @@ fn remove_pins(pins: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn route(prefix: Prefix, verb: &str, words: &str) -> Result<(), Error> {
+fn route(lock: &Lock, prefix: Prefix, verb: &str, words: &str) -> Result<(), Error> {
     let family = if prefix.is_ipv6() { "-6" } else { "-4" };
     let mut arguments = vec![family, "route", verb];
     arguments.extend(words.split_whitespace());
-    run("ip", &arguments).map(drop)
+    change(lock, "ip", &arguments)
 }
 
-fn undo_route(prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undone, Error> {
+fn undo_route(lock: &Lock, prefix: Prefix, before: Option<&str>, after: &str) -> Result<Undone, Error> {
     let family = if prefix.is_ipv6() { "-6" } else { "-4" };
     let said = run("ip", &[family, "route", "show", "exact", &prefix.to_string(), "table", "main"])?;
     let control = after.split_whitespace().skip_while(|word| *word != "congctl").nth(1).unwrap_or(DCTCP_NAME);
     let ours = said.lines().any(|line| line.contains(&format!("congctl {control}")));
     let now = said.lines().map(lasting_words).collect::<Vec<_>>().join("; ");
     match (ours, before) {
-        (true, Some(before)) => route(prefix, "replace", before)?,
-        (true, None) => route(prefix, "del", after)?,
+        (true, Some(before)) => route(lock, prefix, "replace", before)?,
+        (true, None) => route(lock, prefix, "del", after)?,
         // Not made, or taken back already.
         (false, before) if now == before.unwrap_or_default() => {}
         (false, Some(before)) if now.is_empty() && is_without_device(before) => {}

@@ -14,9 +14,9 @@ use plimsoll_bpf::{CgroupPoint, ConnectionOptions, Connections, HeldLink, Traffi
 use plimsoll_units::{Bytes, Span};
 
 use crate::Error;
-use crate::commands::run;
+use crate::commands::change;
 use crate::facts::{Facts as _, Host, Unit};
-use crate::journal::{Journal, Places};
+use crate::journal::{Journal, Lock, Places};
 use crate::kernel::{LINK, left, made};
 use crate::names::{PolicyName, UnitName};
 use crate::plan::TRAFFIC;
@@ -80,6 +80,7 @@ pub fn attach_unit(name: &PolicyName, unit: &UnitName, places: &Places) -> Resul
     let begun = Instant::now();
     let _lock = Journal::lock(places, &mut || begun.elapsed() < PATIENCE)?;
     let Some(applied) = Journal::of(places, name).read()? else { return Ok(false) };
+    applied.here.check_mounts(name)?;
     let steps = &applied.plan.steps[..applied.begun];
     let level = steps.iter().find_map(|step| match step {
         Step::DropIn { unit: of, level, .. } if of == unit => Some(*level),
@@ -113,16 +114,16 @@ pub(crate) fn take(pins: &Path) -> Result<(), Error> {
 }
 
 /// Writes `file`, and has systemd read it.
-pub(crate) fn tell_systemd(file: &Path, text: &str) -> Result<(), Error> {
+pub(crate) fn tell_systemd(lock: &Lock, file: &Path, text: &str) -> Result<(), Error> {
     let folder = file.parent().expect("a drop-in is in its unit's folder");
     made(folder, fs::create_dir_all(folder))?;
     let written = OpenOptions::new().write(true).create_new(true).open(file);
     made(file, written.and_then(|mut open| open.write_all(text.as_bytes())))?;
-    reload()
+    reload(lock)
 }
 
 /// Removes `file`, and its folder if nothing else is in it, and has systemd notice.
-pub(crate) fn untell_systemd(file: &Path, text: &str) -> Result<Undone, Error> {
+pub(crate) fn untell_systemd(lock: &Lock, file: &Path, text: &str) -> Result<Undone, Error> {
     match fs::read_to_string(file) {
         // Half a text is one whose writing was interrupted.
         Ok(now) if !text.starts_with(&now) => return Ok(left(format!("{} has changed", file.display()))),
@@ -134,11 +135,11 @@ pub(crate) fn untell_systemd(file: &Path, text: &str) -> Result<Undone, Error> {
         // Others may have drop-ins for the unit, too.
         let _ = fs::remove_dir(folder);
     }
-    reload().map(|()| Undone::Restored)
+    reload(lock).map(|()| Undone::Restored)
 }
 
-fn reload() -> Result<(), Error> {
-    run("systemctl", &["daemon-reload"]).map(drop)
+fn reload(lock: &Lock) -> Result<(), Error> {
+    change(lock, "systemctl", &["daemon-reload"])
 }
 
 /// Longer than an apply takes, and short beside a unit's own time to start (90 s by default).

@@ -12,8 +12,9 @@
 //! * **A step knows its way back**: it holds what was there before. Undoing one is idempotent, also where it was only
 //!   half done, and leaves alone what somebody else has changed since.
 //! * **One at a time**: who plans, applies, confirms or takes back holds the lock meanwhile, so that what was there before
-//!   and what other policies hold is current.
-//! * **The journal is in /run**, which a reboot empties as it empties all that a policy changes.
+//!   and what other policies hold is current. So do the commands that it starts, should they outlive it.
+//! * **The journal is in /run**, which a reboot empties as it empties all that a policy changes. It is root's alone, is believed
+//!   only as far as its policy leads, and says in which network namespace it was written, where its policy is taken back.
 //! * **Programs, links and maps are pinned** under /sys/fs/bpf/plimsoll, so nothing has to keep running.
 //! * **What needs privileges** is in `kernel.rs` and `commands.rs`: a handful of fixed commands of iproute2, without a
 //!   shell and with a PATH of their own, files in /sys and /proc, and libbpf through `plimsoll-bpf`. What is handed
@@ -25,6 +26,7 @@ mod apply;
 mod commands;
 mod error;
 mod facts;
+mod here;
 mod journal;
 #[cfg(feature = "kernel")]
 mod kernel;
@@ -43,9 +45,10 @@ mod shaper;
 mod status;
 mod step;
 
-pub use apply::{Moment, RolledBack, apply, confirm, rollback, take_back};
+pub use apply::{Moment, RolledBack, apply, confirm, rollback, rollback_rest, take_back};
 pub use error::Error;
 pub use facts::{Device, Facts, Host, RootQueue, Route, Unit};
+pub use here::{Entered, Here};
 pub use journal::{Applied, Journal, Lock, Places};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;

@@ -137,6 +137,15 @@ impl Prefix {
         self.address
     }
 
+    /// Whether `ip route` means it by this word.
+    pub(crate) fn is_written(self, word: &str) -> bool {
+        match word.parse::<IpAddr>() {
+            Ok(address) => address == self.address && self.bits == if address.is_ipv4() { 32 } else { 128 },
+            Err(_) if word == "default" => self.bits == 0,
+            Err(_) => word.parse() == Ok(self),
+        }
+    }
+
     fn is_network(self) -> bool {
         match self.address {
             IpAddr::V4(v4) => self.bits <= 32 && v4.to_bits().checked_shl(self.bits.into()).unwrap_or(0) == 0,

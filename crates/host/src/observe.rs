@@ -25,8 +25,11 @@ use crate::{Error, Facts, Host};
 /// If a map cannot be read, as without privileges. What was never attached, or is gone, is no error.
 pub fn observe(applied: &Applied) -> Result<Status, Error> {
     let plan = &applied.plan;
+    applied.here.check_mounts(plan.policy.name())?;
+    let is_attached = |step: &Step| is_attached(step, applied);
     let mut status = Status {
         policy: plan.policy.name().clone(),
+        network: applied.here.other_network(),
         complete: applied.begun == plan.steps.len(),
         confirmed: applied.confirmed,
         device: None,
@@ -106,11 +109,12 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
 }
 
 /// Whether the program of `step` is at its device.
-fn is_attached(step: &Step) -> Result<bool, Error> {
+fn is_attached(step: &Step, applied: &Applied) -> Result<bool, Error> {
     let Step::Program { device, side, hold, pins, .. } = step else { return Ok(false) };
     match hold {
         Hold::Link => link_is_attached(pins),
         Hold::Filter { priority } => {
+            let _there = applied.here.enter(applied.plan.policy.name())?;
             let there = Host.device(device)?.is_some_and(|device| device.clsact);
             Ok(there && Host.filters(device, *side)?.contains(priority))
         }

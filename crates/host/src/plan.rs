@@ -9,9 +9,10 @@ use crate::Error;
 use crate::facts::{Device, Facts, Route};
 use crate::journal::Places;
 use crate::names::{DeviceName, nearest};
-use crate::policy::{Dctcp, Policy, Qjump, Segments, Side};
+use crate::policy::{Dctcp, PhantomQueue, Policy, Qjump, Segments, Side};
 use crate::step::{Hold, PortProgram, Step};
 
+mod allowed;
 mod conflicts;
 mod levels;
 mod pacer;
@@ -29,6 +30,9 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// What the operator should know.
     pub notes: Vec<String>,
+    /// Where cgroups are mounted, if anywhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroups: Option<PathBuf>,
 }
 
 /// Plans `policy` for the host of `facts`, which is not changed.
@@ -37,19 +41,24 @@ pub struct Plan {
 /// [`Error::Unavailable`] with every reason why this host cannot, and those of `facts`.
 pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan, Error> {
     let pins = places.pins.join(policy.name().as_str());
-    let others = conflicts::others(policy, places)?;
-    let (steps, notes, reasons) = (Vec::new(), Vec::new(), Vec::new());
+    let mut notes = Vec::new();
+    let others = match conflicts::others(policy, places) {
+        // Who may only look is told what would change if nothing else were applied.
+        Err(error) if error.is_denied() => {
+            notes.push(format!("what other policies have changed is not known: {error}"));
+            Vec::new()
+        }
+        others => others?,
+    };
+    let (steps, reasons) = (Vec::new(), Vec::new());
     let mut planning = Planning { facts, pins, others, steps, notes, reasons };
-    if !facts.has_pins() {
-        planning.reasons.push("no BPF file system at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf".to_owned());
-    }
     planning.conflicts(policy);
     if let Some(qjump) = &policy.qjump {
         planning.qjump(qjump)?;
     }
     for (index, queue) in policy.phantom_queue.iter().enumerate() {
         let program = PortProgram::PhantomQueue(queue.clone());
-        let name = format!("phantom-queue-{}-{}", queue.device, queue.direction.name());
+        let name = phantom_queue_pins(queue);
         let key = format!("phantom-queue[{index}].device");
         if planning.device(&key, &queue.device)?.is_some() {
             planning.program(&queue.device, queue.direction, vec![(program, name)])?;
@@ -64,7 +73,16 @@ pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan,
     if !planning.reasons.is_empty() {
         return Err(Error::Unavailable(planning.reasons));
     }
-    Ok(Plan { policy: policy.clone(), steps: planning.steps, notes: planning.notes })
+    if !facts.has_pins() && planning.steps.iter().any(|step| step.pins().is_some()) {
+        planning.note(format!("to apply it, {NO_PINS}"));
+    }
+    let cgroups = facts.cgroups();
+    Ok(Plan { policy: policy.clone(), steps: planning.steps, notes: planning.notes, cgroups })
+}
+
+/// The folder of a phantom queue's pins.
+fn phantom_queue_pins(queue: &PhantomQueue) -> String {
+    format!("phantom-queue-{}-{}", queue.device, queue.direction.name())
 }
 
 struct Planning<'a> {
@@ -258,6 +276,9 @@ impl Planning<'_> {
     }
 }
 
+/// Where programs are pinned is missing.
+pub(crate) const NO_PINS: &str =
+    "there must be a BPF file system at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf";
 /// Bytes of an Ethernet header without FCS, as the limiter counts.
 const ETHERNET: u64 = 14;
 /// As the program registers itself; `plimsoll_bpf::DCTCP_NAME`, which a build without the programs lacks.

@@ -280,7 +280,15 @@ impl Policy {
         self.name.as_ref().expect("parse sets it")
     }
 
-    fn check(&self) -> Result<(), PolicyError> {
+    /// The devices that it names.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceName> {
+        let Policy { qjump, pacer, phantom_queue, .. } = self;
+        let (limited, paced) =
+            (qjump.iter().map(|qjump| &qjump.device), pacer.iter().map(|pacer| &pacer.device));
+        limited.chain(paced).chain(phantom_queue.iter().map(|queue| &queue.device))
+    }
+
+    pub(crate) fn check(&self) -> Result<(), PolicyError> {
         allowed(self.version == 1, "version", self.version, "1")?;
         let one = self.qjump.is_some() || self.dctcp.is_some() || self.pacer.is_some();
         if !one && self.phantom_queue.is_empty() {

@@ -21,8 +21,8 @@ use plimsoll_bpf::shared::PacerState;
 use plimsoll_units::Rate;
 
 use crate::Error;
-use crate::commands::{PATH, run};
-use crate::journal::Applied;
+use crate::commands::{PATH, change, run};
+use crate::journal::{Applied, Lock};
 use crate::kernel::{ROOT_HANDLE, add_queue};
 use crate::names::DeviceName;
 use crate::step::{PortProgram, Shape, Step};
@@ -44,16 +44,16 @@ const LOOKS: u32 = 100;
 ///
 /// # Errors
 /// If the system refuses.
-pub(crate) fn make(device: &DeviceName, shape: &Shape) -> Result<(), Error> {
-    add_queue(device, &["root", "handle", ROOT_HANDLE, "htb", "default", "0"])?;
+pub(crate) fn make(lock: &Lock, device: &DeviceName, shape: &Shape) -> Result<(), Error> {
+    add_queue(lock, device, &["root", "handle", ROOT_HANDLE, "htb", "default", "0"])?;
     let device = device.as_str();
     let rate = format!("{}bit", shape.rate.as_bps());
     // A quantum, of which one class has no use, keeps the kernel from warning about a large one.
     let class =
         ["class", "add", "dev", device, "parent", ROOT_HANDLE, "classid", CLASS_ID, "htb", "rate", &rate];
-    run("tc", &[&class[..], &["quantum", "60000"]].concat())?;
+    change(lock, "tc", &[&class[..], &["quantum", "60000"]].concat())?;
     let filter = filter("add", device, shape, shape.rate);
-    run("tc", &filter.split_whitespace().collect::<Vec<_>>()).map(drop)
+    change(lock, "tc", &filter.split_whitespace().collect::<Vec<_>>())
 }
 
 /// The words that add the filter or change its rate.
@@ -70,6 +70,7 @@ fn filter(verb: &str, device: &str, shape: &Shape, rate: Rate) -> String {
 /// # Errors
 /// If the policy has no pacer by a filter, its map cannot be read, or `tc` cannot be run.
 pub fn pace(applied: &Applied, stops: &mut dyn FnMut() -> bool) -> Result<u64, Error> {
+    let _there = applied.here.enter(applied.plan.policy.name())?;
     let (device, shape, pins) = shaper_of(applied)?;
     let state = Pinned::open(&pins.join("state"))?;
     let mut filter = Filter::open(device, shape)?;
@@ -92,6 +93,7 @@ pub fn pace(applied: &Applied, stops: &mut dyn FnMut() -> bool) -> Result<u64, E
 /// # Errors
 /// If the policy has no pacer by a filter, or `tc` refuses.
 pub fn pace_nothing(applied: &Applied) -> Result<(), Error> {
+    let _there = applied.here.enter(applied.plan.policy.name())?;
     let (device, shape, _) = shaper_of(applied)?;
     set_link_rate(device, &shape)
 }

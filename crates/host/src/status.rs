@@ -14,6 +14,9 @@ use crate::policy::Side;
 pub struct Status {
     /// Its name.
     pub policy: PolicyName,
+    /// The network namespace where it is applied, if that is not the one of who asks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
     /// Whether all its steps were begun; without, an apply was interrupted and wants a rollback.
     pub complete: bool,
     /// Whether it was confirmed, or never had to be.
@@ -134,7 +137,8 @@ impl fmt::Display for Status {
             (true, false) => "applied, waits for confirmation",
             (true, true) => "applied",
         };
-        writeln!(f, "policy {}: {state}", self.policy)?;
+        let elsewhere = self.network.as_ref().map(|way| format!(", in the network namespace {way}"));
+        writeln!(f, "policy {}: {state}{}", self.policy, elsewhere.unwrap_or_default())?;
         if let (Some(device), Some(epoch)) = (&self.device, self.epoch_ns) {
             let gone = if self.limiting == Some(false) { " (gone)" } else { "" };
             writeln!(f, "qjump dev {device} egress epoch {}{gone}", Span::from_ps(epoch * PS_PER_NS))?;

@@ -174,6 +174,34 @@ pub enum Hold {
     },
 }
 
+impl Step {
+    /// The folder of its pins, if it has any.
+    pub(crate) fn pins(&self) -> Option<&PathBuf> {
+        match self {
+            Step::Program { pins, .. } | Step::Level { pins, .. } | Step::Dctcp { pins } => Some(pins),
+            _ => None,
+        }
+    }
+
+    /// Whether all that it changes is in a network namespace, and goes with it.
+    pub(crate) fn is_of_network(&self) -> bool {
+        match self {
+            Step::Segments { .. }
+            | Step::Clsact { .. }
+            | Step::Departures { .. }
+            | Step::Shaper { .. }
+            | Step::Route { .. }
+            | Step::Sysctl { .. } => true,
+            // Pins are not.
+            Step::Program { .. }
+            | Step::Cgroup { .. }
+            | Step::Level { .. }
+            | Step::DropIn { .. }
+            | Step::Dctcp { .. } => false,
+        }
+    }
+}
+
 impl PortProgram {
     /// What the kernel calls it.
     pub fn name(&self) -> &'static str {

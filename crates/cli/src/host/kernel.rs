@@ -46,7 +46,7 @@ fn make(policy: &Policy, args: &ApplyArgs, places: &Places, signal: &AtomicUsize
             say(&format!("[{}/{}] {}", index + 1, plan.steps.len(), plan.steps[index]));
         }
     };
-    plimsoll_host::apply(&lock, &plan, &mut Kernel, args.confirm_within.is_some(), &mut tell)?;
+    plimsoll_host::apply(&lock, &plan, &mut Kernel(&lock), args.confirm_within.is_some(), &mut tell)?;
     Ok(plan)
 }
 
@@ -60,9 +60,9 @@ fn settle(plan: &Plan, places: &Places, ended: Ended) -> Result<Option<String>, 
         (Ok(Some(applied)), _) if applied.confirmed => return Ok(None),
         (Ok(Some(_)), Ended::Kept) => return plimsoll_host::confirm(&lock, name).map(|_| None),
         (Ok(Some(_)), Ended::Unconfirmed(why)) => {
-            (why.to_owned(), plimsoll_host::rollback(&lock, name, &mut Kernel)?.unwrap_or_default())
+            (why.to_owned(), plimsoll_host::rollback(&lock, name, &mut Kernel(&lock))?.unwrap_or_default())
         }
-        (Err(error), _) => (error.to_string(), plimsoll_host::take_back(&lock, plan, &mut Kernel)?),
+        (Err(error), _) => (error.to_string(), plimsoll_host::take_back(&lock, plan, &mut Kernel(&lock))?),
     };
     Ok(Some(format!("{why}\n{}{}", warnings(&back), rolled_back(name, &back))))
 }
@@ -112,9 +112,11 @@ pub fn confirm(name: &PolicyName, places: &Places) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn rollback(name: &PolicyName, places: &Places) -> Done {
+pub fn rollback(args: &RollbackArgs, places: &Places) -> Done {
+    let name = &args.policy.0;
     let lock = locked(places, &mut || true)?;
-    let Some(back) = plimsoll_host::rollback(&lock, name, &mut Kernel)? else {
+    let rollback = if args.gone { plimsoll_host::rollback_rest } else { plimsoll_host::rollback };
+    let Some(back) = rollback(&lock, name, &mut Kernel(&lock))? else {
         output::print(&format!("policy {name} is not applied: nothing to do\n"))?;
         return Ok(ExitCode::SUCCESS);
     };
@@ -128,9 +130,12 @@ fn warnings(back: &RolledBack) -> String {
 }
 
 fn rolled_back(name: &PolicyName, back: &RolledBack) -> String {
+    let network = back.network.as_ref();
+    let network =
+        network.map(|way| format!(", in the network namespace {}", way.display())).unwrap_or_default();
     match back.left.len() {
-        0 => format!("policy {name} is rolled back: {} changes undone", back.steps),
-        left => format!("policy {name} is rolled back, but for {left} of {} changes", back.steps),
+        0 => format!("policy {name} is rolled back: {} changes undone{network}", back.steps),
+        left => format!("policy {name} is rolled back, but for {left} of {} changes{network}", back.steps),
     }
 }
 

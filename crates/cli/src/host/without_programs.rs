@@ -19,7 +19,8 @@ pub fn confirm(_: &PolicyName, _: &Places) -> Done {
     unavailable()
 }
 
-pub fn rollback(_: &PolicyName, _: &Places) -> Done {
+pub fn rollback(args: &RollbackArgs, _: &Places) -> Done {
+    let RollbackArgs { policy: _, gone: _ } = args;
     unavailable()
 }
 

@@ -5,16 +5,27 @@ use std::path::Path;
 
 use super::{Plan, Planning};
 use crate::Error;
-use crate::journal::{Journal, Places};
+use crate::journal::{Applied, Journal, Places};
 use crate::names::DeviceName;
 use crate::policy::Policy;
 use crate::step::Step;
 
-/// The plans of all policies that are applied but for `policy`.
+/// The plans of all policies that are applied but for `policy`; of those in other network namespaces, what is not in these.
 pub(super) fn others(policy: &Policy, places: &Places) -> Result<Vec<Plan>, Error> {
     let names = Journal::all(places)?.into_iter().filter(|name| name != policy.name());
     let applied = names.map(|name| Journal::of(places, &name).read());
-    applied.filter_map(|applied| Some(applied.transpose()?.map(|applied| applied.plan))).collect()
+    applied.filter_map(|applied| Some(applied.transpose()?.map(shared))).collect()
+}
+
+/// What of an applied policy others here share with it.
+fn shared(applied: Applied) -> Plan {
+    let mut plan = applied.plan;
+    if !applied.here.is_own_network() {
+        plan.steps.retain(|step| !step.is_of_network());
+        let Policy { qjump, phantom_queue, pacer, .. } = &mut plan.policy;
+        (*qjump, *phantom_queue, *pacer) = (None, Vec::new(), None);
+    }
+    plan
 }
 
 impl Planning<'_> {

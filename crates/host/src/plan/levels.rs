@@ -102,15 +102,19 @@ impl Planning<'_> {
             let name = unit.as_str().replace('\\', "\\\\");
             format!("[Service]\nExecStartPre=-+{program} host attach-unit {policy} {name}\n")
         };
-        let file =
-            Path::new(SYSTEMD_RUN).join(format!("{unit}.d")).join(format!("50-plimsoll-{policy}.conf"));
+        let file = Path::new(SYSTEMD_RUN).join(format!("{unit}.d")).join(drop_in_name(&policy));
         let text = format!("# Level {level} of QJump; plimsoll host rollback takes it away.\n{told}");
         self.steps.push(Step::DropIn { unit: unit.clone(), level, file, text });
         Ok(())
     }
 }
 
+/// The file by which systemd knows of a policy's level of a unit.
+pub(super) fn drop_in_name(policy: &impl std::fmt::Display) -> String {
+    format!("50-plimsoll-{policy}.conf")
+}
+
 /// Where systemd looks for what is not to outlast a boot.
-const SYSTEMD_RUN: &str = "/run/systemd/system";
+pub(super) const SYSTEMD_RUN: &str = "/run/systemd/system";
 /// The pin of the program that classifies a level's traffic.
 pub(crate) const TRAFFIC: &str = "traffic";

@@ -25,7 +25,7 @@ impl Planning<'_> {
         let program = PortProgram::Pacer { pacer: pacer.clone(), root, cgroups, shaped };
         self.program(name, Side::Egress, vec![(program, PACER.to_owned())])?;
         let feedback = PortProgram::PacerFeedback { pacer: pacer.clone(), flows: pins.join("flows") };
-        self.program(name, Side::Ingress, vec![(feedback, "pacer-feedback".to_owned())])?;
+        self.program(name, Side::Ingress, vec![(feedback, FEEDBACK.to_owned())])?;
         self.notes.push(
             "pacer: only TCP connections with ECN (net.ipv4.tcp_ecn = 1, or DCTCP) hear of congestion and are paced"
                 .to_owned(),
@@ -86,4 +86,6 @@ impl Planning<'_> {
 }
 
 /// The folder of the pacer's pins.
-const PACER: &str = "pacer";
+pub(super) const PACER: &str = "pacer";
+/// Of those of its feedback.
+pub(super) const FEEDBACK: &str = "pacer-feedback";

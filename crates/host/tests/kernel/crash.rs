@@ -84,29 +84,31 @@ fn a_rollback_that_ends() {
     let (world, moment): (World, usize) = (World::enter("").unwrap(), moment.parse().unwrap());
     let name = world.name.parse().unwrap();
     let steps = Journal::of(&Places::default(), &name).read().unwrap().unwrap().begun;
-    let mut system = Ends { undone: 0, at: moment, steps };
-    plimsoll_host::rollback(&lock(), &name, &mut system).unwrap();
+    let lock = lock();
+    let mut system = Ends { kernel: Kernel(&lock), undone: 0, at: moment, steps };
+    plimsoll_host::rollback(&lock, &name, &mut system).unwrap();
 }
 
 /// This host, until so many steps are undone.
-struct Ends {
+struct Ends<'a> {
+    kernel: Kernel<'a>,
     undone: usize,
     at: usize,
     steps: usize,
 }
 
-impl System for Ends {
+impl System for Ends<'_> {
     fn check(&self, step: &Step) -> Result<(), Error> {
-        Kernel.check(step)
+        self.kernel.check(step)
     }
     fn act(&mut self, step: &Step) -> Result<(), Error> {
-        Kernel.act(step)
+        self.kernel.act(step)
     }
     fn undo(&mut self, step: &Step) -> Result<Undone, Error> {
         if self.undone == self.at {
             std::process::abort();
         }
-        let undone = Kernel.undo(step);
+        let undone = self.kernel.undo(step);
         self.undone += 1;
         if self.undone == self.at && self.at == self.steps {
             std::process::abort();

@@ -65,7 +65,8 @@ impl World {
     }
 
     pub fn rollback(&self) -> Option<plimsoll_host::RolledBack> {
-        plimsoll_host::rollback(&lock(), &self.name.parse().unwrap(), &mut Kernel).unwrap()
+        let lock = lock();
+        plimsoll_host::rollback(&lock, &self.name.parse().unwrap(), &mut Kernel(&lock)).unwrap()
     }
 
     pub fn status(&self) -> plimsoll_host::Status {
@@ -91,7 +92,8 @@ pub fn apply(plan: &Plan) -> Result<(), Error> {
 
 /// The same, and `at` hears of every moment.
 pub fn apply_until(plan: &Plan, at: &mut dyn FnMut(Moment)) -> Result<(), Error> {
-    plimsoll_host::apply(&lock(), plan, &mut Kernel, false, at)
+    let lock = lock();
+    plimsoll_host::apply(&lock, plan, &mut Kernel(&lock), false, at)
 }
 
 /// The namespace as the outside knows it.
