@@ -371,7 +371,8 @@ fn journals_of_others_are_not_believed() {
     if !able() {
         return;
     }
-    let (folder, path, name) = policy("forged", QJUMP);
+    let assign = format!("[[qjump.assign]]\nlevel = 0\ncgroup = '/cli-forged-{}'\n", std::process::id());
+    let (folder, path, name) = policy("forged", &format!("{QJUMP}{assign}"));
     let forge = "import json, sys
 steps = {
     'sysctl': {'change': 'sysctl', 'name': 'net.ipv4.ip_default_ttl', 'before': '13', 'after': '64'},
@@ -389,7 +390,8 @@ json.dump(applied, open(sys.argv[2], 'w'))
         "refused() {{ if said=$(\"$0\" host rollback {name} 2>&1); then echo \"$1 IS BELIEVED\"; fi; echo \"$1: $said\"; }}; \
          cd '{folder}'; state=/run/plimsoll/host; \
          umask 0; \"$0\" host apply '{path}'; umask 022; \
-         echo \"open:$(find $state /sys/fs/bpf/plimsoll -perm /077)\"; \
+         echo \"open:$(find $state /sys/fs/bpf/plimsoll -perm /077)$(find $(cut -d' ' -f2,3 /proc/mounts | \
+         grep ' cgroup2$' | head -1 | cut -d' ' -f1)/{name} -maxdepth 0 -perm /022)\"; \
          cp -a $state whole; again() {{ rm -rf $state; cp -a whole $state; }}; \
          for step in sysctl pins folder; do python3 forge.py . $state/{name}/plan.json $step; refused $step; again; done; \
          chmod o+w $state/{name}; refused writable; again; \
@@ -420,7 +422,7 @@ json.dump(applied, open(sys.argv[2], 'w'))
         "above: error: locking /run/plimsoll/host",
         "empty: error: /run/plimsoll/host",
         "ttl 64 file folder\n",
-        "is rolled back: 3 changes undone",
+        "is rolled back: 5 changes undone",
         "/sys/fs/bpf/plimsoll is not trusted: others than its owner can write it",
     ] {
         assert!(said.contains(part), "{part}: {said}");

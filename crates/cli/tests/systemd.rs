@@ -173,6 +173,7 @@ fn units_apply_serve_and_take_back() {
     let steps: Vec<&str> = report.lines().filter_map(|line| line.strip_prefix("step: ")).collect();
     let expected = [
         "a policy is applied by its unit",
+        "nobody else may write what it has told systemd to run",
         "what a running unit sends has its level",
         "so has what it sends after a restart",
         "and what a unit sends that ran not yet",

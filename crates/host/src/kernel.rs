@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::os::fd::AsFd as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use plimsoll_bpf::pinned::Pinned;
@@ -66,7 +67,8 @@ impl System for Kernel<'_> {
 
     fn act(&mut self, step: &Step) -> Result<(), Error> {
         match step {
-            Step::Cgroup { folder } => made(folder, fs::create_dir(folder)),
+            // Whose it is moves others into it, whatever the umask.
+            Step::Cgroup { folder } => made(folder, fs::DirBuilder::new().mode(0o755).create(folder)),
             Step::Segments { device, after, .. } => set_segments(self.0, device, *after),
             Step::Clsact { device } => add_queue(self.0, device, &["clsact"]),
             Step::Departures { device, .. } => {

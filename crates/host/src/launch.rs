@@ -2,6 +2,7 @@
 //! that one stay in force. The classifier and the send buffers' sizes are held by this process, which waits.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
@@ -87,7 +88,10 @@ impl Cgroup {
         let above = if own.is_empty() { root } else { root.join(own) };
         remove_left_behind(&above);
         let folder = above.join(format!("{PREFIX}{}", std::process::id()));
-        fs::create_dir(&folder).map_err(Error::doing(format!("making {}", folder.display())))?;
+        fs::DirBuilder::new()
+            .mode(0o755)
+            .create(&folder)
+            .map_err(Error::doing(format!("making {}", folder.display())))?;
         Ok(Cgroup { folder, above })
     }
 

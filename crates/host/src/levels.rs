@@ -5,8 +5,9 @@
 //! cgroup of the same name, version 252 takes them for attached already. So a service calls [`attach_unit`] ahead of its
 //! programs (`ExecStartPre=`).
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{ErrorKind, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -113,11 +114,11 @@ pub(crate) fn take(pins: &Path) -> Result<(), Error> {
     links.into_iter().try_for_each(|link| Ok(pinned::detach(&link)?))
 }
 
-/// Writes `file`, and has systemd read it.
+/// Writes `file`, and has systemd read it. What systemd runs as root, nobody else may write, whatever the umask.
 pub(crate) fn tell_systemd(lock: &Lock, file: &Path, text: &str) -> Result<(), Error> {
     let folder = file.parent().expect("a drop-in is in its unit's folder");
-    made(folder, fs::create_dir_all(folder))?;
-    let written = OpenOptions::new().write(true).create_new(true).open(file);
+    made(folder, DirBuilder::new().recursive(true).mode(0o755).create(folder))?;
+    let written = OpenOptions::new().write(true).create_new(true).mode(0o644).open(file);
     made(file, written.and_then(|mut open| open.write_all(text.as_bytes())))?;
     reload(lock)
 }

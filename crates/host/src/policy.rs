@@ -4,6 +4,7 @@
 //! [`DeviceName`], [`CgroupPath`], [`UnitName`], [`Prefix`], [`PolicyName`].
 
 use std::fmt;
+use std::io::Read as _;
 use std::path::Path;
 
 use plimsoll_mechanisms::InvalidParam;
@@ -251,8 +252,13 @@ impl Policy {
     /// # Errors
     /// If it cannot be read, or is no policy; names the file, and the line where it can.
     pub fn read(path: &Path) -> Result<Policy, PolicyError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| PolicyError(format!("{}: {error}", path.display())))?;
+        let mut text = String::new();
+        let read =
+            std::fs::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
+        read.map_err(|error| PolicyError(format!("{}: {error}", path.display())))?;
+        if text.len() as u64 > LONGEST {
+            return Err(PolicyError(format!("{}: it is longer than {LONGEST} bytes", path.display())));
+        }
         let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         Policy::parse(&text, stem)
             .map_err(|PolicyError(why)| PolicyError(format!("{}: {why}", path.display())))
@@ -507,6 +513,8 @@ fn threshold_default() -> Bytes {
     PhantomQueueParams::default().threshold
 }
 
+/// A policy for a hundred cgroups has some 10 KB.
+const LONGEST: u64 = 1 << 20;
 /// The program that classifies by port knows so many.
 const PORTS_MAX: usize = 16;
 /// The pacer's program knows so many.

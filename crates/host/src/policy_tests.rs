@@ -72,3 +72,10 @@ fn an_error_says_where_what_and_what_is_allowed() {
         }
     }
 }
+
+/// A file that does not end is no policy, and fills no memory.
+#[test]
+fn a_policy_is_short() {
+    let said = Policy::read(Path::new("/dev/zero")).expect_err("it does not end").to_string();
+    assert_eq!(said, "/dev/zero: it is longer than 1048576 bytes");
+}

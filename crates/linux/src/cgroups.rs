@@ -43,9 +43,13 @@ impl<'a> LevelsOfPrograms<'a> {
     /// # Errors
     /// If there are no cgroups of version 2, or the system refuses.
     pub(crate) fn prepare(&mut self, host: u32, level: u8, number: usize) -> io::Result<Level> {
+        use std::os::unix::fs::DirBuilderExt as _;
+
         let root = root().ok_or_else(|| io::Error::other(NO_CGROUPS))?;
         let folder = root.join(format!("{PREFIX}{}-p{number}", std::process::id()));
-        fs::create_dir(&folder)
+        fs::DirBuilder::new()
+            .mode(0o755)
+            .create(&folder)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
         match self.attach(host, level, &folder) {
             Ok(attached) => Ok(Level { folder, _attached: attached }),

@@ -24,6 +24,8 @@ echo $$ >"$group/cgroup.procs"
 cp "$plimsoll" /usr/bin/plimsoll
 mkdir -p /etc/plimsoll /run/systemd/system
 cp "$here"/*.toml /etc/plimsoll/
+mkdir /run/systemd/system/plimsoll-host@.service.d
+printf '[Service]\nUMask=0000\n' >/run/systemd/system/plimsoll-host@.service.d/open.conf
 cp "$repository"/deploy/systemd/*.service "$here"/units/* /run/systemd/system/
 printf '[Manager]\nLogTarget=console\nLogLevel=notice\nShowStatus=no\n' >/etc/systemd/system.conf
 printf 'PLACE=%s\nHERE=%s\n' "$place" "$here" >/run/places

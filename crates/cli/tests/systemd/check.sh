@@ -25,6 +25,10 @@ moves() {
 systemctl start sender.service
 systemctl start plimsoll-host@check.service
 step a policy is applied by its unit
+modes=$(stat -c %a /run/systemd/system/sender.service.d /run/systemd/system/sender.service.d/*.conf | tr '\n' ' ')
+echo "modes $modes"
+[ "$modes" = "755 644 " ]
+step nobody else may write what it has told systemd to run
 moves check 7
 step what a running unit sends has its level
 
