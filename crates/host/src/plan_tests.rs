@@ -112,7 +112,11 @@ fn planned_beside(others: &[&str], text: &str, rack: &Rack) -> Result<Plan, Erro
         let journal = crate::Journal::of(&places, other.name());
         journal.begin(&applied, false).expect("a journal");
     }
-    plan(&Policy::parse(text, "rack").expect("it is right"), rack, &places)
+    let policy = Policy::parse(text, "rack").expect("it is right");
+    let plan = plan(&policy, rack, &places)?;
+    // Whatever is planned is believed when it is read again.
+    assert_eq!(plan.check(policy.name(), &places), Ok(()));
+    Ok(plan)
 }
 
 fn lines(rest: &str, rack: &Rack) -> Vec<String> {
@@ -323,6 +327,51 @@ fn a_plan_survives_its_journal() {
     let plan = planned(rest, &RACK).expect("it can be");
     let text = serde_json::to_string(&plan).expect("plain data");
     assert_eq!(serde_json::from_str::<Plan>(&text).expect("what was written"), plan);
+}
+
+/// With all kinds of steps, but for those of older kernels.
+const EVERYTHING: &str = "tag = 'pcp'\n[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n\
+    [[qjump.assign]]\nlevel = 4\ncgroup = '/there/b'\n[[qjump.assign]]\nlevel = 5\nport = 7\n\
+    [[phantom-queue]]\ndevice = 'eth0'\nrate = '1Gbps'\n\
+    [pacer]\ndevice = 'eth1'\nrate = '1Gbps'\ncgroups = ['/there/a']\ndeparture = 'tbf'\n\
+    [dctcp]\ndestinations = ['10.0.0.0/8', 'fd00::/8']\ndefault = true\n";
+
+/// A journal that is cut is none, wherever that is, and one with a bit changed is none or one of this policy: nothing that has been
+/// damaged is undone as if it were whole, and nothing panics.
+#[test]
+fn a_damaged_journal_is_not_believed() {
+    use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+    let folder = tempfile::tempdir().expect("a folder");
+    let places = Places { state: folder.path().join("state"), pins: PathBuf::from("/pins") };
+    let text = format!("{QJUMP}{EVERYTHING}");
+    let policy = Policy::parse(&text, "rack").expect("it is right");
+    let plan = plan(&policy, &RACK, &places).expect("it can be");
+    assert!(plan.steps.len() >= 14, "{plan}");
+    let journal = crate::Journal::of(&places, policy.name());
+    journal.begin(&plan, false).expect("a journal");
+    assert_eq!(journal.read().expect("it is whole").expect("it is there").plan, plan);
+    let file = places.state.join("rack/plan.json");
+    let whole = std::fs::read(&file).expect("it is ours");
+    for length in (0..whole.len()).step_by(11) {
+        std::fs::write(&file, &whole[..length]).expect("it is ours");
+        assert!(journal.read().is_err(), "cut at {length} of {}", whole.len());
+    }
+    for at in (0..whole.len()).step_by(11) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        std::fs::write(&file, &damaged).expect("it is ours");
+        if let Ok(applied) = journal.read() {
+            let plan = applied.expect("it is there").plan;
+            assert_eq!(plan.check(policy.name(), &places), Ok(()), "changed at {at}");
+        }
+    }
+    std::fs::remove_file(&file).expect("it is ours");
+    std::fs::DirBuilder::new().mode(0o700).create(&file).expect("it is ours");
+    assert!(journal.read().is_err(), "a folder is no journal");
+    std::fs::remove_dir(&file).expect("it is ours");
+    assert_eq!(journal.read().expect("a folder without a plan"), None);
+    std::fs::set_permissions(&places.state, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+    assert!(journal.read().is_err(), "anybody may have removed the plan");
 }
 
 const PACER: &str = "[pacer]\ndevice = 'eth1'\nrate = '1Gbps'\ncgroups = ['/there/a']\n";
