@@ -224,3 +224,26 @@ fn what_connections_hold_is_bounded_and_given_back() {
         }
     }
 }
+
+/// The longest command line that there is takes more than half of what all connections may hold by default.
+#[test]
+fn a_line_of_sixteen_megabytes_is_answered() {
+    let key = [b" ", &[b'k'; 200][..]].concat();
+    let line = [b"get", &key.repeat((16 << 20) / key.len() - 1)[..], b"\r\n"].concat();
+    for io in ["epoll", "fastest"] {
+        let io = format!("chronos_io={io}");
+        let server = Server::start(&["-m", "64", "-t", "2", "-o", &io], &[]);
+        let mut stream = connect(server.tcp);
+        assert_eq!(ask(&mut stream, &line, 5), "END\r\n", "{io}");
+        assert_eq!(stat(&mut stream, "chronos_memory_kicks"), 0);
+        // One that is longer than they may hold is closed.
+        let less = format!("{io},chronos_connection_memory=2");
+        let server = Server::start(&["-m", "64", "-t", "2", "-o", &less], &[]);
+        let mut stream = connect(server.tcp);
+        let mut answer = Vec::new();
+        assert!(
+            stream.write_all(&line).is_err() || stream.read_to_end(&mut answer).is_err() || answer.is_empty()
+        );
+        assert_eq!(stat(&mut connect(server.tcp), "chronos_memory_kicks"), 1, "{io}");
+    }
+}

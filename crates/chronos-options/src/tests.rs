@@ -51,11 +51,13 @@ fn options_reach_the_runtime() {
         "--processors=0,1",
         "--connections=7",
         "--idle=30s",
+        "--connection-memory=4000000",
     ]);
     let all = all.unwrap();
     assert_eq!((all.threads, all.partitions(), all.poll), (2, 12, Poll::Spin));
     assert_eq!((all.access, &all.processors[..]), (Access::ReaderWriterLock, &[0, 1][..]));
     assert_eq!((all.limits.connections, all.limits.idle), (7, Some(Duration::from_secs(30))));
+    assert_eq!(all.limits.memory_bytes, 4_000_000);
     let balancing = all.balancing.unwrap();
     assert_eq!((balancing.epoch, balancing.metric), (Duration::from_micros(20), LoadMetric::Nanoseconds));
     assert_eq!((balancing.split, balancing.across_nodes), (Some(4), AcrossNodes::Never));

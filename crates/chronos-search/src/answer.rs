@@ -48,12 +48,13 @@ pub fn done(answer: Answer, reply: &mut Vec<u8>) {
     }
 }
 
-/// Statistics, as memcached's `STAT` lines or as JSON.
+/// Statistics, of which `shed` is how many connections were closed for the memory that they held, as memcached's `STAT` lines or as JSON.
 pub fn statistics(
     answer: Answer,
     collection: Collection,
     counts: Counts,
     budget: &Budget,
+    shed: u64,
     reply: &mut Vec<u8>,
 ) {
     let version = env!("CARGO_PKG_VERSION");
@@ -64,6 +65,7 @@ pub fn statistics(
         ("postings", counts.postings),
         ("opaque_bytes", counts.opaque_bytes),
         ("memory_bytes", budget.taken()),
+        ("connections_shed", shed),
     ];
     numbers.extend(budget.limit().map(|limit| ("memory_bytes_max", limit)));
     if let Answer::Http { close, .. } = answer {

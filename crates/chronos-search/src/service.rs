@@ -9,9 +9,9 @@
 //! A document's change reaches the partitions one after the other. Until it is answered, a query may find the document
 //! by some of its words and not yet by others; a version that the catalogue no longer has is never a result.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use plimsoll_chronos::{KeyHash, Now, PartitionId, Service, Step, Transport};
+use plimsoll_chronos::{KeyHash, Now, PartitionId, RuntimeStats, Service, Step, Transport};
 
 use crate::budget::{Budget, Full};
 use crate::catalogue::{Catalogue, Change};
@@ -76,6 +76,8 @@ pub struct Search {
     budget: Arc<Budget>,
     catalogue: Catalogue,
     snapshots: Option<Snapshots>,
+    /// What the runtime counts, if there is one.
+    runtime: OnceLock<Arc<RuntimeStats>>,
 }
 
 impl Search {
@@ -86,7 +88,7 @@ impl Search {
         let budget = Arc::new(Budget::new(settings.memory_max));
         let snapshots = settings.snapshots.then(|| Snapshots::new(hash, budget.clone()));
         let catalogue = Catalogue::new(budget.clone());
-        Search { settings, hash, partitions, budget, catalogue, snapshots }
+        Search { settings, hash, partitions, budget, catalogue, snapshots, runtime: OnceLock::new() }
     }
 
     /// Adds a document before the server starts: partitions take what is there when they are made.
@@ -215,7 +217,8 @@ impl Search {
     }
 
     fn answer_counts(&self, answer: Answer, counts: Counts, reply: &mut Vec<u8>) {
-        answer::statistics(answer, self.catalogue.collection(), counts, &self.budget, reply);
+        let shed = self.runtime.get().map_or(0, |runtime| runtime.total().shed);
+        answer::statistics(answer, self.catalogue.collection(), counts, &self.budget, shed, reply);
     }
 
     /// What changes nothing.
@@ -250,6 +253,11 @@ impl Service for Search {
     type Partition = Partition;
     type Session = Session;
     type Request<'a> = Request<'a>;
+
+    fn started(&self, stats: Arc<RuntimeStats>) {
+        // It starts once.
+        let _ = self.runtime.set(stats);
+    }
 
     fn partition(&self, id: PartitionId) -> Partition {
         let mut partition = Partition::new(id, self.hash, self.budget.clone());

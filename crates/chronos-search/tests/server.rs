@@ -172,3 +172,29 @@ fn what_is_wrong_is_told() {
         assert!(!error.contains("Error:") && !error.contains("Caused by"), "{arguments:?}: {error}");
     }
 }
+
+/// Clients that fetch nothing of what they ask for are closed when others wait for the memory that it takes.
+#[test]
+fn clients_that_read_nothing_make_room_for_others() {
+    const BYTES: usize = 1_000_000;
+    for io in ["--io=epoll", "--io=fastest"] {
+        let options = ["--threads=2", "--sets=postings", "--connection-memory=8000000", io];
+        let server = Server::start(&options);
+        let value = "v".repeat(BYTES);
+        assert_eq!(server.ask(&format!("set word 0 0 {BYTES}\r\n{value}\r\nquit\r\n")), "STORED\r\n");
+        let silent: Vec<TcpStream> = (0..30)
+            .map(|_| {
+                let mut stream = TcpStream::connect(server.address).unwrap();
+                stream.write_all("get word\r\n".repeat(20).as_bytes()).unwrap();
+                stream
+            })
+            .collect();
+        let begin = Instant::now();
+        while server.ask("stats\r\nquit\r\n").contains("STAT connections_shed 0\r\n") {
+            assert!(begin.elapsed() < Duration::from_secs(60), "{io}: none is closed");
+        }
+        let found = server.ask("get word\r\nquit\r\n");
+        assert!(found == format!("VALUE word 0 {BYTES}\r\n{value}\r\nEND\r\n"), "{io}");
+        drop(silent);
+    }
+}

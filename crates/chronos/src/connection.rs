@@ -150,6 +150,7 @@ impl Input {
             self.bytes = buffers.take();
         }
         self.compact();
+        grow(&mut self.bytes, bytes.len());
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -158,7 +159,8 @@ impl Input {
         self.compact();
         // As much again as is here at most: a client that only says that a request is large gets no room for it.
         let wanted = self.wanted.saturating_sub(self.bytes.len());
-        self.bytes.reserve(wanted.min(self.bytes.len()).max(READ_BYTES));
+        let more = wanted.min(self.bytes.len()).max(READ_BYTES);
+        grow(&mut self.bytes, more);
         &mut self.bytes
     }
 
@@ -178,6 +180,17 @@ impl Input {
             self.bytes.drain(..self.used);
             self.used = 0;
         }
+    }
+}
+
+/// Makes room for `more` bytes: of small buffers twice as much as there is, of large ones a quarter more, since what is not
+/// used counts for all connections.
+fn grow(bytes: &mut Vec<u8>, more: usize) {
+    const LARGE: usize = 1 << 20;
+    if bytes.len() < LARGE {
+        bytes.reserve(more);
+    } else if bytes.capacity() - bytes.len() < more {
+        bytes.reserve_exact(more.max(bytes.len() / 4));
     }
 }
 

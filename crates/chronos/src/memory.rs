@@ -278,7 +278,12 @@ impl Memory {
 
     /// Whether those that wait may go on.
     pub(crate) fn has_eased(&mut self) -> bool {
-        !self.waiting.is_empty() && self.level() < self.waiting_at
+        if self.waiting.is_empty() {
+            return false;
+        }
+        // Others may have freed some between the refusal and the wait.
+        let level = self.level();
+        level == Level::Free || level < self.waiting_at
     }
 
     /// Connections that waited, which are looked after now; some of them may be gone.

@@ -35,7 +35,11 @@ impl<S: Service> Worker<S> {
     /// wait go on while memory is scarce; when it is full, those are closed that hold the most.
     pub(super) fn shed<D: Driver<S>>(&mut self, driver: &mut D) {
         let now = self.engine.now.since_start;
-        if self.engine.memory.is_free() || now < self.engine.memory.next_look {
+        if self.engine.memory.is_free() {
+            self.engine.memory.stuck_since = None;
+            return;
+        }
+        if now < self.engine.memory.next_look {
             return;
         }
         let is_full = self.engine.memory.level() == Level::Full;
