@@ -134,6 +134,19 @@ impl Silent {
         Silent { stream, said: 0, is_closed: false }
     }
 
+    /// One that has been answered so often with little that little is expected of it.
+    fn prepared(port: u16) -> Silent {
+        const GETS: usize = 400;
+        let mut client = Silent::connect(port);
+        client.stream.set_nonblocking(false).expect("an option");
+        for _ in 0..2 {
+            let answers = ask(&mut client.stream, &b"get none\r\n".repeat(GETS), b"END\r\n".len() * GETS);
+            assert_eq!(answers, "END\r\n".repeat(GETS));
+        }
+        client.stream.set_nonblocking(true).expect("an option");
+        client
+    }
+
     fn say(&mut self, all: &[u8]) {
         while self.said < all.len() && !self.is_closed {
             match self.stream.write(&all[self.said..]) {
@@ -170,7 +183,8 @@ fn what_connections_hold_is_bounded_and_given_back() {
         (0..100).flat_map(|number| format!("get key{}\r\n", number % 16).into_bytes()).collect();
     let line = [b"get ".to_vec(), b"a_key_that_is_not_there ".repeat(200_000)].concat();
     let half = [format!("set half 0 0 {}\r\n", 1 << 19).as_bytes(), &value[..1 << 18]].concat();
-    for (what, said) in [("replies", &gets), ("lines", &line), ("values", &half)] {
+    let kinds = [("replies", &gets), ("replies, prepared", &gets), ("lines", &line), ("values", &half)];
+    for (what, said) in kinds {
         for io in ["epoll", "fastest"] {
             let extended = format!("chronos_io={io}");
             let server = Server::start(&["-m", "64", "-t", "4", "-o", &extended], &[]);
@@ -183,7 +197,12 @@ fn what_connections_hold_is_bounded_and_given_back() {
             let small = "VALUE small 0 1\r\nx\r\nEND\r\n";
             assert_eq!(ask(&mut reader, b"get small\r\n", small.len()), small);
             let before = (resident(server.id()), descriptors(server.id()));
-            let mut clients: Vec<Silent> = (0..CLIENTS).map(|_| Silent::connect(server.tcp)).collect();
+            let mut clients: Vec<Silent> = (0..CLIENTS)
+                .map(|_| match what {
+                    "replies, prepared" => Silent::prepared(server.tcp),
+                    _ => Silent::connect(server.tcp),
+                })
+                .collect();
             let mut most = 0;
             let begin = std::time::Instant::now();
             let mut rounds = 0;
