@@ -49,7 +49,8 @@ impl<S: Service> Worker<S> {
             self.engine.memory.stuck_since = None;
             return;
         }
-        if self.engine.memory.has_waiting() {
+        // Those that hold what is waited for may sleep. Where it is full, requests of other threads wait too.
+        if is_full || self.engine.memory.has_waiting() {
             self.engine.memory.wake_others();
         }
         let excess = self.engine.memory.excess();
