@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -171,6 +171,26 @@ fn a_dump_has_every_item_that_lives() {
         b"mg large\r\n",
     ];
     assert_eq!(lines, BTreeSet::from(expected));
+}
+
+/// A dump has no end that a datagram could hold: it is refused, and the server goes on.
+#[test]
+fn a_datagram_gets_no_dump() {
+    let server = Server::start(&["-t", "2"], &[]);
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    socket.connect(("127.0.0.1", server.udp)).expect("an address");
+    socket.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    for (request, expected) in [
+        ("set a 0 0 1\r\nx\r\n", "STORED\r\n"),
+        ("lru_crawler metadump all\r\n", "ERROR\r\n"),
+        ("lru_crawler mgdump all\r\n", "ERROR\r\n"),
+        ("get a\r\n", "VALUE a 0 1\r\nx\r\nEND\r\n"),
+    ] {
+        socket.send(&[b"\0\x01\0\0\0\x01\0\0", request.as_bytes()].concat()).expect("it takes datagrams");
+        let mut reply = [0; 2000];
+        let bytes = socket.recv(&mut reply).expect("it answers");
+        assert_eq!(String::from_utf8_lossy(&reply[8..bytes]), expected, "{request}");
+    }
 }
 
 /// Many items, with the program's threads, over both ways to the kernel: each comes once, and the connection goes on.
