@@ -298,14 +298,17 @@ impl Arena {
         Some(self.header(next).time.get())
     }
 
+    /// How many chunks of `page` have been used, and their bytes; 0 if none is now.
+    pub fn chunks_of(&self, page: usize) -> (usize, usize) {
+        let Page { bytes, class, fresh, used, .. } = &self.pages[page];
+        let is_empty = *used == 0 || bytes.is_empty();
+        (if is_empty { 0 } else { usize::from(*fresh) }, self.layout.classes.size(usize::from(*class)))
+    }
+
     /// The items of `page`.
     pub fn items_of(&self, page: usize) -> Vec<ItemRef> {
-        let Page { bytes, class, fresh, used, .. } = &self.pages[page];
-        if *used == 0 || bytes.is_empty() {
-            return Vec::new();
-        }
-        let size = self.layout.classes.size(usize::from(*class));
-        (0..usize::from(*fresh))
+        let (chunks, size) = self.chunks_of(page);
+        (0..chunks)
             .map(|chunk| ItemRef::new(page, chunk * size))
             .filter(|&item| self.header(item).state & State::USED != 0)
             .collect()

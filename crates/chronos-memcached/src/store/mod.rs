@@ -77,6 +77,8 @@ pub struct Store {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sweep {
     page: usize,
+    /// Items of the pages before.
+    seen: usize,
     next_second: u32,
     /// Sweeps that have begun.
     starts: u64,

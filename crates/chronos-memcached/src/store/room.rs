@@ -6,12 +6,15 @@ use super::{NoMemory, Store, Sweep, is_expired, is_flushed};
 
 /// Chunks that one call of [`Store::sweep`] looks at.
 const SWEEP_CHUNKS: usize = 128;
-/// Seconds between sweeps.
-const SWEEP_SECONDS: u32 = 60;
+/// Items that sweeps look at in a second, on average: the memory of what expires is there again after a second in a small
+/// store, and a large one is left in peace for up to [`SWEEP_SECONDS_MAX`].
+const SWEEP_ITEMS_A_SECOND: usize = 1000;
+/// Seconds between sweeps at most.
+const SWEEP_SECONDS_MAX: usize = 60;
 
 impl Store {
-    /// A bit of what waits for idle moments: memory that is wanted elsewhere, and, if `sweeps`, expired items once a
-    /// minute. True if there is more.
+    /// A bit of what waits for idle moments: memory that is wanted elsewhere, and, if `sweeps`, expired items, every
+    /// second to once a minute. True if there is more.
     pub fn housekeeping(&mut self, second: u32, sweeps: bool) -> bool {
         self.forget_taken(second);
         let has_more =
@@ -53,11 +56,15 @@ impl Store {
         self.sweep.starts += u64::from(self.sweep.page == 0);
         let mut looked_at = 0;
         while looked_at < SWEEP_CHUNKS && self.sweep.page < self.arena.pages.len() {
-            let items = self.arena.items_of(self.sweep.page);
+            let page = self.sweep.page;
             self.sweep.page += 1;
-            looked_at += items.len();
-            for item in items {
+            let (chunks, size) = self.arena.chunks_of(page);
+            for item in (0..chunks).map(|chunk| ItemRef::new(page, chunk * size)) {
                 let header = *self.arena.header(item);
+                if header.state & State::USED == 0 {
+                    continue;
+                }
+                looked_at += 1;
                 self.count(item).looked_at += 1;
                 if self.is_dead(&header, second) {
                     self.count(item).swept += 1;
@@ -66,8 +73,10 @@ impl Store {
                 }
             }
         }
+        self.sweep.seen += looked_at;
         if self.sweep.page >= self.arena.pages.len() {
-            self.sweep = Sweep { page: 0, next_second: second + SWEEP_SECONDS, ..self.sweep };
+            let pause = (self.sweep.seen / SWEEP_ITEMS_A_SECOND).clamp(1, SWEEP_SECONDS_MAX);
+            self.sweep = Sweep { page: 0, seen: 0, next_second: second + pause as u32, ..self.sweep };
             return false;
         }
         true

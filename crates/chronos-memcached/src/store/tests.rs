@@ -228,3 +228,25 @@ fn memory_moves_between_sizes() {
         assert!(budget.taken() <= 1 << 20);
     }
 }
+
+/// What expires leaves a small store with the next second's sweep, and a large one within a minute.
+#[test]
+fn expired_items_leave_sooner_where_there_are_few() {
+    for (others, seconds) in [(10, 1), (20_000, 20)] {
+        let mut store = Store::new(layout(true), Arc::new(Budget::new(64 << 20, 0)), 1, 1);
+        for number in 0..others {
+            put(&mut store, number, 10).expect("there is room");
+        }
+        while store.housekeeping(100, true) {}
+        let key = b"gone";
+        let meta = Meta { flags: 0, expiry: 101, state: 0 };
+        store.put(HASH.hash(key), key, [b"x", b""], meta, 100).expect("there is room");
+        let mut left = Vec::new();
+        for second in 101..=100 + seconds {
+            while store.housekeeping(second, true) {}
+            left.push(store.count_items() - u64::from(others));
+        }
+        let (last, before) = left.split_last().expect("a second");
+        assert!(*last == 0 && before.iter().all(|&count| count == 1), "{others}: {left:?}");
+    }
+}
