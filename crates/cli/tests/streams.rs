@@ -154,7 +154,7 @@ fn commands_that_keep_nothing_end_as_they_should() {
         &["scenario", "show", "small.toml"],
         &["run", "small.toml", "--list"],
         &["completions", "bash"],
-        &["model", "qjump"],
+        &["model", "qjump", "--hosts", "4"],
         &["model", "fan-out"],
     ] {
         each(
