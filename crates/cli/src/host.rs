@@ -90,11 +90,11 @@ struct NameArgs {
     policy: Subject,
 }
 
-/// Take a policy back: undo what applying it has changed, the last first. Ends with 1 where something stays, because somebody
-/// else has changed it since.
+/// Take a policy back: undo what applying it has changed, the last first. Ends with 1 where something stays, because
+/// somebody else has changed it since.
 ///
-/// What was applied in another network namespace is taken back there, where that can be found and entered; otherwise nothing is,
-/// and it is said where to do so.
+/// What was applied in another network namespace is taken back there, where that can be found and entered; otherwise
+/// nothing is, and it is said where to do so.
 #[derive(clap::Args)]
 struct RollbackArgs {
     /// The policy, or its name.

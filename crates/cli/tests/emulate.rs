@@ -232,8 +232,8 @@ fn what_is_finished_stays_until_it_is_forced() {
     assert!(said.contains("ready after") && !log(), "{said}");
 }
 
-/// What the kernel holds of all network namespaces, whether they have names or not, in this order: connections that have no
-/// program any more, namespaces (none where the kernel does not tell), and congestion controls of eBPF.
+/// What the kernel holds of all network namespaces, whether they have names or not, in this order: connections that
+/// have no program any more, namespaces (none where the kernel does not tell), and congestion controls of eBPF.
 fn held() -> [usize; 3] {
     let orphans = fs::read_to_string("/proc/net/sockstat").unwrap();
     let orphans = orphans.split("orphan ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
@@ -244,8 +244,9 @@ fn held() -> [usize; 3] {
     [orphans, namespaces, controls]
 }
 
-/// Connections that the end of a run interrupts would keep their namespaces and congestion control for minutes: those of its
-/// own workloads by TCP, DCTCP and MPTCP, and those of programs that nobody has told of the end. However the run ends.
+/// Connections that the end of a run interrupts would keep their namespaces and congestion control for minutes: those
+/// of its own workloads by TCP, DCTCP and MPTCP, and those of programs that nobody has told of the end. However the
+/// run ends.
 #[test]
 fn twenty_runs_leave_nothing_in_the_kernel() {
     const RUNS: usize = 20;

@@ -284,8 +284,8 @@ fn others_than_root_are_kept_out_of_journals_and_told_so() {
 /// The gso_max_segs of `lo` in a script's network, which QJUMP makes shorter.
 const SEGMENTS: &str = "segments() { ip -d link show lo | grep -o 'gso_max_segs [0-9]*'; }; ";
 
-/// The steps are about one network namespace. From another, a rollback goes there where it gets there, and else changes nothing
-/// and says so.
+/// The steps are about one network namespace. From another, a rollback goes there where it gets there, and else
+/// changes nothing and says so.
 #[test]
 fn a_policy_is_taken_back_in_the_network_where_it_was_applied() {
     if !able() {
@@ -332,7 +332,8 @@ fn a_policy_is_taken_back_in_the_network_where_it_was_applied() {
     }
 }
 
-/// A command that an apply has started makes its change also when that has been killed: nobody takes back before it has.
+/// A command that an apply has started makes its change also when that has been killed: nobody takes back before it
+/// has.
 #[test]
 fn a_command_that_outlives_its_apply_changes_nothing_after_the_rollback() {
     if !able() {
@@ -365,7 +366,8 @@ fn a_command_that_outlives_its_apply_changes_nothing_after_the_rollback() {
     );
 }
 
-/// What is kept of a policy is root's alone, whatever the umask; and nothing that somebody else may have put there is believed.
+/// What is kept of a policy is root's alone, whatever the umask; and nothing that somebody else may have put there is
+/// believed.
 #[test]
 fn journals_of_others_are_not_believed() {
     if !able() {

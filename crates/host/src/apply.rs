@@ -93,8 +93,8 @@ pub fn confirm(lock: &Lock, name: &PolicyName) -> Result<bool, Error> {
 /// Takes the policy `name` back, in the network namespace where it was applied; none if it is not applied.
 ///
 /// # Errors
-/// If something cannot be restored. What can be is, and the journal stays for another try. [`Error::Elsewhere`] before any
-/// change if it was applied where this process is not and does not get.
+/// If something cannot be restored. What can be is, and the journal stays for another try. [`Error::Elsewhere`]
+/// before any change if it was applied where this process is not and does not get.
 pub fn rollback(
     lock: &Lock,
     name: &PolicyName,
@@ -103,8 +103,8 @@ pub fn rollback(
     undo(&Journal::of(lock.places(), name), system)
 }
 
-/// Takes back what there still is of the policy `name`, where its network namespace or the file systems of its pins and cgroups
-/// are gone for good, and what it had changed there with them. As [`rollback`] where they are not.
+/// Takes back what there still is of the policy `name`, where its network namespace or the file systems of its pins
+/// and cgroups are gone for good, and what it had changed there with them. As [`rollback`] where they are not.
 ///
 /// # Errors
 /// As [`rollback`].

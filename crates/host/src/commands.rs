@@ -20,8 +20,8 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
     run_with(Stdio::null(), program, arguments)
 }
 
-/// Runs `program`, which changes the host, as [`run`]. It holds `lock` with this process, in place of an input, which it does not
-/// read: should it outlive this process, nobody takes back what it is about to change before it has.
+/// Runs `program`, which changes the host, as [`run`]. It holds `lock` with this process, in place of an input, which
+/// it does not read: should it outlive this process, nobody takes back what it is about to change before it has.
 #[cfg(feature = "kernel")]
 pub fn change(lock: &Lock, program: &str, arguments: &[&str]) -> Result<(), Error> {
     run_with(lock.held()?, program, arguments).map(drop)

@@ -1,6 +1,6 @@
-//! [`Here`]: where a policy is applied. Devices, routes and settings of the same names are in other network namespaces as
-//! well, and other pins and cgroups under the same paths where other file systems are mounted; whoever takes back there finds
-//! nothing to do, and would say that all is done.
+//! [`Here`]: where a policy is applied. Devices, routes and settings of the same names are in other network
+//! namespaces as well, and other pins and cgroups under the same paths where other file systems are mounted; whoever
+//! takes back there finds nothing to do, and would say that all is done.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
@@ -80,7 +80,8 @@ impl Here {
         self.mounts.iter().map(|(path, _)| path.as_path()).eq(mounts(plan, places))
     }
 
-    /// That the policy `name` was applied on this host, since it was started, with the pins and cgroups that are here now.
+    /// That the policy `name` was applied on this host, since it was started, with the pins and cgroups that are here
+    /// now.
     ///
     /// # Errors
     /// [`Error::Elsewhere`] if not.
@@ -158,7 +159,8 @@ impl Here {
         Identity::of(Path::new(OWN)) == Some(self.network)
     }
 
-    /// A file by which the network namespace can be entered: a mount, as `ip netns` makes them, or else a process in it.
+    /// A file by which the network namespace can be entered: a mount, as `ip netns` makes them, or else a process in
+    /// it.
     fn way(&self) -> Option<PathBuf> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mounts = mounts.lines().filter(|line| line.contains(" - nsfs "));

@@ -3,8 +3,9 @@
 //!
 //! A folder without a plan is one whose apply had not begun or whose rollback was over.
 //!
-//! Who takes a policy back does what its journal says, as root. So journals are kept and believed only where nobody else can have
-//! written them ([`Folder`]), and hold nothing but steps that their policy leads to (`plan/allowed.rs`).
+//! Who takes a policy back does what its journal says, as root. So journals are kept and believed only where nobody
+//! else can have written them ([`Folder`]), and hold nothing but steps that their policy leads to
+//! (`plan/allowed.rs`).
 
 use std::fs::File;
 use std::io::Write as _;
@@ -90,7 +91,8 @@ impl Journal {
     /// The names of all policies that are applied, in order.
     ///
     /// # Errors
-    /// If the folder of journals or one in it cannot be read, as by others than root, or others could have written there.
+    /// If the folder of journals or one in it cannot be read, as by others than root, or others could have written
+    /// there.
     pub fn all(places: &Places) -> Result<Vec<PolicyName>, Error> {
         let doing = |what: &Path| Error::doing_as_root(format!("reading {}", what.display()));
         let Some(state) = Folder::open(&places.state).map_err(doing(&places.state))? else {
@@ -166,8 +168,8 @@ impl Journal {
         }
     }
 
-    /// Writes the plan, and where it is applied, to survive whatever comes. With `to_confirm`, it counts as unconfirmed until
-    /// [`Journal::confirm`].
+    /// Writes the plan, and where it is applied, to survive whatever comes. With `to_confirm`, it counts as
+    /// unconfirmed until [`Journal::confirm`].
     ///
     /// # Errors
     /// If it cannot be written, or would not be believed when it is read; then nothing is.

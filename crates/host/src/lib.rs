@@ -13,8 +13,9 @@
 //!   half done, and leaves alone what somebody else has changed since.
 //! * **One at a time**: who plans, applies, confirms or takes back holds the lock meanwhile, so that what was there before
 //!   and what other policies hold is current. So do the commands that it starts, should they outlive it.
-//! * **The journal is in /run**, which a reboot empties as it empties all that a policy changes. It is root's alone, is believed
-//!   only as far as its policy leads, and says in which network namespace it was written, where its policy is taken back.
+//! * **The journal is in /run**, which a reboot empties as it empties all that a policy changes. It is root's alone,
+//!   is believed only as far as its policy leads, and says in which network namespace it was written, where its
+//!   policy is taken back.
 //! * **Programs, links and maps are pinned** under /sys/fs/bpf/plimsoll, so nothing has to keep running.
 //! * **What needs privileges** is in `kernel.rs` and `commands.rs`: a handful of fixed commands of iproute2, without a
 //!   shell and with a PATH of their own, files in /sys and /proc, and libbpf through `plimsoll-bpf`. What is handed

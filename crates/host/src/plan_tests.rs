@@ -336,8 +336,8 @@ const EVERYTHING: &str = "tag = 'pcp'\n[[qjump.assign]]\nlevel = 3\nunit = 'runs
     [pacer]\ndevice = 'eth1'\nrate = '1Gbps'\ncgroups = ['/there/a']\ndeparture = 'tbf'\n\
     [dctcp]\ndestinations = ['10.0.0.0/8', 'fd00::/8']\ndefault = true\n";
 
-/// A journal that is cut is none, wherever that is, and one with a bit changed is none or one of this policy: nothing that has been
-/// damaged is undone as if it were whole, and nothing panics.
+/// A journal that is cut is none, wherever that is, and one with a bit changed is none or one of this policy: nothing
+/// that has been damaged is undone as if it were whole, and nothing panics.
 #[test]
 fn a_damaged_journal_is_not_believed() {
     use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};

@@ -1,12 +1,12 @@
 //! Network namespaces, one a host, which the next start or `--clean` removes if nobody else does.
 //!
-//! Names are `plimsoll-<process>-<host>`. `/run/plimsoll/<process>`, which is root's alone, is locked while its owner or an `ip`
-//! that makes its namespaces lives, so what has a name and no lock was left behind. Only namespaces with such names are ever removed; devices outside them are never
-//! touched.
+//! Names are `plimsoll-<process>-<host>`. `/run/plimsoll/<process>`, which is root's alone, is locked while its owner
+//! or an `ip` that makes its namespaces lives, so what has a name and no lock was left behind. Only namespaces with
+//! such names are ever removed; devices outside them are never touched.
 //!
 //! A name that is gone is not yet a namespace that is gone: a socket whose program has ended, and which has data that
-//! nobody takes any more, keeps it for minutes, with its memory and its congestion control. So what goes is emptied first:
-//! processes are killed and awaited, and connections reset.
+//! nobody takes any more, keeps it for minutes, with its memory and its congestion control. So what goes is emptied
+//! first: processes are killed and awaited, and connections reset.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -278,8 +278,8 @@ pub fn clean() -> io::Result<usize> {
     Ok(left.len())
 }
 
-/// Ends all that would keep namespaces that are to go: programs of their hosts, also such as have left their process group,
-/// and then what these and this process have left of connections.
+/// Ends all that would keep namespaces that are to go: programs of their hosts, also such as have left their process
+/// group, and then what these and this process have left of connections.
 fn empty(names: &[String]) {
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
     let namespaces: Vec<_> = names.iter().filter_map(|name| identity(&Path::new(NETNS).join(name))).collect();
@@ -309,8 +309,8 @@ fn empty(names: &[String]) {
 }
 
 /// Ends all connections of the namespace that this thread is in at once. A kernel that cannot (without
-/// CONFIG_INET_DIAG_DESTROY; before 6.11 not those whose program has ended) gives them up after some tries, of which they
-/// get the fewest.
+/// CONFIG_INET_DIAG_DESTROY; before 6.11 not those whose program has ended) gives them up after some tries, of which
+/// they get the fewest.
 fn end_connections() -> io::Result<()> {
     for (name, value) in [("tcp_orphan_retries", "1"), ("tcp_fin_timeout", "1")] {
         let _ = fs::write(format!("/proc/sys/net/ipv4/{name}"), value);
@@ -373,8 +373,8 @@ pub(crate) fn device() -> io::Result<i32> {
     i32::try_from(number).map_err(io::Error::other)
 }
 
-/// Runs iproute2 with a batch. It holds `lock` with this process, in place of an output that it does not have: should it
-/// outlive this one, nobody takes what it makes for left behind before it is made.
+/// Runs iproute2 with a batch. It holds `lock` with this process, in place of an output that it does not have: should
+/// it outlive this one, nobody takes what it makes for left behind before it is made.
 fn ip(arguments: &[&str], batch: &str, lock: Option<&File>) -> io::Result<()> {
     let held = lock.map(File::try_clone).transpose()?;
     let mut child = Command::new("ip")

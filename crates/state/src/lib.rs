@@ -1,7 +1,7 @@
 //! [`Folder`]: state that a privileged program believes when it finds it again, and that nobody else may have written.
 //!
-//! What is in such a folder names things to remove and settings to write. So it is believed only where nobody but its owner
-//! (this user, or root) could have put it there:
+//! What is in such a folder names things to remove and settings to write. So it is believed only where nobody but its
+//! owner (this user, or root) could have put it there:
 //!
 //! ```text
 //! /            every folder on the way: root's or this user's, and no other's to write in, but for sticky ones such as /tmp
@@ -10,8 +10,8 @@
 //!   plan.json           made here: mode 600; a regular file with one name
 //! ```
 //!
-//! Every step is from an open folder to what is in it (`openat`), and no symbolic link is ever followed, so that what was
-//! looked at is what is used. Names are single parts of a path.
+//! Every step is from an open folder to what is in it (`openat`), and no symbolic link is ever followed, so that what
+//! was looked at is what is used. Names are single parts of a path.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -30,7 +30,8 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder at `path`, which is absolute; it and those above it are made where they are missing, with mode 700.
+    /// Opens the folder at `path`, which is absolute; it and those above it are made where they are missing, with
+    /// mode 700.
     ///
     /// # Errors
     /// If others could have had a hand in it, which says how, or the system refuses.
@@ -118,7 +119,8 @@ impl Folder {
         Ok(there(found.map_err(io::Error::from))?.is_some())
     }
 
-    /// Opens the file `name` as `flags` say ([`OFlags::CREATE`] among them); none if there is none. It ends up with mode 600.
+    /// Opens the file `name` as `flags` say ([`OFlags::CREATE`] among them); none if there is none. It ends up with
+    /// mode 600.
     ///
     /// # Errors
     /// As [`Folder::make`], also of what is no regular file, or has a second name.

@@ -1,5 +1,6 @@
-//! What a plan may hold that is read again from a journal: nothing that planning its policy could not have come to. A rollback
-//! does as root what is there, so that a journal which names other settings, folders and devices is not one of ours.
+//! What a plan may hold that is read again from a journal: nothing that planning its policy could not have come to. A
+//! rollback does as root what is there, so that a journal which names other settings, folders and devices is not one
+//! of ours.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -10,7 +10,8 @@ use crate::names::DeviceName;
 use crate::policy::Policy;
 use crate::step::Step;
 
-/// The plans of all policies that are applied but for `policy`; of those in other network namespaces, what is not in these.
+/// The plans of all policies that are applied but for `policy`; of those in other network namespaces, what is not in
+/// these.
 pub(super) fn others(policy: &Policy, places: &Places) -> Result<Vec<Plan>, Error> {
     let names = Journal::all(places)?.into_iter().filter(|name| name != policy.name());
     let applied = names.map(|name| Journal::of(places, &name).read());
