@@ -10,7 +10,7 @@ use serde_json::Value;
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
     // Below every program.
-    ("stdio", &[]),
+    ("stdio", &["units"]),
     // What privileged programs believe when they find it again.
     ("state", &[]),
     // For tests of all others.
@@ -21,7 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("wiring", &["fabric", "mechanisms", "scenario", "units"]),
     ("workloads", &["fabric", "mechanisms", "results", "scenario", "units", "wiring"]),
     ("results", &["units"]),
-    ("report", &["results"]),
+    ("report", &["results", "units"]),
     // The simulator sees neither a published value nor how a result is shown.
     ("sim", &["fabric", "mechanisms", "results", "scenario", "units", "wiring", "workloads"]),
     // What runs live does not know the simulator, nor the other way round.

@@ -2,6 +2,7 @@
 
 use plimsoll_report::table::{Cell, Column, Grid, Row, bold, csv_line, dim, escape_markdown};
 use plimsoll_report::{Format, Style, figures};
+use plimsoll_units::text::{printable, printable_json};
 use serde::Serialize;
 
 use crate::lines::{AtLoad, Lines, Variant};
@@ -21,9 +22,8 @@ impl Lines {
             Format::Table => self.terminal(style),
             Format::Json => {
                 let whole = WithWords { lines: self, sentences: self.sentences() };
-                let mut text = serde_json::to_string_pretty(&whole).expect("lines have text keys only");
-                text.push('\n');
-                text
+                let text = serde_json::to_string_pretty(&whole).expect("lines have text keys only");
+                format!("{}\n", printable_json(&text))
             }
             Format::Csv => self.csv(),
             Format::Md => {
@@ -37,6 +37,7 @@ impl Lines {
     fn terminal(&self, style: &Style) -> String {
         let mut out = format!("{}\n{}\n\n", self.grid().to_terminal(style), dim(INTERVAL, style));
         for sentence in self.sentences() {
+            let sentence = printable(&sentence);
             let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
             out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
         }

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use plimsoll_units::text::printable;
+
 use crate::node::Node;
 use crate::source::{Origin, Sources};
 
@@ -64,7 +66,7 @@ pub struct Report {
     pub notes: Vec<String>,
     /// The source line.
     pub source_line: String,
-    /// Characters under the caret.
+    /// Characters under the caret; 0 where the line is not shown, because the file may be anybody's.
     pub width: usize,
 }
 
@@ -88,6 +90,11 @@ impl Report {
             width: place.width,
             ..Report::default()
         }
+    }
+
+    /// A report about a line of a file whose text must not be quoted.
+    pub(crate) fn without_excerpt(file: &str, line: usize, message: &str) -> Report {
+        Report { file: file.to_owned(), line, column: 1, message: message.to_owned(), ..Report::default() }
     }
 
     /// With the allowed values.
@@ -202,25 +209,36 @@ struct Rendered<'a> {
 impl fmt::Display for Rendered<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rendered { severity, report } = self;
+        let message = printable(&report.message);
         match report.key.as_str() {
-            "" => write!(f, "{severity}: {}", report.message)?,
-            key => write!(f, "{severity}: {key}: {}", report.message)?,
+            "" => write!(f, "{severity}: {message}")?,
+            key => write!(f, "{severity}: {}: {message}", printable(key))?,
         }
         let margin = " ".repeat(report.line.to_string().len());
         if report.line > 0 {
-            writeln!(f, "\n{margin}--> {}:{}:{}", report.file, report.line, report.column)?;
-            writeln!(f, "{margin} |")?;
-            writeln!(f, "{} | {}", report.line, report.source_line)?;
-            write!(f, "{margin} | {}{}", " ".repeat(report.column - 1), "^".repeat(report.width))?;
+            write!(f, "\n{margin}--> {}:{}:{}", printable(&report.file), report.line, report.column)?;
+        }
+        if report.line > 0 && report.width > 0 {
+            // What is escaped takes more room, and the caret is to stay below the culprit.
+            let until = |end: usize| -> String { report.source_line.chars().take(end).collect() };
+            let widened = |end: usize| {
+                let missing = end.saturating_sub(report.source_line.chars().count());
+                printable(&until(end)).chars().count() + missing
+            };
+            let (start, end) = (report.column - 1, report.column - 1 + report.width);
+            let (before, under) = (widened(start), widened(end) - widened(start));
+            writeln!(f, "\n{margin} |")?;
+            writeln!(f, "{} | {}", report.line, printable(&report.source_line))?;
+            write!(f, "{margin} | {}{}", " ".repeat(before), "^".repeat(under))?;
         }
         if let Some(allowed) = &report.allowed {
-            write!(f, "\n{margin} = allowed: {allowed}")?;
+            write!(f, "\n{margin} = allowed: {}", printable(allowed))?;
         }
         if let Some(help) = &report.help {
-            write!(f, "\n{margin} = help: {help}")?;
+            write!(f, "\n{margin} = help: {}", printable(help))?;
         }
         for note in &report.notes {
-            write!(f, "\n{margin} = note: {note}")?;
+            write!(f, "\n{margin} = note: {}", printable(note))?;
         }
         Ok(())
     }

@@ -8,12 +8,16 @@
 //! | stdout | the program ends as if all had been read | an error; the exit status becomes 2 |
 //! | stderr | the message is lost | the message is lost |
 //!
+//! What a message to stderr quotes cannot steer the terminal: control characters are written out, line breaks stay.
+//!
 //! A descriptor that was closed before the start (`>&-`) is `/dev/null`: Rust's runtime opens it there, so that no file
 //! of the program gets the number 1 or 2 and is written into.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::process;
+
+use plimsoll_units::text::printable_lines;
 
 /// Exit status where stdout could not be written.
 pub const ERROR: u8 = 2;
@@ -44,7 +48,9 @@ macro_rules! outln {
 /// The function behind [`note!`].
 pub fn note(message: fmt::Arguments<'_>) {
     // One write, so that messages of several threads or processes do not mix.
-    let _ = io::stderr().write_all(format!("{message}\n").as_bytes());
+    let message = message.to_string();
+    // Names in it may be a stranger's.
+    let _ = io::stderr().write_all(format!("{}\n", printable_lines(&message)).as_bytes());
 }
 
 /// Writes results to stdout. A reader that has gone (`| head`) is no error.

@@ -7,12 +7,15 @@
 //!
 //! Text forms (`"10Gbps"`, `"1.5us"`, `"64KiB"`) are parsed by [`parse`]; a missing or wrong unit
 //! is an error that lists the units allowed.
+//!
+//! [`text`] makes texts of others fit to be shown; it is here because everything that shows one is above.
 
 mod bytes;
 mod number;
 mod parse;
 mod rate;
 mod serde_impl;
+pub mod text;
 mod time;
 
 pub use bytes::Bytes;

@@ -13,6 +13,7 @@ pub use article::{Article, Section, article};
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
+use plimsoll_units::text::{is_hidden, printable_lines};
 use serde::Serialize;
 
 use crate::chart::Chart;
@@ -350,13 +351,45 @@ fn place(figures: &[Figure]) -> String {
 
 /// JSON that cannot end the element it stands in.
 fn embedded(data: &Data<'_>) -> String {
-    serde_json::to_string(data).expect("chart data has text keys only").replace('<', "\\u003c")
+    let json = serde_json::to_string(data).expect("chart data has text keys only").replace('<', "\\u003c");
+    let hides =
+        json.contains(is_hidden) || ["\\u00", "\\b", "\\f", "\\r"].iter().any(|escape| json.contains(escape));
+    if hides { shown_in_json(&json) } else { json }
 }
 
-/// A text as HTML shows it, also inside a quoted attribute.
+/// JSON whose texts show what they hide, as [`escape`] does for those in the page: a script takes them from here.
+fn shown_in_json(json: &str) -> String {
+    let mut out = String::with_capacity(json.len() + 16);
+    let mut rest = json.chars();
+    let show = |c: char, out: &mut String| match is_hidden(c) {
+        true => out.push_str(&format!("\\\\u{{{:x}}}", u32::from(c))),
+        false => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+    };
+    while let Some(c) = rest.next() {
+        match c {
+            '\\' => match rest.next() {
+                Some('u') => {
+                    let digits: String = rest.by_ref().take(4).collect();
+                    let c = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
+                    // Only the first 32 characters and `<` are written that way.
+                    show(c.unwrap_or('\u{fffd}'), &mut out);
+                }
+                Some('b') => show('\u{8}', &mut out),
+                Some('f') => show('\u{c}', &mut out),
+                Some('r') => show('\r', &mut out),
+                other => out.extend(['\\'].into_iter().chain(other)),
+            },
+            c if is_hidden(c) => show(c, &mut out),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A text as HTML shows it, also inside a quoted attribute, with all that is not to be seen written out.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in printable_lines(text).chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),

@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use plimsoll_units::text::{printable, printable_lines};
+
 use super::Style;
 
 /// A table: labelled rows, and columns in named groups.
@@ -66,6 +68,29 @@ const GROUP_GAP: usize = 4;
 impl Grid {
     /// Aligned text. Groups that do not fit beside each other go below, with the labels repeated.
     pub fn to_terminal(&self, style: &Style) -> String {
+        self.printable().draw(style)
+    }
+
+    /// The same table with texts that cannot steer a terminal.
+    fn printable(&self) -> Grid {
+        let shown = |text: &String| printable(text).into_owned();
+        let column = |Column { group, name }: &Column| Column { group: shown(group), name: shown(name) };
+        let cell = |Cell { value, spread, best }: &Cell| Cell {
+            value: shown(value),
+            spread: shown(spread),
+            best: *best,
+        };
+        let row =
+            |Row { label, cells }: &Row| Row { label: shown(label), cells: cells.iter().map(cell).collect() };
+        Grid {
+            title: shown(&self.title),
+            corner: shown(&self.corner),
+            columns: self.columns.iter().map(column).collect(),
+            rows: self.rows.iter().map(row).collect(),
+        }
+    }
+
+    fn draw(&self, style: &Style) -> String {
         let widths: Vec<Width> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         let label_width = self.label_width();
         let mut out = format!("{}\n", bold(&self.title, style));
@@ -289,7 +314,7 @@ pub(super) fn yellow(text: &str, style: &Style) -> String {
 /// A text that Markdown shows as it is, also inside a table.
 pub fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in printable_lines(text).chars() {
         match c {
             '|' | '*' | '_' | '<' | '>' | '[' | ']' | '\\' | '#' => out.extend(['\\', c]),
             '\n' => out.push(' '),

@@ -13,6 +13,7 @@ pub(crate) mod numbers;
 mod tidy;
 
 use plimsoll_results::Summary;
+use plimsoll_units::text::{printable, printable_lines};
 
 use crate::verdict;
 pub use differences::differences;
@@ -96,11 +97,13 @@ fn tables(summary: &Summary, style: &Style) -> String {
 fn sentences(summary: &Summary, style: &Style) -> String {
     let mut out = String::new();
     for sentence in verdict::sentences(summary) {
+        let sentence = printable(&sentence);
         let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
         out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
     }
     for warning in &summary.warnings {
-        out.push_str(&format!("{} {warning}\n", grid::yellow("warning:", style)));
+        let warning = warning.to_string();
+        out.push_str(&format!("{} {}\n", grid::yellow("warning:", style), printable_lines(&warning)));
     }
     out
 }

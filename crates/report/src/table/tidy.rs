@@ -3,6 +3,7 @@
 use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell, Distribution};
+use plimsoll_units::text::{csv_cell, printable_json};
 use serde::Serialize;
 
 use crate::verdict;
@@ -22,9 +23,8 @@ pub(super) fn json(summary: &Summary) -> String {
         verdicts: verdict::sentences(summary),
         warnings_text: summary.warnings.iter().map(ToString::to_string).collect(),
     };
-    let mut text = serde_json::to_string_pretty(&whole).expect("a summary has text keys only");
-    text.push('\n');
-    text
+    let text = serde_json::to_string_pretty(&whole).expect("a summary has text keys only");
+    format!("{}\n", printable_json(&text))
 }
 
 /// One number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples`.
@@ -81,19 +81,10 @@ fn float(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// A line of CSV, fields quoted where they must be (RFC 4180).
+/// A line of CSV.
 pub fn line(fields: &[String]) -> String {
-    let quoted: Vec<String> = fields
-        .iter()
-        .map(|field| {
-            if field.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", field.replace('"', "\"\""))
-            } else {
-                field.clone()
-            }
-        })
-        .collect();
-    format!("{}\n", quoted.join(","))
+    let cells: Vec<_> = fields.iter().map(|field| csv_cell(field)).collect();
+    format!("{}\n", cells.join(","))
 }
 
 fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {

@@ -6,6 +6,7 @@
 use std::io::{self, Write};
 
 use plimsoll_units::Time;
+use plimsoll_units::text::printable;
 
 use super::frame::Frame;
 use super::{Capture, PacketRecord};
@@ -70,7 +71,7 @@ impl<W: Write> Writer<W> {
             body.extend(LINK_ETHERNET.to_le_bytes());
             body.extend([0; 2]);
             body.extend(0u32.to_le_bytes()); // No limit on the captured length.
-            option(&mut body, OPTION_NAME, port.as_bytes());
+            option(&mut body, OPTION_NAME, printable(port).as_bytes());
             option(&mut body, OPTION_RESOLUTION, &[NANOSECONDS]);
             option(&mut body, OPTION_END, b"");
             writer.block(INTERFACE, &body)?;

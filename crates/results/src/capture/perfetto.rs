@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 
 use plimsoll_units::Time;
+use plimsoll_units::text::printable;
 use serde_json::{Value, json};
 
 use crate::outcome::{Message, Outcome};
@@ -37,10 +38,11 @@ pub fn write(outcome: &Outcome, mut out: impl Write) -> io::Result<()> {
         event(&mut out, &slice("e", message.completed.unwrap_or(outcome.end), json!({})))?;
     }
     for queue in &outcome.queues {
+        let (queue_name, port) = (printable(&queue.name), printable(&queue.port));
         for (interval, bytes) in queue.mean_bytes.iter().enumerate() {
             let time = queue.from.saturating_add(queue.every.saturating_mul(interval as u64));
             let counter = json!({
-                "ph": "C", "name": format!("queue {} ({})", queue.name, queue.port), "pid": NETWORK,
+                "ph": "C", "name": format!("queue {queue_name} ({port})"), "pid": NETWORK,
                 "ts": microseconds(time), "args": { "bytes waiting": bytes },
             });
             event(&mut out, &counter)?;
