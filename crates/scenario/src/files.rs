@@ -6,9 +6,10 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::{File, FileType};
+use std::io::{self, Read};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::node::{quoted_key, toml_string};
 
@@ -32,15 +33,24 @@ impl Files {
         self.embedded.entry(name).or_insert(text);
     }
 
-    /// The text of a file.
+    /// The text of a file of at most [`FILE_MAX`] bytes: an include, a graph, a distribution.
     pub(crate) fn read(&self, name: &str) -> io::Result<String> {
+        self.read_up_to(name, FILE_MAX)
+    }
+
+    /// The text of a flow list, which may be as long as [`FLOW_LIST_MAX`].
+    pub(crate) fn read_flow_list(&self, name: &str) -> io::Result<String> {
+        self.read_up_to(name, FLOW_LIST_MAX)
+    }
+
+    fn read_up_to(&self, name: &str, most: u64) -> io::Result<String> {
         if let Some(text) = self.embedded.get(name) {
             return Ok(text.clone());
         }
         if let Some(text) = self.read.borrow().get(name) {
             return Ok(text.clone());
         }
-        let text = std::fs::read_to_string(self.base_dir.join(name))?;
+        let text = read_text(&self.base_dir.join(name), most, |kind| kind.is_file())?;
         self.read.borrow_mut().insert(name.to_owned(), text.clone());
         Ok(text)
     }
@@ -58,6 +68,70 @@ impl Files {
     pub(crate) fn into_read(self) -> BTreeMap<String, String> {
         self.read.into_inner()
     }
+}
+
+/// Bytes of a file that a scenario names: an include, a graph, a distribution.
+pub(crate) const FILE_MAX: u64 = 16 << 20;
+
+/// Bytes of a flow list: some three million flows.
+pub(crate) const FLOW_LIST_MAX: u64 = 128 << 20;
+
+/// Bytes of a scenario, which may carry the files that it names.
+const SCENARIO_MAX: u64 = 256 << 20;
+
+/// The text of a scenario file. A pipe is read too, so that a shell may write `<(...)`.
+///
+/// # Errors
+/// If it cannot be read, or is larger than any scenario.
+pub(crate) fn read_scenario(path: &Path) -> io::Result<String> {
+    #[cfg(unix)]
+    let is_pipe = |kind: FileType| std::os::unix::fs::FileTypeExt::is_fifo(&kind);
+    #[cfg(not(unix))]
+    let is_pipe = |_: FileType| false;
+    read_text(path, SCENARIO_MAX, |kind| kind.is_file() || is_pipe(kind))
+}
+
+/// The text of a file of at most `most` bytes whose kind is one of those that may be read: opening a pipe would
+/// wait for a writer, and a device such as `/dev/zero` has no end.
+fn read_text(path: &Path, most: u64, may_read: impl Fn(FileType) -> bool) -> io::Result<String> {
+    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    let about = std::fs::metadata(path)?;
+    if about.is_dir() {
+        return refuse("it is a directory".to_owned());
+    }
+    if !may_read(about.file_type()) {
+        return refuse("it is no regular file".to_owned());
+    }
+    let too_large = || refuse(format!("it has more than {} MiB", most >> 20));
+    if about.len() > most {
+        return too_large();
+    }
+    let mut text = String::new();
+    // A file may grow while it is read, and some have no length at all, as below /proc.
+    File::open(path)?.take(most + 1).read_to_string(&mut text).map_err(|error| match error.kind() {
+        io::ErrorKind::InvalidData => io::Error::new(error.kind(), "it is no text in UTF-8"),
+        _ => error,
+    })?;
+    if text.len() as u64 > most { too_large() } else { Ok(text) }
+}
+
+/// Where a text that another file names begins with something else than one of `keys`: the number of that
+/// line. Such a file is not meant for us, whatever it is, and no error may quote what is in it: a scenario that
+/// includes `/etc/shadow` or a private key would print it.
+pub(crate) fn foreign_start(text: &str, keys: &[&str]) -> Option<usize> {
+    let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).zip(1..);
+    let mut lines = lines.filter(|(line, _)| !line.is_empty() && !line.starts_with('#'));
+    let (first, number) = lines.next()?;
+    let first = first.trim_start_matches('[').trim_start();
+    let (quote, first) = match first.chars().next() {
+        Some(quote @ ('"' | '\'')) => (Some(quote), &first[1..]),
+        _ => (None, first),
+    };
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let (key, rest) = first.split_at(first.find(|c| !is_of_key(c)).unwrap_or(first.len()));
+    let rest = quote.map_or(Some(rest), |quote| rest.strip_prefix(quote));
+    let goes_on = rest.is_some_and(|rest| rest.trim_start().starts_with(['=', '.', ']']));
+    (!goes_on || !keys.contains(&key)).then_some(number)
 }
 
 /// What the command line asked for, as keys of the file.
@@ -113,5 +187,44 @@ fn block(text: &str) -> String {
         format!("'''\n{text}'''")
     } else {
         toml_string(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_ours_begins_with_a_key_of_ours() {
+        let keys = ["version", "port"];
+        let ours = [
+            "",
+            "# nothing\n",
+            "version = 1",
+            "\u{feff}\n # a\nversion=1",
+            "[port.host]",
+            "[[port]]",
+            "port.host.buffer = 1",
+            "\"port\".host.buffer = 1",
+            "[ 'port' . x ]",
+            "version = ",
+        ];
+        for text in ours {
+            assert_eq!(foreign_start(text, &keys), None, "{text:?}");
+        }
+        let foreign = [
+            ("root:$6$salt$hash:19000:0:99999:7:::", 1),
+            ("\n-----BEGIN OPENSSH PRIVATE KEY-----\nversion = 1", 2),
+            ("password = \"secret\"\nversion = 1", 1),
+            ("port: 80", 1),
+            ("version", 1),
+            ("versions = 1", 1),
+            ("\"version = 1", 1),
+            ("{\"version\": 1}", 1),
+            ("\u{0}", 1),
+        ];
+        for (text, line) in foreign {
+            assert_eq!(foreign_start(text, &keys), Some(line), "{text:?}");
+        }
     }
 }

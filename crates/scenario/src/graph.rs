@@ -19,6 +19,7 @@ use serde::Deserialize;
 
 use crate::de;
 use crate::error::{Report, did_you_mean};
+use crate::files::foreign_start;
 use crate::node::{self, Node};
 use crate::source::{Layer, Sources};
 
@@ -45,6 +46,9 @@ pub struct GraphLink {
     /// One-way propagation.
     pub delay: Span,
 }
+
+/// The keys of [`InFile`].
+const GRAPH_KEYS: &[&str] = &["hosts", "switches", "link"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,6 +109,10 @@ impl Graph {
 
     /// Reads a graph file.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
+        if let Some(line) = foreign_start(text, GRAPH_KEYS) {
+            let message = "this is no graph: it begins with none of its keys";
+            return Err(vec![Report::without_excerpt(name, line, message).allowed(GRAPH_KEYS.join(", "))]);
+        }
         let mut sources = Sources::default();
         let source = sources.add(name, text);
         let (tree, mut reports) = node::parse(&sources, source, text, &Layer::File(0));

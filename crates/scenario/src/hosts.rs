@@ -1,5 +1,6 @@
 //! Which hosts: one by name, or several by a list, a range or a word.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -59,7 +60,11 @@ impl Hosts {
     pub fn resolve_except(&self, topology: &Topology, others: &[u32]) -> Result<Vec<u32>, UnknownHost> {
         let find = |name: &str| topology.host(name).ok_or_else(|| UnknownHost { name: name.to_owned() });
         let all = || 0..topology.host_count();
-        let others = || all().filter(|host| !others.contains(host)).collect();
+        let others = || {
+            // Half of a million hosts may face the other half.
+            let others: BTreeSet<u32> = others.iter().copied().collect();
+            all().filter(|host| !others.contains(host)).collect()
+        };
         match self {
             Hosts::Others => Ok(others()),
             Hosts::List(names) => names.iter().map(|name| find(&name.0)).collect(),

@@ -109,7 +109,7 @@ impl Scenario {
     pub fn load_with(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Scenario, Vec<ScenarioError>> {
         let path = path.as_ref();
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = files::read_scenario(path).map_err(|error| {
             let message = format!("cannot read {name}: {error}");
             let report = Report::of_file(name.clone(), message);
             vec![ScenarioError(match error.kind() {

@@ -7,6 +7,7 @@ mod program;
 mod qjump;
 mod workload;
 
+use std::io;
 use std::sync::Arc;
 
 use plimsoll_mechanisms::InvalidParam;
@@ -171,7 +172,13 @@ impl Checker<'_> {
 
     /// The text of a file that a key names.
     fn read(&mut self, key: &[&str], file: &str) -> Option<String> {
-        match self.files.read(file) {
+        let text = self.files.read(file);
+        self.readable(key, file, text)
+    }
+
+    /// The text of a file that a key names, or an error at the key.
+    fn readable(&mut self, key: &[&str], file: &str, text: io::Result<String>) -> Option<String> {
+        match text {
             Ok(text) => Some(text),
             Err(error) => {
                 self.error(

@@ -1,5 +1,6 @@
 //! Checks of `workload.*`: hosts that exist, traffic that ends, loads that fit.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use plimsoll_units::{Bytes, Rate, Span};
@@ -193,7 +194,8 @@ impl Checker<'_> {
     }
 
     fn flow_list(&mut self, name: &str, list: &mut FlowList, topology: &Topology) -> Demand {
-        if let Some(text) = self.read(&["workload", name, "path"], &list.path) {
+        let text = self.files.read_flow_list(&list.path);
+        if let Some(text) = self.readable(&["workload", name, "path"], &list.path, text) {
             match flow_list::parse(&list.path, &text, topology) {
                 Ok(flows) => list.flows = Arc::new(flows),
                 Err(mut reports) => self.found.errors.append(&mut reports),
@@ -248,8 +250,8 @@ impl Checker<'_> {
         self.host_names(path, hosts, topology);
         let Ok(found) = hosts.resolve_except(topology, others) else { return Vec::new() };
         self.some_hosts(path, &found, topology, others);
-        let twice = found.iter().enumerate().find(|(index, host)| found[..*index].contains(host));
-        if let Some((_, &host)) = twice {
+        let mut known = BTreeSet::new();
+        if let Some(&host) = found.iter().find(|&&host| !known.insert(host)) {
             let message = format!("host `{}` is named twice", topology.host_name(host));
             self.error(path, message, "each host once");
         }
@@ -282,7 +284,8 @@ impl Checker<'_> {
         if found.is_empty() {
             self.error(path, "no host is left", "at least one host");
         }
-        if let Some(&other) = others.iter().find(|other| found.contains(other)) {
+        let known: BTreeSet<u32> = found.iter().copied().collect();
+        if let Some(&other) = others.iter().find(|other| known.contains(other)) {
             let message = format!("host `{}` would talk to itself", topology.host_name(other));
             self.error(path, message, "hosts other than the one at the other end; \"others\" leaves it out");
         }

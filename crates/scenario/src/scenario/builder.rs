@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::numbered::{Merged, combinations_of};
 use super::{OUTER_KEYS, Overrides, Point};
 use crate::error::{Findings, Report, did_you_mean};
-use crate::files::{Files, Flags};
+use crate::files::{Files, Flags, foreign_start};
 use crate::model::Model;
 use crate::node::{self, Node, Table, Value, merge};
 use crate::overlay::{self, Applied, Axis, Setting};
@@ -142,6 +142,11 @@ impl Builder {
                 self.errors.add(
                     fail(format!("cannot read \"{file}\": {error}")).allowed("a file relative to this one"),
                 );
+                tree
+            }
+            Ok(text) if foreign_start(&text, &[MODEL_KEYS, OUTER_KEYS].concat()).is_some() => {
+                let message = format!("\"{file}\" is no part of a scenario: it begins with none of its keys");
+                self.errors.add(fail(message).allowed("a TOML file with keys of a scenario"));
                 tree
             }
             Ok(text) => {
