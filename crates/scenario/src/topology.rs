@@ -308,6 +308,17 @@ impl Topology {
         }
     }
 
+    /// How many ports the switches of a tier have together; zero for a tier of another topology.
+    pub fn tier_ports(&self, tier: &str) -> u64 {
+        let Some(number) = self.tiers().iter().position(|known| *known == tier) else { return 0 };
+        match self {
+            // A host has one port, and all others are of switches.
+            Topology::File { .. } => (2 * self.link_count()).saturating_sub(self.host_count().into()),
+            Topology::Dumbbell { .. } => u64::from(self.host_count()) + 2,
+            _ => u64::from(self.switches()[number]) * self.switch_ports(tier) as u64,
+        }
+    }
+
     /// How many switches each tier has, from the hosts upwards. Those of a tier are named after it: `edge0`,
     /// `edge1`, ...; a graph file names its own.
     pub(crate) fn switches(&self) -> Vec<u32> {

@@ -1,7 +1,8 @@
 //! Many runs on many cores.
 //!
 //! Runs share nothing, so the outcomes do not depend on how many threads there are; only the order
-//! in which they are handed over does. Where there are fewer runs than threads, each gets several.
+//! in which they are handed over does. Where there are fewer runs than threads, each gets several. No more runs go on
+//! beside each other than fit into the memory that the owner has for them, as far as that is known before.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +11,7 @@ use std::thread;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 
-use crate::{Progress, RunError, run_on};
+use crate::{Progress, RunError, estimate, run_on};
 
 /// What a batch tells its owner while it works; calls come from any thread.
 pub trait Watch: Sync {
@@ -20,6 +21,11 @@ pub trait Watch: Sync {
     /// Run `index` is so far. Returning false cancels the whole batch.
     fn on_progress(&self, _index: usize, _progress: Progress) -> bool {
         true
+    }
+
+    /// How many bytes the runs under way may need together.
+    fn memory_max(&self) -> u64 {
+        u64::MAX
     }
 
     /// Run `index` is done; it is not kept elsewhere. Returning an error stops the batch.
@@ -42,9 +48,10 @@ pub enum BatchError {
 ///
 /// # Errors
 /// The first failure; runs that are under way are then cancelled, finished ones have been handed
-/// over.
+/// over. Where a run needs more memory than there is, none is begun.
 pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(), BatchError> {
     let each = threads / models.len().max(1);
+    let threads = threads.min(beside_each_other(models, watch.memory_max())?);
     let next = AtomicUsize::new(0);
     let stop = AtomicBool::new(false);
     let failure: Mutex<Option<BatchError>> = Mutex::new(None);
@@ -69,6 +76,15 @@ pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(
         Some(error) => Err(error),
         None => Ok(()),
     }
+}
+
+/// How many of these runs fit into `limit` bytes at a time.
+fn beside_each_other(models: &[&Model], limit: u64) -> Result<usize, RunError> {
+    let mut largest: f64 = 0.0;
+    for model in models {
+        largest = largest.max(estimate::check(model, limit)?);
+    }
+    Ok((limit as f64 / largest.max(1.0)) as usize)
 }
 
 fn run_one(

@@ -15,6 +15,7 @@ pub mod batch;
 mod build;
 mod classes;
 mod connection;
+pub mod estimate;
 mod faults;
 mod flow_control;
 mod look_ahead;
@@ -65,6 +66,26 @@ pub enum RunError {
         at: Time,
         /// The links of the circle, each as `from -> to`.
         links: Vec<String>,
+    },
+    /// It needs more memory than there is for it.
+    #[error(
+        "a run would keep about {}, of which {} are {what} (`{key}`), and the limit is {}; {advice}, or raise \
+         `--memory-max`",
+        estimate::about(*total), estimate::about(*bytes), estimate::about(*limit as f64)
+    )]
+    TooLarge {
+        /// What it would keep, in the plural.
+        what: &'static str,
+        /// Dotted key of the scenario that asks for it.
+        key: String,
+        /// How much that takes.
+        bytes: f64,
+        /// How much everything that is known takes.
+        total: f64,
+        /// How much there is.
+        limit: u64,
+        /// What to change.
+        advice: String,
     },
     /// The model cannot be built.
     #[error("{key}: {problem}")]

@@ -309,9 +309,12 @@ impl Context<'_> {
     fn incast(&self, incast: &model::Incast) -> Result<Box<dyn Workload>, Unbuildable> {
         let to = self.host(&incast.to, "to")?;
         let from = self.hosts(&incast.from, to, "from")?;
+        // No clock reaches all rounds of 1e18.
+        let start_of = |round| (Time::ZERO + incast.start).saturating_add(incast.every.saturating_mul(round));
         let list = (0..incast.rounds)
-            .flat_map(|round| {
-                let start = Time::ZERO + incast.start + incast.every * round;
+            .map(start_of)
+            .take_while(|&start| start < self.until)
+            .flat_map(|start| {
                 from.iter().map(move |&source| Flow {
                     start,
                     source,
@@ -319,7 +322,6 @@ impl Context<'_> {
                     bytes: Some(incast.size.get()),
                 })
             })
-            .filter(|flow| flow.start < self.until)
             .collect();
         let source = OneWay::list(self.index, self.warmup, list);
         Ok(boxed(source.sharing_connections(self.shares_connections())))

@@ -1,0 +1,336 @@
+//! [`needs`]: what a run will keep in memory, as far as its scenario says so before it runs.
+//!
+//! ```text
+//! samples  = length of the run / interval * ports or connections
+//! messages = (run.duration - warmup) * arrivals per second, `count` at most
+//! ```
+//!
+//! Only what is certain is counted: arrivals of open loops, rounds that have a number, intervals of a run that has a
+//! length. So a run that is refused for its needs could not have been finished; one that is not may still need more
+//! (queues that grow, loops that go as fast as the network lets them), which whoever runs it watches while it goes.
+
+use plimsoll_mechanisms::tcp::Connections;
+use plimsoll_results::outcome::{Message, Observation, Query, SeriesPoint};
+use plimsoll_scenario::model::{HostName, Hosts, Model, Workload};
+use plimsoll_units::Span;
+
+use crate::RunError;
+
+/// One thing that a run keeps.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Need {
+    /// What it is, in the plural: `queue samples`.
+    pub what: &'static str,
+    /// How many of them.
+    pub count: f64,
+    /// How much memory they take.
+    pub bytes: f64,
+    /// The key that asks for them.
+    pub key: String,
+    /// What makes them fewer.
+    less: Less,
+}
+
+/// How to need less.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Less {
+    /// A longer interval; the run has the length.
+    Interval { every: Span, of: Span },
+    /// A shorter run; so much of it comes before what is counted.
+    Duration { uncounted: Span, counted: Span },
+    /// A smaller number.
+    Number,
+}
+
+impl Need {
+    /// What to change so that a run fits into `limit` bytes, as the command line takes it.
+    pub fn advice(&self, limit: u64) -> String {
+        // Room for what else there is.
+        let too_much = (self.bytes * 4.0 / limit.max(1) as f64).max(2.0);
+        let key = &self.key;
+        match self.less {
+            Less::Interval { every, of } => {
+                let longer = round_up(every.as_ps() as f64 * too_much);
+                if longer < of.as_ps() as f64 {
+                    format!("observe less often with `--set {key}={}`", Span::from_ps(longer as u64))
+                } else {
+                    format!("leave `{key}` out")
+                }
+            }
+            Less::Duration { uncounted, counted } => {
+                let shorter = round_up(counted.as_ps() as f64 / too_much / 2.0);
+                if shorter >= 1e6 {
+                    let duration = Span::from_ps(uncounted.as_ps().saturating_add(shorter as u64));
+                    format!("make the run shorter with `--set run.duration={duration}`, or `{key}` lower")
+                } else {
+                    format!("make `{key}` lower")
+                }
+            }
+            Less::Number => format!("make `{key}` smaller"),
+        }
+    }
+}
+
+/// The next of 1, 2, 5, 10, 20, ...
+fn round_up(number: f64) -> f64 {
+    let mut power = 1.0;
+    while power * 5.0 < number {
+        power *= 10.0;
+    }
+    [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|&round| round >= number).unwrap_or(number)
+}
+
+/// What the run of a checked model will keep, the largest first.
+pub fn needs(model: &Model) -> Vec<Need> {
+    let mut needs = vec![network(model)];
+    if let Some(duration) = model.run.duration {
+        samples(model, duration, &mut needs);
+    }
+    for (name, workload) in &model.workload {
+        records(model, name, workload, &mut needs);
+    }
+    needs.sort_by(|a, b| b.bytes.total_cmp(&a.bytes));
+    needs
+}
+
+/// How many bytes the run of a checked model will keep, as far as that is known.
+///
+/// # Errors
+/// If they are more than `limit`; says what they are for and what to change.
+pub fn check(model: &Model, limit: u64) -> Result<f64, RunError> {
+    let needs = needs(model);
+    let total: f64 = needs.iter().map(|need| need.bytes).sum();
+    match needs.into_iter().next().filter(|_| total > limit as f64) {
+        None => Ok(total),
+        Some(need) => {
+            let advice = need.advice(limit);
+            Err(RunError::TooLarge {
+                what: need.what,
+                key: need.key,
+                bytes: need.bytes,
+                total,
+                limit,
+                advice,
+            })
+        }
+    }
+}
+
+/// Bytes of a port, its link, and what knows of both: less than the 600 of a fat-tree of 65,536 hosts, which has
+/// 393,216 ports and takes 250 MB (`docs/operating.md`).
+const PORT_BYTES: f64 = 400.0;
+
+fn network(model: &Model) -> Need {
+    let ports = 2.0 * model.topology.link_count() as f64;
+    Need {
+        what: "ports",
+        count: ports,
+        bytes: ports * PORT_BYTES,
+        key: "topology".to_owned(),
+        less: Less::Number,
+    }
+}
+
+/// What is sampled at intervals of a run that has a length.
+fn samples(model: &Model, duration: Span, needs: &mut Vec<Need>) {
+    let observe = &model.observe;
+    let mut add = |what, key: String, every: Span, of: Span, each: f64, bytes: f64| {
+        let count = (of.as_ps() / every.as_ps().max(1)) as f64 * each;
+        needs.push(Need { what, count, bytes: count * bytes, key, less: Less::Interval { every, of } });
+    };
+    for (name, queue) in &observe.queue {
+        let ports = queue.port.strip_prefix("tier:").map_or(1, |tier| model.topology.tier_ports(tier));
+        let of = duration - model.run.warmup.min(duration);
+        let key = format!("observe.queue.{name}.every");
+        // A mean and a maximum.
+        add("queue samples", key, queue.every, of, ports as f64, 16.0);
+    }
+    if let Some(every) = observe.goodput_every {
+        let each = model.workload.len() as f64;
+        let bytes = 16.0 + 24.0 / each.max(1.0);
+        add("goodput samples", "observe.goodput_every".to_owned(), every, duration, each, bytes);
+    }
+    if let Some(every) = observe.flow_series {
+        let each: f64 = model.workload.values().map(|workload| lasting_connections(model, workload)).sum();
+        let bytes = size_of::<SeriesPoint>() as f64;
+        add("samples of connections", "observe.flow_series".to_owned(), every, duration, each, bytes);
+    }
+}
+
+/// Connections that are open for as long as the run lasts.
+fn lasting_connections(model: &Model, workload: &Workload) -> f64 {
+    let shared = model.transport.connections == Connections::LongLived;
+    match workload {
+        Workload::Flows(flows) if flows.size.is_none() => others(model, &flows.from, &flows.to),
+        Workload::Permutation(permutation) if permutation.size.is_none() => {
+            f64::from(model.topology.host_count())
+        }
+        Workload::Rpc(rpc) if shared => others(model, &rpc.servers, &rpc.client),
+        Workload::Transfer(transfer) if shared => others(model, &transfer.servers, &transfer.client),
+        Workload::FanOut(fan_out) if shared => others(model, &fan_out.servers, &fan_out.client),
+        _ => 0.0,
+    }
+}
+
+fn others(model: &Model, hosts: &Hosts, other: &HostName) -> f64 {
+    count(model, hosts, model.topology.host(&other.0).as_slice())
+}
+
+fn count(model: &Model, hosts: &Hosts, others: &[u32]) -> f64 {
+    hosts.resolve_except(&model.topology, others).map_or(0.0, |hosts| hosts.len() as f64)
+}
+
+/// What is known of the records of a workload.
+struct Arrivals {
+    /// The key that says how many there are.
+    key: &'static str,
+    /// Per second; none where they come as fast as the network lets them.
+    per_second: Option<f64>,
+    /// All, where there is an end.
+    limit: Option<f64>,
+    start: Span,
+    /// Messages, queries and observations of each.
+    messages: f64,
+    queries: f64,
+    observations: f64,
+}
+
+impl Arrivals {
+    fn new(key: &'static str, start: Span) -> Arrivals {
+        Arrivals { key, per_second: None, limit: None, start, messages: 1.0, queries: 0.0, observations: 0.0 }
+    }
+
+    fn per_second(self, per_second: f64) -> Arrivals {
+        Arrivals { per_second: Some(per_second), ..self }
+    }
+
+    fn limit(self, limit: Option<f64>) -> Arrivals {
+        Arrivals { limit, ..self }
+    }
+
+    fn queries(self, messages: f64) -> Arrivals {
+        Arrivals { messages, queries: 1.0, ..self }
+    }
+}
+
+/// What a workload records: its messages, queries and observations.
+fn records(model: &Model, name: &str, workload: &Workload, needs: &mut Vec<Need>) {
+    let rate = |client: &HostName| model.topology.host_rate(model.topology.host(&client.0).unwrap_or(0));
+    let number = |count: Option<u64>| count.map(|count| count as f64);
+    let arrivals = match workload {
+        Workload::Rpc(rpc) => {
+            let bits = rpc.load.bits_per_second(rate(&rpc.client));
+            let per_second = bits / 8.0 / rpc.response.sampler().mean();
+            Arrivals::new("load", rpc.start).per_second(per_second).limit(number(rpc.count))
+        }
+        Workload::Transfer(transfer) => {
+            let bits = transfer.load.bits_per_second(rate(&transfer.client));
+            let per_second = bits / 8.0 / transfer.size.sampler().mean();
+            Arrivals::new("load", transfer.start).per_second(per_second).limit(number(transfer.count))
+        }
+        Workload::FanOut(fan_out) => {
+            let servers = others(model, &fan_out.servers, &fan_out.client);
+            let arrivals = Arrivals::new("queries_per_second", fan_out.start);
+            arrivals.per_second(fan_out.queries_per_second).limit(number(fan_out.count)).queries(servers)
+        }
+        Workload::AllToAll(all) => {
+            let bits = all.load.bits_per_second(model.topology.host_rate(0))
+                * f64::from(model.topology.host_count());
+            let per_second = bits / 8.0 / all.size.sampler().mean();
+            Arrivals::new("load", all.start).per_second(per_second).limit(number(all.count))
+        }
+        Workload::Incast(incast) => {
+            let senders = others(model, &incast.from, &incast.to);
+            let per_second = senders / incast.every.as_secs_f64().max(1e-12);
+            let rounds = Arrivals::new("rounds", incast.start).limit(Some(senders * incast.rounds as f64));
+            // The last round may come late, and all are planned before the first.
+            if model.run.duration.is_some() { rounds.per_second(per_second) } else { rounds }
+        }
+        Workload::FlowList(list) => Arrivals::new("path", Span::ZERO).limit(Some(list.flows.len() as f64)),
+        Workload::Ping(ping) if !ping.one_at_a_time || model.run.duration.is_none() => {
+            let per_second = 1.0 / ping.interval.as_secs_f64().max(1e-12);
+            Arrivals::new("interval", ping.start).per_second(per_second).limit(number(ping.count))
+        }
+        Workload::Ptp(ptp) => {
+            let clients = others(model, &ptp.clients, &ptp.server);
+            let per_second = clients / ptp.interval.as_secs_f64().max(1e-12);
+            let limit = number(ptp.count).map(|count| count * clients);
+            let arrivals = Arrivals::new("interval", ptp.start).per_second(per_second).limit(limit);
+            Arrivals { messages: 0.0, observations: 1.0, ..arrivals }
+        }
+        Workload::Pages(pages) => {
+            let clients = count(model, &pages.front_ends, &[]);
+            let retrievals = pages.level_sizes().iter().map(|&level| f64::from(level)).sum();
+            let limit = number(pages.count).map(|count| count * clients);
+            let arrivals = Arrivals::new("pages_per_second", pages.start).limit(limit);
+            arrivals.per_second(pages.pages_per_second * clients).queries(retrievals)
+        }
+        Workload::ClosedLoop(closed) => {
+            let clients = count(model, &closed.clients, &[]);
+            Arrivals::new("count", closed.start).limit(number(closed.count).map(|count| count * clients))
+        }
+        Workload::Shuffle(shuffle) => {
+            let wave = count(model, &shuffle.mappers, &[]) * count(model, &shuffle.reducers, &[]);
+            // What is still to be fetched in a wave is listed when it begins.
+            let key = format!("workload.{name}.mappers");
+            needs.push(Need {
+                what: "transfers of a wave",
+                count: wave,
+                bytes: wave * 4.0,
+                key,
+                less: Less::Number,
+            });
+            Arrivals::new("waves", shuffle.start).limit(number(shuffle.waves)).queries(wave)
+        }
+        Workload::Barrier(barrier) => {
+            Arrivals::new("rounds", barrier.start).limit(number(barrier.rounds)).queries(0.0)
+        }
+        Workload::Commit(commit) => {
+            Arrivals::new("count", commit.start).limit(number(commit.count)).queries(0.0)
+        }
+        Workload::Flows(_) | Workload::Permutation(_) | Workload::Packets(_) | Workload::Ping(_) => return,
+    };
+    let (uncounted, counted) = match model.run.duration {
+        Some(duration) => {
+            let uncounted = model.run.warmup.max(arrivals.start).min(duration);
+            (uncounted, duration - uncounted)
+        }
+        None => (Span::ZERO, Span::ZERO),
+    };
+    let in_time = arrivals.per_second.map(|rate| rate * counted.as_secs_f64());
+    let (number, less) = match (model.run.duration, in_time, arrivals.limit) {
+        (Some(_), Some(in_time), limit) => {
+            (in_time.min(limit.unwrap_or(f64::INFINITY)), Less::Duration { uncounted, counted })
+        }
+        (None, _, Some(limit)) => (limit, Less::Number),
+        _ => return,
+    };
+    let kinds = [
+        ("messages", arrivals.messages, size_of::<Message>()),
+        ("queries", arrivals.queries, size_of::<Query>()),
+        ("observations", arrivals.observations, size_of::<Observation>()),
+    ];
+    for (what, each, bytes) in kinds {
+        let (count, key) = (number * each, format!("workload.{name}.{}", arrivals.key));
+        if count > 0.0 {
+            needs.push(Need { what, count, bytes: count * bytes as f64, key, less });
+        }
+    }
+}
+
+/// A number of bytes as people say it: `8.6 TB`.
+pub fn about(bytes: f64) -> String {
+    let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
+    let mut value = bytes.max(0.0);
+    let mut unit = 0;
+    while value >= 999.5 && unit + 1 < units.len() {
+        value /= 1_000.0;
+        unit += 1;
+    }
+    match unit {
+        0 => format!("{value:.0} B"),
+        _ if value >= 1e6 => format!("{value:.1e} {}", units[unit]),
+        _ if value < 9.95 => format!("{value:.1} {}", units[unit]),
+        _ => format!("{value:.0} {}", units[unit]),
+    }
+}
