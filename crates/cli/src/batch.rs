@@ -23,6 +23,8 @@ use plimsoll_sim::{Progress, RunError};
 use plimsoll_stdio::note;
 
 use crate::job::{key, label};
+use crate::memory::Memory;
+use crate::output;
 use crate::progress::{Board, Show};
 use crate::signals::Interrupt;
 
@@ -36,15 +38,29 @@ pub enum Stopped {
 }
 
 /// Runs `points` and keeps each as soon as it is done.
-pub fn run(run: &RunDir, points: &[&Point], threads: usize, show: Show) -> Result<(), Stopped> {
+pub fn run(
+    run: &RunDir,
+    points: &[&Point],
+    threads: usize,
+    memory: Memory,
+    show: Show,
+) -> Result<(), Stopped> {
     let interrupt = Interrupt::watch()
         .context("cannot watch for Ctrl-C")
         .map_err(|error| Stopped::Error(error, Vec::new()))?;
-    let keeper =
-        Keeper { run, points, board: Board::new(points, show), interrupt, failed: AtomicBool::new(false) };
+    let keeper = Keeper {
+        run,
+        points,
+        board: Board::new(points, show),
+        interrupt,
+        memory,
+        failed: AtomicBool::new(false),
+    };
     name_the_point_in_panics();
     let models: Vec<&Model> = points.iter().map(|point| &point.model).collect();
+    let asked = memory.asked();
     let ended = batch::run_all(&models, threads, &keeper);
+    drop(asked);
     keeper.board.clear();
     let error = match ended {
         Ok(()) => return Ok(()),
@@ -54,6 +70,7 @@ pub fn run(run: &RunDir, points: &[&Point], threads: usize, show: Show) -> Resul
         return Err(Stopped::Signal(signal));
     }
     let error = match error {
+        BatchError::Run(RunError::Cancelled) if memory.is_exceeded() => memory.error(),
         BatchError::Run(error) => error.into(),
         BatchError::Owner(error) => anyhow!(error),
     };
@@ -70,6 +87,7 @@ struct Keeper<'a> {
     points: &'a [&'a Point],
     board: Board<'a>,
     interrupt: Interrupt,
+    memory: Memory,
     /// A finished point could not be kept.
     failed: AtomicBool,
 }
@@ -87,7 +105,11 @@ impl Watch for Keeper<'_> {
 
     fn on_progress(&self, index: usize, progress: Progress) -> bool {
         self.board.on_progress(index, progress);
-        self.interrupt.signal().is_none()
+        self.interrupt.signal().is_none() && !self.memory.is_exceeded()
+    }
+
+    fn memory_max(&self) -> u64 {
+        self.memory.limit()
     }
 
     fn on_done(
@@ -131,7 +153,7 @@ fn name_the_point_in_panics() {
 /// point where wanted.
 pub fn conclude(run: &RunDir, timelines: bool) -> anyhow::Result<Summary> {
     run.finish()?;
-    let points = run.read_points()?;
+    let points = output::read_points(run)?;
     let summary = Summary::of(&points, &Options::default());
     run.write_summary(&summary)?;
     let curves = Curves::of(&points, Detail::for_runs(points.len()));

@@ -10,6 +10,7 @@ use plimsoll_scenario::{Overrides, Scenario};
 use plimsoll_stdio::note;
 
 use crate::job;
+use crate::memory::Budget;
 use crate::output::{self, Done, Format};
 
 /// Compare run directories: each variant of the first with the same variant of the others.
@@ -27,11 +28,14 @@ pub struct Args {
     /// In which form to print.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 pub fn compare(args: &Args) -> Done {
+    args.budget.watch()?;
     let paths: Vec<&Path> = std::iter::once(&args.first).chain(&args.others).map(PathBuf::as_path).collect();
-    let runs: Vec<RunDir> = paths.iter().map(|path| RunDir::open(path)).collect::<Result<_, _>>()?;
+    let runs: Vec<RunDir> = paths.iter().map(|path| output::open_run(path)).collect::<anyhow::Result<_>>()?;
     let mut samples = Samples::default();
     let mut points: Vec<Vec<PointOutcome>> = Vec::new();
     for (run, path) in runs.iter().zip(&paths) {
@@ -81,7 +85,7 @@ impl Samples {
     /// The points of a run directory that none before it has; says how many others it has, and where.
     fn new_ones(&mut self, run: &RunDir, path: &Path) -> anyhow::Result<Vec<PointOutcome>> {
         let inputs = inputs(run, path)?;
-        let all = run.read_points()?;
+        let all = output::read_points(run)?;
         let count = all.len();
         let mut again: BTreeMap<PathBuf, usize> = BTreeMap::new();
         let mut new = Vec::new();
@@ -114,7 +118,10 @@ impl Samples {
 
 /// What each point runs: the digest of its model. That of the whole scenario where this version cannot read it.
 fn inputs(run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, String>> {
-    let scenario = Scenario::parse_with("scenario.toml", &run.scenario()?, path, &Overrides::default());
+    let scenario = {
+        let text = run.scenario().map_err(output::with_repair)?;
+        Scenario::parse_with("scenario.toml", &text, path, &Overrides::default())
+    };
     Ok(match scenario {
         Ok(scenario) => {
             scenario.points().iter().map(|p| (job::key(p), format!("{:016x}", p.digest))).collect()

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use anyhow::{Context, anyhow};
 use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, rough};
 use plimsoll_results::PointOutcome;
-use plimsoll_results::run_dir::{Existing, Plan, point_id};
+use plimsoll_results::run_dir::{Plan, point_id};
 use plimsoll_scenario::{Point, Scenario, model};
 use plimsoll_stdio::note;
 use plimsoll_units::{Span, whole};
@@ -74,6 +74,9 @@ pub struct Args {
     /// Remove what the run directory has, and run all points again.
     #[arg(long)]
     force: bool,
+    /// Run again the points that something has damaged since they were finished, and write the manifest anew.
+    #[arg(long, conflicts_with = "force")]
+    repair: bool,
     /// No closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
@@ -135,8 +138,8 @@ pub fn emulate(args: &Args) -> Done {
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let plan = plan(args, &source, &job);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
-    let dir = run::create(&out, &plan, if args.force { Existing::Replace } else { Existing::Resume })?;
-    let missing = run::missing(&dir, &points);
+    let dir = run::create(&out, &plan, run::existing(args.force, args.repair))?;
+    let missing = run::missing(&dir, &points, args.repair)?;
     // A shell is asked for because of what is done in it.
     let todo = if args.shell.is_some() { points.clone() } else { missing };
     run::tell_what_is_there(&dir, points.len(), todo.len());

@@ -13,8 +13,8 @@ use plimsoll_scenario::model::Topology;
 use plimsoll_scenario::{Overrides, Scenario};
 use plimsoll_stdio::note;
 
-use crate::job;
 use crate::output::{self, Done};
+use crate::{job, memory};
 
 /// Write the results of a run for scripts that read another simulator's.
 #[derive(clap::Args)]
@@ -39,7 +39,8 @@ enum Form {
 
 pub fn export(args: &Args) -> Done {
     let Form::HpccFct = args.form;
-    let run = RunDir::open(&args.run)?;
+    memory::watch_by_default()?;
+    let run = output::open_run(&args.run)?;
     let missing = run.missing().len();
     if missing > 0 {
         note!("warning: {missing} of {} points are missing", run.manifest().points.len());
@@ -47,7 +48,7 @@ pub fn export(args: &Args) -> Done {
     let out = args.out.clone().unwrap_or_else(|| args.run.join("fct"));
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
     let topologies = topologies(&run, &args.run)?;
-    for point in run.read_points()? {
+    for point in output::read_points(&run)? {
         let path = out.join(format!("{}.txt", point_id(&point.key)));
         let topology = topologies.get(&point.key);
         let node = |host: u32| topology.map_or(host, |topology| node(topology, host));

@@ -11,6 +11,7 @@ use plimsoll_scenario::import::{self, Imported};
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
+use crate::memory;
 use crate::output::{self, Done};
 use crate::source::BadScenario;
 
@@ -67,6 +68,7 @@ enum From {
 type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
 
 pub fn import(args: &Args) -> Done {
+    memory::watch_by_default()?;
     match &args.from {
         From::Hpcc { topology, flows, out } => {
             folder(topology.as_deref(), import::hpcc_topology, flows.as_deref(), import::hpcc_flows, out)

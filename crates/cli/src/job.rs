@@ -1,13 +1,15 @@
 //! [`Job`]: the points of a scenario, and the run directory that they belong to.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::anyhow;
-use plimsoll_results::run_dir::{Plan, PlannedPoint, SIMULATOR, Status};
+use plimsoll_results::run_dir::{Plan, PlannedPoint, SIMULATOR};
 use plimsoll_results::{Digest, PointKey, RunDir};
 use plimsoll_scenario::{Point, Scenario};
+use plimsoll_units::text::printable;
 
 use crate::output;
 use crate::source::{Source, quoted};
@@ -94,10 +96,11 @@ impl<'a> Job<'a> {
     /// The points of this shard and of the variants asked for, each once.
     pub fn share(&self) -> Vec<&'a Point> {
         let mut share: Vec<&Point> = Vec::new();
+        let mut known = BTreeSet::new();
         for (index, point) in self.points().iter().enumerate() {
             let mine = self.shard.is_none_or(|shard| index as u32 % shard.of + 1 == shard.number);
             let wanted = self.variants.is_empty() || self.variants.contains(&point.variant);
-            if mine && wanted && !share.iter().any(|known| key(known) == key(point)) {
+            if mine && wanted && known.insert(key(point)) {
                 share.push(point);
             }
         }
@@ -138,19 +141,13 @@ pub fn key(point: &Point) -> PointKey {
     PointKey { variant: point.variant.clone(), sweep: point.sweep.clone(), replicate: point.replicate }
 }
 
-/// A point in words: `HULL, workload.background.load = 0.2, replicate 1`.
+/// A point in words, fit for a terminal: `HULL, workload.background.load = 0.2, replicate 1`.
 pub fn label(point: &Point) -> String {
+    let label = printable(&point.label()).into_owned();
     match point.replicate {
-        0 => point.label(),
-        replicate => format!("{}, replicate {replicate}", point.label()),
+        0 => label,
+        replicate => format!("{label}, replicate {replicate}"),
     }
-}
-
-/// Whether a point is done, and its digest.
-pub fn status(run: &RunDir, point: &Point) -> Status {
-    let key = key(point);
-    let found = run.status().into_iter().find(|(known, _)| known.key == key);
-    found.map_or(Status::Missing, |(_, status)| status)
 }
 
 /// `scenario.toml` of the run directory: the scenario with all that it depends on, after a head that

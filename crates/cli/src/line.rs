@@ -11,13 +11,15 @@ use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_line::page::About;
 use plimsoll_line::search::{Found, Line};
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
-use plimsoll_results::run_dir::{Existing, Plan, SIMULATOR};
+use plimsoll_results::run_dir::{Plan, SIMULATOR};
 use plimsoll_scenario::Scenario;
 use plimsoll_stdio::note;
+use plimsoll_units::text::printable;
 use plimsoll_units::whole;
 
 use crate::batch;
 use crate::job;
+use crate::memory::{Budget, Memory};
 use crate::output::{self, Done, Format};
 use crate::progress::{Show, duration};
 use crate::run;
@@ -64,6 +66,8 @@ pub struct Args {
     /// Runs at a time; all cores by default. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
+    #[command(flatten)]
+    budget: Budget,
     /// In which form to print the lines.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -73,6 +77,9 @@ pub struct Args {
     /// Forget the runs that the run directory has.
     #[arg(long)]
     force: bool,
+    /// Run again what is damaged in the run directory, and write its manifest anew.
+    #[arg(long, conflicts_with = "force")]
+    repair: bool,
     /// No progress and no closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
@@ -87,6 +94,7 @@ fn percent(text: &str) -> Result<f64, String> {
 }
 
 pub fn line(args: &Args) -> Done {
+    let memory = args.budget.watch()?;
     if args.source.replicates.is_some() {
         return Err(anyhow!(
             "a search chooses how often it runs each load; bound that with `--replicates-max`, not `--replicates`"
@@ -104,14 +112,16 @@ pub fn line(args: &Args) -> Done {
         at,
         threads: batch::threads(args.threads.map(usize::from)),
         anew: args.force,
+        repair: args.repair,
     };
     let plan = plan(args, &scenario, &slos, &over);
     let out = args.out.clone().unwrap_or_else(|| job::default_dir("line-", &scenario, &plan.scenario, ""));
-    let existing = if args.force { Existing::Replace } else { Existing::Resume };
-    let dir = run::create(&out, &plan, existing)?;
+    let dir = run::create(&out, &plan, run::existing(args.force, args.repair))?;
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
-    let board = Board::new(Show { quiet: args.quiet, verbose: false }, &over, interrupt);
+    let board = Board::new(Show { quiet: args.quiet, verbose: false }, &over, interrupt, memory);
+    let asked = memory.asked();
     let ended = plimsoll_line::draw(&scenario, &over, &slos, &options, dir.path(), &board);
+    drop(asked);
     board.bar.finish_and_clear();
     let lines = match ended {
         Ok(lines) => lines,
@@ -162,7 +172,10 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
             Ok(ExitCode::from(128 + signal))
         }
         (_, error) => {
-            let error = anyhow::Error::from(error);
+            let error = match error {
+                Stopped::Cancelled if board.memory.is_exceeded() => board.memory.error(),
+                error => error.into(),
+            };
             if board.runs() == 0 {
                 return Err(error);
             }
@@ -260,10 +273,11 @@ struct Board<'a> {
     there: AtomicUsize,
     done: AtomicUsize,
     interrupt: Interrupt,
+    memory: Memory,
 }
 
 impl<'a> Board<'a> {
-    fn new(show: Show, over: &'a Over, interrupt: Interrupt) -> Board<'a> {
+    fn new(show: Show, over: &'a Over, interrupt: Interrupt, memory: Memory) -> Board<'a> {
         let bar = match show.quiet || !std::io::stderr().is_terminal() {
             true => ProgressBar::hidden(),
             false => ProgressBar::new_spinner(),
@@ -272,7 +286,7 @@ impl<'a> Board<'a> {
         bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
         bar.enable_steady_tick(Duration::from_millis(120));
         let (there, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        Board { over, show, bar, began: Instant::now(), there, done, interrupt }
+        Board { over, show, bar, began: Instant::now(), there, done, interrupt, memory }
     }
 
     fn runs(&self) -> usize {
@@ -310,6 +324,7 @@ impl Watch for Board<'_> {
         };
         let known: Vec<String> = lines.iter().map(known).collect();
         let message = if known.is_empty() { "telling variants apart".to_owned() } else { known.join(" · ") };
+        let message = printable(&message);
         self.bar.set_message(format!("{message} · {} runs, {runs} under way", self.runs()));
     }
 
@@ -318,6 +333,10 @@ impl Watch for Board<'_> {
     }
 
     fn goes_on(&self) -> bool {
-        self.interrupt.signal().is_none()
+        self.interrupt.signal().is_none() && !self.memory.is_exceeded()
+    }
+
+    fn memory_max(&self) -> u64 {
+        self.memory.limit()
     }
 }

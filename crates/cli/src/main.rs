@@ -18,6 +18,7 @@ mod import;
 mod job;
 mod line;
 mod man;
+mod memory;
 mod merge;
 mod model;
 mod output;

@@ -7,6 +7,7 @@ use plimsoll_results::run_dir;
 use plimsoll_stdio::note;
 
 use crate::batch;
+use crate::memory::Budget;
 use crate::output::{self, Done, Format};
 
 /// Take the run directories of shards together into one.
@@ -25,13 +26,16 @@ pub struct Args {
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
+    #[command(flatten)]
+    budget: Budget,
     /// No closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
 }
 
 pub fn merge(args: &Args) -> Done {
-    let merged = run_dir::merge(&args.out, &args.parts)?;
+    args.budget.watch()?;
+    let merged = run_dir::merge(&args.out, &args.parts).map_err(output::with_repair)?;
     let summary = batch::conclude(&merged, false)?;
     let printed = output::print_summary(&summary, &[&merged], args.format);
     if !args.quiet {

@@ -5,11 +5,14 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::ValueEnum;
 use plimsoll_report::{Style, table};
-use plimsoll_results::{Digest, RunDir, Summary};
+use plimsoll_results::{Digest, PointOutcome, RunDir, Summary, run_dir};
+use plimsoll_units::text::printable_json;
 use serde_json::{Map, Value, json};
+
+use crate::source::quoted;
 
 /// Exit status of a finding: a load is above its line, a feature is missing.
 pub const FINDING: u8 = 1;
@@ -90,6 +93,45 @@ pub fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
     written.with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Opens a run directory for reading.
+///
+/// # Errors
+/// If it cannot be read; says what repairs a damaged one.
+pub fn open_run(path: &Path) -> anyhow::Result<RunDir> {
+    RunDir::open(path).map_err(with_repair)
+}
+
+/// Reads the finished points of a run.
+///
+/// # Errors
+/// If they cannot be read; says what repairs damaged ones.
+pub fn read_points(run: &RunDir) -> anyhow::Result<Vec<PointOutcome>> {
+    run.read_points().map_err(with_repair)
+}
+
+/// An error of a run directory, with the command that repairs it where there is one.
+pub fn with_repair(error: run_dir::Error) -> anyhow::Error {
+    // A folder of a run has its scenario, whichever of its files is damaged.
+    let folder = match &error {
+        run_dir::Error::Damaged { path, .. } => {
+            path.ancestors().find(|folder| folder.join(SCENARIO).exists())
+        }
+        _ => None,
+    };
+    match folder.map(|folder| folder.to_string_lossy().into_owned()) {
+        Some(folder) => {
+            let (scenario, out) = (quoted(&format!("{folder}/{SCENARIO}")), quoted(&folder));
+            anyhow!(
+                "{error}; its command with `--repair` runs again what is bad: for a simulated run \
+                 `plimsoll run {scenario} --out {out} --repair`"
+            )
+        }
+        None => error.into(),
+    }
+}
+
+const SCENARIO: &str = "scenario.toml";
+
 /// Prints a summary of one run, or of several side by side.
 ///
 /// # Errors
@@ -147,7 +189,7 @@ fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
     whole.insert("digest".to_owned(), json!(digest(summary)));
     whole.insert("of".to_owned(), Value::Array(about));
     whole.extend(numbers);
-    Ok(format!("{:#}\n", Value::Object(whole)))
+    Ok(format!("{}\n", printable_json(&format!("{:#}", Value::Object(whole)))))
 }
 
 /// One digest for all runs of a summary, in their order.

@@ -11,9 +11,11 @@ use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
 use plimsoll_stdio::note;
+use plimsoll_units::text::{csv_cell, printable_json, printable_lines};
 use plimsoll_units::whole;
 
 use crate::batch;
+use crate::memory::{Budget, Memory};
 use crate::output::{self, Done, Format};
 use crate::raster;
 use crate::signals::Interrupt;
@@ -52,6 +54,9 @@ pub struct Args {
     /// Run again what is in the journal; with `--only`, these parts alone.
     #[arg(long, conflicts_with = "redraw")]
     fresh: bool,
+    /// Run again those runs whose lines in the journal are damaged.
+    #[arg(long, conflicts_with_all = ["redraw", "fresh"])]
+    repair: bool,
     /// Seed of every run.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
@@ -64,6 +69,8 @@ pub struct Args {
     /// Runs at a time; all cores by default.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 /// A study whose values are known.
@@ -106,6 +113,7 @@ impl Name {
 }
 
 pub fn reproduce(args: &Args) -> Done {
+    let memory = args.budget.watch()?;
     let study = args.study.study(args.on);
     let folder = args.out.join(study.id);
     let rows_file = folder.join("rows.json");
@@ -114,7 +122,7 @@ pub fn reproduce(args: &Args) -> Done {
     let reproduction = if args.redraw {
         read(&rows_file)?
     } else {
-        match measure(study, args, &folder)? {
+        match measure(study, args, memory, &folder)? {
             Ended::Whole(reproduction) => *reproduction,
             Ended::Cancelled(signal) => {
                 note!("cancelled: the finished runs are kept in {}", folder.display());
@@ -132,6 +140,7 @@ pub fn reproduce(args: &Args) -> Done {
     // Printed before the files are written, which a full disk may refuse; a full stdout does not keep them from it.
     let is_printed = output::print(&printed(study, &reproduction, args.format)?);
     for (name, text) in page::files(study, &reproduction) {
+        let text = if name.ends_with(".json") { printable_json(&text) } else { printable_lines(&text) };
         let file = args.out.join(name);
         output::write_whole(&file, &text)?;
         if args.png
@@ -173,12 +182,15 @@ enum Ended {
     Cancelled(u8),
 }
 
-fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Ended> {
+fn measure(study: &Study, args: &Args, memory: Memory, folder: &Path) -> anyhow::Result<Ended> {
     let journal = folder.join("journal.jsonl");
     if args.fresh && args.only.is_empty() && journal.exists() {
         fs::remove_file(&journal).with_context(|| format!("cannot remove {}", journal.display()))?;
     }
     let path = journal;
+    if args.repair {
+        Journal::repair(&path).with_context(|| format!("cannot repair {}", path.display()))?;
+    }
     let mut journal = Journal::open(&path).with_context(|| format!("cannot use {}", path.display()))?;
     if args.fresh {
         journal.forget(&args.only).with_context(|| format!("cannot write {}", path.display()))?;
@@ -195,17 +207,22 @@ fn measure(study: &Study, args: &Args, folder: &Path) -> anyhow::Result<Ended> {
         if packet_hops > 0 {
             bar.set_message(format!("{:.1} G packet-hops · ", packet_hops as f64 / 1e9));
         }
-        interrupt.as_ref().is_none_or(|interrupt| interrupt.signal().is_none())
+        interrupt.as_ref().is_none_or(|interrupt| interrupt.signal().is_none()) && !memory.is_exceeded()
     };
     let servers = args.server_dir.clone().or_else(beside_this_program).unwrap_or_default();
     let commit = output::commit().map(str::to_owned);
     let options =
         Options { quick: args.quick, threads, seed: args.seed, only: args.only.clone(), servers, commit };
+    let asked = memory.asked();
     let reproduction = plimsoll_reproduce::reproduce(study, &options, &mut journal, &progress);
+    drop(asked);
     bar.finish_and_clear();
     match (reproduction, interrupt.and_then(|interrupt| interrupt.signal())) {
         (Ok(reproduction), _) => Ok(Ended::Whole(Box::new(reproduction))),
         (Err(_), Some(signal)) => Ok(Ended::Cancelled(signal)),
+        (Err(_), None) if memory.is_exceeded() => Err(memory
+            .error()
+            .context(format!("stopped; the finished runs are kept in {}", folder.display()))),
         (Err(error @ ReproduceError::Batch(_)), None) => Err(anyhow::Error::from(error)
             .context(format!("stopped; the finished runs are kept in {}", folder.display()))),
         (Err(error), None) => Err(error.into()),
@@ -219,12 +236,15 @@ fn beside_this_program() -> Option<PathBuf> {
 
 fn printed(study: &Study, reproduction: &Reproduction, format: Format) -> anyhow::Result<String> {
     Ok(match format {
-        Format::Json => serde_json::to_string_pretty(&reproduction.rows)? + "\n",
+        Format::Json => {
+            printable_json(&serde_json::to_string_pretty(&reproduction.rows)?).into_owned() + "\n"
+        }
         Format::Csv => lines(&reproduction.rows, ","),
         Format::Md => {
-            page::files(study, reproduction).remove(&format!("{}.md", study.id)).unwrap_or_default()
+            let page = page::files(study, reproduction).remove(&format!("{}.md", study.id));
+            printable_lines(&page.unwrap_or_default()).into_owned()
         }
-        Format::Table => table(study, reproduction),
+        Format::Table => printable_lines(&table(study, reproduction)).into_owned(),
     })
 }
 
@@ -234,12 +254,12 @@ fn lines(rows: &[Row], separator: &str) -> String {
     let optional = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for row in rows {
         let cells = [
-            row.figure.clone(),
-            row.base.clone(),
-            row.series.clone(),
-            format!("\"{}\"", row.x),
-            row.metric.clone(),
-            row.unit.clone(),
+            csv_cell(&row.figure).into_owned(),
+            csv_cell(&row.base).into_owned(),
+            csv_cell(&row.series).into_owned(),
+            format!("\"{}\"", csv_cell(&row.x).trim_matches('"')),
+            csv_cell(&row.metric).into_owned(),
+            csv_cell(&row.unit).into_owned(),
             row.measured.to_string(),
             optional(row.ci.map(|(low, _)| low)),
             optional(row.ci.map(|(_, high)| high)),

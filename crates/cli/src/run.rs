@@ -1,17 +1,20 @@
 //! `plimsoll run`: all points of a scenario, into a run directory, a table and a page.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, anyhow};
-use plimsoll_results::RunDir;
 use plimsoll_results::run_dir::{self, Existing, Plan, Status};
+use plimsoll_results::{PointKey, RunDir};
 use plimsoll_scenario::Point;
+use plimsoll_sim::estimate;
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
 use crate::batch::{self, Stopped};
 use crate::job::{self, Job, Shard, key};
+use crate::memory::Budget;
 use crate::output::{self, Done, Format};
 use crate::progress::Show;
 use crate::source::Source;
@@ -27,6 +30,8 @@ pub struct Args {
     /// Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
+    #[command(flatten)]
+    budget: Budget,
     /// In which form to print the results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -36,6 +41,10 @@ pub struct Args {
     /// Remove what the run directory has, and run all points again.
     #[arg(long, conflicts_with = "resume")]
     force: bool,
+    /// Run again the points that something has damaged since they were finished, and write the manifest anew. All
+    /// other points stay.
+    #[arg(long, conflicts_with = "force")]
+    repair: bool,
     /// Go on with a run that is there; an error if there is none. Without it a run is gone on with
     /// or begun, whichever it is.
     #[arg(long)]
@@ -65,6 +74,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Done {
+    let memory = args.budget.watch()?;
     let source = with_capture(args);
     let scenario = source.load()?;
     let job = Job::new(&source, &scenario, args.shard, &args.variant)?;
@@ -72,9 +82,12 @@ pub fn run(args: &Args) -> Done {
     if args.list {
         return list(&job, &out);
     }
-    let dir = open(args, &job, &out)?;
     let share = job.share();
-    let todo = missing(&dir, &share);
+    for point in &share {
+        estimate::check(&point.model, memory.limit()).with_context(|| job::label(point))?;
+    }
+    let dir = open(args, &job, &out)?;
+    let todo = missing(&dir, &share, args.repair)?;
     if !args.quiet {
         tell_what_is_there(&dir, share.len(), todo.len());
     }
@@ -82,7 +95,7 @@ pub fn run(args: &Args) -> Done {
         note!("warning: {warning}");
     }
     let show = Show { quiet: args.quiet, verbose: args.verbose };
-    let ended = batch::run(&dir, &todo, batch::threads(args.threads.map(usize::from)), show);
+    let ended = batch::run(&dir, &todo, batch::threads(args.threads.map(usize::from)), memory, show);
     if let Err(stopped) = ended {
         // On a full disk this fails like what was before, and what is complete is told all the same.
         let noted = dir.finish().context("cannot note what is complete");
@@ -118,8 +131,16 @@ fn open(args: &Args, job: &Job<'_>, out: &Path) -> anyhow::Result<RunDir> {
             out.display()
         ));
     }
-    let existing = if args.force { Existing::Replace } else { Existing::Resume };
-    create(out, job.plan(), existing)
+    create(out, job.plan(), existing(args.force, args.repair))
+}
+
+/// What to do with a run that is there.
+pub fn existing(force: bool, repair: bool) -> Existing {
+    match (force, repair) {
+        (true, _) => Existing::Replace,
+        (false, true) => Existing::Repair,
+        (false, false) => Existing::Resume,
+    }
 }
 
 /// A run directory; where it holds another run, the error names the flags that help.
@@ -130,22 +151,40 @@ pub fn create(out: &Path, plan: &Plan, existing: Existing) -> anyhow::Result<Run
              begin anew with `--force`",
             path.display()
         ),
+        damaged @ run_dir::Error::Damaged { .. } => anyhow!("{damaged}; {REPAIR}"),
         other => other.into(),
     })
 }
 
+/// What to do about damage.
+const REPAIR: &str = "the same command with `--repair` runs again what is bad, and nothing else";
+
 /// The points that are to be run.
-pub fn missing<'a>(dir: &RunDir, share: &[&'a Point]) -> Vec<&'a Point> {
-    let statuses = dir.status();
-    let done = |point: &Point| {
-        let key = key(point);
-        let status = statuses.iter().find(|(known, _)| known.key == key).map(|(_, status)| status);
-        if let Some(Status::Damaged(what)) = status {
-            note!("warning: {}: {what}; it runs again", job::label(point));
+///
+/// # Errors
+/// If something has changed finished points, unless that is to be repaired; names their files.
+pub fn missing<'a>(dir: &RunDir, share: &[&'a Point], repair: bool) -> anyhow::Result<Vec<&'a Point>> {
+    let statuses: BTreeMap<&PointKey, Status> =
+        dir.verify().into_iter().map(|(point, status)| (&point.key, status)).collect();
+    let mut damaged = Vec::new();
+    let mut todo = Vec::new();
+    for &point in share {
+        match statuses.get(&key(point)) {
+            Some(Status::Done(_)) => continue,
+            Some(Status::Damaged(what)) if !repair => damaged.push(what.as_str()),
+            Some(Status::Damaged(what) | Status::Cut(what)) => {
+                note!("warning: {}: {what}; it runs again", job::label(point));
+            }
+            Some(Status::Missing) | None => {}
         }
-        matches!(status, Some(Status::Done(_)))
-    };
-    share.iter().copied().filter(|point| !done(point)).collect()
+        todo.push(point);
+    }
+    if damaged.is_empty() {
+        return Ok(todo);
+    }
+    let more = if damaged.len() > NAMED_AT_MOST { "\n  ..." } else { "" };
+    let named = &damaged[..damaged.len().min(NAMED_AT_MOST)];
+    Err(anyhow!("finished points have been changed since:\n  {}{more}\n{REPAIR}", named.join("\n  ")))
 }
 
 /// Says that points were there already, if any were.
@@ -162,8 +201,10 @@ pub fn tell_what_is_there(dir: &RunDir, share: usize, todo: usize) {
 
 /// Says what is complete and how to go on.
 pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
-    let complete: Vec<&Point> =
-        share.iter().copied().filter(|point| matches!(job::status(dir, point), Status::Done(_))).collect();
+    let statuses = dir.status();
+    let done = statuses.iter().filter(|(_, status)| matches!(status, Status::Done(_)));
+    let done: BTreeSet<&PointKey> = done.map(|(point, _)| &point.key).collect();
+    let complete: Vec<&Point> = share.iter().copied().filter(|point| done.contains(&key(point))).collect();
     let mut notes = format!("{} of {} points are complete", complete.len(), share.len());
     if !complete.is_empty() {
         let names: Vec<String> = complete.iter().map(|point| job::label(point)).collect();
@@ -211,10 +252,14 @@ fn closing_notes(job: &Job<'_>, dir: &RunDir) {
 /// One line a point: its name, the digest of what it runs, whether it is done, and in words.
 fn list(job: &Job<'_>, out: &Path) -> Done {
     let run = RunDir::open(out).ok().filter(|run| job.is_of(run));
+    let statuses = run.as_ref().map(RunDir::verify).unwrap_or_default();
+    let statuses: BTreeMap<&PointKey, Status> =
+        statuses.into_iter().map(|(point, status)| (&point.key, status)).collect();
     let mut rows = Vec::new();
     for point in job.share() {
-        let state = match run.as_ref().map(|run| job::status(run, point)) {
+        let state = match statuses.get(&key(point)) {
             Some(Status::Done(_)) => "done",
+            Some(Status::Cut(_)) => "cut",
             Some(Status::Damaged(_)) => "damaged",
             Some(Status::Missing) | None => "open",
         };

@@ -9,8 +9,10 @@ use anyhow::{Context, bail};
 use clap::Subcommand;
 use plimsoll_scenario::Point;
 use plimsoll_stdio::note;
+use plimsoll_units::text::{printable, printable_json};
 
 use crate::job::{key, label};
+use crate::memory;
 use crate::output::{self, Done};
 use crate::source::Source;
 
@@ -49,6 +51,7 @@ enum Command {
 const STARTER: &str = include_str!("starter.toml");
 
 pub fn scenario(args: &Args) -> Done {
+    memory::watch_by_default()?;
     match &args.command {
         Command::New { name } => new(name),
         Command::Check { source } => check(source),
@@ -80,7 +83,7 @@ fn new(name: &str) -> Done {
 fn check(source: &Source) -> Done {
     let scenario = source.load()?;
     let points = scenario.points();
-    let mut text = format!("{}\n{}\n", scenario.title(), counted(points.len()));
+    let mut text = format!("{}\n{}\n", printable(scenario.title()), counted(points.len()));
     for point in points {
         text.push_str(&format!("  {}, seed {}\n", label(point), point.seed));
     }
@@ -109,7 +112,8 @@ fn show(source: &Source, wanted: Option<&str>) -> Done {
     if wanted.is_none() && points.len() > 1 {
         note!("This is {}, the first of {}; `--point ID` shows another.", point.id, counted(points.len()));
     }
-    output::print(&point.show())?;
+    // TOML has the escapes of JSON, so what is shown still reads back.
+    output::print(&printable_json(&point.show()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -33,6 +33,8 @@ pub struct Options {
     pub threads: usize,
     /// Forget the runs that the directory holds.
     pub anew: bool,
+    /// Forget those runs of the directory that are damaged.
+    pub repair: bool,
 }
 
 /// What the search tells its owner while it works; `goes_on` and `on_run` come from any thread.
@@ -45,6 +47,10 @@ pub trait Watch: Sync {
     fn on_round(&self, _runs: usize, _lines: &[(&str, Line)]) {}
     /// A run is done.
     fn on_run(&self) {}
+    /// How many bytes the runs under way may need together.
+    fn memory_max(&self) -> u64 {
+        u64::MAX
+    }
     /// False stops the search.
     fn goes_on(&self) -> bool {
         true
@@ -113,7 +119,7 @@ pub fn draw(
     dir: &Path,
     watch: &dyn Watch,
 ) -> Result<Lines, Stopped> {
-    let journal = Journal::open(dir, options.anew)?;
+    let journal = Journal::open(dir, options.anew, options.repair)?;
     watch.on_begin(journal.len());
     let variants = variants(scenario.points(), &over.key);
     let mut driver = Driver {
@@ -330,6 +336,10 @@ struct Keeper<'a> {
 impl batch::Watch for Keeper<'_> {
     fn on_progress(&self, _index: usize, _progress: Progress) -> bool {
         self.driver.watch.goes_on()
+    }
+
+    fn memory_max(&self) -> u64 {
+        self.driver.watch.memory_max()
     }
 
     fn on_done(

@@ -1,5 +1,6 @@
 //! The journal of a search: one line of JSON for every finished run, so that a search which was killed
-//! repeats none. A line is written at once and whole; a last line that was cut short is dropped.
+//! repeats none. A line is written at once and whole, and forced to the disk; a last line that was cut short is dropped.
+//! Each has a checksum: one that has been changed since is an error, and a repair drops it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -7,6 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
+use plimsoll_results::sealed_line;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::Run;
@@ -30,6 +32,15 @@ struct Entry {
     run: Run,
 }
 
+fn is_good(line: &str) -> bool {
+    line.strip_suffix('\n').is_some_and(|line| entry_of(line).is_ok())
+}
+
+/// The entry of a line, without its end.
+fn entry_of(line: &str) -> Result<Entry, String> {
+    serde_json::from_str(&sealed_line::opened(line)?).map_err(|error| error.to_string())
+}
+
 pub(crate) struct Journal {
     path: PathBuf,
     inner: Mutex<Inner>,
@@ -44,7 +55,7 @@ impl Inner {
     /// Writes a line whole or not at all, so that one which finds a full disk spoils none that follows.
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let before = self.file.metadata()?.len();
-        self.file.write_all(line).inspect_err(|_| {
+        self.file.write_all(line).and_then(|()| self.file.sync_data()).inspect_err(|_| {
             // What cannot be cut off is dropped when the journal is opened next.
             let _ = self.file.set_len(before);
         })
@@ -65,7 +76,7 @@ pub enum JournalError {
         source: io::Error,
     },
     /// A line is no run.
-    #[error("{} is damaged in line {line}: {what}; begin anew with `--force`", path.display())]
+    #[error("{} is damaged in line {line}: {what}; the same command with `--repair` runs again what is bad", path.display())]
     Damaged {
         /// The journal.
         path: PathBuf,
@@ -77,24 +88,36 @@ pub enum JournalError {
 }
 
 impl Journal {
-    /// Opens the journal of a run directory, without what it holds if `anew`.
-    pub(crate) fn open(dir: &Path, anew: bool) -> Result<Journal, JournalError> {
+    /// Opens the journal of a run directory, without what it holds if `anew`, and without what is damaged if that is
+    /// to be repaired.
+    pub(crate) fn open(dir: &Path, anew: bool, repair: bool) -> Result<Journal, JournalError> {
         let path = dir.join(FILE);
         let io = |action| {
             let path = path.clone();
             move |source| JournalError::Io { action, path, source }
         };
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let bytes = match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(io("read"))?,
         };
+        let mut text = String::from_utf8_lossy(&bytes).into_owned();
+        if repair {
+            let good: String = text.split_inclusive('\n').filter(|line| is_good(line)).collect();
+            if good.as_bytes() != bytes {
+                let unfinished = path.with_extension("unfinished");
+                let written =
+                    fs::write(&unfinished, &good).and_then(|()| File::open(&unfinished)?.sync_all());
+                written.and_then(|()| fs::rename(&unfinished, &path)).map_err(io("write"))?;
+                text = good;
+            }
+        }
         let whole = if anew { 0 } else { text.rfind('\n').map_or(0, |end| end + 1) };
         let mut runs = BTreeMap::new();
         for (number, line) in text[..whole].lines().enumerate() {
-            let entry: Entry = serde_json::from_str(line).map_err(|error| JournalError::Damaged {
+            let entry = entry_of(line).map_err(|what| JournalError::Damaged {
                 path: path.clone(),
                 line: number + 1,
-                what: error.to_string(),
+                what,
             })?;
             runs.insert(entry.key, entry.run);
         }
@@ -114,8 +137,8 @@ impl Journal {
     /// Keeps a finished run.
     pub(crate) fn keep(&self, key: Key, run: Run) -> Result<(), JournalError> {
         let entry = Entry { key, run };
-        let mut line = serde_json::to_string(&entry).expect("a run has text keys and finite numbers only");
-        line.push('\n');
+        let json = serde_json::to_string(&entry).expect("a run has text keys and finite numbers only");
+        let line = sealed_line::sealed(&json) + "\n";
         let mut inner = self.inner();
         inner.append(line.as_bytes()).map_err(|source| JournalError::Io {
             action: "write",
@@ -128,5 +151,44 @@ impl Journal {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_damage_goes_unseen_and_a_repair_drops_what_is_bad_and_nothing_else() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let journal = Journal::open(folder.path(), false, false).expect("it is made");
+        let key = |replicate| Key { variant: "HULL".to_owned(), load: "0.25".to_owned(), replicate };
+        for replicate in 0..3 {
+            journal.keep(key(replicate), Run::default()).expect("it is written");
+        }
+        let path = folder.path().join(FILE);
+        let good = fs::read(&path).expect("it is there");
+        for at in 0..good.len() {
+            let mut flipped = good.clone();
+            flipped[at] ^= 1 << (at % 8);
+            fs::write(&path, &flipped).expect("it is written");
+            let number = good[..at].iter().filter(|byte| **byte == b'\n').count();
+            match Journal::open(folder.path(), false, false) {
+                Err(error @ JournalError::Damaged { .. }) => {
+                    assert!(error.to_string().contains(&format!("in line {}:", number + 1)), "{error}");
+                }
+                Err(error) => panic!("{error}"),
+                // The checksum's own name, or the end of the last line, without which it counts as cut short.
+                Ok(journal) => assert!(
+                    (0..3).all(|n| journal.get(&key(n)).is_none_or(|run| run == Run::default())),
+                    "{at}"
+                ),
+            }
+            fs::write(&path, &flipped).expect("it is written");
+            let journal = Journal::open(folder.path(), false, true).expect("it is repaired");
+            assert!(journal.len() >= if flipped[at] == b'\n' || good[at] == b'\n' { 1 } else { 2 }, "{at}");
+            drop(journal);
+            Journal::open(folder.path(), false, false).expect("nothing bad is left");
+        }
     }
 }

@@ -40,8 +40,15 @@ fn line(size: &str, objective: &str, today: f64) -> (f64, f64, f64) {
     slos[0].check(scenario.points().iter().map(|point| &point.model)).unwrap();
     let over = Over::find(scenario.points(), None).unwrap().within(0.5e9, 0.95e9).unwrap();
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let options =
-        Options { precision: 0.02, replicates_max: 16, messages: None, at: None, threads, anew: false };
+    let options = Options {
+        precision: 0.02,
+        replicates_max: 16,
+        messages: None,
+        at: None,
+        threads,
+        anew: false,
+        repair: false,
+    };
     let dir = std::env::temp_dir().join(format!(
         "plimsoll-queues-{}-{objective}-{}",
         std::process::id(),

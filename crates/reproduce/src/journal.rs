@@ -3,7 +3,8 @@
 //! One line of JSON a run, keyed by the digest of what the run's scenario sets, which holds the seed, and by its base,
 //! which says what carried the packets. Defaults are
 //! not in it, so that a journal outlives a new key of the format; where a default itself changes, the version
-//! has to. A line is written in one piece when its run is done; a last line that was cut short is passed over. What was published
+//! has to. A line is written in one piece when its run is done, with a checksum; a last line that was cut short is passed
+//! over, and one that has been changed is an error, or dropped by a repair. What was published
 //! and how close a number must be are not taken from here: they are set anew beside the measured numbers.
 
 use std::collections::BTreeMap;
@@ -11,6 +12,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use plimsoll_results::sealed_line;
 use serde::{Deserialize, Serialize};
 
 use crate::row::Row;
@@ -62,18 +64,49 @@ impl Journal {
     /// # Errors
     /// If the file cannot be read or written.
     pub fn open(path: &Path) -> io::Result<Journal> {
-        let text = match fs::read_to_string(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        let bytes = match fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read?,
         };
-        let known = |entry: &Entry| entry.version == VERSION;
-        let entries = text.lines().filter_map(|line| serde_json::from_str(line).ok()).filter(known);
-        let entries = entries.map(|entry| (key(&entry), entry)).collect();
-        let mut file = File::options().create(true).append(true).open(path)?;
-        if !text.is_empty() && !text.ends_with('\n') {
-            file.write_all(b"\n")?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut entries = BTreeMap::new();
+        // The last line may have been cut short.
+        let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        for (line, number) in lines.zip(1..) {
+            match entry_of(line.trim_end()) {
+                Ok(Some(entry)) => drop(entries.insert(key(&entry), entry)),
+                Ok(None) => {}
+                Err(what) => {
+                    let what = format!(
+                        "{} is damaged in line {number}: {what}; the same command with `--repair` runs again what \
+                         is bad",
+                        path.display()
+                    );
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+                }
+            }
+        }
+        let file = File::options().create(true).append(true).open(path)?;
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        if whole < bytes.len() {
+            file.set_len(whole as u64)?;
         }
         Ok(Journal { entries, file: Some((path.to_owned(), file)) })
+    }
+
+    /// Drops the damaged lines of a journal, if there are any; the rest stays as it is.
+    ///
+    /// # Errors
+    /// If the file cannot be read or written.
+    pub fn repair(path: &Path) -> io::Result<()> {
+        let bytes = match fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            read => read?,
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let good: String = lines.filter(|line| entry_of(line.trim_end()).is_ok()).collect();
+        if good.as_bytes() == bytes { Ok(()) } else { replace(path, &good) }
     }
 
     /// Forgets the runs of these parts of a study, whatever their seed.
@@ -84,16 +117,8 @@ impl Journal {
         let is_asked = |entry: &Entry| parts.iter().any(|part| part.has(&entry.figure, &entry.x));
         self.entries.retain(|_, entry| !is_asked(entry));
         let Some((path, _)) = &self.file else { return Ok(()) };
-        let lines = self.entries.values().map(serde_json::to_string);
-        let lines: Vec<String> = lines.collect::<Result<_, _>>().map_err(io::Error::other)?;
-        let unfinished = path.with_extension("unfinished");
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
-        if written.is_err() {
-            // What is left would only take room; that it cannot be removed changes nothing.
-            let _ = fs::remove_file(&unfinished);
-        }
-        written?;
+        let lines = self.entries.values().map(line_of).collect::<io::Result<String>>()?;
+        replace(path, &lines)?;
         self.file = Some((path.clone(), File::options().append(true).open(path)?));
         Ok(())
     }
@@ -109,7 +134,7 @@ impl Journal {
     /// If the file cannot be written.
     pub fn keep(&mut self, entry: Entry) -> io::Result<()> {
         if let Some((path, file)) = &mut self.file {
-            let line = serde_json::to_string(&entry).map_err(io::Error::other)? + "\n";
+            let line = line_of(&entry)?;
             append(file, line.as_bytes()).map_err(|error| {
                 io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display()))
             })?;
@@ -123,10 +148,41 @@ fn key(entry: &Entry) -> (String, String, String) {
     (entry.digest.clone(), entry.figure.clone(), entry.base.clone())
 }
 
+fn line_of(entry: &Entry) -> io::Result<String> {
+    Ok(sealed_line::sealed(&serde_json::to_string(entry).map_err(io::Error::other)?) + "\n")
+}
+
+/// The entry of a line; none of another version.
+fn entry_of(line: &str) -> Result<Option<Entry>, String> {
+    #[derive(Deserialize)]
+    struct Head {
+        version: String,
+    }
+    let json = sealed_line::opened(line)?;
+    let head: Head = serde_json::from_str(&json).map_err(|error| error.to_string())?;
+    if head.version != VERSION {
+        return Ok(None);
+    }
+    serde_json::from_str(&json).map(Some).map_err(|error| error.to_string())
+}
+
+/// Writes a file whole or not at all.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let unfinished = path.with_extension("unfinished");
+    let written = fs::write(&unfinished, text)
+        .and_then(|()| File::open(&unfinished)?.sync_all())
+        .and_then(|()| fs::rename(&unfinished, path));
+    if written.is_err() {
+        // What is left would only take room; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
 /// Writes a line whole or not at all, where that can be.
 fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     let before = file.metadata()?.len();
-    file.write_all(line).inspect_err(|_| {
+    file.write_all(line).and_then(|()| file.sync_data()).inspect_err(|_| {
         // What cannot be cut off is passed over when the journal is opened next.
         let _ = file.set_len(before);
     })
@@ -176,6 +232,32 @@ mod tests {
         assert_eq!(journal.get(1, "fig9", "source"), None);
         journal.keep(entry(2)).expect("it is written");
         assert_eq!(Journal::open(&path).expect("it opens").get(2, "fig11", "source"), Some(&entry(2)));
+    }
+
+    #[test]
+    fn a_changed_line_is_named_and_a_repair_drops_it() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let path = folder.path().join("journal.jsonl");
+        let mut journal = Journal::open(&path).expect("it is made");
+        (1..4).try_for_each(|digest| journal.keep(entry(digest))).expect("they are written");
+        let good = fs::read_to_string(&path).expect("it is there");
+        for (from, to) in
+            [("\"packet_hops\":7", "\"packet_hops\":6"), ("\"seed\"", "\"seec\""), ("0.333", "0.332")]
+        {
+            let second = good.find('\n').expect("a line") + 1;
+            let bad = format!("{}{}", &good[..second], good[second..].replacen(from, to, 1));
+            assert_ne!(bad, good);
+            fs::write(&path, &bad).expect("it is written");
+            let error = Journal::open(&path).expect_err("it is seen").to_string();
+            assert!(
+                error.contains("journal.jsonl is damaged in line 2") && error.contains("--repair"),
+                "{error}"
+            );
+            Journal::repair(&path).expect("it is repaired");
+            let journal = Journal::open(&path).expect("it opens");
+            let there = [1, 2, 3].map(|digest| journal.get(digest, "fig11", "source").is_some());
+            assert_eq!(there, [true, false, true]);
+        }
     }
 
     #[test]

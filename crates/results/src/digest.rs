@@ -105,6 +105,56 @@ impl<'de> Deserialize<'de> for Digest {
     }
 }
 
+/// A checksum of bytes that come in pieces: the digest of all of them, however they were cut.
+#[derive(Clone)]
+pub struct Checksum {
+    hasher: Hasher,
+    /// The bytes that do not fill a word yet.
+    pending: [u8; 8],
+    filled: usize,
+    bytes: u64,
+}
+
+impl Default for Checksum {
+    fn default() -> Checksum {
+        Checksum { hasher: Hasher::new(), pending: [0; 8], filled: 0, bytes: 0 }
+    }
+}
+
+impl Checksum {
+    /// Takes the next bytes.
+    pub fn update(&mut self, mut bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        if self.filled > 0 {
+            let fits = bytes.len().min(8 - self.filled);
+            let (now, later) = bytes.split_at(fits);
+            self.pending[self.filled..self.filled + fits].copy_from_slice(now);
+            self.filled += fits;
+            bytes = later;
+            if self.filled < 8 {
+                return;
+            }
+            self.hasher.word(u64::from_le_bytes(self.pending));
+            self.filled = 0;
+        }
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.hasher.word(u64::from_le_bytes(*word)));
+        self.pending[..rest.len()].copy_from_slice(rest);
+        self.filled = rest.len();
+    }
+
+    /// The checksum of all bytes.
+    pub fn finish(mut self) -> Digest {
+        if self.filled > 0 {
+            self.pending[self.filled..].fill(0);
+            self.hasher.word(u64::from_le_bytes(self.pending));
+        }
+        self.hasher.word(self.bytes);
+        self.hasher.finish()
+    }
+}
+
+#[derive(Clone)]
 struct Hasher {
     a: u64,
     b: u64,
@@ -315,6 +365,28 @@ mod tests {
 
     const SEEN: Observation =
         Observation { workload: 0, index: 0, host: 0, begun: Time::ZERO, value: Span::ZERO };
+
+    #[test]
+    fn a_checksum_does_not_depend_on_the_pieces_and_sees_every_bit() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let of = |pieces: &[&[u8]]| {
+            let mut checksum = Checksum::default();
+            pieces.iter().for_each(|piece| checksum.update(piece));
+            checksum.finish()
+        };
+        for length in [0, 1, 7, 8, 9, 200] {
+            let whole = of(&[&bytes[..length]]);
+            for cut in 0..=length {
+                assert_eq!(of(&[&bytes[..cut], &bytes[cut..length]]), whole, "{length}, {cut}");
+                assert_ne!(of(&[&bytes[..cut], &[0], &bytes[cut..length]]), whole, "{length}, {cut}");
+            }
+            for bit in 0..8 * length {
+                let mut other = bytes[..length].to_vec();
+                other[bit / 8] ^= 1 << (bit % 8);
+                assert_ne!(of(&[&other]), whole, "{length}, {bit}");
+            }
+        }
+    }
 
     #[test]
     fn every_observation_counts() {

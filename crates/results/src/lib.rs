@@ -14,6 +14,7 @@ pub mod link_map;
 pub mod outcome;
 pub mod point;
 pub mod run_dir;
+pub mod sealed_line;
 pub mod stats;
 pub mod summary;
 #[cfg(any(test, feature = "synthetic"))]

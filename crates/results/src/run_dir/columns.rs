@@ -10,6 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use plimsoll_units::text::from_csv_cell;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::csv::Writer;
@@ -87,9 +88,14 @@ impl<'a> Fields<'a> {
         self.parse().map(Span::from_ps)
     }
 
+    /// A text as it was before it became a cell.
+    fn name(&mut self) -> Result<String, String> {
+        Ok(from_csv_cell(self.text()?).into_owned())
+    }
+
     fn workload(&mut self, names: &Names) -> Result<u16, String> {
-        let name = self.text()?;
-        names.index.get(name).copied().ok_or_else(|| format!("`{name}` is not a workload of this point"))
+        let name = self.name()?;
+        names.index.get(&name).copied().ok_or_else(|| format!("`{name}` is not a workload of this point"))
     }
 }
 
@@ -271,8 +277,8 @@ impl Record for QueueInterval {
     fn read(fields: &mut Fields<'_>, _: &Names) -> Result<QueueInterval, String> {
         Ok(QueueInterval {
             queue: fields.parse()?,
-            name: fields.text()?.to_owned(),
-            port: fields.text()?.to_owned(),
+            name: fields.name()?,
+            port: fields.name()?,
             time: fields.time()?,
             mean_bytes: fields.maybe()?,
             max_bytes: fields.maybe()?,
@@ -305,9 +311,9 @@ impl Record for LinkTotals {
 
     fn read(fields: &mut Fields<'_>, _: &Names) -> Result<LinkTotals, String> {
         Ok(LinkTotals {
-            from: fields.text()?.to_owned(),
-            to: fields.text()?.to_owned(),
-            tier: fields.text()?.to_owned(),
+            from: fields.name()?,
+            to: fields.name()?,
+            tier: fields.name()?,
             rate: Rate::from_bps(fields.parse()?),
             observed: fields.span()?,
             packets: fields.parse()?,
@@ -471,7 +477,9 @@ pub fn documentation() -> String {
         "The options make a reader look at every row before it chooses a column's type. Times are integer \
          picoseconds since the start of the run; columns that are described as mean or share are floating \
          point; an empty field is 'none'. Where a column is empty in a whole file, Polars takes it for text, \
-         unless it is told the type.\n\n## In every file\n",
+         unless it is told the type.\n\nIn names, control characters and marks of direction are written as \
+         `\\u{1b}`, and a name that a spreadsheet would take for a formula (it begins with `=`, `+`, `-` or `@`) \
+         has an apostrophe in front.\n\n## In every file\n",
     );
     list(KEY_COLUMNS, &mut out);
     section::<Message>(&mut out);

@@ -1,8 +1,9 @@
 //! `manifest.json`: what was run, and how to run it again.
 
+use plimsoll_units::text::printable_json;
 use serde::{Deserialize, Serialize};
 
-use super::FORMAT;
+use super::{FORMAT, seal};
 use crate::digest::Digest;
 use crate::point::PointKey;
 
@@ -79,6 +80,9 @@ pub struct Manifest {
     pub warnings: Vec<String>,
     /// Every point of the whole run.
     pub points: Vec<ManifestPoint>,
+    /// As [`seal`] says. None in format 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
 }
 
 /// A point in the manifest.
@@ -119,7 +123,28 @@ impl Manifest {
                     digest: None,
                 })
                 .collect(),
+            checksum: seal::open(),
         }
+    }
+
+    /// As the file has it.
+    pub(super) fn text(&self) -> String {
+        let open = Manifest { format: FORMAT, checksum: seal::open(), ..self.clone() };
+        let mut json = serde_json::to_string_pretty(&open).expect("a manifest has text keys only");
+        json.push('\n');
+        seal::sealed(&printable_json(&json))
+    }
+
+    /// What the file says.
+    ///
+    /// # Errors
+    /// In words, if it is not as it was written.
+    pub(super) fn read(text: &str) -> Result<Manifest, String> {
+        let manifest: Manifest = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if manifest.checksum.is_some() || manifest.format >= FORMAT {
+            seal::check(text)?;
+        }
+        Ok(manifest)
     }
 
     /// Takes over what was said about the builds of points that are there already, and says it of those

@@ -1,6 +1,5 @@
 //! Shards of one run, taken together.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{Error, Existing, Plan, PlannedPoint, RunDir, Status};
@@ -61,8 +60,7 @@ fn plan(first: &RunDir, runs: &[RunDir]) -> Result<Plan, Error> {
         commit: manifest.commit.clone(),
         command: without_shard(&manifest.command),
         seed: manifest.seed,
-        scenario: fs::read_to_string(first.path.join(super::SCENARIO))
-            .map_err(|source| Error::io("read", &first.path, source))?,
+        scenario: first.scenario()?,
         shard: None,
         points,
         warnings,

@@ -9,17 +9,23 @@
 //! report.html     the page
 //! ```
 //!
-//! A point is written into a folder of another name and then renamed, which the file system does
-//! whole or not at all: a folder under `points/` without a leading dot is a finished point. After a
-//! power failure a file may still be cut short; its length and the digest of the point tell.
+//! A point is written into a folder of another name, forced to the disk, and then renamed, which the file system does
+//! whole or not at all: a folder under `points/` without a leading dot is a finished point, also after a power failure
+//! (`disk.rs`). Should a disk have promised too much, lengths say which points were cut short; they run again. Checksums
+//! say where something else has changed a file since (`seal.rs`, `point_files.rs`): that is an error that names the
+//! file, and [`Existing::Repair`] runs again what is bad. Summary and page are made anew from the points whenever a run
+//! ends. Captures and timelines are no results, and have no checksums.
+//!
 //! Resuming, and merging the shards of a run, are therefore the same question: which folders are
 //! there?
 
 mod columns;
 mod csv;
+mod disk;
 mod manifest;
 mod merge;
 mod point_files;
+mod seal;
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -31,11 +37,15 @@ pub use columns::{READERS, documentation};
 pub use manifest::{Manifest, ManifestPoint, Plan, PlannedPoint, SIMULATOR, point_id};
 pub use merge::merge;
 
+use plimsoll_units::text::printable_json;
+
+use crate::digest::Digest;
 use crate::point::{PointKey, PointOutcome};
 use crate::summary::Summary;
+use point_files::Mark;
 
 /// Version of the layout of a run directory.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// Free space that a run must find at its start, in bytes, unless it asks for more.
 pub const ROOM_AT_LEAST: u64 = 64 << 20;
@@ -113,6 +123,14 @@ pub enum Error {
         /// The run directory.
         path: PathBuf,
     },
+    /// A file ends too early, or is missing: what a power cut does.
+    #[error("{} is cut short: {what}", path.display())]
+    Cut {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        what: String,
+    },
     /// A file does not hold what it should.
     #[error("{} is damaged: {what}", path.display())]
     Damaged {
@@ -140,6 +158,8 @@ pub enum Existing {
     Refuse,
     /// Go on with it; an error if it is of another scenario, carrier, seed or version.
     Resume,
+    /// Go on with it as [`Existing::Resume`] does, although its manifest is damaged.
+    Repair,
     /// Remove it and start anew.
     Replace,
 }
@@ -148,10 +168,12 @@ pub enum Existing {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Status {
     /// Finished; its digest.
-    Done(crate::digest::Digest),
+    Done(Digest),
     /// Not run yet, or not to its end.
     Missing,
-    /// There, but not whole: to be run again.
+    /// There, but cut short: to be run again.
+    Cut(String),
+    /// There in its full length, but something else has changed it since.
     Damaged(String),
 }
 
@@ -187,13 +209,25 @@ impl RunDir {
         remove_unfinished(&points)?;
         let mut manifest = Manifest::of(plan);
         let mut other_build = None;
-        if existing == Existing::Resume && path.join(MANIFEST).exists() {
-            let found = read_manifest(path)?;
-            if let Some(why) = found.conflict_with(&manifest) {
-                return Err(Error::Conflict { path: path.to_owned(), why });
-            }
-            if has_points(&points)? {
-                other_build = manifest.go_on_with(&found);
+        if matches!(existing, Existing::Resume | Existing::Repair) {
+            match read_manifest(path) {
+                Ok(found) => {
+                    if let Some(why) = found.conflict_with(&manifest) {
+                        return Err(Error::Conflict { path: path.to_owned(), why });
+                    }
+                    if has_points(&points)? {
+                        other_build = manifest.go_on_with(&found);
+                    }
+                }
+                // Killed before its manifest was there, or to be repaired: the scenario says whose points these are.
+                Err(error) if existing == Existing::Repair || matches!(error, Error::NoRun { .. }) => {
+                    let kept = fs::read(path.join(SCENARIO)).unwrap_or_default();
+                    if has_points(&points)? && kept != plan.scenario.as_bytes() {
+                        let why = format!("{MANIFEST} cannot be read, and {SCENARIO} there is another");
+                        return Err(Error::Conflict { path: path.to_owned(), why });
+                    }
+                }
+                Err(error) => return Err(error),
             }
         }
         let run = RunDir { path: path.to_owned(), manifest, other_build, _lock: Some(lock) };
@@ -228,7 +262,12 @@ impl RunDir {
     /// The scenario with all that it depends on.
     pub fn scenario(&self) -> Result<String, Error> {
         let path = self.path.join(SCENARIO);
-        fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))
+        let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        match Digest::of_text(&text) {
+            digest if digest == self.manifest.scenario_digest => Ok(text),
+            _ => Err(Error::Damaged { path, what: format!("it is not the scenario that {MANIFEST} names") }),
+        }
     }
 
     /// Every point of the manifest and whether it is done.
@@ -242,16 +281,27 @@ impl RunDir {
         self.status().into_iter().filter_map(open).map(|point: &ManifestPoint| &point.key).collect()
     }
 
+    /// [`RunDir::status`], for which every file of every point was read and compared with its checksum.
+    pub fn verify(&self) -> Vec<(&ManifestPoint, Status)> {
+        let verified = |point| (point, self.status_by(point, point_files::verify));
+        self.manifest.points.iter().map(verified).collect()
+    }
+
     fn point_status(&self, point: &ManifestPoint) -> Status {
-        let folder = self.path.join(POINTS).join(&point.id);
+        self.status_by(point, point_files::read_mark)
+    }
+
+    fn status_by(&self, point: &ManifestPoint, read: fn(&Path) -> Result<Mark, Error>) -> Status {
+        let folder = self.path.join(POINTS).join(point_id(&point.key));
         if !folder.exists() {
             return Status::Missing;
         }
-        match point_files::read_mark(&folder) {
+        match read(&folder) {
             Ok(mark) if mark.key != point.key || mark.seed != point.seed => {
                 Status::Damaged(format!("it holds {} with seed {}", mark.key, mark.seed))
             }
             Ok(mark) => Status::Done(mark.digest),
+            Err(error @ Error::Cut { .. }) => Status::Cut(error.to_string()),
             Err(error) => Status::Damaged(error.to_string()),
         }
     }
@@ -277,7 +327,7 @@ impl RunDir {
         if folder.exists() {
             fs::remove_dir_all(&folder).map_err(|source| Error::io("remove", &folder, source))?;
         }
-        fs::rename(unfinished, &folder).map_err(|source| Error::io("rename", unfinished, source))
+        disk::rename(unfinished, &folder)
     }
 
     /// Reads one finished point and checks its digest.
@@ -285,13 +335,18 @@ impl RunDir {
         point_files::read(&self.path.join(POINTS).join(point_id(key)))
     }
 
-    /// Reads all finished points in the order of the manifest.
+    /// Reads all finished points in the order of the manifest. One that is cut short counts as missing; one that is
+    /// damaged is an error.
     pub fn read_points(&self) -> Result<Vec<PointOutcome>, Error> {
-        self.status()
-            .into_iter()
-            .filter(|(_, status)| matches!(status, Status::Done(_)))
-            .map(|(point, _)| self.read_point(&point.key))
-            .collect()
+        let mut points = Vec::new();
+        for (point, status) in self.status() {
+            match status {
+                Status::Done(_) => points.push(self.read_point(&point.key)?),
+                Status::Damaged(what) => return Err(Error::Damaged { path: self.path.clone(), what }),
+                Status::Missing | Status::Cut(_) => {}
+            }
+        }
+        Ok(points)
     }
 
     /// Writes the manifest with what is done now.
@@ -308,9 +363,8 @@ impl RunDir {
 
     /// Writes `summary.json`.
     pub fn write_summary(&self, summary: &Summary) -> Result<(), Error> {
-        let mut json = serde_json::to_string_pretty(summary).expect("a summary has text keys only");
-        json.push('\n');
-        self.write_file(SUMMARY, &json)
+        let json = serde_json::to_string_pretty(summary).expect("a summary has text keys only");
+        self.write_file(SUMMARY, &format!("{}\n", printable_json(&json)))
     }
 
     /// Reads `summary.json`.
@@ -327,34 +381,32 @@ impl RunDir {
     }
 
     fn write_manifest(&self, manifest: &Manifest) -> Result<(), Error> {
-        let mut json = serde_json::to_string_pretty(manifest).expect("a manifest has text keys only");
-        json.push('\n');
-        self.write_file(MANIFEST, &json)
+        self.write_file(MANIFEST, &manifest.text())
     }
 
-    /// Writes a file whole or not at all.
+    /// Writes a file whole or not at all, and for good.
     pub fn write_file(&self, name: &str, text: &str) -> Result<(), Error> {
         let unfinished = self.path.join(format!("{UNFINISHED}{name}"));
         let path = self.path.join(name);
-        let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, &path));
+        let written = disk::write(&unfinished, text).and_then(|_| disk::rename(&unfinished, &path));
         if written.is_err() {
             // On a full disk, what is left would keep others from writing.
             let _ = fs::remove_file(&unfinished);
         }
-        written.map_err(|source| Error::io("write", &path, source))
+        written
     }
 }
 
 fn read_manifest(path: &Path) -> Result<Manifest, Error> {
     let file = path.join(MANIFEST);
-    let text = match fs::read_to_string(&file) {
-        Ok(text) => text,
+    let bytes = match fs::read(&file) {
+        Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Err(Error::NoRun { path: path.to_owned() });
         }
         Err(source) => return Err(Error::io("read", &file, source)),
     };
-    serde_json::from_str(&text).map_err(|error| Error::Damaged { path: file, what: error.to_string() })
+    Manifest::read(&String::from_utf8_lossy(&bytes)).map_err(|what| Error::Damaged { path: file, what })
 }
 
 /// Refuses a folder with other things in it, and a run where none is expected.

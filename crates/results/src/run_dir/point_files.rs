@@ -1,19 +1,26 @@
 //! One point on disk: `point.json` (what is not a column, and the mark that the point is complete)
-//! and one CSV file for each kind of record.
+//! and one CSV file for each kind of record. The mark has the length and the checksum of each file, and one of itself.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 use plimsoll_units::{Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
+use plimsoll_units::text::{csv_cell, printable_json};
+
 use super::columns::{Fields, Names, QueueInterval, Record};
-use super::csv::{Reader, Writer, quoted};
-use super::{Error, FORMAT};
+use super::csv::{Reader, Writer};
+use super::disk::{self, Writing, Written};
+use super::{Error, FORMAT, seal};
 use crate::capture::Capture;
-use crate::digest::Digest;
-use crate::outcome::{Counters, ExtraLoad, Fault, Outcome, Queue, Supply, WorkloadInfo};
+use crate::digest::{Checksum, Digest};
+use crate::outcome::{
+    Connection, Counters, ExtraLoad, Fault, GoodputInterval, LinkTotals, Message, Observation, Outcome,
+    Query, Queue, SeriesPoint, Supply, WorkloadInfo,
+};
 use crate::point::{PointKey, PointOutcome};
 
 pub(super) const MARK: &str = "point.json";
@@ -37,8 +44,35 @@ pub(super) struct Mark {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     faults: Vec<FaultMark>,
     warnings: Vec<String>,
-    /// Each file beside this one and its length in bytes.
-    files: BTreeMap<String, u64>,
+    /// Each file beside this one.
+    files: BTreeMap<String, FileMark>,
+    /// As [`seal`] says. None in format 2.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
+}
+
+/// What is known of a file.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum FileMark {
+    /// Its length and the checksum of its bytes.
+    Whole { bytes: u64, checksum: Digest },
+    /// Its length alone: format 2.
+    Length(u64),
+}
+
+impl FileMark {
+    fn bytes(&self) -> u64 {
+        match *self {
+            FileMark::Whole { bytes, .. } | FileMark::Length(bytes) => bytes,
+        }
+    }
+}
+
+impl From<Written> for FileMark {
+    fn from(Written { bytes, checksum }: Written) -> FileMark {
+        FileMark::Whole { bytes, checksum }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -138,32 +172,86 @@ pub(super) fn write(folder: &Path, point: &PointOutcome) -> Result<(), Error> {
     write_records(folder, &point.key, &names, &outcome.goodput, &mut files)?;
     let mark = mark(point, files);
     let json = serde_json::to_string_pretty(&mark).expect("a mark has text keys only");
-    let path = folder.join(MARK);
-    fs::write(&path, json).map_err(|source| Error::io("write", &path, source))
+    disk::write(&folder.join(MARK), &seal::sealed(&printable_json(&json)))?;
+    disk::sync_folder(folder)
 }
 
 /// Reads the mark and checks that every file is there in its full length.
 pub(super) fn read_mark(folder: &Path) -> Result<Mark, Error> {
     let path = folder.join(MARK);
-    let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+    let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+    let text = String::from_utf8_lossy(&bytes);
+    if !text.trim_end().ends_with('}') {
+        return Err(Error::Cut { path, what: "its end is missing".to_owned() });
+    }
     let mark: Mark = serde_json::from_str(&text)
         .map_err(|error| Error::Damaged { path: path.clone(), what: error.to_string() })?;
-    if mark.format != FORMAT {
-        let what = format!("it has format {}, this version reads {FORMAT}", mark.format);
+    if !(FORMAT_UNSEALED..=FORMAT).contains(&mark.format) {
+        let what = format!("it has format {}, this version reads {FORMAT_UNSEALED} to {FORMAT}", mark.format);
         return Err(Error::Damaged { path, what });
     }
-    for (file, &length) in &mark.files {
+    if mark.checksum.is_some() || mark.format > FORMAT_UNSEALED {
+        seal::check(&text).map_err(|what| Error::Damaged { path: path.clone(), what })?;
+    }
+    for (file, about) in &mark.files {
+        // Of a stranger's run directory nothing else is opened.
+        if !FILES.contains(&file.as_str()) {
+            return Err(Error::Damaged { path, what: format!("it names a file `{file}`") });
+        }
         let path = folder.join(file);
-        let found = fs::metadata(&path).map_err(|source| Error::io("read", &path, source))?.len();
-        if found != length {
-            let what = format!("it has {found} bytes instead of {length}");
-            return Err(Error::Damaged { path, what });
+        let found = match fs::metadata(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::Cut { path, what: "it is missing".to_owned() });
+            }
+            found => found.map_err(|source| Error::io("read", &path, source))?,
+        };
+        let found = if found.is_file() { found.len() } else { 0 };
+        if found != about.bytes() {
+            let what = format!("it has {found} bytes instead of {}", about.bytes());
+            return Err(Error::Cut { path, what });
         }
     }
     Ok(mark)
 }
 
-/// Reads a point and checks its digest.
+/// All that a mark may name.
+const FILES: &[&str] = &[
+    Message::FILE,
+    Query::FILE,
+    Observation::FILE,
+    QueueInterval::FILE,
+    LinkTotals::FILE,
+    Connection::FILE,
+    SeriesPoint::FILE,
+    GoodputInterval::FILE,
+];
+
+/// The last format without checksums, which is still read.
+const FORMAT_UNSEALED: u32 = 2;
+
+/// Reads the mark and checks every file, to its last bit where the mark has checksums.
+pub(super) fn verify(folder: &Path) -> Result<Mark, Error> {
+    let mark = read_mark(folder)?;
+    mark.files.keys().try_for_each(|file| verified(folder, &mark, file).map(drop))?;
+    Ok(mark)
+}
+
+/// The text of a file that is as it was written.
+fn verified(folder: &Path, mark: &Mark, file: &str) -> Result<String, Error> {
+    let path = folder.join(file);
+    let bytes = fs::read(&path).map_err(|source| Error::io("read", &path, source))?;
+    if let Some(&FileMark::Whole { checksum, .. }) = mark.files.get(file) {
+        let mut found = Checksum::default();
+        found.update(&bytes);
+        let found = found.finish();
+        if found != checksum {
+            return Err(Error::Damaged { path, what: format!("its checksum is {found}, not {checksum}") });
+        }
+    }
+    String::from_utf8(bytes).map_err(|_| Error::Damaged { path, what: "it is no text".to_owned() })
+}
+
+/// Reads a point and checks its files and its digest.
 pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
     let mark = read_mark(folder)?;
     let workloads: Vec<WorkloadInfo> = mark
@@ -223,7 +311,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
     Ok(PointOutcome { key: mark.key, seed: mark.seed, digest, outcome })
 }
 
-fn mark(point: &PointOutcome, files: BTreeMap<String, u64>) -> Mark {
+fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
     let outcome = &point.outcome;
     Mark {
         format: FORMAT,
@@ -283,6 +371,7 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, u64>) -> Mark {
             .collect(),
         warnings: outcome.warnings.clone(),
         files,
+        checksum: seal::open(),
     }
 }
 
@@ -334,7 +423,7 @@ fn write_records<R: Record>(
     key: &PointKey,
     names: &Names,
     records: &[R],
-    files: &mut BTreeMap<String, u64>,
+    files: &mut BTreeMap<String, FileMark>,
 ) -> Result<(), Error> {
     if records.is_empty() {
         return Ok(());
@@ -345,29 +434,34 @@ fn write_records<R: Record>(
     key.sweep.iter().for_each(|(swept, _)| writer.text(swept));
     R::COLUMNS.iter().for_each(|(name, _)| writer.text(name));
     writer.end_row();
-    let mut prefix = format!("{},{}", quoted(&key.variant), key.replicate);
+    let mut prefix = format!("{},{}", csv_cell(&key.variant), key.replicate);
     for (_, value) in &key.sweep {
         prefix.push(',');
-        prefix.push_str(&quoted(value));
+        prefix.push_str(&csv_cell(value));
     }
-    for record in records {
-        writer.prefix(&prefix);
-        record.write(&mut writer, names);
-        writer.end_row();
-    }
-    let text = writer.into_text();
     let path = folder.join(R::FILE);
-    fs::write(&path, &text).map_err(|source| Error::io("write", &path, source))?;
-    files.insert(R::FILE.to_owned(), text.len() as u64);
+    let mut writing = Writing::create(&path)?;
+    for records in records.chunks(RECORDS_AT_ONCE) {
+        for record in records {
+            writer.prefix(&prefix);
+            record.write(&mut writer, names);
+            writer.end_row();
+        }
+        writing.put(&writer.take_text())?;
+    }
+    files.insert(R::FILE.to_owned(), writing.finish()?.into());
     Ok(())
 }
+
+/// So many rows are kept as text at once: a point may have more than fit into memory that way.
+const RECORDS_AT_ONCE: usize = 4096;
 
 fn read_records<R: Record>(folder: &Path, mark: &Mark, names: &Names) -> Result<Vec<R>, Error> {
     if !mark.files.contains_key(R::FILE) {
         return Ok(Vec::new());
     }
     let path = folder.join(R::FILE);
-    let text = fs::read_to_string(&path).map_err(|source| Error::io("read", &path, source))?;
+    let text = verified(folder, mark, R::FILE)?;
     let key_columns = 2 + mark.key.sweep.len();
     let mut records = Vec::new();
     for (row, fields) in Reader::new(&text).enumerate().skip(1) {

@@ -125,14 +125,179 @@ fn a_damaged_point_is_run_again() {
 
     // Cut short: seen by its length.
     fs::write(&file, &text[..text.len() / 2]).unwrap();
-    assert!(matches!(run.status()[0].1, Status::Damaged(_)));
+    assert!(matches!(run.status()[0].1, Status::Cut(_)));
     assert_eq!(run.missing().len(), points.len());
-    // One digit changed: seen by the digest when it is read.
+    // One digit changed: seen by the checksum, which is looked at on demand, and whenever it is read.
     fs::write(&file, text.replacen("37600000", "37600001", 1)).unwrap();
+    assert!(matches!(run.status()[0].1, Status::Done(_)));
+    let Status::Damaged(what) = &run.verify()[0].1 else { panic!("it is not seen") };
+    assert!(what.contains("messages.csv is damaged: its checksum is"), "{what}");
     assert!(matches!(run.read_point(&points[0].key), Err(Error::Damaged { .. })));
     // Run again.
     run.write_point(&points[0]).unwrap();
     assert_eq!(run.read_point(&points[0].key).unwrap().digest, points[0].digest);
+}
+
+/// Every file of a folder and of those below it.
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { files.extend(files_below(&path)) } else { files.push(path) }
+    }
+    files.sort();
+    files
+}
+
+/// What a reader of a run directory comes to, or the error.
+fn all_that_is_read(path: &Path) -> Result<String, Error> {
+    let run = RunDir::open(path)?;
+    let scenario = run.scenario()?;
+    let points = run.read_points()?;
+    let summary = serde_json::to_string(&Summary::of(&points, &Options::default())).unwrap();
+    Ok(format!("{scenario}{:?}{summary}", run.manifest()))
+}
+
+#[test]
+fn no_cut_and_no_flipped_bit_goes_unseen_and_a_repair_brings_back_the_same_bytes() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path();
+    let points = synthetic::experiment(&small(), &["TCP", "=HULL \u{1b}[31m"], &[0.2], 1, 7);
+    let finish = |existing| {
+        let run = create(path, &points, existing).unwrap();
+        let done: Vec<bool> = run.verify().iter().map(|(_, s)| matches!(s, Status::Done(_))).collect();
+        let bad = points.iter().zip(&done).filter(|(_, done)| !**done);
+        bad.for_each(|(point, _)| run.write_point(point).unwrap());
+        run.finish().unwrap();
+        done.into_iter().filter(|done| !done).count()
+    };
+    assert_eq!(finish(Existing::Refuse), 2);
+    let whole = all_that_is_read(path).unwrap();
+    let files = files_below(path);
+    let bytes: Vec<Vec<u8>> = files.iter().map(|file| fs::read(file).unwrap()).collect();
+    let mut seen = 0;
+    for (file, good) in files.iter().zip(&bytes) {
+        let name = file.file_name().unwrap().to_str().unwrap();
+        // Places from all regions of the file, with a step that meets all bits.
+        let step = (good.len() / 8).max(1) | 1;
+        for at in (0..good.len()).step_by(step) {
+            let mut flipped = good.clone();
+            flipped[at] ^= 1 << (at % 8);
+            for bad in [flipped, good[..at].to_vec()] {
+                fs::write(file, &bad).unwrap();
+                let read = all_that_is_read(path);
+                let verified = RunDir::open(path)
+                    .ok()
+                    .map(|run| run.verify().into_iter().all(|(_, status)| matches!(status, Status::Done(_))));
+                if name == COLUMNS || name == LOCK {
+                    assert_eq!(read.unwrap(), whole, "{name} at {at}");
+                } else {
+                    seen += 1;
+                    let cut = bad.len() < good.len();
+                    // A point that is cut short counts as missing, and everything else is an error with a name.
+                    match &read {
+                        Ok(other) => assert!(cut && *other != whole, "{name} at {at} of {}", good.len()),
+                        Err(error) => assert!(error.to_string().contains(name), "{name} at {at}: {error}"),
+                    }
+                    assert!(verified != Some(true) || name == SCENARIO, "{name} at {at}");
+                }
+                let again = finish(Existing::Repair);
+                assert_eq!(again, usize::from(file.parent().unwrap() != path), "{name} at {at}");
+                for (file, good) in files.iter().zip(&bytes) {
+                    assert!(fs::read(file).unwrap() == *good, "{} after {name} at {at}", file.display());
+                }
+            }
+        }
+    }
+    assert!(seen > 150, "{seen} tries");
+}
+
+#[test]
+fn a_repair_refuses_where_nothing_says_whose_points_these_are() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    create(place.path(), &points, Existing::Refuse).unwrap().write_point(&points[0]).unwrap();
+    fs::write(place.path().join(MANIFEST), "{").unwrap();
+    let error = create(place.path(), &points, Existing::Resume).unwrap_err();
+    assert!(error.to_string().contains("manifest.json is damaged"), "{error}");
+    fs::write(place.path().join(SCENARIO), "version = 1 # another\n").unwrap();
+    for existing in [Existing::Repair, Existing::Resume] {
+        let error = create(place.path(), &points, existing).unwrap_err();
+        assert!(error.to_string().contains("manifest.json"), "{error}");
+        let _ = fs::remove_file(place.path().join(MANIFEST));
+    }
+    drop(create(place.path(), &points, Existing::Replace).unwrap());
+}
+
+#[test]
+fn a_run_of_the_format_without_checksums_is_read() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    run.finish().unwrap();
+    drop(run);
+    let folder = place.path().join(POINTS).join(point_id(&points[0].key));
+    for file in [place.path().join(MANIFEST), folder.join(point_files::MARK)] {
+        let text = fs::read_to_string(&file).unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let json = json.as_object_mut().unwrap();
+        json.remove("checksum");
+        json.insert("format".into(), 2.into());
+        if let Some(files) = json.get_mut("files").and_then(serde_json::Value::as_object_mut) {
+            files.values_mut().for_each(|file| *file = file["bytes"].clone());
+        }
+        fs::write(&file, serde_json::to_string_pretty(json).unwrap()).unwrap();
+    }
+    let run = RunDir::open(place.path()).unwrap();
+    assert!(matches!(run.verify()[0].1, Status::Done(_)), "{:?}", run.verify()[0].1);
+    assert_eq!(run.read_points().unwrap()[0].digest, points[0].digest);
+}
+
+#[test]
+fn a_mark_names_no_file_outside_its_folder() {
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    let mark = place.path().join(POINTS).join(point_id(&points[0].key)).join(point_files::MARK);
+    let text = fs::read_to_string(&mark).unwrap().replacen("messages.csv", "/dev/zero", 1);
+    let zeros = "0".repeat(32);
+    let at = text.rfind("\"checksum\": \"").unwrap() + 13;
+    let text = format!("{}{zeros}{}", &text[..at], &text[at + 32..]);
+    fs::write(&mark, seal::sealed(&text)).unwrap();
+    let Status::Damaged(what) = &run.verify()[0].1 else { panic!() };
+    assert!(what.contains("/dev/zero"), "{what}");
+}
+
+#[test]
+fn a_finished_point_is_on_the_disk_before_it_has_its_name() {
+    use disk::{STEPS, Step};
+    let place = tempfile::tempdir().unwrap();
+    let points = points();
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    STEPS.with_borrow_mut(Vec::clear);
+    run.write_point(&points[0]).unwrap();
+    let steps = STEPS.with_borrow_mut(std::mem::take);
+    let folder = place.path().join(POINTS).join(point_id(&points[0].key));
+    let (named, _) =
+        steps.iter().enumerate().find(|(_, step)| **step == (Step::Rename, folder.clone())).unwrap();
+    let unfinished = |path: &Path| path.to_string_lossy().contains(UNFINISHED);
+    // Each file, then the folder that lists them, then its name, then the folder that has it.
+    let (files, listed) = (&steps[..named - 1], &steps[named - 1]);
+    assert!(files.iter().all(|(step, path)| *step == Step::SyncFile && unfinished(path)), "{steps:?}");
+    let names: Vec<_> = files.iter().filter_map(|(_, path)| path.file_name()).collect();
+    for entry in fs::read_dir(&folder).unwrap() {
+        assert!(names.contains(&entry.unwrap().file_name().as_os_str()), "{names:?}");
+    }
+    assert_eq!(names.last().and_then(|name| name.to_str()), Some(point_files::MARK), "the mark comes last");
+    assert!(listed.0 == Step::SyncFolder && unfinished(&listed.1), "{steps:?}");
+    assert_eq!(steps[named + 1..], [(Step::SyncFolder, place.path().join(POINTS))]);
+
+    // A file of the run itself: its bytes, its name, its folder.
+    run.finish().unwrap();
+    let steps: Vec<Step> = STEPS.with_borrow_mut(std::mem::take).into_iter().map(|(step, _)| step).collect();
+    assert_eq!(steps, [Step::SyncFile, Step::Rename, Step::SyncFolder]);
 }
 
 #[test]
@@ -324,7 +489,7 @@ fn a_kill_at_any_moment_loses_no_finished_point() {
             .filter_map(|(point, status)| match status {
                 Status::Done(_) => Some(point.id.as_str()),
                 Status::Missing => None,
-                Status::Damaged(what) => panic!("{} is damaged: {what}", point.id),
+                Status::Cut(what) | Status::Damaged(what) => panic!("{} is damaged: {what}", point.id),
             })
             .collect();
         assert!(seen.iter().all(|id| done.contains(&id.as_str())), "{seen:?} against {done:?}");

@@ -1,0 +1,98 @@
+//! Writing that outlasts a power cut: what is said to be finished is on the disk, not only in its cache.
+//!
+//! A file system may carry out what it is told in another order. So a file's bytes are forced to the disk before
+//! anything gives it its final name, the folder that lists the file after that, and the folder in which the name changed
+//! last. Where a crash comes between two of these steps, the old is there or the new, never half of either.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::Error;
+use crate::digest::{Checksum, Digest};
+
+/// What a file is known by: its length and a checksum of its bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Written {
+    pub(super) bytes: u64,
+    pub(super) checksum: Digest,
+}
+
+/// Writes a file in pieces and forces it to the disk.
+pub(super) struct Writing<'a> {
+    path: &'a Path,
+    file: BufWriter<File>,
+    bytes: u64,
+    checksum: Checksum,
+}
+
+impl<'a> Writing<'a> {
+    pub(super) fn create(path: &'a Path) -> Result<Writing<'a>, Error> {
+        let file = File::create(path).map_err(|source| Error::io("write", path, source))?;
+        Ok(Writing { path, file: BufWriter::new(file), bytes: 0, checksum: Checksum::default() })
+    }
+
+    pub(super) fn put(&mut self, text: &str) -> Result<(), Error> {
+        self.bytes += text.len() as u64;
+        self.checksum.update(text.as_bytes());
+        self.file.write_all(text.as_bytes()).map_err(|source| Error::io("write", self.path, source))
+    }
+
+    pub(super) fn finish(self) -> Result<Written, Error> {
+        let Writing { path, file, bytes, checksum } = self;
+        let io = |source| Error::io("write", path, source);
+        let file = file.into_inner().map_err(|error| io(error.into_error()))?;
+        file.sync_all().map_err(io)?;
+        note(Step::SyncFile, path);
+        Ok(Written { bytes, checksum: checksum.finish() })
+    }
+}
+
+/// Writes a file and forces it to the disk.
+pub(super) fn write(path: &Path, text: &str) -> Result<Written, Error> {
+    let mut writing = Writing::create(path)?;
+    writing.put(text)?;
+    writing.finish()
+}
+
+/// Forces the list of a folder's entries to the disk.
+pub(super) fn sync_folder(path: &Path) -> Result<(), Error> {
+    // Some systems cannot open folders, and some network file systems cannot force them.
+    if let Ok(folder) = File::open(path) {
+        match folder.sync_all() {
+            Err(error)
+                if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {}
+            synced => synced.map_err(|source| Error::io("write", path, source))?,
+        }
+    }
+    note(Step::SyncFolder, path);
+    Ok(())
+}
+
+/// Gives a file or folder that is on the disk its final name, for good.
+pub(super) fn rename(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::rename(from, to).map_err(|source| Error::io("rename", from, source))?;
+    note(Step::Rename, to);
+    to.parent().map_or(Ok(()), sync_folder)
+}
+
+/// What has been done, for tests of its order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    SyncFile,
+    SyncFolder,
+    Rename,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// The steps of this thread.
+    pub(super) static STEPS: std::cell::RefCell<Vec<(Step, std::path::PathBuf)>> = const { std::cell::RefCell::new(Vec::new()) };
+}
+
+fn note(step: Step, path: &Path) {
+    #[cfg(test)]
+    STEPS.with_borrow_mut(|steps| steps.push((step, path.to_owned())));
+    #[cfg(not(test))]
+    let _ = (step, path);
+}
