@@ -100,6 +100,8 @@ pub(crate) struct Holding {
 
 /// A connection that has moved less than a part ([`STALLED_PART`]) of what it holds for so long has stalled.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+/// The same while memory is full, and requests of everybody wait.
+const PATIENCE_FULL: Duration = Duration::from_millis(100);
 /// One part in so many of what a connection holds is a move.
 const STALLED_PART: usize = 16;
 /// What waits for memory itself is closed after so long, if nothing goes on: no client can do anything about it.
@@ -370,9 +372,9 @@ impl Holding {
         (self.moved, self.since) = (moved, now);
     }
 
-    /// Whether it has moved next to nothing for a while.
-    pub(crate) fn has_stalled(&self, now: Duration) -> bool {
-        now.saturating_sub(self.since) >= PATIENCE
+    /// Whether it has moved next to nothing for a while; a shorter one if memory is full.
+    pub(crate) fn has_stalled(&self, now: Duration, is_full: bool) -> bool {
+        now.saturating_sub(self.since) >= if is_full { PATIENCE_FULL } else { PATIENCE }
     }
 
     /// Which is closed first: what it holds, by how long it has not moved.
@@ -496,8 +498,10 @@ mod tests {
         let mut holding = Holding::new(begin);
         memory.recount(&mut holding, 1600, 0);
         holding.note(99, later);
-        assert!(holding.has_stalled(later) && holding.weight(later) == 1600 * 250);
+        assert!(holding.has_stalled(later, false) && holding.weight(later) == 1600 * 250);
         holding.note(100, later);
-        assert!(!holding.has_stalled(later) && holding.weight(later) == 1600);
+        assert!(!holding.has_stalled(later, true) && holding.weight(later) == 1600);
+        let soon = later + PATIENCE_FULL;
+        assert_eq!([true, false].map(|is_full| holding.has_stalled(soon, is_full)), [true, false]);
     }
 }

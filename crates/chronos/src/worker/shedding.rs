@@ -54,8 +54,9 @@ impl<S: Service> Worker<S> {
             self.engine.memory.wake_others();
         }
         let excess = self.engine.memory.excess();
-        let stalled =
-            |connection: &Connection<S>| connection.waits_for_client() && connection.holding.has_stalled(now);
+        let stalled = |connection: &Connection<S>| {
+            connection.waits_for_client() && connection.holding.has_stalled(now, is_full)
+        };
         if self.close_largest(driver, excess, stalled) {
             self.engine.memory.stuck_since = None;
             return;
