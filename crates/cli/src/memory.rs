@@ -7,7 +7,6 @@
 //! loses nothing that was kept.
 
 use std::fs;
-use std::io::{self, Write};
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,6 +15,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use plimsoll_sim::estimate::about;
+use plimsoll_stdio::note;
 use plimsoll_units::Bytes;
 
 use crate::output;
@@ -31,6 +31,9 @@ pub struct Budget {
 
 /// At least this much: what the program needs by itself.
 const LEAST: Bytes = Bytes::new(64_000_000);
+
+/// Where little is free now, small scenarios still run.
+const DEFAULT_LEAST: u64 = 256_000_000;
 
 fn size(text: &str) -> Result<Bytes, String> {
     let size = Bytes::from_str(text).map_err(|error| error.to_string())?;
@@ -85,9 +88,7 @@ fn watch_until_the_end() {
         }
         EXCEEDED.store(true, Ordering::Relaxed);
         if !IS_ASKED.load(Ordering::Relaxed) || taken > limit.saturating_add(limit / 4) {
-            // Nobody is left to be told if stderr is gone.
-            let _ = writeln!(
-                io::stderr(),
+            note!(
                 "error: {}. Finished points are kept, and the same command goes on from there",
                 beyond(limit, taken)
             );
@@ -154,7 +155,7 @@ fn default_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|info| kilobytes(&info, "MemAvailable:"));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let free = [machine, limit_of_groups(Path::new("/sys/fs/cgroup"), &groups), limit_of_addresses()];
-    free.into_iter().flatten().min().map_or(u64::MAX, |free| (free / 2).max(LEAST.get()))
+    free.into_iter().flatten().min().map_or(u64::MAX, |free| (free / 2).max(DEFAULT_LEAST.min(free / 4 * 3)))
 }
 
 /// The line of a file below /proc that begins with `key`, in bytes.
@@ -227,6 +228,6 @@ mod tests {
         let room = vec![1u8; 50_000_000];
         assert!(taken().expect("it is known on Linux") >= before + 40_000_000);
         assert_eq!(room.len(), 50_000_000);
-        assert!(default_limit() >= LEAST.get());
+        assert!(default_limit() > 0);
     }
 }

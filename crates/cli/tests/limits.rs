@@ -1,5 +1,5 @@
-//! No scenario takes the machine down: what would not fit into memory is refused before it runs, or stopped with what is
-//! finished kept; and files that are none are not read.
+//! No scenario takes the machine down: what would not fit into memory is refused before it runs, or stopped with
+//! what is finished kept; and files that are none are not read.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;

@@ -149,7 +149,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(rows in prop::collection::vec(prop::collection::vec("(?s)[=@'\\\\]?.*", 2..5), 1..5)) {
+        fn what_is_written_reads_back(
+            rows in prop::collection::vec(prop::collection::vec("(?s)[=@'\\\\]?.*", 2..5), 1..5),
+        ) {
             let mut writer = Writer::new();
             for row in &rows {
                 row.iter().for_each(|field| writer.text(field));
@@ -157,7 +159,7 @@ mod tests {
             }
             let text = writer.take_text();
             let read: Vec<Vec<String>> =
-                Reader::new(&text).map(|row| row.iter().map(|cell| from_csv_cell(cell).into_owned()).collect()).collect();
+                Reader::new(&text).map(|row| row.iter().map(|cell| from_csv_cell(cell).into()).collect()).collect();
             prop_assert_eq!(read, rows);
         }
 

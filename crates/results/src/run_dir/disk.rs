@@ -1,8 +1,8 @@
 //! Writing that outlasts a power cut: what is said to be finished is on the disk, not only in its cache.
 //!
 //! A file system may carry out what it is told in another order. So a file's bytes are forced to the disk before
-//! anything gives it its final name, the folder that lists the file after that, and the folder in which the name changed
-//! last. Where a crash comes between two of these steps, the old is there or the new, never half of either.
+//! anything gives it its final name, the folder that lists the file after that, and the folder in which the name
+//! changed last. Where a crash comes between two of these steps, the old is there or the new, never half of either.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -87,7 +87,8 @@ pub(super) enum Step {
 #[cfg(test)]
 thread_local! {
     /// The steps of this thread.
-    pub(super) static STEPS: std::cell::RefCell<Vec<(Step, std::path::PathBuf)>> = const { std::cell::RefCell::new(Vec::new()) };
+    pub(super) static STEPS: std::cell::RefCell<Vec<(Step, std::path::PathBuf)>> =
+        const { std::cell::RefCell::new(Vec::new()) };
 }
 
 fn note(step: Step, path: &Path) {

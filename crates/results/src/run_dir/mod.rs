@@ -11,9 +11,9 @@
 //!
 //! A point is written into a folder of another name, forced to the disk, and then renamed, which the file system does
 //! whole or not at all: a folder under `points/` without a leading dot is a finished point, also after a power failure
-//! (`disk.rs`). Should a disk have promised too much, lengths say which points were cut short; they run again. Checksums
-//! say where something else has changed a file since (`seal.rs`, `point_files.rs`): that is an error that names the
-//! file, and [`Existing::Repair`] runs again what is bad. Summary and page are made anew from the points whenever a run
+//! (`disk.rs`). Should a disk have promised too much, lengths say which points were cut short; they run again.
+//! Checksums say where something else has changed a file since (`seal.rs`, `point_files.rs`): that is an error that
+//! names the file, and [`Existing::Repair`] runs again what is bad. Summary and page are made anew from the points whenever a run
 //! ends. Captures and timelines are no results, and have no checksums.
 //!
 //! Resuming, and merging the shards of a run, are therefore the same question: which folders are
