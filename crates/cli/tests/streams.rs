@@ -155,7 +155,6 @@ fn commands_that_keep_nothing_end_as_they_should() {
         &["run", "small.toml", "--list"],
         &["completions", "bash"],
         &["model", "qjump", "--hosts", "4"],
-        &["model", "fan-out"],
     ] {
         each(
             &place,
