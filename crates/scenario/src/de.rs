@@ -16,7 +16,8 @@ use serde::de::{
 
 use crate::error::{Report, did_you_mean, nearest};
 use crate::node::{Node, Table, Value, dotted};
-use crate::source::{Origin, Sources};
+use crate::scenario::SET_AROUND;
+use crate::source::{Layer, Origin, Sources};
 
 /// The key that names the variant of an enum.
 const KIND: &str = "kind";
@@ -115,6 +116,10 @@ impl DeError {
         };
         match &self.problem {
             Problem::UnknownKey { key: unknown, allowed } => {
+                // `--set` reaches the keys around a run as well, of which a run itself knows nothing.
+                let around: &[&str] =
+                    if self.path.len() == 1 && origin.layer == Layer::Flag { SET_AROUND } else { &[] };
+                let allowed = [allowed, around].concat();
                 Report::at(sources, origin, key, format!("unknown key `{unknown}`"))
                     .allowed(allowed.join(", "))
                     .maybe_help(did_you_mean(unknown, allowed.iter().copied()))

@@ -219,7 +219,7 @@ impl Builder {
                 Ok(setting) if NOT_SET.contains(&setting.path[0].as_str()) => {
                     let key = node::dotted(&setting.path);
                     let report = Report::at(&self.sources, &setting.node.key, key, "this key cannot be set");
-                    self.errors.add(report.allowed("other keys of a scenario"));
+                    self.errors.add(report.allowed("in the file itself; `--set` takes all other keys"));
                 }
                 Ok(setting) if OUTER_KEYS.contains(&setting.path[0].as_str()) => {
                     if let Applied::Wrong(report) = overlay::apply(&self.sources, root, &setting) {
