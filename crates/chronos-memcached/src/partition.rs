@@ -146,8 +146,16 @@ impl Partition {
     /// Runs a store command.
     #[inline]
     pub fn store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Stored {
+        let stored = self.try_store(head, key, value, second);
+        if !matches!(stored, Stored::Stored(_)) {
+            self.store.count_set(key.len(), value.len());
+        }
+        stored
+    }
+
+    #[inline]
+    fn try_store(&mut self, head: &Head, key: &[u8], value: &[u8], second: u32) -> Stored {
         self.counters.set_commands += 1;
-        self.store.count_set(key.len(), value.len());
         let mut meta = Meta { flags: head.client_flags, expiry: head.expiry, state: 0 };
         if head.has(Bits::KEY_BINARY) {
             meta.state |= State::KEY_BINARY;
@@ -255,7 +263,11 @@ impl Partition {
         }
         let meta = Meta { flags, expiry, state: 0 };
         match self.store.put(head.hash, key, [digits, b""], meta, second) {
-            Ok(item) => Sum::Number(item, number),
+            Ok(item) => {
+                // It is no command that stores.
+                self.store.count(item).cmd_set -= 1;
+                Sum::Number(item, number)
+            }
             Err(_) => Sum::NoMemory,
         }
     }

@@ -210,8 +210,8 @@ impl Service for Memcached {
         if session.skip > 0 {
             return Step::Skip { bytes: std::mem::take(&mut session.skip) };
         }
-        if let Some(dump) = session.dump.take() {
-            return text::dump::next(self, session, dump, reply);
+        if session.dump.is_some() {
+            return text::dump::next(self, session, reply);
         }
         let clock = Clock::new(now);
         let Some(&first) = input.first() else {

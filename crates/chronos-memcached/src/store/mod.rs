@@ -225,8 +225,12 @@ impl Store {
             (Some(old), Some(class))
                 if self.arena.class(old) == class && self.arena.header(old).state & State::LARGE == 0 =>
             {
-                self.note_replaced(old, second);
-                self.arena.classes[class].requested -= item_bytes(self.arena.header(old));
+                let header = self.arena.header(old);
+                let (bytes, is_dead) = (item_bytes(header), self.is_dead(header, second));
+                if is_dead {
+                    self.note_replaced(old, second);
+                }
+                self.arena.classes[class].requested -= bytes;
                 old
             }
             _ => match self.place(hash, key, parts, small, second) {
@@ -252,6 +256,7 @@ impl Store {
         };
         let class = &mut self.arena.classes[small.unwrap_or(heads)];
         class.requested += item_bytes(&header);
+        class.counts.cmd_set += 1;
         self.total_items += 1;
         *self.arena.header_mut(item) = header;
         let (key_place, value_place) = self.arena.chunk_mut(item)[HEADER_BYTES..].split_at_mut(key.len());
@@ -383,8 +388,7 @@ impl Store {
         &mut self.arena.classes[class].counts
     }
 
-    /// Counts a value of `value_bytes` that a client wants stored, in the class that it is for.
-    #[inline]
+    /// Counts a value of `value_bytes` that a client wants stored and that is not, in the class that it is for.
     pub fn count_set(&mut self, key_bytes: usize, value_bytes: usize) {
         let classes = &self.arena.layout.classes;
         let class = classes.class_of(HEADER_BYTES + key_bytes + value_bytes).unwrap_or(classes.heads());

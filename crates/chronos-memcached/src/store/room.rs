@@ -226,7 +226,7 @@ impl Store {
     }
 
     /// Counts an item whose key is stored again, if it was dead: its memory is reclaimed.
-    #[inline]
+    #[cold]
     pub(super) fn note_replaced(&mut self, item: ItemRef, second: u32) {
         let header = *self.arena.header(item);
         if !self.is_dead(&header, second) {

@@ -53,13 +53,10 @@ impl Dump {
     }
 }
 
-/// The request for the next page of `dump`, which goes back to `session`, or its end.
-pub fn next<'a>(
-    server: &Memcached,
-    session: &mut Session,
-    mut dump: Box<Dump>,
-    reply: &mut Vec<u8>,
-) -> Step<Request<'a>> {
+/// The request for the next page of the dump of `session`, or its end.
+#[cold]
+pub fn next<'a>(server: &Memcached, session: &mut Session, reply: &mut Vec<u8>) -> Step<Request<'a>> {
+    let Some(mut dump) = session.dump.take() else { return Step::Done { consumed: 0 } };
     let pages = server.budget.pages_most();
     if dump.page >= pages {
         (dump.page, dump.partition) = (0, dump.partition + 1);

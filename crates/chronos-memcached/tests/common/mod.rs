@@ -135,6 +135,10 @@ pub fn ask(stream: &mut (impl Read + Write), bytes: &[u8], mark: &[u8], answer: 
     let mut buffer = [0; 65536];
     while !reply.ends_with(answer) {
         match stream.read(&mut buffer) {
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                panic!("no answer in time to {}", bytes[..bytes.len().min(200)].escape_ascii())
+            }
             Ok(0) | Err(_) => return reply,
             Ok(count) => reply.extend_from_slice(&buffer[..count]),
         }

@@ -174,14 +174,18 @@ fn what_is_stored_again_was_expired() {
     let mut ours = Ours::new(Settings::default(), 1);
     ours.send(&commands);
     let got = report(ours.send(b"stats\r\n"));
-    for (options, name, count) in [(&[][..], "get_expired", "2"), (&["-o", "no_modern"], "reclaimed", "1")] {
+    // Whichever of memcached's threads comes first counts it: the store, or one that looks for memory.
+    let found = |report: &BTreeMap<String, String>, first: &str| -> u64 {
+        let number = |name: &str| report[name].parse::<u64>().expect("a number");
+        number(first) + number("reclaimed") + number("crawler_reclaimed")
+    };
+    for options in [&[][..], &["-o", "no_modern"]] {
         let theirs = Theirs::start(options);
         let mut stream = theirs.connect();
         ask(&mut stream, &commands, b"mn\r\n", b"MN\r\n");
         let expected = report(ask(&mut stream, b"stats\r\n", b"mn\r\n", b"MN\r\n"));
-        assert_eq!(expected[name], count, "{options:?}: {name}");
+        assert_eq!(found(&expected, "get_expired"), 2, "{options:?}");
     }
-    // memcached looks for room in the new item's class only, and misses the one of 300 bytes.
     assert_eq!((&*got["get_expired"], &*got["reclaimed"]), ("2", "2"));
     let (settings, flush) = (Settings::default(), b"set a 0 0 1\r\nx\r\nflush_all\r\nset a 0 0 1\r\nx\r\n");
     let (theirs, mut ours) = (Theirs::start(&[]), Ours::new(settings, 1));
@@ -190,7 +194,7 @@ fn what_is_stored_again_was_expired() {
     ask(&mut stream, flush, b"mn\r\n", b"MN\r\n");
     let (got, expected) =
         (report(ours.send(b"stats\r\n")), report(ask(&mut stream, b"stats\r\n", b"mn\r\n", b"MN\r\n")));
-    assert_eq!((&got["get_flushed"], &*got["reclaimed"]), (&expected["get_flushed"], "1"));
+    assert_eq!((&*got["get_flushed"], &*got["reclaimed"], found(&expected, "get_flushed")), ("1", "1", 1));
 }
 
 /// Sockets as `stats conns` has them, in an order of their own, without their numbers.

@@ -206,7 +206,8 @@ fn a_dump_of_many_pages_has_each_item_once() {
         for first in (0..KEYS).step_by(50) {
             let sets: String =
                 (first..first + 50).map(|key| format!("set key{key} 0 0 5 noreply\r\nvalue\r\n")).collect();
-            assert_eq!(ask(&mut stream, sets.as_bytes(), b"version\r\n", b"VERSION 1.6.18\r\n"), b"");
+            let got = ask(&mut stream, sets.as_bytes(), b"version\r\n", b"VERSION 1.6.18\r\n");
+            assert_eq!(got.escape_ascii().to_string(), "", "{backend}, {first}");
         }
         stream.write_all(b"lru_crawler metadump all\r\nversion\r\n").expect("it listens");
         let mut lines = BufReader::new(stream).lines().map(|line| line.expect("it answers"));
