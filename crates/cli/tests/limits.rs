@@ -199,6 +199,20 @@ fn what_grows_is_stopped_and_what_is_finished_is_kept() {
     place.plimsoll(&args).ends_with(2).says("1 of 2 points were there already");
 }
 
+/// One event may fill the memory by itself: a queue without a change for microseconds, in intervals of a picosecond.
+#[test]
+fn what_grows_within_one_event_ends_the_process_and_loses_nothing() {
+    let place = Place::new();
+    let without =
+        SMALL.replace("[run]\nduration = \"10ms\"\n", "").replace("load = 0.1", "load = 0.1\ncount = 1000");
+    place.write("t.toml", &format!("{without}\n[observe.queue.q]\nport = \"client\"\nevery = \"1us\"\n"));
+    let sweep = ["--set", "sweep.\"observe.queue.q.every\"=[\"1us\", \"1ps\"]", "--threads", "1"];
+    let args = [&["run", "t.toml"][..], &sweep, &LIMIT].concat();
+    place.plimsoll(&args).ends_with(2).prints_nothing().says("error: out of memory: this process has");
+    assert_eq!(names(&place.path("out/points")).len(), 1);
+    place.plimsoll(&args).ends_with(2).says("1 of 2 points were there already");
+}
+
 #[test]
 fn a_limit_below_what_the_program_needs_is_an_error() {
     let place = Place::new();
