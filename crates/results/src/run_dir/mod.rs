@@ -219,15 +219,18 @@ impl RunDir {
                         other_build = manifest.go_on_with(&found);
                     }
                 }
-                // Killed before its manifest was there, or to be repaired: the scenario says whose points these are.
-                Err(error) if existing == Existing::Repair || matches!(error, Error::NoRun { .. }) => {
+                // Killed before its manifest was there, or damaged: the scenario says whose points these are. Where that
+                // is another, too, a repair could only guess.
+                Err(error) => {
                     let kept = fs::read(path.join(SCENARIO)).unwrap_or_default();
                     if has_points(&points)? && kept != plan.scenario.as_bytes() {
                         let why = format!("{MANIFEST} cannot be read, and {SCENARIO} there is another");
                         return Err(Error::Conflict { path: path.to_owned(), why });
                     }
+                    if existing == Existing::Resume && !matches!(error, Error::NoRun { .. }) {
+                        return Err(error);
+                    }
                 }
-                Err(error) => return Err(error),
             }
         }
         let run = RunDir { path: path.to_owned(), manifest, other_build, _lock: Some(lock) };
