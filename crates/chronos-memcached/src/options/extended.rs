@@ -183,9 +183,7 @@ impl Extended {
             // memcached asks no client for a certificate either, unless ssl_verify_mode says so, which is refused below.
             if name == "ssl_ca_cert" {
                 let path = value.context("-o ssl_ca_cert needs a value: ssl_ca_cert=<file>")?;
-                eprintln!(
-                    "-o ssl_ca_cert has no effect without ssl_verify_mode: clients show no certificates"
-                );
+                note!("-o ssl_ca_cert has no effect without ssl_verify_mode: clients show no certificates");
                 extended.authority = Some(PathBuf::from(path));
                 continue;
             }

@@ -33,7 +33,14 @@ fn fetch(store: &mut Store, number: u32) -> bool {
 
 fn store_all(store: &mut Store, numbers: std::ops::Range<u32>, bytes: usize) {
     for number in numbers {
-        put(store, number, bytes).expect("there is something to evict");
+        if put(store, number, bytes).is_err() {
+            let oldest = store.arena.oldest_large();
+            let (budget, pages) = (&store.arena.budget, store.arena.pages_held());
+            let (taken, large) = (budget.taken(), budget.shelves.bytes());
+            panic!(
+                "nothing to evict for {number}: {taken} bytes taken, {large} by large values, {pages} by pages here, {oldest:?}"
+            );
+        }
         store.settle();
     }
 }
