@@ -31,6 +31,15 @@ pub struct Reads {
     gets: AtomicU64,
     misses: AtomicU64,
     bytes_written: AtomicU64,
+    /// Hits by size class.
+    hits: Box<[AtomicU64]>,
+}
+
+impl Reads {
+    /// Counts of a store with so many size classes.
+    pub fn new(classes: usize) -> Reads {
+        Reads { hits: (0..classes).map(|_| AtomicU64::new(0)).collect(), ..Reads::default() }
+    }
 }
 
 /// What a store command came to.
@@ -99,7 +108,10 @@ impl Partition {
             Lookup::Hit(_) | Lookup::Expired | Lookup::Flushed => return None,
         };
         self.reads.gets.fetch_add(1, Ordering::Relaxed);
-        self.reads.misses.fetch_add(u64::from(found.is_none()), Ordering::Relaxed);
+        match found {
+            Some(item) => self.reads.hits[self.store.class(item)].fetch_add(1, Ordering::Relaxed),
+            None => self.reads.misses.fetch_add(1, Ordering::Relaxed),
+        };
         Some(found)
     }
 
@@ -110,10 +122,13 @@ impl Partition {
 
     /// Adds up what several threads counted.
     pub fn settle(&mut self) {
-        let Reads { gets, misses, bytes_written } = &mut self.reads;
+        let Reads { gets, misses, bytes_written, hits } = &mut self.reads;
         self.counters.get_commands += std::mem::take(gets.get_mut());
         self.counters.get_misses += std::mem::take(misses.get_mut());
         self.counters.bytes_written += std::mem::take(bytes_written.get_mut());
+        for (class, hits) in hits.iter_mut().enumerate() {
+            self.store.count_class(class).get_hits += std::mem::take(hits.get_mut());
+        }
     }
 
     /// Looks a key up to set its expiry time, and counts.

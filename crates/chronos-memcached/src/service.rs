@@ -181,13 +181,14 @@ impl Service for Memcached {
     fn partition(&self, id: PartitionId) -> Partition {
         let step = if self.settings.cas { u64::from(self.settings.partitions) } else { 0 };
         let (layout, budget) = (Arc::clone(&self.layout), Arc::clone(&self.budget));
+        let store = Store::new(layout, budget, u64::from(id.0) + 1, step);
         Partition {
             first: id.0 == 0,
             item_limit: self.settings.item_limit(),
-            store: Store::new(layout, budget, u64::from(id.0) + 1, step),
             counters: Counters::default(),
             prefixes: Prefixes::default(),
-            reads: Reads::default(),
+            reads: Reads::new(store.class_count()),
+            store,
         }
     }
 

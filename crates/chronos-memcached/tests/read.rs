@@ -116,3 +116,23 @@ fn with_statistics_of_prefixes_nothing_is_read() {
     server.service.shared().detail.store(true, std::sync::atomic::Ordering::Relaxed);
     assert_eq!(server.read(b"get p:a\r\n", 0), None);
 }
+
+#[test]
+fn what_is_read_counts_as_what_is_executed() {
+    let [read, executed] = [true, false].map(|reads| {
+        let mut server = Server::new();
+        server.execute(b"set a 5 0 1\r\nx\r\nget a\r\nget a\r\n", 0);
+        for get in [&b"get a\r\n"[..], b"get b\r\n", &binary_get(b"a")] {
+            if reads {
+                assert!(server.read(get, 0).is_some());
+            } else {
+                server.execute(get, 0);
+            }
+        }
+        server.partition.settle();
+        let (counters, class) = (&server.partition.counters, server.partition.store.counts());
+        (counters.get_commands, counters.get_misses, class.get_hits)
+    });
+    assert_eq!(executed, (5, 1, 4));
+    assert_eq!(read, executed);
+}

@@ -381,11 +381,26 @@ impl Store {
         self.index.bytes() as u64
     }
 
+    /// The number of size classes, that of large values' heads included.
+    pub fn class_count(&self) -> usize {
+        self.arena.classes.len()
+    }
+
+    /// The size class of `item`, from 0.
+    pub fn class(&self, item: ItemRef) -> usize {
+        self.arena.class(item)
+    }
+
+    /// The counts of a class, by its number.
+    pub fn count_class(&mut self, class: usize) -> &mut ClassCounts {
+        &mut self.arena.classes[class].counts
+    }
+
     /// The counts of the class of `item`.
     #[inline]
     pub fn count(&mut self, item: ItemRef) -> &mut ClassCounts {
         let class = self.arena.class(item);
-        &mut self.arena.classes[class].counts
+        self.count_class(class)
     }
 
     /// Counts a value of `value_bytes` that a client wants stored and that is not, in the class that it is for.
