@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::time::Duration;
 
 use rustix::process::Signal;
@@ -17,47 +18,69 @@ const CLIENTS: u64 = 200;
 /// threads, rings and the allocator's own.
 const OVERHEAD_BYTES: u64 = 96 << 20;
 
-/// A server, what it answers to a question, and what its clients may send.
-struct Target {
-    running: Running,
-    address: SocketAddr,
+/// What a server's clients may send, and what must come back.
+struct Protocol {
     /// What a connection must begin with.
     greeting: &'static [u8],
     question: &'static [u8],
-    /// What the answer ends with.
+    /// What the answer to the question ends with.
     answer: &'static [u8],
     /// A command without an answer, by number.
     silent: fn(u64) -> Vec<u8>,
     /// A command with a long answer.
     long: &'static [u8],
-    /// Bytes that its flags let it keep.
+    /// Bytes that the server's flags let it keep.
     budget_bytes: u64,
 }
+
+/// A server that is running.
+struct Target {
+    running: Running,
+    address: SocketAddr,
+    protocol: Protocol,
+}
+
+const MEMCACHED: Protocol = Protocol {
+    greeting: b"",
+    question: b"version\r\n",
+    answer: b"\r\n",
+    silent: |number| match number % 4 {
+        0 => format!("set quiet{number} 0 0 4 noreply\r\nsilk\r\n").into_bytes(),
+        1 => format!("delete none{number} noreply\r\n").into_bytes(),
+        2 => format!("mg none{number} v q\r\n").into_bytes(),
+        _ => format!("ms quiet{number} 2 q\r\nhi\r\n").into_bytes(),
+    },
+    long: b"get large large large large large large large large\r\n",
+    budget_bytes: 64 << 20,
+};
+
+const SEARCH: Protocol = Protocol {
+    silent: |number| format!("set d{number} 0 0 9 noreply\r\nsun m{:04}\r\n", number % 10_000).into_bytes(),
+    long: b"get sun moon stars sun moon stars\r\n",
+    ..MEMCACHED
+};
+
+/// OpenFlow 1.0: a hello, and an echo request that is answered.
+const OPENFLOW: Protocol = Protocol {
+    greeting: b"\x01\x00\x00\x08\x00\x00\x00\x01",
+    question: b"\x01\x02\x00\x08\x00\x00\x00\x07",
+    answer: b"\x01\x03\x00\x08\x00\x00\x00\x07",
+    // Echo replies, which nobody answers.
+    silent: |number| [b"\x01\x03\x00\x08".as_slice(), &(number as u32).to_be_bytes()].concat(),
+    long: b"\x01\x02\x00\x0f\x00\x00\x00\x07payload",
+    budget_bytes: 32 << 20,
+};
 
 /// chronos-memcached with random threads and ways to wait.
 pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
     let address = free_address()?;
-    let (threads, mut command) = (trial.number(1..5), programs.command("chronos-memcached"));
+    let mut command = programs.command("chronos-memcached");
+    let threads = trial.number(1..5).to_string();
     let io = trial.one_of(&["epoll", "uring"]);
     let poll = trial.one_of(&["block", "block", "spin"]);
     command.args(["-u", "root", "-m", "32", "-l", "127.0.0.1", "-p", &address.port().to_string()]);
-    command.args(["-t", &threads.to_string(), "-o", &format!("chronos_io={io},chronos_poll={poll}")]);
-    let target = Target {
-        running: Running::start(&mut command)?,
-        address,
-        greeting: b"",
-        question: b"version\r\n",
-        answer: b"\r\n",
-        silent: |number| match number % 4 {
-            0 => format!("set quiet{number} 0 0 4 noreply\r\nsilk\r\n").into_bytes(),
-            1 => format!("delete none{number} noreply\r\n").into_bytes(),
-            2 => format!("mg none{number} v q\r\n").into_bytes(),
-            _ => format!("ms quiet{number} 2 q\r\nhi\r\n").into_bytes(),
-        },
-        long: b"get large large large large large large large large\r\n",
-        budget_bytes: 64 << 20,
-    };
-    target.is_up()?;
+    command.args(["-t", &threads, "-o", &format!("chronos_io={io},chronos_poll={poll}")]);
+    let target = Target::start(&mut command, address, MEMCACHED)?;
     let large = [b"set large 0 0 1000000\r\n".as_slice(), &vec![b'v'; 1_000_000], b"\r\n"].concat();
     ask(&target.address, &large, b"STORED\r\n")?;
     torture(trial, target)
@@ -65,51 +88,23 @@ pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
 
 /// chronos-search, likewise.
 pub fn search(trial: &mut Trial, programs: &Programs) -> Outcome {
-    let address = free_address()?;
-    let mut command = programs.command("chronos-search");
-    runtime(trial, &mut command, address);
-    let target = Target {
-        running: Running::start(&mut command)?,
-        address,
-        greeting: b"",
-        question: b"version\r\n",
-        answer: b"\r\n",
-        silent: |number| {
-            format!("set d{number} 0 0 9 noreply\r\nsun m{:06}\r\n", number % 1_000_000).into_bytes()
-        },
-        long: b"get sun moon stars sun moon stars\r\n",
-        budget_bytes: 64 << 20,
-    };
-    target.is_up()?;
-    torture(trial, target)
+    on_runtime(trial, programs, "chronos-search", SEARCH)
 }
 
-/// chronos-openflow, likewise: it is greeted by a hello of OpenFlow 1.0, and asked by an echo request.
+/// chronos-openflow, likewise.
 pub fn openflow(trial: &mut Trial, programs: &Programs) -> Outcome {
-    let address = free_address()?;
-    let mut command = programs.command("chronos-openflow");
-    runtime(trial, &mut command, address);
-    let target = Target {
-        running: Running::start(&mut command)?,
-        address,
-        greeting: b"\x01\x00\x00\x08\x00\x00\x00\x01",
-        question: b"\x01\x02\x00\x08\x00\x00\x00\x07",
-        answer: b"\x01\x03\x00\x08\x00\x00\x00\x07",
-        // Echo replies, which nobody answers.
-        silent: |number| [b"\x01\x03\x00\x08".as_slice(), &(number as u32).to_be_bytes()].concat(),
-        long: b"\x01\x02\x00\x0f\x00\x00\x00\x07payload",
-        budget_bytes: 32 << 20,
-    };
-    target.is_up()?;
-    torture(trial, target)
+    on_runtime(trial, programs, "chronos-openflow", OPENFLOW)
 }
 
-/// Flags of the runtime that two servers share.
-fn runtime(trial: &mut Trial, command: &mut std::process::Command, address: SocketAddr) {
+/// A server with the runtime's own flags.
+fn on_runtime(trial: &mut Trial, programs: &Programs, name: &str, protocol: Protocol) -> Outcome {
+    let address = free_address()?;
+    let mut command = programs.command(name);
     let threads = trial.number(1..5).to_string();
     let io = trial.one_of(&["epoll", "io-uring"]);
     let poll = trial.one_of(&["block", "block", "spin"]);
     command.args(["--listen", &address.to_string(), "--threads", &threads, "--io", io, "--poll", poll]);
+    torture(trial, Target::start(&mut command, address, protocol)?)
 }
 
 /// Three to six floods; then descriptors and memory are as before, and the server ends when it is asked to.
@@ -133,7 +128,7 @@ fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
         target.descriptors().is_ok_and(|now| now <= descriptors)
     });
     hold!(back.is_ok(), "{} descriptors, {descriptors} before the clients", target.descriptors()?);
-    let bound = memory + target.budget_bytes + OVERHEAD_BYTES;
+    let bound = memory + target.protocol.budget_bytes + OVERHEAD_BYTES;
     let now = target.resident_bytes()?;
     hold!(now <= bound, "{} MB resident after the clients, {} before", now >> 20, memory >> 20);
     target.running.signal(Signal::TERM);
@@ -143,9 +138,11 @@ fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
 }
 
 impl Target {
-    /// Waits until it can be connected to.
-    fn is_up(&self) -> Outcome {
-        wait_until("a server's port", || TcpStream::connect(self.address).is_ok())
+    /// Starts a server, and waits until it can be connected to.
+    fn start(command: &mut Command, address: SocketAddr, protocol: Protocol) -> Result<Target, Broken> {
+        let running = Running::start(command)?;
+        wait_until("a server's port", || TcpStream::connect(address).is_ok())?;
+        Ok(Target { running, address, protocol })
     }
 
     fn connect(&self) -> Result<TcpStream, Broken> {
@@ -163,7 +160,11 @@ impl Target {
 
     /// Asks the question behind `commands` that have no answer, on a connection of its own.
     fn ask(&self, commands: &[u8]) -> Outcome {
-        ask(&self.address, &[self.greeting, commands, self.question].concat(), self.answer)
+        ask(
+            &self.address,
+            &[self.protocol.greeting, commands, self.protocol.question].concat(),
+            self.protocol.answer,
+        )
     }
 
     fn descriptors(&self) -> Result<usize, Broken> {
@@ -202,6 +203,8 @@ fn ask(address: &SocketAddr, question: &[u8], end: &[u8]) -> Outcome {
         hold!(count > 0, "the connection ended after {:?}", String::from_utf8_lossy(&answer));
         answer.extend_from_slice(&buffer[..count]);
     }
+    let answer = String::from_utf8_lossy(&answer);
+    hold!(!answer.contains("ERROR"), "an error: {answer:?}");
     Ok(())
 }
 
@@ -210,7 +213,7 @@ fn churn(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     let count = trial.number(1..CLIENTS * 3);
     for _ in 0..count {
         let mut stream = target.connect()?;
-        let bytes = [target.greeting, target.question].concat();
+        let bytes = [target.protocol.greeting, target.protocol.question].concat();
         let length = trial.number(0..bytes.len() as u64 + 1) as usize;
         let _ = stream.write_all(&bytes[..length]);
         if trial.once_in(3) {
@@ -225,11 +228,12 @@ fn silent_pipelines(trial: &mut Trial, target: &Target) -> Result<String, Broken
     let (clients, commands) = (trial.number(1..20), trial.number(1..5001));
     let mut pipeline = Vec::new();
     let first = trial.number(0..1 << 20);
-    (first..first + commands).for_each(|number| pipeline.extend_from_slice(&(target.silent)(number)));
+    (first..first + commands)
+        .for_each(|number| pipeline.extend_from_slice(&(target.protocol.silent)(number)));
     for _ in 0..clients {
         if trial.once_in(3) {
             let mut stream = target.connect()?;
-            let _ = stream.write_all(&[target.greeting, &pipeline].concat());
+            let _ = stream.write_all(&[target.protocol.greeting, &pipeline].concat());
         } else {
             let what = format!("{commands} silent commands");
             target.ask(&pipeline).map_err(|error| after(error, &what))?;
@@ -245,9 +249,9 @@ fn never_readers(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     for _ in 0..clients {
         let mut stream = target.connect()?;
         stream.set_nonblocking(true)?;
-        let _ = stream.write(target.greeting);
+        let _ = stream.write(target.protocol.greeting);
         for _ in 0..trial.number(1..100) {
-            if stream.write(target.long).is_err() {
+            if stream.write(target.protocol.long).is_err() {
                 break;
             }
         }
@@ -292,7 +296,7 @@ fn unfinished(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     let mut held = Vec::new();
     for number in 0..clients {
         let mut stream = target.connect()?;
-        let mut bytes = [target.greeting, &(target.silent)(number)].concat();
+        let mut bytes = [target.protocol.greeting, &(target.protocol.silent)(number)].concat();
         bytes.truncate(trial.number(0..bytes.len() as u64) as usize);
         let _ = stream.write_all(&bytes);
         held.push(stream);
