@@ -52,18 +52,19 @@ impl Inventory {
         *self.0.entry(name.to_owned()).or_default() += 1;
     }
 
-    /// Waits until the kernel holds no more and no less than this, but no longer than `patience`.
+    /// Waits until the kernel holds no more and no less than this, but no longer than `patience`; returns how long that
+    /// took, a look included.
     ///
     /// # Errors
     /// What is new and what is gone.
-    pub fn is_restored(&self, patience: Duration) -> Result<(), String> {
-        let deadline = Instant::now() + patience;
+    pub fn is_restored(&self, patience: Duration) -> Result<Duration, String> {
+        let begun = Instant::now();
         loop {
             let differences = self.differences(&Inventory::take());
             if differences.is_empty() {
-                return Ok(());
+                return Ok(begun.elapsed());
             }
-            if Instant::now() > deadline {
+            if begun.elapsed() > patience {
                 return Err(format!("the kernel is not as it was: {}", differences.join("; ")));
             }
             thread::sleep(Duration::from_millis(50));

@@ -107,19 +107,20 @@ fn run(options: &Options) -> Result<u64> {
     Ok(table.losses())
 }
 
-/// One trial, with what the kernel holds compared before and after.
+/// How long the kernel may take to be as before.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// One trial, with what the kernel holds compared before and after: how long the kernel took to be as before.
 fn attempt(
     programs: &Programs,
     options: &Options,
     attack: &Attack,
     number: u64,
-) -> Result<Result<(), Broken>> {
+) -> Result<Result<Duration, Broken>> {
     let mut trial = Trial::new(options.seed, attack.name, number)?;
     let before = Inventory::take();
-    let mut outcome = (attack.run)(&mut trial, programs);
-    if outcome.is_ok() {
-        outcome = before.is_restored(Duration::from_secs(10)).map_err(Broken::Lost);
-    }
+    let outcome = (attack.run)(&mut trial, programs);
+    let outcome = outcome.and_then(|()| before.is_restored(PATIENCE).map_err(Broken::Lost));
     if matches!(outcome, Err(Broken::Lost(_))) && options.keep {
         note!("  kept: {}", trial.keep().display());
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::attacks::Attack;
-use crate::trial::{Broken, Outcome};
+use crate::trial::Broken;
 
 /// Losses of one attack after which it is not tried again: more of the same show nothing new.
 const LOSSES_MAX: u64 = 3;
@@ -15,6 +15,8 @@ struct Row {
     tries: u64,
     losses: u64,
     time: Duration,
+    /// The longest that the kernel took to be as before.
+    restored: Duration,
     not_tried: Option<String>,
 }
 
@@ -29,17 +31,18 @@ impl Table {
             tries: 0,
             losses: 0,
             time: Duration::ZERO,
+            restored: Duration::ZERO,
             not_tried: None,
         };
         Table(attacks.iter().map(row).collect())
     }
 
-    /// Counts one trial of the attack in this row.
-    pub fn count(&mut self, row: usize, outcome: Outcome, time: Duration) {
+    /// Counts one trial of the attack in this row, and how long the kernel took to be as before it.
+    pub fn count(&mut self, row: usize, outcome: Result<Duration, Broken>, time: Duration) {
         let row = &mut self.0[row];
         row.time += time;
         match outcome {
-            Ok(()) => row.tries += 1,
+            Ok(restored) => (row.tries, row.restored) = (row.tries + 1, row.restored.max(restored)),
             Err(Broken::Lost(_)) => (row.tries, row.losses) = (row.tries + 1, row.losses + 1),
             Err(Broken::NotTried(why)) => row.not_tried = Some(why),
         }
@@ -59,15 +62,18 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "| attack | what must hold | tries | losses | time |")?;
-        writeln!(f, "|---|---|--:|--:|--:|")?;
-        for Row { attack, tries, losses, time, not_tried } in &self.0 {
+        writeln!(f, "| attack | what must hold | tries | losses | time | kernel as before within |")?;
+        writeln!(f, "|---|---|--:|--:|--:|--:|")?;
+        for Row { attack, tries, losses, time, restored, not_tried } in &self.0 {
             let Attack { name, promise, .. } = attack;
             match not_tried {
                 Some(why) => {
                     writeln!(f, "| {name} | {promise} | {tries}, then not tried: {why} | {losses} | |")?
                 }
-                None => writeln!(f, "| {name} | {promise} | {tries} | {losses} | {} s |", time.as_secs())?,
+                None => {
+                    let (time, restored) = (time.as_secs(), restored.as_secs_f64());
+                    writeln!(f, "| {name} | {promise} | {tries} | {losses} | {time} s | {restored:.2} s |")?;
+                }
             }
         }
         let tries: u64 = self.0.iter().map(|row| row.tries).sum();
@@ -83,7 +89,7 @@ mod tests {
     #[test]
     fn losses_are_counted_and_end_an_attack() {
         let mut table = Table::new(&[&ATTACKS[0], &ATTACKS[1]]);
-        table.count(0, Ok(()), Duration::from_secs(2));
+        table.count(0, Ok(Duration::from_millis(250)), Duration::from_secs(2));
         assert!(!table.gives_up(0) && table.losses() == 0);
         for _ in 0..LOSSES_MAX {
             table.count(0, Err(Broken::Lost("bytes".to_owned())), Duration::from_secs(1));
@@ -92,7 +98,7 @@ mod tests {
         assert!(table.gives_up(0) && table.gives_up(1));
         assert_eq!(table.losses(), 3);
         let text = table.to_string();
-        assert!(text.contains("| 4 | 3 | 5 s |"), "{text}");
+        assert!(text.contains("| 4 | 3 | 5 s | 0.25 s |"), "{text}");
         assert!(text.contains("not tried: not root") && text.ends_with("4 tries, 3 losses\n"), "{text}");
     }
 }
