@@ -6,6 +6,9 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Connections that the kernel keeps for no program.
+const ORPHANS: &str = "orphaned TCP sockets";
+
 /// What the kernel holds, by kind and name, each with how often it is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory(BTreeMap<String, u64>);
@@ -44,8 +47,22 @@ impl Inventory {
         let words: Vec<&str> = sockets.split_whitespace().collect();
         let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
         let orphans = after("orphan").and_then(|count| count.parse().ok()).unwrap_or(0);
-        inventory.0.insert("orphaned TCP sockets".to_owned(), orphans);
+        inventory.0.insert(ORPHANS.to_owned(), orphans);
         inventory
+    }
+
+    /// Waits until nothing changes any more, as after programs that ended just now, but no longer than `patience`.
+    pub fn settle(patience: Duration) {
+        let begun = Instant::now();
+        let mut last = Inventory::take();
+        while begun.elapsed() < patience {
+            thread::sleep(Duration::from_millis(500));
+            let now = Inventory::take();
+            if now == last {
+                return;
+            }
+            last = now;
+        }
     }
 
     fn add(&mut self, name: &str) {
@@ -76,8 +93,11 @@ impl Inventory {
         let mut names: Vec<&String> = self.0.keys().chain(after.0.keys()).collect();
         names.sort();
         names.dedup();
-        let count = |inventory: &Inventory, name: &String| inventory.0.get(name).copied().unwrap_or(0);
-        let changed = names.into_iter().filter(|name| count(self, name) != count(after, name));
+        let count = |inventory: &Inventory, name: &str| inventory.0.get(name).copied().unwrap_or(0);
+        // Orphans of programs that ended before this was taken end by themselves.
+        let is_decay = |name: &str| name == ORPHANS && count(after, ORPHANS) < count(self, ORPHANS);
+        let changed =
+            names.into_iter().filter(|name| count(self, name) != count(after, name) && !is_decay(name));
         changed
             .map(|name| format!("{name}: {} before, {} after", count(self, name), count(after, name)))
             .collect()
@@ -111,6 +131,11 @@ mod tests {
         let differences = before.differences(&after);
         assert_eq!(differences, ["link: veth: 1 before, 0 after", "netns plimsoll-7-h0: 0 before, 1 after"]);
         assert_eq!(before.differences(&before.clone()), Vec::<String>::new());
+        before.add(ORPHANS);
+        after.add("link: veth");
+        after.0.remove("netns plimsoll-7-h0");
+        assert_eq!(before.differences(&after), Vec::<String>::new(), "orphans end by themselves");
+        assert_eq!(after.differences(&before).len(), 1, "and do not come by themselves");
     }
 
     #[test]

@@ -82,6 +82,7 @@ fn run(options: &Options) -> Result<u64> {
     let deadline = Instant::now() + Duration::from_secs(options.seconds);
     let last = options.tries.map_or(u64::MAX, |tries| options.first.saturating_add(tries));
     let mut table = Table::new(&attacks);
+    Inventory::settle(Duration::from_secs(30));
     for number in options.first..last {
         for (row, attack) in attacks.iter().enumerate() {
             if Instant::now() >= deadline || table.gives_up(row) {
