@@ -60,13 +60,13 @@ pub struct Options {
     #[arg(short = 'u', long, value_name = "user")]
     pub user: Option<String>,
     /// Item memory in megabytes
-    #[arg(short = 'm', long, value_name = "num", default_value_t = 64)]
+    #[arg(short = 'm', long, value_name = "num", default_value_t = 64, value_parser = whole::<u64>(0..))]
     memory_limit: u64,
     /// Return an error when memory is used up, instead of evicting
     #[arg(short = 'M', long)]
     disable_evictions: bool,
     /// Connections at a time
-    #[arg(short = 'c', long, value_name = "num", default_value_t = 1024)]
+    #[arg(short = 'c', long, value_name = "num", default_value_t = 1024, value_parser = whole::<u32>(0..))]
     conn_limit: u32,
     /// Not supported: lock down all paged memory
     #[arg(short = 'k', long)]
@@ -87,7 +87,7 @@ pub struct Options {
     #[arg(short = 'f', long, value_name = "num", default_value_t = GROWTH_FACTOR)]
     slab_growth_factor: f64,
     /// Bytes for key and value in the smallest chunk
-    #[arg(short = 'n', long, value_name = "bytes", default_value_t = 48)]
+    #[arg(short = 'n', long, value_name = "bytes", default_value_t = 48, value_parser = whole::<usize>(0..))]
     slab_min_size: usize,
     /// Not supported: large memory pages
     #[arg(short = 'L', long)]
@@ -96,17 +96,17 @@ pub struct Options {
     #[arg(short = 'D', value_name = "char")]
     delimiter: Option<char>,
     /// Threads
-    #[arg(short = 't', long, value_name = "num", default_value_t = 4)]
+    #[arg(short = 't', long, value_name = "num", default_value_t = 4, value_parser = whole::<u32>(0..))]
     threads: u32,
     /// Requests of a connection after which it gives way to others, keys of a get among them (memcached's default is 20)
     #[arg(short = 'R', long, value_name = "num", default_value_t = REQUESTS_PER_TURN,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = whole::<u32>(1..))]
     max_reqs_per_event: u32,
     /// Disable cas values
     #[arg(short = 'C', long)]
     disable_cas: bool,
     /// Connections that wait to be accepted
-    #[arg(short = 'b', long, value_name = "num", default_value_t = 1024)]
+    #[arg(short = 'b', long, value_name = "num", default_value_t = 1024, value_parser = whole::<u32>(0..))]
     listen_backlog: u32,
     /// ascii, binary, or auto
     #[arg(short = 'B', long, value_name = "name")]
@@ -136,7 +136,7 @@ pub struct Options {
     #[arg(short = 'Z', long)]
     enable_ssl: bool,
     /// Not supported: NAPI ids
-    #[arg(short = 'N', long, alias = "napi_ids", value_name = "num")]
+    #[arg(short = 'N', long, alias = "napi_ids", value_name = "num", value_parser = whole::<u32>(0..))]
     napi_ids: Option<u32>,
     /// Extended options, comma-separated
     #[arg(short = 'o', long, value_name = "options", value_delimiter = ',')]

@@ -18,7 +18,7 @@ macro_rules! whole {
     };
 }
 
-whole!(u8, u16, u32, u64, i32);
+whole!(u8, u16, u32, u64, usize, i32);
 
 /// A parser of whole numbers within `range`, which has the end with it if it has one. Its error says which are allowed:
 /// `write a whole number from 0 to 7`.

@@ -161,7 +161,7 @@ fn what_is_wrong_is_named() {
         ("-o chronos_epoch=5", "`5` has no unit"),
         ("-o chronos_epoch=5US", "its letters are lower case"),
         ("-o idle_timeout", "needs a value"),
-        ("-R 0", "0 is not in 1.."),
+        ("-R 0", "write a whole number of at least 1"),
         ("-t 0", "1 to 1024"),
         ("-f 1", "greater than 1"),
         ("-B text", "ascii, binary and auto"),
@@ -175,5 +175,19 @@ fn what_is_wrong_is_named() {
     ] {
         let error = format!("{:#}", resolve(words).expect_err(words));
         assert!(error.contains(expected), "{words}: {error}");
+    }
+}
+
+#[test]
+fn numbers_that_are_too_large_are_answered_in_words() {
+    let command = <Options as clap::CommandFactory>::command();
+    let takes_value = command.get_arguments().filter(|argument| argument.get_action().takes_values());
+    let flags: Vec<String> =
+        takes_value.filter_map(|argument| Some(format!("-{}", argument.get_short()?))).collect();
+    assert!(flags.len() > 15, "{flags:?}");
+    for flag in flags {
+        let Err(error) = resolve(&format!("{flag} 99999999999999999999999")) else { continue };
+        let said = format!("{error:#}");
+        assert!(!said.contains("..") && !said.contains("invalid digit"), "{flag}: {said}");
     }
 }
