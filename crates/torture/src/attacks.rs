@@ -67,7 +67,7 @@ pub const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "memcached",
-        promise: "serves under churn, floods, never-readers and silent pipelines; memory and descriptors return",
+        promise: "serves under churn, floods, never-readers and silent pipelines; memory and sockets return",
         run: servers::memcached,
     },
     Attack { name: "search", promise: "the same", run: servers::search },

@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// How long to rest between two looks at something awaited.
 const REST: Duration = Duration::from_millis(2);
 
-/// Where the programs are.
+/// The folder that holds the programs under attack.
 #[derive(Debug)]
 pub struct Programs(PathBuf);
 

@@ -10,7 +10,7 @@ use rand_pcg::Pcg64Mcg;
 use tempfile::TempDir;
 use twox_hash::XxHash3_64;
 
-/// Why a trial did not hold.
+/// The reason why a trial is not counted as held.
 #[derive(Debug)]
 pub enum Broken {
     /// A promise was broken: which, and what was seen.

@@ -8,7 +8,7 @@ use crate::attacks::runs;
 use crate::program::{PATIENCE, Programs, run, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
-/// Where an output goes.
+/// The state of an output when a program starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sink {
     Kept,

@@ -72,7 +72,7 @@ const OPENFLOW: Protocol = Protocol {
     budget_bytes: 256 << 20,
 };
 
-/// chronos-memcached with random threads and ways to wait.
+/// Attacks chronos-memcached with random threads and ways to wait.
 pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
     let address = free_address()?;
     let mut command = programs.command("chronos-memcached");
@@ -87,17 +87,17 @@ pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
     torture(trial, target)
 }
 
-/// chronos-search, likewise.
+/// Attacks chronos-search with random threads and ways to wait.
 pub fn search(trial: &mut Trial, programs: &Programs) -> Outcome {
     on_runtime(trial, programs, "chronos-search", SEARCH)
 }
 
-/// chronos-openflow, likewise.
+/// Attacks chronos-openflow with random threads and ways to wait.
 pub fn openflow(trial: &mut Trial, programs: &Programs) -> Outcome {
     on_runtime(trial, programs, "chronos-openflow", OPENFLOW)
 }
 
-/// A server with the runtime's own flags.
+/// Attacks a server that takes the flags of the runtime.
 fn on_runtime(trial: &mut Trial, programs: &Programs, name: &str, protocol: Protocol) -> Outcome {
     let address = free_address()?;
     let mut command = programs.command(name);
