@@ -10,7 +10,7 @@ use plimsoll_units::{Span, Time};
 
 use super::exchange::{Ask, Exchanges, Pool};
 use super::raw::raw_packet;
-use super::{Actions, Arrival, Opened, Workload, stretched};
+use super::{Actions, Arrival, Opened, Reach, Workload, stretched};
 
 /// Who pings whom, and how often.
 #[derive(Debug)]
@@ -186,6 +186,10 @@ impl Workload for Pings {
         let PingConfig { from, to, packet, connection_per_message, .. } = self.config;
         let kept = packet.is_none() && !connection_per_message;
         kept.then_some(Opened { client: from, server: to }).into_iter().collect()
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Network
     }
 
     fn is_finished(&self) -> bool {

@@ -15,7 +15,7 @@ use plimsoll_results::outcome::{Observation, Split};
 use plimsoll_units::{Span, Time};
 
 use super::raw::raw_packet;
-use super::{Actions, Arrival, Workload};
+use super::{Actions, Arrival, Reach, Workload};
 
 /// Whose clocks are compared, and how often.
 #[derive(Debug)]
@@ -150,6 +150,10 @@ impl Workload for Ptp {
 
     fn on_lost(&mut self, _: Time) {
         self.lost += 1;
+    }
+
+    fn reach(&self) -> Reach {
+        Reach::Network
     }
 
     fn is_finished(&self) -> bool {
