@@ -34,7 +34,7 @@ pub fn reference() -> String {
 const HEAD: &str = "# Scenario file: all keys
 
 <!-- Made from the doc comments of crates/scenario and crates/mechanisms; to make it again:
-     UPDATE=1 cargo test -p plimsoll-scenario --test generated -->
+     UPDATE=1 cargo test -p plimsoll-scenario --test it generated -->
 
 A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms\"`, `\"64KiB\"`,
 `\"10Gbps\"`). `b` is a bit and `B` a byte, and no other letter's case is ignored but that of K, M, G and T; `µs` is
