@@ -12,5 +12,16 @@
 
 #![forbid(unsafe_code)]
 
+mod build;
 pub mod engine;
+pub mod faults;
+pub mod flow_control;
+mod host_pacer;
 pub mod net;
+pub mod observed;
+
+pub use build::{
+    DisciplineSpec, Extensions, FabricSpec, MakeDiscipline, Parts, PathSpec, PortSpec, Unbuildable,
+};
+pub use host_pacer::HostPacer;
+pub use observed::{MeasurementWindow, WatchedQueue, port_name};

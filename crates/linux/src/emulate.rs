@@ -3,13 +3,13 @@
 use std::io;
 use std::sync::Arc;
 
+use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::PortId;
 use plimsoll_mechanisms::tcp::{Recovery, TransportParams};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::words;
 use plimsoll_scenario::model::{Completion, Model, Rank};
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::Unbuildable;
 
 use crate::agent::plan::Plan;
 use crate::agent::{Agents, Counts, Place};

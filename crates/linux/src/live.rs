@@ -6,16 +6,15 @@
 //! and when: [`replay`] of the [`Ingress`] log comes to the same [`Digest64`].
 
 use plimsoll_fabric::engine::{EventQueue, Lanes, Owner, OwnerKind, Streams};
-use plimsoll_fabric::net::topology::Hashing;
+use plimsoll_fabric::faults::Faults;
+use plimsoll_fabric::flow_control::FlowControl;
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathSelector, Port, PortId, Sink, Wait};
+use plimsoll_fabric::{Extensions, HostPacer, Parts, Unbuildable, WatchedQueue, port_name};
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_results::outcome::{self, Counters};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::faults::{Faults, Schedule};
-use plimsoll_wiring::flow_control::FlowControl;
-use plimsoll_wiring::{self as wiring, HostPacer, Pools, PortExtensions, Unbuildable, Watched, ports};
 
 use crate::frame::Header;
 
@@ -31,9 +30,9 @@ pub struct LiveFabric {
     ports: Vec<Port>,
     /// By host, where the scenario has the paper's pacer.
     pacers: Vec<HostPacer>,
-    selector: Option<PathSelector>,
+    selector: Option<Box<PathSelector>>,
     wires: Wires,
-    watched: Vec<Watched>,
+    watched: Vec<WatchedQueue>,
     backpressure: bool,
     /// Those of the scenario's workloads and programs.
     priorities: Priorities,
@@ -117,36 +116,19 @@ impl LiveFabric {
     /// # Errors
     /// If it cannot be built.
     pub fn new(model: &Model) -> Result<LiveFabric, Unbuildable> {
-        let invalid = |key: String, problem: String| Unbuildable { key, problem };
-        let transport = model
-            .transport
-            .resolve()
-            .map_err(|error| invalid(format!("transport.{}", error.key), error.to_string()))?;
         let streams = Streams::new(model.run.seed);
-        let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
-        let mut network = wiring::network(&model.topology)?.with_hashing(hashing);
-        let schedule = Schedule::new(model, &mut network)?;
-        let watched = wiring::watched(model, &network)?;
-        let pools = Pools::new(model, &network);
-        let extensions = PortExtensions::default();
-        let mut ports =
-            ports::build(model, &network, &transport, &streams, &watched, &pools, &schedule, &extensions);
-        let flow_control = FlowControl::new(model, &network, &schedule)?;
-        let mut events = EventQueue::new();
-        let mut selector = wiring::selector(model, network.switches(), &streams, None);
-        let faults = Faults::new(schedule, &mut ports);
-        if let (Some(faults), Some(selector)) = (&faults, &mut selector) {
-            selector.set_detours(faults.detours(&network));
-            if let Some((at, owner)) = faults.next_event(Time::ZERO) {
-                events.push(at, owner);
-            }
-        }
+        let mut spec = model.fabric_spec()?;
+        // The pacer's queue is in the host, which knows no room in the NIC's.
+        spec.pacers_wait = false;
+        let full_size = spec.full_size;
+        let Parts { network, ports, pacers, selector, events, shared_buffers, flow_control, faults, watched } =
+            Parts::build(spec, &streams, Extensions::default())?;
         Ok(LiveFabric {
             selector,
             wires: Wires {
                 events,
                 lanes: Lanes::new(network.links().len()),
-                pools: pools.buffers,
+                pools: shared_buffers,
                 flow_control,
                 faults,
                 counters: Counters::default(),
@@ -156,12 +138,11 @@ impl LiveFabric {
             watched,
             backpressure: model.host.backpressure,
             priorities: priorities(model),
-            full_size: transport.segment + u64::from(transport.header_bytes),
+            full_size,
             done: Time::ZERO,
             entries: 0,
             digest: Digest64(0x243f_6a88_85a3_08d3),
-            // The pacer's queue is in the host, which knows no room in the NIC's.
-            pacers: wiring::host_pacers(model, network.hosts(), &streams, None),
+            pacers,
             network,
             ports,
         })
@@ -350,7 +331,7 @@ impl LiveFabric {
             ports.push(watched.port);
             queues.push(outcome::Queue {
                 name,
-                port: wiring::port_name(&self.network, watched.port),
+                port: port_name(&self.network, watched.port),
                 rate: self.network.link(watched.port).rate,
                 every: watched.every,
                 from: Time::ZERO + reading.from.saturating_since(Time::ZERO + origin),

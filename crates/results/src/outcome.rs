@@ -4,12 +4,14 @@
 //! this crate (summaries, columns, digests) is computed from it.
 
 use std::fmt;
-use std::ops::{Add, AddAssign};
+use std::ops::Add;
 
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Serialize};
 
 use crate::capture::Capture;
+
+pub use plimsoll_fabric::observed::{Counters, Queue};
 
 /// Everything one run observed.
 #[derive(Clone, Debug, Default)]
@@ -231,41 +233,6 @@ pub struct ExtraLoad {
     pub bytes: u64,
 }
 
-/// One watched queue.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Queue {
-    /// The scenario's name for it.
-    pub name: String,
-    /// The port it stands for, in words: `tor -> h0`.
-    pub port: String,
-    /// Rate of its link, which turns bytes into queueing delay.
-    pub rate: Rate,
-    /// Length of an interval.
-    pub every: Span,
-    /// Start of the first interval.
-    pub from: Time,
-    /// Time average of the bytes waiting (the packet in service not counted) in each interval.
-    pub mean_bytes: Vec<f64>,
-    /// Most bytes that waited in each interval.
-    pub max_bytes: Vec<u64>,
-    /// Picoseconds spent at each number of waiting bytes: bin 0 is the empty queue, bin `i` holds more
-    /// than `i - 1` and at most `i` times [`Queue::BIN_BYTES`], and the last bin is open.
-    pub time_at: Vec<u64>,
-    /// Packets that found no room.
-    pub drops: u64,
-    /// Packets marked CE here.
-    pub marks: u64,
-    /// Packets that passed.
-    pub packets: u64,
-    /// Bytes that passed.
-    pub bytes: u64,
-}
-
-impl Queue {
-    /// Width of a bin of [`Queue::time_at`].
-    pub const BIN_BYTES: u64 = 1_000;
-}
-
 /// What one direction of a link carried, from the warm-up to the end of the sending (`run.duration`).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LinkTotals {
@@ -377,77 +344,5 @@ impl fmt::Display for Fault {
             None => write!(f, "{} dead from {}", self.link, self.from)?,
         }
         self.until.map_or(Ok(()), |until| write!(f, " to {until}"))
-    }
-}
-
-/// Whole-run counters. In the end `sent = delivered + dropped + in flight`, asserted by the run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Packets handed to NIC queues.
-    pub packets_sent: u64,
-    /// Packets that reached their host.
-    pub packets_delivered: u64,
-    /// Packets dropped in NIC queues.
-    pub nic_drops: u64,
-    /// Packets dropped in switches.
-    pub switch_drops: u64,
-    /// Packets lost with a link that failed: on it, waiting for it, or sent to it before routing knew.
-    pub link_drops: u64,
-    /// Packets dropped by a switch from which no live link led to their host.
-    pub no_route_drops: u64,
-    /// Packets still queued or on a link at the end.
-    pub packets_in_flight: u64,
-    /// Packets marked CE.
-    pub marks: u64,
-    /// Packets that completed a link.
-    pub packet_hops: u64,
-    /// Events handled.
-    pub events: u64,
-    /// Segments sent again.
-    pub retransmissions: u64,
-    /// Retransmission timeouts.
-    pub timeouts: u64,
-}
-
-impl Counters {
-    /// Packets lost on their way, wherever.
-    pub fn packets_lost(&self) -> u64 {
-        self.nic_drops + self.switch_drops + self.link_drops + self.no_route_drops
-    }
-
-    /// Packets whose whereabouts are known: as many as were sent, in the end.
-    pub fn packets_accounted_for(&self) -> u64 {
-        self.packets_delivered + self.packets_lost() + self.packets_in_flight
-    }
-}
-
-impl AddAssign for Counters {
-    fn add_assign(&mut self, other: Counters) {
-        let Counters {
-            packets_sent,
-            packets_delivered,
-            nic_drops,
-            switch_drops,
-            link_drops,
-            no_route_drops,
-            packets_in_flight,
-            marks,
-            packet_hops,
-            events,
-            retransmissions,
-            timeouts,
-        } = other;
-        self.packets_sent += packets_sent;
-        self.packets_delivered += packets_delivered;
-        self.nic_drops += nic_drops;
-        self.switch_drops += switch_drops;
-        self.link_drops += link_drops;
-        self.no_route_drops += no_route_drops;
-        self.packets_in_flight += packets_in_flight;
-        self.marks += marks;
-        self.packet_hops += packet_hops;
-        self.events += events;
-        self.retransmissions += retransmissions;
-        self.timeouts += timeouts;
     }
 }

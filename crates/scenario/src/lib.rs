@@ -16,6 +16,7 @@ mod de;
 mod digest;
 pub mod distribution;
 mod error;
+mod fabric_spec;
 mod files;
 mod flow_list;
 mod graph;

@@ -3,16 +3,13 @@
 use std::collections::BTreeMap;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
-use plimsoll_fabric::net::topology::Hashing;
 use plimsoll_fabric::net::{MeterReading, Network, PortId};
+use plimsoll_fabric::{self as fabric, Parts, WatchedQueue, port_name};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_scenario::model::{Completion, Model};
 use plimsoll_units::{Bytes, Span, Time};
-use plimsoll_wiring::faults::{Faults, Schedule};
-use plimsoll_wiring::flow_control::FlowControl;
-use plimsoll_wiring::{self as wiring, Pools, PortExtensions, Watched, Window, port_name, ports};
 
 use crate::classes::Classes;
 use crate::faults;
@@ -32,7 +29,7 @@ mod links;
 pub(crate) struct Build {
     pub(crate) world: World,
     workloads: Vec<WorkloadInfo>,
-    watched: Vec<Watched>,
+    watched: Vec<WatchedQueue>,
     /// The ends of every link and its tier, where links are counted.
     named: Vec<links::Named>,
     warmup: Span,
@@ -43,45 +40,25 @@ pub(crate) struct Build {
     programs: usize,
 }
 
-fn error(key: impl Into<String>, problem: impl ToString) -> RunError {
-    RunError::Build { key: key.into(), problem: problem.to_string() }
-}
-
 pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunError> {
     let streams = Streams::new(model.run.seed);
-    let mut transport =
-        model.transport.resolve().map_err(|invalid| error(format!("transport.{}", invalid.key), &invalid))?;
+    let mut transport = model.transport_config()?;
     transport.custom = extensions.congestion_control;
-    let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
-    let mut network = wiring::network(&model.topology)?.with_hashing(hashing);
-    let schedule = Schedule::new(model, &mut network)?;
-    let watched = wiring::watched(model, &network)?;
+    let spec = model.fabric_spec()?;
+    let window = spec.window;
     let traffic = Traffic::new(model, &streams)?;
-    let pools = Pools::new(model, &network);
-    let port_extensions = PortExtensions {
+    let of_fabric = fabric::Extensions {
         queue_discipline: extensions.queue_discipline,
-        counts_drain_bytes: extensions.path_selector.is_some(),
+        path_selector: extensions.path_selector,
     };
-    let mut ports =
-        ports::build(model, &network, &transport, &streams, &watched, &pools, &schedule, &port_extensions);
+    let Parts { network, ports, pacers, selector, events, shared_buffers, flow_control, faults, watched } =
+        Parts::build(spec, &streams, of_fabric)?;
     let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
-    let mut selector =
-        wiring::selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
-    let full_size = transport.segment + u64::from(transport.header_bytes);
-    let room_bytes = model.host.backpressure.then_some(full_size);
-    let pacers = wiring::host_pacers(model, network.hosts(), &streams, room_bytes);
-    let window = Window::of(model);
-    let mut wires = Wires::new(&network, window);
-    wires.pools = pools.buffers;
-    wires.flow_control = FlowControl::new(model, &network, &schedule)?;
+    let mut wires = Wires::new(&network, window, events);
+    wires.pools = shared_buffers;
+    wires.flow_control = flow_control;
     wires.has_aftermath = wires.flow_control.is_some();
-    wires.faults = Faults::new(schedule, &mut ports);
-    if let (Some(faults), Some(selector)) = (&wires.faults, &mut selector) {
-        selector.set_detours(faults.detours(&network));
-        if let Some((at, owner)) = faults.next_event(Time::ZERO) {
-            wires.events.push(at, owner);
-        }
-    }
+    wires.faults = faults;
     let recorder =
         Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
@@ -160,7 +137,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
 }
 
 /// Captures the watched ports; all, where none is watched.
-fn tap(room: u64, network: &Network, watched: &[Watched]) -> Tap {
+fn tap(room: u64, network: &Network, watched: &[WatchedQueue]) -> Tap {
     let links = network.links().len();
     let named = |port| (port, port_name(network, port));
     if watched.is_empty() {

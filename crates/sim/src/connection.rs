@@ -2,12 +2,11 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Wait};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Wait, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint, Segment};
 use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::ideal_time;
 
 use plimsoll_workloads::Arrival;
 pub(crate) use plimsoll_workloads::End;

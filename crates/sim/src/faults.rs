@@ -1,12 +1,12 @@
-//! A world follows its [`Faults`](plimsoll_wiring::faults::Faults).
+//! A world follows its [`Faults`](plimsoll_fabric::faults::Faults).
 
 use plimsoll_fabric::engine::Owner;
+use plimsoll_fabric::faults::{FaultedSink, Faults, follow};
+use plimsoll_fabric::flow_control::FlowControl;
 use plimsoll_fabric::net::{Packet, PortId};
 use plimsoll_results::outcome;
 use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_units::Time;
-use plimsoll_wiring::faults::{FaultedSink, Faults, follow};
-use plimsoll_wiring::flow_control::FlowControl;
 
 use crate::wires::Wires;
 use crate::world::World;

@@ -1,8 +1,8 @@
-//! A world sends the pauses that its [`FlowControl`](plimsoll_wiring::flow_control::FlowControl) decides.
+//! A world sends the pauses that its [`FlowControl`](plimsoll_fabric::flow_control::FlowControl) decides.
 
+use plimsoll_fabric::flow_control::circle;
 use plimsoll_fabric::net::{Node, PortId};
 use plimsoll_units::Time;
-use plimsoll_wiring::flow_control::circle;
 
 use crate::RunError;
 use crate::world::World;

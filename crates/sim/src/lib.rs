@@ -30,15 +30,15 @@ mod wire;
 mod wires;
 mod world;
 
+use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::SelectPath;
 use plimsoll_mechanisms::tcp::MakeController;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::Time;
-use plimsoll_wiring::Unbuildable;
 
 pub use parallel::{obstacle, run_in_parts, run_on};
-pub use plimsoll_wiring::MakeDiscipline;
+pub use plimsoll_fabric::MakeDiscipline;
 
 /// How far a run is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,13 +4,13 @@ use plimsoll_fabric::net::{self, Packet, PortId};
 use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags, PacketRecord};
 use plimsoll_units::Time;
 
-use plimsoll_wiring::Window;
+use plimsoll_fabric::MeasurementWindow;
 
 /// Counts packets, and copies them until it is full.
 #[derive(Debug)]
 pub(crate) struct Tap {
     /// When links count.
-    window: Window,
+    window: MeasurementWindow,
     /// By link: packets and bytes that completed it; empty where they are not counted.
     carried: Vec<(u64, u64)>,
     /// By port: which interface of the capture it is, if any.
@@ -24,7 +24,7 @@ impl Tap {
     /// Room for `room` packets of `ports`, which have names, out of `links` in all.
     pub(crate) fn new(room: u64, links: usize, ports: impl Iterator<Item = (PortId, String)>) -> Tap {
         let mut tap = Tap {
-            window: Window { from: Time::ZERO, until: Time::MAX },
+            window: MeasurementWindow { from: Time::ZERO, until: Time::MAX },
             carried: Vec::new(),
             interface: vec![None; links],
             room,
@@ -41,7 +41,7 @@ impl Tap {
     }
 
     /// Counts every link as well.
-    pub(crate) fn counting(self, window: Window) -> Tap {
+    pub(crate) fn counting(self, window: MeasurementWindow) -> Tap {
         Tap { window, carried: vec![(0, 0); self.interface.len()], ..self }
     }
 

@@ -6,9 +6,8 @@
 //! ```
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, HostId, Packet, PortId, Sink};
+use plimsoll_fabric::net::{Flags, HostId, Packet, PortId, Sink, ideal_time};
 use plimsoll_units::Time;
-use plimsoll_wiring::ideal_time;
 
 use crate::connection::{Connection, End, acknowledged, split_of, transit_of};
 use crate::receive::prepend;

@@ -1,13 +1,13 @@
 //! [`Wires`]: the links, and what ports want from the world.
 
+use plimsoll_fabric::MeasurementWindow;
 use plimsoll_fabric::engine::{EventQueue, Lanes, Owner, OwnerKind};
+use plimsoll_fabric::faults::Faults;
+use plimsoll_fabric::flow_control::FlowControl;
 use plimsoll_fabric::net::{HostId, Network, Packet, PortId, Sink};
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_results::outcome::Counters;
 use plimsoll_units::Time;
-use plimsoll_wiring::Window;
-use plimsoll_wiring::faults::Faults;
-use plimsoll_wiring::flow_control::FlowControl;
 
 use crate::parallel::Border;
 use plimsoll_workloads::workload_of_raw;
@@ -33,16 +33,16 @@ pub(crate) struct Wires {
     pub(crate) border: Option<Box<Border>>,
     /// By port, where links are counted: packets dropped in the window.
     pub(crate) drops: Vec<u64>,
-    pub(crate) window: Window,
+    pub(crate) window: MeasurementWindow,
     /// Where links change; then there is a selector, too.
     pub(crate) faults: Option<Box<Faults>>,
     hosts: u32,
 }
 
 impl Wires {
-    pub(crate) fn new(network: &Network, window: Window) -> Wires {
+    pub(crate) fn new(network: &Network, window: MeasurementWindow, events: EventQueue) -> Wires {
         Wires {
-            events: EventQueue::new(),
+            events,
             lanes: Lanes::new(network.links().len()),
             counters: Counters::default(),
             room: Vec::new(),

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 
+use plimsoll_fabric::HostPacer;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{HostId, Network, Packet, PathSelector, Port, PortId, Sink};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::tcp;
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::HostPacer;
 
 use crate::classes::Classes;
 use crate::connection::{Connection, End};

@@ -17,13 +17,13 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("testing", &[]),
     ("mechanisms", &["units"]),
     ("fabric", &["mechanisms", "units"]),
-    ("scenario", &["mechanisms", "units"]),
-    ("wiring", &["fabric", "mechanisms", "scenario", "units"]),
+    ("scenario", &["fabric", "mechanisms", "units"]),
+    ("wiring", &["fabric", "units"]),
     ("workloads", &["fabric", "mechanisms", "results", "scenario", "units", "wiring"]),
-    ("results", &["units"]),
+    ("results", &["fabric", "units"]),
     ("report", &["results", "units"]),
     // The simulator sees neither a published value nor how a result is shown.
-    ("sim", &["fabric", "mechanisms", "results", "scenario", "units", "wiring", "workloads"]),
+    ("sim", &["fabric", "mechanisms", "results", "scenario", "units", "workloads"]),
     // What runs live does not know the simulator, nor the other way round.
     (
         "linux",

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::engine::Streams;
 use plimsoll_mechanisms::tcp::{Config, Recovery};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::Unbuildable;
 use plimsoll_workloads::{Traffic, Workload};
 
 use super::observed::listed;

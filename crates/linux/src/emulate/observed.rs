@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::{HostId, Packet, ideal_time};
 use plimsoll_mechanisms::tcp::Config;
 use plimsoll_results::outcome::{self, Connection, Message, Outcome, Query, Split};
 use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::ideal_time;
 
 use super::Options;
 use crate::agent::plan::{Lane, Plan};

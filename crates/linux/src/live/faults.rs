@@ -1,12 +1,12 @@
-//! A live fabric follows its [`Faults`](plimsoll_wiring::faults::Faults).
+//! A live fabric follows its [`Faults`](plimsoll_fabric::faults::Faults).
 //!
 //! They are a function of the fabric's time, as all else in it, so a run with faults replays to its digest as well.
 
 use plimsoll_fabric::engine::Owner;
+use plimsoll_fabric::faults::{FaultedSink, Faults, follow};
+use plimsoll_fabric::flow_control::FlowControl;
 use plimsoll_fabric::net::{Packet, PortId};
 use plimsoll_units::Time;
-use plimsoll_wiring::faults::{FaultedSink, Faults, follow};
-use plimsoll_wiring::flow_control::FlowControl;
 
 use super::{LiveFabric, Wires};
 
@@ -44,7 +44,7 @@ impl LiveFabric {
     /// Links change, or routing learns that they have.
     #[cold]
     pub(super) fn on_faults_due(&mut self, now: Time) {
-        follow(now, &self.network, &mut self.ports, self.selector.as_mut(), &mut self.wires);
+        follow(now, &self.network, &mut self.ports, self.selector.as_deref_mut(), &mut self.wires);
     }
 
     /// Whether what has come to the end of the link of `port` is still there: the link was alive all the while.

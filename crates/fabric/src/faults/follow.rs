@@ -2,13 +2,13 @@
 //!
 //! The same for simulated and for real hosts, so that both see a fault alike.
 
-use plimsoll_fabric::engine::Owner;
-use plimsoll_fabric::net::{Network, PathSelector, Port, PortId, Sink};
 use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_units::Time;
 
 use super::{Change, Faults, LinkState};
+use crate::engine::Owner;
 use crate::flow_control::FlowControl;
+use crate::net::{Network, PathSelector, Port, PortId, Sink};
 
 /// What is behind the ports of a world with faults.
 pub trait FaultedSink: Sink {

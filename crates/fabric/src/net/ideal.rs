@@ -1,20 +1,21 @@
-//! What a message takes when nothing is in the way.
+//! [`ideal_time`]: what a message takes when nothing is in its way.
 
-use plimsoll_fabric::net::topology::Link;
-use plimsoll_fabric::net::{Network, Packet};
 use plimsoll_mechanisms::tcp::Config;
 use plimsoll_units::Span;
 
-/// Completion time of `bytes` from `packet.src` to `packet.dst` on idle links: every segment but the last one
-/// one after the other where that takes longest, then the last one's own way. Where packets are `spread` over
-/// several paths, those that are ahead of the last one are, too.
+use super::topology::Link;
+use super::{Network, Packet};
+
+/// Returns the completion time of `bytes` from `packet.src` to `packet.dst` on idle links: all segments but the last
+/// follow each other over the slowest link, then the last one takes its path. Where packets are `spread` over several
+/// paths, so are those ahead of the last one.
 pub fn ideal_time(network: &Network, config: &Config, bytes: u64, mut packet: Packet, spread: bool) -> Span {
     let segment = config.segment;
     let header = u64::from(config.header_bytes);
     let segments = bytes.div_ceil(segment).max(1);
     let last = bytes - (segments - 1) * segment;
     packet.size = (last + header) as u16;
-    // A link that `links` like it share, and what waits for what there.
+    // What the last segment takes on a link, and what the segments ahead of it take on `links` such links.
     let hop = |link: &Link, links: u64| {
         let byte_time = link.rate.byte_time();
         let ahead = byte_time.span(segment + header) * (segments.div_ceil(links) - 1);

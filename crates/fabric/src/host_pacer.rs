@@ -1,21 +1,23 @@
 //! [`HostPacer`]: the paper's pacer in a host, between the transport and the NIC queue.
 
-use plimsoll_fabric::engine::{Stream, Streams};
-use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Wait};
 use plimsoll_mechanisms::pacer::{self, Admission, FlowAssociations, PacerForm, PacerParams};
-use plimsoll_scenario::model::Model;
 use plimsoll_units::Time;
 use rand::Rng;
 
-/// The pacers of all hosts; none where the scenario has not the paper's. `room_bytes` as in [`HostPacer::new`].
-pub fn host_pacers(model: &Model, hosts: u32, streams: &Streams, room_bytes: Option<u64>) -> Vec<HostPacer> {
-    let paper = model.host.pacer().filter(|params| params.form == PacerForm::Paper);
+use crate::build::FabricSpec;
+use crate::engine::{Stream, Streams};
+use crate::net::{HostId, Packet, Port, PortId, Sink, Wait};
+
+/// Builds the pacers of all hosts; none where `spec` has not the paper's form.
+pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<HostPacer> {
+    let paper = spec.pacer.as_ref().filter(|params| params.form == PacerForm::Paper);
+    let room_bytes = (spec.backpressure && spec.pacers_wait).then_some(spec.full_size);
     paper.map_or_else(Vec::new, |params| {
         let pacer = |host| {
             let stream = streams.stream(&format!("host/{host}/pacer"));
             HostPacer::new(params, HostId(host), stream, room_bytes)
         };
-        (0..hosts).map(pacer).collect()
+        (0..spec.network.hosts()).map(pacer).collect()
     })
 }
 

@@ -13,18 +13,15 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use plimsoll_fabric::engine::{EventQueue, Owner, OwnerKind};
-use plimsoll_fabric::net::topology::Link;
-use plimsoll_fabric::net::{Network, Node, Packet, Port, PortId};
 use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PauseState, PausedLink, PfcParams, Signal};
-use plimsoll_scenario::model::Model;
-use plimsoll_scenario::quantity::BufferLimit;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
-use crate::Unbuildable;
+use crate::build::{FabricSpec, Unbuildable};
+use crate::engine::{EventQueue, Owner, OwnerKind};
 use crate::faults::{Faults, Schedule};
-use crate::ports::settings;
-use crate::window::Window;
+use crate::net::topology::Link;
+use crate::net::{Network, Node, Packet, Port, PortId};
+use crate::observed::{MeasurementWindow, PauseTotals};
 
 /// Flow control of all switches.
 #[derive(Debug)]
@@ -47,7 +44,7 @@ pub struct FlowControl {
     /// When a packet last completed a link, or a signal last took effect.
     moved: Time,
     /// When pauses count.
-    window: Window,
+    window: MeasurementWindow,
 }
 
 #[derive(Debug)]
@@ -67,28 +64,16 @@ struct PausableLink {
     totals: PauseTotals,
 }
 
-/// How often and how long a link was paused, from the warm-up on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PauseTotals {
-    /// Times that it was paused while it was not.
-    pub pauses: u64,
-    /// Time in which at least one priority was paused.
-    pub paused: Span,
-}
-
 impl FlowControl {
-    /// That of `model`, if it has any.
+    /// Builds the flow control of `spec`, if some switch pauses its neighbours.
     ///
     /// # Errors
-    /// If a link cannot be paused, or its buffer is too small for the headroom.
-    pub fn new(
-        model: &Model,
-        network: &Network,
-        schedule: &Schedule,
-    ) -> Result<Option<Box<FlowControl>>, Unbuildable> {
-        if !model.has_flow_control() {
+    /// Fails if a link cannot be paused, or its buffer is too small for the headroom.
+    pub fn new(spec: &FabricSpec, schedule: &Schedule) -> Result<Option<Box<FlowControl>>, Unbuildable> {
+        if !spec.has_flow_control() {
             return Ok(None);
         }
+        let network = &spec.network;
         let mut ports_between: HashMap<(Node, Node), VecDeque<PortId>> = HashMap::new();
         for (port, link) in (0..).map(PortId).zip(network.links()) {
             ports_between.entry((link.from, link.to)).or_default().push_back(port);
@@ -103,7 +88,7 @@ impl FlowControl {
             held: 0,
             travelling: 0,
             moved: Time::ZERO,
-            window: Window::of(model),
+            window: spec.window,
         };
         let mut into: Vec<Vec<PortId>> = vec![Vec::new(); network.switches() as usize];
         for (port, link) in (0..).map(PortId).zip(network.links()) {
@@ -121,13 +106,12 @@ impl FlowControl {
             let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
             // The far switch's ports are all of one tier; the one that sends back is one of them.
-            let settings = settings(model, network, back);
-            control.links.push(match (settings.pfc(), settings.buffer) {
-                (Some(params), BufferLimit::Bytes(buffer)) => {
+            control.links.push(match &spec.port(network.link(back)).pfc {
+                Some((params, buffer)) => {
                     let back_rate = schedule.slowest(back, network.link(back).rate);
-                    Some(PausableLink::new(params, model, network.link(port), back, back_rate, buffer)?)
+                    Some(PausableLink::new(params, spec, link, back, back_rate, *buffer)?)
                 }
-                _ => None,
+                None => None,
             });
         }
         for links in into {
@@ -251,7 +235,7 @@ impl FlowControl {
 
 impl PausableLink {
     /// A signal takes effect at the port that sends on the link.
-    fn on_signal(&mut self, window: Window, now: Time, signal: Signal) {
+    fn on_signal(&mut self, window: MeasurementWindow, now: Time, signal: Signal) {
         let was_paused = !self.state.paused().is_empty();
         self.state.on_signal(signal);
         match (was_paused, !self.state.paused().is_empty()) {
@@ -268,14 +252,14 @@ impl PausableLink {
 
     fn new(
         params: &PfcParams,
-        model: &Model,
+        spec: &FabricSpec,
         link: &Link,
         back: PortId,
         back_rate: Rate,
         buffer: Bytes,
     ) -> Result<PausableLink, Unbuildable> {
-        let mtu = model.transport.segment + model.transport.header;
-        let (rate, propagation, priorities) = (link.rate, link.propagation, model.priorities_in_use());
+        let (mtu, priorities) = (Bytes::new(spec.full_size), spec.priorities_in_use);
+        let (rate, propagation) = (link.rate, link.propagation);
         let paused = PausedLink { rate, back_rate, propagation, mtu, buffer, priorities };
         let thresholds = params.resolve(&paused).map_err(build_error)?;
         Ok(PausableLink {
@@ -293,7 +277,7 @@ impl PausableLink {
 }
 
 fn build_error(problem: impl ToString) -> Unbuildable {
-    Unbuildable { key: "port.switch.pfc".to_owned(), problem: problem.to_string() }
+    Unbuildable::new("port.switch.pfc", problem)
 }
 
 /// Paused ports that wait for each other in a circle; all paused ports if there is no telling.
