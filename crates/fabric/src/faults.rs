@@ -8,7 +8,7 @@
 //! Everything follows from the [`Schedule`], which is known before the run: the state of a link is a function of
 //! the time, what routing knows is the state of all links a while ago, and whether a packet is lost on its link is
 //! a function of when it left and arrived. So each logical process of a parallel run changes its own ports from the
-//! schedule alone: [`follow`].
+//! schedule alone.
 
 mod follow;
 
@@ -20,8 +20,6 @@ use plimsoll_units::{Rate, Span, Time};
 use crate::engine::{Owner, OwnerKind};
 use crate::net::port::{BufferLimit, PortRules};
 use crate::net::{Detours, Network, Port, PortId};
-
-pub use follow::{FaultedSink, follow};
 
 /// A fault of one direction of a link: the link is slow or dead for a while.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -90,6 +88,8 @@ pub struct Faults {
     dead: BTreeSet<PortId>,
     /// The ports whose links routing takes for dead.
     known_dead: BTreeSet<PortId>,
+    /// Events in which the schedule was followed; every logical process of a parallel run has them all.
+    events: u64,
 }
 
 impl ScheduledLink {
@@ -177,7 +177,7 @@ impl Faults {
         let rules = |link: &ScheduledLink| (link.port, Arc::clone(ports[link.port.0 as usize].rules()));
         let rules = schedule.links.iter().map(rules).collect();
         let known_dead = schedule.known_dead_at(Time::ZERO);
-        let mut faults = Faults { schedule, rules, dead: BTreeSet::new(), known_dead };
+        let mut faults = Faults { schedule, rules, dead: BTreeSet::new(), known_dead, events: 0 };
         for Change { port, state, .. } in faults.advance(Time::ZERO) {
             ports[port.0 as usize].set_rules(faults.rules_in(port, state));
         }
@@ -192,6 +192,11 @@ impl Faults {
     /// Whether the link that `port` sends on is dead now.
     pub fn is_dead(&self, port: PortId) -> bool {
         self.dead.contains(&port)
+    }
+
+    /// Returns in how many events the schedule was followed.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
     }
 
     /// Computes the detours around the links that routing takes for dead; `None` if no link is.

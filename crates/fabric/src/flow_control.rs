@@ -16,12 +16,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PauseState, PausedLink, PfcParams, Signal};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
-use crate::build::{FabricSpec, Unbuildable};
 use crate::engine::{EventQueue, Owner, OwnerKind};
 use crate::faults::{Faults, Schedule};
 use crate::net::topology::Link;
 use crate::net::{Network, Node, Packet, Port, PortId};
 use crate::observed::{MeasurementWindow, PauseTotals};
+use crate::spec::{FabricSpec, Unbuildable};
 
 /// Flow control of all switches.
 #[derive(Debug)]
@@ -280,12 +280,34 @@ fn build_error(problem: impl ToString) -> Unbuildable {
     Unbuildable::new("port.switch.pfc", problem)
 }
 
-/// Paused ports that wait for each other in a circle; all paused ports if there is no telling.
-pub fn circle(network: &Network, ports: &[Port]) -> Vec<PortId> {
+/// Switches that pause each other in a circle: none of these links will ever move again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deadlock {
+    /// When something last moved.
+    pub at: Time,
+    /// The links of the circle, each as `from -> to`.
+    pub links: Vec<String>,
+}
+
+/// Describes the deadlock of `ports`, of which none has moved since `at`.
+pub(crate) fn deadlock(network: &Network, ports: &[Port], at: Time) -> Deadlock {
+    let name = |node| match node {
+        Node::Host(host) => format!("h{}", host.0),
+        Node::Switch(switch) => format!("s{switch}"),
+    };
+    let links = circle(network, ports).into_iter().map(|port| {
+        let link = network.link(port);
+        format!("{} -> {}", name(link.from), name(link.to))
+    });
+    Deadlock { at, links: links.collect() }
+}
+
+/// Returns the paused ports that wait for each other in a circle; all paused ports if none is found.
+fn circle(network: &Network, ports: &[Port]) -> Vec<PortId> {
     let numbers = (0..ports.len() as u32).map(PortId);
     let mut blocked: Vec<PortId> = numbers.filter(|port| ports[port.0 as usize].is_blocked()).collect();
     let all = blocked.clone();
-    // Who is blocked waits for a blocked port of the switch at the far end of its link. Who waits for none
+    // A blocked port waits for a blocked port of the switch at the far end of its link. A port that waits for none
     // of those is only behind the circle.
     loop {
         let at: HashSet<Node> = blocked.iter().map(|port| network.link(*port).from).collect();

@@ -4,9 +4,9 @@ use plimsoll_mechanisms::pacer::{self, Admission, FlowAssociations, PacerForm, P
 use plimsoll_units::Time;
 use rand::Rng;
 
-use crate::build::FabricSpec;
 use crate::engine::{Stream, Streams};
 use crate::net::{HostId, Packet, Port, PortId, Sink, Wait};
+use crate::spec::FabricSpec;
 
 /// Builds the pacers of all hosts; none where `spec` has not the paper's form.
 pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<HostPacer> {

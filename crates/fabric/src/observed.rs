@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use plimsoll_units::{Rate, Span, Time};
 
-use crate::net::{Network, Node, PortId};
+use crate::net::{Network, Node, Packet, PortId};
 
 /// The part of a run that is measured: from the warm-up to the end of the sending. What is drained later would only
 /// dilute it.
@@ -81,6 +81,53 @@ pub struct PauseTotals {
     pub pauses: u64,
     /// The time in which at least one priority was paused.
     pub paused: Span,
+}
+
+/// What one direction of a link carried in the measurement window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Carried {
+    /// Packets that completed the link.
+    pub packets: u64,
+    /// The bytes of those packets.
+    pub bytes: u64,
+    /// Packets that found no room at the link's port.
+    pub drops: u64,
+}
+
+/// Counts what every link carries.
+#[derive(Debug)]
+pub(crate) struct LinkMeter {
+    window: MeasurementWindow,
+    /// By link.
+    carried: Vec<Carried>,
+}
+
+impl LinkMeter {
+    pub(crate) fn new(links: usize, window: MeasurementWindow) -> LinkMeter {
+        LinkMeter { window, carried: vec![Carried::default(); links] }
+    }
+
+    /// Counts a packet that has completed the link of `port`; its last bit left the port at `left`.
+    pub(crate) fn on_hop(&mut self, left: Time, port: PortId, packet: &Packet) {
+        if self.window.has(left) {
+            let carried = &mut self.carried[port.0 as usize];
+            carried.packets += 1;
+            carried.bytes += u64::from(packet.size);
+        }
+    }
+
+    /// Counts a packet that found no room at `port`.
+    pub(crate) fn on_drop(&mut self, now: Time, port: PortId) {
+        self.carried[port.0 as usize].drops += u64::from(self.window.has(now));
+    }
+
+    pub(crate) fn window(&self) -> MeasurementWindow {
+        self.window
+    }
+
+    pub(crate) fn carried(&self) -> &[Carried] {
+        &self.carried
+    }
 }
 
 /// Counters of a whole run. In the end `sent = delivered + lost + in flight`; a simulated run asserts it.

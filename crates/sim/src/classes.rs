@@ -6,7 +6,7 @@ use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, Qjump
 use plimsoll_scenario::model::{Model, Rank};
 use plimsoll_units::{Bytes, Time};
 
-use crate::RunError;
+use crate::error::RunError;
 
 /// Priorities, ranks and limits of a run.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use plimsoll_results::outcome::{Message, Observation, Query, SeriesPoint};
 use plimsoll_scenario::model::{HostName, Hosts, Model, Workload};
 use plimsoll_units::Span;
 
-use crate::RunError;
+use crate::error::RunError;
 
 /// One thing that a run keeps.
 #[derive(Clone, PartialEq, Debug)]

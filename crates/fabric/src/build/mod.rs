@@ -7,40 +7,25 @@
 
 mod ports;
 mod shared_buffers;
-mod spec;
 
-use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::Time;
 
-use crate::engine::{EventQueue, Streams};
+use crate::engine::{EventQueue, Lanes, Streams};
+use crate::fabric::Fabric;
 use crate::faults::{Faults, Schedule};
 use crate::flow_control::FlowControl;
-use crate::host_pacer::{HostPacer, host_pacers};
+use crate::host_pacer::host_pacers;
+use crate::links::{Hooks, Links};
 use crate::net::topology::Hashing;
-use crate::net::{Network, PathSelector, Port, SelectPath};
-use crate::observed::WatchedQueue;
+use crate::net::{PathSelector, SelectPath};
+use crate::observed::{Counters, LinkMeter};
+use crate::spec::{Extensions, FabricSpec, PathSpec, Unbuildable};
 use ports::PortBuilder;
 use shared_buffers::SharedBuffers;
 
-pub use spec::{DisciplineSpec, Extensions, FabricSpec, MakeDiscipline, PathSpec, PortSpec, Unbuildable};
-
-/// The parts of a fabric.
-#[derive(Debug)]
-#[expect(missing_docs, reason = "a later change makes these the fields of one struct")]
-pub struct Parts {
-    pub network: Network,
-    pub ports: Vec<Port>,
-    pub pacers: Vec<HostPacer>,
-    pub selector: Option<Box<PathSelector>>,
-    pub events: EventQueue,
-    pub shared_buffers: Vec<SharedBuffer>,
-    pub flow_control: Option<Box<FlowControl>>,
-    pub faults: Option<Box<Faults>>,
-    pub watched: Vec<WatchedQueue>,
-}
-
-impl Parts {
-    /// Builds the parts of the fabric that `spec` describes.
+impl<H: Hooks> Fabric<H> {
+    /// Builds the fabric that `spec` describes, with mechanisms from outside where there are some. What it draws comes
+    /// from the named `streams`.
     ///
     /// # Errors
     /// Fails if flow control is asked of a link that cannot be paused or whose buffer is too small.
@@ -48,10 +33,12 @@ impl Parts {
         mut spec: FabricSpec,
         streams: &Streams,
         extensions: Extensions,
-    ) -> Result<Parts, Unbuildable> {
+        hooks: H,
+    ) -> Result<Fabric<H>, Unbuildable> {
         let hashing = Hashing { salt: streams.word("paths"), symmetric: spec.symmetric_paths };
         spec.network = spec.network.with_hashing(hashing);
         let schedule = Schedule::new(&spec.faults, spec.convergence_delay);
+        let flow_control = FlowControl::new(&spec, &schedule)?;
         let shared = SharedBuffers::new(&spec);
         let mut builder = PortBuilder::new(&spec, streams, &shared, &schedule);
         builder.queue_discipline = extensions.queue_discipline;
@@ -59,18 +46,32 @@ impl Parts {
         let mut ports = builder.ports();
         let mut selector = selector(&spec, streams, extensions.path_selector).map(Box::new);
         let pacers = host_pacers(&spec, streams);
-        let flow_control = FlowControl::new(&spec, &schedule)?;
         let faults = Faults::new(schedule, &mut ports);
         let mut events = EventQueue::new();
-        let FabricSpec { network, watched, .. } = spec;
+        let FabricSpec { network, watched, backpressure, counts_links, window, .. } = spec;
         if let (Some(faults), Some(selector)) = (&faults, &mut selector) {
             selector.set_detours(faults.detours(&network));
             if let Some((at, owner)) = faults.next_event(Time::ZERO) {
                 events.push(at, owner);
             }
         }
-        let shared_buffers = shared.buffers;
-        Ok(Parts { network, ports, pacers, selector, events, shared_buffers, flow_control, faults, watched })
+        let links = Links {
+            events,
+            lanes: Lanes::new(network.links().len()),
+            counters: Counters::default(),
+            shared_buffers: shared.buffers,
+            flow_control,
+            faults,
+            meter: counts_links.then(|| Box::new(LinkMeter::new(network.links().len(), window))),
+            boundary: None,
+            hosts: network.hosts(),
+            hooks,
+        };
+        let inspects_hops = selector.is_some()
+            || links.flow_control.is_some()
+            || links.meter.is_some()
+            || links.hooks.observes_hops();
+        Ok(Fabric { network, ports, pacers, selector, links, watched, inspects_hops, backpressure })
     }
 }
 

@@ -11,13 +11,13 @@ use plimsoll_mechanisms::wred::Wred;
 use plimsoll_units::Span;
 
 use super::shared_buffers::SharedBuffers;
-use super::{DisciplineSpec, FabricSpec, MakeDiscipline, PathSpec, PortSpec};
 use crate::engine::Streams;
 use crate::faults::Schedule;
 use crate::net::port::{Discipline, HeadPacer, PortConfig, PortRules, RedMarker, WredMarker};
 use crate::net::topology::Link;
 use crate::net::{Node, Port, PortId, QueueMeter};
 use crate::observed::Queue;
+use crate::spec::{DisciplineSpec, FabricSpec, MakeDiscipline, PathSpec, PortSpec};
 
 /// Builds the ports of a fabric, one after the other.
 pub(super) struct PortBuilder<'a> {

@@ -2,9 +2,9 @@
 
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 
-use super::FabricSpec;
 use crate::net::port::SharedRoom;
 use crate::net::{Node, PortId};
+use crate::spec::FabricSpec;
 
 /// One buffer for each switch whose ports share one, and each port's place in it.
 #[derive(Debug, Default)]

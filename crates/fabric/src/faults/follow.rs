@@ -1,72 +1,62 @@
-//! [`follow`]: a world's ports, flow control and routing become what its [`Faults`] say.
+//! A fabric follows its faults: ports, flow control and routing become what the schedule says.
 //!
-//! The same for simulated and for real hosts, so that both see a fault alike.
+//! Simulated and live runs share this, so that both see a fault alike.
 
 use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_units::Time;
 
-use super::{Change, Faults, LinkState};
-use crate::engine::Owner;
-use crate::flow_control::FlowControl;
-use crate::net::{Network, PathSelector, Port, PortId, Sink};
+use super::{Change, LinkState};
+use crate::fabric::Fabric;
+use crate::links::Hooks;
+use crate::net::PortId;
 
-/// What is behind the ports of a world with faults.
-pub trait FaultedSink: Sink {
-    /// The faults that it follows, if there are any.
-    fn faults(&mut self) -> Option<&mut Faults>;
-    /// Its flow control, if it has any.
-    fn flow_control(&mut self) -> Option<&mut FlowControl>;
-    /// Wakes `owner` at `at`.
-    fn wake(&mut self, at: Time, owner: Owner);
-}
-
-/// Links change at `now`, or routing learns that they have: `ports` get their rules, dead ones are emptied, flow
-/// control on links that break or come back begins anew, and `selector` goes around what routing knows to be dead.
-/// Returns the ports whose links have changed and are alive: they may have room.
-pub fn follow<S: FaultedSink>(
-    now: Time,
-    network: &Network,
-    ports: &mut [Port],
-    selector: Option<&mut PathSelector>,
-    sink: &mut S,
-) -> Vec<PortId> {
-    let Some(faults) = sink.faults() else { return Vec::new() };
-    let changed = faults.advance(now);
-    if let Some((at, owner)) = faults.next_event(now) {
-        sink.wake(at, owner);
-    }
-    for change in &changed {
-        change_link(now, ports, change, sink);
-    }
-    for change in changed.iter().filter(|change| change.breaks) {
-        for port in [Some(change.port), change.back].into_iter().flatten() {
-            forget_pauses(now, ports, port, sink);
+impl<H: Hooks> Fabric<H> {
+    /// Links change at `now`, or routing learns that they have: ports get their rules, dead ones are emptied, flow
+    /// control on links that break or come back begins anew, and paths lead around what routing knows to be dead.
+    #[cold]
+    pub(crate) fn on_faults_due(&mut self, now: Time) {
+        let Some(faults) = &mut self.links.faults else { return };
+        faults.events += 1;
+        let changed = faults.advance(now);
+        if let Some((at, owner)) = faults.next_event(now) {
+            self.links.events.push(at, owner);
+        }
+        for change in &changed {
+            self.change_link(now, change);
+        }
+        for change in changed.iter().filter(|change| change.breaks) {
+            for port in [Some(change.port), change.back].into_iter().flatten() {
+                self.forget_pauses(now, port);
+            }
+        }
+        if let Some(faults) = &mut self.links.faults
+            && faults.learn(now)
+            && let Some(selector) = &mut self.selector
+        {
+            selector.set_detours(faults.detours(&self.network));
+        }
+        if self.backpressure {
+            let alive = changed.iter().filter(|change| change.state != LinkState::Dead);
+            let nics = alive.map(|change| change.port).filter(|port| port.0 < self.network.hosts());
+            nics.for_each(|nic| self.links.hooks.on_room(nic));
         }
     }
-    if let Some(faults) = sink.faults()
-        && faults.learn(now)
-        && let Some(selector) = selector
-    {
-        selector.set_detours(faults.detours(network));
-    }
-    let alive = changed.iter().filter(|change| change.state != LinkState::Dead);
-    alive.map(|change| change.port).collect()
-}
 
-fn change_link<S: FaultedSink>(now: Time, ports: &mut [Port], change: &Change, sink: &mut S) {
-    let &Change { port, state, .. } = change;
-    let Some(faults) = sink.faults() else { return };
-    let rules = faults.rules_in(port, state);
-    let changed = &mut ports[port.0 as usize];
-    changed.set_rules(rules);
-    if state == LinkState::Dead {
-        changed.flush(port, now, sink);
+    fn change_link(&mut self, now: Time, change: &Change) {
+        let &Change { port, state, .. } = change;
+        let Some(faults) = &self.links.faults else { return };
+        let changed = &mut self.ports[port.0 as usize];
+        changed.set_rules(faults.rules_in(port, state));
+        if state == LinkState::Dead {
+            changed.flush(port, now, &mut self.links);
+        }
     }
-}
 
-/// Flow control on the link of `port` begins anew.
-fn forget_pauses<S: FaultedSink>(now: Time, ports: &mut [Port], port: PortId, sink: &mut S) {
-    let Some(control) = sink.flow_control() else { return };
-    control.forget(port);
-    ports[port.0 as usize].on_signal(port, now, Signal::Resume(Priorities::ALL), sink);
+    /// Flow control on the link of `port` begins anew.
+    fn forget_pauses(&mut self, now: Time, port: PortId) {
+        let Some(control) = &mut self.links.flow_control else { return };
+        control.forget(port);
+        let resume = Signal::Resume(Priorities::ALL);
+        self.ports[port.0 as usize].on_signal(port, now, resume, &mut self.links);
+    }
 }

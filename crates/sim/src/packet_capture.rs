@@ -1,63 +1,39 @@
-//! [`Tap`]: sees every packet that completes a link; counts them by link, and keeps the first for a capture.
+//! [`PacketCapture`]: keeps the first packets that complete a link, for a capture file.
 
 use plimsoll_fabric::net::{self, Packet, PortId};
 use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags, PacketRecord};
 use plimsoll_units::Time;
 
-use plimsoll_fabric::MeasurementWindow;
-
-/// Counts packets, and copies them until it is full.
+/// Copies packets until it is full.
 #[derive(Debug)]
-pub(crate) struct Tap {
-    /// When links count.
-    window: MeasurementWindow,
-    /// By link: packets and bytes that completed it; empty where they are not counted.
-    carried: Vec<(u64, u64)>,
-    /// By port: which interface of the capture it is, if any.
+pub(crate) struct PacketCapture {
+    /// By port: the number of its interface in the capture, if it has one.
     interface: Vec<Option<u32>>,
-    /// How many packets there is still room for.
+    /// How many more packets fit.
     room: u64,
     capture: Capture,
 }
 
-impl Tap {
-    /// Room for `room` packets of `ports`, which have names, out of `links` in all.
-    pub(crate) fn new(room: u64, links: usize, ports: impl Iterator<Item = (PortId, String)>) -> Tap {
-        let mut tap = Tap {
-            window: MeasurementWindow { from: Time::ZERO, until: Time::MAX },
-            carried: Vec::new(),
-            interface: vec![None; links],
-            room,
-            capture: Capture::default(),
-        };
+impl PacketCapture {
+    /// Makes room for `room` packets of the named `ports`, out of `links` in all.
+    pub(crate) fn new(
+        room: u64,
+        links: usize,
+        ports: impl Iterator<Item = (PortId, String)>,
+    ) -> PacketCapture {
+        let mut kept = PacketCapture { interface: vec![None; links], room, capture: Capture::default() };
         for (port, name) in ports {
-            let interface = &mut tap.interface[port.0 as usize];
+            let interface = &mut kept.interface[port.0 as usize];
             if interface.is_none() {
-                *interface = Some(tap.capture.ports.len() as u32);
-                tap.capture.ports.push(name);
+                *interface = Some(kept.capture.ports.len() as u32);
+                kept.capture.ports.push(name);
             }
         }
-        tap
-    }
-
-    /// Counts every link as well.
-    pub(crate) fn counting(self, window: MeasurementWindow) -> Tap {
-        Tap { window, carried: vec![(0, 0); self.interface.len()], ..self }
-    }
-
-    /// Packets and bytes that completed each link; empty where they were not counted.
-    pub(crate) fn carried(&self) -> &[(u64, u64)] {
-        &self.carried
+        kept
     }
 
     /// A packet has arrived over the link of `port`, which its last bit left at `left`.
     pub(crate) fn on_packet(&mut self, left: Time, port: PortId, packet: &Packet) {
-        if let Some((packets, bytes)) = self.carried.get_mut(port.0 as usize)
-            && self.window.has(left)
-        {
-            *packets += 1;
-            *bytes += u64::from(packet.size);
-        }
         let Some(interface) = self.interface[port.0 as usize].filter(|_| self.room > 0) else { return };
         self.room -= 1;
         let has = |flags| packet.flags.has(flags);
@@ -91,7 +67,7 @@ impl Tap {
         }));
     }
 
-    /// What was kept, in the order in which it left; ties by interface.
+    /// Returns the kept packets in the order in which they left; ties go by interface.
     pub(crate) fn into_capture(mut self) -> Capture {
         self.capture.packets.sort_by_key(|packet| {
             let PacketRecord { time, interface, .. } = packet.record();
@@ -110,13 +86,13 @@ mod tests {
     #[test]
     fn only_named_ports_and_only_while_there_is_room() {
         let ports = [(PortId(2), "b".to_owned()), (PortId(0), "a".to_owned()), (PortId(2), "b".to_owned())];
-        let mut tap = Tap::new(2, 3, ports.into_iter());
+        let mut kept = PacketCapture::new(2, 3, ports.into_iter());
         let at = |us| Time::ZERO + Span::from_us(us);
         let packet = Packet::new(HostId(0), HostId(1), 7, 1_500);
         for (us, port) in [(5, 1), (6, 0), (4, 2), (7, 2)] {
-            tap.on_packet(at(us), PortId(port), &packet);
+            kept.on_packet(at(us), PortId(port), &packet);
         }
-        let capture = tap.into_capture();
+        let capture = kept.into_capture();
         let seen: Vec<_> = capture.packets.iter().map(|p| (p.record().time, p.record().interface)).collect();
         assert_eq!(
             (capture.ports, seen),
@@ -130,9 +106,9 @@ mod tests {
         (packet.seq, packet.ack, packet.ecn) = (101, u32::MAX, net::Ecn::Ce);
         packet.flags = net::Flags::ACK.with(net::Flags::ECE).with(net::Flags::RETRANSMISSION);
         packet.set_sack([(1_000, 2_000), (3_000, 4_000)].into_iter());
-        let mut tap = Tap::new(1, 1, [(PortId(0), "nic".to_owned())].into_iter());
-        tap.on_packet(Time::ZERO, PortId(0), &packet);
-        let capture = tap.into_capture();
+        let mut kept = PacketCapture::new(1, 1, [(PortId(0), "nic".to_owned())].into_iter());
+        kept.on_packet(Time::ZERO, PortId(0), &packet);
+        let capture = kept.into_capture();
         let record = capture.packets[0].record();
         assert_eq!((record.source, record.destination, record.seq), (3, 0, 101));
         assert_eq!((record.ack, record.ecn), (Some(u64::from(u32::MAX)), Ecn::Ce));
