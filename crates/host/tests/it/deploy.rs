@@ -1,4 +1,4 @@
-//! What is handed out in `deploy/` is what this crate understands.
+//! Checks that this crate accepts the policies, units and dashboards of `deploy/`.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ fn every_policy_is_one() {
     assert!(names.len() >= 3, "{names:?}");
 }
 
-/// Every metric that a panel asks for is one that there is.
+/// Every metric in a panel exists.
 #[test]
 fn the_dashboard_asks_for_metrics_that_there_are() {
     let text = fs::read_to_string(deploy("grafana/plimsoll.json")).unwrap();
@@ -47,12 +47,12 @@ fn the_dashboard_asks_for_metrics_that_there_are() {
     assert!(unasked.is_empty(), "metrics that no panel shows: {unasked:?}");
 }
 
-/// What the planner reads of the host, units do not hide from it.
+/// Units do not hide from the planner the files that it reads.
 #[test]
 fn the_unit_that_applies_sees_which_modules_there_are() {
     let unit = fs::read_to_string(deploy("systemd/plimsoll-host@.service")).unwrap();
     let set: Vec<&str> = unit.lines().filter(|line| !line.starts_with('#')).collect();
-    // It would hide /usr/lib/modules, and with it an fq that is a module.
+    // That setting would hide /usr/lib/modules, and with it the module of fq.
     assert!(!set.iter().any(|line| line.starts_with("ProtectKernelModules=")), "{set:?}");
     assert!(!set.iter().any(|line| line.contains("CAP_SYS_MODULE") || line.contains("@module")), "{set:?}");
 }

@@ -1,4 +1,4 @@
-//! What passes, what is refused and what is marked, as the status tells it.
+//! Checks the counts of passed, refused and marked packets in the status.
 
 use std::net::UdpSocket;
 
@@ -22,7 +22,7 @@ rate = "1Mbps"
 threshold = "1KB"
 "#;
 
-/// Ethernet, IPv4 and UDP headers.
+/// The length of the Ethernet, IPv4 and UDP headers.
 const HEADERS: u64 = 14 + 20 + 8;
 
 #[test]
@@ -40,10 +40,10 @@ fn a_level_by_port_has_its_budget_and_no_more() {
     let level = &status.levels[2];
     assert_eq!((level.passed_packets, level.passed_bytes, level.refused_packets), (10, 10_000, 20));
     assert_eq!(level.budget_bytes, Some(10_000));
-    // Others send at level 0, such as the kernel itself.
+    // Other senders, such as the kernel itself, have level 0.
     assert!(status.levels[0].passed_packets >= 3 && status.levels[0].budget_bytes.is_none(), "{status}");
-    // UDP that is not ECN-capable: 10 kB at 1 Mb/s filled the phantom queue over its threshold. On a slow machine it is
-    // empty again by now.
+    // These UDP packets are not ECN-capable: 10 kB at 1 Mb/s filled the phantom queue over its threshold. On a slow
+    // machine it is empty again by now.
     let queue = &status.phantom_queues[0];
     assert!(queue.attached && queue.not_capable_packets > 0, "{status}");
     let text = status.to_string();

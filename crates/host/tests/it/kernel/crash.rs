@@ -1,15 +1,15 @@
-//! The process ends in the middle of an apply or of a rollback, at every moment that there is: a rollback restores the host.
+//! Ends the process at every point of an apply or a rollback: a later rollback restores the host.
 
 use std::env;
 
-use plimsoll_host::{Error, Facts as _, Host, Journal, Kernel, Places, Step, System, Undone};
+use plimsoll_host::{Error, Facts as _, Host, Journal, Kernel, StateFolders, Step, System, Undone};
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, apply_until, lock, text};
 
 const END_AT: &str = "PLIMSOLL_TEST_END_AT";
 
-/// All of it, with a network of IPv6, and a pacer by a filter where this kernel can.
+/// Returns a policy with every mechanism, an IPv6 network, and a pacer by a filter where this kernel supports it.
 fn everything() -> String {
     let has_ipv6 = !text("ip", "-6 route show fd00::/8").is_empty();
     let more = if has_ipv6 { "\"10.0.0.0/8\", \"fd00::/8\", \"fd07::/64\"" } else { "\"10.0.0.0/8\"" };
@@ -27,7 +27,7 @@ fn a_rollback_restores_the_host_wherever_the_apply_ended() {
     let steps = world.plan(&everything()).steps.len();
     assert!(steps >= 9, "{steps} steps show little");
     let before = snapshot(&world);
-    // On disk and nothing done; then begun and done for each step.
+    // The points are: the plan on disk, then the begin and the end of each step.
     for moment in 0..=2 * steps {
         let ended = world.again("crash::an_apply_that_ends", &[(END_AT, moment.to_string())]);
         let said = String::from_utf8_lossy(&ended.stderr);
@@ -47,7 +47,7 @@ fn a_rollback_restores_the_host_wherever_another_ended() {
     let Some(world) = World::enter(path) else { return };
     let before = snapshot(&world);
     let steps = world.plan(&everything()).steps.len();
-    // Before the first step is undone, and after each.
+    // The points are: before the first step is undone, and after each.
     for moment in 0..=steps {
         world.apply(&everything());
         let ended = world.again("crash::a_rollback_that_ends", &[(END_AT, moment.to_string())]);
@@ -59,7 +59,7 @@ fn a_rollback_restores_the_host_wherever_another_ended() {
     }
 }
 
-/// Not a test by itself: applies, and ends the process at a moment.
+/// Helper process: applies the policy, and ends at a given point.
 #[test]
 #[ignore = "no test by itself: it ends its process, and another test starts it in one of its own"]
 fn an_apply_that_ends() {
@@ -76,20 +76,20 @@ fn an_apply_that_ends() {
     apply_until(&plan, &mut end).unwrap();
 }
 
-/// Not a test by itself: takes the policy back, and ends the process when so many steps are undone.
+/// Helper process: rolls the policy back, and ends after so many steps.
 #[test]
 #[ignore = "no test by itself: it ends its process, and another test starts it in one of its own"]
 fn a_rollback_that_ends() {
     let Ok(moment) = env::var(END_AT) else { return };
     let (world, moment): (World, usize) = (World::enter("").unwrap(), moment.parse().unwrap());
     let name = world.name.parse().unwrap();
-    let steps = Journal::of(&Places::default(), &name).read().unwrap().unwrap().begun;
+    let steps = Journal::of(&StateFolders::default(), &name).read().unwrap().unwrap().begun;
     let lock = lock();
     let mut system = Ends { kernel: Kernel(&lock), undone: 0, at: moment, steps };
     plimsoll_host::rollback(&lock, &name, &mut system).unwrap();
 }
 
-/// This host, until so many steps are undone.
+/// A system that ends the process after so many steps are undone.
 struct Ends<'a> {
     kernel: Kernel<'a>,
     undone: usize,

@@ -1,6 +1,6 @@
-//! Apply and roll back: the host is as before.
+//! Checks that an apply and a rollback leave the host as before.
 
-use plimsoll_host::{Error, Facts as _, Host, Places, Step};
+use plimsoll_host::{Error, Facts as _, Host, StateFolders, Step};
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, apply, dctcp, everything, text};
@@ -63,14 +63,14 @@ fn a_step_that_fails_takes_back_those_before_it() {
     let Some(world) = World::enter("exact::a_step_that_fails_takes_back_those_before_it") else { return };
     let before = snapshot(&world);
     let mut plan = world.plan(&everything());
-    // A route by a device that goes between the plan and the step.
+    // The route uses a device that is removed between the plan and the step.
     let route = plan.steps.iter_mut().rev().find_map(|step| match step {
         Step::Route { after, .. } => Some(after),
         _ => None,
     });
     *route.unwrap() = format!("10.0.0.0/8 dev gone congctl {}", dctcp());
     let error = apply(&plan).unwrap_err();
-    assert!(error.to_string().contains("everything before it was taken back"), "{error}");
+    assert!(error.to_string().contains("the steps before it were undone"), "{error}");
     assert_as_before(&world, &before, "after the failure");
     assert_eq!(world.rollback(), None);
 }
@@ -80,9 +80,10 @@ fn a_host_that_cannot_is_told_before_any_change() {
     let Some(world) = World::enter("exact::a_host_that_cannot_is_told_before_any_change") else { return };
     let before = snapshot(&world);
     let policy = world.policy(
-        "[qjump]\ndevice = 'absent'\nhosts = 2\nrate = '1Gbps'\n[[phantom-queue]]\ndevice = 'neither'\nrate = '1Gbps'\n",
+        "[qjump]\ndevice = 'absent'\nhosts = 2\nrate = '1Gbps'\n[[phantom-queue]]\ndevice = 'neither'\nrate = \
+         '1Gbps'\n",
     );
-    let error = plimsoll_host::plan(&policy, &Host, &Places::default()).unwrap_err().to_string();
+    let error = plimsoll_host::plan(&policy, &Host, &StateFolders::default()).unwrap_err().to_string();
     assert!(error.contains("absent") && error.contains("neither"), "every reason is told: {error}");
     assert_eq!(snapshot(&world), before);
     assert!(text("tc", "qdisc show dev near").contains("noqueue"));

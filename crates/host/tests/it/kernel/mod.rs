@@ -1,5 +1,5 @@
-//! Policies on veth pairs in namespaces of their own: what an apply changes, a rollback takes back, wherever the apply
-//! was ended. Needs root and iproute2; skips with the reason elsewhere.
+//! Applies policies to veth pairs in namespaces of their own: a rollback restores the host, wherever the apply ended.
+//! The tests need root and iproute2, and are skipped elsewhere with the reason.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod counts;

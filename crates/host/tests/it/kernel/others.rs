@@ -1,9 +1,9 @@
-//! What somebody else has done in the meantime stays.
+//! Checks that a rollback leaves changes alone that somebody else has made in the meantime.
 
 use std::fs;
 use std::process::Command;
 
-use plimsoll_host::{Hold, Moment, Plan, Step};
+use plimsoll_host::{ApplyPlan, Hold, Progress, Step};
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
 use crate::kernel::world::{World, apply, apply_until, everything, run, text};
@@ -15,14 +15,14 @@ fn what_somebody_else_has_set_since_is_left() {
     assert!(run("ip", "link set dev near gso_max_segs 3"));
     assert!(run("sysctl", "-qw net.ipv4.tcp_congestion_control=reno"));
     let inner = world.cgroups().join(&world.name).join("app/inner");
-    // What runs in the cgroup stays there, as the cgroup does.
+    // A process keeps running in the cgroup, and so the cgroup stays.
     let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
     fs::write(inner.parent().unwrap().join("cgroup.procs"), sleeper.id().to_string()).unwrap();
     fs::create_dir(&inner).unwrap();
     assert!(run("ip", "route replace 198.18.9.0/24 dev far"));
     let left = world.rollback().unwrap().left.join("\n");
     let mut parts =
-        vec!["gso_max_segs 3", "made cgroups in it", "route to 198.18.9.0/24 is `198.18.9.0/24 dev far"];
+        vec!["gso_max_segs 3", "contains other cgroups", "route to 198.18.9.0/24 is `198.18.9.0/24 dev far"];
     if everything().contains("default") {
         parts.push("tcp_congestion_control is reno");
     }
@@ -51,8 +51,8 @@ fn a_device_that_has_gone_is_no_obstacle() {
     assert!(!fs::exists(format!("/sys/fs/bpf/plimsoll/{}", world.name)).unwrap());
 }
 
-/// As on a kernel without links at devices: a clsact queue and filters.
-fn by_filters(world: &World, policy: &str) -> Plan {
+/// Plans as on a kernel without links at devices: with a clsact queue and filters.
+fn by_filters(world: &World, policy: &str) -> ApplyPlan {
     let mut plan = world.plan(policy);
     let mut steps = Vec::new();
     for step in plan.steps {
@@ -100,7 +100,7 @@ fn a_clsact_queue_and_filters_of_somebody_else_stay() {
     apply(&plan).unwrap();
     assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
     assert_as_before(&world, &before, "their queue was there first");
-    // And where the queue is ours, but somebody has come to use it.
+    // The queue was created by the policy, but somebody else has come to use it.
     assert!(run("tc", "qdisc del dev near clsact"));
     let plan = by_filters(&world, &everything());
     apply(&plan).unwrap();
@@ -110,7 +110,7 @@ fn a_clsact_queue_and_filters_of_somebody_else_stay() {
     assert!(text("tc", "filter show dev near egress").contains("u32"));
 }
 
-/// What somebody else makes between the plan and the step is theirs, and stays when the apply fails because of it.
+/// An object that somebody else creates between the plan and the step stays when the apply fails because of it.
 #[test]
 fn what_somebody_else_makes_at_the_last_moment_is_not_taken_back() {
     let path = "others::what_somebody_else_makes_at_the_last_moment_is_not_taken_back";
@@ -121,17 +121,17 @@ fn what_somebody_else_makes_at_the_last_moment_is_not_taken_back() {
     let cgroup = plan.steps.iter().position(|step| matches!(step, Step::Cgroup { .. })).unwrap();
     let clsact = plan.steps.iter().position(|step| matches!(step, Step::Clsact { .. })).unwrap();
     let mut make = |moment| {
-        if moment == Moment::Begun(cgroup) {
+        if moment == Progress::Begun(cgroup) {
             fs::create_dir(&folder).unwrap();
         }
     };
     let error = apply_until(&plan, &mut make).unwrap_err().to_string();
-    assert!(error.contains("somebody has made it since the plan"), "{error}");
+    assert!(error.contains("it was created after the plan was made"), "{error}");
     assert!(folder.is_dir(), "their cgroup stays");
     fs::remove_dir(&folder).unwrap();
-    assert_as_before(&world, &before, "all the rest was taken back");
+    assert_as_before(&world, &before, "the other steps were undone");
     let mut make = |moment| {
-        if moment == Moment::Begun(clsact) {
+        if moment == Progress::Begun(clsact) {
             assert!(run("tc", "qdisc add dev near clsact"));
         }
     };
@@ -139,5 +139,5 @@ fn what_somebody_else_makes_at_the_last_moment_is_not_taken_back() {
     assert!(error.contains("another queue of near"), "{error}");
     assert!(text("tc", "qdisc show dev near").contains("clsact"), "their queue stays");
     assert!(run("tc", "qdisc del dev near clsact"));
-    assert_as_before(&world, &before, "all the rest was taken back");
+    assert_as_before(&world, &before, "the other steps were undone");
 }

@@ -1,4 +1,5 @@
-//! HULL's pacer: refused by name without fq; with a queue that keeps departure times, what a cgroup sends passes it.
+//! Checks HULL's pacer: rejected by name without fq; with a queue that obeys departure times, a cgroup's packets are
+//! paced.
 
 use std::net::UdpSocket;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,7 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use plimsoll_host::{
-    Device, DeviceName, Error, Facts, Host, Journal, Places, Prefix, RootQueue, Route, Side, Unit, UnitName,
+    Device, DeviceName, Error, Facts, Host, Journal, Prefix, RootQueue, Route, Side, StateFolders, Unit,
+    UnitName,
 };
 
 use crate::kernel::snapshot::{assert_as_before, snapshot};
@@ -25,12 +27,13 @@ fn without_fq_it_is_refused_by_that_name() {
     }
     let before = snapshot(&world);
     let edt = format!("{PACER}departure = 'edt'\n");
-    let error = plimsoll_host::plan(&world.policy(&edt), &Host, &Places::default()).unwrap_err().to_string();
+    let error =
+        plimsoll_host::plan(&world.policy(&edt), &Host, &StateFolders::default()).unwrap_err().to_string();
     assert!(error.contains("lacks fq (CONFIG_NET_SCH_FQ)"), "{error}");
     assert_eq!(snapshot(&world), before);
 }
 
-/// Without fq packets leave at once, so this shows who is paced, and not when.
+/// Without fq packets leave at once, so this shows which packets are paced, and not when.
 #[test]
 fn only_what_the_cgroup_sends_passes_it_and_a_rollback_takes_it_away() {
     let Some(world) =
@@ -39,7 +42,7 @@ fn only_what_the_cgroup_sends_passes_it_and_a_rollback_takes_it_away() {
         return;
     };
     let before = snapshot(&world);
-    let plan = plimsoll_host::plan(&world.policy(PACER), &KeepsDepartures, &Places::default()).unwrap();
+    let plan = plimsoll_host::plan(&world.policy(PACER), &KeepsDepartures, &StateFolders::default()).unwrap();
     apply(&plan).unwrap();
     let outside = UdpSocket::bind("198.18.9.1:0").unwrap();
     for _ in 0..20 {
@@ -53,14 +56,14 @@ fn only_what_the_cgroup_sends_passes_it_and_a_rollback_takes_it_away() {
     let status = world.status();
     let pacer = status.pacer.as_ref().unwrap();
     assert!(pacer.attached && pacer.rate_bps >= 10_000_000, "{status}");
-    // UDP has no ECE.
+    // UDP carries no ECE.
     assert_eq!((pacer.paced_packets, pacer.bypassed_packets, pacer.draws), (0, 7, 0), "{status}");
     assert!(plimsoll_host::open_metrics(&[status]).contains("result=\"bypassed\"} 7"));
     assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
     assert_as_before(&world, &before, "after the rollback");
 }
 
-/// Without fq what is paced goes through a filter, and nothing else does; its rate is the pacer's while that is followed.
+/// Without fq only paced packets pass the filter; its rate follows the pacer's while `pace` runs.
 #[test]
 fn without_fq_a_filter_has_the_pacers_rate() {
     let Some(world) = World::enter("pacer::without_fq_a_filter_has_the_pacers_rate") else { return };
@@ -87,7 +90,7 @@ fn without_fq_a_filter_has_the_pacers_rate() {
     let packets = || filter().packets;
     until("all that is paced has passed the filter", || packets() == 50);
 
-    let journal = Journal::of(&Places::default(), &world.name.parse().unwrap());
+    let journal = Journal::of(&StateFolders::default(), &world.name.parse().unwrap());
     let applied = journal.read().unwrap().unwrap();
     let over = AtomicBool::new(false);
     let changes = std::thread::scope(|scope| {
@@ -95,14 +98,14 @@ fn without_fq_a_filter_has_the_pacers_rate() {
             scope.spawn(|| plimsoll_host::pace(&applied, &mut || over.load(Ordering::Relaxed)).unwrap());
         let rate = world.status().pacer.unwrap().rate_bps;
         assert!(rate < 900_000_000, "{rate}");
-        // `tc` counts in bytes a second.
+        // `tc` reports rates in bytes a second.
         until("the filter has the pacer's rate", || filter().rate_bps.abs_diff(rate) <= 8);
         over.store(true, Ordering::Relaxed);
         pacing.join().unwrap()
     });
     assert!(changes >= 1, "{changes}");
     assert_eq!(filter().rate_bps, 1_000_000_000, "nobody follows the pacer any more");
-    // Nor when it ends with an error, or is killed.
+    // The rate is also reset when `pace` ends with an error, or is killed.
     let state = Path::new("/sys/fs/bpf/plimsoll").join(&world.name).join("pacer/state");
     let slower = "qdisc change dev near parent 4855:2 handle 4856: tbf rate 1mbit burst 3kb limit 4000000b";
     assert!(run("tc", slower));
@@ -125,7 +128,8 @@ fn without_fq_a_filter_has_the_pacers_rate() {
     assert_as_before(&world, &before, "after the rollback");
 }
 
-/// With fq a connection's packets leave when the pacer has said, and not before. They may arrive later, on a slow machine.
+/// With fq a connection's packets leave no earlier than the pacer's departure times. They may arrive later, on a slow
+/// machine.
 #[test]
 fn with_fq_packets_leave_at_the_pacers_rate() {
     let Some(world) = World::enter("pacer::with_fq_packets_leave_at_the_pacers_rate") else { return };
@@ -134,8 +138,9 @@ fn with_fq_packets_leave_at_the_pacers_rate() {
         return;
     }
     let before = snapshot(&world);
-    // A rate that stays: nothing pushes it, and what is measured moves it by less than a thousandth.
-    let policy = "[pacer]\ndevice = 'near'\nrate = '8Mbps'\nmin-rate = '8Mbps'\neta = 0.001\nbeta = 0.0\ninterval = '1s'\n\
+    // The rate is constant: there is no push, and measurements change it by less than a thousandth.
+    let policy = "[pacer]\ndevice = 'near'\nrate = '8Mbps'\nmin-rate = '8Mbps'\neta = 0.001\nbeta = 0.0\ninterval = \
+        '1s'\n\
                   bucket = '3KB'\nassociation-probability = 1.0\nassociation-timeout = '600s'\ndeparture = 'edt'\n";
     let plan = world.apply(policy);
     assert!(plan.to_string().contains("+ qdisc   fq at near root"), "{plan}");
@@ -148,7 +153,7 @@ fn with_fq_packets_leave_at_the_pacers_rate() {
     let (begun, arrivals) = times.split_first().unwrap();
     assert_eq!(arrivals.len(), 50);
     for (sent, arrival) in (1..).zip(arrivals) {
-        // Beyond what the bucket has from the start, at a rate 1 % higher.
+        // The limit is what the initial bucket allows, plus a rate that is 1 % higher.
         let bits = f64::from(8 * 1_454 * sent - 8 * 3_000);
         let earliest = bits / 8.08e6;
         let after = (arrival - begun) as f64 / 1e9;
@@ -161,7 +166,7 @@ fn with_fq_packets_leave_at_the_pacers_rate() {
     assert_eq!((pacer.attached, pacer.paced_packets, pacer.associations), (true, 50, 1));
     assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
     assert_as_before(&world, &before, "after the rollback");
-    // One that somebody has set does as well, and stays.
+    // A configured fq is accepted as well, and stays.
     assert!(run("tc", "qdisc add dev near root handle 7: fq"));
     let before = snapshot(&world);
     let plan = world.apply(policy);
@@ -170,7 +175,7 @@ fn with_fq_packets_leave_at_the_pacers_rate() {
     assert_as_before(&world, &before, "with an fq of somebody else");
 }
 
-/// Associates a connection, sends 50 of its packets at once, and prints when that began and when each arrived.
+/// Associates a connection, sends 50 of its packets at once, and prints the start and each arrival.
 const ARRIVALS: &str = "
 import time
 far = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
@@ -192,7 +197,7 @@ struct Filter {
     packets: u64,
 }
 
-/// The filter, as `tc` sees it.
+/// Reads the state of the filter by `tc`.
 fn filter() -> Filter {
     let queues: serde_json::Value = serde_json::from_str(&text("tc", "-s -j qdisc show dev near")).unwrap();
     let filter = queues.as_array().unwrap().iter().find(|queue| queue["kind"] == "tbf").unwrap();
@@ -213,7 +218,7 @@ fn run_python(script: &str) -> bool {
     Command::new("python3").args(["-c", script]).status().unwrap().success()
 }
 
-/// Frames of TCP from 198.18.9.x to 198.18.9.y, sent at a device as they are.
+/// Sends raw TCP frames from 198.18.9.x to 198.18.9.y at a device.
 const FRAMES: &str = "
 import socket, struct
 def tcp(source, target, sport, dport, flags, payload):
@@ -227,7 +232,7 @@ def send(device, frame, count):
         s.send(frame)
 ";
 
-/// This host, as if the roots of its devices kept departure times.
+/// This host, except that the root queues of its devices obey departure times.
 struct KeepsDepartures;
 
 impl Facts for KeepsDepartures {

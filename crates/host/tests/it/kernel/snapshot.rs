@@ -1,14 +1,15 @@
-//! What a host looks like, to compare before and after: `tc`, `bpftool`, cgroups, routes, devices, settings and pins.
+//! Takes a snapshot of a host's state, to compare before and after: `tc`, `bpftool`, cgroups, routes, devices, settings
+//! and pins.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::kernel::world::{World, text};
 
-/// The state of this namespace, and of all that is not in one but belongs to this test.
+/// Takes a snapshot of this namespace, and of the global objects of this test.
 ///
-/// Normalised, and nothing else: numbers that the kernel gives out anew (program, map and link ids), counters and ages of
-/// what `tc` and `ip` list, and programs and cgroups of others, who work at the same time.
+/// The snapshot omits numbers that the kernel assigns anew (program, map and link IDs), counters and ages in the output
+/// of `tc` and `ip`, and the programs and cgroups of concurrent tests.
 pub fn snapshot(world: &World) -> Vec<String> {
     let mut state = Vec::new();
     for (program, arguments) in [
@@ -26,7 +27,7 @@ pub fn snapshot(world: &World) -> Vec<String> {
     ] {
         state.extend(text(program, arguments).lines().map(|line| format!("{program}: {}", normalised(line))));
     }
-    // What the kernel attaches by link, which this machine's bpftool may be too old to list by device.
+    // These are attached by link, which an older bpftool cannot list by device.
     let of_devices = ["near", "far"].map(|device| number_of(device).to_string());
     state.extend(text("bpftool", "link show").split("\n").filter_map(|line| {
         let ours = of_devices.iter().any(|index| line.contains(&format!("ifindex {index} ")));
@@ -40,7 +41,7 @@ pub fn snapshot(world: &World) -> Vec<String> {
     state
 }
 
-/// Asserts that the host is as it was. The kernel frees what was detached a moment later.
+/// Asserts that the host is as before. The kernel frees detached objects a moment later.
 #[track_caller]
 pub fn assert_as_before(world: &World, before: &[String], what: &str) {
     let begun = Instant::now();
@@ -58,7 +59,7 @@ pub fn assert_as_before(world: &World, before: &[String], what: &str) {
     }
 }
 
-/// All of net.ipv4, net.ipv6 and net.core that can be read.
+/// Reads all settings of net.ipv4, net.ipv6 and net.core that are readable.
 fn settings() -> Vec<String> {
     text("sysctl", "-a")
         .lines()
@@ -68,15 +69,16 @@ fn settings() -> Vec<String> {
         .collect()
 }
 
-/// Settings that the kernel changes by itself.
+/// Returns whether the kernel changes this setting by itself.
 fn is_counter(line: &str) -> bool {
-    ["count", "route.flush", "fs.", "random", "tcp_fastopen_key", "stable_secret"].iter().any(|part| line.contains(part))
-        // Everybody's: another test may have registered the same.
+    let parts = ["count", "route.flush", "fs.", "random", "tcp_fastopen_key", "stable_secret"];
+    parts.iter().any(|part| line.contains(part))
+        // This setting is global: another test may have registered the same congestion control.
         || line.contains("tcp_available_congestion_control")
         || line.contains("tcp_allowed_congestion_control")
 }
 
-/// Without ids, counters and ages.
+/// Removes IDs, counters and ages from a line.
 fn normalised(line: &str) -> String {
     let mut words: Vec<&str> = line.split_whitespace().collect();
     for key in ["id", "prog_id", "age", "used", "expires"] {

@@ -1,4 +1,4 @@
-//! Unmodified programs: by cgroup, and started at a level.
+//! Tests unmodified programs: by cgroup, and started at a level.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,7 +10,7 @@ use plimsoll_units::{Bytes, Span};
 
 use crate::kernel::world::World;
 
-/// Opens a socket in a cgroup, asks for a priority of its own, and sends twenty datagrams at each line.
+/// Opens a socket in a cgroup, sets a priority of its own, and sends twenty datagrams for each input line.
 const SENDER: &str = "import socket, sys
 open(sys.argv[1], 'w').write('0')
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -22,7 +22,7 @@ for line in sys.stdin:
     print('sent', flush=True)
 ";
 
-/// What is open when a policy is applied has its level from then on, and until the rollback.
+/// Sockets that are open when a policy is applied have its level from then on, until the rollback.
 #[test]
 fn a_cgroup_gives_its_level_to_sockets_that_are_open() {
     let path = "sockets::a_cgroup_gives_its_level_to_sockets_that_are_open";
@@ -58,7 +58,7 @@ fn a_cgroup_gives_its_level_to_sockets_that_are_open() {
         assert_eq!(seen, expected, "level {level}");
         assert_eq!(world.rollback().unwrap().left, Vec::<String>::new());
     }
-    // The limiter alone: what the program asks for counts again.
+    // With the limiter alone, the program's own priority counts again.
     world.apply("[qjump]\ndevice = 'near'\nhosts = 2\nrate = '1Gbps'\n");
     send();
     let second = &world.status().levels[2];
@@ -70,7 +70,7 @@ fn a_cgroup_gives_its_level_to_sockets_that_are_open() {
     fs::remove_dir(folder.parent().unwrap()).unwrap();
 }
 
-/// Joins a cgroup, and prints the pace of a connection that it opens.
+/// Joins a cgroup, and prints the pacing rate of a connection that it opens.
 const CONNECTS: &str = "import socket, sys
 open(sys.argv[1], 'w').write('0')
 listener = socket.create_server(('127.0.0.1', 0))
@@ -78,7 +78,7 @@ one = socket.create_connection(listener.getsockname())
 print(int.from_bytes(one.getsockopt(1, 47, 8), 'little'), end='')
 ";
 
-/// A cgroup's connections keep to its level by themselves, unless the policy says that they need not.
+/// A cgroup's connections pace themselves to its level, unless the policy disables it.
 #[test]
 fn a_cgroups_connections_have_the_pace_of_its_level() {
     let Some(world) = World::enter("sockets::a_cgroups_connections_have_the_pace_of_its_level") else {
@@ -95,7 +95,8 @@ fn a_cgroups_connections_have_the_pace_of_its_level() {
         let output = Command::new("python3").args(["-c", CONNECTS]).arg(procs).output().unwrap();
         let told: u64 = String::from_utf8_lossy(&output.stdout).parse().unwrap();
         let whole = levels.levels[1].bucket.get() as f64 / levels.epoch.as_secs_f64();
-        // Less half a packet of up to 64 KB; the other end of the connection shares it, if it was heard of before.
+        // The rate is reduced by half a packet of up to 64 KB; the other end of the connection shares it, if it was
+        // active before.
         let within = (1.0..=whole).contains(&(told as f64));
         assert_eq!((within, told == u64::MAX), (is_paced, !is_paced), "{told} B/s, the level has {whole}");
         world.rollback().unwrap();
@@ -126,8 +127,8 @@ fn a_program_is_started_at_a_level_with_its_send_buffer() {
     };
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("out");
-    // SO_PRIORITY of a socket; SO_SNDBUF of a connection at both of its ends, which the kernel doubles; the segments of
-    // the two, and their paces.
+    // The values are SO_PRIORITY of a socket, SO_SNDBUF of a connection at both of its ends (which the kernel doubles),
+    // their segment sizes, and their pacing rates.
     let source = format!(
         "import socket\n\
          listener = socket.create_server(('127.0.0.1', 0))\n\
@@ -155,7 +156,7 @@ fn a_program_is_started_at_a_level_with_its_send_buffer() {
         panic!("{values:?}")
     };
     assert_eq!((level, buffers), (7, &[20_000, 20_000][..]));
-    // Both ends have the level. One is heard of before the other, and which is the kernel's choice.
+    // Both ends have the level. The kernel's order decides which of them is active first.
     let pace = |segment, sharers| pace(Bytes::new(2_000_000), Span::from_ms(10), segment, 66, sharers);
     let either = [[pace(first, 1), pace(second, 2)], [pace(first, 2), pace(second, 1)]];
     assert!(either.contains(&[pace_first, pace_second]), "{values:?}, not {either:?}");

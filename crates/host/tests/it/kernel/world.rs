@@ -1,8 +1,9 @@
-//! A namespace with a veth pair, both ends in it, a BPF file system, and a policy of this test's own; all gone when dropped.
+//! Creates a namespace with a veth pair, both ends in it, a BPF file system, and a policy of this test; all are removed
+//! when dropped.
 //!
-//! Tests run inside the namespace by starting this test binary again there: a thread may enter one, but what it
-//! starts afterwards and /proc/self would be of two minds. The mounts are its own, too, as not every machine has a BPF file
-//! system, and the host's pins are none of a test's business.
+//! Tests run inside the namespace by starting this test binary again there: if a thread entered it, the programs that
+//! it starts and /proc/self would disagree about the namespace. The mounts are private, too, since not every machine
+//! has a BPF file system, and the host's pins must not be touched.
 #![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
 use std::env;
@@ -10,28 +11,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
-use plimsoll_host::{Error, Facts as _, Host, Journal, Kernel, Lock, Moment, Places, Plan, Policy};
+use plimsoll_host::{
+    ApplyPlan, Error, Facts as _, Host, Journal, Kernel, Lock, Policy, Progress, StateFolders,
+};
 
-/// What is set in the environment of a test that runs inside.
+/// The environment variable of a test that runs inside.
 const INSIDE: &str = "PLIMSOLL_TEST_INSIDE";
 
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// The namespace that this process is in.
+/// The namespace in which this process runs.
 pub struct World {
     pub name: String,
 }
 
 impl World {
-    /// Runs the test `path` (as the test runner calls it) in a namespace of its own: there this returns it, and outside
-    /// None, when the test has passed.
+    /// Runs the test `path` (its name in the test runner) in a namespace of its own: returns the world inside, and none
+    /// outside, after the test has passed.
     pub fn enter(path: &str) -> Option<World> {
         if let Ok(name) = env::var(INSIDE) {
             return Some(World { name });
         }
         let short = path.rsplit("::").next().unwrap();
         let name = format!("plt{}-{}", std::process::id(), &short[..short.len().min(12)].replace('_', "-"));
-        // One at a time: a name of a congestion control is everybody's.
+        // The tests run one at a time, since the name of a congestion control is global.
         let _alone = ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let namespace = Outside::make(&name)?;
         let output = inside(&namespace.0, path);
@@ -40,7 +43,7 @@ impl World {
         None
     }
 
-    /// Runs a test of this binary in this namespace with more environment.
+    /// Runs a test of this binary in this namespace with additional environment variables.
     pub fn again(&self, path: &str, more: &[(&str, String)]) -> Output {
         this_binary(&mut Command::new(env::current_exe().unwrap()), &self.name, path)
             .envs(more.iter().map(|(key, value)| (key, value)))
@@ -48,17 +51,18 @@ impl World {
             .unwrap()
     }
 
-    /// A policy by the name of this world: `rest` is what follows its version. `{world}` in it is that name.
+    /// Parses a policy named after this world: `rest` follows its version, and `{world}` in it is replaced by that
+    /// name.
     pub fn policy(&self, rest: &str) -> Policy {
         let text = format!("version = 1\n{}", rest.replace("{world}", &self.name));
         Policy::parse(&text, &self.name).unwrap()
     }
 
-    pub fn plan(&self, rest: &str) -> Plan {
-        plimsoll_host::plan(&self.policy(rest), &Host, &Places::default()).unwrap()
+    pub fn plan(&self, rest: &str) -> ApplyPlan {
+        plimsoll_host::plan(&self.policy(rest), &Host, &StateFolders::default()).unwrap()
     }
 
-    pub fn apply(&self, rest: &str) -> Plan {
+    pub fn apply(&self, rest: &str) -> ApplyPlan {
         let plan = self.plan(rest);
         apply(&plan).unwrap();
         plan
@@ -70,33 +74,33 @@ impl World {
     }
 
     pub fn status(&self) -> plimsoll_host::Status {
-        let journal = Journal::of(&Places::default(), &self.name.parse().unwrap());
+        let journal = Journal::of(&StateFolders::default(), &self.name.parse().unwrap());
         plimsoll_host::observe(&journal.read().unwrap().unwrap()).unwrap()
     }
 
-    /// Where cgroups are mounted.
+    /// Returns the mount point of cgroups.
     pub fn cgroups(&self) -> PathBuf {
         plimsoll_host::Facts::cgroups(&Host).unwrap()
     }
 }
 
-/// Waits for whoever else changes this host.
+/// Takes the lock, and waits for other tests that change this host.
 pub fn lock() -> Lock {
-    Journal::lock(&Places::default(), &mut || true).unwrap()
+    Journal::lock(&StateFolders::default(), &mut || true).unwrap()
 }
 
-/// Applies a plan that need not be confirmed.
-pub fn apply(plan: &Plan) -> Result<(), Error> {
+/// Applies a plan that needs no confirmation.
+pub fn apply(plan: &ApplyPlan) -> Result<(), Error> {
     apply_until(plan, &mut |_| {})
 }
 
-/// The same, and `at` hears of every moment.
-pub fn apply_until(plan: &Plan, at: &mut dyn FnMut(Moment)) -> Result<(), Error> {
+/// Applies a plan likewise, and calls `at` at every point of progress.
+pub fn apply_until(plan: &ApplyPlan, at: &mut dyn FnMut(Progress)) -> Result<(), Error> {
     let lock = lock();
     plimsoll_host::apply(&lock, plan, &mut Kernel(&lock), false, at)
 }
 
-/// The namespace as the outside knows it.
+/// The namespace, as its parent process names it.
 struct Outside(String);
 
 impl Outside {
@@ -112,7 +116,7 @@ impl Outside {
             && run("ip", &format!("-n {name} link set far up"))
             && run("ip", &format!("-n {name} route add default via 198.18.9.2"))
             && run("ip", &format!("-n {name} neigh add 198.18.9.2 lladdr 02:00:00:00:00:02 dev near"));
-        // A kernel without IPv6 has a world without it.
+        // On a kernel without IPv6, the world has no IPv6.
         run("ip", &format!("-n {name} route add fd00::/8 dev near metric 7 mtu 1400"));
         let lacks = if !made {
             Some("no network namespaces with veth pairs".to_owned())
@@ -141,8 +145,8 @@ impl Drop for Outside {
     }
 }
 
-/// Lets the kernel send nothing of its own from the device, which has no address yet: without a link-local one it asks
-/// for no routers, and a test may count packets. A kernel without IPv6 is silent as it is.
+/// Prevents the kernel from sending packets of its own from the device, which has no address yet: without a link-local
+/// address it solicits no routers, and a test may count packets. A kernel without IPv6 sends none.
 fn silence(name: &str, device: &str) -> bool {
     run("ip", &format!("-n {name} link set {device} addrgenmode none"))
         || !Path::new("/proc/net/if_inet6").exists()
@@ -153,7 +157,7 @@ fn dctcp_is_registered() -> bool {
     std::fs::read_to_string(path).is_ok_and(|names| names.contains(plimsoll_bpf::DCTCP_NAME))
 }
 
-/// This test binary in the network namespace `name`. `ip netns exec` would hide the BPF file system.
+/// Runs this test binary in the network namespace `name`. `ip netns exec` would hide the BPF file system.
 fn inside(name: &str, path: &str) -> Output {
     let script = format!(
         "mount -t bpf bpf /sys/fs/bpf && mkdir -p /run/plimsoll && mount -t tmpfs tmpfs /run/plimsoll && \
@@ -164,12 +168,12 @@ fn inside(name: &str, path: &str) -> Output {
     this_binary(&mut command, name, path).output().unwrap()
 }
 
-/// `command` with the arguments of a test binary for one test of it.
+/// Adds to `command` the arguments that select one test of this binary.
 fn this_binary<'a>(command: &'a mut Command, name: &str, path: &str) -> &'a mut Command {
     command.args([path, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"]).env(INSIDE, name)
 }
 
-/// Whether the command succeeded.
+/// Runs a command; returns whether it succeeded.
 pub fn run(program: &str, arguments: &str) -> bool {
     Command::new(program)
         .args(arguments.split_whitespace())
@@ -178,14 +182,14 @@ pub fn run(program: &str, arguments: &str) -> bool {
         .is_ok_and(|status| status.success())
 }
 
-/// What the command printed.
+/// Runs a command; returns its output.
 pub fn text(program: &str, arguments: &str) -> String {
     let output = Command::new(program).args(arguments.split_whitespace()).output();
     output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned()).unwrap_or_default()
 }
 
-/// A policy with everything: QJump by cgroup and port, a phantom queue, DCTCP for a route that there is, one that there
-/// is not, and everybody. Where DCTCP is the kernel's own a namespace may not have that for everybody.
+/// Returns a policy with every mechanism: QJump by cgroup and port, a phantom queue, and DCTCP for an existing route, a
+/// new one, and by default. Where DCTCP is the kernel's own, a namespace may not have it as the default.
 pub fn everything() -> String {
     if Host.has_struct_ops_links() {
         EVERYTHING.to_owned()
@@ -194,7 +198,7 @@ pub fn everything() -> String {
     }
 }
 
-/// The congestion control of its routes.
+/// Returns the congestion control of its routes.
 pub fn dctcp() -> &'static str {
     if Host.has_struct_ops_links() { plimsoll_bpf::DCTCP_NAME } else { "dctcp" }
 }
