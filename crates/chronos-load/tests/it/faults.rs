@@ -1,4 +1,5 @@
-//! Against servers that lie, drop, refuse and hang up: each is found and counted, over real sockets.
+//! Runs the generator against servers that reply incorrectly, drop, reject and disconnect: each fault is found and
+//! counted, over real sockets.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -18,8 +19,8 @@ fn run(words: &[&str]) -> (Output, Option<Report>) {
     (output, report)
 }
 
-/// A server that answers the request of number n of each connection with `answer(n, key of a get)`, a value's bytes
-/// read past; none hangs up. Returns its address.
+/// Starts a server that answers request n of each connection with `answer(n, key of a get)`, and skips the bytes of
+/// values; none closes the connection. Returns its address.
 fn tcp(answer: impl Fn(usize, Option<&str>) -> Option<Vec<u8>> + Clone + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
@@ -73,7 +74,7 @@ fn values_that_nobody_stored_are_told_with_their_keys() {
 
 #[test]
 fn a_connection_that_ends_loses_what_was_outstanding() {
-    // The load takes a connection of its own; of the run's, the fifth request is not answered.
+    // The load uses a connection of its own; of the run's, the fifth request is not answered.
     let server = tcp(|number, key| match (number, key) {
         (4, Some(_)) => None,
         (_, Some(_)) => Some(b"END\r\n".to_vec()),
@@ -99,7 +100,7 @@ fn a_server_that_refuses_ends_the_load_phase_with_its_words() {
 fn datagrams_without_an_answer_are_lost_and_counted() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let address = socket.local_addr().unwrap();
-    // Answers every request that is not the third, sixth and so on.
+    // The server answers all requests but the third, sixth and so on.
     thread::spawn(move || {
         let mut buffer = [0; 2048];
         for number in 1.. {
@@ -115,7 +116,7 @@ fn datagrams_without_an_answer_are_lost_and_counted() {
         ["--server", &server, "--time=100ms", "--no-load", "--ratio=1:0", "--rate=1000", "--timeout=300ms"];
     let counts = run(&words).1.unwrap().counts;
     assert!(counts.lost > 0 && counts.late == 0, "{counts:?}");
-    // Every third: of n requests n/3, rounded down.
+    // Every third of n requests is lost: n/3, rounded down.
     assert_eq!(counts.lost, counts.gets / 3, "{counts:?}");
 }
 
@@ -148,6 +149,6 @@ fn posting_lists_must_stay_the_same() {
     let changing = words(&tcp(|number, key| {
         Some(format!("VALUE {} 0 20\r\n{number:020}\r\nEND\r\n", key.unwrap()).into_bytes())
     }));
-    // All but the first of each term.
+    // All values but the first of each term are wrong.
     assert!(changing.hits > 2 && changing.hits - changing.wrong <= 2, "{changing:?}");
 }

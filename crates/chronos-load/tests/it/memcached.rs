@@ -1,4 +1,4 @@
-//! Against memcached itself: every protocol and transport reads back what it has stored.
+//! Runs the generator against memcached itself: every protocol and transport reads back what it has stored.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use plimsoll_chronos_load::process::{Recipe, Server, Transport};
 use plimsoll_chronos_load::report::Report;
 
-/// memcached, or none where it is not installed.
+/// Starts memcached; returns none where it is not installed.
 fn memcached(transport: Transport) -> Option<Server> {
     if Command::new("memcached").arg("-V").output().is_err() {
         plimsoll_testing::missing("memcached is not installed (Debian's package memcached)");
@@ -18,14 +18,14 @@ fn memcached(transport: Transport) -> Option<Server> {
     };
     let recipe = Recipe::parse(&format!("memcached=memcached -u nobody -l 127.0.0.1 -m 64 {flags}")).unwrap();
     let recipe = match transport {
-        // It makes its socket before it gives its rights up, in a directory that only the caller may enter.
+        // memcached creates its socket before it drops its privileges, in a folder that only the caller may enter.
         Transport::Unix => Recipe::parse(&format!("memcached=memcached -u root -m 64 {flags}")).unwrap(),
         Transport::Tcp | Transport::Udp => recipe,
     };
     Some(Server::start(&recipe, transport, &[]).unwrap())
 }
 
-/// Runs `chronos-load run` and reads its report. On a busy machine runs are suspect; what counts is what was read.
+/// Runs `chronos-load run` and parses its report. On a busy machine runs are suspect; the test checks the values.
 #[track_caller]
 fn run(servers: &[&Server], words: &str) -> Report {
     let mut command = Command::new(env!("CARGO_BIN_EXE_chronos-load"));
@@ -58,7 +58,7 @@ fn every_protocol_reads_what_it_stored() {
             assert_eq!(closed.counts.hits, closed.counts.gets);
             let open = run(&[&server], &format!("{FEW} --protocol {protocol} --rate 2000 --vbuckets 16"));
             if transport == Transport::Udp {
-                // What gathers while a busy machine lets the server wait may be more than its socket holds.
+                // On a busy machine, requests may overflow the server's socket while it waits.
                 assert_eq!((open.counts.wrong, open.counts.refused, open.counts.misses), (0, 0, 0), "{open}");
             } else {
                 assert_all_read(&open);

@@ -1,4 +1,4 @@
-//! Against Open vSwitch's own controller, a learning switch.
+//! Runs the switches against Open vSwitch's own controller, a learning switch.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::process::Command;
