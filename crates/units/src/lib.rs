@@ -9,8 +9,10 @@
 //!
 //! [`text`] escapes foreign text before it is shown; it is here because every crate that shows text depends on this
 //! one.
+//! [`csv`] reads tables; it is here for the same reason.
 
 mod bytes;
+pub mod csv;
 mod number;
 mod parse;
 mod rate;
