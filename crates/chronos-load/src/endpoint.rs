@@ -111,6 +111,9 @@ mod tests {
             Ok(Endpoint::Unix("/run/memcached.sock".into()))
         );
         let error = "127.0.0.1".parse::<Endpoint>().unwrap_err().to_string();
-        assert!(error.contains("`127.0.0.1` is not the address of a server") && error.contains("udp:HOST:PORT"), "{error}");
+        assert!(
+            error.contains("`127.0.0.1` is not the address of a server") && error.contains("udp:HOST:PORT"),
+            "{error}"
+        );
     }
 }

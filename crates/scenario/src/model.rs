@@ -18,8 +18,9 @@ use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::QjumpParams;
 use plimsoll_mechanisms::red::RedParams;
 use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
-use plimsoll_mechanisms::tcp::TransportParams;
+use plimsoll_mechanisms::tcp::{Connections, TransportParams};
 use plimsoll_mechanisms::wred::WredParams;
+use plimsoll_traffic::TrafficSpec;
 use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -29,13 +30,14 @@ pub use crate::links::End;
 pub use crate::program::{Program, words};
 use crate::quantity::{BufferLimit, MaybeOff, on};
 pub use crate::topology::{Graph, GraphLink, Topology};
-pub use crate::workload::{
-    AllToAll, Arrivals, FanOut, FlowList, Flows, HostName, Hosts, Incast, ListedFlow, Packets, Permutation,
-    Pick, Rpc, Transfer, Workload,
-};
-pub use crate::workload::{
-    Barrier, BarrierPattern, ClosedLoop, Commit, CommitOver, PageOrder, Pages, Ping, PingOver, Ptp, Shuffle,
-};
+pub use plimsoll_traffic::arrivals::{Arrivals, Pick};
+pub use plimsoll_traffic::barrier::BarrierPattern;
+pub use plimsoll_traffic::commit::CommitOver;
+pub use plimsoll_traffic::flow_list::ListedFlow;
+pub use plimsoll_traffic::hosts::{HostName, Hosts};
+pub use plimsoll_traffic::pages::PageOrder;
+pub use plimsoll_traffic::ping::PingOver;
+pub use plimsoll_traffic::registry::*;
 
 /// One concrete run: what a variant and a sweep point make of the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -81,6 +83,19 @@ pub struct Model {
 }
 
 impl Model {
+    /// Returns what the sources of the run's traffic are built from.
+    pub fn traffic_spec(&self) -> TrafficSpec<'_> {
+        TrafficSpec {
+            workloads: self.workload.iter().map(|(name, workload)| (name.as_str(), workload)).collect(),
+            facts: &self.topology,
+            duration: self.run.duration,
+            warmup: self.run.warmup,
+            drain: self.run.drain,
+            header: self.transport.header,
+            keeps_connections: self.transport.connections == Connections::LongLived,
+        }
+    }
+
     /// Whether some switch pauses its neighbours, so that every port may be paused.
     pub fn has_flow_control(&self) -> bool {
         let mut tiers = self.topology.tiers().iter();

@@ -33,7 +33,7 @@ pub fn reference() -> String {
 
 const HEAD: &str = "# Scenario file: all keys
 
-<!-- Made from the doc comments of crates/scenario and crates/mechanisms; to make it again:
+<!-- Made from the doc comments of crates/scenario, crates/traffic and crates/mechanisms; to make it again:
      UPDATE=1 cargo test -p plimsoll-scenario --test it generated -->
 
 A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms\"`, `\"64KiB\"`,

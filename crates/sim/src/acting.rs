@@ -1,8 +1,8 @@
 //! Workloads act, and the world does what they want.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_traffic::{Actions, Opened, Source, Write};
 use plimsoll_units::Time;
-use plimsoll_workloads::{Actions, Opened, Workload, Write};
 
 use crate::connection::Connection;
 use crate::world::World;
@@ -35,12 +35,7 @@ impl World {
     }
 
     /// Lets a workload act and does what it wants.
-    pub(crate) fn act(
-        &mut self,
-        now: Time,
-        number: usize,
-        act: impl FnOnce(&mut dyn Workload, &mut Actions),
-    ) {
+    pub(crate) fn act(&mut self, now: Time, number: usize, act: impl FnOnce(&mut dyn Source, &mut Actions)) {
         let mut actions = std::mem::take(&mut self.sources.actions);
         actions.next_connection = self.hosts.connections.len() as u32;
         act(self.sources.workloads[number].as_mut(), &mut actions);

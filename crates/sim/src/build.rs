@@ -7,8 +7,8 @@ use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_scenario::model::{Completion, Fault, Model};
+use plimsoll_traffic::Traffic;
 use plimsoll_units::{Bytes, Span, Time};
-use plimsoll_workloads::Traffic;
 
 use crate::classes::Classes;
 use crate::connection_pool::ConnectionPool;
@@ -59,7 +59,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     if let Some(first) = recorder.first_sample() {
         fabric.schedule(first, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
-    let traffic = Traffic::new(model, &streams)?;
+    let traffic = Traffic::new(&model.traffic_spec(), &streams)?;
     let looks_ahead = fabric.ports().len() >= LOOK_AHEAD_PORTS && fabric.selector().is_none();
     let counts_links = fabric.counts_links();
     Ok(Build {
@@ -73,7 +73,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
             rules: rules(model, &fabric, &traffic, hosts.classes.is_some()),
             fabric,
             hosts,
-            sources: Sources::new(traffic.workloads),
+            sources: Sources::new(traffic.sources),
             recorder,
             now: Time::ZERO,
             finished: None,

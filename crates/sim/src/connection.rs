@@ -8,8 +8,8 @@ use plimsoll_mechanisms::tcp::{Config, Endpoint, Segment};
 use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
 
-use plimsoll_workloads::Arrival;
-pub(crate) use plimsoll_workloads::End;
+use plimsoll_traffic::Arrival;
+pub(crate) use plimsoll_traffic::ConnectionEnd as End;
 
 /// A message in a byte stream.
 #[derive(Clone, Copy, Debug)]

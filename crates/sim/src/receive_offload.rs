@@ -14,7 +14,7 @@ use plimsoll_mechanisms::tcp::{self, Config, Offer};
 use plimsoll_units::{Bytes, Time};
 
 use crate::connection::Half;
-use plimsoll_workloads::workload_of_raw;
+use plimsoll_traffic::workload_of_raw;
 
 /// The receiving side of all NICs.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 use plimsoll_fabric::Hooks;
 use plimsoll_fabric::net::{Packet, PortId};
+use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::Time;
-use plimsoll_workloads::workload_of_raw;
 
 use crate::packet_capture::PacketCapture;
 

@@ -1,12 +1,12 @@
 //! [`Sources`]: the workloads of a run, and when each acts next.
 
+use plimsoll_traffic::{Actions, Source};
 use plimsoll_units::Time;
-use plimsoll_workloads::{Actions, Workload};
 
 /// The workloads of a run.
 pub(crate) struct Sources {
     /// The workloads by number.
-    pub(crate) workloads: Vec<Box<dyn Workload>>,
+    pub(crate) workloads: Vec<Box<dyn Source>>,
     /// By workload: when its event in the queue is; [`Time::MAX`] if it has none.
     pub(crate) armed: Vec<Time>,
     /// What the workload that acts wants done; empty between its turns.
@@ -18,7 +18,7 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    pub(crate) fn new(workloads: Vec<Box<dyn Workload>>) -> Sources {
+    pub(crate) fn new(workloads: Vec<Box<dyn Source>>) -> Sources {
         let armed = vec![Time::MAX; workloads.len()];
         Sources { workloads, armed, actions: Actions::default(), acted: false, events: 0 }
     }

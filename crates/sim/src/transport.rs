@@ -7,8 +7,8 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, Packet, ideal_time};
+use plimsoll_traffic::{Arrival, Reach, workload_of_raw};
 use plimsoll_units::Time;
-use plimsoll_workloads::{Arrival, Reach, workload_of_raw};
 
 use crate::connection::{Connection, End, acknowledged, split_of, transit_of};
 use crate::parallel::process::Process;

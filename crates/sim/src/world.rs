@@ -9,8 +9,8 @@
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::HostId;
 use plimsoll_fabric::{Fabric, Handled};
+use plimsoll_traffic::Actions;
 use plimsoll_units::Time;
-use plimsoll_workloads::Actions;
 
 use crate::error::RunError;
 use crate::hosts::Hosts;

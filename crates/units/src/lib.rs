@@ -15,8 +15,10 @@ mod bytes;
 pub mod csv;
 mod number;
 mod parse;
+pub mod quantity;
 mod rate;
 mod serde_impl;
+pub mod spelling;
 pub mod text;
 mod time;
 

@@ -17,24 +17,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("testing", &[]),
     ("mechanisms", &["units"]),
     ("fabric", &["mechanisms", "units"]),
-    ("scenario", &["fabric", "mechanisms", "units"]),
-    ("wiring", &["fabric", "units"]),
-    ("workloads", &["fabric", "mechanisms", "results", "scenario", "units", "wiring"]),
-    ("results", &["fabric", "units"]),
+    // Workloads and their sources; a run records what they did, so results are above.
+    ("traffic", &["fabric", "units"]),
+    ("scenario", &["fabric", "mechanisms", "traffic", "units"]),
+    ("results", &["fabric", "traffic", "units"]),
     ("report", &["results", "units"]),
     // The simulator sees neither a published value nor how a result is shown.
-    ("sim", &["fabric", "mechanisms", "results", "scenario", "units", "workloads"]),
+    ("sim", &["fabric", "mechanisms", "results", "scenario", "traffic", "units"]),
     // What runs live does not know the simulator, nor the other way round.
-    (
-        "linux",
-        &["bpf", "fabric", "mechanisms", "results", "scenario", "state", "units", "wiring", "workloads"],
-    ),
+    ("linux", &["bpf", "fabric", "mechanisms", "results", "scenario", "state", "traffic", "units"]),
     // Puts mechanisms on a real host; knows no scenario and no fabric.
     ("host", &["bpf", "mechanisms", "state", "units"]),
     // Formulas of the tail; of the engine only its random streams.
     ("measure", &["fabric"]),
     ("reproduce", &["chronos-load", "linux", "measure", "report", "results", "scenario", "sim", "units"]),
-    ("line", &["report", "results", "scenario", "sim", "units"]),
+    ("line", &["report", "results", "scenario", "sim", "traffic", "units"]),
     // The kernel's programs are held to the mechanisms, and nothing is held to them.
     ("bpf", &["mechanisms", "units"]),
     // Servers: a runtime, and what runs on it. They know the network only by its sockets.

@@ -5,10 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plimsoll_fabric::Unbuildable;
 use plimsoll_mechanisms::qjump::{HeardOf, LEVELS_MAX, Sharers, pace};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Bytes, Span, Time};
-use plimsoll_wiring::Unbuildable;
 
 /// What the levels with a limit may send, and who shares them.
 #[derive(Debug, Default)]

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::tcp::{EcnMode, Kind};
-use plimsoll_units::{Bytes, Rate, Span};
+use plimsoll_traffic::check::{InvalidValue, unknown_host};
+use plimsoll_units::{Rate, Span};
 
 use crate::error::{Report, did_you_mean};
 use crate::files::Files;
@@ -52,9 +53,6 @@ const HOSTS_MAX: u32 = 1_000_000;
 
 /// The largest fat-tree within [`HOSTS_MAX`] has three million; a port at each end takes some hundred bytes.
 const LINKS_MAX: u64 = 4_000_000;
-
-/// The largest IP packet.
-const PACKET_MAX: Bytes = Bytes::new(65_535);
 
 struct Checker<'a> {
     sources: &'a Sources,
@@ -376,18 +374,14 @@ impl Checker<'_> {
         self.host_named(path, port.strip_prefix("nic:").unwrap_or(port), topology);
     }
 
-    /// The number of a host, or an error with the nearest name.
+    /// Returns the number of a host, or reports the nearest name.
     fn host_named(&mut self, path: &[&str], name: &str, topology: &Topology) -> Option<u32> {
         let found = topology.host(name);
         if found.is_none() {
-            let count = topology.host_count();
-            let names: Vec<String> = (0..count.min(NAMES_MAX)).map(|host| topology.host_name(host)).collect();
-            let candidates = names.iter().map(String::as_str).chain(["client"]);
-            let help = did_you_mean(name, candidates);
-            let last = topology.host_name(count.saturating_sub(1));
-            let allowed = format!("\"client\", \"{}\" to \"{last}\"", topology.host_name(0));
-            let report = self.report(path, format!("there is no host `{name}`"));
-            self.found.errors.push(report.allowed(allowed).maybe_help(help));
+            let InvalidValue { problem, allowed, help, .. } = unknown_host(topology, "", name);
+            let mut report = self.report(path, problem).maybe_help(help);
+            report.allowed = allowed;
+            self.found.errors.push(report);
         }
         found
     }
@@ -395,6 +389,3 @@ impl Checker<'_> {
 
 /// A captured packet takes about 100 bytes of memory.
 const CAPTURE_MAX: u64 = 10_000_000;
-
-/// Host names compared for the nearest spelling.
-const NAMES_MAX: u32 = 1_000;

@@ -5,7 +5,7 @@ use plimsoll_units::Span;
 
 use crate::progress::Progress;
 use crate::world::World;
-use plimsoll_workloads::Reach;
+use plimsoll_traffic::Reach;
 
 /// How a network is divided among logical processes.
 #[derive(Debug)]

@@ -1,0 +1,56 @@
+//! Workloads: their parameters, their checks, the load they offer, and the sources that generate the traffic.
+//!
+//! ```text
+//! [workload.NAME] ──> Workload (registry) ──Kind::check──> findings, demand
+//!                          └──Kind::source──> Source ──Actions──> transport, network
+//! ```
+//!
+//! Each kind of workload is one file, which holds its parameters, implements [`Kind`] for them, and has its
+//! [`Source`]; [`registry`] lists it. A source draws what a request needs (gap, size, server, service time) from
+//! streams keyed by its own name and the request's index, never by time or variant: the same request meets every
+//! variant. Sources are sans-IO: the simulator drives them by its events, an emulated run by the wall's clock and the
+//! kernel's sockets.
+
+#![forbid(unsafe_code)]
+
+pub mod arrivals;
+pub mod cdf;
+pub mod check;
+pub mod distribution;
+mod draw;
+mod exchange;
+pub mod facts;
+pub mod hosts;
+pub mod kind;
+mod one_way;
+mod raw_packet;
+pub mod record;
+pub mod registry;
+mod requests;
+mod slab;
+pub mod source;
+mod traffic;
+
+// The kinds.
+pub mod all_to_all;
+pub mod barrier;
+pub mod closed_loop;
+pub mod commit;
+pub mod fan_out;
+pub mod flow_list;
+pub mod flows;
+pub mod incast;
+pub mod packets;
+pub mod pages;
+pub mod permutation;
+pub mod ping;
+pub mod ptp;
+pub mod rpc;
+pub mod shuffle;
+pub mod transfer;
+
+pub use kind::Kind;
+pub use raw_packet::{raw_packet, workload_of_raw};
+pub use registry::Workload;
+pub use source::{Actions, Arrival, ConnectionEnd, Opened, Reach, Source, Write};
+pub use traffic::{Traffic, TrafficSpec};
