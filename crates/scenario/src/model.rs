@@ -21,6 +21,7 @@ use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
 use plimsoll_mechanisms::wred::WredParams;
 use plimsoll_traffic::TrafficSpec;
+pub use plimsoll_traffic::Workload;
 use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -30,14 +31,8 @@ pub use crate::links::End;
 pub use crate::program::{Program, words};
 use crate::quantity::{BufferLimit, MaybeOff, on};
 pub use crate::topology::{Graph, GraphLink, Topology};
-pub use plimsoll_traffic::arrivals::{Arrivals, Pick};
-pub use plimsoll_traffic::barrier::BarrierPattern;
-pub use plimsoll_traffic::commit::CommitOver;
 pub use plimsoll_traffic::flow_list::ListedFlow;
 pub use plimsoll_traffic::hosts::{HostName, Hosts};
-pub use plimsoll_traffic::pages::PageOrder;
-pub use plimsoll_traffic::ping::PingOver;
-pub use plimsoll_traffic::registry::*;
 
 /// One concrete run: what a variant and a sweep point make of the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

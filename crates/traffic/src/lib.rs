@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Each kind of workload is one file, which holds its parameters, implements [`Kind`] for them, and has its
-//! [`Source`]; [`registry`] lists it. A source draws what a request needs (gap, size, server, service time) from
+//! [`Source`]; the table at the end of this file lists it. A source draws what a request needs (gap, size, server, service time) from
 //! streams keyed by its own name and the request's index, never by time or variant: the same request meets every
 //! variant. Sources are sans-IO: the simulator drives them by its events, an emulated run by the wall's clock and the
 //! kernel's sockets.
@@ -25,13 +25,17 @@ pub mod kind;
 mod one_way;
 mod raw_packet;
 pub mod record;
-pub mod registry;
+mod registry;
 mod requests;
 mod slab;
 pub mod source;
 mod traffic;
 
-// The kinds.
+pub use kind::Kind;
+pub use raw_packet::{raw_packet, workload_of_raw};
+pub use source::{Actions, Arrival, ConnectionEnd, Opened, Reach, Source, Write};
+pub use traffic::{Traffic, TrafficSpec};
+
 pub mod all_to_all;
 pub mod barrier;
 pub mod closed_loop;
@@ -49,8 +53,21 @@ pub mod rpc;
 pub mod shuffle;
 pub mod transfer;
 
-pub use kind::Kind;
-pub use raw_packet::{raw_packet, workload_of_raw};
-pub use registry::Workload;
-pub use source::{Actions, Arrival, ConnectionEnd, Opened, Reach, Source, Write};
-pub use traffic::{Traffic, TrafficSpec};
+registry::workloads! {
+    Flows "flows" in flows;
+    Rpc "rpc" in rpc;
+    Transfer "transfer" in transfer;
+    FanOut "fan-out" in fan_out;
+    AllToAll "all-to-all" in all_to_all;
+    Permutation "permutation" in permutation;
+    Incast "incast" in incast;
+    FlowList "flow-list" in flow_list;
+    Packets "packets" in packets;
+    Ping "ping" in ping;
+    ClosedLoop "closed-loop" in closed_loop;
+    Shuffle "shuffle" in shuffle;
+    Barrier "barrier" in barrier;
+    Commit "commit" in commit;
+    Pages "pages" in pages;
+    Ptp "ptp" in ptp;
+}

@@ -4,10 +4,10 @@ use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::engine::Streams;
 use plimsoll_units::{Bytes, Span, Time};
 
+use crate::Workload;
 use crate::facts::NetworkFacts;
 use crate::kind::Context;
 use crate::record::{Supply, WorkloadInfo};
-use crate::registry::Workload;
 use crate::source::Source;
 
 /// What the sources of a run are built from.
