@@ -29,6 +29,8 @@ mod registry;
 mod requests;
 mod slab;
 pub mod source;
+#[cfg(test)]
+mod testing;
 mod traffic;
 
 pub use kind::Kind;
@@ -54,15 +56,15 @@ pub mod shuffle;
 pub mod transfer;
 
 registry::workloads! {
-    Flows "flows" in flows;
+    Flows "flows" (flow) in flows;
     Rpc "rpc" in rpc;
     Transfer "transfer" in transfer;
     FanOut "fan-out" in fan_out;
-    AllToAll "all-to-all" in all_to_all;
-    Permutation "permutation" in permutation;
-    Incast "incast" in incast;
-    FlowList "flow-list" in flow_list;
-    Packets "packets" in packets;
+    AllToAll "all-to-all" (flow) in all_to_all;
+    Permutation "permutation" (flow) in permutation;
+    Incast "incast" (flow) in incast;
+    FlowList "flow-list" (flow) in flow_list;
+    Packets "packets" (flow) in packets;
     Ping "ping" in ping;
     ClosedLoop "closed-loop" in closed_loop;
     Shuffle "shuffle" in shuffle;

@@ -1,13 +1,11 @@
-//! [`OneWay`]: flows, each a message in one direction, from a list made before the run or drawn during it.
+//! [`OneWay`]: flows, each a message in one direction, from a list made before the run or made one at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::HostId;
-use plimsoll_units::{Bytes, Span, Time};
+use plimsoll_units::{Span, Time};
 
-use crate::distribution::{Sampler, exponential};
-use crate::draw::{stretched, uniform_choice};
 use crate::record::{Message, Split};
 use crate::source::{Actions, Arrival, ConnectionEnd, Opened, Reach, Source, Write};
 
@@ -26,72 +24,25 @@ pub(crate) struct Flow {
 enum Pending {
     /// A list with the next flow at its end.
     List(Vec<Flow>),
-    /// A Poisson process over all pairs of hosts.
-    Poisson(Poisson),
+    /// A sequence that makes them one at a time.
+    Sequence(Box<dyn FlowSequence>),
 }
 
-/// Poisson arrivals of flows between pairs of hosts, which are drawn uniformly.
-#[derive(Clone, Debug)]
-pub(crate) struct Poisson {
-    pub(crate) hosts: u32,
-    pub(crate) size: Sampler<Bytes>,
-    /// The mean seconds between flows of the whole network.
-    pub(crate) mean_gap: f64,
-    pub(crate) count: Option<u64>,
-    pub(crate) until: Time,
-    /// The family of the keyed streams.
-    draws: u64,
-    gaps: Stream,
-    next: Time,
-    drawn: u64,
+/// Flows in the order of their starts, made one at a time.
+pub(crate) trait FlowSequence: fmt::Debug + Send {
+    /// Returns the start of the next flow; [`Time::MAX`] after the last one.
+    fn next(&self) -> Time;
+
+    /// Takes the next flow, of which there is one.
+    fn pop(&mut self) -> Flow;
+
+    /// Returns a copy, which makes the same flows.
+    fn copy(&self) -> Box<dyn FlowSequence>;
 }
 
-impl Poisson {
-    pub(crate) fn new(
-        streams: &Streams,
-        name: &str,
-        hosts: u32,
-        size: Sampler<Bytes>,
-        mean_gap: f64,
-        start: Time,
-    ) -> Poisson {
-        let mut poisson = Poisson {
-            hosts,
-            size,
-            mean_gap,
-            count: None,
-            until: Time::MAX,
-            draws: streams.word(&format!("workload/{name}/draws")),
-            gaps: streams.stream(&format!("workload/{name}/gaps")),
-            next: start,
-            drawn: 0,
-        };
-        poisson.draw_gap();
-        poisson
-    }
-
-    fn draw_gap(&mut self) {
-        self.next = self.next.saturating_add(stretched(self.mean_gap, exponential(&mut self.gaps)));
-    }
-
-    fn next(&self) -> Time {
-        let enough = self.count.is_some_and(|count| self.drawn >= count);
-        if enough || self.next >= self.until { Time::MAX } else { self.next }
-    }
-
-    fn pop(&mut self) -> Flow {
-        let mut stream = Streams::keyed(self.draws, self.drawn);
-        let source = uniform_choice(&mut stream, u64::from(self.hosts)) as u32;
-        let other = uniform_choice(&mut stream, u64::from(self.hosts) - 1) as u32;
-        let flow = Flow {
-            start: self.next,
-            source: HostId(source),
-            destination: HostId(other + u32::from(other >= source)),
-            bytes: Some(self.size.sample(&mut stream).get().max(1)),
-        };
-        self.drawn += 1;
-        self.draw_gap();
-        flow
+impl Clone for Box<dyn FlowSequence> {
+    fn clone(&self) -> Box<dyn FlowSequence> {
+        self.as_ref().copy()
     }
 }
 
@@ -99,14 +50,14 @@ impl Pending {
     fn next(&self) -> Time {
         match self {
             Pending::List(flows) => flows.last().map_or(Time::MAX, |flow| flow.start),
-            Pending::Poisson(poisson) => poisson.next(),
+            Pending::Sequence(sequence) => sequence.next(),
         }
     }
 
     fn pop(&mut self) -> Option<Flow> {
         match self {
             Pending::List(flows) => flows.pop(),
-            Pending::Poisson(poisson) => Some(poisson.pop()),
+            Pending::Sequence(sequence) => Some(sequence.pop()),
         }
     }
 }
@@ -135,9 +86,9 @@ impl OneWay {
         OneWay::new(workload, warmup, Pending::List(flows))
     }
 
-    /// Returns the source of flows that are drawn during the run.
-    pub(crate) fn poisson(workload: u16, warmup: Time, poisson: Poisson) -> OneWay {
-        OneWay::new(workload, warmup, Pending::Poisson(poisson))
+    /// Returns the source of the flows of a sequence.
+    pub(crate) fn sequence(workload: u16, warmup: Time, sequence: Box<dyn FlowSequence>) -> OneWay {
+        OneWay::new(workload, warmup, Pending::Sequence(sequence))
     }
 
     fn new(workload: u16, warmup: Time, pending: Pending) -> OneWay {
@@ -238,5 +189,35 @@ impl Source for OneWay {
             unfinished
                 .filter_map(|(&index, flow)| self.record(index, flow, None, Span::ZERO, Split::default())),
         );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use crate::testing::{drive, parsed, traffic_of};
+
+    #[test]
+    fn kept_connections_are_those_that_flows_open() {
+        for text in [
+            "kind = 'all-to-all'\nsize = { constant = '10KB' }\nload = 0.5\ncount = 30",
+            "kind = 'incast'\nto = 'h2'\nsize = '10KB'\nevery = '1ms'\nrounds = 3",
+        ] {
+            let workload = parsed(text);
+            let mut traffic = traffic_of(8, &workload, 1, true);
+            let kept = traffic.sources[0].kept_connections();
+            let (opened, sent) = drive(&mut traffic);
+            assert_eq!(
+                opened.iter().copied().collect::<BTreeSet<_>>(),
+                kept.iter().copied().collect(),
+                "{text}"
+            );
+            assert!(opened.len() == kept.len() && opened.len() < sent.len(), "each is opened once: {text}");
+            let mut traffic = traffic_of(8, &workload, 1, false);
+            assert_eq!(traffic.sources[0].kept_connections(), [], "{text}");
+            let (opened, sent) = drive(&mut traffic);
+            assert_eq!(opened.len(), sent.len(), "each flow has its own: {text}");
+        }
     }
 }

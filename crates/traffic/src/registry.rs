@@ -1,9 +1,10 @@
 //! The registry of workload kinds: a macro that makes the enum [`crate::Workload`], the names, the schema and the
 //! dispatch to [`crate::Kind`] from a table of one line a kind, which is in `lib.rs`.
 
-/// Makes the enum of all kinds from `Parameters "name" in module` lines.
+/// Makes the enum of all kinds from lines `Parameters "name" in module;`, with `(flow)` after the name where messages
+/// are flows, which nobody answers.
 macro_rules! workloads {
-    ($($kind:ident $name:tt in $module:ident;)*) => {
+    ($($kind:ident $name:tt $(($flow:ident))? in $module:ident;)*) => {
         $(pub use $module::$kind;)*
 
         /// The parameters of a workload of any kind.
@@ -23,6 +24,12 @@ macro_rules! workloads {
         }
 
         impl Workload {
+            /// The kinds whose messages are flows, which their source sends and nobody answers.
+            pub const FLOWS: &[&str] = &[$($({
+                let _ = stringify!($flow);
+                $name
+            },)?)*];
+
             /// Returns the `kind` in a file.
             pub fn kind(&self) -> &'static str {
                 match self {

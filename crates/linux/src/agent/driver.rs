@@ -42,6 +42,8 @@ pub(super) struct SourceDriver {
     datagrams: Datagrams,
     /// The pipe of each connection, by the source's number.
     pipe_of: Vec<usize>,
+    /// Whether a connection stays open when its messages have arrived.
+    keeps_connections: bool,
     /// The pipes that were opened before the run, by client and server.
     spare: BTreeMap<(u32, u32), VecDeque<usize>>,
     /// The packets in flight, and the times at which they were last sent.
@@ -90,6 +92,7 @@ impl SourceDriver {
             source,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             pipe_of: Vec::new(),
+            keeps_connections: true,
             spare: BTreeMap::new(),
             in_flight: BTreeMap::new(),
             sent: VecDeque::new(),
@@ -126,7 +129,11 @@ impl SourceDriver {
 
     /// Opens the connections that are kept, and waits until workloads begin.
     fn prepare(&mut self) -> io::Result<()> {
-        for opened in self.source.kept_connections() {
+        let kept = self.source.kept_connections();
+        let per_message = self.context.transport.connections == Connections::PerMessage;
+        // Flows that keep none have a connection each.
+        self.keeps_connections = !per_message && (self.source.reach() != Reach::Receiver || !kept.is_empty());
+        for opened in kept {
             let (client, server) = (opened.client.0, opened.server.0);
             let pipe = self.pipes.open(&self.epoll, client, server)?;
             self.spare.entry((client, server)).or_default().push_back(pipe);
@@ -208,7 +215,7 @@ impl SourceDriver {
         }
         // A connection of one message has served when its client has the answer, or its server a flow.
         let is_last = end == ConnectionEnd::Client as usize || self.source.reach() == Reach::Receiver;
-        if is_last && self.context.transport.connections == Connections::PerMessage {
+        if is_last && !self.keeps_connections {
             self.pipes.close_if_idle(pipe);
         }
         Ok(())
