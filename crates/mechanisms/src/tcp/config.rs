@@ -2,7 +2,7 @@
 
 use plimsoll_units::{Bytes, Span};
 
-use super::controller::CongestionControl;
+use super::congestion::MakeController;
 use super::params::{
     BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, Kind, LossAfterEcn,
     Recovery, RttError, RttSampling, TransportParams, WindowUnit,
@@ -67,9 +67,6 @@ pub struct Config {
     /// Makes the controller of each endpoint instead of `kind`, for experiments in code.
     pub custom: Option<MakeController>,
 }
-
-/// Makes a controller for one endpoint.
-pub type MakeController = fn(&Config) -> Box<dyn CongestionControl>;
 
 impl TransportParams {
     /// Checks the ranges given at the keys and resolves them.

@@ -6,7 +6,7 @@ use plimsoll_units::{Span, Time};
 use super::config::Config;
 use super::receiver::Receiver;
 use super::segment::{Ecn, Flags, SackBlocks, Segment};
-use super::sender::Sender;
+use super::sender::{Offer, Sender};
 
 /// One end of a connection.
 ///
@@ -46,19 +46,6 @@ pub struct Delivered {
     pub new_bytes: u64,
     /// Bytes of this end newly acknowledged by the other.
     pub acked: u64,
-}
-
-/// New data that may be sent, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Offer {
-    /// What window and data permit: whole segments, or all that there is.
-    pub allowed: u64,
-    /// The whole window.
-    pub window: u64,
-    /// What is outstanding.
-    pub in_flight: u64,
-    /// The application has written more than `allowed`.
-    pub more_data: bool,
 }
 
 /// The window, for time series.

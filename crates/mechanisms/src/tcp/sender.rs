@@ -10,11 +10,11 @@
 use plimsoll_units::Time;
 
 use super::config::Config;
-use super::controller::{Ack, Cause, Controller, Cut, Window};
-use super::endpoint::Offer;
+use super::congestion::{Ack, Cause, Cut, Window};
+use super::controller::Controller;
 use super::params::{CutBase, EceGrowth, LossAfterEcn, Recovery};
-use super::recovery::Scoreboard;
 use super::rto::Rto;
+use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 
 /// Where loss recovery stands.
@@ -103,6 +103,19 @@ pub(super) struct Chunk {
     pub(super) seq: u64,
     pub(super) len: u32,
     pub(super) flags: Flags,
+}
+
+/// New data that may be sent, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// What window and data permit: whole segments, or all that there is.
+    pub allowed: u64,
+    /// The whole window.
+    pub window: u64,
+    /// What is outstanding.
+    pub in_flight: u64,
+    /// The application has written more than `allowed`.
+    pub more_data: bool,
 }
 
 impl Sender {

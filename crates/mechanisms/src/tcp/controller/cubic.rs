@@ -10,8 +10,9 @@
 
 use plimsoll_units::{Span, Time};
 
-use super::{Ack, Cause, Cut, Window, reno};
+use super::reno;
 use crate::tcp::config::Config;
+use crate::tcp::congestion::{Ack, Cause, Cut, Window};
 
 /// CUBIC's state; windows are in segments.
 #[derive(Clone, Debug)]

@@ -15,8 +15,8 @@
 //! window = base - ((base x alpha) >> 31)           base < 2^33
 //! ```
 
-use super::{Ack, Cause, Cut};
 use crate::tcp::config::Config;
+use crate::tcp::congestion::{Ack, Cause, Cut};
 
 /// DCTCP's estimator.
 #[derive(Clone, Debug)]

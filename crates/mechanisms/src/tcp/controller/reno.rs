@@ -8,8 +8,8 @@
 //! ```
 //! `count` is ns-2's windowOption 0; `acked` is RFC 3465 without its limit, as Linux has it. On a loss Reno halves, see [`super::Controller`].
 
-use super::Window;
 use crate::tcp::config::Config;
+use crate::tcp::congestion::Window;
 use crate::tcp::params::Growth;
 
 /// Opens the window for an ACK of `acked` new bytes.

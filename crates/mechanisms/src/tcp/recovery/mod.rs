@@ -5,12 +5,10 @@ mod newreno;
 mod reno;
 mod sack;
 
-pub(super) use sack::Scoreboard;
-
 use plimsoll_units::Time;
 
 use super::config::Config;
-use super::controller::Cause;
+use super::congestion::Cause;
 use super::params::{FastRetransmitGuard, Recovery};
 use super::sender::{Phase, Sender};
 
