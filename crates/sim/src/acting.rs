@@ -71,7 +71,12 @@ impl World {
         let hosts = &mut self.hosts;
         let established = hosts.pool.as_mut().and_then(|pool| pool.open(client, server));
         let transport = established.unwrap_or(&hosts.transport);
-        let connection = is_here.then(|| Box::new(Connection::new(transport, workload, client, server)));
+        let mut connection = is_here.then(|| Box::new(Connection::new(transport, workload, client, server)));
+        if let Some(connection) = &mut connection
+            && transport.regards_path()
+        {
+            connection.set_paths(self.fabric.network(), transport, hosts.connections.len() as u32);
+        }
         hosts.connections.push(connection);
     }
 

@@ -190,6 +190,18 @@ impl Connection {
         Connection { workload, client, server, halves: [Half::new(config), Half::new(config)], active: None }
     }
 
+    /// Has each end take account of how many switches its packets pass on the shortest path, for connection `number`.
+    pub(crate) fn set_paths(&mut self, network: &Network, config: &Config, number: u32) {
+        for end in [End::Client, End::Server] {
+            let mut packet = Packet::new(self.host(end), self.host(end.other()), number, 0);
+            if end == End::Server {
+                packet.flags = Flags::FROM_SERVER;
+            }
+            let switches = network.path(&packet).count() as u32 - 1;
+            self.half(end).endpoint.set_path(config, switches);
+        }
+    }
+
     #[inline]
     pub(crate) fn half(&mut self, end: End) -> &mut Half {
         &mut self.halves[end as usize]

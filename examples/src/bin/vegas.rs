@@ -2,7 +2,7 @@
 //! in the queue, by the difference between the shortest round trip and the current one.
 
 use plimsoll_examples::{percentile_us, with_and_without};
-use plimsoll_mechanisms::tcp::{Ack, Config, CongestionControl, Cut, Window};
+use plimsoll_mechanisms::tcp::{Ack, Config, CongestionControl, Cut, MakeController, Window};
 use plimsoll_sim::Extensions;
 use plimsoll_stdio::outln;
 use plimsoll_units::Span;
@@ -19,7 +19,7 @@ struct Vegas {
 }
 
 impl CongestionControl for Vegas {
-    fn on_ack(&mut self, _: &Config, ack: &Ack) {
+    fn on_ack(&mut self, _: &Config, _: &mut Window, ack: &Ack) {
         if !ack.srtt.is_zero() {
             self.shortest = self.shortest.min(ack.srtt);
         }
@@ -46,10 +46,8 @@ impl CongestionControl for Vegas {
 }
 
 fn main() {
-    let extensions = Extensions {
-        congestion_control: Some(|_| Box::new(Vegas { shortest: Span::from_secs(1), round_end: 0 })),
-        ..Extensions::default()
-    };
+    let vegas = MakeController::new(|_| Box::new(Vegas { shortest: Span::from_secs(1), round_end: 0 }));
+    let extensions = Extensions { congestion_control: Some(vegas), ..Extensions::default() };
     let (reno, vegas) = with_and_without(include_str!("../../beside-bulk.toml"), extensions);
     let (before, after) = (percentile_us(&reno, 1, 0.99), percentile_us(&vegas, 1, 0.99));
     outln!("p99 of requests beside bulk TCP: {before:.0} us with Reno, {after:.0} us with Vegas");

@@ -1,11 +1,24 @@
 //! [`CongestionControl`]: what a congestion controller sees, and what it decides.
 //!
-//! The sender decides *when* to cut (once a window, RFC 5681 and RFC 3168) and applies the floors; a
-//! controller only says *to what*. The built-in controllers are in [`super::controller`].
+//! The sender finds out *that* something happened and repairs losses; a controller says what the window becomes. It
+//! does so in one of two ways ([`CongestionControl::sets_window`]):
+//!
+//! ```text
+//!                  by ssthresh (the RFCs' way)                 by itself (delay- or rate-based)
+//! ACK of new data  on_ack; grow, where the RFCs allow growth   on_ack changes cwnd, also during recovery
+//! mark             cut, once a window                          Ack::ece, no cut
+//! loss, timeout    cut gives ssthresh; cwnd as recovery says   cut gives cwnd
+//! cwnd at least    one segment, and the configured floors      one byte
+//! ```
+//!
+//! **Pacing.** Where cwnd is less than a segment, one segment may be outstanding, and segments leave `segment / cwnd`
+//! round trips apart. A controller may also set a rate ([`CongestionControl::pacing_rate`]); the slower of the two
+//! holds. The built-in controllers that go by ssthresh never pace, and the sender spends nothing on it.
 
 use std::fmt;
+use std::sync::Arc;
 
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Rate, Span, Time};
 
 use super::config::Config;
 use super::params::CutBase;
@@ -15,7 +28,7 @@ use super::params::CutBase;
 pub struct Window {
     /// Congestion window.
     pub cwnd: u64,
-    /// Slow start threshold; `u64::MAX` while slow start has no end.
+    /// Slow start threshold; `u64::MAX` while slow start has no end, 0 where the controller sets the window.
     pub ssthresh: u64,
     /// ACKs counted since cwnd last changed, for `growth = "count"`. A cut sets it to zero.
     pub count: u64,
@@ -42,8 +55,14 @@ pub struct Ack {
     pub nxt: u64,
     /// Whether it carries ECE.
     pub ece: bool,
-    /// Smoothed RTT; zero before the first sample.
+    /// The round-trip time of the oldest segment that it acknowledges, as measured; `None` if that was sent more
+    /// than once (Karn's algorithm) or, with `rtt_sampling = "one-per-window"`, not timed.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT, this sample included; zero before the first sample.
     pub srtt: Span,
+    /// Whether the window is what limits the sender, not the application (RFC 7661, section 4.3). Computed for
+    /// controllers that set the window; true for others, whose `grow` is only called if it is.
+    pub window_limited: bool,
 }
 
 /// What happened to the network.
@@ -60,37 +79,59 @@ pub enum Cause {
 /// Why and from what the window is to be cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
+    /// When.
+    pub now: Time,
     /// The reason.
     pub cause: Cause,
     /// The bytes to take the share of: `cut_from` for a loss, and the window for a mark.
     pub base: u64,
     /// First unacknowledged offset.
     pub una: u64,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Span,
 }
 
 impl Cut {
-    /// A cut of `window` for `cause` while `flight` bytes are outstanding.
-    pub(super) fn new(config: &Config, window: &Window, cause: Cause, flight: u64, una: u64) -> Cut {
-        let base = match (cause, config.cut_from) {
+    /// The base of a cut of `window` for `cause` while `flight` bytes are outstanding.
+    pub(super) fn base(config: &Config, window: &Window, cause: Cause, flight: u64) -> u64 {
+        match (cause, config.cut_from) {
             (Cause::Loss | Cause::Timeout, CutBase::Flight) => flight,
             _ => window.cwnd.min(config.max_window),
-        };
-        Cut { cause, base, una }
+        }
     }
 }
 
 /// A congestion controller. An endpoint owns one; it sees that endpoint's ACKs only.
 pub trait CongestionControl: fmt::Debug + Send {
-    /// Takes note of every ACK of new data, before the window is cut or opened for it.
-    fn on_ack(&mut self, _config: &Config, _ack: &Ack) {}
+    /// Whether the controller sets the window itself, as the head of this file says; otherwise ssthresh does.
+    /// Asked once, when the endpoint is made.
+    fn sets_window(&self) -> bool {
+        false
+    }
+
+    /// The connection's packets pass `switches` switches on their way. Called when a connection opens, where its path
+    /// is known.
+    fn on_path(&mut self, _config: &Config, _switches: u32) {}
+
+    /// Takes note of every ACK of new data, before the window is cut or opened for it. A controller that sets the
+    /// window does so here; the sender caps cwnd at `max_window`.
+    fn on_ack(&mut self, _config: &Config, _window: &mut Window, _ack: &Ack) {}
 
     /// Opens the window for an ACK of new data. Not called during recovery, for ACKs whose ECE forbids
-    /// growth, or while the application limits what is sent. The sender caps cwnd at `max_window`.
-    fn grow(&mut self, config: &Config, window: &mut Window, ack: &Ack);
+    /// growth, or while the application limits what is sent. The sender caps cwnd at `max_window`. A controller that
+    /// sets the window has no use for it.
+    fn grow(&mut self, _config: &Config, _window: &mut Window, _ack: &Ack) {}
 
     /// The window in bytes after `cut`. The sender rounds it, applies the floors, and sets cwnd and
-    /// ssthresh; after a timeout only ssthresh, cwnd being one segment.
+    /// ssthresh; after a timeout only ssthresh, cwnd being one segment. Where the controller sets the window, cwnd
+    /// becomes what it says here.
     fn cut(&mut self, config: &Config, window: &Window, cut: &Cut) -> u64;
+
+    /// The rate, header included, at which segments leave at most; `None` for as fast as the window allows. Asked
+    /// before each segment. A rate of zero counts as none.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
 
     /// Nothing was sent for `idle`; transmission starts again now.
     fn on_restart(&mut self, _idle: Span) {}
@@ -101,5 +142,28 @@ pub trait CongestionControl: fmt::Debug + Send {
     }
 }
 
-/// Makes a controller for one endpoint.
-pub type MakeController = fn(&Config) -> Box<dyn CongestionControl>;
+/// Makes the controller of each endpoint: a closure, which may hold parameters.
+#[derive(Clone)]
+pub struct MakeController(Arc<Factory>);
+
+type Factory = dyn Fn(&Config) -> Box<dyn CongestionControl> + Send + Sync;
+
+impl MakeController {
+    /// A factory that calls `make` for each endpoint with the configuration of its connection.
+    pub fn new(
+        make: impl Fn(&Config) -> Box<dyn CongestionControl> + Send + Sync + 'static,
+    ) -> MakeController {
+        MakeController(Arc::new(make))
+    }
+
+    /// The controller of a new endpoint.
+    pub(super) fn make(&self, config: &Config) -> Box<dyn CongestionControl> {
+        (self.0)(config)
+    }
+}
+
+impl fmt::Debug for MakeController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MakeController")
+    }
+}

@@ -102,6 +102,11 @@ impl Endpoint {
         }
     }
 
+    /// The packets of this end pass `switches` switches on their way, for controllers that take account of it.
+    pub fn set_path(&mut self, config: &Config, switches: u32) {
+        self.sender.controller.on_path(config, switches);
+    }
+
     /// Opens the connection actively. Does nothing if it is open or opening.
     pub fn open(&mut self, _config: &Config, _now: Time) {
         if self.state == State::Listen {
@@ -192,17 +197,20 @@ impl Endpoint {
         }
     }
 
-    /// When [`on_deadline`](Endpoint::on_deadline) must be called, the earlier of the retransmission
-    /// timer and the delayed ACK; `Time::MAX` if neither is set. A call before that does no harm.
+    /// When [`on_deadline`](Endpoint::on_deadline) must be called, the earliest of the retransmission
+    /// timer, the delayed ACK and the pacer; `Time::MAX` if none is set. A call before that does no harm.
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.sender.deadline.min(self.receiver.deadline())
+        self.sender.deadline.min(self.receiver.deadline()).min(self.sender.pacing_deadline)
     }
 
     /// Time has come to [`deadline`](Endpoint::deadline).
     pub fn on_deadline(&mut self, config: &Config, now: Time) {
         if now >= self.receiver.deadline() {
             self.receiver.on_deadline();
+        }
+        if now >= self.sender.pacing_deadline {
+            self.sender.pacing_deadline = Time::MAX;
         }
         if now < self.sender.deadline {
             return;

@@ -6,7 +6,7 @@ mod cubic;
 mod dctcp;
 mod reno;
 
-use plimsoll_units::Span;
+use plimsoll_units::{Rate, Span};
 
 use super::config::Config;
 use super::congestion::{Ack, CongestionControl, Cut, Window};
@@ -30,21 +30,56 @@ pub enum Controller {
 
 impl Controller {
     pub(super) fn new(config: &Config) -> Controller {
-        match (config.custom, config.kind) {
-            (Some(make), _) => Controller::Custom(make(config)),
+        match (&config.custom, config.kind) {
+            (Some(factory), _) => Controller::Custom(factory.make(config)),
             (None, Kind::Tcp) => Controller::Reno,
             (None, Kind::Cubic) => Controller::Cubic(Cubic::default()),
             (None, Kind::Dctcp) => Controller::Dctcp(Dctcp::new(config)),
         }
     }
 
-    #[inline]
-    pub(super) fn on_ack(&mut self, config: &Config, ack: &Ack) {
+    /// Whether the controller sets the window itself.
+    pub(super) fn sets_window(&self) -> bool {
         match self {
-            Controller::Reno | Controller::Cubic(_) => {}
-            Controller::Dctcp(dctcp) => dctcp.on_ack(config, ack),
-            Controller::Custom(custom) => custom.on_ack(config, ack),
+            Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => false,
+            Controller::Custom(custom) => custom.sets_window(),
         }
+    }
+
+    /// Whether the controller may set a pacing rate, or a window below one segment.
+    pub(super) fn may_pace(&self) -> bool {
+        matches!(self, Controller::Custom(_))
+    }
+
+    pub(super) fn on_path(&mut self, config: &Config, switches: u32) {
+        match self {
+            Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => {}
+            Controller::Custom(custom) => custom.on_path(config, switches),
+        }
+    }
+
+    /// An ACK of new data. True if the window may have changed.
+    #[inline]
+    pub(super) fn on_ack(
+        &mut self,
+        config: &Config,
+        window: &mut Window,
+        ack: &Ack,
+        is_window_limited: impl FnOnce(&Window) -> bool,
+    ) -> bool {
+        match self {
+            Controller::Reno | Controller::Cubic(_) => return false,
+            Controller::Dctcp(dctcp) => {
+                dctcp.on_ack(config, ack);
+                return false;
+            }
+            Controller::Custom(custom) => {
+                let ack = Ack { window_limited: is_window_limited(window), ..*ack };
+                custom.on_ack(config, window, &ack);
+            }
+        }
+        window.cwnd = window.cwnd.min(config.max_window);
+        true
     }
 
     #[inline]
@@ -52,7 +87,8 @@ impl Controller {
         match self {
             Controller::Reno | Controller::Dctcp(_) => reno::grow(config, window, ack.acked),
             Controller::Cubic(cubic) => cubic.grow(config, window, ack),
-            Controller::Custom(custom) => custom.grow(config, window, ack),
+            // A copy: what a call from outside sees stays in registers for the others.
+            Controller::Custom(custom) => custom.grow(config, window, &{ *ack }),
         }
         window.cwnd = window.cwnd.min(config.max_window);
     }
@@ -63,6 +99,13 @@ impl Controller {
             Controller::Cubic(cubic) => cubic.cut(config, window, cut),
             Controller::Dctcp(dctcp) => dctcp.cut(cut),
             Controller::Custom(custom) => custom.cut(config, window, cut),
+        }
+    }
+
+    pub(super) fn pacing_rate(&self) -> Option<Rate> {
+        match self {
+            Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => None,
+            Controller::Custom(custom) => custom.pacing_rate(),
         }
     }
 

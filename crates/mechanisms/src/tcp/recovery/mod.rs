@@ -48,7 +48,7 @@ impl Sender {
     /// cut lowered ssthresh.
     fn enter_recovery(&mut self, config: &Config, now: Time) -> bool {
         self.stats.fast_retransmits += 1;
-        let lowered = self.cut_for_loss(config);
+        let lowered = self.cut_for_loss(config, now);
         self.phase = Phase::Recovery;
         self.recover = Some(self.max);
         self.resend = true;

@@ -49,7 +49,7 @@ impl Sender {
         scoreboard.rescue = 0;
         scoreboard.set_pipe(config, una, max);
         if self.enter_recovery(config, now) {
-            self.set_cwnd(config, self.window.ssthresh);
+            self.set_cwnd_in_recovery(config, self.window.ssthresh);
         }
     }
 
@@ -65,10 +65,11 @@ impl Sender {
     #[cold]
     pub(in crate::tcp) fn next_with_sack(&mut self, config: &Config, now: Time) -> Option<Chunk> {
         let scoreboard = self.scoreboard.as_ref()?;
-        let cwnd = self.window.cwnd.min(config.max_window);
-        if scoreboard.pipe + config.segment > cwnd {
+        let cwnd = self.window.cwnd.min(config.max_window).max(config.segment);
+        if scoreboard.pipe + config.segment > cwnd || !self.may_leave(config, now, config.segment) {
             return None;
         }
+        let scoreboard = self.scoreboard.as_ref()?;
         let from = scoreboard.high_rxt.max(self.una);
         let hole = scoreboard.sacked.hole(from);
         // Rule 1: lost.
