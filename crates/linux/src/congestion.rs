@@ -40,11 +40,18 @@ impl CongestionControl {
         transport: &Config,
         asked: Option<&str>,
     ) -> Result<CongestionControl, NoCongestionControl> {
-        let (key, name) = match (asked, transport.kind) {
+        let (key, name) = match (asked, transport.kind.kernel_name()) {
             (Some(name), _) => ("--congestion-control", name),
-            (None, Kind::Tcp) => ("transport.kind", "reno"),
-            (None, Kind::Cubic) => ("transport.kind", "cubic"),
-            (None, Kind::Dctcp) => ("transport.kind", DCTCP),
+            (None, Some(name)) => ("transport.kind", name),
+            (None, None) => {
+                let emulated = Kind::ALL.into_iter().filter(|kind| kind.kernel_name().is_some());
+                let emulated: Vec<String> = emulated.map(|kind| format!("`{}`", kind.name())).collect();
+                return Err(NoCongestionControl {
+                    key: "transport.kind",
+                    name: transport.kind.name().to_owned(),
+                    hint: format!("; allowed: {}", emulated.join(", ")),
+                });
+            }
         };
         let refused = |hint: String| NoCongestionControl { key, name: name.to_owned(), hint };
         if features::has_congestion_control(name) {

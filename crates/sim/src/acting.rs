@@ -72,9 +72,7 @@ impl World {
         let established = hosts.pool.as_mut().and_then(|pool| pool.open(client, server));
         let transport = established.unwrap_or(&hosts.transport);
         let mut connection = is_here.then(|| Box::new(Connection::new(transport, workload, client, server)));
-        if let Some(connection) = &mut connection
-            && transport.regards_path()
-        {
+        if let Some(connection) = &mut connection {
             connection.set_paths(self.fabric.network(), transport, hosts.connections.len() as u32);
         }
         hosts.connections.push(connection);

@@ -190,9 +190,12 @@ impl Connection {
         Connection { workload, client, server, halves: [Half::new(config), Half::new(config)], active: None }
     }
 
-    /// Has each end take account of how many switches its packets pass on the shortest path, for connection `number`.
+    /// Tells the controllers that take account of it how many switches their packets pass on the shortest path.
     pub(crate) fn set_paths(&mut self, network: &Network, config: &Config, number: u32) {
         for end in [End::Client, End::Server] {
+            if !self.half(end).endpoint.regards_path() {
+                return;
+            }
             let mut packet = Packet::new(self.host(end), self.host(end.other()), number, 0);
             if end == End::Server {
                 packet.flags = Flags::FROM_SERVER;

@@ -181,11 +181,6 @@ impl Config {
         self.header_bytes + options + segment.len
     }
 
-    /// Whether controllers may take account of a connection's path ([`super::Endpoint::set_path`]).
-    pub fn regards_path(&self) -> bool {
-        self.custom.is_some()
-    }
-
     /// The payload of a full segment.
     pub fn segment_bytes(&self) -> Bytes {
         Bytes::new(self.segment)

@@ -10,6 +10,10 @@ use super::sender::{Offer, Sender};
 
 /// One end of a connection.
 ///
+/// What `kind` decides (the controller, ECN, how marks are echoed and segments acknowledged) is taken from the
+/// [`Config`] with which the endpoint is made. The configuration that its methods take may differ in that, so that
+/// connections of different kinds can share one.
+///
 /// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it
 /// returns `None`, and see to it that `on_deadline` is called at [`deadline`](Endpoint::deadline).
@@ -20,6 +24,8 @@ pub struct Endpoint {
     syn_due: bool,
     /// How often the SYN or SYN-ACK was sent.
     syns_sent: u16,
+    /// This end asks for ECN, or accepts it, in the handshake.
+    wants_ecn: bool,
     /// The other end asked for ECN in its SYN.
     peer_ecn: bool,
     /// When the SYN or SYN-ACK was first sent.
@@ -93,16 +99,22 @@ impl Endpoint {
             state: if config.handshake { State::Listen } else { State::Established },
             syn_due: false,
             syns_sent: 0,
+            wants_ecn: config.ecn,
             peer_ecn: false,
             syn_sent_at: Time::ZERO,
             sender: Sender::new(config),
-            receiver: Receiver::new(),
+            receiver: Receiver::new(config),
             segments_sent: 0,
             ce_received: 0,
         }
     }
 
-    /// The packets of this end pass `switches` switches on their way, for controllers that take account of it.
+    /// Whether the controller may take account of the path ([`Endpoint::set_path`]).
+    pub fn regards_path(&self) -> bool {
+        self.sender.controller.is_boxed()
+    }
+
+    /// Tells the controller that the packets of this end pass `switches` switches on their way.
     pub fn set_path(&mut self, config: &Config, switches: u32) {
         self.sender.controller.on_path(config, switches);
     }
@@ -144,7 +156,7 @@ impl Endpoint {
         if segment.len > 0 {
             delivered.new_bytes = self.receiver.on_data(config, self.sender.ecn, now, segment);
         } else if self.sender.ecn && config.echo_marked_acks {
-            self.receiver.on_ecn(config, segment);
+            self.receiver.on_ecn(segment);
         }
         delivered
     }
@@ -337,7 +349,7 @@ impl Endpoint {
     fn establish(&mut self, config: &Config, now: Time) {
         self.state = State::Established;
         self.syn_due = false;
-        self.sender.ecn = config.ecn && self.peer_ecn;
+        self.sender.ecn = self.wants_ecn && self.peer_ecn;
         self.sender.deadline = Time::MAX;
         if self.syns_sent == 1 {
             self.sender.rto.sample(config, now.saturating_since(self.syn_sent_at));
@@ -360,13 +372,13 @@ impl Endpoint {
         self.segments_sent += 1;
         let flags = match self.state {
             State::SynReceived => {
-                Flags::SYN.with(Flags::ACK).with_if(config.ecn && self.peer_ecn, Flags::ECE)
+                Flags::SYN.with(Flags::ACK).with_if(self.wants_ecn && self.peer_ecn, Flags::ECE)
             }
-            _ => Flags::SYN.with_if(config.ecn, Flags::ECE.with(Flags::CWR)),
+            _ => Flags::SYN.with_if(self.wants_ecn, Flags::ECE.with(Flags::CWR)),
         };
         Some(Segment {
             flags,
-            ecn: if config.ecn && config.ecn_on_acks { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: if self.wants_ecn && config.ecn_on_acks { Ecn::Ect0 } else { Ecn::NotEct },
             ..Segment::default()
         })
     }

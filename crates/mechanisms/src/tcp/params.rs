@@ -222,6 +222,28 @@ choice! {
         Dctcp,
     }
 }
+impl Kind {
+    /// All of them.
+    pub const ALL: [Kind; 3] = [Kind::Tcp, Kind::Cubic, Kind::Dctcp];
+
+    /// The name in a scenario.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Tcp => "tcp",
+            Kind::Cubic => "cubic",
+            Kind::Dctcp => "dctcp",
+        }
+    }
+
+    /// The Linux kernel's name of this congestion control; `None` if the kernel has none like it.
+    pub fn kernel_name(self) -> Option<&'static str> {
+        match self {
+            Kind::Tcp => Some("reno"),
+            Kind::Cubic => Some("cubic"),
+            Kind::Dctcp => Some("dctcp"),
+        }
+    }
+}
 choice! {
     /// How losses are repaired.
     Recovery {

@@ -156,7 +156,7 @@ impl Sender {
             flight_max: 0,
             flight_end: 0,
             was_full: false,
-            checks: if controller.may_pace() { PACES } else { 0 },
+            checks: if controller.is_boxed() { PACES } else { 0 },
             sets_window,
             pacing_deadline: Time::MAX,
             last_sent: Time::ZERO,

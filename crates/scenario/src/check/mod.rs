@@ -80,7 +80,7 @@ impl Checker<'_> {
     /// A mechanism's own verdict on its parameters.
     fn params(&mut self, path: &[&str], verdict: Result<(), InvalidParam>) {
         if let Err(InvalidParam { key, value, allowed }) = verdict {
-            let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+            let path: Vec<&str> = path.iter().copied().chain(key.split('.')).collect();
             self.error(&path, format!("{value} does not fit"), allowed);
         }
     }

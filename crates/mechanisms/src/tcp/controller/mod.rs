@@ -24,14 +24,14 @@ pub enum Controller {
     Cubic(Cubic),
     /// DCTCP (RFC 8257).
     Dctcp(Dctcp),
-    /// Made by [`Config::custom`].
-    Custom(Box<dyn CongestionControl>),
+    /// One that is called through its trait, such as those that [`Config::custom`] makes.
+    Boxed(Box<dyn CongestionControl>),
 }
 
 impl Controller {
     pub(super) fn new(config: &Config) -> Controller {
         match (&config.custom, config.kind) {
-            (Some(factory), _) => Controller::Custom(factory.make(config)),
+            (Some(factory), _) => Controller::Boxed(factory.make(config)),
             (None, Kind::Tcp) => Controller::Reno,
             (None, Kind::Cubic) => Controller::Cubic(Cubic::default()),
             (None, Kind::Dctcp) => Controller::Dctcp(Dctcp::new(config)),
@@ -42,19 +42,19 @@ impl Controller {
     pub(super) fn sets_window(&self) -> bool {
         match self {
             Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => false,
-            Controller::Custom(custom) => custom.sets_window(),
+            Controller::Boxed(controller) => controller.sets_window(),
         }
     }
 
-    /// Whether the controller may set a pacing rate, or a window below one segment.
-    pub(super) fn may_pace(&self) -> bool {
-        matches!(self, Controller::Custom(_))
+    /// Whether the controller is called through its trait: it may pace, and take account of the path.
+    pub(super) fn is_boxed(&self) -> bool {
+        matches!(self, Controller::Boxed(_))
     }
 
     pub(super) fn on_path(&mut self, config: &Config, switches: u32) {
         match self {
             Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => {}
-            Controller::Custom(custom) => custom.on_path(config, switches),
+            Controller::Boxed(controller) => controller.on_path(config, switches),
         }
     }
 
@@ -73,9 +73,9 @@ impl Controller {
                 dctcp.on_ack(config, ack);
                 return false;
             }
-            Controller::Custom(custom) => {
+            Controller::Boxed(controller) => {
                 let ack = Ack { window_limited: is_window_limited(window), ..*ack };
-                custom.on_ack(config, window, &ack);
+                controller.on_ack(config, window, &ack);
             }
         }
         window.cwnd = window.cwnd.min(config.max_window);
@@ -88,7 +88,7 @@ impl Controller {
             Controller::Reno | Controller::Dctcp(_) => reno::grow(config, window, ack.acked),
             Controller::Cubic(cubic) => cubic.grow(config, window, ack),
             // A copy: what a call from outside sees stays in registers for the others.
-            Controller::Custom(custom) => custom.grow(config, window, &{ *ack }),
+            Controller::Boxed(controller) => controller.grow(config, window, &{ *ack }),
         }
         window.cwnd = window.cwnd.min(config.max_window);
     }
@@ -98,14 +98,14 @@ impl Controller {
             Controller::Reno => cut.base / 2,
             Controller::Cubic(cubic) => cubic.cut(config, window, cut),
             Controller::Dctcp(dctcp) => dctcp.cut(cut),
-            Controller::Custom(custom) => custom.cut(config, window, cut),
+            Controller::Boxed(controller) => controller.cut(config, window, cut),
         }
     }
 
     pub(super) fn pacing_rate(&self) -> Option<Rate> {
         match self {
             Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => None,
-            Controller::Custom(custom) => custom.pacing_rate(),
+            Controller::Boxed(controller) => controller.pacing_rate(),
         }
     }
 
@@ -113,7 +113,7 @@ impl Controller {
         match self {
             Controller::Reno | Controller::Dctcp(_) => {}
             Controller::Cubic(cubic) => cubic.on_restart(idle),
-            Controller::Custom(custom) => custom.on_restart(idle),
+            Controller::Boxed(controller) => controller.on_restart(idle),
         }
     }
 
@@ -121,7 +121,7 @@ impl Controller {
         match self {
             Controller::Reno | Controller::Cubic(_) => 0.0,
             Controller::Dctcp(dctcp) => dctcp.alpha(),
-            Controller::Custom(custom) => custom.alpha(),
+            Controller::Boxed(controller) => controller.alpha(),
         }
     }
 }
