@@ -73,7 +73,7 @@ impl World {
         let transport = established.unwrap_or(&hosts.transport);
         let mut connection = is_here.then(|| Box::new(Connection::new(transport, workload, client, server)));
         if let Some(connection) = &mut connection {
-            connection.set_paths(self.fabric.network(), transport, hosts.connections.len() as u32);
+            connection.set_paths(self.fabric.network(), hosts.connections.len() as u32);
         }
         hosts.connections.push(connection);
     }

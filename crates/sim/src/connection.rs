@@ -191,7 +191,7 @@ impl Connection {
     }
 
     /// Tells the controllers that take account of it how many switches their packets pass on the shortest path.
-    pub(crate) fn set_paths(&mut self, network: &Network, config: &Config, number: u32) {
+    pub(crate) fn set_paths(&mut self, network: &Network, number: u32) {
         for end in [End::Client, End::Server] {
             if !self.half(end).endpoint.regards_path() {
                 return;
@@ -201,7 +201,7 @@ impl Connection {
                 packet.flags = Flags::FROM_SERVER;
             }
             let switches = network.path(&packet).count() as u32 - 1;
-            self.half(end).endpoint.set_path(config, switches);
+            self.half(end).endpoint.set_path(switches);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use plimsoll_units::{Bytes, Span};
 
-use super::congestion::MakeController;
+use super::congestion::{Limits, MakeController};
 use super::params::{
     BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, Kind, LossAfterEcn,
     Recovery, RttError, RttSampling, TransportParams, WindowUnit,
@@ -179,6 +179,11 @@ impl Config {
         let blocks = segment.sack.as_slice().len() as u32;
         let options = if self.count_options && blocks > 0 { 2 + 8 * blocks } else { 0 };
         self.header_bytes + options + segment.len
+    }
+
+    /// What controllers that are called through their trait see of the configuration.
+    pub(super) fn limits(&self) -> Limits {
+        Limits { segment: self.segment, max_window: self.max_window, initial_window: self.initial_window }
     }
 
     /// The payload of a full segment.

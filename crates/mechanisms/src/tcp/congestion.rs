@@ -20,9 +20,6 @@ use std::sync::Arc;
 
 use plimsoll_units::{Rate, Span, Time};
 
-use super::config::Config;
-use super::params::CutBase;
-
 /// The congestion window and what steers its growth, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
@@ -40,6 +37,17 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+}
+
+/// What is the same for the whole life of a connection, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The payload of a full segment.
+    pub segment: u64,
+    /// The largest window.
+    pub max_window: u64,
+    /// The window with which a connection begins.
+    pub initial_window: u64,
 }
 
 /// An ACK of new data.
@@ -91,16 +99,6 @@ pub struct Cut {
     pub srtt: Span,
 }
 
-impl Cut {
-    /// The base of a cut of `window` for `cause` while `flight` bytes are outstanding.
-    pub(super) fn base(config: &Config, window: &Window, cause: Cause, flight: u64) -> u64 {
-        match (cause, config.cut_from) {
-            (Cause::Loss | Cause::Timeout, CutBase::Flight) => flight,
-            _ => window.cwnd.min(config.max_window),
-        }
-    }
-}
-
 /// A congestion controller. An endpoint owns one; it sees that endpoint's ACKs only.
 pub trait CongestionControl: fmt::Debug + Send {
     /// Whether the controller sets the window itself, as the head of this file says; otherwise ssthresh does.
@@ -111,21 +109,21 @@ pub trait CongestionControl: fmt::Debug + Send {
 
     /// The connection's packets pass `switches` switches on their way. Called when a connection opens, where its path
     /// is known.
-    fn on_path(&mut self, _config: &Config, _switches: u32) {}
+    fn on_path(&mut self, _switches: u32) {}
 
     /// Takes note of every ACK of new data, before the window is cut or opened for it. A controller that sets the
     /// window does so here; the sender caps cwnd at `max_window`.
-    fn on_ack(&mut self, _config: &Config, _window: &mut Window, _ack: &Ack) {}
+    fn on_ack(&mut self, _limits: &Limits, _window: &mut Window, _ack: &Ack) {}
 
     /// Opens the window for an ACK of new data. Not called during recovery, for ACKs whose ECE forbids
     /// growth, or while the application limits what is sent. The sender caps cwnd at `max_window`. A controller that
     /// sets the window has no use for it.
-    fn grow(&mut self, _config: &Config, _window: &mut Window, _ack: &Ack) {}
+    fn grow(&mut self, _limits: &Limits, _window: &mut Window, _ack: &Ack) {}
 
     /// The window in bytes after `cut`. The sender rounds it, applies the floors, and sets cwnd and
     /// ssthresh; after a timeout only ssthresh, cwnd being one segment. Where the controller sets the window, cwnd
     /// becomes what it says here.
-    fn cut(&mut self, config: &Config, window: &Window, cut: &Cut) -> u64;
+    fn cut(&mut self, limits: &Limits, window: &Window, cut: &Cut) -> u64;
 
     /// The rate, header included, at which segments leave at most; `None` for as fast as the window allows. Asked
     /// before each segment. A rate of zero counts as none.
@@ -146,19 +144,17 @@ pub trait CongestionControl: fmt::Debug + Send {
 #[derive(Clone)]
 pub struct MakeController(Arc<Factory>);
 
-type Factory = dyn Fn(&Config) -> Box<dyn CongestionControl> + Send + Sync;
+type Factory = dyn Fn() -> Box<dyn CongestionControl> + Send + Sync;
 
 impl MakeController {
-    /// A factory that calls `make` for each endpoint with the configuration of its connection.
-    pub fn new(
-        make: impl Fn(&Config) -> Box<dyn CongestionControl> + Send + Sync + 'static,
-    ) -> MakeController {
+    /// A factory that calls `make` for each endpoint.
+    pub fn new(make: impl Fn() -> Box<dyn CongestionControl> + Send + Sync + 'static) -> MakeController {
         MakeController(Arc::new(make))
     }
 
     /// The controller of a new endpoint.
-    pub(super) fn make(&self, config: &Config) -> Box<dyn CongestionControl> {
-        (self.0)(config)
+    pub(super) fn make(&self) -> Box<dyn CongestionControl> {
+        (self.0)()
     }
 }
 

@@ -115,8 +115,8 @@ impl Endpoint {
     }
 
     /// Tells the controller that the packets of this end pass `switches` switches on their way.
-    pub fn set_path(&mut self, config: &Config, switches: u32) {
-        self.sender.controller.on_path(config, switches);
+    pub fn set_path(&mut self, switches: u32) {
+        self.sender.controller.on_path(switches);
     }
 
     /// Opens the connection actively. Does nothing if it is open or opening.

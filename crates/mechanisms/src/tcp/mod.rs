@@ -31,7 +31,7 @@ mod segment;
 mod sender;
 
 pub use config::Config;
-pub use congestion::{Ack, Cause, CongestionControl, Cut, MakeController, Window};
+pub use congestion::{Ack, Cause, CongestionControl, Cut, Limits, MakeController, Window};
 pub use controller::Controller;
 pub use endpoint::{Counters, Delivered, Endpoint, WindowState};
 pub use params::{

@@ -316,7 +316,10 @@ impl Sender {
     fn cut_target(&mut self, config: &Config, now: Time, cause: Cause) -> u64 {
         // RFC 5681, section 3.2, step 2: limited transmit does not count.
         let flight = (self.max - self.una).saturating_sub(u64::from(self.limited_bytes));
-        let base = Cut::base(config, &self.window, cause, flight);
+        let base = match (cause, config.cut_from) {
+            (Cause::Loss | Cause::Timeout, CutBase::Flight) => flight,
+            _ => self.window.cwnd.min(config.max_window),
+        };
         let cut = Cut { now, cause, base, una: self.una, srtt: self.rto.srtt() };
         let target = self.controller.cut(config, &self.window, &cut);
         self.window.count = 0;

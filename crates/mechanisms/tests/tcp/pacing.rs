@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use plimsoll_mechanisms::tcp::{
-    Ack, Cause, Config, CongestionControl, Cut, EcnMode, Endpoint, MakeController, Recovery, TransportParams,
+    Ack, Cause, CongestionControl, Cut, EcnMode, Endpoint, Limits, MakeController, Recovery, TransportParams,
     Window,
 };
 use plimsoll_units::{Rate, Span, Time};
@@ -28,15 +28,15 @@ impl CongestionControl for Obedient {
     fn sets_window(&self) -> bool {
         true
     }
-    fn on_path(&mut self, _: &Config, switches: u32) {
+    fn on_path(&mut self, switches: u32) {
         self.0.lock().unwrap().switches = switches;
     }
-    fn on_ack(&mut self, _: &Config, window: &mut Window, ack: &Ack) {
+    fn on_ack(&mut self, _: &Limits, window: &mut Window, ack: &Ack) {
         let mut orders = self.0.lock().unwrap();
         orders.acks.push(*ack);
         window.cwnd = orders.cwnd;
     }
-    fn cut(&mut self, _: &Config, _: &Window, cut: &Cut) -> u64 {
+    fn cut(&mut self, _: &Limits, _: &Window, cut: &Cut) -> u64 {
         let mut orders = self.0.lock().unwrap();
         orders.cuts.push(*cut);
         orders.cwnd
@@ -51,7 +51,7 @@ fn obedient(params: TransportParams, cwnd: u64) -> (Script, Arc<Mutex<Orders>>) 
     let orders = Arc::new(Mutex::new(Orders { cwnd, ..Orders::default() }));
     let mut script = Script::new(params);
     let held = Arc::clone(&orders);
-    script.config.custom = Some(MakeController::new(move |_| Box::new(Obedient(Arc::clone(&held)))));
+    script.config.custom = Some(MakeController::new(move || Box::new(Obedient(Arc::clone(&held)))));
     script.end = Endpoint::new(&script.config);
     (script, orders)
 }
@@ -59,7 +59,7 @@ fn obedient(params: TransportParams, cwnd: u64) -> (Script, Arc<Mutex<Orders>>) 
 #[test]
 fn a_controller_sees_raw_samples_the_echo_and_the_time() {
     let (mut s, orders) = obedient(TransportParams { ecn: EcnMode::On, ..params() }, 10 * MSS);
-    s.end.set_path(&s.config, 5);
+    s.end.set_path(5);
     s.write(100 * MSS).sends(0, 10).at(100).ack(1000).sends(10_000, 1).at(180).ack_ece(3000);
     let orders = orders.lock().unwrap();
     let [first, second] = orders.acks[..] else { panic!("{orders:?}") };

@@ -31,7 +31,7 @@ pub enum Controller {
 impl Controller {
     pub(super) fn new(config: &Config) -> Controller {
         match (&config.custom, config.kind) {
-            (Some(factory), _) => Controller::Boxed(factory.make(config)),
+            (Some(factory), _) => Controller::Boxed(factory.make()),
             (None, Kind::Tcp) => Controller::Reno,
             (None, Kind::Cubic) => Controller::Cubic(Cubic::default()),
             (None, Kind::Dctcp) => Controller::Dctcp(Dctcp::new(config)),
@@ -51,10 +51,10 @@ impl Controller {
         matches!(self, Controller::Boxed(_))
     }
 
-    pub(super) fn on_path(&mut self, config: &Config, switches: u32) {
+    pub(super) fn on_path(&mut self, switches: u32) {
         match self {
             Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => {}
-            Controller::Boxed(controller) => controller.on_path(config, switches),
+            Controller::Boxed(controller) => controller.on_path(switches),
         }
     }
 
@@ -75,7 +75,7 @@ impl Controller {
             }
             Controller::Boxed(controller) => {
                 let ack = Ack { window_limited: is_window_limited(window), ..*ack };
-                controller.on_ack(config, window, &ack);
+                controller.on_ack(&config.limits(), window, &ack);
             }
         }
         window.cwnd = window.cwnd.min(config.max_window);
@@ -88,7 +88,7 @@ impl Controller {
             Controller::Reno | Controller::Dctcp(_) => reno::grow(config, window, ack.acked),
             Controller::Cubic(cubic) => cubic.grow(config, window, ack),
             // A copy: what a call from outside sees stays in registers for the others.
-            Controller::Boxed(controller) => controller.grow(config, window, &{ *ack }),
+            Controller::Boxed(controller) => controller.grow(&config.limits(), window, &{ *ack }),
         }
         window.cwnd = window.cwnd.min(config.max_window);
     }
@@ -98,7 +98,7 @@ impl Controller {
             Controller::Reno => cut.base / 2,
             Controller::Cubic(cubic) => cubic.cut(config, window, cut),
             Controller::Dctcp(dctcp) => dctcp.cut(cut),
-            Controller::Boxed(controller) => controller.cut(config, window, cut),
+            Controller::Boxed(controller) => controller.cut(&config.limits(), window, cut),
         }
     }
 
