@@ -3,6 +3,7 @@
 use plimsoll_units::{Bytes, Span};
 
 use super::congestion::{Limits, MakeController};
+use super::controller::swift::SwiftParams;
 use super::params::{
     BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, Kind, LossAfterEcn,
     Recovery, RttError, RttSampling, TransportParams, WindowUnit,
@@ -64,6 +65,7 @@ pub struct Config {
     pub cubic_c: f64,
     pub cubic_beta: f64,
     pub fast_convergence: bool,
+    pub swift: SwiftParams,
     /// Makes the controller of each endpoint instead of `kind`, for experiments in code.
     pub custom: Option<MakeController>,
 }
@@ -106,7 +108,7 @@ impl TransportParams {
             fast_retransmit_guard: self.fast_retransmit_guard,
             limited_transmit: self.limited_transmit,
             loss_after_ecn: self.loss_after_ecn,
-            ack_every: self.ack_every,
+            ack_every: if self.kind == Kind::Swift { 1 } else { self.ack_every },
             ack_delay: self.ack_delay,
             nagle: self.nagle,
             handshake: self.handshake,
@@ -123,6 +125,7 @@ impl TransportParams {
             cubic_c: self.cubic_c,
             cubic_beta: self.cubic_beta,
             fast_convergence: self.fast_convergence,
+            swift: self.swift,
             custom: None,
         })
     }
@@ -168,7 +171,8 @@ impl TransportParams {
         let ok = self.cubic_c > 0.0 && self.cubic_c.is_finite();
         Invalid::unless(ok, "cubic_c", self.cubic_c, "more than 0")?;
         let beta = self.cubic_beta;
-        Invalid::unless(beta > 0.0 && beta < 1.0, "cubic_beta", beta, "more than 0 and less than 1")
+        Invalid::unless(beta > 0.0 && beta < 1.0, "cubic_beta", beta, "more than 0 and less than 1")?;
+        self.swift.validate()
     }
 }
 

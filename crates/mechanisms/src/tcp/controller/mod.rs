@@ -5,6 +5,7 @@
 mod cubic;
 mod dctcp;
 mod reno;
+pub(super) mod swift;
 
 use plimsoll_units::{Rate, Span};
 
@@ -14,6 +15,7 @@ use super::params::Kind;
 
 pub use cubic::Cubic;
 pub use dctcp::{Dctcp, reduced_window, updated_alpha};
+pub use swift::{Swift, SwiftParams};
 
 /// The controller of an endpoint.
 #[derive(Debug)]
@@ -35,6 +37,7 @@ impl Controller {
             (None, Kind::Tcp) => Controller::Reno,
             (None, Kind::Cubic) => Controller::Cubic(Cubic::default()),
             (None, Kind::Dctcp) => Controller::Dctcp(Dctcp::new(config)),
+            (None, Kind::Swift) => Controller::Boxed(Box::new(Swift::new(config.swift))),
         }
     }
 
