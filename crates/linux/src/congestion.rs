@@ -114,3 +114,20 @@ impl CongestionControl {
         0
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_mechanisms::tcp::TransportParams;
+
+    use super::*;
+
+    #[test]
+    fn a_controller_that_no_kernel_has_is_refused_with_those_that_are_emulated() {
+        let swift = TransportParams { kind: Kind::Swift, ..TransportParams::default() };
+        let config = swift.resolve().expect("valid parameters");
+        let refused = CongestionControl::find(&config, None).expect_err("no kernel has it").to_string();
+        let expected = "transport.kind: this kernel has no `swift` congestion control; \
+                        allowed: `tcp`, `cubic`, `dctcp`; `plimsoll check` lists what it has";
+        assert_eq!(refused, expected);
+    }
+}

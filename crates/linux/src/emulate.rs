@@ -134,6 +134,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
         return refuse("host.rank", "a rank that only the transport knows (only `priority`)");
     }
+    if !model.transport.workload.is_empty() {
+        return refuse("transport.workload", "a congestion controller of single workloads");
+    }
     let transport = resolved(model)?;
     if transport.recovery == Recovery::Sack
         && model.transport.dup_ack_threshold != TransportParams::default().dup_ack_threshold

@@ -8,7 +8,7 @@ use plimsoll_fabric::{
     DisciplineSpec, FabricSpec, MeasurementWindow, PathSpec, PortSpec, Unbuildable, WatchedQueue,
 };
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
-use plimsoll_mechanisms::tcp::Config;
+use plimsoll_mechanisms::tcp::{Config, Kind, TransportParams};
 use plimsoll_units::Time;
 
 use crate::model::{
@@ -52,10 +52,18 @@ impl Model {
     /// # Errors
     /// Fails at the first key of `transport` that is out of range.
     pub fn transport_config(&self) -> Result<Config, Unbuildable> {
+        self.transport_config_of(self.transport.kind)
+    }
+
+    /// Resolves the transport's parameters, with the congestion controller of `kind`.
+    ///
+    /// # Errors
+    /// Fails at the first key of `transport` that is out of range.
+    pub fn transport_config_of(&self, kind: Kind) -> Result<Config, Unbuildable> {
         let invalid = |invalid: plimsoll_mechanisms::InvalidParam| {
             Unbuildable::new(format!("transport.{}", invalid.key), invalid)
         };
-        self.transport.resolve().map_err(invalid)
+        TransportParams { kind, ..self.transport.clone() }.resolve().map_err(invalid)
     }
 
     /// Returns the part of the run that is measured: from the warm-up to the end of the sending.

@@ -1,6 +1,7 @@
 //! Workloads act, and the world does what they want.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
+use plimsoll_mechanisms::tcp::Config;
 use plimsoll_traffic::{Actions, Opened, Source, Write};
 use plimsoll_units::Time;
 
@@ -69,9 +70,13 @@ impl World {
         let Opened { client, server } = opened;
         let is_here = self.has(client) || self.has(server);
         let hosts = &mut self.hosts;
-        let established = hosts.pool.as_mut().and_then(|pool| pool.open(client, server));
-        let transport = established.unwrap_or(&hosts.transport);
-        let mut connection = is_here.then(|| Box::new(Connection::new(transport, workload, client, server)));
+        let is_open = hosts.pool.as_mut().is_some_and(|pool| pool.open(client, server));
+        let mut connection = is_here.then(|| {
+            let transport = &hosts.opening[usize::from(workload)];
+            let established = is_open.then(|| Config { handshake: false, ..transport.clone() });
+            let transport = established.as_ref().unwrap_or(transport);
+            Box::new(Connection::new(transport, workload, client, server))
+        });
         if let Some(connection) = &mut connection {
             connection.set_paths(self.fabric.network(), hosts.connections.len() as u32);
         }

@@ -4,7 +4,7 @@ use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
 use plimsoll_fabric::net::{HostId, PortId};
 use plimsoll_fabric::{Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
-use plimsoll_mechanisms::tcp::Connections;
+use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_scenario::model::{Completion, Fault, Model};
 use plimsoll_traffic::Traffic;
@@ -52,8 +52,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         path_selector: extensions.path_selector,
     };
     let mut fabric = Fabric::build(spec, &streams, from_outside, hooks)?;
-    let mut hosts = hosts(model, fabric.network().hosts())?;
-    hosts.transport.custom = extensions.congestion_control;
+    let hosts = hosts(model, fabric.network().hosts(), extensions.congestion_control)?;
     let recorder =
         Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
@@ -85,14 +84,19 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
 }
 
 /// Builds the transports of `count` hosts.
-fn hosts(model: &Model, count: u32) -> Result<Hosts, RunError> {
-    let transport = model.transport_config()?;
+fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Hosts, RunError> {
+    let configured = |kind| {
+        let config = model.transport_config_of(kind)?;
+        Ok::<_, RunError>(Config { custom: custom.clone(), ..config })
+    };
+    let kinds = model.workload.keys().map(|name| model.transport.kind_of(name));
     let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
     let offload = model.host.bursts().and_then(|params| ReceiveOffload::new(params, count));
     let waiting = if model.host.backpressure { count as usize } else { 0 };
     Ok(Hosts {
-        pool: pool.map(|pool| Box::new(ConnectionPool::new(pool, &transport))),
-        transport,
+        pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
+        transport: configured(model.transport.kind)?,
+        opening: kinds.map(configured).collect::<Result<_, _>>()?,
         connections: Vec::new(),
         receive_offload: offload.map(Box::new),
         classes: Classes::new(model)?,

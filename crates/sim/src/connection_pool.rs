@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use plimsoll_fabric::net::HostId;
-use plimsoll_mechanisms::tcp::Config;
 
 /// The open connections of every pair of hosts.
 #[derive(Debug)]
@@ -17,8 +16,6 @@ pub(crate) struct ConnectionPool {
     initial: u32,
     /// By client and server.
     pairs: BTreeMap<(HostId, HostId), Pair>,
-    /// The transport of a connection that is open already.
-    established: Config,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -28,20 +25,18 @@ struct Pair {
 }
 
 impl ConnectionPool {
-    pub(crate) fn new(initial: u32, transport: &Config) -> ConnectionPool {
-        let established = Config { handshake: false, ..transport.clone() };
-        ConnectionPool { initial, pairs: BTreeMap::new(), established }
+    pub(crate) fn new(initial: u32) -> ConnectionPool {
+        ConnectionPool { initial, pairs: BTreeMap::new() }
     }
 
-    /// `client` needs a connection to `server`: the transport that an open one has, or none if a new one must be
-    /// opened.
-    pub(crate) fn open(&mut self, client: HostId, server: HostId) -> Option<&Config> {
+    /// `client` needs a connection to `server`. Returns whether one is open and idle, so that none must be opened.
+    pub(crate) fn open(&mut self, client: HostId, server: HostId) -> bool {
         let new = Pair { open: self.initial, busy: 0 };
         let pair = self.pairs.entry((client, server)).or_insert(new);
         let has_idle = pair.busy < pair.open;
         pair.busy += 1;
         pair.open = pair.open.max(pair.busy);
-        has_idle.then_some(&self.established)
+        has_idle
     }
 
     /// A connection of the pair is idle again.
@@ -54,20 +49,18 @@ impl ConnectionPool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_mechanisms::tcp::TransportParams;
 
     #[test]
     fn a_pool_grows_to_the_most_that_were_busy_at_once() {
-        let transport = TransportParams::default().resolve().expect("the defaults are valid");
-        let mut pool = ConnectionPool::new(1, &transport);
+        let mut pool = ConnectionPool::new(1);
         let (a, b) = (HostId(0), HostId(1));
-        assert!(pool.open(a, b).is_some_and(|config| !config.handshake));
-        assert!(pool.open(a, b).is_none());
-        assert!(pool.open(b, a).is_some(), "the other way is another pair");
+        assert!(pool.open(a, b));
+        assert!(!pool.open(a, b));
+        assert!(pool.open(b, a), "the other way is another pair");
         pool.close(a, b);
         pool.close(a, b);
-        assert!(pool.open(a, b).is_some());
-        assert!(pool.open(a, b).is_some());
-        assert!(pool.open(a, b).is_none());
+        assert!(pool.open(a, b));
+        assert!(pool.open(a, b));
+        assert!(!pool.open(a, b));
     }
 }

@@ -14,6 +14,8 @@ use crate::receive_offload::ReceiveOffload;
 pub(crate) struct Hosts {
     /// The parameters of every transport.
     pub(crate) transport: Config,
+    /// By workload: the parameters that its connections are opened with, which differ in the congestion controller.
+    pub(crate) opening: Vec<Config>,
     /// The connections by number; `None` once closed, or where another logical process has both ends.
     pub(crate) connections: Vec<Option<Box<Connection>>>,
     /// The open connections of each pair of hosts, where they stay open between messages.

@@ -1,5 +1,7 @@
 //! [`TransportParams`]: the `[transport]` table of a scenario.
 
+use std::collections::BTreeMap;
+
 use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,6 +156,22 @@ pub struct TransportParams {
     /// Swift's target delay, and how its window follows it.
     #[serde(skip_serializing_if = "SwiftParams::is_default")]
     pub swift: SwiftParams,
+    /// The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
+    /// `workload.background = "cubic"`. All other keys are for all workloads. Default none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub workload: BTreeMap<String, Kind>,
+}
+
+impl TransportParams {
+    /// The congestion controller of the workload called `name`.
+    pub fn kind_of(&self, name: &str) -> Kind {
+        self.workload.get(name).copied().unwrap_or(self.kind)
+    }
+
+    /// Whether some workload may have the congestion controller `kind`.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.kind == kind || self.workload.values().any(|of_workload| *of_workload == kind)
+    }
 }
 
 impl Default for TransportParams {
@@ -205,6 +223,7 @@ impl Default for TransportParams {
             cubic_beta: 0.7,
             fast_convergence: true,
             swift: SwiftParams::default(),
+            workload: BTreeMap::new(),
         }
     }
 }
@@ -232,10 +251,10 @@ choice! {
     }
 }
 impl Kind {
-    /// All of them.
+    /// All kinds, in the order of the schema.
     pub const ALL: [Kind; 4] = [Kind::Tcp, Kind::Cubic, Kind::Dctcp, Kind::Swift];
 
-    /// The name in a scenario.
+    /// Returns the name in a scenario.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Tcp => "tcp",
@@ -245,7 +264,7 @@ impl Kind {
         }
     }
 
-    /// The Linux kernel's name of this congestion control; `None` if the kernel has none like it.
+    /// Returns the Linux kernel's name of this congestion control; `None` if the kernel has none like it.
     pub fn kernel_name(self) -> Option<&'static str> {
         match self {
             Kind::Tcp => Some("reno"),

@@ -202,7 +202,13 @@ impl Checker<'_> {
     fn transport(&mut self, model: &Model) {
         let transport = &model.transport;
         self.params(&["transport"], transport.validate());
-        if transport.ack_every > 1 && transport.ack_delay >= transport.min_rto {
+        for name in transport.workload.keys() {
+            self.known_workload(&["transport", "workload", name], name, model);
+        }
+        let delays_acks = transport.ack_every > 1
+            && (transport.kind != Kind::Swift
+                || transport.workload.values().any(|kind| *kind != Kind::Swift));
+        if delays_acks && transport.ack_delay >= transport.min_rto {
             self.warn(
                 &["transport", "ack_delay"],
                 format!(
@@ -215,7 +221,7 @@ impl Checker<'_> {
         let markable = match transport.ecn {
             EcnMode::On => true,
             EcnMode::Off => false,
-            EcnMode::Auto => transport.kind == Kind::Dctcp,
+            EcnMode::Auto => transport.has(Kind::Dctcp),
         };
         let marker = self.marker(model);
         if let (Some(marker), false) = (&marker, markable) {
@@ -257,14 +263,7 @@ impl Checker<'_> {
         let host = &model.host;
         for (name, priority) in &host.priority {
             let path = ["host", "priority", name];
-            if !model.workload.contains_key(name) {
-                let names = || model.workload.keys().map(String::as_str);
-                let report = self
-                    .report(&path, format!("no workload `{name}`"))
-                    .allowed(names().collect::<Vec<_>>().join(", "))
-                    .maybe_help(did_you_mean(name, names()));
-                self.found.errors.push(report);
-            }
+            self.known_workload(&path, name, model);
             self.priority(&path, *priority);
         }
         if let Some(priority) = host.ack_priority {
@@ -278,6 +277,18 @@ impl Checker<'_> {
                 message,
                 "at most 7 sizes, each larger than the one before",
             );
+        }
+    }
+
+    /// Reports an error at `path` if the scenario has no workload called `name`.
+    fn known_workload(&mut self, path: &[&str], name: &str, model: &Model) {
+        if !model.workload.contains_key(name) {
+            let names = || model.workload.keys().map(String::as_str);
+            let report = self
+                .report(path, format!("no workload `{name}`"))
+                .allowed(names().collect::<Vec<_>>().join(", "))
+                .maybe_help(did_you_mean(name, names()));
+            self.found.errors.push(report);
         }
     }
 
