@@ -16,4 +16,5 @@ mod lab;
 mod parallel;
 mod queueing;
 mod standing_queue;
+mod swift;
 mod wred;
