@@ -11,7 +11,7 @@ use super::params::{
 use super::segment::Segment;
 use crate::InvalidParam;
 
-/// What an endpoint needs to know, resolved. Windows are in bytes. The fields are those of
+/// The configuration of an endpoint, resolved. Windows are in bytes. The fields are those of
 /// [`TransportParams`], which describes them.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each field is the key of TransportParams with the same name")]
@@ -58,9 +58,9 @@ pub struct Config {
     pub ecn_on_acks: bool,
     pub echo_marked_acks: bool,
     pub ece_growth: EceGrowth,
-    /// g in units of 2^-32.
+    /// DCTCP's gain g in units of 2^-32.
     pub dctcp_gain: u64,
-    /// Alpha in units of 2^-30.
+    /// DCTCP's first alpha in units of 2^-30.
     pub initial_alpha: u32,
     pub cubic_c: f64,
     pub cubic_beta: f64,

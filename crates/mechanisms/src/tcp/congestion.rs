@@ -23,7 +23,7 @@ use plimsoll_units::{Rate, Span, Time};
 /// The congestion window and what steers its growth, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// Congestion window.
+    /// The congestion window.
     pub cwnd: u64,
     /// Slow start threshold; `u64::MAX` while slow start has no end, 0 where the controller sets the window.
     pub ssthresh: u64,
@@ -50,7 +50,7 @@ pub struct Limits {
     pub initial_window: u64,
 }
 
-/// An ACK of new data.
+/// An ACK that acknowledges new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
     /// When it arrived.
@@ -73,23 +73,23 @@ pub struct Ack {
     pub window_limited: bool,
 }
 
-/// What happened to the network.
+/// The reason of a cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// A loss found by duplicate ACKs.
     Loss,
     /// A loss found by the retransmission timer.
     Timeout,
-    /// A mark.
+    /// A queue marked a packet (ECE).
     Ecn,
 }
 
 /// Why and from what the window is to be cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// When.
+    /// When it was found.
     pub now: Time,
-    /// The reason.
+    /// What was found.
     pub cause: Cause,
     /// The bytes to take the share of: `cut_from` for a loss, and the window for a mark.
     pub base: u64,

@@ -16,11 +16,11 @@ use super::sender::{Offer, Sender};
 ///
 /// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it
-/// returns `None`, and see to it that `on_deadline` is called at [`deadline`](Endpoint::deadline).
+/// returns `None`, and call `on_deadline` at [`deadline`](Endpoint::deadline).
 #[derive(Debug)]
 pub struct Endpoint {
     state: State,
-    /// A SYN or SYN-ACK leaves now.
+    /// A SYN or SYN-ACK must be sent now.
     syn_due: bool,
     /// How often the SYN or SYN-ACK was sent.
     syns_sent: u16,
@@ -45,7 +45,7 @@ enum State {
     Established,
 }
 
-/// What a segment brought.
+/// What changed with a segment that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delivered {
     /// Bytes handed to the application, in order.
@@ -86,7 +86,7 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// ACKs of new data with ECE.
     pub ece_acks: u64,
-    /// Cuts for marks.
+    /// Cuts of the window for marks.
     pub ecn_cuts: u64,
     /// Segments received with CE.
     pub ce_received: u64,
@@ -216,7 +216,7 @@ impl Endpoint {
         self.sender.deadline.min(self.receiver.deadline()).min(self.sender.pacing_deadline)
     }
 
-    /// Time has come to [`deadline`](Endpoint::deadline).
+    /// Handles the [`deadline`](Endpoint::deadline) that has passed.
     pub fn on_deadline(&mut self, config: &Config, now: Time) {
         if now >= self.receiver.deadline() {
             self.receiver.on_deadline();
@@ -237,25 +237,25 @@ impl Endpoint {
         }
     }
 
-    /// Bytes handed to the application.
+    /// Returns the bytes handed to the application.
     #[inline]
     pub fn received(&self) -> u64 {
         self.receiver.nxt()
     }
 
-    /// Bytes of this end that the other has acknowledged.
+    /// Returns the bytes of this end that the other has acknowledged.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
         self.sender.una
     }
 
-    /// Bytes sent at least once.
+    /// Returns the bytes sent at least once.
     #[inline]
     pub fn sent(&self) -> u64 {
         self.sender.max
     }
 
-    /// Bytes that the application wrote.
+    /// Returns the bytes that the application wrote.
     #[inline]
     pub fn written(&self) -> u64 {
         self.sender.written
@@ -267,7 +267,7 @@ impl Endpoint {
         self.sender.remaining()
     }
 
-    /// Whether the handshake is done.
+    /// Returns whether the handshake is done.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
     }
@@ -289,7 +289,7 @@ impl Endpoint {
         }
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         let stats = &self.sender.stats;
         Counters {

@@ -14,7 +14,7 @@ use super::segment::{Ecn, Flags, SackBlocks, Segment};
 /// The receiving half of an endpoint.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// RCV.NXT.
+    /// The next offset expected in order (RCV.NXT).
     nxt: u64,
     /// Segments in order that an ACK stands for.
     ack_every: u32,
@@ -22,7 +22,7 @@ pub(super) struct Receiver {
     exact_echo: bool,
     /// Segments in order since the last ACK.
     unacked: u32,
-    /// An ACK leaves now.
+    /// An ACK must be sent now.
     ack_now: bool,
     /// ECE on every ACK: latched until CWR (RFC 3168), or DCTCP.CE (RFC 8257).
     ece: bool,
@@ -74,7 +74,7 @@ impl Receiver {
         self.ack_now
     }
 
-    /// Whether an ACK is due now or waits.
+    /// Returns whether an ACK is due now or delayed.
     pub(super) fn has_pending_ack(&self) -> bool {
         self.ack_now || self.unacked > 0
     }
@@ -127,7 +127,7 @@ impl Receiver {
         self.nxt - before
     }
 
-    /// RFC 3168, section 6.1.3, or RFC 8257, section 3.2.
+    /// Updates the echo for the ECN field of `segment` (RFC 3168, section 6.1.3, or RFC 8257, section 3.2).
     #[inline]
     pub(super) fn on_ecn(&mut self, segment: &Segment) {
         let ce = segment.ecn == Ecn::Ce;
@@ -153,7 +153,7 @@ impl Receiver {
         self.ack_now |= has_data;
     }
 
-    /// The waiting ACK's time has come.
+    /// The delayed ACK is due.
     pub(super) fn on_deadline(&mut self) {
         self.deadline = Time::MAX;
         self.ack_now = true;
@@ -210,7 +210,7 @@ impl Reassembly {
     }
 }
 
-/// Up to three offsets and their number.
+/// Up to three offsets, and how many there are.
 struct Vec3([u64; SackBlocks::MAX], usize);
 
 impl FromIterator<u64> for Vec3 {

@@ -32,7 +32,7 @@ impl Scoreboard {
         0
     }
 
-    /// RFC 6675, section 4, SetPipe.
+    /// Computes the bytes in the network (RFC 6675, section 4, SetPipe).
     pub(super) fn set_pipe(&mut self, config: &Config, una: u64, max: u64) {
         self.lost_below = self.find_lost(config).max(una);
         let high_rxt = self.high_rxt.max(una);
@@ -41,7 +41,7 @@ impl Scoreboard {
         self.pipe = holes(self.lost_below, max) + holes(una, high_rxt);
     }
 
-    /// SACKed bytes below `offset`.
+    /// Returns the SACKed bytes below `offset`.
     pub(super) fn sacked_below(&self, offset: u64) -> u64 {
         if offset >= self.sacked.end() { self.sacked.total() } else { self.sacked.total_below(offset) }
     }

@@ -17,12 +17,12 @@ use super::rto::Rto;
 use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 
-/// Where loss recovery stands.
+/// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// No loss known.
+    /// No loss is known.
     Open,
-    /// Fast recovery.
+    /// Fast recovery is repairing a loss.
     Recovery,
     /// Not all of what was outstanding at the last loss is acknowledged, but fast recovery is over or
     /// a timeout ended it.
@@ -32,11 +32,11 @@ pub(super) enum Phase {
 /// The sending half of an endpoint.
 #[derive(Debug)]
 pub(super) struct Sender {
-    /// SND.UNA.
+    /// The first offset that is not acknowledged (SND.UNA).
     pub(super) una: u64,
-    /// SND.NXT.
+    /// The next offset to send (SND.NXT).
     pub(super) nxt: u64,
-    /// Highest offset sent.
+    /// The end of what has been sent at least once.
     pub(super) max: u64,
     /// Bytes that the application wrote.
     pub(super) written: u64,
@@ -46,7 +46,7 @@ pub(super) struct Sender {
     /// `window.cwnd` within `max_window`, in the unit in use: what may be outstanding.
     usable: u64,
     pub(super) phase: Phase,
-    /// Reason of the last cut, if any.
+    /// The reason of the last cut, if there was one.
     pub(super) last_cut: Option<Cause>,
     /// The segment at `una` must be sent again now.
     pub(super) resend: bool,
@@ -54,20 +54,20 @@ pub(super) struct Sender {
     cwr: bool,
     /// The last ACK of new data carried ECE.
     ece_run: bool,
-    /// Both ends do ECN.
+    /// Both ends use ECN.
     pub(super) ecn: bool,
     /// The first partial ACK of this recovery has been seen (RFC 6582).
     pub(super) partial_seen: bool,
     pub(super) dup_acks: u32,
     /// Bytes sent by limited transmit since the last new ACK.
     limited_bytes: u32,
-    /// `max` at the last loss; `None` before any.
+    /// What `max` was at the last loss; `None` before the first.
     pub(super) recover: Option<u64>,
-    /// `una` at the last timeout.
+    /// What `una` was at the last timeout.
     timed_out_at: Option<u64>,
     /// Segments of any kind that have arrived.
     pub(super) heard: u64,
-    /// `heard` at the last timeout, and how many timeouts in a row found nothing new.
+    /// What `heard` was at the last timeout, and how many timeouts in a row found nothing new.
     heard_at_timeout: u64,
     silent_timeouts: u32,
     /// `max` at the last cut: a mark cuts again once the ACK is beyond.
@@ -88,12 +88,12 @@ pub(super) struct Sender {
     /// When the retransmission timer fires; `Time::MAX` if it is off.
     pub(super) deadline: Time,
     pub(super) controller: Controller,
-    /// What was selectively acknowledged; made when needed.
+    /// The selectively acknowledged ranges; allocated at the first SACK block.
     pub(super) scoreboard: Option<Box<Scoreboard>>,
     pub(super) stats: SenderStats,
 }
 
-/// What a sender counts.
+/// The counters of a sender.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SenderStats {
     pub(super) data_segments: u64,
@@ -104,7 +104,7 @@ pub(super) struct SenderStats {
     pub(super) ecn_cuts: u64,
 }
 
-/// A piece of the stream that leaves now.
+/// A segment of the stream that is sent now.
 pub(super) struct Chunk {
     pub(super) seq: u64,
     pub(super) len: u32,
@@ -116,9 +116,9 @@ pub(super) struct Chunk {
 pub struct Offer {
     /// What window and data permit: whole segments, or all that there is.
     pub allowed: u64,
-    /// The whole window.
+    /// The window that limits what is outstanding.
     pub window: u64,
-    /// What is outstanding.
+    /// The bytes sent and not acknowledged.
     pub in_flight: u64,
     /// The application has written more than `allowed`.
     pub more_data: bool,
@@ -312,7 +312,7 @@ impl Sender {
         self.stats.ecn_cuts += 1;
     }
 
-    /// Has the controller say what a cut leads to, and notes that it was made.
+    /// Asks the controller what a cut leads to, and records that it was made.
     fn cut_target(&mut self, config: &Config, now: Time, cause: Cause) -> u64 {
         // RFC 5681, section 3.2, step 2: limited transmit does not count.
         let flight = (self.max - self.una).saturating_sub(u64::from(self.limited_bytes));
@@ -394,7 +394,7 @@ impl Sender {
 
     // ---- window use ----
 
-    /// Keeps the most that was outstanding in this window of data, and whether the window was full.
+    /// Records the most that was outstanding in this window of data, and whether the window was full.
     #[inline]
     fn note_flight(&mut self, config: &Config, flight: u64) {
         let full = flight + config.segment > self.usable;
@@ -516,7 +516,7 @@ impl Sender {
         u64::from(self.dup_acks.min(2)) * config.segment
     }
 
-    /// Written, and not known to be received.
+    /// Returns the bytes written that are not known to be received.
     pub(super) fn remaining(&self) -> u64 {
         let sacked = self.scoreboard.as_ref().map_or(0, |scoreboard| scoreboard.sacked_below(self.max));
         self.written - self.una - sacked
@@ -567,7 +567,7 @@ impl Sender {
         by_window.max(by_rate)
     }
 
-    /// RFC 5681, section 4.1.
+    /// Restarts after an idle time: cwnd falls back (RFC 5681, section 4.1), and the controller is told how long it was.
     #[cold]
     fn restart_after_idle(&mut self, config: &Config, now: Time) {
         self.checks &= !RESUMES;
@@ -593,7 +593,7 @@ impl Sender {
         Some(self.send(config, now, self.una, len))
     }
 
-    /// Books `len` bytes at `seq` as sent now.
+    /// Records `len` bytes at `seq` as sent now.
     #[inline]
     pub(super) fn send(&mut self, config: &Config, now: Time, seq: u64, len: u64) -> Chunk {
         let end = seq + len;

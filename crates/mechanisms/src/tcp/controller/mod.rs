@@ -20,11 +20,11 @@ pub use swift::{Swift, SwiftParams};
 /// The controller of an endpoint.
 #[derive(Debug)]
 pub enum Controller {
-    /// Reno (RFC 5681): has no state beyond the window.
+    /// Reno has no state beyond the window (RFC 5681).
     Reno,
-    /// CUBIC (RFC 9438).
+    /// CUBIC's window is a cubic function of time (RFC 9438).
     Cubic(Cubic),
-    /// DCTCP (RFC 8257).
+    /// DCTCP cuts by the share of marked bytes (RFC 8257).
     Dctcp(Dctcp),
     /// One that is called through its trait, such as those that [`Config::custom`] makes.
     Boxed(Box<dyn CongestionControl>),

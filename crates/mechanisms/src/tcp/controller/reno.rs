@@ -6,7 +6,8 @@
 //!
 //! acked:   slow start    cwnd += acked, up to ssthresh      congestion avoidance   cwnd += SMSS acked / cwnd
 //! ```
-//! `count` is ns-2's windowOption 0; `acked` is RFC 3465 without its limit, as Linux has it. On a loss Reno halves, see [`super::Controller`].
+//! `count` is ns-2's windowOption 0; `acked` is RFC 3465 without its limit, as Linux has it. On a loss Reno halves the
+//! window ([`super::Controller`]).
 
 use crate::tcp::config::Config;
 use crate::tcp::congestion::Window;

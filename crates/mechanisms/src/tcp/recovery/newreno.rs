@@ -5,7 +5,7 @@ use crate::tcp::config::Config;
 use crate::tcp::sender::{Phase, Sender};
 
 impl Sender {
-    /// RFC 6582, section 3.2, step 3.
+    /// Handles a full or a partial ACK (RFC 6582, section 3.2, step 3).
     pub(super) fn on_ack_in_recovery_newreno(&mut self, config: &Config, acked: u64) -> (bool, bool) {
         if self.recover.is_none_or(|recover| self.una >= recover) {
             // Full: no more than one segment above what is still outstanding, to avoid a burst.

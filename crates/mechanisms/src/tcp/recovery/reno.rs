@@ -12,7 +12,7 @@ use crate::tcp::params::FastRetransmitGuard;
 use crate::tcp::sender::{Phase, Sender};
 
 impl Sender {
-    /// Also NewReno's.
+    /// A duplicate ACK with Reno or NewReno: starts recovery, or inflates the window.
     pub(super) fn on_duplicate_ack_reno(&mut self, config: &Config, now: Time) {
         if self.phase == Phase::Recovery {
             // Step 4.
@@ -31,7 +31,7 @@ impl Sender {
         }
     }
 
-    /// Step 6. The ACK then opens the window as any other.
+    /// Ends recovery (step 6). The ACK then opens the window as any other.
     pub(super) fn on_ack_in_recovery_reno(&mut self, config: &Config) -> (bool, bool) {
         self.set_cwnd_in_recovery(config, self.window.cwnd.min(self.window.ssthresh));
         self.leave_loss_when_repaired();

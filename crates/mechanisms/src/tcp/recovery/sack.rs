@@ -13,7 +13,7 @@ use crate::tcp::segment::Segment;
 use crate::tcp::sender::{Chunk, Phase, Sender};
 
 impl Sender {
-    /// Takes in the SACK option. Returns the bytes newly reported.
+    /// Adds the SACK option to the scoreboard. Returns the bytes newly reported.
     #[inline]
     pub(in crate::tcp) fn on_sack(&mut self, config: &Config, segment: &Segment) -> u64 {
         let known = self.scoreboard.as_ref().is_some_and(|scoreboard| !scoreboard.sacked.is_empty());
@@ -36,7 +36,7 @@ impl Sender {
         new
     }
 
-    /// RFC 6675, section 5, steps 1 to 4.
+    /// Starts recovery when a loss is found (RFC 6675, section 5, steps 1 to 4).
     pub(super) fn on_duplicate_ack_sack(&mut self, config: &Config, now: Time) {
         let (una, max) = (self.una, self.max);
         let Some(scoreboard) = &mut self.scoreboard else { return };
@@ -53,7 +53,7 @@ impl Sender {
         }
     }
 
-    /// RFC 6675, section 5, steps A and B.
+    /// Ends recovery when everything is acknowledged (RFC 6675, section 5, steps A and B).
     pub(super) fn on_ack_in_recovery_sack(&mut self, _config: &Config) -> (bool, bool) {
         if self.recover.is_none_or(|recover| self.una >= recover) {
             self.phase = Phase::Open;
@@ -61,7 +61,7 @@ impl Sender {
         (false, true)
     }
 
-    /// RFC 6675, section 5, step C, and section 4, NextSeg.
+    /// Returns the next segment to send during recovery (RFC 6675, section 5, step C, and section 4, NextSeg).
     #[cold]
     pub(in crate::tcp) fn next_with_sack(&mut self, config: &Config, now: Time) -> Option<Chunk> {
         let scoreboard = self.scoreboard.as_ref()?;
