@@ -35,11 +35,14 @@ pub(crate) type Table = IndexMap<String, Node>;
 /// Tables nested deeper than this are refused: no scenario needs them, and every walk recurses.
 const DEPTH_MAX: usize = 32;
 
-/// Keys of `port.*` and `host` whose table is one mechanism.
-const MECHANISMS: &[&str] = &["ecn", "red", "wred", "phantom_queue", "shared_buffer", "pacer", "bursts"];
+/// The keys of `port.*` whose table is one mechanism.
+const PORT_MECHANISMS: &[&str] = &["pfabric", "pfc", "ecn", "red", "wred", "phantom_queue", "shared_buffer"];
 
-/// Keys of a workload whose table is a distribution.
-const DISTRIBUTIONS: &[&str] = &["size", "response", "service"];
+/// The keys of `host` whose table is one mechanism.
+const HOST_MECHANISMS: &[&str] = &["pacer", "bursts", "qjump"];
+
+/// The keys of `paths` whose table is one mechanism.
+const PATH_MECHANISMS: &[&str] = &["spray", "flowlet", "adaptive"];
 
 impl Node {
     /// A table with nothing in it that nobody wrote.
@@ -190,14 +193,15 @@ pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
     }
 }
 
-/// Whether a path leads to a table that is replaced as one.
+/// Whether a path leads to the table of a mechanism, which is replaced as one.
 pub(crate) fn is_mechanism(path: &[String]) -> bool {
-    match path {
-        [first, .., last] if first == "port" && path.len() == 3 || first == "host" && path.len() == 2 => {
-            MECHANISMS.contains(&last.as_str())
-        }
-        _ => false,
-    }
+    let (mechanisms, key) = match path {
+        [section, _, key] if section == "port" => (PORT_MECHANISMS, key),
+        [section, key] if section == "host" => (HOST_MECHANISMS, key),
+        [section, key] if section == "paths" => (PATH_MECHANISMS, key),
+        _ => return false,
+    };
+    mechanisms.contains(&key.as_str())
 }
 
 fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {
@@ -208,7 +212,8 @@ fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {
     match path {
         [first] if first == "topology" => kind_differs(),
         [first, _] if first == "workload" => kind_differs(),
-        [first, _, last] if first == "workload" => DISTRIBUTIONS.contains(&last.as_str()),
+        // Every table of a workload is a distribution.
+        [first, _, _] if first == "workload" => true,
         _ => is_mechanism(path),
     }
 }
@@ -340,3 +345,6 @@ pub(crate) fn toml_string(text: &str) -> String {
     quoted.push('"');
     quoted
 }
+
+#[cfg(test)]
+mod tests;

@@ -265,3 +265,79 @@ fn settings_are_what_a_point_sets_without_defaults_or_words() {
     assert_ne!(digest("", &[]), digest("", &["transport.min_rto=11ms"]));
     assert_ne!(digest("", &[]), digest("", &["run.seed=2"]));
 }
+
+/// A variant's table of a mechanism takes the base's place with all its keys, in every section that has mechanisms.
+#[test]
+fn a_variant_replaces_a_mechanism_whole_wherever_it_is_named() {
+    let with = |variant: &str| {
+        let base =
+            "[host]\nqjump = { packet = \"512B\" }\n[paths]\nflowlet = { gap = \"7us\", entries = 512 }\n";
+        points(&format!("{base}[variant.A]\n{variant}\n"))[0].model.clone()
+    };
+    let kept = with("run.seed = 1");
+    assert_eq!(kept.host.qjump().unwrap().packet, Bytes::new(512));
+    let qjump = with("host.qjump = { epsilon = \"9us\" }");
+    let qjump = qjump.host.qjump().unwrap();
+    assert_eq!((qjump.epsilon, qjump.packet), (Span::from_us(9), Bytes::new(256)));
+    let flowlet = with("paths.flowlet = { gap = \"3us\" }");
+    let flowlet = flowlet.paths.flowlet().unwrap();
+    assert_eq!(flowlet.gap, Span::from_us(3));
+    assert_ne!(flowlet.entries, kept.paths.flowlet().unwrap().entries);
+    let pfabric = points(
+        "[variant.A]\nport.leaf.pfabric = { limit = \"9KB\" }\n[variant.B]\nport.leaf.pfabric = {}\n\
+         port.switch.pfabric = { limit = \"9KB\" }\n",
+    );
+    let of_leaf = |index: usize| *pfabric[index].model.port.of_tier("leaf").pfabric().unwrap();
+    assert_ne!(of_leaf(0), of_leaf(1));
+    assert_eq!(of_leaf(1), plimsoll_mechanisms::pfabric::PfabricParams::default());
+}
+
+/// `--set` of a parameter of a mechanism that one variant turns off is a warning there, for every mechanism.
+#[test]
+fn a_setting_of_a_mechanism_that_is_off_in_one_variant_is_a_warning() {
+    let more = "[host]\nqjump = {}\npacer = {}\n[paths]\nspray = {}\n[port.host]\npfabric = {}\n\
+                [variant.On]\n[variant.Off]\nhost.qjump = \"off\"\nhost.pacer = \"off\"\n\
+                paths.spray = \"off\"\nport.host.pfabric = \"off\"\n";
+    for setting in [
+        "host.qjump.epsilon=2us",
+        "host.pacer.bucket=4KB",
+        "paths.spray.by=round-robin",
+        "port.host.pfabric.limit=30KB",
+    ] {
+        let scenario = load(more, &set(&[setting]));
+        let key = setting.split_once('=').unwrap().0;
+        let warnings: Vec<String> =
+            scenario.warnings().iter().map(|warning| warning.message.clone()).collect();
+        let mechanism = key.rsplit_once('.').unwrap().0;
+        let expected = format!("no effect in variant `Off`, where `{mechanism}` is off");
+        assert!(warnings.contains(&expected), "{setting}: {warnings:?}");
+        assert!(scenario.points()[0].canonical().contains(setting.split_once('=').unwrap().1), "{setting}");
+    }
+}
+
+/// A variant may give a distribution another kind, whichever key of a workload it is.
+#[test]
+fn a_variant_replaces_a_distribution_whole_whatever_its_key() {
+    let more = r#"
+        [workload.rounds]
+        kind = "barrier"
+        workers = ["h1", "h2"]
+        size = "1KB"
+        rounds = 3
+        compute = { kind = "exponential", mean = "1ms" }
+        [workload.asked]
+        kind = "closed-loop"
+        clients = ["h3"]
+        servers = ["h4"]
+        request = { kind = "exponential", mean = "1KB" }
+        response = "1KB"
+        think = { kind = "exponential", mean = "1ms" }
+        [variant.A]
+        workload.rounds.compute = { kind = "uniform", min = "1ms", max = "2ms" }
+        workload.asked.request = { kind = "uniform", min = "1KB", max = "2KB" }
+        workload.asked.think = { kind = "uniform", min = "1ms", max = "2ms" }
+        "#;
+    let shown = points(more)[0].canonical();
+    assert!(!shown.contains("exponential"), "{shown}");
+    assert_eq!(shown.matches("kind = \"uniform\"").count(), 4, "{shown}");
+}
