@@ -3,7 +3,7 @@
 //! The queue length is the one that the kernel's queueing discipline reports, in bytes or packets; nothing is rounded.
 
 use plimsoll_mechanisms::ecn::{Compare, EcnParams, MarkAt};
-use plimsoll_mechanisms::{Depth, InvalidParam};
+use plimsoll_mechanisms::{Depth, InvalidParam, Mechanism};
 
 use crate::shared::{QueueLengthCounts, QueueLengthSettings, Shared};
 use crate::{Error, Inputs, Needs, Program};

@@ -7,10 +7,10 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 
-use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::pacer::{EarliestDepartureConstants, PacerParams};
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, LevelShare, Levels, QjumpParams, Refill};
+use plimsoll_mechanisms::{InvalidParam, Mechanism};
 use plimsoll_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 

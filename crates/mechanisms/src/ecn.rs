@@ -13,6 +13,7 @@ use plimsoll_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 use crate::{Depth, InvalidParam};
 
 /// A plain ECN threshold on a port's queue. Marks only packets that can carry a mark (ECT); the others
@@ -38,9 +39,21 @@ impl Default for EcnParams {
     }
 }
 
-impl EcnParams {
+impl Mechanism for EcnParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Port, "ecn", "the queue marks no packet at a threshold");
+
+    /// At dequeue, a mark depends on what waits when a packet leaves, which is not known at its admission.
+    fn engine(&self) -> Engine {
+        if self.at == MarkAt::Dequeue { Engine::GeneralHere } else { Engine::Either }
+    }
+
+    fn engine_setting(&self) -> &'static str {
+        "ecn.at = \"dequeue\""
+    }
+
     /// Checks that the threshold can be missed: zero with `at-least` would mark every packet.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+    fn validate(&self) -> Result<(), InvalidParam> {
         let ok = self.threshold.count() > 0 || self.compare == Compare::More;
         InvalidParam::unless(ok, "threshold", self.threshold, "more than 0 where `compare` is `at-least`")
     }

@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Mechanism, Section, Table};
 
 /// The host's NIC with offloads. Without this table packets leave and arrive one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -47,9 +48,11 @@ impl Default for NicBurstParams {
     }
 }
 
-impl NicBurstParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for NicBurstParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Host, "bursts", "the NIC sends and receives packet by packet");
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         let megabyte = Bytes::new(1_000_000);
         let (segmentation, receive) = (self.segmentation, self.receive_offload);
         InvalidParam::unless(segmentation <= megabyte, "segmentation", segmentation, "at most 1MB")?;

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
 use crate::ecn::Compare;
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 
 /// pFabric's queue in place of a port's FIFO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -47,9 +48,15 @@ impl Default for PfabricParams {
     }
 }
 
-impl PfabricParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for PfabricParams {
+    const TABLE: Table = Table::replaced_whole(
+        Section::Port,
+        "pfabric",
+        "`order` and `buffer` decide the order of service and the drops",
+    )
+    .needs(Engine::GeneralHere);
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         InvalidParam::unless(self.limit > Bytes::ZERO, "limit", self.limit, "more than 0B")
     }
 }

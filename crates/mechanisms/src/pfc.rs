@@ -38,6 +38,8 @@ use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mechanism::{Engine, Mechanism, Section, Table};
+
 /// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when the
 /// packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -67,6 +69,12 @@ impl Default for PfcParams {
     fn default() -> PfcParams {
         PfcParams { scope: PauseScope::Priority, xoff: None, xon: None, headroom: None, response: Span::ZERO }
     }
+}
+
+impl Mechanism for PfcParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Port, "pfc", "the switch never pauses its neighbours")
+            .needs(Engine::GeneralEverywhere);
 }
 
 /// What a pause stops.

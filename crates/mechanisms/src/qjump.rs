@@ -34,6 +34,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::InvalidParam;
+use crate::mechanism::{Mechanism, Section, Table};
 
 mod sharing;
 
@@ -85,6 +86,10 @@ impl Default for QjumpParams {
             excess: Excess::Refuse,
         }
     }
+}
+
+impl Mechanism for QjumpParams {
+    const TABLE: Table = Table::replaced_whole(Section::Host, "qjump", "no priority is limited");
 }
 
 /// When a bucket is full again.

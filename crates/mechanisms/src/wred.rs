@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 use crate::red::{Red, RedParams, Verdict};
 
 /// Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
@@ -31,6 +32,19 @@ pub struct WredParams {
     /// are 0 to 7, and each has one rule at most. Each rule is that of `red`: `weight = 1.0` judges the
     /// instantaneous queue, `ecn = false` drops in place of marking.
     pub priority: BTreeMap<String, RedParams>,
+}
+
+impl Mechanism for WredParams {
+    const TABLE: Table = Table::replaced_whole(
+        Section::Port,
+        "wred",
+        "the queue treats all priorities alike when it drops and marks",
+    )
+    .needs(Engine::GeneralHere);
+
+    fn validate(&self) -> Result<(), InvalidParam> {
+        self.rules().map(|_| ())
+    }
 }
 
 /// Which queue a rule of a priority judges.
@@ -64,14 +78,6 @@ impl WredParams {
             rules[first..=last].fill(Some(*params));
         }
         Ok(rules)
-    }
-
-    /// Checks names and rules.
-    ///
-    /// # Errors
-    /// As [`WredParams::rules`].
-    pub fn validate(&self) -> Result<(), InvalidParam> {
-        self.rules().map(|_| ())
     }
 
     /// Whether some rule marks.

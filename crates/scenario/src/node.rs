@@ -2,6 +2,7 @@
 //! which one tree is laid over another.
 
 use indexmap::IndexMap;
+use plimsoll_mechanisms::TABLES;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -34,15 +35,6 @@ pub(crate) type Table = IndexMap<String, Node>;
 
 /// Tables nested deeper than this are refused: no scenario needs them, and every walk recurses.
 const DEPTH_MAX: usize = 32;
-
-/// The keys of `port.*` whose table is one mechanism.
-const PORT_MECHANISMS: &[&str] = &["pfabric", "pfc", "ecn", "red", "wred", "phantom_queue", "shared_buffer"];
-
-/// The keys of `host` whose table is one mechanism.
-const HOST_MECHANISMS: &[&str] = &["pacer", "bursts", "qjump"];
-
-/// The keys of `paths` whose table is one mechanism.
-const PATH_MECHANISMS: &[&str] = &["spray", "flowlet", "adaptive"];
 
 impl Node {
     /// A table with nothing in it that nobody wrote.
@@ -195,13 +187,7 @@ pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
 
 /// Whether a path leads to the table of a mechanism, which is replaced as one.
 pub(crate) fn is_mechanism(path: &[String]) -> bool {
-    let (mechanisms, key) = match path {
-        [section, _, key] if section == "port" => (PORT_MECHANISMS, key),
-        [section, key] if section == "host" => (HOST_MECHANISMS, key),
-        [section, key] if section == "paths" => (PATH_MECHANISMS, key),
-        _ => return false,
-    };
-    mechanisms.contains(&key.as_str())
+    TABLES.iter().any(|table| table.is_at(path))
 }
 
 fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {

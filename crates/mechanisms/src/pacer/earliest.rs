@@ -35,6 +35,7 @@ use plimsoll_units::Rate;
 
 use super::PacerParams;
 use crate::InvalidParam;
+use crate::mechanism::Mechanism;
 
 /// A pacer's parameters, worked out: what both twins calculate with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use super::uniform;
 use crate::InvalidParam;
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 
 /// Adaptive load balancing at every switch.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -39,9 +40,12 @@ impl Default for AdaptiveParams {
     }
 }
 
-impl AdaptiveParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for AdaptiveParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Paths, "adaptive", "the load does not choose the path")
+            .needs(Engine::GeneralAtSwitches);
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         let count = self.thresholds.len();
         InvalidParam::unless(count <= 15, "thresholds", count, "at most 15 of them")?;
         let rises = self.thresholds.is_sorted_by(|a, b| a < b);

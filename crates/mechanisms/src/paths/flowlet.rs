@@ -15,6 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Mechanism, Section, Table};
 
 /// Flowlet switching at every switch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -35,9 +36,10 @@ impl Default for FlowletParams {
     }
 }
 
-impl FlowletParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for FlowletParams {
+    const TABLE: Table = Table::replaced_whole(Section::Paths, "flowlet", "a flow keeps its path");
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         InvalidParam::unless(!self.gap.is_zero(), "gap", self.gap, "more than 0s")?;
         let ok = (1..=1 << 24).contains(&self.entries);
         InvalidParam::unless(ok, "entries", self.entries, "1 to 16777216")

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::uniform;
+use crate::mechanism::{Mechanism, Section, Table};
 
 /// Packet spraying at every switch.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
@@ -16,6 +17,10 @@ pub struct SprayParams {
     /// How a packet's path is chosen: `random`, or `round-robin`, by a counter per destination host.
     /// Default `random`.
     pub by: SprayBy,
+}
+
+impl Mechanism for SprayParams {
+    const TABLE: Table = Table::replaced_whole(Section::Paths, "spray", "packets are not sprayed");
 }
 
 /// How a packet's path is chosen.

@@ -240,8 +240,10 @@ impl Checker<'_> {
     }
 
     fn host(&mut self, model: &Model) {
+        for active in model.host.mechanisms().active() {
+            self.params(&["host", active.table.key], active.verdict);
+        }
         if let Some(pacer) = model.host.pacer() {
-            self.params(&["host", "pacer"], pacer.validate());
             let packet = model.transport.segment.get().saturating_add(model.transport.header.get());
             if pacer.bucket.get() < packet {
                 let message = format!("a bucket of {} never holds the tokens of a full packet", pacer.bucket);
@@ -251,9 +253,6 @@ impl Checker<'_> {
                     format!("at least segment and header, {packet}B"),
                 );
             }
-        }
-        if let Some(bursts) = model.host.bursts() {
-            self.params(&["host", "bursts"], bursts.validate());
         }
         self.qjump(model);
         self.priorities(model);
@@ -299,19 +298,11 @@ impl Checker<'_> {
     }
 
     fn paths(&mut self, model: &Model) {
-        let paths = &model.paths;
-        if let Some(flowlet) = paths.flowlet() {
-            self.params(&["paths", "flowlet"], flowlet.validate());
+        let on = model.paths.mechanisms().active();
+        for active in &on {
+            self.params(&["paths", active.table.key], active.verdict.clone());
         }
-        if let Some(adaptive) = paths.adaptive() {
-            self.params(&["paths", "adaptive"], adaptive.validate());
-        }
-        let selectors = [
-            ("spray", paths.spray().is_some()),
-            ("flowlet", paths.flowlet().is_some()),
-            ("adaptive", paths.adaptive().is_some()),
-        ];
-        let mut selectors = selectors.iter().filter(|(_, on)| *on).map(|(name, _)| *name);
+        let mut selectors = on.iter().map(|active| active.table.key);
         if let (Some(first), Some(second)) = (selectors.next(), selectors.next()) {
             let message = format!("`{first}` and `{second}` would both choose a packet's path");
             let allowed = format!("one of them; turn one off: `paths.{first} = \"off\"`");
