@@ -7,6 +7,7 @@ use std::str::FromStr;
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
 use plimsoll_host::{ApplyPlan, Host, Journal, Policy, PolicyName, StateFolders, UnitName};
+use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 use plimsoll_units::Span;
 
@@ -152,7 +153,7 @@ impl FromStr for Subject {
     }
 }
 
-pub fn host(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     let folders = StateFolders::default();
     match (&args.action, &args.plan) {
         (None, Some(plan)) | (Some(Action::Plan(plan)), _) => show(&plan.policy, &folders),

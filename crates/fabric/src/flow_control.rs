@@ -106,10 +106,10 @@ impl FlowControl {
             let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
             let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
             // The far switch's ports are all of one tier; the one that sends back is one of them.
-            control.links.push(match &spec.port(network.link(back)).pfc {
+            control.links.push(match spec.port(network.link(back)).pfc() {
                 Some((params, buffer)) => {
                     let back_rate = schedule.slowest(back, network.link(back).rate);
-                    Some(PausableLink::new(params, spec, link, back, back_rate, *buffer)?)
+                    Some(PausableLink::new(params, spec, link, back, back_rate, buffer)?)
                 }
                 None => None,
             });

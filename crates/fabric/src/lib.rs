@@ -29,4 +29,4 @@ pub use fabric::{Fabric, Handled, LinkReading};
 pub use flow_control::Deadlock;
 pub use links::Hooks;
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};
-pub use spec::{DisciplineSpec, Extensions, FabricSpec, MakeDiscipline, PathSpec, PortSpec, Unbuildable};
+pub use spec::{Extensions, FabricSpec, MakeDiscipline, PortSpec, Unbuildable};

@@ -1,22 +1,14 @@
 //! [`FabricSpec`]: everything that a fabric is built from, as plain values.
 
-use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::pacer::PacerParams;
-use plimsoll_mechanisms::paths::adaptive::AdaptiveParams;
-use plimsoll_mechanisms::paths::flowlet::FlowletParams;
-use plimsoll_mechanisms::paths::spray::SprayParams;
-use plimsoll_mechanisms::pfabric::PfabricParams;
 use plimsoll_mechanisms::pfc::PfcParams;
-use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
-use plimsoll_mechanisms::red::RedParams;
-use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
-use plimsoll_mechanisms::wred::WredParams;
+use plimsoll_mechanisms::{Active, PathMechanisms, PortMechanisms};
 use plimsoll_units::{Bytes, Span};
 
 use crate::faults::LinkFault;
-use crate::net::port::{BufferLimit, QueueDiscipline};
+use crate::net::port::{BufferLimit, DisciplineFactory, QueueDiscipline, ServiceOrder};
 use crate::net::topology::Link;
-use crate::net::{Network, Node, SelectPath};
+use crate::net::{Network, Node, SelectPath, SelectorFactory};
 use crate::observed::{MeasurementWindow, WatchedQueue};
 
 /// Everything that a [`Fabric`](crate::Fabric) is built from. A scenario's model makes one; a program may write one
@@ -40,8 +32,10 @@ pub struct FabricSpec {
     pub full_size: u64,
     /// How many of the eight 802.1p priorities packets may have; flow control divides its buffers by it.
     pub priorities_in_use: u8,
-    /// How a switch chooses among equally short paths.
-    pub paths: PathSpec,
+    /// The mechanism by which a switch chooses among equally short paths; a hash of the flow (ECMP) where none is on.
+    pub paths: PathMechanisms,
+    /// The path selector from outside, in place of `paths`.
+    pub path_selector: Option<SelectorFactory>,
     /// Both directions of a flow hash to the same path.
     pub symmetric_paths: bool,
     /// The time from a change of a link until all switches route accordingly.
@@ -61,48 +55,24 @@ pub struct FabricSpec {
 pub struct PortSpec {
     /// The most that may wait.
     pub limit: BufferLimit,
-    /// The order of service.
-    pub discipline: DisciplineSpec,
-    /// Priority flow control on the links into the switch, and the buffer of each such link.
-    pub pfc: Option<(PfcParams, Bytes)>,
-    /// ECN marking at a threshold.
-    pub ecn: Option<EcnParams>,
-    /// Random early detection, in place of the threshold.
-    pub red: Option<RedParams>,
-    /// Random early detection by priority, in place of the threshold.
-    pub wred: Option<WredParams>,
-    /// HULL's phantom queue behind the queue. It marks in place of the port.
-    pub phantom_queue: Option<PhantomQueueParams>,
-    /// One buffer for all ports of the switch.
-    pub shared_buffer: Option<SharedBufferParams>,
+    /// The order of service where neither a mechanism nor a discipline from outside decides it.
+    pub order: ServiceOrder,
+    /// The queue discipline from outside, in place of `order` and of any mechanism that orders the queue.
+    pub discipline: Option<DisciplineFactory>,
+    /// The mechanisms of the queue. A phantom queue marks in place of the port; random early detection, by priority or
+    /// not, marks in place of the threshold.
+    pub mechanisms: PortMechanisms,
+    /// The buffer of each link into the switch, which flow control divides among the priorities.
+    pub link_buffer: Option<Bytes>,
     /// The general engine serves the port even where the express engine could.
     pub general: bool,
 }
 
-/// A built-in order of service.
-#[derive(Clone, Debug)]
-pub enum DisciplineSpec {
-    /// First come, first served.
-    Fifo,
-    /// Eight strict priorities.
-    Priorities,
-    /// One queue per flow, served by deficit round robin.
-    FairPerFlow,
-    /// pFabric's queue, which has a limit of its own.
-    Pfabric(PfabricParams),
-}
-
-/// A built-in choice among equally short paths.
-#[derive(Clone, Debug)]
-pub enum PathSpec {
-    /// ECMP: a hash of the flow.
-    Hash,
-    /// Packet spraying.
-    Spray(SprayParams),
-    /// Flowlet switching.
-    Flowlet(FlowletParams),
-    /// DeTail's adaptive load balancing.
-    Adaptive(AdaptiveParams),
+impl PortSpec {
+    /// Priority flow control on the links into the switch, and the buffer of each such link.
+    pub fn pfc(&self) -> Option<(&PfcParams, Bytes)> {
+        self.mechanisms.pfc.as_ref().zip(self.link_buffer)
+    }
 }
 
 /// Makes the queue discipline of the port that sends on a link.
@@ -146,6 +116,16 @@ impl FabricSpec {
 
     /// Some switch pauses its neighbours, so that every port may be paused.
     pub fn has_flow_control(&self) -> bool {
-        self.tiers.iter().any(|tier| tier.pfc.is_some())
+        self.tiers.iter().any(|tier| tier.pfc().is_some())
+    }
+
+    /// Whether a mechanism excludes the express engine at the ports that `port` describes.
+    pub(crate) fn needs_general_engine(&self, port: &PortSpec, at_switch: bool) -> bool {
+        let general = |active: Active, has_it| active.engine.is_general(at_switch, has_it);
+        let mut here = port.mechanisms.active().into_iter();
+        let elsewhere = self.tiers.iter().flat_map(|tier| tier.mechanisms.active());
+        here.any(|active| general(active, true))
+            || elsewhere.chain(self.paths.active()).any(|active| general(active, false))
+            || at_switch && self.path_selector.is_some()
     }
 }

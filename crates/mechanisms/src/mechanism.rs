@@ -40,18 +40,25 @@ pub struct Table {
     pub off: &'static str,
     /// The port engine that the mechanism needs whatever its parameters are.
     pub engine: Engine,
+    /// Whether the mechanism limits the queue in place of the port's `buffer`.
+    pub limits_queue: bool,
 }
 
 impl Table {
     /// A table `key` of `section` that a variant replaces whole: none of the base's keys remain in it. `"off"`
     /// removes it, and `off` says what happens then.
     pub const fn replaced_whole(section: Section, key: &'static str, off: &'static str) -> Table {
-        Table { section, key, off, engine: Engine::Either }
+        Table { section, key, off, engine: Engine::Either, limits_queue: false }
     }
 
     /// The same table of a mechanism that needs `engine`.
     pub const fn needs(self, engine: Engine) -> Table {
         Table { engine, ..self }
+    }
+
+    /// The same table of a mechanism that limits the queue in place of the port's `buffer`.
+    pub const fn limits_queue(self) -> Table {
+        Table { limits_queue: true, ..self }
     }
 
     /// The path of the table as the reference writes it, such as `port.*.ecn`.

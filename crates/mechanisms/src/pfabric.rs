@@ -54,7 +54,8 @@ impl Mechanism for PfabricParams {
         "pfabric",
         "`order` and `buffer` decide the order of service and the drops",
     )
-    .needs(Engine::GeneralHere);
+    .needs(Engine::GeneralHere)
+    .limits_queue();
 
     fn validate(&self) -> Result<(), InvalidParam> {
         InvalidParam::unless(self.limit > Bytes::ZERO, "limit", self.limit, "more than 0B")

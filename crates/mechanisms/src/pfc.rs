@@ -74,7 +74,8 @@ impl Default for PfcParams {
 impl Mechanism for PfcParams {
     const TABLE: Table =
         Table::replaced_whole(Section::Port, "pfc", "the switch never pauses its neighbours")
-            .needs(Engine::GeneralEverywhere);
+            .needs(Engine::GeneralEverywhere)
+            .limits_queue();
 }
 
 /// What a pause stops.

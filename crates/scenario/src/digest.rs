@@ -15,6 +15,9 @@ pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
     if let Topology::File { graph, .. } = &model.topology {
         let _ = write!(hash, "{graph:?}");
     }
+    for (section, name, version) in model.outside.named() {
+        let _ = write!(hash, "{section} {name} {version}");
+    }
     for input in model.workload.values().flat_map(|workload| workload.params().inputs()) {
         match input {
             Input::Flows(flows) => flows.iter().for_each(|flow| listed(&mut hash, flow)),

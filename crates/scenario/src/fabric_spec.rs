@@ -1,20 +1,17 @@
 //! A scenario's model becomes the specification of a fabric: [`Model::fabric_spec`].
 
 use plimsoll_fabric::faults::LinkFault;
-use plimsoll_fabric::net::port::BufferLimit;
+use plimsoll_fabric::net::port::{self, BufferLimit, DisciplineFactory};
 use plimsoll_fabric::net::topology::{ClosShape, GraphLink, LinkClass};
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
-use plimsoll_fabric::{
-    DisciplineSpec, FabricSpec, MeasurementWindow, PathSpec, PortSpec, Unbuildable, WatchedQueue,
-};
+use plimsoll_fabric::{FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
-use plimsoll_mechanisms::tcp::{Config, Kind, TransportParams};
+use plimsoll_mechanisms::tcp::{Config, TransportParams};
 use plimsoll_units::Time;
 
-use crate::model::{
-    BufferCounts, Direction, End, Fault, Model, Paths, Port, PortEngine, ServiceOrder, Topology,
-};
+use crate::model::{BufferCounts, Direction, End, Fault, Model, Port, PortEngine, ServiceOrder, Topology};
 use crate::quantity;
+use crate::registry::Outside;
 
 impl Model {
     /// Describes the network between the hosts. The specification names no host and no tier: a fabric is built from
@@ -27,9 +24,10 @@ impl Model {
         let mut network = self.topology.network()?;
         let faults = self.link_faults(&mut network)?;
         let watched = self.watched_queues(&network)?;
-        let tier = |name: &&str| port_spec(self.port.of_tier(name));
+        let outside = &self.outside;
+        let tier = |name: &&str| port_spec(self.port.of_tier(name), outside.disciplines.get(*name));
         Ok(FabricSpec {
-            nic: port_spec(&self.port.host),
+            nic: port_spec(&self.port.host, outside.disciplines.get("host")),
             tiers: network.tiers().iter().map(tier).collect(),
             network,
             pacer: self.host.pacer().copied(),
@@ -37,7 +35,8 @@ impl Model {
             pacers_wait: true,
             full_size: transport.segment + u64::from(transport.header_bytes),
             priorities_in_use: self.priorities_in_use(),
-            paths: path_spec(&self.paths),
+            paths: self.paths.mechanisms(),
+            path_selector: outside.selector.as_ref().map(|outside| outside.factory.clone()),
             symmetric_paths: self.paths.symmetric,
             convergence_delay: self.paths.convergence_delay,
             faults,
@@ -52,18 +51,20 @@ impl Model {
     /// # Errors
     /// Fails at the first key of `transport` that is out of range.
     pub fn transport_config(&self) -> Result<Config, Unbuildable> {
-        self.transport_config_of(self.transport.kind)
+        let custom = self.outside.controller.as_ref().map(|outside| outside.factory.clone());
+        Ok(Config { custom, ..resolved(&self.transport)? })
     }
 
-    /// Resolves the transport's parameters, with the congestion controller of `kind`.
+    /// Resolves the transport's parameters for the connections of `workload`, which may have a congestion controller
+    /// of its own.
     ///
     /// # Errors
     /// Fails at the first key of `transport` that is out of range.
-    pub fn transport_config_of(&self, kind: Kind) -> Result<Config, Unbuildable> {
-        let invalid = |invalid: plimsoll_mechanisms::InvalidParam| {
-            Unbuildable::new(format!("transport.{}", invalid.key), invalid)
-        };
-        TransportParams { kind, ..self.transport.clone() }.resolve().map_err(invalid)
+    pub fn transport_config_of(&self, workload: &str) -> Result<Config, Unbuildable> {
+        match self.transport.workload.get(workload) {
+            Some(&kind) => resolved(&TransportParams { kind, ..self.transport.clone() }),
+            None => self.transport_config(),
+        }
     }
 
     /// Returns the part of the run that is measured: from the warm-up to the end of the sending.
@@ -187,26 +188,20 @@ impl Topology {
 }
 
 /// Describes a queue. Under flow control and in pFabric's queue the buffer limits something else.
-fn port_spec(port: &Port) -> PortSpec {
-    let discipline = match (port.pfabric(), port.order) {
-        (Some(params), _) => DisciplineSpec::Pfabric(*params),
-        (None, ServiceOrder::Priorities) => DisciplineSpec::Priorities,
-        (None, ServiceOrder::Fifo) => DisciplineSpec::Fifo,
-        (None, ServiceOrder::FairPerFlow) => DisciplineSpec::FairPerFlow,
-    };
-    let pfc = match (port.pfc(), port.buffer) {
-        (Some(params), quantity::BufferLimit::Bytes(buffer)) => Some((*params, buffer)),
-        _ => None,
-    };
+fn port_spec(port: &Port, discipline: Option<&Outside<DisciplineFactory>>) -> PortSpec {
     PortSpec {
         limit: buffer_limit(port),
-        discipline,
-        pfc,
-        ecn: port.ecn().copied(),
-        red: port.red().copied(),
-        wred: port.wred().cloned(),
-        phantom_queue: port.phantom_queue().copied(),
-        shared_buffer: port.shared_buffer().copied(),
+        order: match port.order {
+            ServiceOrder::Fifo => port::ServiceOrder::Fifo,
+            ServiceOrder::Priorities => port::ServiceOrder::Priorities,
+            ServiceOrder::FairPerFlow => port::ServiceOrder::FairPerFlow,
+        },
+        discipline: discipline.map(|outside| outside.factory.clone()),
+        mechanisms: port.mechanisms(),
+        link_buffer: match port.buffer {
+            quantity::BufferLimit::Bytes(buffer) => Some(buffer),
+            quantity::BufferLimit::Unlimited | quantity::BufferLimit::Packets(_) => None,
+        },
         general: port.engine == PortEngine::General,
     }
 }
@@ -214,22 +209,13 @@ fn port_spec(port: &Port) -> PortSpec {
 fn buffer_limit(port: &Port) -> BufferLimit {
     let counts_in_service = port.counts == BufferCounts::WaitingAndInService;
     let limit = BufferLimit { counts_in_service, ..BufferLimit::UNLIMITED };
-    if port.pfabric().is_some() || port.pfc().is_some() {
+    if port.mechanisms().active().iter().any(|active| active.table.limits_queue) {
         return limit;
     }
     match port.buffer {
         quantity::BufferLimit::Unlimited => limit,
         quantity::BufferLimit::Packets(packets) => BufferLimit { packets, ..limit },
         quantity::BufferLimit::Bytes(bytes) => BufferLimit { bytes: bytes.get(), ..limit },
-    }
-}
-
-fn path_spec(paths: &Paths) -> PathSpec {
-    match (paths.spray(), paths.flowlet(), paths.adaptive()) {
-        (Some(params), ..) => PathSpec::Spray(*params),
-        (_, Some(params), _) => PathSpec::Flowlet(*params),
-        (.., Some(params)) => PathSpec::Adaptive(params.clone()),
-        _ => PathSpec::Hash,
     }
 }
 
@@ -319,4 +305,11 @@ mod tests {
             |port, back| LinkFault { port, back: Some(back), at: us(20), until: Some(us(30)), rate: None };
         assert_eq!(spec.faults, [fault(PortId(1), PortId(4)), fault(PortId(4), PortId(1))]);
     }
+}
+
+fn resolved(transport: &TransportParams) -> Result<Config, Unbuildable> {
+    let invalid = |invalid: plimsoll_mechanisms::InvalidParam| {
+        Unbuildable::new(format!("transport.{}", invalid.key), invalid)
+    };
+    transport.resolve().map_err(invalid)
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::links::End;
 pub use crate::program::{Program, words};
 use crate::quantity::{BufferLimit, MaybeOff, on};
+pub use crate::registry::{Outside, OutsideMechanisms};
 pub use crate::topology::{Graph, GraphLink, Topology};
 pub use plimsoll_traffic::flow_list::ListedFlow;
 pub use plimsoll_traffic::hosts::{HostName, Hosts};
@@ -63,6 +64,9 @@ pub struct Model {
     /// What to record beyond the messages themselves.
     #[serde(default)]
     pub observe: Observe,
+    /// The mechanisms from outside, which stand in the tables of their sections.
+    #[serde(skip)]
+    pub outside: OutsideMechanisms,
 }
 
 impl Model {

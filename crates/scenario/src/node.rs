@@ -7,6 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
+use crate::registry::DISCIPLINE;
 use crate::source::{Layer, Origin, Sources};
 
 /// A value, where it stands and where its key stands.
@@ -185,9 +186,14 @@ pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
     }
 }
 
-/// Whether a path leads to the table of a mechanism, which is replaced as one.
+/// Whether a path leads to the table of a mechanism, which is replaced as one. Of the tables that a mechanism from
+/// outside may have, each is one.
 pub(crate) fn is_mechanism(path: &[String]) -> bool {
-    TABLES.iter().any(|table| table.is_at(path))
+    match path {
+        [section, _, key] if section == "port" && key == DISCIPLINE => true,
+        [section, _] if section == "paths" || section == "transport" => true,
+        _ => TABLES.iter().any(|table| table.is_at(path)),
+    }
 }
 
 fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {

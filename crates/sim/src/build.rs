@@ -85,18 +85,16 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
 
 /// Builds the transports of `count` hosts.
 fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Hosts, RunError> {
-    let configured = |kind| {
-        let config = model.transport_config_of(kind)?;
-        Ok::<_, RunError>(Config { custom: custom.clone(), ..config })
-    };
-    let kinds = model.workload.keys().map(|name| model.transport.kind_of(name));
+    // A controller handed to the run replaces all that the scenario names.
+    let with = |config: Config| Config { custom: custom.clone().or(config.custom), ..config };
+    let opening = model.workload.keys().map(|name| model.transport_config_of(name).map(with));
     let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
     let offload = model.host.bursts().and_then(|params| ReceiveOffload::new(params, count));
     let waiting = if model.host.backpressure { count as usize } else { 0 };
     Ok(Hosts {
         pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
-        transport: configured(model.transport.kind)?,
-        opening: kinds.map(configured).collect::<Result<_, _>>()?,
+        transport: with(model.transport_config()?),
+        opening: opening.collect::<Result<_, _>>()?,
         connections: Vec::new(),
         receive_offload: offload.map(Box::new),
         classes: Classes::new(model)?,

@@ -17,9 +17,9 @@ use crate::flow_control::FlowControl;
 use crate::host_pacer::host_pacers;
 use crate::links::{Hooks, Links};
 use crate::net::topology::Hashing;
-use crate::net::{PathSelector, SelectPath};
+use crate::net::{PathSelector, SelectPath, SelectorFactory};
 use crate::observed::{Counters, LinkMeter};
-use crate::spec::{Extensions, FabricSpec, PathSpec, Unbuildable};
+use crate::spec::{Extensions, FabricSpec, Unbuildable};
 use ports::PortBuilder;
 use shared_buffers::SharedBuffers;
 
@@ -75,7 +75,8 @@ impl<H: Hooks> Fabric<H> {
     }
 }
 
-/// Builds what chooses among shortest paths in place of the flow's hash, if anything does; `custom` wins.
+/// Builds what chooses among shortest paths in place of the flow's hash, if anything does; `custom` precedes the
+/// specification.
 fn selector(
     spec: &FabricSpec,
     streams: &Streams,
@@ -83,14 +84,10 @@ fn selector(
 ) -> Option<PathSelector> {
     let switches = 0..spec.network.switches();
     let streams = || switches.map(|switch| streams.stream(&format!("switch/{switch}/paths"))).collect();
-    if let Some(custom) = custom {
+    if let Some(custom) = custom.or_else(|| spec.path_selector.as_ref().map(SelectorFactory::make)) {
         return Some(PathSelector::custom(custom, streams()));
     }
-    match &spec.paths {
-        PathSpec::Spray(params) => Some(PathSelector::spray(params, streams())),
-        PathSpec::Flowlet(params) => Some(PathSelector::flowlet(params, streams())),
-        PathSpec::Adaptive(params) => Some(PathSelector::adaptive(params, streams())),
-        // Detours around dead links need a selector even where the hash chooses.
-        PathSpec::Hash => (!spec.faults.is_empty()).then(PathSelector::hash),
-    }
+    // Detours around dead links need a selector even where the hash chooses.
+    let hash = || (!spec.faults.is_empty()).then(PathSelector::hash);
+    PathSelector::of(&spec.paths, streams).or_else(hash)
 }

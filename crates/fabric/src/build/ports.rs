@@ -17,7 +17,7 @@ use crate::net::port::{Discipline, HeadPacer, PortConfig, PortRules, RedMarker, 
 use crate::net::topology::Link;
 use crate::net::{Node, Port, PortId, QueueMeter};
 use crate::observed::Queue;
-use crate::spec::{DisciplineSpec, FabricSpec, MakeDiscipline, PathSpec, PortSpec};
+use crate::spec::{FabricSpec, MakeDiscipline, PortSpec};
 
 /// Builds the ports of a fabric, one after the other.
 pub(super) struct PortBuilder<'a> {
@@ -29,10 +29,29 @@ pub(super) struct PortBuilder<'a> {
     pub(super) queue_discipline: Option<&'a MakeDiscipline<'a>>,
     /// A path selector from outside asks for the bytes that leave before a packet.
     pub(super) counts_drain_bytes: bool,
+    /// The kinds of port that have the general engine.
+    general: General,
     /// The interval of each watched port.
     watched: HashMap<PortId, Span>,
     /// The rules made so far: as many as there are kinds of port.
     rules: Vec<Arc<PortRules>>,
+}
+
+/// The kinds of port that have the general engine, by choice or because a mechanism needs it.
+struct General {
+    nic: bool,
+    tiers: Vec<bool>,
+}
+
+impl General {
+    fn of(spec: &FabricSpec) -> General {
+        let is_general =
+            |port: &PortSpec, at_switch| port.general || spec.needs_general_engine(port, at_switch);
+        General {
+            nic: is_general(&spec.nic, false),
+            tiers: spec.tiers.iter().map(|tier| is_general(tier, true)).collect(),
+        }
+    }
 }
 
 impl<'a> PortBuilder<'a> {
@@ -49,6 +68,7 @@ impl<'a> PortBuilder<'a> {
             schedule,
             queue_discipline: None,
             counts_drain_bytes: false,
+            general: General::of(spec),
             watched: spec.watched.iter().map(|watched| (watched.port, watched.every)).collect(),
             rules: Vec::new(),
         }
@@ -65,20 +85,25 @@ impl<'a> PortBuilder<'a> {
         let settings = spec.port(link);
         let is_host = matches!(link.from, Node::Host(_));
         let phantom_queue =
-            settings.phantom_queue.as_ref().map(|params| PhantomQueue::new(params, link.rate));
+            settings.mechanisms.phantom_queue.as_ref().map(|params| PhantomQueue::new(params, link.rate));
         // A phantom queue marks in place of the port.
         let marks = phantom_queue.is_none();
-        let red = settings.red.as_ref().filter(|_| marks).map(|params| {
+        let red = settings.mechanisms.red.as_ref().filter(|_| marks).map(|params| {
             let stream = self.streams.stream(&format!("port/{}/red", port.0));
             RedMarker::new(Red::new(params, link.rate), stream)
         });
-        let wred = settings.wred.as_ref().filter(|_| marks).map(|params| {
+        let wred = settings.mechanisms.wred.as_ref().filter(|_| marks).map(|params| {
             let stream = self.streams.stream(&format!("port/{}/wred", port.0));
             WredMarker::new(Wred::new(params, link.rate), stream)
         });
-        let ecn = settings.ecn.as_ref().filter(|_| marks && red.is_none() && wred.is_none()).map(Ecn::new);
+        let ecn = settings
+            .mechanisms
+            .ecn
+            .as_ref()
+            .filter(|_| marks && red.is_none() && wred.is_none())
+            .map(Ecn::new);
         let head_pacer = spec.pacer.as_ref().filter(|params| is_host && params.form == PacerForm::Source);
-        let is_adaptive = matches!(spec.paths, PathSpec::Adaptive(_));
+        let looks_at_ports = spec.paths.adaptive.is_some() || spec.path_selector.is_some();
         Port::new(PortConfig {
             rules: self.shared_rules(PortRules {
                 byte_time: link.rate.byte_time(),
@@ -95,14 +120,14 @@ impl<'a> PortBuilder<'a> {
                 .watched
                 .get(&port)
                 .map(|every| QueueMeter::new(spec.window.from, *every, Queue::BIN_BYTES)),
-            discipline: self.custom_discipline(link).unwrap_or_else(|| self.discipline(settings)),
+            discipline: self.custom_discipline(link).unwrap_or_else(|| self.discipline(settings, link)),
             pacer: head_pacer
                 .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),
             announces_room: is_host && spec.backpressure,
             accounts: spec.has_flow_control(),
-            counts_drain_bytes: !is_host && (is_adaptive || self.counts_drain_bytes),
+            counts_drain_bytes: !is_host && (looks_at_ports || self.counts_drain_bytes),
             changes: self.schedule.link(port).is_some(),
-            general: settings.general,
+            general: if is_host { self.general.nic } else { self.general.tiers[usize::from(link.tier)] },
         })
     }
 
@@ -112,12 +137,10 @@ impl<'a> PortBuilder<'a> {
         make(link).map(Discipline::Custom)
     }
 
-    fn discipline(&self, settings: &PortSpec) -> Discipline {
+    fn discipline(&self, settings: &PortSpec, link: &Link) -> Discipline {
         match &settings.discipline {
-            DisciplineSpec::Fifo => Discipline::fifo(),
-            DisciplineSpec::Priorities => Discipline::priorities(),
-            DisciplineSpec::FairPerFlow => Discipline::fair_per_flow(self.spec.full_size),
-            DisciplineSpec::Pfabric(params) => Discipline::pfabric(params),
+            Some(factory) => Discipline::custom(factory, link),
+            None => Discipline::of(settings.order, &settings.mechanisms, self.spec.full_size),
         }
     }
 

@@ -28,7 +28,9 @@ impl SharedBuffers {
         for ports in &ports_of {
             // All ports of a switch are of one tier, and so have the same settings.
             let first = ports.first().map(|port| spec.port(network.link(*port)));
-            let Some(params) = first.and_then(|port| port.shared_buffer.as_ref()) else { continue };
+            let Some(params) = first.and_then(|port| port.mechanisms.shared_buffer.as_ref()) else {
+                continue;
+            };
             let pool = shared.buffers.len() as u32;
             shared.buffers.push(SharedBuffer::new(params, ports.len()));
             for (number, port) in ports.iter().enumerate() {

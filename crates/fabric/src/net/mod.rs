@@ -13,7 +13,7 @@ pub use detours::Detours;
 pub use ideal::ideal_time;
 pub use meter::{MeterReading, QueueMeter};
 pub use packet::{Ecn, Flags, HostId, Packet, PortId, Wait};
-pub use paths::{PathSelector, SelectPath};
+pub use paths::{PathSelector, SelectPath, SelectorFactory};
 pub use port::{Port, PortConfig};
 pub use sink::Sink;
 pub use topology::{Network, Node};

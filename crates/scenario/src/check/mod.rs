@@ -302,7 +302,8 @@ impl Checker<'_> {
         for active in &on {
             self.params(&["paths", active.table.key], active.verdict.clone());
         }
-        let mut selectors = on.iter().map(|active| active.table.key);
+        let outside = model.outside.selector.iter().map(|outside| outside.name.as_str());
+        let mut selectors = on.iter().map(|active| active.table.key).chain(outside);
         if let (Some(first), Some(second)) = (selectors.next(), selectors.next()) {
             let message = format!("`{first}` and `{second}` would both choose a packet's path");
             let allowed = format!("one of them; turn one off: `paths.{first} = \"off\"`");

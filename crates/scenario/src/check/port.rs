@@ -6,6 +6,7 @@ use plimsoll_mechanisms::wred::WredParams;
 use super::Checker;
 use crate::model::{BufferCounts, Model, Port, PortEngine, ServiceOrder};
 use crate::quantity::BufferLimit;
+use crate::registry::DISCIPLINE;
 
 impl Checker<'_> {
     /// The NIC and every tier; `port.switch` only through its tiers.
@@ -24,6 +25,11 @@ impl Checker<'_> {
         let shared = self.path_of(name, "shared_buffer");
         if let Some(params) = port.shared_buffer() {
             self.params(&keys(&shared), params.validate_for(model.topology.switch_ports(name)));
+        }
+        if port.pfabric().is_some() && model.outside.disciplines.contains_key(name) {
+            let path = self.path_of(name, DISCIPLINE);
+            let help = "turn one off: `pfabric = \"off\"` or `discipline = \"off\"`";
+            self.error(&keys(&path), "pfabric and a discipline would both order the queue", help);
         }
         self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
@@ -103,6 +109,10 @@ impl Checker<'_> {
         let reason = match () {
             () if port.order == ServiceOrder::FairPerFlow => "order = \"fair-per-flow\"".to_owned(),
             () if port.order == ServiceOrder::Priorities => "order = \"priorities\"".to_owned(),
+            () if model.outside.disciplines.contains_key(name) => DISCIPLINE.to_owned(),
+            () if name != "host" && model.outside.selector.is_some() => {
+                "a path selector from outside".to_owned()
+            }
             () if model.has_scheduled_faults() => "links that change during the run".to_owned(),
             () if name == "host" && model.host.backpressure => "host.backpressure".to_owned(),
             () => match model.general_engine_for(name) {

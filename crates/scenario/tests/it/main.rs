@@ -7,4 +7,5 @@ mod fuzz;
 mod generated;
 mod import;
 mod merge;
+mod registry;
 mod shipped;
