@@ -61,7 +61,7 @@ pub fn plan(policy: &Policy, facts: &dyn Facts, folders: &StateFolders) -> Resul
     for (index, queue) in policy.phantom_queue.iter().enumerate() {
         let program = PortProgram::PhantomQueue(queue.clone());
         let name = phantom_queue_pins(queue);
-        let key = format!("phantom-queue[{index}].device");
+        let key = format!("phantom_queue[{index}].device");
         if planning.device(&key, &queue.device)?.is_some() {
             planning.program(&queue.device, queue.direction, vec![(program, name)])?;
         }

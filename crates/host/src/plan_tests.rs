@@ -187,7 +187,7 @@ fn segments_fit_the_smallest_bucket_that_somebody_has() {
 fn without_links_there_are_filters_of_free_preference_in_order() {
     let old = Rack { tcx: false, ..RACK };
     let rest =
-        "[[qjump.assign]]\nlevel = 0\nport = 319\n[[phantom-queue]]\ndevice = 'eth0'\nrate = '10Gbps'\n";
+        "[[qjump.assign]]\nlevel = 0\nport = 319\n[[phantom_queue]]\ndevice = 'eth0'\nrate = '10Gbps'\n";
     let expected = [
         "+ qdisc   clsact at eth0",
         "+ filter  classify_ports at eth0 egress pref 1",
@@ -203,12 +203,12 @@ fn without_links_there_are_filters_of_free_preference_in_order() {
 
 #[test]
 fn every_reason_is_told_at_once() {
-    let rest = "[[qjump.assign]]\nlevel = 0\nunit = 'gone.service'\n[[phantom-queue]]\ndevice = 'eth9'\nrate = \
+    let rest = "[[qjump.assign]]\nlevel = 0\nunit = 'gone.service'\n[[phantom_queue]]\ndevice = 'eth9'\nrate = \
         '1Gbps'\n";
     let said = planned(rest, &RACK).expect_err("it cannot").to_string();
     assert!(
         said.contains("systemd has no unit gone.service")
-            && said.contains("phantom-queue[0].device: no network device eth9; did you mean `eth"),
+            && said.contains("phantom_queue[0].device: no network device eth9; did you mean `eth"),
         "{said}"
     );
     let said = planned("", &RACK).map(|_| QJUMP.replace("eth0", "wlan7")).expect("it can be");
@@ -323,7 +323,7 @@ fn a_plan_tells_what_others_notice() {
 #[test]
 fn a_plan_survives_its_journal() {
     let rest = "tag = 'pcp'\nvlan = 7\n[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n\
-                [[phantom-queue]]\ndevice = 'eth1'\nrate = '9.87654321Gbps'\ndrain = 0.9\n";
+                [[phantom_queue]]\ndevice = 'eth1'\nrate = '9.87654321Gbps'\ndrain = 0.9\n";
     let plan = planned(rest, &RACK).expect("it can be");
     let text = serde_json::to_string(&plan).expect("plain data");
     assert_eq!(serde_json::from_str::<ApplyPlan>(&text).expect("what was written"), plan);
@@ -332,7 +332,7 @@ fn a_plan_survives_its_journal() {
 /// A policy with every kind of step, except those of older kernels.
 const EVERYTHING: &str = "tag = 'pcp'\n[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n\
     [[qjump.assign]]\nlevel = 4\ncgroup = '/there/b'\n[[qjump.assign]]\nlevel = 5\nport = 7\n\
-    [[phantom-queue]]\ndevice = 'eth0'\nrate = '1Gbps'\n\
+    [[phantom_queue]]\ndevice = 'eth0'\nrate = '1Gbps'\n\
     [pacer]\ndevice = 'eth1'\nrate = '1Gbps'\ncgroups = ['/there/a']\ndeparture = 'tbf'\n\
     [dctcp]\ndestinations = ['10.0.0.0/8', 'fd00::/8']\ndefault = true\n";
 

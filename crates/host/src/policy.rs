@@ -2,6 +2,9 @@
 //!
 //! Names that reach the kernel, a path or a program's arguments are parsed into types that hold only valid ones:
 //! [`DeviceName`], [`CgroupPath`], [`UnitName`], [`Prefix`], [`PolicyName`].
+//!
+//! A key has the same name as in a scenario (`association_timeout`). The spelling with hyphens, which policies had before,
+//! is still read.
 
 use std::fmt;
 use std::io::Read as _;
@@ -18,7 +21,7 @@ use crate::names::{CgroupPath, DeviceName, PolicyName, Prefix, UnitName, nearest
 
 /// The mechanisms to install on a host. `docs/host.md` explains each key with examples.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Policy {
     /// The version of this format, which is 1.
     pub version: u32,
@@ -30,7 +33,7 @@ pub struct Policy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qjump: Option<Qjump>,
     /// Phantom queues beside ports, at most one a device and direction.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, alias = "phantom-queue", skip_serializing_if = "Vec::is_empty")]
     pub phantom_queue: Vec<PhantomQueue>,
     /// DCTCP for chosen destinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -42,7 +45,7 @@ pub struct Policy {
 
 /// QJump's limiter on a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Qjump {
     /// The device whose egress is limited.
     pub device: DeviceName,
@@ -124,7 +127,7 @@ pub enum Pace {
 
 /// A member of a level: exactly one of `cgroup`, `unit` and `port`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Assignment {
     /// The level, from 0 (the lowest) to 7, which `levels` must define.
     pub level: u8,
@@ -152,7 +155,7 @@ pub enum Subject<'a> {
 
 /// A phantom queue beside a port of a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct PhantomQueue {
     /// The device whose packets it counts.
     pub device: DeviceName,
@@ -183,7 +186,7 @@ pub enum Side {
 
 /// HULL's pacer at a device: connections whose acknowledgements carry ECE are paced for a while.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Pacer {
     /// The device, whose queue must obey departure times (fq).
     pub device: DeviceName,
@@ -203,16 +206,16 @@ pub struct Pacer {
     #[serde(default = "beta_default")]
     pub beta: f64,
     /// The probability that an acknowledgement with ECE makes its connection paced: 0 to 1. Default 0.125 (HULL).
-    #[serde(default = "association_probability_default")]
+    #[serde(default = "association_probability_default", alias = "association-probability")]
     pub association_probability: f64,
     /// The time for which it stays paced after the last such acknowledgement. Default 10 ms (HULL).
-    #[serde(default = "association_timeout_default")]
+    #[serde(default = "association_timeout_default", alias = "association-timeout")]
     pub association_timeout: Span,
     /// The interval at which the rate changes: 1 us to 1 s. Default 64 us (HULL).
     #[serde(default = "interval_default")]
     pub interval: Span,
     /// The minimum pacing rate: 1 kb/s to 1 Tb/s. Default 1 % of the link's rate, which is also the initial rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "min-rate", skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<Rate>,
     /// Whether TCP's segments are cut to what the bucket holds, as for `qjump`: one that is longer leaves at once.
     #[serde(default)]
@@ -234,7 +237,7 @@ pub enum Departure {
 
 /// DCTCP for chosen destinations.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Dctcp {
     /// Networks such as `10.0.0.0/8` or `fd00::/8`: connections with them use DCTCP.
     #[serde(default)]
@@ -303,7 +306,7 @@ impl Policy {
         let one = self.qjump.is_some() || self.dctcp.is_some() || self.pacer.is_some();
         if !one && self.phantom_queue.is_empty() {
             return Err(PolicyError(
-                "the policy is empty: add [qjump], [[phantom-queue]], [pacer] or [dctcp]".to_owned(),
+                "the policy is empty: add [qjump], [[phantom_queue]], [pacer] or [dctcp]".to_owned(),
             ));
         }
         self.qjump.as_ref().map_or(Ok(()), Qjump::check)?;
@@ -315,7 +318,7 @@ impl Policy {
                 .any(|other| (&other.device, other.direction) == (&queue.device, queue.direction));
             allowed(
                 !twin,
-                &format!("phantom-queue[{index}].device"),
+                &format!("phantom_queue[{index}].device"),
                 &queue.device,
                 "one queue a device and direction",
             )?;
@@ -407,7 +410,7 @@ impl PhantomQueue {
     }
 
     fn check(&self, index: usize) -> Result<(), PolicyError> {
-        let place = format!("phantom-queue[{index}]");
+        let place = format!("phantom_queue[{index}]");
         allowed(self.rate > Rate::ZERO, &format!("{place}.rate"), self.rate, "more than 0bps")?;
         self.params().validate().map_err(|invalid| of(&place, &invalid))
     }
@@ -444,9 +447,7 @@ impl Pacer {
         allowed(self.rate > Rate::ZERO, "pacer.rate", self.rate, "more than 0bps")?;
         let few = self.cgroups.len() <= PACED_CGROUPS_MAX;
         allowed(few, "pacer.cgroups", format!("{} cgroups", self.cgroups.len()), "at most 8 cgroups")?;
-        EarliestDepartureConstants::new(&self.params())
-            .map(drop)
-            .map_err(|invalid| PolicyError(of("pacer", &invalid).0.replace('_', "-")))
+        EarliestDepartureConstants::new(&self.params()).map(drop).map_err(|invalid| of("pacer", &invalid))
     }
 }
 

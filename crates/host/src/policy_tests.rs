@@ -45,8 +45,8 @@ fn an_error_says_where_what_and_what_is_allowed() {
             ["qjump.assign[1] = port 1", "one level for each"],
         ),
         (
-            with("[[phantom-queue]]\ndevice = 'a'\nrate = '1Gbps'\ndrain = 2.0\n"),
-            ["phantom-queue[0].drain = 2", "at most 1"],
+            with("[[phantom_queue]]\ndevice = 'a'\nrate = '1Gbps'\ndrain = 2.0\n"),
+            ["phantom_queue[0].drain = 2", "at most 1"],
         ),
         (with("[dctcp]\n"), ["dctcp.destinations", "at least one network"]),
         (
@@ -57,7 +57,7 @@ fn an_error_says_where_what_and_what_is_allowed() {
         (with("[pacer]\ndevice = 'a'\nrate = '0bps'\n"), ["pacer.rate = 0bps", "more than 0bps"]),
         (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\neta = 0.0005\n"), ["pacer.eta = 0.0005", "0.001 to 1"]),
         (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\ndeparture = 'tfb'\n"), ["tfb", "`edt` or `tbf`"]),
-        (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\nmin-rate = '1bps'\n"), ["pacer.min-rate", "1Kbps"]),
+        (with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\nmin_rate = '1bps'\n"), ["pacer.min_rate", "1Kbps"]),
         (
             with("[pacer]\ndevice = 'a'\nrate = '1Gbps'\nbukket = '1KB'\n"),
             ["line 9", "did you mean `bucket`?"],
@@ -68,6 +68,26 @@ fn an_error_says_where_what_and_what_is_allowed() {
             assert!(said.contains(part), "{part:?} is not in {said:?}");
         }
     }
+}
+
+/// The keys are those of a scenario; the spelling with hyphens gives the same policy, and one of both is an error.
+#[test]
+fn keys_may_have_hyphens_as_before() {
+    let now = format!(
+        "{QJUMP}[[phantom_queue]]\ndevice = 'a'\nrate = '1Gbps'\n[pacer]\ndevice = 'a'\nrate = '1Gbps'\n\
+         association_probability = 0.5\nassociation_timeout = '3ms'\nmin_rate = '2Mbps'\n",
+    );
+    let before = now
+        .replace("phantom_queue", "phantom-queue")
+        .replace("association_", "association-")
+        .replace("min_rate", "min-rate");
+    assert_ne!(now, before);
+    let read = |text: &str| Policy::parse(text, "hull").expect("it is a policy");
+    assert_eq!(read(&now), read(&before));
+    let written = serde_json::to_string(&read(&before)).expect("a policy can be written");
+    assert!(written.contains("\"phantom_queue\"") && written.contains("association_timeout"), "{written}");
+    let both = now.replace("min_rate = '2Mbps'\n", "min_rate = '2Mbps'\nmin-rate = '2Mbps'\n");
+    assert!(error(&both).contains("duplicate"), "{}", error(&both));
 }
 
 /// A file without end is rejected, and fills no memory.

@@ -8,7 +8,7 @@ use super::*;
 const POLICY: &str = "version = 1\n[qjump]\ndevice = 'eth0'\nhosts = 12\nrate = '10Gbps'\n\
     [[qjump.assign]]\nlevel = 1\ncgroup = '/app/one'\n[[qjump.assign]]\nlevel = 2\nunit = 'db.service'\n\
     [[qjump.assign]]\nlevel = 3\nport = 319\n\
-    [[phantom-queue]]\ndevice = 'eth1'\nrate = '1Gbps'\n\
+    [[phantom_queue]]\ndevice = 'eth1'\nrate = '1Gbps'\n\
     [pacer]\ndevice = 'eth2'\nrate = '1Gbps'\ncgroups = ['/paced']\n\
     [dctcp]\ndestinations = ['10.0.0.0/8', '192.0.2.7/32', '0.0.0.0/0']\ndefault = true\n";
 
