@@ -63,9 +63,9 @@ impl Mechanism for EcnParams {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkAt {
-    /// As it joins the queue.
+    /// The packet is compared as it joins the queue.
     Enqueue,
-    /// As it leaves the queue.
+    /// The packet is compared as it leaves the queue.
     Dequeue,
 }
 
@@ -73,18 +73,18 @@ pub enum MarkAt {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compare {
-    /// Strictly more than the threshold.
+    /// A queue of more than the threshold marks.
     More,
-    /// The threshold or more.
+    /// A queue of the threshold or more marks.
     AtLeast,
 }
 
-/// The marking rule of one queue.
+/// Marks the packets of one queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ecn(EcnParams);
 
 impl Ecn {
-    /// The rule that `params` describe.
+    /// Makes the rule that `params` describe.
     pub fn new(params: &EcnParams) -> Ecn {
         Ecn(*params)
     }

@@ -71,7 +71,7 @@ pub struct SegmentationOffload {
 }
 
 impl SegmentationOffload {
-    /// The rule that `params` describe.
+    /// Makes the rule that `params` describe.
     pub fn new(params: &NicBurstParams) -> SegmentationOffload {
         SegmentationOffload { piece: params.segmentation.get() }
     }
@@ -85,7 +85,7 @@ impl SegmentationOffload {
         if allowed >= worth || in_flight == 0 || !more_data { allowed } else { 0 }
     }
 
-    /// The largest piece, in bytes.
+    /// Returns the size of the largest piece, in bytes.
     pub fn piece_bytes(&self) -> u64 {
         self.piece
     }
@@ -103,7 +103,7 @@ pub struct Coalescer<T> {
 }
 
 impl<T> Coalescer<T> {
-    /// An empty batch.
+    /// Makes a coalescer with an empty batch.
     pub fn new(params: &NicBurstParams) -> Coalescer<T> {
         Coalescer {
             batch: VecDeque::new(),
@@ -139,7 +139,7 @@ impl<T> Coalescer<T> {
 /// A received segment, as receive offload sees it; also what segments are merged into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// The flow's number.
+    /// The flow has this number.
     pub flow: u64,
     /// The sequence number of the first payload byte.
     pub seq: u64,

@@ -78,7 +78,7 @@ impl Mechanism for PhantomQueueParams {
     }
 }
 
-/// The counter of one link.
+/// Counts the bytes of one link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PhantomQueue {
     /// Time one byte takes at the drain rate, in 2^-16 ps.

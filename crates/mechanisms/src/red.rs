@@ -110,22 +110,22 @@ impl Mechanism for RedParams {
     }
 }
 
-/// What happens to an arriving packet.
+/// The decision about an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is queued as it is.
+    /// The packet is queued as it is.
     Pass,
-    /// It is queued with CE set.
+    /// The packet is queued with CE set.
     Mark,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
 }
 
-/// RED's state for one queue.
+/// Decides about the packets of one queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Red {
     params: RedParams,
-    /// Average bytes waiting.
+    /// The average of the bytes that wait.
     average: f64,
     /// Arrivals since the last mark or drop, and their bytes.
     count: u64,

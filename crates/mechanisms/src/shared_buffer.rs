@@ -72,7 +72,7 @@ pub struct SharedBuffer {
     /// Size of the shared part, and how much of it is taken.
     shared: u64,
     shared_held: u64,
-    /// alpha in units of 2^-16.
+    /// alpha is kept in units of 2^-16.
     alpha: u64,
 }
 
@@ -119,12 +119,12 @@ impl SharedBuffer {
         ((free * u128::from(self.alpha)) >> ALPHA_BITS).min(u128::from(u64::MAX)) as u64
     }
 
-    /// What `port` holds, reserved and shared.
+    /// Returns the bytes that `port` holds, reserved and shared.
     pub fn port_bytes(&self, port: usize) -> u64 {
         self.held[port]
     }
 
-    /// What all ports hold together.
+    /// Returns the bytes that all ports hold together.
     pub fn total_bytes(&self) -> u64 {
         self.held.iter().sum()
     }

@@ -24,7 +24,7 @@ use super::uniform;
 use crate::InvalidParam;
 use crate::mechanism::{Engine, Mechanism, Section, Table};
 
-/// Adaptive load balancing at every switch.
+/// Every switch balances load adaptively.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveParams {
@@ -54,7 +54,7 @@ impl Mechanism for AdaptiveParams {
     }
 }
 
-/// What waits at one port, by priority.
+/// Counts the bytes that wait at one port, by priority.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DrainBytes {
     /// Bytes that wait with this or a higher priority.
@@ -95,10 +95,10 @@ impl DrainBytes {
     }
 }
 
-/// A port by which a packet may leave.
+/// A packet may leave by this port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Its number.
+    /// The number of the port.
     pub port: u32,
     /// Its drain bytes for the packet's priority.
     pub drain_bytes: u64,

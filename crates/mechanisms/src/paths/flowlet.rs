@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::InvalidParam;
 use crate::mechanism::{Mechanism, Section, Table};
 
-/// Flowlet switching at every switch.
+/// Every switch sends flowlets by paths of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowletParams {
@@ -46,7 +46,7 @@ impl Mechanism for FlowletParams {
     }
 }
 
-/// The flowlets of one switch.
+/// Keeps the flowlets of one switch.
 #[derive(Clone, Debug)]
 pub struct Flowlets {
     gap: Span,
@@ -62,7 +62,7 @@ struct Entry {
 }
 
 impl Flowlets {
-    /// No flowlet yet. `params` must be valid.
+    /// Makes an empty table of flowlets. `params` must be valid.
     pub fn new(params: &FlowletParams) -> Flowlets {
         Flowlets { gap: params.gap, size: params.entries, entries: Vec::new() }
     }
