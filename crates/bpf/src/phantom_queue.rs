@@ -3,6 +3,7 @@
 //! The quantum of time is a nanosecond, that of the level 2^-16 ps. The program receives constants that Rust computed,
 //! and so rounds nothing itself.
 
+use plimsoll_mechanisms::Mechanism;
 use plimsoll_mechanisms::phantom_queue::{self as mechanism, PhantomQueueParams};
 use plimsoll_units::Rate;
 

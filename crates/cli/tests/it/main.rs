@@ -14,6 +14,7 @@ mod kept;
 mod limits;
 mod line;
 mod parity;
+mod recipes;
 mod run;
 mod stopped;
 mod streams;
