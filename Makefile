@@ -8,7 +8,7 @@ TEST_PACKAGES := g++ chromium tshark valgrind python3 python3-pandas clang libel
 	memcached openvswitch-switch openvswitch-testcontroller python3-pymemcache python3-pylibmc python3-binary-memcached \
 	python3-venv systemd bpftool
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
-KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos/kernel)
+KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel)
 COMMA := ,
 SCENARIO ?= scenarios/quickstart.toml
 # On the build machine all fuzz targets together take a minute on two processors, before the tests; `make fuzz` is for longer.
@@ -97,7 +97,7 @@ SEED ?= 1
 .PHONY: torture
 torture: toolchain ## Attack every program from outside for 30 minutes: `make torture SEED=2 TORTURE_SECONDS=600`.
 	cargo build --release --quiet --locked -p plimsoll-cli -p plimsoll-torture \
-	  $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-chronos/kernel) \
+	  $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel) \
 	  $(foreach name,memcached search openflow,-p plimsoll-chronos-$(name))
 	target/release/plimsoll-torture --seconds $(TORTURE_SECONDS) --seed $(SEED)
 

@@ -1,9 +1,9 @@
 //! Datagrams past the kernel's stack (`-o chronos_xdp`), over a veth pair: every command, in every mode, and what
-//! becomes of the device. Needs the feature `plimsoll-chronos/kernel`, clang at build time and root; skips with the reason
+//! becomes of the device. Needs the feature `kernel`, clang at build time and root; skips with the reason
 //! elsewhere.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-#[path = "../../../chronos/tests/it/common/pair.rs"]
+#[path = "../../../chronos-xdp/tests/it/pair.rs"]
 mod pair;
 
 use std::io::ErrorKind;

@@ -1,8 +1,8 @@
 //! Servers and clients of the tests.
 #![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
@@ -82,6 +82,25 @@ impl<S: Read + Write> Client<S> {
         let mut rest = Vec::new();
         self.reader.read_to_end(&mut rest).is_err() || rest.is_empty()
     }
+}
+
+/// Sends a request with this envelope, and returns the `parts` datagrams of the reply in one piece.
+pub fn ask(socket: &UdpSocket, envelope: u8, request: &[u8], parts: usize) -> Vec<u8> {
+    socket.send(&[&[envelope], request].concat()).unwrap();
+    let mut reply = Vec::new();
+    let mut buffer = [0; 65_536];
+    let mut missing = parts;
+    while missing > 0 {
+        let count = match socket.recv(&mut buffer) {
+            // A receive with a timeout does not go on after a process that was held.
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            result => result.unwrap(),
+        };
+        assert_eq!(buffer[0], envelope);
+        reply.extend_from_slice(&buffer[1..count]);
+        missing -= 1;
+    }
+    reply
 }
 
 /// Every access mode, backend and way to wait, with two threads.

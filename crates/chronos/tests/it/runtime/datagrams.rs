@@ -1,12 +1,11 @@
 //! Requests in datagrams.
 
-use std::io::ErrorKind;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::Duration;
 
 use plimsoll_chronos::{Config, Listen, Running, Runtime};
 
-use crate::runtime::client::{Client, all_modes, any_port, backends, config, start};
+use crate::runtime::client::{Client, all_modes, any_port, ask, backends, config, start};
 use crate::runtime::service::Logs;
 
 fn udp_address(server: &Running) -> SocketAddr {
@@ -19,25 +18,6 @@ fn client(server: &Running) -> UdpSocket {
     socket.connect(udp_address(server)).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     socket
-}
-
-/// Sends a request with this envelope; returns the datagrams of the reply, of which there are `parts`.
-pub fn ask(socket: &UdpSocket, envelope: u8, request: &[u8], parts: usize) -> Vec<u8> {
-    socket.send(&[&[envelope], request].concat()).unwrap();
-    let mut reply = Vec::new();
-    let mut buffer = [0; 65_536];
-    let mut missing = parts;
-    while missing > 0 {
-        let count = match socket.recv(&mut buffer) {
-            // A receive with a timeout does not go on after a process that was held.
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            result => result.unwrap(),
-        };
-        assert_eq!(buffer[0], envelope);
-        reply.extend_from_slice(&buffer[1..count]);
-        missing -= 1;
-    }
-    reply
 }
 
 #[test]

@@ -4,13 +4,8 @@
 mod balance;
 mod client;
 mod datagrams;
-#[cfg(feature = "kernel")]
-mod devices;
 mod memory;
 mod order;
-#[cfg(feature = "kernel")]
-#[path = "../common/pair.rs"]
-mod pair;
 mod service;
 mod silent;
 mod split;

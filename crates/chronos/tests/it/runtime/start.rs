@@ -2,8 +2,11 @@
 
 use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 
-use plimsoll_chronos::{Balancing, Config, DatagramSteering, KeyHash, Limits, Listen, Runtime};
+use plimsoll_chronos::{
+    Balancing, Config, DatagramDevice, DatagramSteering, KeyHash, Limits, Listen, OpenDevice, Runtime,
+};
 
 use crate::runtime::client::{Client, any_port, config, start, tcp_address};
 use crate::runtime::service::Logs;
@@ -44,7 +47,7 @@ fn values_out_of_range_are_named() {
         assert!(error.starts_with(expected), "{error}");
     }
     let device = |port: u16| Listen::Device {
-        interface: "nothing-has-this".to_owned(),
+        device: Arc::new(Missing),
         places: vec![SocketAddr::from(([0; 4], port))],
     };
     for (listen, expected) in [
@@ -60,6 +63,20 @@ fn values_out_of_range_are_named() {
         let datagram_steering = Some(DatagramSteering { hash: KeyHash::new(1), by_vbucket: false });
         let error = refusal(&Config { datagram_steering, ..config(1) });
         assert!(error.starts_with("datagram_steering: this build has no eBPF programs"), "{error}");
+    }
+}
+
+/// A device that this host does not have.
+#[derive(Debug)]
+struct Missing;
+
+impl DatagramDevice for Missing {
+    fn name(&self) -> &str {
+        "nothing-has-this"
+    }
+
+    fn open(&self, _places: &[SocketAddr]) -> Result<OpenDevice, String> {
+        Err("there is no such device".to_owned())
     }
 }
 

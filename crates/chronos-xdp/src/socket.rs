@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 
-use super::queue::{FRAME_BYTES, Queue, RECEIVE_FRAMES, Rings, SEND_FRAMES};
+use super::queue::{FRAME_BYTES, FRAMES, Queue, RECEIVE_FRAMES, Rings, SEND_FRAMES};
 use super::ring::{Consuming, Mapping, Producing};
 
 /// Bytes of a queue's frames, which the kernel keeps in memory (RLIMIT_MEMLOCK).
-pub(crate) const MEMORY_BYTES: usize = (RECEIVE_FRAMES + SEND_FRAMES) as usize * FRAME_BYTES;
+pub(crate) const MEMORY_BYTES: usize = FRAMES as usize * FRAME_BYTES;
 
 /// How long a queue that another socket has is tried again. A server that was killed has gone before its io_uring has,
 /// and its sockets with that.

@@ -24,9 +24,9 @@ fn ring() -> [Mapping; 2] {
     [(); 2].map(|()| Mapping::of(file.as_fd(), RING_BYTES, 0).unwrap())
 }
 
-/// A queue of a device that reads frames itself.
-fn queue() -> (Queue, Device) {
-    let memory = Mapping::anonymous((RECEIVE_FRAMES + SEND_FRAMES) as usize * FRAME_BYTES).unwrap();
+/// The sender of a device that reads frames itself, and that device.
+fn queue() -> (Sender, Device) {
+    let memory = Mapping::anonymous(FRAMES as usize * FRAME_BYTES).unwrap();
     let memory = Arc::new(memory);
     let [[fill, _], [receive, _], [send, send_far], [completion, completion_far]] = [(); 4].map(|()| ring());
     let rings = Rings {
@@ -44,7 +44,7 @@ fn queue() -> (Queue, Device) {
     let socket = UnixDatagram::unbound().unwrap();
     let mut queue = Queue::new(socket.into(), &memory, rings, 1500);
     queue.set_zero_copy(true);
-    (queue, device)
+    (queue.sender, device)
 }
 
 impl Device {
@@ -71,13 +71,13 @@ impl Device {
     }
 }
 
-/// The way back to the sender of a request.
-fn route() -> Route {
+/// The return address of a request.
+fn route() -> ReturnAddress {
     let mut request = [[2, 0, 0, 0, 0, 1], [2, 0, 0, 0, 0, 2]].concat();
     // IPv4 with its checksum, and UDP without one.
     request.extend([8, 0, 0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0xf6, 0xcc, 192, 0, 2, 2, 192, 0, 2, 1]);
     request.extend([0x10, 0x92, 0x2b, 0xcb, 0, 8, 0, 0]);
-    frame::parse(&request).unwrap().0
+    frame::parse(&request).unwrap().0.encode()
 }
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -112,7 +112,7 @@ fn what_finds_no_frame_waits_its_turn() {
 fn a_device_that_sends_nothing_is_not_waited_for_without_end() {
     let (mut queue, mut device) = queue();
     let route = route();
-    let push = |queue: &mut Queue, count: u16| {
+    let push = |queue: &mut Sender, count: u16| {
         (0..count).for_each(|number| queue.push(&route, &number.to_le_bytes()))
     };
     push(&mut queue, SEND_FRAMES as u16 + 5);
@@ -134,9 +134,9 @@ fn a_device_that_sends_nothing_is_not_waited_for_without_end() {
 fn what_waits_is_bounded() {
     let (mut queue, _device) = queue();
     let route = route();
-    let datagrams = (2 * crate::backlog::WAITING_BYTES_MAX / 1400) as u64;
+    let datagrams = (2 * Backlog::<Route>::BYTES_MAX / 1400) as u64;
     (0..datagrams).for_each(|_| queue.push(&route, &[7; 1400]));
     let sent = queue.send(SECOND);
     let waiting = datagrams - sent.dropped - u64::from(SEND_FRAMES);
-    assert_eq!(waiting, (crate::backlog::WAITING_BYTES_MAX / 1400) as u64);
+    assert_eq!(waiting, (Backlog::<Route>::BYTES_MAX / 1400) as u64);
 }

@@ -1,6 +1,15 @@
-//! Requests in datagrams that come past the kernel's stack, over a veth pair. Needs clang at build time and root; skips
-//! with the reason elsewhere.
+//! Requests in datagrams that bypass the kernel's stack, over a veth pair. The tests need clang at build time and root,
+//! and skip with the reason elsewhere.
+#![cfg(feature = "kernel")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 #![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
+
+#[allow(dead_code, reason = "the runtime's tests use all of it")]
+#[path = "../../../chronos/tests/it/runtime/client.rs"]
+mod client;
+#[allow(dead_code, reason = "the runtime's tests use all of it")]
+#[path = "../../../chronos/tests/it/runtime/service.rs"]
+mod service;
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -8,16 +17,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use plimsoll_chronos::{Config, Listen, Running, Runtime, StartError};
 
-use crate::runtime::client::{all_modes, config};
-use crate::runtime::datagrams::ask;
-use crate::runtime::pair::{CLIENT_HARDWARE, DEVICE, Pair, SERVER_HARDWARE, SERVER_V4, SERVER_V6};
-use crate::runtime::service::Logs;
+use plimsoll_chronos_xdp::XdpDevice;
+
+use client::{all_modes, ask, config};
+use crate::pair::{CLIENT_HARDWARE, DEVICE, Pair, SERVER_HARDWARE, SERVER_V4, SERVER_V6};
+use service::Logs;
 
 const PORT: u16 = 7777;
 
-/// Where the device's datagrams come from, and no socket's.
+/// The device, and no socket.
 fn device() -> Listen {
-    Listen::Device { interface: DEVICE.to_owned(), places: vec![SocketAddr::from(([0; 16], PORT))] }
+    at(DEVICE, SocketAddr::from(([0; 16], PORT)))
+}
+
+fn at(device: &str, place: SocketAddr) -> Listen {
+    Listen::Device { device: Arc::new(XdpDevice::new(device)), places: vec![place] }
 }
 
 /// A server at the pair's near end, and its count of what ran out of order; None, with the reason on standard error, if
@@ -145,11 +159,11 @@ fn one_thread_serves_every_queue_and_a_thread_may_have_none() {
 fn where_the_driver_cannot_the_kernel_runs_the_program() {
     // veth runs none where the other end sends by more queues than it receives by.
     let Some(pair) = Pair::with_queues(1, 2) else { return };
-    for io in crate::runtime::client::backends() {
+    for io in client::backends() {
         let config = Config { listen: vec![device()], io, ..config(1) };
         let Some((server, _)) = start(&pair, &config) else { return };
         let [device] = server.stats().devices() else { panic!("one device") };
-        assert!(!device.is_native && !device.is_zero_copy, "{device}");
+        assert!(device.mode.starts_with("generic XDP, copied, "), "{device}");
         for address in pair.addresses() {
             let socket = connect(&pair, address);
             assert_eq!(ask(&socket, 1, b"hello\n", 1), b"hello\n");
@@ -224,7 +238,7 @@ fn frames_that_are_wrong_are_counted_and_not_answered() {
 #[test]
 fn replies_of_more_frames_than_there_are_and_longer_ones_than_packets() {
     let Some(pair) = Pair::new(1) else { return };
-    for io in crate::runtime::client::backends() {
+    for io in client::backends() {
         let config = Config { listen: vec![device()], io, ..config(1) };
         let Some((server, _)) = start(&pair, &config) else { return };
         let socket = connect(&pair, pair.addresses()[0]);
@@ -260,10 +274,7 @@ fn a_device_that_cannot_be_used_is_named_with_the_reason() {
     server.stop().unwrap();
     assert!(!pair.has_program());
     let at = |interface: &str, place: &str| Config {
-        listen: vec![Listen::Device {
-            interface: interface.to_owned(),
-            places: vec![place.parse().unwrap()],
-        }],
+        listen: vec![at(interface, place.parse().unwrap())],
         ..config.clone()
     };
     for (config, expected) in [

@@ -1,21 +1,23 @@
-//! Requests and replies as Ethernet frames: what of a frame is a datagram, who gets the reply, and the frame that
-//! carries it back. No sockets, no clock.
+//! Requests and replies as Ethernet frames: extracts the datagram and the route of the reply from a frame, and writes the
+//! frame of the reply. This module has neither sockets nor a clock.
 //!
 //! ```text
 //! Ethernet 14 | IPv4 20 or IPv6 40 | UDP 8 | datagram | padding
 //! ```
 //!
 //! * **Requests** are plain, as the XDP program hands them over: no tag, no options or extension headers, no fragment
-//!   (`crates/bpf/programs/to_sockets.bpf.c`). What is not is refused here too.
+//!   (`crates/bpf/programs/to_sockets.bpf.c`). Other frames are rejected here too.
 //! * **Checksums** (RFC 1071, RFC 768, RFC 8200 section 8.1) are right, absent (IPv4 only), or the sum of the
-//!   pseudo-header alone: that is what a sender on the same machine leaves for a network card to complete, and veth
-//!   hands it over as it is.
-//! * **Replies** go where the frame came from: MAC addresses, addresses and ports swapped. No route is asked for. DF is set,
-//!   so the identification may be 0 (RFC 6864, section 4.1); TTL is 64; ECN and DSCP are 0 whatever the request had.
-//! * **Not answered**: senders without a port, and addresses that are many hosts, none, or this one. An answer to
-//!   those would go to others than who asked, or back here.
+//!   pseudo-header alone: a sender on the same machine leaves the rest to the network card, and veth delivers the packet
+//!   unchanged.
+//! * **Replies** return to the sender: MAC addresses, addresses and ports are swapped, and no route is looked up. DF is
+//!   set, so the identification may be 0 (RFC 6864, section 4.1); TTL is 64; ECN and DSCP are 0 in every reply.
+//! * **Not answered** are senders without a port, and addresses that are multicast, broadcast, unspecified or this
+//!   host's: an answer would reach another host, or this one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use plimsoll_chronos::ReturnAddress;
 
 /// Bytes of an Ethernet header without a tag.
 pub(crate) const ETHERNET_BYTES: usize = 14;
@@ -25,16 +27,20 @@ const UDP_BYTES: usize = 8;
 const IPV4: [u8; 2] = [0x08, 0x00];
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const UDP: u8 = 17;
-/// Version 4, and five words of header: no options.
+/// The first byte of an IPv4 header without options: version 4, and five words of header.
 const IPV4_WITHOUT_OPTIONS: u8 = 0x45;
 /// IPv4's flag "don't fragment".
 const DONT_FRAGMENT: u16 = 0x4000;
 /// The flag "more fragments" and the offset of a fragment.
 const FRAGMENT: u16 = 0x3fff;
-/// Hops that a reply may take, as Linux sends.
+/// The hop limit of a reply, which is Linux's default.
 const HOPS: u8 = 64;
+/// The encoded addresses of both sides, behind a byte for the address family.
+const ADDRESS_BYTES: usize = 1 + 2 * 16;
+/// The encoded Ethernet address and port of a side.
+const SIDE_BYTES: usize = 6 + 2;
 
-/// How a reply gets back: the reply's own sides, not the request's.
+/// The addresses of a reply: `to` is the sender of the request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Route {
     to: Side,
@@ -42,7 +48,7 @@ pub(crate) struct Route {
     addresses: Addresses,
 }
 
-/// One side, below and above its address.
+/// The Ethernet address and the UDP port of one side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Side {
     hardware: [u8; 6],
@@ -55,18 +61,18 @@ enum Addresses {
     V6 { to: Ipv6Addr, from: Ipv6Addr },
 }
 
-/// Why a frame is not served.
+/// The reason for which a frame is not served.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
-    /// A checksum is wrong: it was damaged on its way.
+    /// A checksum is wrong: the frame was damaged in transit.
     Checksum,
     /// It is no UDP datagram of the kind above, or its lengths do not fit.
     Malformed,
-    /// Nobody can be answered.
+    /// The sender's address cannot be answered.
     Sender,
 }
 
-/// The datagram in `frame`, and the way back to its sender.
+/// Returns the datagram in `frame`, and the route of its reply.
 pub(crate) fn parse(frame: &[u8]) -> Result<(Route, &[u8]), Refusal> {
     let (&ethernet, packet) = frame.split_first_chunk::<ETHERNET_BYTES>().ok_or(Refusal::Malformed)?;
     let [a, b, c, d, e, f, source @ .., _, _] = ethernet;
@@ -92,7 +98,7 @@ pub(crate) fn parse(frame: &[u8]) -> Result<(Route, &[u8]), Refusal> {
     Ok((Route { to, from, addresses }, payload))
 }
 
-/// Addresses, and what the packet carries.
+/// Returns the addresses and the payload of an IPv4 packet.
 fn parse_ipv4(packet: &[u8]) -> Result<(Addresses, &[u8]), Refusal> {
     let (header, _) = packet.split_first_chunk::<IPV4_BYTES>().ok_or(Refusal::Malformed)?;
     let [_, length, _, fragment, ..] = words::<_, 10>(header);
@@ -107,7 +113,7 @@ fn parse_ipv4(packet: &[u8]) -> Result<(Addresses, &[u8]), Refusal> {
     Ok((Addresses::V4 { to: address(12), from: address(16) }, carried))
 }
 
-/// Addresses, and what the packet carries.
+/// Returns the addresses and the payload of an IPv6 packet.
 fn parse_ipv6(packet: &[u8]) -> Result<(Addresses, &[u8]), Refusal> {
     let (header, carried) = packet.split_first_chunk::<IPV6_BYTES>().ok_or(Refusal::Malformed)?;
     if header[0] >> 4 != 6 || header[6] != UDP {
@@ -122,18 +128,18 @@ fn parse_ipv6(packet: &[u8]) -> Result<(Addresses, &[u8]), Refusal> {
     Ok((Addresses::V6 { to: address(8), from: address(24) }, carried))
 }
 
-/// A header as the numbers of 16 bits that it is made of.
+/// Returns the numbers of 16 bits that a header is made of.
 fn words<const BYTES: usize, const WORDS: usize>(header: &[u8; BYTES]) -> [u16; WORDS] {
     const { assert!(BYTES >= 2 * WORDS) };
     std::array::from_fn(|index| u16::from_be_bytes([header[2 * index], header[2 * index + 1]]))
 }
 
-/// An Ethernet address of many.
+/// Reports whether an Ethernet address is a multicast or broadcast address.
 fn is_group(hardware: [u8; 6]) -> bool {
     hardware[0] & 1 == 1
 }
 
-/// Whether `checksum` is that of `datagram`, which it is part of.
+/// Reports whether `checksum`, which is part of `datagram`, is right.
 fn is_right(addresses: &Addresses, checksum: u16, datagram: &[u8]) -> bool {
     if checksum == 0 {
         return matches!(addresses, Addresses::V4 { .. });
@@ -143,7 +149,7 @@ fn is_right(addresses: &Addresses, checksum: u16, datagram: &[u8]) -> bool {
 }
 
 impl Addresses {
-    /// The sum of what UDP's checksum covers beside the datagram itself.
+    /// Returns the sum over the pseudo-header, which UDP's checksum covers beside the datagram.
     fn pseudo_header(&self, length: usize) -> u64 {
         let addresses = match self {
             Addresses::V4 { to, from } => sum(&to.octets()) + sum(&from.octets()),
@@ -153,7 +159,7 @@ impl Addresses {
         addresses + u64::from(u16::from(UDP).to_be()) + u64::from((length as u16).to_be())
     }
 
-    /// Whether `to` is one host, and not this one.
+    /// Reports whether `to` is one host, and not this one.
     fn can_be_answered(&self) -> bool {
         let (to, from): (IpAddr, IpAddr) = match *self {
             Addresses::V4 { to, from } => (to.into(), from.into()),
@@ -165,7 +171,47 @@ impl Addresses {
 }
 
 impl Route {
-    /// Bytes before the datagram.
+    /// Returns the route in the form in which the runtime keeps it until the request is answered.
+    pub(crate) fn encode(&self) -> ReturnAddress {
+        let mut bytes = [0; ReturnAddress::BYTES];
+        let (addresses, sides) = bytes.split_at_mut(ADDRESS_BYTES);
+        match self.addresses {
+            Addresses::V4 { to, from } => {
+                addresses[0] = 4;
+                addresses[1..5].copy_from_slice(&to.octets());
+                addresses[5..9].copy_from_slice(&from.octets());
+            }
+            Addresses::V6 { to, from } => {
+                addresses[0] = 6;
+                addresses[1..17].copy_from_slice(&to.octets());
+                addresses[17..33].copy_from_slice(&from.octets());
+            }
+        }
+        for (place, side) in sides.chunks_exact_mut(SIDE_BYTES).zip([&self.to, &self.from]) {
+            place[..6].copy_from_slice(&side.hardware);
+            place[6..].copy_from_slice(&side.port.to_be_bytes());
+        }
+        ReturnAddress(bytes)
+    }
+
+    /// Returns the route that [`Route::encode`] wrote; None if the bytes are of another kind of device.
+    pub(crate) fn decode(ReturnAddress(bytes): &ReturnAddress) -> Option<Route> {
+        let (addresses, sides) = bytes.split_at(ADDRESS_BYTES);
+        let octets = |from: usize| -> [u8; 16] { std::array::from_fn(|index| addresses[from + index]) };
+        let octets_v4 = |from: usize| -> [u8; 4] { std::array::from_fn(|index| addresses[from + index]) };
+        let addresses = match addresses[0] {
+            4 => Addresses::V4 { to: octets_v4(1).into(), from: octets_v4(5).into() },
+            6 => Addresses::V6 { to: octets(1).into(), from: octets(17).into() },
+            _ => return None,
+        };
+        let side = |from: usize| Side {
+            hardware: std::array::from_fn(|index| sides[from + index]),
+            port: u16::from_be_bytes([sides[from + 6], sides[from + 7]]),
+        };
+        Some(Route { to: side(0), from: side(SIDE_BYTES), addresses })
+    }
+
+    /// Returns the bytes before the datagram.
     fn header_bytes(&self) -> usize {
         let packet = match self.addresses {
             Addresses::V4 { .. } => IPV4_BYTES,
@@ -174,8 +220,8 @@ impl Route {
         ETHERNET_BYTES + packet + UDP_BYTES
     }
 
-    /// Writes the frame that carries `payload` back to the head of `frame`, and says how long it is; None if that is
-    /// longer than `frame` or than a packet can be.
+    /// Writes the frame that carries `payload` to the start of `frame`, and returns its length; None if it is longer
+    /// than `frame` or than a packet can be.
     pub(crate) fn write(&self, payload: &[u8], frame: &mut [u8]) -> Option<usize> {
         let total = self.header_bytes() + payload.len();
         let frame = frame.get_mut(..total)?;
@@ -200,7 +246,7 @@ impl Route {
         Some(total)
     }
 
-    /// A UDP header and the payload, which together are as long as `segment`.
+    /// Writes a UDP header and the payload, which together are as long as `segment`.
     fn write_udp(&self, payload: &[u8], segment: &mut [u8]) {
         let numbers = [self.from.port, self.to.port, segment.len() as u16, 0];
         let (header, rest) = segment.split_at_mut(UDP_BYTES);
@@ -238,8 +284,8 @@ fn write_ipv6(header: &mut [u8], to: Ipv6Addr, from: Ipv6Addr, length: u16) {
     header[24..40].copy_from_slice(&to.octets());
 }
 
-/// The sum of the bytes as numbers of 16 bits, with its carries still to be added, in the order of this machine: which
-/// that is does not matter to a ones' complement (RFC 1071, section 2), and 32 bits at a time are the same sum.
+/// Returns the sum of the bytes as numbers of 16 bits, with the carries still to be added. Neither the byte order nor
+/// the addition of 32 bits at a time changes a ones' complement sum (RFC 1071, section 2).
 fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<4>();
     let mut last = [0; 4];
@@ -248,7 +294,7 @@ fn sum(bytes: &[u8]) -> u64 {
     whole + u64::from(u32::from_ne_bytes(last))
 }
 
-/// The sum with its carries.
+/// Adds the carries of a sum, which gives the ones' complement sum.
 fn fold(mut sum: u64) -> u16 {
     while sum > u64::from(u16::MAX) {
         sum = (sum >> 16) + (sum & u64::from(u16::MAX));
