@@ -45,8 +45,8 @@ kernel: toolchain ## Build target/release/plimsoll with the eBPF programs, for `
 	cargo build --release --locked -p plimsoll-cli --features kernel
 
 .PHONY: servers
-servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow and chronos-load.
-	cargo build --release --locked $(foreach name,memcached search openflow load,-p plimsoll-chronos-$(name))
+servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow, chronos-load and the lock baselines.
+	cargo build --release --locked $(foreach name,memcached search openflow load locked,-p plimsoll-chronos-$(name))
 
 PREFIX ?= /usr/local
 # Where systemd is to find the units; of prefixes it knows /usr/local and /usr.

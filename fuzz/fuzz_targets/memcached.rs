@@ -4,7 +4,10 @@
 //! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
 //! the highest bit of the second, a turn that begins as a binary packet is one, whose lengths are made to fit.
 //! `make fuzz TARGET=memcached`. crates/chronos-memcached/tests/it/fuzz.rs does the same with a generator that knows words.
+//!
+//! With an odd number for the cuts, the service is also run under the reader/writer lock of the baselines.
 
+use plimsoll_chronos_locked::{Lock, Locked};
 use plimsoll_chronos_memcached::{Credentials, Memcached, Settings, udp};
 use plimsoll_fuzz::turns::fitted;
 use plimsoll_fuzz::{Answers, Way, play};
@@ -32,7 +35,14 @@ fn settings(choice: u8) -> Settings {
 fn answers(choice: u8, input: &[u8], way: Way) -> Answers {
     let settings = settings(choice);
     let partitions = settings.partitions;
-    let (server, answers) = play(Memcached::new(settings).expect("good settings"), partitions, input, way);
+    let server = Memcached::new(settings).expect("good settings");
+    let (server, answers) = match way {
+        Way::Crossed(cuts) if cuts % 2 == 1 => {
+            let (locked, answers) = play(Locked::new(server, Lock::ReaderWriter, partitions), 1, input, way);
+            (locked.into_service(), answers)
+        }
+        _ => play(server, partitions, input, way),
+    };
     let (taken, limit) = server.memory();
     assert!(taken <= limit, "{taken} bytes of {limit}");
     answers
@@ -93,7 +103,7 @@ pub fn check(input: &[u8]) {
     let input = &fitted[..];
     let whole = answers(*choice, input, Way::Whole);
     judge_datagrams(&whole.datagrams);
-    for way in [Way::Pieces(*cuts), Way::Crossed(*cuts, cuts % 2 == 1)] {
+    for way in [Way::Pieces(*cuts), Way::Crossed(*cuts)] {
         let other = answers(*choice, input, way);
         if input.len() <= LINE_BYTES_MAX && !tells_of_moment(&whole) && !tells_of_moment(&other) {
             assert_eq!(other, whole, "{way:?}");

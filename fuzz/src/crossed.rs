@@ -2,19 +2,17 @@
 
 use plimsoll_chronos::{Now, PartitionId, Served, Service, Step};
 
-/// A service and its partitions. Each request is written down and read again, as on its way to another thread, and
-/// shared reads are tried before it is run, as under a reader/writer lock.
+/// A service and its partitions. Each request is encoded and decoded, as on its way to another thread.
 pub struct Crossed<S: Service> {
     service: S,
     partitions: Vec<S::Partition>,
-    reads: bool,
 }
 
 impl<S: Service> Crossed<S> {
-    /// `partitions` empty partitions; with `reads`, what only reads is tried as a shared read first.
-    pub fn new(service: S, partitions: u32, reads: bool) -> Crossed<S> {
+    /// Creates `partitions` empty partitions.
+    pub fn new(service: S, partitions: u32) -> Crossed<S> {
         let partitions = (0..partitions).map(|index| service.partition(PartitionId(index))).collect();
-        Crossed { service, partitions, reads }
+        Crossed { service, partitions }
     }
 
     /// The service.
@@ -85,11 +83,6 @@ impl<S: Service> Crossed<S> {
         self.service.encode(request, &mut message);
         let request = self.service.decode(&message);
         let partition = &mut self.partitions[partition];
-        let before = reply.len();
-        if self.reads && self.service.read(partition, &request, now, reply) {
-            return;
-        }
-        assert_eq!(reply.len(), before, "a read that was not done has answered");
         self.service.execute(partition, &request, now, reply);
     }
 }

@@ -14,9 +14,8 @@ pub enum Way {
     Whole,
     /// Cut at places that this number chooses.
     Pieces(u8),
-    /// Cut, and not looked at before as many are there as the service has asked for; requests as from another thread,
-    /// with shared reads or without.
-    Crossed(u8, bool),
+    /// Cut, and not parsed before as many bytes are there as the service has asked for; requests as from another thread.
+    Crossed(u8),
 }
 
 /// What was answered.
@@ -53,11 +52,11 @@ struct Connection<S: Service> {
 pub fn play<S: Service>(service: S, partitions: u32, input: &[u8], way: Way) -> (S, Answers) {
     let mut bench = match way {
         Way::Whole | Way::Pieces(_) => Bench::Direct(Direct::new(service, partitions)),
-        Way::Crossed(_, reads) => Bench::Crossed(Crossed::new(service, partitions, reads)),
+        Way::Crossed(_) => Bench::Crossed(Crossed::new(service, partitions)),
     };
     let mut cuts = match way {
         Way::Whole => None,
-        Way::Pieces(seed) | Way::Crossed(seed, _) => Some(u32::from(seed)),
+        Way::Pieces(seed) | Way::Crossed(seed) => Some(u32::from(seed)),
     };
     let mut connections: [Option<Connection<S>>; SENDERS] = [const { None }; SENDERS];
     let mut answers = Answers::default();

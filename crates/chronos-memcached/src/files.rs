@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf, absolute};
 
+use crate::{Credentials, Settings};
 use anyhow::{Context, Result};
 use plimsoll_chronos::{Config, Listen, Tls};
-use plimsoll_chronos_memcached::{Credentials, Settings};
 
 /// What was read from which files.
 #[derive(Clone, Debug, Default)]

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use plimsoll_chronos_memcached::stats::Shared;
+use crate::stats::Shared;
 
 /// Time between two looks at the counters.
 const LOOK_EVERY: Duration = Duration::from_secs(1);

@@ -19,8 +19,13 @@
 mod auth;
 mod binary;
 mod clock;
+mod files;
+mod journal;
 mod meta;
+mod options;
 mod partition;
+mod process;
+pub mod program;
 mod request;
 mod service;
 mod session;
@@ -31,8 +36,10 @@ mod text;
 pub mod udp;
 
 pub use auth::{Credentials, CredentialsError};
+pub use clock::Clock;
 pub use partition::Partition;
-pub use request::Request;
+pub use request::{Bits, Request, Style, Verb};
 pub use service::{Memcached, SettingsError};
 pub use session::{Protocol, Session};
 pub use settings::{GROWTH_FACTOR, PARTITIONS_PER_THREAD, REQUESTS_PER_TURN, Settings};
+pub use store::{Lookup, State};

@@ -1,107 +1,10 @@
 //! `chronos-memcached`: memcached's flags, and the server behind them.
 
-mod files;
-mod journal;
-mod options;
-mod process;
-
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::{Arc, mpsc};
 
-use anyhow::{Context, Result};
-use clap::Parser;
-use options::Options;
 use plimsoll_chronos::Runtime;
-use plimsoll_chronos_memcached::Memcached;
-use plimsoll_stdio::{note, outln};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
-use signal_hook::iterator::Signals;
+use plimsoll_chronos_memcached::program;
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            note!("chronos-memcached: {error:#}");
-            ExitCode::from(71)
-        }
-    }
-}
-
-fn run() -> Result<()> {
-    let options =
-        Options::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
-    if options.license {
-        outln!("MIT OR Apache-2.0. It has no code of memcached's.");
-        return Ok(());
-    }
-    if options.daemon && !process::is_daemon() {
-        return process::become_daemon();
-    }
-    let (settings, config, files) = options.resolve()?;
-    process::allow_files(&config)?;
-    if options.enable_coredumps {
-        process::allow_cores()?;
-    }
-    process::change_user(options.user.as_deref())?;
-    let verbose = settings.verbosity;
-    // Before there are threads, so that all of them leave these signals to this one.
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).context("cannot wait for signals")?;
-    let service = Memcached::new(settings)?;
-    service.on_shutdown(|| {
-        // Only a signal that does not exist is refused.
-        let _ = signal_hook::low_level::raise(SIGINT);
-    });
-    if files.have_certificates() {
-        let files = files.clone();
-        service.on_refresh(move || files.read_certificates().map_err(|error| format!("{error:#}")));
-    }
-    let shared = Arc::clone(service.shared());
-    let running = Runtime::start(service, &config)?;
-    let pid_file = options.pidfile.as_deref().filter(|_| options.daemon);
-    let pid_file = pid_file.map(std::path::absolute).transpose().context("-P")?;
-    if let Some(path) = &pid_file {
-        process::write_pid(path);
-    }
-    if verbose > 0 {
-        for place in running.bound() {
-            note!("listening on {place}");
-        }
-        for device in running.stats().devices() {
-            note!("{device}");
-        }
-    }
-    if let Some(path) = std::env::var_os("MEMCACHED_PORT_FILENAME") {
-        process::write_ports(Path::new(&path), running.bound(), config.ipv6_only)?;
-    }
-    process::leave_parent(verbose > 0, options.enable_coredumps)?;
-    let stop = running.stop_handle();
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            if signal != SIGHUP {
-                stop.stop();
-                continue;
-            }
-            for read in [files.read_users(), files.read_certificates()] {
-                if let Err(error) = read {
-                    note!("SIGHUP: {error:#}; what was read before stays");
-                }
-            }
-        }
-    });
-    let (end_journal, journal_ends) = mpsc::channel();
-    let journal = std::thread::spawn(move || journal::keep(&shared, &journal_ends, std::io::stderr()));
-    let ended = running.join();
-    drop(end_journal);
-    // It has nothing that could fail.
-    let _ = journal.join();
-    if let Some(path) = pid_file {
-        // Somebody else may have removed it already.
-        let _ = std::fs::remove_file(path);
-    }
-    ended?;
-    if verbose > 0 {
-        note!("stopped");
-    }
-    Ok(())
+    program::main(|| program::run(std::env::args_os(), Runtime::start))
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::{Credentials, GROWTH_FACTOR, Protocol, REQUESTS_PER_TURN, Settings};
 use anyhow::{Context, Result, bail};
 use clap::{ArgAction, Parser};
 use plimsoll_chronos::{AcrossNodes, Balancing, Config, DatagramSteering, KeyHash, Limits};
-use plimsoll_chronos_memcached::{Credentials, GROWTH_FACTOR, Protocol, REQUESTS_PER_TURN, Settings};
 
 mod extended;
 mod places;
@@ -287,7 +287,6 @@ impl Options {
             threads: self.threads,
             partitions: Some(settings.partitions),
             poll: extended.poll,
-            access: extended.access,
             balancing: (!extended.still).then_some(balancing),
             io: extended.io,
             datagram_steering: extended

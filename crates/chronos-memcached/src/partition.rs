@@ -1,12 +1,11 @@
 //! One partition, and what commands do to it in any protocol.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::request::{Bits, Head, Request, Verb};
+use crate::request::{Bits, Head, Request, Style, Verb};
 use crate::settings::ItemLimit;
 use crate::stats::{Counters, Gauges, Prefixed, Prefixes};
 use crate::store::{ItemRef, Lookup, Meta, State, Store};
 use crate::text::words;
+use crate::{binary, text};
 
 /// A partition: its items, and what it counted.
 #[derive(Debug)]
@@ -21,25 +20,6 @@ pub struct Partition {
     pub counters: Counters,
     /// The counts of `stats detail`.
     pub prefixes: Prefixes,
-    /// The counts of fetches by several threads at a time, which [`Partition::settle`] adds to the others.
-    pub reads: Reads,
-}
-
-/// What threads count that share a partition (the reader/writer-lock baseline).
-#[derive(Debug, Default)]
-pub struct Reads {
-    gets: AtomicU64,
-    misses: AtomicU64,
-    bytes_written: AtomicU64,
-    /// Hits by size class.
-    hits: Box<[AtomicU64]>,
-}
-
-impl Reads {
-    /// Counts of a store with so many size classes.
-    pub fn new(classes: usize) -> Reads {
-        Reads { hits: (0..classes).map(|_| AtomicU64::new(0)).collect(), ..Reads::default() }
-    }
 }
 
 /// What a store command came to.
@@ -99,35 +79,11 @@ impl Partition {
         None
     }
 
-    /// Looks a key up for a fetch that changes nothing, and counts: that of an active item, or of none. Nothing is
-    /// counted if something would change: an item becomes active by its second fetch, and what is dead is removed.
-    pub fn read(&self, hash: u64, key: &[u8], second: u32) -> Option<Option<ItemRef>> {
-        let found = match self.store.look(hash, key, second) {
-            Lookup::Hit(item) if self.store.header(item).state & State::ACTIVE != 0 => Some(item),
-            Lookup::Miss => None,
-            Lookup::Hit(_) | Lookup::Expired | Lookup::Flushed => return None,
-        };
-        self.reads.gets.fetch_add(1, Ordering::Relaxed);
-        match found {
-            Some(item) => self.reads.hits[self.store.class(item)].fetch_add(1, Ordering::Relaxed),
-            None => self.reads.misses.fetch_add(1, Ordering::Relaxed),
-        };
-        Some(found)
-    }
-
-    /// Counts the bytes of an answer to a fetch that changed nothing.
-    pub fn count_written(&self, bytes: usize) {
-        self.reads.bytes_written.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-
-    /// Adds up what several threads counted.
-    pub fn settle(&mut self) {
-        let Reads { gets, misses, bytes_written, hits } = &mut self.reads;
-        self.counters.get_commands += std::mem::take(gets.get_mut());
-        self.counters.get_misses += std::mem::take(misses.get_mut());
-        self.counters.bytes_written += std::mem::take(bytes_written.get_mut());
-        for (class, hits) in hits.iter_mut().enumerate() {
-            self.store.count_class(class).get_hits += std::mem::take(hits.get_mut());
+    /// Appends the answer to a get of text or binary that found `item`, or none.
+    pub fn answer_get(&self, request: &Request<'_>, item: Option<ItemRef>, reply: &mut Vec<u8>) {
+        match request.head.style {
+            Style::Binary => binary::answer_get(self, request, item, reply),
+            Style::Text | Style::Meta => text::answer_get(self, &request.head, item, reply),
         }
     }
 

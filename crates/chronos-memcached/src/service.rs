@@ -8,7 +8,7 @@ use plimsoll_chronos::{Ahead, KeyHash, Now, PagePool, PartitionId, RuntimeStats,
 use zerocopy::IntoBytes;
 
 use crate::clock::Clock;
-use crate::partition::{Partition, Reads};
+use crate::partition::Partition;
 use crate::request::{Bits, Request, Style, Verb};
 use crate::session::{Protocol, Session};
 use crate::settings::{PAGES_FLOOR, Settings};
@@ -187,7 +187,6 @@ impl Service for Memcached {
             item_limit: self.settings.item_limit(),
             counters: Counters::default(),
             prefixes: Prefixes::default(),
-            reads: Reads::new(store.class_count()),
             store,
         }
     }
@@ -284,13 +283,11 @@ impl Service for Memcached {
                 }
             }
             Verb::ResetStats => {
-                partition.settle();
                 partition.counters = Counters::default();
                 partition.store.reset_counts();
                 partition.prefixes.clear();
             }
             Verb::Stats => {
-                partition.settle();
                 partition.store.forget_taken(clock.second);
                 partition_report(partition, Report::from_mode(request.head.mode), clock, reply);
             }
@@ -319,22 +316,6 @@ impl Service for Memcached {
             }
         }
         partition.store.settle();
-    }
-
-    /// A get of text or binary whose item is active already, or is not there: as in memcached, most fetches leave the
-    /// item as it is. A meta get may set, renew or win what it fetches, and is not looked at.
-    fn read(&self, partition: &Partition, request: &Request<'_>, now: Now, reply: &mut Vec<u8>) -> bool {
-        if request.head.verb != Verb::Get || request.head.has(Bits::DETAIL) {
-            return false;
-        }
-        let (clock, before) = (Clock::new(now), reply.len());
-        let is_done = match request.head.style {
-            Style::Text => text::read(partition, request, clock, reply),
-            Style::Binary => binary::read(partition, request, clock, reply),
-            Style::Meta => false,
-        };
-        partition.count_written(reply.len() - before);
-        is_done
     }
 
     fn encode(&self, request: &Request<'_>, message: &mut Vec<u8>) {

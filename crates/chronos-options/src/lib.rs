@@ -13,8 +13,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use plimsoll_chronos::{
-    Access, AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Runtime, Service,
-    Tls, TlsError,
+    AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, Running, Runtime, Service,
+    StartError, Tls, TlsError,
 };
 use plimsoll_stdio::note;
 use plimsoll_units::{Span, whole};
@@ -37,9 +37,6 @@ pub struct RuntimeOptions {
     /// How threads talk to the kernel.
     #[arg(long, value_enum, default_value_t = IoOption::Fastest)]
     pub io: IoOption,
-    /// Who may run a request; all but `owner` are baselines for experiments.
-    #[arg(long, value_enum, default_value_t = AccessOption::Owner)]
-    pub access: AccessOption,
     /// How often the load balancer looks (20us, 1ms), or `none` to leave partitions where they are; 50us for threads
     /// that spin and 1ms for threads that block, which grows to 100ms without load, if nothing is said.
     #[arg(long, value_name = "TIME", value_parser = parse_epoch)]
@@ -95,19 +92,6 @@ pub enum IoOption {
     Epoll,
     /// Completions by io_uring; needs Linux 6.1 and the right to use it.
     IoUring,
-}
-
-/// Who may run a request.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AccessOption {
-    /// The thread that owns its partition, without locks.
-    Owner,
-    /// Any thread, one at a time over all partitions.
-    GlobalLock,
-    /// Any thread; those that only read at the same time.
-    ReaderWriterLock,
-    /// Any thread, one at a time in each partition.
-    PartitionLocks,
 }
 
 /// What the load balancer takes for load.
@@ -167,12 +151,6 @@ impl RuntimeOptions {
                 IoOption::Fastest => IoBackend::Fastest,
                 IoOption::Epoll => IoBackend::Epoll,
                 IoOption::IoUring => IoBackend::IoUring,
-            },
-            access: match self.access {
-                AccessOption::Owner => Access::Owner,
-                AccessOption::GlobalLock => Access::GlobalLock,
-                AccessOption::ReaderWriterLock => Access::ReaderWriterLock,
-                AccessOption::PartitionLocks => Access::PartitionLocks,
             },
             balancing: self.balancing(),
             listen,
@@ -294,11 +272,23 @@ pub fn parse_listen(text: &str) -> Result<Listen, String> {
 /// # Errors
 /// If the server cannot start, or a thread fails.
 pub fn serve<S: Service>(service: S, config: &Config, runtime: &RuntimeOptions) -> Result<()> {
+    serve_with(|| Runtime::start(service, config), config, runtime)
+}
+
+/// Serves as [`serve`] does, with a server that `start` starts.
+///
+/// # Errors
+/// If the server cannot start, or a thread fails.
+pub fn serve_with(
+    start: impl FnOnce() -> Result<Running, StartError>,
+    config: &Config,
+    runtime: &RuntimeOptions,
+) -> Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("signals")?;
     if runtime.tls_certificate.is_some() {
         signals.add_signal(SIGHUP).context("signals")?;
     }
-    let running = Runtime::start(service, config)?;
+    let running = start()?;
     let places: String = running.bound().iter().map(listening).collect();
     // A server is as good to its clients where nobody reads its stdout.
     if let Err(error) = plimsoll_stdio::print(&places) {

@@ -43,7 +43,6 @@ fn options_reach_the_runtime() {
         "--threads=2",
         "--partitions=12",
         "--poll=spin",
-        "--access=reader-writer-lock",
         "--epoch=20us",
         "--balance=split:4",
         "--numa=strict",
@@ -55,7 +54,7 @@ fn options_reach_the_runtime() {
     ]);
     let all = all.unwrap();
     assert_eq!((all.threads, all.partitions(), all.poll), (2, 12, Poll::Spin));
-    assert_eq!((all.access, &all.processors[..]), (Access::ReaderWriterLock, &[0, 1][..]));
+    assert_eq!(all.processors, [0, 1]);
     assert_eq!((all.limits.connections, all.limits.idle), (7, Some(Duration::from_secs(30))));
     assert_eq!(all.limits.memory_bytes, 4_000_000);
     let balancing = all.balancing.unwrap();

@@ -23,6 +23,7 @@ mod http;
 mod index;
 mod load;
 mod parts;
+pub mod program;
 mod rank;
 mod request;
 mod service;

@@ -221,8 +221,8 @@ impl Search {
         answer::statistics(answer, self.catalogue.collection(), counts, &self.budget, shed, reply);
     }
 
-    /// What changes nothing.
-    fn look(&self, partition: &Partition, request: &Request<'_>, reply: &mut Vec<u8>) -> bool {
+    /// Runs a request that changes nothing. Returns false, with nothing appended, for any other request.
+    pub fn look(&self, partition: &Partition, request: &Request<'_>, reply: &mut Vec<u8>) -> bool {
         match request {
             Request::Get(term) => {
                 if let Some(postings) = partition.get(*term) {
@@ -308,10 +308,6 @@ impl Service for Search {
                 self.look(partition, request, reply);
             }
         }
-    }
-
-    fn read(&self, partition: &Partition, request: &Request<'_>, _now: Now, reply: &mut Vec<u8>) -> bool {
-        self.look(partition, request, reply)
     }
 
     fn encode(&self, request: &Request<'_>, message: &mut Vec<u8>) {

@@ -22,8 +22,6 @@ pub struct Config {
     pub poll: Poll,
     /// How threads talk to the kernel.
     pub io: IoBackend,
-    /// Who may run a request.
-    pub access: Access,
     /// Moving partitions away from overloaded threads; None leaves them where they are.
     pub balancing: Option<Balancing>,
     /// Where clients come in.
@@ -126,7 +124,6 @@ impl Default for Config {
             partitions: None,
             poll: Poll::default(),
             io: IoBackend::default(),
-            access: Access::default(),
             balancing: Some(Balancing::default()),
             listen: Vec::new(),
             ipv6_only: false,
@@ -160,20 +157,6 @@ pub enum IoBackend {
     /// Completions by io_uring: one call a turn submits all that is to be sent and fetches all that came. Needs
     /// Linux 6.1 and the right to use it.
     IoUring,
-}
-
-/// Who may run a request of a partition.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Access {
-    /// The thread that owns it: requests go to it, and there are no locks.
-    #[default]
-    Owner,
-    /// Any thread, one at a time over all partitions. A baseline.
-    GlobalLock,
-    /// Any thread; those that only read at the same time ([`crate::Service::read`]). A baseline.
-    ReaderWriterLock,
-    /// Any thread, one at a time in each partition. A baseline.
-    PartitionLocks,
 }
 
 /// The load balancer: Algorithm 1 each epoch.

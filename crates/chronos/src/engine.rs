@@ -22,21 +22,21 @@ use crate::memory::Memory;
 use crate::reply_room::ReplyRoom;
 use crate::shared::Shared;
 use crate::stats::ThreadCounters;
-use crate::steering::Place;
-use crate::store::Store;
+use crate::steering::{Place, Steering};
 use crate::{Ahead, Limits, LoadMetric, Now, RuntimeStats, Service, Step};
 
 /// What one thread runs requests with.
 pub(crate) struct Engine<S: Service> {
     pub(crate) me: u32,
     pub(crate) service: Arc<S>,
-    pub(crate) store: Store<S::Partition>,
+    /// The partitions that this thread owns, and the way to the others.
+    pub(crate) partitions: Steering<S::Partition, Parcel>,
     pub(crate) mail: Mail<S::Partition>,
     pub(crate) buffers: Buffers,
     pub(crate) shared: Arc<Shared>,
     pub(crate) stats: Arc<RuntimeStats>,
-    /// The kernel's part in steering.
-    pub(crate) steering: Arc<KernelSteering>,
+    /// The programs by which the kernel steers datagrams.
+    pub(crate) kernel_steering: Arc<KernelSteering>,
     pub(crate) limits: Limits,
     pub(crate) room: ReplyRoom,
     /// What connections hold.
@@ -158,8 +158,7 @@ impl<S: Service> Engine<S> {
     /// True if `request` may wait for others that came with it: its partition is this thread's own.
     #[inline]
     fn looks_ahead(&mut self, partition: u32, request: &S::Request<'_>) -> bool {
-        let Store::Owner(steering) = &mut self.store else { return false };
-        match steering.own(partition) {
+        match self.partitions.own(partition) {
             Some(state) if S::LOOKS_AHEAD => {
                 self.service.look_ahead(state, self.service.place(request), Ahead::Index);
                 true
@@ -178,9 +177,7 @@ impl<S: Service> Engine<S> {
     /// Asks memory for what a request will use, if its partition is an own one.
     #[inline]
     pub(crate) fn look_ahead(&mut self, (partition, place): (u32, u64), ahead: Ahead) {
-        if let Store::Owner(steering) = &mut self.store
-            && let Some(state) = steering.own(partition)
-        {
+        if let Some(state) = self.partitions.own(partition) {
             self.service.look_ahead(state, place, ahead);
         }
     }
@@ -199,32 +196,21 @@ impl<S: Service> Engine<S> {
     #[inline]
     fn run(&mut self, connection: &mut Connection<S>, partition: u32, request: &S::Request<'_>) {
         let counters = self.stats.thread(self.me);
-        match &mut self.store {
-            Store::Owner(steering) => {
-                if let Some(state) = steering.own(partition) {
-                    counters.own.add(1);
-                    let load = &self.stats.partition(partition).load;
-                    let reply = connection.output.tail();
-                    let before = reply.len();
-                    load.add(execute(&*self.service, self.metric, state, request, self.now, reply));
-                    connection.replies.note(reply.len() - before);
-                    return;
-                }
-                counters.foreign.add(1);
-                let mut bytes = self.buffers.take();
-                self.service.encode(request, &mut bytes);
-                let hole = Some(connection.output.hole(&mut self.buffers));
-                connection.output.prepare(&mut self.buffers);
-                self.submit(connection, partition, hole, bytes);
-            }
-            Store::Locked(locked) => {
-                counters.own.add(1);
-                let reply = connection.output.tail();
-                let before = reply.len();
-                locked.execute(&*self.service, partition, request, self.now, reply);
-                connection.replies.note(reply.len() - before);
-            }
+        if let Some(state) = self.partitions.own(partition) {
+            counters.own.add(1);
+            let load = &self.stats.partition(partition).load;
+            let reply = connection.output.tail();
+            let before = reply.len();
+            load.add(execute(&*self.service, self.metric, state, request, self.now, reply));
+            connection.replies.note(reply.len() - before);
+            return;
         }
+        counters.foreign.add(1);
+        let mut bytes = self.buffers.take();
+        self.service.encode(request, &mut bytes);
+        let hole = Some(connection.output.hole(&mut self.buffers));
+        connection.output.prepare(&mut self.buffers);
+        self.submit(connection, partition, hole, bytes);
     }
 
     fn run_everywhere(&mut self, connection: &mut Connection<S>, request: &S::Request<'_>) {
@@ -238,22 +224,16 @@ impl<S: Service> Engine<S> {
         let (own, foreign) = (&self.stats.thread(self.me).own, &self.stats.thread(self.me).foreign);
         let mut elsewhere = Vec::new();
         for (partition, reply) in (0..).zip(&mut everywhere.replies) {
-            match &mut self.store {
-                Store::Locked(locked) => {
+            match self.partitions.own(partition) {
+                Some(state) => {
                     own.add(1);
-                    locked.execute(&*self.service, partition, request, self.now, reply);
+                    let load = &self.stats.partition(partition).load;
+                    load.add(execute(&*self.service, self.metric, state, request, self.now, reply));
                 }
-                Store::Owner(steering) => match steering.own(partition) {
-                    Some(state) => {
-                        own.add(1);
-                        let load = &self.stats.partition(partition).load;
-                        load.add(execute(&*self.service, self.metric, state, request, self.now, reply));
-                    }
-                    None => {
-                        foreign.add(1);
-                        elsewhere.push(partition);
-                    }
-                },
+                None => {
+                    foreign.add(1);
+                    elsewhere.push(partition);
+                }
             }
         }
         everywhere.missing = elsewhere.len() as u32;
@@ -305,10 +285,7 @@ impl<S: Service> Engine<S> {
             is_any = true;
             match message {
                 Message::Request(parcel) => {
-                    let Store::Owner(steering) = &mut self.store else {
-                        unreachable!("under a lock there are no requests of others")
-                    };
-                    let place = steering.place_foreign(parcel.partition, parcel);
+                    let place = self.partitions.place_foreign(parcel.partition, parcel);
                     self.put(place, true);
                 }
                 Message::Reply(parcel) => self.replied(parcel),
@@ -330,10 +307,7 @@ impl<S: Service> Engine<S> {
     }
 
     fn place_own(&mut self, parcel: Parcel) {
-        let Store::Owner(steering) = &mut self.store else {
-            unreachable!("under a lock every request runs at once")
-        };
-        let place = steering.place_own(parcel.partition, parcel);
+        let place = self.partitions.place_own(parcel.partition, parcel);
         self.put(place, false);
     }
 
@@ -353,10 +327,7 @@ impl<S: Service> Engine<S> {
 
     fn run_parcel(&mut self, mut parcel: Parcel) {
         let mut reply = self.buffers.take();
-        let Store::Owner(steering) = &mut self.store else {
-            unreachable!("under a lock there are no parcels")
-        };
-        let state = steering.here(parcel.partition).expect("a request is run where its partition is");
+        let state = self.partitions.here(parcel.partition).expect("a request is run where its partition is");
         let request = self.service.decode(&parcel.bytes);
         self.service.look_ahead(state, self.service.place(&request), Ahead::Data);
         let cost = execute(&*self.service, self.metric, state, &request, self.now, &mut reply);
@@ -376,53 +347,42 @@ impl<S: Service> Engine<S> {
     }
 
     fn replied(&mut self, parcel: Parcel) {
-        let Store::Owner(steering) = &mut self.store else {
-            unreachable!("under a lock there are no replies of others")
-        };
-        let held = steering.on_reply(parcel.partition);
+        let held = self.partitions.on_reply(parcel.partition);
         self.arrived.push(parcel);
         held.into_iter().for_each(|parcel| self.place_own(parcel));
     }
 
     fn adopt(&mut self, partition: u32, state: S::Partition) {
-        let Store::Owner(steering) = &mut self.store else {
-            unreachable!("under a lock partitions do not move")
-        };
-        let early = steering.adopt(partition, state);
+        let early = self.partitions.adopt(partition, state);
         self.stats.partition(partition).owner.store(self.me, Ordering::Relaxed);
         self.counters().adopted.add(1);
-        self.steering.set_owner(partition, self.me);
+        self.kernel_steering.set_owner(partition, self.me);
         early.into_iter().for_each(|parcel| self.run_parcel(parcel));
     }
 
     /// Follows the table of owners.
     fn refresh(&mut self) {
-        let Store::Owner(steering) = &mut self.store else { return };
         let generation = self.shared.generation();
-        if generation == steering.generation() {
+        if generation == self.partitions.generation() {
             return;
         }
         let (shared, mail) = (&self.shared, &mut self.mail);
         let hand_over = |partition, state, to| {
             mail.send(to, Message::Adopt { partition, state: Box::new(state) });
         };
-        steering.refresh(generation, |partition| shared.owner(partition), hand_over);
+        self.partitions.refresh(generation, |partition| shared.owner(partition), hand_over);
     }
 
     fn settle(&mut self) {
-        let Store::Owner(steering) = &self.store else { return };
-        if steering.generation() != self.settled && steering.is_settled() {
-            self.settled = steering.generation();
+        if self.partitions.generation() != self.settled && self.partitions.is_settled() {
+            self.settled = self.partitions.generation();
             self.shared.settle(self.me, self.settled);
         }
     }
 
     /// Nothing has come that this thread has not seen.
     pub(crate) fn is_quiet(&self) -> bool {
-        let follows = match &self.store {
-            Store::Owner(steering) => self.shared.generation() == steering.generation(),
-            Store::Locked(_) => true,
-        };
+        let follows = self.shared.generation() == self.partitions.generation();
         follows && self.inbox.is_empty() && self.mail.is_empty() && self.mail.is_published()
     }
 }

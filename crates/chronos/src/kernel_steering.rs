@@ -20,10 +20,7 @@ impl KernelSteering {
     ) -> Result<KernelSteering, StartError> {
         use std::os::fd::AsFd;
 
-        let Some(steering) = config.datagram_steering.filter(|_| config.access == crate::Access::Owner)
-        else {
-            return Ok(KernelSteering::default());
-        };
+        let Some(steering) = config.datagram_steering else { return Ok(KernelSteering::default()) };
         let options = plimsoll_bpf::SteeringOptions {
             seed: steering.hash.seed,
             factor: steering.hash.factor(),

@@ -31,7 +31,7 @@
 //!   is promised: requests of a connection for one partition run once each, in their order.
 //! * One thread accepts and deals connections in turn, as memcached does: with SO_REUSEPORT the kernel would draw by
 //!   hash, and two of a handful of connections may share a thread while another has none.
-//! * The same service runs under the locks of [`Access`], with the same sockets, to measure what steering buys.
+//! * `crates/chronos-locked` runs the same service under locks, with the same sockets, to measure the gain by steering.
 //!
 //! # Left out
 //!
@@ -68,15 +68,13 @@ mod stats;
 mod steering;
 #[cfg(test)]
 mod steering_tests;
-mod store;
 mod tls;
 mod uring;
 mod worker;
 
 pub use backlog::Backlog;
 pub use config::{
-    Access, AcrossNodes, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll,
-    StartError,
+    AcrossNodes, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll, StartError,
 };
 pub use device::{
     DatagramDevice, DeviceInfo, DeviceQueue, DeviceReceiver, DeviceSender, OpenDevice, Rejected,

@@ -22,10 +22,9 @@ use crate::reply_room::ReplyRoom;
 use crate::shared::Shared;
 use crate::sockets::{Listener, Sockets};
 use crate::steering::Steering;
-use crate::store::{Locked, Store};
 use crate::uring::UringDriver;
 use crate::worker::{Clock, Worker};
-use crate::{Access, Config, IoBackend, Listen, LoadMetric, PartitionId, RuntimeStats, Service, StartError};
+use crate::{Config, IoBackend, Listen, LoadMetric, PartitionId, RuntimeStats, Service, StartError};
 
 /// Starts servers.
 #[derive(Debug)]
@@ -103,7 +102,6 @@ impl Runtime {
         let listeners = sockets.listeners.iter().map(|listener| &listener.socket);
         listeners.chain(sockets.udp.iter().flatten()).for_each(|socket| service.listens(socket.as_fd()));
         let plan = Plan {
-            locked: Locked::new(config.access, &*service, config.partitions()),
             service,
             config,
             steering: Arc::new(steering),
@@ -235,7 +233,6 @@ struct Plan<S: Service> {
     owners: Vec<u32>,
     shared: Arc<Shared>,
     stats: Arc<RuntimeStats>,
-    locked: Option<Locked<S::Partition>>,
     clock: Clock,
 }
 
@@ -315,26 +312,20 @@ impl<S: Service> Plan<S> {
     /// The worker, whose partitions are made here: on the thread that owns them, in the memory near it.
     fn worker(&self, me: u32, mail: Mail<S::Partition>, policy: Option<Box<dyn Balance>>) -> Worker<S> {
         let config = &self.config;
-        let store = match &self.locked {
-            Some(locked) => Store::Locked(locked.clone()),
-            None => {
-                let state = |partition| self.service.partition(PartitionId(partition));
-                Store::Owner(Steering::new(me, &self.owners, state))
-            }
-        };
-        let balancing = config.balancing.filter(|_| config.threads > 1 && config.access == Access::Owner);
+        let state = |partition| self.service.partition(PartitionId(partition));
+        let balancing = config.balancing.filter(|_| config.threads > 1);
         let balancer = policy
             .zip(balancing)
             .map(|(policy, settings)| Balancer::new(policy, settings, config.poll, self.owners.clone()));
         let engine = Engine {
             me,
             service: self.service.clone(),
-            store,
+            partitions: Steering::new(me, &self.owners, state),
             mail,
             buffers: Buffers::new(Memory::pool_bytes(&config.limits, config.threads)),
             shared: self.shared.clone(),
             stats: self.stats.clone(),
-            steering: self.steering.clone(),
+            kernel_steering: self.steering.clone(),
             limits: config.limits,
             room: ReplyRoom::new(&config.limits),
             memory: Memory::new(&config.limits, self.shared.clone()),

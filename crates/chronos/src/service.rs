@@ -74,9 +74,8 @@ pub enum Step<Request> {
 /// Requests of one connection to one partition run in the order in which they came; replies of a connection are sent
 /// in the order of its requests.
 pub trait Service: Send + Sync + 'static {
-    /// The state of one partition. One thread at a time has it; a thread that it is moved to goes on with it.
-    /// (`Sync` is for the reader/writer-lock baseline, whose readers share it.)
-    type Partition: Send + Sync + 'static;
+    /// The state of one partition. One thread at a time has it; it may move from one thread to another.
+    type Partition: Send + 'static;
     /// What is remembered of a connection from request to request: protocol, authentication, an open multi-get.
     type Session: 'static;
     /// One request, borrowing its key and value from the bytes that it came in.
@@ -139,18 +138,6 @@ pub trait Service: Send + Sync + 'static {
         now: Now,
         reply: &mut Vec<u8>,
     );
-
-    /// Runs a request that changes nothing, where readers share a partition (the reader/writer-lock baseline). False,
-    /// with nothing appended, if it needs [`Service::execute`].
-    fn read(
-        &self,
-        _partition: &Self::Partition,
-        _request: &Self::Request<'_>,
-        _now: Now,
-        _reply: &mut Vec<u8>,
-    ) -> bool {
-        false
-    }
 
     /// Writes a request down for another thread, so that [`Service::decode`] gives it back.
     fn encode(&self, request: &Self::Request<'_>, message: &mut Vec<u8>);

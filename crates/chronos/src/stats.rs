@@ -93,7 +93,7 @@ pub struct ThreadStats {
     pub timed_out: u64,
     /// Connections closed since others waited for the memory that they held ([`crate::Limits::memory_bytes`]).
     pub shed: u64,
-    /// Requests of own connections for own partitions (under a lock: all).
+    /// Requests of own connections for own partitions.
     pub own: u64,
     /// Requests of own connections for partitions of other threads.
     pub foreign: u64,
@@ -129,7 +129,7 @@ pub struct ThreadStats {
 /// One partition's counts since the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PartitionStats {
-    /// What it cost, by the balancer's load metric (requests, bytes or nanoseconds); 0 under a lock.
+    /// The load of its requests, by the balancer's load metric (requests, bytes or nanoseconds).
     pub load: u64,
     /// The thread that owns it.
     pub owner: u32,

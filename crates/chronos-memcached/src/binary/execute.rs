@@ -41,17 +41,11 @@ fn fetch(partition: &mut Partition, request: &Request<'_>, second: u32, reply: &
         Verb::Get => partition.fetch(head.hash, key, second, true),
         _ => partition.touch(head.hash, key, second, head.expiry),
     };
-    fetched(partition, request, found, reply);
+    answer_get(partition, request, found, reply);
 }
 
-/// Runs a get that changes nothing, and appends its answer; false, with nothing appended, if it would.
-pub fn read(partition: &Partition, request: &Request<'_>, clock: Clock, reply: &mut Vec<u8>) -> bool {
-    let Some(found) = partition.read(request.head.hash, request.key, clock.second) else { return false };
-    fetched(partition, request, found, reply);
-    true
-}
-
-fn fetched(partition: &Partition, request: &Request<'_>, found: Option<ItemRef>, reply: &mut Vec<u8>) {
+/// Appends the answer to a fetch that found an item, or none.
+pub fn answer_get(partition: &Partition, request: &Request<'_>, found: Option<ItemRef>, reply: &mut Vec<u8>) {
     let (head, key) = (&request.head, request.key);
     let (echo, with_key) = (echo(head), head.has(Bits::VALUE));
     let key: &[u8] = if with_key { key } else { b"" };

@@ -5,7 +5,7 @@ mod login;
 mod parse;
 mod report;
 
-pub use execute::{execute, merge, read};
+pub use execute::{answer_get, execute, merge};
 pub use parse::{glance, parse};
 pub use report::merge_report;
 use zerocopy::big_endian::{U16, U32, U64};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use plimsoll_chronos::{Access, AcrossNodes, Balancing, IoBackend, LoadMetric, Poll};
+use plimsoll_chronos::{AcrossNodes, Balancing, IoBackend, LoadMetric, Poll};
 use plimsoll_stdio::note;
 use plimsoll_units::Span;
 
@@ -16,9 +16,6 @@ Extended options (-o):
   chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread, 16 groups with split; fewer
                                with little memory)
   chronos_poll=block|spin      what a thread without work does; spinning needs a processor for each (default: block)
-  chronos_access=owned|global|rwlock|partition
-                               who runs a request: the owner of its partition, or any thread under one lock, a
-                               reader/writer lock, or a lock for each partition (default: owned)
   chronos_balance=on|paper|split[:<ways>]|off
                                move partitions away from overloaded threads; paper does so without asking whether
                                chance explains the load, split in groups of 8 or <ways> (2 to 64), which are split while
@@ -93,11 +90,10 @@ const CRAWLER: [&str; 4] = ["lru_crawler", "no_lru_crawler", "modern", "no_moder
 /// memcached's TLS options, with values that ask for no more than there is.
 const MET: [(&str, &[&str]); 3] =
     [("ssl_verify_mode", &["0"]), ("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
-const WITH_EFFECT: [&str; 15] = [
+const WITH_EFFECT: [&str; 14] = [
     "idle_timeout",
     "chronos_partitions",
     "chronos_poll",
-    "chronos_access",
     "chronos_balance",
     "chronos_numa",
     "chronos_epoch",
@@ -122,8 +118,6 @@ pub struct Extended {
     pub partitions: Option<u32>,
     /// What a thread without work does.
     pub poll: Poll,
-    /// Who runs a request.
-    pub access: Access,
     /// Partitions do not move.
     pub still: bool,
     /// They move as the paper has it, without asking whether chance explains the load.
@@ -237,11 +231,6 @@ impl Extended {
             ("chronos_poll", "block") => self.poll = Poll::Block,
             ("chronos_poll", "spin") => self.poll = Poll::Spin,
             ("chronos_poll", _) => bail!(allowed("block and spin")),
-            ("chronos_access", "owned") => self.access = Access::Owner,
-            ("chronos_access", "global") => self.access = Access::GlobalLock,
-            ("chronos_access", "rwlock") => self.access = Access::ReaderWriterLock,
-            ("chronos_access", "partition") => self.access = Access::PartitionLocks,
-            ("chronos_access", _) => bail!(allowed("owned, global, rwlock and partition")),
             ("chronos_balance", _) => self.set_balance(value)?,
             ("chronos_numa", "on") => self.across_nodes = Some(AcrossNodes::Overloaded),
             ("chronos_numa", "strict") => self.across_nodes = Some(AcrossNodes::Never),

@@ -99,7 +99,7 @@ fn little_memory_makes_fewer_partitions() {
     ] {
         let (settings, _) = resolve(words).expect("good flags");
         assert_eq!(settings.partitions, expected, "{words}");
-        plimsoll_chronos_memcached::Memcached::new(settings).expect(words);
+        crate::Memcached::new(settings).expect(words);
     }
 }
 

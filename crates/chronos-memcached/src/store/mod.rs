@@ -112,7 +112,7 @@ impl Store {
     #[inline]
     pub fn find(&mut self, hash: u64, key: &[u8], second: u32) -> Lookup {
         let Some(item) = self.peek(hash, key) else { return Lookup::Miss };
-        let found = self.judge(item, second);
+        let found = self.state_of(item, second);
         if !matches!(found, Lookup::Hit(_)) {
             self.remove(item);
         } else if self.arena.header(item).state & State::LARGE != 0 && !self.arena.has_value(item) {
@@ -128,13 +128,9 @@ impl Store {
         self.arena.return_shelf();
     }
 
-    /// Looks `key` up at `second`, and leaves what is dead where it is. The value of a large item is not to be looked at.
-    pub fn look(&self, hash: u64, key: &[u8], second: u32) -> Lookup {
-        self.peek(hash, key).map_or(Lookup::Miss, |item| self.judge(item, second))
-    }
-
+    /// Returns whether `item` is live at `second`, and if not, why.
     #[inline]
-    fn judge(&self, item: ItemRef, second: u32) -> Lookup {
+    pub fn state_of(&self, item: ItemRef, second: u32) -> Lookup {
         let header = self.arena.header(item);
         if self.flushed(header, second) {
             Lookup::Flushed

@@ -16,7 +16,7 @@ pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, r
                 Verb::Get => partition.fetch(head.hash, key, second, true),
                 _ => partition.touch(head.hash, key, second, head.expiry),
             };
-            return fetched(partition, head, found, reply);
+            return answer_get(partition, head, found, reply);
         }
         Verb::Touch => match partition.touch(head.hash, key, second, head.expiry) {
             Some(_) => b"TOUCHED\r\n",
@@ -61,16 +61,9 @@ pub fn execute(partition: &mut Partition, request: &Request<'_>, clock: Clock, r
     }
 }
 
-/// Runs a get that changes nothing, and appends its answer; false, with nothing appended, if it would.
-pub fn read(partition: &Partition, request: &Request<'_>, clock: Clock, reply: &mut Vec<u8>) -> bool {
-    let head = &request.head;
-    let Some(found) = partition.read(head.hash, request.key, clock.second) else { return false };
-    fetched(partition, head, found, reply);
-    true
-}
-
+/// Appends the answer to a get that found an item, or none.
 #[inline]
-fn fetched(partition: &Partition, head: &Head, found: Option<ItemRef>, reply: &mut Vec<u8>) {
+pub fn answer_get(partition: &Partition, head: &Head, found: Option<ItemRef>, reply: &mut Vec<u8>) {
     if let Some(item) = found {
         value(partition, item, head.has(Bits::CAS), reply);
     }

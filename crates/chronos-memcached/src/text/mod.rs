@@ -11,7 +11,7 @@ pub(crate) mod words;
 
 pub use administration::merge_report;
 pub use commands::{glance, parse};
-pub use execute::{execute, read};
+pub use execute::{answer_get, execute};
 pub use login::login;
 
 /// The longest key.

@@ -9,7 +9,6 @@ mod fuzz;
 mod instructions;
 mod memory;
 mod operation;
-mod read;
 mod reload;
 mod server;
 mod soak;

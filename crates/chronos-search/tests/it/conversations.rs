@@ -218,7 +218,7 @@ fn a_reader_leaves_a_partition_as_it_is() {
         match search.parse(&mut session, NOW, input, &mut refused) {
             plimsoll_chronos::Step::Run { request, .. }
             | plimsoll_chronos::Step::Everywhere { request, .. } => {
-                assert_eq!(search.read(&wire.direct.partitions()[0], &request, NOW, &mut reply), reads);
+                assert_eq!(search.look(&wire.direct.partitions()[0], &request, &mut reply), reads);
             }
             _ => assert_eq!(refused, b"NOT_FOUND\r\n"),
         }

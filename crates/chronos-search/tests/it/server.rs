@@ -1,101 +1,26 @@
-//! `chronos-search` as a process: both protocols on one address, every access mode, signals.
+//! `chronos-search` as a process: both protocols on one address, every mode, signals.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::process::{Child, Command, Stdio};
+#[path = "support/server.rs"]
+mod server;
+
+use std::io::Write;
+use std::net::TcpStream;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Killed when dropped.
-struct Server {
-    child: Child,
-    address: SocketAddr,
-}
-
-impl Server {
-    /// Returns once it listens.
-    fn start(arguments: &[&str]) -> Server {
-        Server::try_start(arguments).unwrap()
-    }
-
-    /// The error if it ends before it listens.
-    fn try_start(arguments: &[&str]) -> Result<Server, String> {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_chronos-search"));
-        command
-            .args(["--listen", "127.0.0.1:0"])
-            .args(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let Some(address) = line.trim().strip_prefix("listening on ") else {
-            let output = child.wait_with_output().unwrap();
-            return Err(String::from_utf8(output.stderr).unwrap());
-        };
-        Ok(Server { address: address.parse().unwrap(), child })
-    }
-
-    /// The answer to `input` up to the connection's end, which `input` must ask for.
-    fn ask(&self, input: &str) -> String {
-        let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.write_all(input.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    fn search(&self, query: &str) -> String {
-        self.ask(&format!("GET /search?q={query} HTTP/1.1\r\nConnection: close\r\n\r\n"))
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use server::{Server, both_protocols};
 
 #[test]
 fn both_protocols_in_every_mode() {
-    let modes: [&[&str]; 8] = [
+    let modes: [&[&str]; 5] = [
         &[],
         &["--threads=2"],
-        &["--threads=2", "--access=global-lock"],
-        &["--threads=2", "--access=reader-writer-lock"],
-        &["--threads=2", "--access=partition-locks"],
         &["--threads=2", "--snapshots"],
         &["--threads=2", "--io=epoll"],
         &["--threads=2", "--io=io-uring"],
     ];
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("more.jsonl"), "{\"id\": 1, \"text\": \"sun moon stars\"}\n").unwrap();
-    for mode in modes {
-        let server = match Server::try_start(&[mode, &[folder.path().to_str().unwrap()]].concat()) {
-            Err(error) if mode.contains(&"--io=io-uring") => {
-                plimsoll_testing::skipped!("{mode:?}: {error}");
-                continue;
-            }
-            started => started.unwrap(),
-        };
-        let mut input = String::new();
-        for document in 0..200 {
-            let text = format!("number n{document} sun {}", ["moon", "stars"][document % 2]);
-            input += &format!("set d{document} 0 0 {}\r\n{text}\r\n", text.len());
-        }
-        input += "get n7\r\nget none\r\ndelete d7\r\nget n7 n8\r\nquit\r\n";
-        let expected = "STORED\r\n".repeat(200)
-            + "VALUE n7 0 7\r\nd7 1 4\n\r\nEND\r\nEND\r\nDELETED\r\nVALUE n8 0 7\r\nd8 1 4\n\r\nEND\r\n";
-        assert_eq!(server.ask(&input), expected, "{mode:?}");
-        // Words of several partitions.
-        let answer = server.search("number+sun+moon");
-        assert!(answer.contains("\"matches\":100"), "{mode:?}: {answer}");
-        let answer = server.search("sun+moon+stars");
-        assert!(answer.contains("\"matches\":1,\"results\":[{\"id\":\"1\""), "{mode:?}: {answer}");
-        let stats = server.ask("stats\r\nquit\r\n");
-        assert!(stats.contains("STAT documents 200\r\n") && stats.ends_with("END\r\n"), "{mode:?}: {stats}");
-    }
+    modes.into_iter().for_each(both_protocols);
 }
 
 #[test]
@@ -160,8 +85,7 @@ fn a_signal_ends_it_in_order() {
 #[test]
 fn what_is_wrong_is_told() {
     for (arguments, reason) in [
-        (&["--snapshots", "--access=global-lock"][..], "choose one"),
-        (&["--preset=paper", "/dev/null"], "nothing to index"),
+        (&["--preset=paper", "/dev/null"][..], "nothing to index"),
         (&["/nowhere"], "/nowhere"),
         (&["--threads=2", "--partitions=1"], "partitions: 1"),
         (&["--listen=80"], "not an address"),

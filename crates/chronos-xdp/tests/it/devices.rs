@@ -19,8 +19,8 @@ use plimsoll_chronos::{Config, Listen, Running, Runtime, StartError};
 
 use plimsoll_chronos_xdp::XdpDevice;
 
-use client::{all_modes, ask, config};
 use crate::pair::{CLIENT_HARDWARE, DEVICE, Pair, SERVER_HARDWARE, SERVER_V4, SERVER_V6};
+use client::{all_modes, ask, config};
 use service::Logs;
 
 const PORT: u16 = 7777;

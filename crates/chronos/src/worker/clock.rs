@@ -5,7 +5,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use super::{Driver, Worker};
 use crate::connection::{Connection, Link};
 use crate::memory;
-use crate::store::Store;
 use crate::{Now, Service};
 
 /// When the server started.
@@ -79,15 +78,8 @@ impl<S: Service> Worker<S> {
             return;
         }
         let (service, now) = (&self.engine.service, self.engine.now);
-        let has_more = match &mut self.engine.store {
-            Store::Owner(steering) => {
-                steering.here(partition).is_some_and(|state| service.housekeeping(state, now))
-            }
-            // Under a lock one thread does it for all.
-            Store::Locked(locked) => {
-                self.engine.me == 0 && locked.with(partition, |state| service.housekeeping(state, now))
-            }
-        };
+        let state = self.engine.partitions.here(partition);
+        let has_more = state.is_some_and(|state| service.housekeeping(state, now));
         if !has_more {
             self.housekeeping = Some(partition + 1);
         }

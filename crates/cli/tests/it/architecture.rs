@@ -42,6 +42,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("chronos-options", &["chronos", "stdio", "units"]),
     ("chronos-search", &["chronos", "chronos-options", "stdio", "units"]),
     ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
+    // Lock baselines, which only measurements run.
+    ("chronos-locked", &["chronos", "chronos-memcached", "chronos-search"]),
     ("chronos-load", &["stdio", "units"]),
     (
         "cli",

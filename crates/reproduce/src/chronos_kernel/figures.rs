@@ -87,7 +87,7 @@ fn group(figure: &str, point: &Point<'_>) -> Option<Vec<Side>> {
 
 /// The server of that name.
 fn side(series: &'static str, place: usize) -> Side {
-    use Program::{Chronos, Memcached};
+    use Program::{Chronos, ChronosLocked, Memcached};
     let options = |options: &'static [&'static str], side: Side| Side { options, ..side };
     let two = || Side::new(series, Chronos, 2);
     let side = match series {
@@ -95,9 +95,9 @@ fn side(series: &'static str, place: usize) -> Side {
         "2P 1T" => Side { processes: 2, ..Side::new(series, Memcached, 1) },
         "CH" => Side::new(series, Chronos, 1),
         "CH 2T" | "steering" => two(),
-        "global lock" => options(&["-o", "chronos_access=global"], two()),
-        "reader/writer lock" => options(&["-o", "chronos_access=rwlock"], two()),
-        "partition locks" => options(&["-o", "chronos_access=partition"], two()),
+        "global lock" => options(&["--lock=global"], Side::new(series, ChronosLocked, 2)),
+        "reader/writer lock" => options(&["--lock=rwlock"], Side::new(series, ChronosLocked, 2)),
+        "partition locks" => options(&["--lock=partition"], Side::new(series, ChronosLocked, 2)),
         "static" => options(&["-o", "chronos_balance=off"], two()),
         "100 us" => options(&["-o", "chronos_epoch=100us"], two()),
         "10 us" => options(&["-o", "chronos_epoch=10us"], two()),

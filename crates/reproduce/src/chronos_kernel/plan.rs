@@ -53,6 +53,8 @@ pub(super) enum Program {
     Memcached,
     /// chronos-memcached, from the folder of the servers.
     Chronos,
+    /// chronos-memcached-locked, the lock baselines, from the same folder.
+    ChronosLocked,
 }
 
 impl Side {
@@ -66,6 +68,7 @@ impl Side {
         let program = match self.program {
             Program::Memcached => "memcached".to_owned(),
             Program::Chronos => servers.join(CHRONOS).display().to_string(),
+            Program::ChronosLocked => servers.join(CHRONOS_LOCKED).display().to_string(),
         };
         let threads = self.threads.to_string();
         let common =
@@ -77,6 +80,8 @@ impl Side {
 
 /// The name of the program beside memcached.
 pub(super) const CHRONOS: &str = "chronos-memcached";
+/// The name of the program that serves under locks.
+pub(super) const CHRONOS_LOCKED: &str = "chronos-memcached-locked";
 
 /// The controllers that take turns; the second is set beside the first.
 pub(super) const CONTROLLERS: [&str; 2] = ["ovs-testcontroller", "Chronos-OF"];

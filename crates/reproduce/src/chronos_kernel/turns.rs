@@ -164,6 +164,7 @@ impl Task for Turns {
             match side.program {
                 Program::Memcached => installed("memcached", "memcached")?,
                 Program::Chronos => built(&self.servers, plan::CHRONOS)?,
+                Program::ChronosLocked => built(&self.servers, plan::CHRONOS_LOCKED)?,
             }
         }
         Ok(())

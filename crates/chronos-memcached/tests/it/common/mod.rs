@@ -5,6 +5,7 @@
 pub mod mix;
 pub mod random;
 pub mod server;
+pub mod table;
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -15,9 +15,15 @@ pub struct Server {
     pub udp: u16,
 }
 
+/// The program of the crate whose tests these are.
+const PROGRAM: Option<&str> = match option_env!("CARGO_BIN_EXE_chronos-memcached") {
+    Some(program) => Some(program),
+    None => option_env!("CARGO_BIN_EXE_chronos-memcached-locked"),
+};
+
 /// The program with `options`, which writes its ports and what it has to say into `directory`.
 pub fn command(options: &[&str], directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_chronos-memcached"));
+    let mut command = Command::new(PROGRAM.expect("a program of this crate"));
     let errors = std::fs::File::create(directory.join("errors")).expect("a file");
     command.args(["-u", "root"]).args(options).stderr(errors);
     command.env("MEMCACHED_PORT_FILENAME", directory.join("ports"));

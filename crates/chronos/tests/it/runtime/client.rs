@@ -6,7 +6,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use plimsoll_chronos::{Access, Config, IoBackend, Listen, Poll, Running, Runtime};
+use plimsoll_chronos::{Config, IoBackend, Listen, Poll, Running, Runtime};
 
 use super::service::Logs;
 
@@ -103,14 +103,12 @@ pub fn ask(socket: &UdpSocket, envelope: u8, request: &[u8], parts: usize) -> Ve
     reply
 }
 
-/// Every access mode, backend and way to wait, with two threads.
+/// Returns every combination of an I/O backend and a way to wait, with two threads.
 pub fn all_modes() -> Vec<Config> {
     let mut modes = Vec::new();
-    for access in [Access::Owner, Access::GlobalLock, Access::ReaderWriterLock, Access::PartitionLocks] {
-        for poll in [Poll::Block, Poll::Spin] {
-            for io in backends() {
-                modes.push(Config { access, poll, io, ..config(2) });
-            }
+    for poll in [Poll::Block, Poll::Spin] {
+        for io in backends() {
+            modes.push(Config { poll, io, ..config(2) });
         }
     }
     modes

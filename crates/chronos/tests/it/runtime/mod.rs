@@ -4,6 +4,7 @@
 mod balance;
 mod client;
 mod datagrams;
+mod exchanges;
 mod memory;
 mod order;
 mod service;

@@ -1,8 +1,9 @@
-//! `Service::read`, for the reader/writer-lock baseline: it answers as `execute` does, or leaves everything to it.
+//! memcached's shared gets: `SharedRead::read` answers as `Service::execute` does, or leaves everything to it.
 
 use std::time::Duration;
 
 use plimsoll_chronos::{Now, PartitionId, Service, Step, Transport};
+use plimsoll_chronos_locked::SharedRead;
 use plimsoll_chronos_memcached::{Memcached, Partition, Settings};
 
 const NOW: Now = Now { since_start: Duration::from_secs(5), unix_seconds: 1_800_000_000 };
@@ -10,6 +11,7 @@ const NOW: Now = Now { since_start: Duration::from_secs(5), unix_seconds: 1_800_
 struct Server {
     service: Memcached,
     partition: Partition,
+    reads: <Memcached as SharedRead>::Reads,
 }
 
 impl Server {
@@ -17,7 +19,8 @@ impl Server {
         let service =
             Memcached::new(Settings { partitions: 1, ..Settings::default() }).expect("good settings");
         let partition = service.partition(PartitionId(0));
-        Server { service, partition }
+        let reads = service.reads(&partition);
+        Server { service, partition, reads }
     }
 
     /// Parses `input`, and hands each request and its time to `run`.
@@ -52,7 +55,7 @@ impl Server {
     fn read(&mut self, input: &[u8], seconds: u64) -> Option<Vec<u8>> {
         let reply = self.each(input, seconds, |server, message, now| {
             let (mut reply, request) = (Vec::new(), server.service.decode(message));
-            let is_done = server.service.read(&server.partition, &request, now, &mut reply);
+            let is_done = server.service.read(&server.partition, &server.reads, &request, now, &mut reply);
             assert_eq!(is_done, !reply.is_empty(), "an answer, or none and no trace of one");
             reply
         });
@@ -119,18 +122,25 @@ fn with_statistics_of_prefixes_nothing_is_read() {
 
 #[test]
 fn what_is_read_counts_as_what_is_executed() {
-    let [read, executed] = [true, false].map(|reads| {
+    let [read, executed] = [true, false].map(|is_shared| {
         let mut server = Server::new();
         server.execute(b"set a 5 0 1\r\nx\r\nget a\r\nget a\r\n", 0);
         for get in [&b"get a\r\n"[..], b"get b\r\n", &binary_get(b"a")] {
-            if reads {
+            if is_shared {
                 assert!(server.read(get, 0).is_some());
             } else {
                 server.execute(get, 0);
             }
         }
-        server.partition.settle();
-        let (counters, class) = (&server.partition.counters, server.partition.store.counts());
+        let Server { service, partition, reads } = &mut server;
+        let mut session = service.open(Transport::Tcp);
+        let Step::Everywhere { request, .. } =
+            service.parse(&mut session, NOW, b"stats\r\n", &mut Vec::new())
+        else {
+            panic!("statistics are of all partitions")
+        };
+        service.settle(partition, reads, &request);
+        let (counters, class) = (&partition.counters, partition.store.counts());
         (counters.get_commands, counters.get_misses, class.get_hits)
     });
     assert_eq!(executed, (5, 1, 4));

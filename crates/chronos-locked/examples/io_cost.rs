@@ -1,7 +1,7 @@
-//! What a request costs a server, by I/O backend, threads and access: 32 connections, `get` of 64-byte keys,
-//! 1100-byte replies.
+//! Measures the cost of a request to a server, by I/O backend, threads and lock: 32 connections, `get` of 64-byte keys,
+//! replies of 1100 bytes.
 //!
-//! `cargo run --release -p plimsoll-chronos --example io_cost -- 5 epoll block 1 owner` runs for 5 seconds a server as a
+//! `cargo run --release -p plimsoll-chronos-locked --example io_cost -- 5 epoll block 1 owner` runs for 5 seconds a server as a
 //! process of its own, whose processor time is counted without the client's. The client sends to all connections,
 //! then reads all replies.
 
@@ -11,8 +11,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll_chronos::{
-    Access, Config, IoBackend, Listen, Now, PartitionId, Poll, Runtime, Service, Step, Transport,
+    Config, IoBackend, Listen, Now, PartitionId, Poll, Runtime, Service, Step, Transport,
 };
+use plimsoll_chronos_locked::{Lock, Locked, SharedRead};
 use plimsoll_stdio::outln;
 
 const KEY_BYTES: usize = 64;
@@ -23,6 +24,17 @@ const CONNECTIONS: usize = 32;
 /// Answers every request with the same bytes: what is left is the runtime and the kernel.
 struct Fixed {
     partitions: u32,
+}
+
+impl SharedRead for Fixed {
+    type Reads = ();
+
+    fn reads(&self, _value: &Vec<u8>) {}
+
+    fn read(&self, value: &Vec<u8>, _: &(), _request: &&[u8], _now: Now, reply: &mut Vec<u8>) -> bool {
+        reply.extend_from_slice(value);
+        true
+    }
 }
 
 impl Service for Fixed {
@@ -70,7 +82,8 @@ fn main() -> Result<(), Failure> {
         ["serve", io, poll, threads, access] => serve(io, poll, threads.parse()?, access),
         [seconds, io, poll, threads, access] => measure(seconds.parse()?, &[io, poll, threads, access]),
         _ => {
-            Err("usage: io_cost <seconds> epoll|io_uring block|spin <threads> owner|global|partition".into())
+            Err("usage: io_cost <seconds> epoll|io_uring block|spin <threads> owner|global|rwlock|partition"
+                .into())
         }
     }
 }
@@ -80,13 +93,12 @@ fn serve(io: &str, poll: &str, threads: u32, access: &str) -> Result<(), Failure
     let io = if io == "io_uring" { IoBackend::IoUring } else { IoBackend::Epoll };
     let poll = if poll == "spin" { Poll::Spin } else { Poll::Block };
     let listen = vec![Listen::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))];
-    let access = match access {
-        "global" => Access::GlobalLock,
-        "partition" => Access::PartitionLocks,
-        _ => Access::Owner,
+    let config = Config { threads, io, poll, listen, ..Config::default() };
+    let service = Fixed { partitions: config.partitions() };
+    let server = match Lock::ALL.into_iter().find(|&(name, _)| name == access) {
+        Some((_, lock)) => Locked::start(service, lock, &config)?,
+        None => Runtime::start(service, &config)?,
     };
-    let config = Config { threads, io, poll, access, listen, ..Config::default() };
-    let server = Runtime::start(Fixed { partitions: config.partitions() }, &config)?;
     let Some(Listen::Tcp(address)) = server.bound().first() else { return Err("no address".into()) };
     outln!("{address}");
     std::io::stdin().read_to_end(&mut Vec::new())?;
