@@ -87,7 +87,6 @@ fn what_is_wrong_is_named() {
         ("--threads=0", "write a whole number from 1 to 1024"),
         ("--epoch=0s", "none leaves partitions"),
         ("--epoch=fast", "or none"),
-        ("--access=lock", "partition-locks"),
         ("--balance=splt", "did you mean split?"),
         ("--balance=off", "--epoch none"),
         ("--balance=split:1", "2 to 64 partitions a group are allowed"),

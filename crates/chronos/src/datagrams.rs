@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::connection::Link;
 use crate::device::DeviceQueue;
 use crate::look_ahead::DISTANCE;
-use crate::mmsg::{Outgoing, Received};
+use crate::mmsg::{DatagramSocket, Received};
 use crate::port::{Batch, Client, Port};
 use crate::worker::Worker;
 use crate::{Ahead, Poll, Service, Transport};
@@ -45,7 +45,7 @@ impl Datagrams {
     /// Creates the ports of a thread that waits by `poll`.
     pub(crate) fn new(sockets: Vec<OwnedFd>, queues: Vec<DeviceQueue>, poll: Poll) -> Datagrams {
         let received = (!sockets.is_empty()).then(Received::new);
-        let sockets = sockets.into_iter().map(|socket| Port::Socket(socket, Outgoing::default()));
+        let sockets = sockets.into_iter().map(|socket| Port::Socket(Box::new(DatagramSocket::new(socket))));
         let queues = queues.into_iter().map(|queue| Port::Device(Some(queue.receiver), queue.sender));
         let ports = sockets.chain(queues).collect();
         Datagrams {
@@ -99,9 +99,9 @@ impl Datagrams {
             return true;
         }
         match self.ports.get_mut(port) {
-            Some(Port::Socket(socket, _)) => {
+            Some(Port::Socket(socket)) => {
                 let Some(mut received) = self.received.take() else { return false };
-                received.receive(&*socket);
+                socket.receive(&mut received);
                 worker.engine.counters().datagrams.add(received.count() as u64);
                 self.run_batch(worker, port, &received);
                 let is_full = received.is_full();

@@ -1,85 +1,42 @@
-//! Datagrams by the batch: `recvmmsg` and `sendmmsg`, one call for many.
+//! Datagrams in batches: `recvmmsg` and `sendmmsg` receive and send many by one system call.
 
-use std::io;
-use std::os::fd::{AsFd, AsRawFd};
-use std::{mem, ptr};
+use std::io::{IoSlice, IoSliceMut};
+use std::mem;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use nix::errno::Errno;
+use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
 
 use crate::backlog::Backlog;
 use crate::device::Sent;
 use crate::port::{Batch, Client};
 
-/// A client's address as the kernel writes it: large enough for IPv6.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Address {
-    bytes: [u8; size_of::<libc::sockaddr_in6>()],
-    length: u32,
-}
-
-/// Datagrams received at once.
+/// The largest number of datagrams received by one call.
 const BATCH: usize = 32;
-/// Datagrams sent at once.
+/// The largest number of datagrams sent by one call.
 const SENDS: usize = 64;
-/// The largest datagram that there is.
+/// The size of the largest datagram in bytes.
 const DATAGRAM_BYTES: usize = 65_536;
 
-const NOWHERE: Address = Address { bytes: [0; size_of::<libc::sockaddr_in6>()], length: 0 };
-
-/// Datagrams received.
+/// Datagrams that were received together.
 pub(crate) struct Received {
     bytes: Box<[u8]>,
-    addresses: [Address; BATCH],
+    addresses: [Option<SocketAddr>; BATCH],
     lengths: [usize; BATCH],
     count: usize,
 }
 
 impl Received {
     pub(crate) fn new() -> Received {
-        // Untouched memory costs nothing: only as much as datagrams are long is ever used of each place.
+        // Untouched memory costs nothing, and of each place only as much is used as datagrams are long.
         let bytes = vec![0; BATCH * DATAGRAM_BYTES].into_boxed_slice();
-        Received { bytes, addresses: [NOWHERE; BATCH], lengths: [0; BATCH], count: 0 }
+        Received { bytes, addresses: [None; BATCH], lengths: [0; BATCH], count: 0 }
     }
 
-    /// Receives what waits at a non-blocking socket, in place of what was received before.
-    pub(crate) fn receive(&mut self, socket: impl AsFd) {
-        // An error is what an earlier datagram met with (its client is gone, say), not these.
-        self.count = self.receive_some(socket).unwrap_or_default();
-    }
-
-    /// Whether there may be more.
+    /// Reports whether more datagrams may wait than the batch had room for.
     pub(crate) fn is_full(&self) -> bool {
         self.count == BATCH
-    }
-
-    /// Says how many there were; 0 if none.
-    #[expect(unsafe_code, reason = "no safe crate of this workspace has recvmmsg")]
-    fn receive_some(&mut self, socket: impl AsFd) -> io::Result<usize> {
-        // SAFETY: all-zero is a valid `iovec` and `mmsghdr`: null pointers with lengths of zero.
-        let (mut slices, mut headers): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (mem::zeroed(), mem::zeroed()) };
-        let places = self.bytes.chunks_exact_mut(DATAGRAM_BYTES).zip(&mut self.addresses);
-        for ((place, address), (slice, header)) in places.zip(slices.iter_mut().zip(&mut headers)) {
-            *slice = libc::iovec { iov_base: place.as_mut_ptr().cast(), iov_len: place.len() };
-            header.msg_hdr.msg_name = address.bytes.as_mut_ptr().cast();
-            header.msg_hdr.msg_namelen = address.bytes.len() as u32;
-            header.msg_hdr.msg_iov = slice;
-            header.msg_hdr.msg_iovlen = 1;
-        }
-        // SAFETY: each header points to one slice, each slice to a place of its own in `self.bytes` and each name to
-        // an address of `self.addresses`, all of which live until the call returns, with the lengths that are said.
-        let count = unsafe {
-            let (socket, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT);
-            libc::recvmmsg(socket, headers.as_mut_ptr(), BATCH as u32, flags, ptr::null_mut())
-        };
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            let is_none = matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted);
-            return if is_none { Ok(0) } else { Err(error) };
-        }
-        for (index, header) in headers.iter().enumerate().take(count as usize) {
-            self.lengths[index] = (header.msg_len as usize).min(DATAGRAM_BYTES);
-            self.addresses[index].length = header.msg_hdr.msg_namelen;
-        }
-        Ok(count as usize)
     }
 }
 
@@ -94,19 +51,56 @@ impl Batch for Received {
     }
 }
 
-/// Datagrams to be sent.
-#[derive(Default)]
-pub(crate) struct Outgoing {
-    waiting: Backlog<Address>,
-    /// The socket took no more when it was last asked.
+/// A non-blocking UDP socket, and the datagrams to be sent by it.
+pub(crate) struct DatagramSocket {
+    socket: OwnedFd,
+    /// The headers of received datagrams. They belong to one socket: the kernel shortens the room for an address to the
+    /// length of the last, which differs between IPv4 and IPv6.
+    received: MultiHeaders<SockaddrStorage>,
+    sent: MultiHeaders<SockaddrStorage>,
+    waiting: Backlog<Option<SocketAddr>>,
+    /// True if the socket took no more when it was last asked.
     is_full: bool,
-    /// Datagrams dropped since then.
+    /// The number of datagrams that were dropped since the last call of `send`.
     dropped: u64,
 }
 
-impl Outgoing {
+impl DatagramSocket {
+    pub(crate) fn new(socket: OwnedFd) -> DatagramSocket {
+        DatagramSocket {
+            socket,
+            received: MultiHeaders::preallocate(BATCH, None),
+            sent: MultiHeaders::preallocate(SENDS, None),
+            waiting: Backlog::default(),
+            is_full: false,
+            dropped: 0,
+        }
+    }
+
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+
+    /// Receives the datagrams that wait into `batch`, in place of its earlier ones.
+    pub(crate) fn receive(&mut self, batch: &mut Received) {
+        batch.count = 0;
+        let mut places = batch.bytes.chunks_exact_mut(DATAGRAM_BYTES);
+        let mut slices: [[IoSliceMut<'_>; 1]; BATCH] =
+            std::array::from_fn(|_| [IoSliceMut::new(places.next().unwrap_or_default())]);
+        let (socket, flags) = (self.socket.as_raw_fd(), MsgFlags::MSG_DONTWAIT);
+        let Ok(found) = recvmmsg(socket, &mut self.received, slices.iter_mut(), flags, None) else {
+            // Nothing waits; or an earlier datagram met with the error: its client is gone, for example.
+            return;
+        };
+        for (index, message) in found.enumerate() {
+            batch.lengths[index] = message.bytes.min(DATAGRAM_BYTES);
+            batch.addresses[index] = message.address.as_ref().and_then(address_of);
+            batch.count = index + 1;
+        }
+    }
+
     /// Adds a datagram; drops it where enough waits for the socket.
-    pub(crate) fn push(&mut self, address: Address, datagram: &[u8]) {
+    pub(crate) fn push(&mut self, address: Option<SocketAddr>, datagram: &[u8]) {
         if self.is_full && !self.waiting.has_room(datagram.len()) {
             self.dropped += 1;
             return;
@@ -118,20 +112,21 @@ impl Outgoing {
         self.waiting.is_empty()
     }
 
-    /// Sends what the socket has room for, and keeps the rest; those that the kernel refuses are dropped, as on the way.
-    pub(crate) fn send(&mut self, socket: impl AsFd) -> Sent {
+    /// Sends what the socket has room for, and keeps the rest. Datagrams that the kernel rejects are dropped, as if they
+    /// were lost in the network.
+    pub(crate) fn send(&mut self) -> Sent {
         let mut sent = Sent { bytes: 0, dropped: mem::take(&mut self.dropped) };
         let mut from = 0;
         self.is_full = false;
         while from < self.waiting.count() && !self.is_full {
-            match self.send_some(&socket, from) {
+            match self.send_some(from) {
                 Ok(count) => {
                     sent.bytes += self.waiting.bytes_of(from..from + count) as u64;
                     from += count;
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.is_full = true,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // The error is the first one's: a client that cannot be reached, say.
+                Err(Errno::EAGAIN) => self.is_full = true,
+                Err(Errno::EINTR) => {}
+                // The error is that of the first datagram: its client cannot be reached, for example.
                 Err(_) => {
                     sent.dropped += 1;
                     from += 1;
@@ -142,51 +137,49 @@ impl Outgoing {
         sent
     }
 
-    /// Sends up to [`SENDS`] datagrams from the one with index `from`, and says how many went; at least 1.
-    #[expect(unsafe_code, reason = "no safe crate of this workspace has sendmmsg with addresses")]
-    fn send_some(&self, socket: impl AsFd, from: usize) -> io::Result<usize> {
-        // SAFETY: all-zero is a valid `iovec` and `mmsghdr`: null pointers with lengths of zero.
-        let (mut slices, mut headers): ([libc::iovec; SENDS], [libc::mmsghdr; SENDS]) =
-            unsafe { (mem::zeroed(), mem::zeroed()) };
-        let places = slices.iter_mut().zip(&mut headers);
+    /// Sends up to [`SENDS`] datagrams from index `from` on, and returns how many were sent, which is at least 1.
+    fn send_some(&mut self, from: usize) -> nix::Result<usize> {
+        let mut slices = [[IoSlice::new(&[])]; SENDS];
+        let mut addresses = [None; SENDS];
         let mut count = 0;
-        for ((address, datagram), (slice, header)) in self.waiting.iter_from(from).zip(places) {
-            *slice = libc::iovec { iov_base: datagram.as_ptr().cast_mut().cast(), iov_len: datagram.len() };
-            header.msg_hdr.msg_name = address.bytes.as_ptr().cast_mut().cast();
-            header.msg_hdr.msg_namelen = address.length;
-            header.msg_hdr.msg_iov = slice;
-            header.msg_hdr.msg_iovlen = 1;
+        let places = slices.iter_mut().zip(&mut addresses);
+        for ((address, datagram), (slice, place)) in self.waiting.iter_from(from).zip(places) {
+            *slice = [IoSlice::new(datagram)];
+            *place = address.map(SockaddrStorage::from);
             count += 1;
         }
-        // SAFETY: the first `count` headers point to one slice each, which points to a datagram that waits, and to its
-        // address; neither changes until the call returns, and the kernel only reads them.
-        let result = unsafe {
-            let (socket, flags) = (socket.as_fd().as_raw_fd(), libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL);
-            libc::sendmmsg(socket, headers.as_mut_ptr(), count, flags)
-        };
-        if result > 0 { Ok(result as usize) } else { Err(io::Error::last_os_error()) }
+        let flags = MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL;
+        let socket = self.socket.as_raw_fd();
+        let sent = sendmmsg(socket, &mut self.sent, &slices[..count], &addresses[..count], [], flags)?;
+        Ok(sent.count())
     }
+}
+
+fn address_of(address: &SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = address.as_sockaddr_in().map(|address| SocketAddr::V4((*address).into()));
+    v4.or_else(|| address.as_sockaddr_in6().map(|address| SocketAddr::V6((*address).into())))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::net::UdpSocket;
     use std::os::unix::net::UnixDatagram;
 
     use super::*;
 
-    /// A UNIX socket takes as many datagrams as its reader's queue has room for, and then none, as UDP does where the
-    /// network is slower than the server.
+    /// A UNIX socket takes as many datagrams as its reader's queue has room for, and then none, as a UDP socket does when
+    /// the network is slower than the server.
     #[test]
     fn what_a_full_socket_does_not_take_is_kept_in_order() {
         let (sender, receiver) = UnixDatagram::pair().unwrap();
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = DatagramSocket::new(sender.into());
         const COUNT: u32 = 5000;
-        (0..COUNT).for_each(|number| outgoing.push(NOWHERE, &number.to_le_bytes()));
+        (0..COUNT).for_each(|number| outgoing.push(None, &number.to_le_bytes()));
         let mut sent = Sent::default();
         let mut pauses = 0;
         for number in 0..COUNT {
             if !outgoing.is_empty() {
-                let more = outgoing.send(&sender);
+                let more = outgoing.send();
                 sent = Sent { bytes: sent.bytes + more.bytes, dropped: sent.dropped + more.dropped };
                 pauses += u32::from(!outgoing.is_empty());
             }
@@ -201,18 +194,43 @@ mod tests {
     #[test]
     fn what_waits_for_a_full_socket_is_bounded() {
         let (sender, receiver) = UnixDatagram::pair().unwrap();
-        let mut outgoing = Outgoing::default();
+        let mut outgoing = DatagramSocket::new(sender.into());
         let datagram = [0; 1 << 16];
         let mut dropped = 0;
         for _ in 0..2000 {
-            outgoing.push(NOWHERE, &datagram);
-            dropped += outgoing.send(&sender).dropped;
+            outgoing.push(None, &datagram);
+            dropped += outgoing.send().dropped;
         }
         let bytes = outgoing.waiting.bytes_of(0..outgoing.waiting.count());
-        assert!(bytes <= Backlog::<Address>::BYTES_MAX && dropped > 0, "{bytes} bytes wait");
+        assert!(bytes <= Backlog::<Option<SocketAddr>>::BYTES_MAX && dropped > 0, "{bytes} bytes wait");
         // A client that is gone is no reason to wait.
         drop(receiver);
-        outgoing.send(&sender);
+        outgoing.send();
         assert!(outgoing.is_empty());
+    }
+
+    /// One batch serves sockets of both address families, whose addresses differ in length.
+    #[test]
+    fn replies_reach_senders_of_both_families() {
+        let mut received = Received::new();
+        for host in ["127.0.0.1", "[::1]", "127.0.0.1", "[::1]"] {
+            let Ok(socket) = UdpSocket::bind(format!("{host}:0")) else { continue };
+            let server = socket.local_addr().unwrap();
+            let mut socket = DatagramSocket::new(socket.into());
+            for number in 0..3_u8 {
+                let client = UdpSocket::bind(format!("{host}:0")).unwrap();
+                client.send_to(&[number; 100], server).unwrap();
+                socket.receive(&mut received);
+                assert_eq!(received.count(), 1);
+                let (Client::Socket(address), datagram) = received.get(0) else {
+                    panic!("a socket's client")
+                };
+                assert_eq!((address, datagram), (Some(client.local_addr().unwrap()), &[number; 100][..]));
+                socket.push(address, datagram);
+                assert_eq!(socket.send(), Sent { bytes: 100, dropped: 0 });
+                let mut reply = [0; 200];
+                assert_eq!((client.recv(&mut reply).unwrap(), reply[0]), (100, number));
+            }
+        }
     }
 }

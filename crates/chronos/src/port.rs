@@ -1,15 +1,16 @@
 //! [`Port`]: the place where one thread receives datagrams: a UDP socket, or a queue of a device.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use crate::device::{DeviceReceiver, DeviceSender, ReturnAddress, Sent};
-use crate::mmsg::{Address, Outgoing};
+use crate::mmsg::DatagramSocket;
 
 /// A place where one thread receives datagrams.
 pub(crate) enum Port {
-    /// A UDP socket, and the datagrams to be sent by it.
-    Socket(OwnedFd, Outgoing),
+    /// A UDP socket.
+    Socket(Box<DatagramSocket>),
     /// A queue of a device, whose receiver is absent while its batch is served.
     Device(Option<Box<dyn DeviceReceiver>>, Box<dyn DeviceSender>),
 }
@@ -17,8 +18,8 @@ pub(crate) enum Port {
 /// The sender of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Client {
-    /// The sender's address at a socket.
-    Socket(Address),
+    /// The sender's address at a socket, if the socket names one.
+    Socket(Option<SocketAddr>),
     /// The sender's return address at a device.
     Device(ReturnAddress),
 }
@@ -46,7 +47,7 @@ impl Port {
     /// Returns the descriptor that becomes readable when a datagram arrives; None while a device's batch is served.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Port::Socket(socket, _) => Some(socket.as_fd()),
+            Port::Socket(socket) => Some(socket.descriptor()),
             Port::Device(receiver, _) => receiver.as_ref().map(|receiver| receiver.descriptor()),
         }
     }
@@ -54,7 +55,7 @@ impl Port {
     /// Adds a datagram to `client`, which sent a datagram to this port.
     pub(crate) fn push(&mut self, client: &Client, datagram: &[u8]) {
         match (self, client) {
-            (Port::Socket(_, outgoing), Client::Socket(address)) => outgoing.push(*address, datagram),
+            (Port::Socket(socket), Client::Socket(address)) => socket.push(*address, datagram),
             (Port::Device(_, sender), Client::Device(address)) => sender.push(address, datagram),
             _ => unreachable!("a client's address is of the port that received its datagram"),
         }
@@ -63,7 +64,7 @@ impl Port {
     /// Reports whether there is something to send.
     pub(crate) fn has_to_send(&self) -> bool {
         match self {
-            Port::Socket(_, outgoing) => !outgoing.is_empty(),
+            Port::Socket(socket) => !socket.is_empty(),
             Port::Device(_, sender) => sender.has_to_send(),
         }
     }
@@ -71,7 +72,7 @@ impl Port {
     /// Sends what was added, as far as the kernel or the device takes it.
     pub(crate) fn send(&mut self, now: Duration) -> Sent {
         match self {
-            Port::Socket(socket, outgoing) => outgoing.send(socket),
+            Port::Socket(socket) => socket.send(),
             Port::Device(_, sender) => sender.send(now),
         }
     }
@@ -79,7 +80,7 @@ impl Port {
     /// Reports whether datagrams wait for the kernel or the device: the caller sends again soon.
     pub(crate) fn is_stuck(&self) -> bool {
         match self {
-            Port::Socket(_, outgoing) => !outgoing.is_empty(),
+            Port::Socket(socket) => !socket.is_empty(),
             Port::Device(_, sender) => sender.is_stuck(),
         }
     }
@@ -87,7 +88,7 @@ impl Port {
     /// Reports whether everything has left, so that a server that stops may close the port.
     pub(crate) fn is_sent(&mut self) -> bool {
         match self {
-            Port::Socket(_, outgoing) => outgoing.is_empty(),
+            Port::Socket(socket) => socket.is_empty(),
             Port::Device(_, sender) => sender.is_sent(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -12,6 +12,7 @@ use plimsoll_mechanisms::partition_balancer::Balance;
 use crate::balancer::{self, Balancer};
 use crate::buffers::Buffers;
 use crate::datagrams::Datagrams;
+use crate::device::DeviceQueue;
 use crate::engine::Engine;
 use crate::epoll::EpollDriver;
 use crate::kernel_steering::KernelSteering;
@@ -114,9 +115,7 @@ impl Runtime {
         let io = plan.config.io;
         let mut running =
             Running { stop: Stop(shared), stats, bound: sockets.bound, io, threads: Vec::new() };
-        let datagrams = sockets.udp.into_iter().zip(sockets.queues);
-        let datagrams =
-            datagrams.map(|(udp, queues)| Datagrams::new(udp, queues, plan.config.poll)).collect();
+        let datagrams = sockets.udp.into_iter().zip(sockets.queues).collect();
         running.spawn(&Arc::new(plan), sockets.listeners, datagrams, policy)?;
         Ok(running)
     }
@@ -127,7 +126,7 @@ impl Running {
         &mut self,
         plan: &Arc<Plan<S>>,
         listeners: Vec<Listener>,
-        datagrams: Vec<Datagrams>,
+        datagrams: Vec<DatagramPlaces>,
         policy: Box<dyn Balance>,
     ) -> Result<(), StartError> {
         let (ready, started) = mpsc::channel();
@@ -236,6 +235,9 @@ struct Plan<S: Service> {
     clock: Clock,
 }
 
+/// The UDP sockets and the queues of devices of one thread.
+type DatagramPlaces = (Vec<OwnedFd>, Vec<DeviceQueue>);
+
 /// The driver that the configuration names.
 enum AnyDriver {
     Epoll(EpollDriver),
@@ -259,12 +261,13 @@ impl<S: Service> Plan<S> {
         &self,
         me: u32,
         mail: Mail<S::Partition>,
-        (listeners, datagrams): (Vec<Listener>, Datagrams),
+        (listeners, (sockets, queues)): (Vec<Listener>, DatagramPlaces),
         policy: Option<Box<dyn Balance>>,
         ready: &mpsc::Sender<Result<(), StartError>>,
     ) -> io::Result<()> {
         let _watch = Watch(self.shared.clone());
         let started = self.pin(me).and_then(|()| {
+            let datagrams = Datagrams::new(sockets, queues, self.config.poll);
             Ok(match self.config.io {
                 IoBackend::Epoll | IoBackend::Fastest => {
                     AnyDriver::Epoll(EpollDriver::new(&self.shared, me, listeners, datagrams)?)
