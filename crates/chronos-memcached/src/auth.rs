@@ -16,26 +16,26 @@ type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
 /// A file of credentials that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the authentication file {path}: {error}")]
     Unreadable {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The error that the kernel returned.
         error: std::io::Error,
     },
     /// A line is not user:password.
     #[error("line {line} of the authentication file {path} has no ':'; each line is user:password")]
     NoColon {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// The line, from 1.
+        /// The number of the line, from 1.
         line: usize,
     },
-    /// Nobody could log in.
+    /// The file has no user, so that all logins would fail.
     #[error("the authentication file {path} names no user; each line is user:password")]
     Empty {
-        /// The file.
+        /// The path of the file.
         path: String,
     },
 }

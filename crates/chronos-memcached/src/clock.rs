@@ -10,9 +10,9 @@ const RELATIVE_MAX: i64 = 60 * 60 * 24 * 30;
 /// The second of one request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
-    /// Seconds, never 0.
+    /// The number of seconds, which is never 0.
     pub second: u32,
-    /// Seconds since 1970.
+    /// The number of seconds since 1970.
     pub unix_seconds: u64,
 }
 
@@ -20,7 +20,7 @@ impl Clock {
     /// The clock of a server that starts, which has no date yet.
     pub const AT_START: Clock = Clock { second: SECONDS_AT_START, unix_seconds: 0 };
 
-    /// The clock at `now`.
+    /// Returns the clock at `now`.
     pub fn new(now: Now) -> Clock {
         let since_start = now.since_start.as_secs() as u32;
         Clock { second: since_start + SECONDS_AT_START, unix_seconds: now.unix_seconds }

@@ -35,7 +35,7 @@ pub fn keep(shared: &Shared, end: &Receiver<()>, mut lines: impl Write) {
     }
 }
 
-/// What is told.
+/// The counts that the journal reports.
 struct Counts {
     refused: u64,
     accept_errors: u64,

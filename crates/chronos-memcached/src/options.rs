@@ -95,14 +95,14 @@ pub struct Options {
     /// Delimiter of key prefixes, whose statistics are then on from the start [default: ':', off]
     #[arg(short = 'D', value_name = "char")]
     delimiter: Option<char>,
-    /// Threads
+    /// Number of worker threads
     #[arg(short = 't', long, value_name = "num", default_value_t = 4, value_parser = whole::<u32>(0..))]
     threads: u32,
     /// Requests of a connection after which it gives way to others, keys of a get among them (memcached's default is 20)
     #[arg(short = 'R', long, value_name = "num", default_value_t = REQUESTS_PER_TURN,
           value_parser = whole::<u32>(1..))]
     max_reqs_per_event: u32,
-    /// Disable cas values
+    /// Disable the use of cas values
     #[arg(short = 'C', long)]
     disable_cas: bool,
     /// Connections that wait to be accepted
@@ -117,7 +117,7 @@ pub struct Options {
     /// SASL PLAIN for the binary protocol, with the users of $MEMCACHED_SASL_PWDB (lines user:password)
     #[arg(short = 'S', long)]
     enable_sasl: bool,
-    /// Disable flush_all
+    /// Disable the command flush_all
     #[arg(short = 'F', long)]
     disable_flush_all: bool,
     /// Disable stats cachedump and lru_crawler metadump

@@ -14,9 +14,9 @@ pub struct Partition {
     pub first: bool,
     /// What appending and prepending may make of an item at most.
     pub item_limit: ItemLimit,
-    /// The items.
+    /// The items of the partition.
     pub store: Store,
-    /// The counts.
+    /// The counters of the partition.
     pub counters: Counters,
     /// The counts of `stats detail`.
     pub prefixes: Prefixes,
@@ -26,7 +26,7 @@ pub struct Partition {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::enum_variant_names, reason = "memcached's words")]
 pub enum Stored {
-    /// It is stored.
+    /// The item was stored.
     Stored(ItemRef),
     /// The cas value was wrong.
     Exists,
@@ -34,7 +34,7 @@ pub enum Stored {
     NotFound,
     /// add of what is there, replace of what is not.
     NotStored,
-    /// No memory.
+    /// There is no memory for the item.
     NoMemory,
 }
 
@@ -43,13 +43,13 @@ pub enum Stored {
 pub enum Sum {
     /// The item has this number now.
     Number(ItemRef, u64),
-    /// There is no item.
+    /// There is no item with the key.
     NotFound,
-    /// It is no number.
+    /// The value is not a number.
     NonNumeric,
     /// The cas value was wrong.
     Exists,
-    /// No memory.
+    /// There is no memory for the result.
     NoMemory,
 }
 
@@ -273,7 +273,7 @@ impl Partition {
         self.prefixes.count(key, delimiter, what);
     }
 
-    /// What it holds.
+    /// Returns the sizes that `stats` reports.
     pub fn gauges(&self, second: u32) -> Gauges {
         let (sweeps, is_sweeping) = self.store.sweeps(second);
         Gauges {

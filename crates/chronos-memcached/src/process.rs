@@ -135,7 +135,7 @@ pub fn allow_files(config: &Config) -> Result<()> {
     })
 }
 
-/// `-r`.
+/// Raises the limit on core files, as `-r` asks.
 pub fn allow_cores() -> Result<()> {
     let maximum = getrlimit(Resource::Core).maximum;
     setrlimit(Resource::Core, Rlimit { current: maximum, maximum })

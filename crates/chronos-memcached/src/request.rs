@@ -9,29 +9,29 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum Verb {
-    /// Fetch.
+    /// Fetches an item.
     Get,
     /// Fetch and set the expiry time.
     GetTouch,
-    /// Set the expiry time.
+    /// Sets the expiry time of an item.
     Touch,
-    /// Store.
+    /// Stores an item in any case.
     Set,
     /// Store if there is none.
     Add,
     /// Store if there is one.
     Replace,
-    /// Put after the value.
+    /// Appends to the value of an item.
     Append,
     /// Put before the value.
     Prepend,
     /// Store if the cas value is the request's.
     Cas,
-    /// Add to a number.
+    /// Adds to the number in an item.
     Increment,
     /// Subtract from a number, not below 0.
     Decrement,
-    /// Forget.
+    /// Deletes an item.
     Delete,
     /// Forget, because the new value was too large to take; nothing is answered.
     Evict,
@@ -55,11 +55,11 @@ pub enum Verb {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum Style {
-    /// get, set, ...
+    /// The text protocol: get, set, ...
     Text,
-    /// mg, ms, ...
+    /// The meta commands: mg, ms, ...
     Meta,
-    /// Opcodes.
+    /// The binary protocol.
     Binary,
 }
 
@@ -97,17 +97,17 @@ impl Bits {
 #[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Head {
-    /// Of the key.
+    /// The hash of the key.
     pub hash: u64,
-    /// To compare with.
+    /// The cas value that the item must have.
     pub cas: u64,
-    /// To add or subtract.
+    /// The number to add or to subtract.
     pub delta: u64,
     /// A number that is created.
     pub initial: u64,
-    /// [`Bits`].
+    /// The flags of the request, from [`Bits`].
     pub bits: u32,
-    /// The client's flags.
+    /// The flags that the client stores with the item.
     pub client_flags: u32,
     /// Second of expiry, 0 for never.
     pub expiry: u32,
@@ -117,14 +117,14 @@ pub struct Head {
     pub recache: u32,
     /// Binary: the client's, as it came.
     pub opaque: [u8; 4],
-    /// What to do.
+    /// The operation on the key.
     pub verb: Verb,
-    /// How to answer.
+    /// The protocol of the answer.
     pub style: Style,
     /// Binary: the opcode. Stats: the kind of report.
     pub mode: u8,
-    /// Nothing.
-    pub spare: [u8; 5],
+    /// Padding, which is always 0.
+    pub padding: [u8; 5],
 }
 
 impl Head {
@@ -144,7 +144,7 @@ impl Head {
             verb,
             style,
             mode: 0,
-            spare: [0; 5],
+            padding: [0; 5],
         }
     }
 
@@ -157,7 +157,7 @@ impl Head {
 /// One command on one key.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
-    /// All but the bytes.
+    /// The fields of fixed size.
     pub head: Head,
     /// The key as the client wrote it (base64 included).
     pub key: &'a [u8],

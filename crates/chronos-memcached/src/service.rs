@@ -39,7 +39,7 @@ pub enum SettingsError {
     MemoryTooSmall {
         /// What was given, in MiB.
         given: u64,
-        /// Partitions.
+        /// The number of partitions.
         partitions: u32,
         /// What is needed, in MiB.
         needed: u64,
@@ -51,7 +51,7 @@ pub enum SettingsError {
     MemoryTooLarge {
         /// What was given, in MiB.
         given: u64,
-        /// Partitions.
+        /// The number of partitions.
         partitions: u32,
         /// What they hold at most, in MiB.
         most: u64,
@@ -59,9 +59,9 @@ pub enum SettingsError {
     /// An item could fill the whole cache.
     #[error("-I {item} bytes must be at most half of -m, which is {memory} bytes")]
     ItemTooLarge {
-        /// `-I`.
+        /// The largest item in bytes, `-I`.
         item: u64,
-        /// `-m`.
+        /// The memory limit in bytes, `-m`.
         memory: u64,
     },
 }
@@ -110,7 +110,7 @@ impl Memcached {
         })
     }
 
-    /// The settings.
+    /// Returns the settings.
     pub fn settings(&self) -> &Settings {
         &self.settings
     }

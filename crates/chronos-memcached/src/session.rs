@@ -16,14 +16,14 @@ pub enum Protocol {
     Unknown,
     /// Text and meta commands.
     Text,
-    /// Opcodes.
+    /// The binary protocol.
     Binary,
 }
 
 /// A `get` whose keys are answered one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MultiGet {
-    /// With cas values.
+    /// True if answers have cas values.
     pub cas: bool,
     /// The new expiry time of `gat`.
     pub expiry: Option<u32>,
@@ -36,9 +36,9 @@ pub struct MultiGet {
 /// One connection, or one datagram.
 #[derive(Debug)]
 pub struct Session {
-    /// How it travels.
+    /// The transport of the connection.
     pub transport: Transport,
-    /// What it speaks.
+    /// The protocol of the connection.
     pub protocol: Protocol,
     /// A dump whose items are answered page by page.
     pub dump: Option<Box<Dump>>,
@@ -52,7 +52,7 @@ pub struct Session {
     pub skip: usize,
     /// Close after what is answered.
     pub close: bool,
-    /// May use the cache.
+    /// True if the client may use the cache.
     pub authenticated: bool,
     /// Text: bytes of credentials that follow. Binary: an exchange has begun.
     pub credentials: Option<usize>,
@@ -115,7 +115,7 @@ impl Session {
         self.note(state, second);
     }
 
-    /// Counts bytes read.
+    /// Counts the bytes of a request.
     #[inline]
     pub fn count_read(&mut self, bytes: usize) {
         self.bytes_read += bytes as u64;

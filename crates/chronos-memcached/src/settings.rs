@@ -19,13 +19,13 @@ pub struct Settings {
     pub cas: bool,
     /// `-F` is the contrary.
     pub flush: bool,
-    /// `-A`.
+    /// Allows the command shutdown (`-A`).
     pub shutdown: bool,
-    /// `-f`.
+    /// The growth factor of size classes (`-f`).
     pub growth_factor: f64,
     /// `-n`, bytes of key and value that the smallest chunk has room for.
     pub chunk_size: usize,
-    /// `-D`.
+    /// The delimiter of prefixes in statistics (`-D`).
     pub prefix_delimiter: u8,
     /// Statistics per prefix from the start.
     pub detail: bool,
@@ -33,11 +33,11 @@ pub struct Settings {
     pub protocol: Protocol,
     /// `-Y` or, with `-S`, the file of SASL users.
     pub credentials: Option<Credentials>,
-    /// `-S`.
+    /// Requires SASL authentication (`-S`).
     pub sasl: bool,
-    /// `-t`.
+    /// The number of worker threads (`-t`).
     pub threads: u32,
-    /// `-c`.
+    /// The largest number of connections (`-c`).
     pub connections_max: u32,
     /// `-R`: requests of a connection after which it gives way to others.
     pub requests_per_turn: u32,
@@ -45,19 +45,19 @@ pub struct Settings {
     pub tcp_port: i32,
     /// `-U`, 0 for none, -1 for any.
     pub udp_port: i32,
-    /// `-l`.
+    /// The addresses that were given by `-l`.
     pub listen: Option<String>,
     /// `-X` is the contrary: `stats cachedump` and `lru_crawler metadump` are served.
     pub dump: bool,
     /// `-o lru_crawler`, `no_lru_crawler` or `no_modern`: idle threads look for expired items.
     pub crawler: bool,
-    /// `-s`.
+    /// The path of the UNIX socket (`-s`).
     pub unix_socket: Option<PathBuf>,
-    /// `-a`.
+    /// The permissions of the UNIX socket (`-a`).
     pub unix_mask: u32,
-    /// `-b`.
+    /// The length of the accept queue (`-b`).
     pub backlog: u32,
-    /// `-v`.
+    /// The verbosity (`-v`, up to three times).
     pub verbosity: u32,
     /// `-Z`: the files of `-o ssl_chain_cert` and `-o ssl_key`.
     pub tls: Option<(PathBuf, PathBuf)>,
@@ -120,7 +120,7 @@ impl Default for Settings {
 
 /// Pages that a partition's memory should make.
 const PAGES_PER_PARTITION: u64 = 16;
-/// Bytes of a page.
+/// The smallest and the largest page in bytes.
 const PAGE_BYTES: std::ops::RangeInclusive<u64> = (16 << 10)..=(64 << 10);
 /// Pages that a partition keeps.
 pub(crate) const PAGES_FLOOR: usize = 2;

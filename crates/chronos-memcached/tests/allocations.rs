@@ -105,7 +105,7 @@ fn play(
     TAKEN.load(Ordering::Relaxed) - before
 }
 
-/// Begun seconds.
+/// Returns the number of seconds begun.
 fn seconds(begin: Instant) -> u64 {
     begin.elapsed().as_secs() + 1
 }

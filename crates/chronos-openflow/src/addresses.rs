@@ -23,7 +23,7 @@ pub struct Addresses {
 /// How long a table may become, and how long it remembers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Entries, 1 or more.
+    /// The largest number of entries, 1 or more.
     pub entries: usize,
     /// Seconds without a packet after which a station is forgotten, 1 or more.
     pub age_seconds: u32,

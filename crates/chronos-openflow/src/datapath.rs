@@ -6,7 +6,7 @@ use crate::frame::Ethernet;
 /// What is known of one switch.
 #[derive(Default)]
 pub struct Datapath {
-    /// Its stations.
+    /// The addresses that were learned, with their ports.
     pub addresses: Addresses,
     /// When it was last heard of, in seconds since the server's start.
     pub heard_seconds: u32,
@@ -26,7 +26,7 @@ pub enum Verdict {
 /// What a packet taught, and what becomes of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decision {
-    /// What becomes of it.
+    /// The decision on the packet.
     pub verdict: Verdict,
     /// The sender was behind another port before: flows towards it are wrong.
     pub moved: bool,

@@ -3,9 +3,9 @@
 /// Who sends to whom, and in which VLAN.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ethernet {
-    /// To whom.
+    /// The destination address.
     pub destination: [u8; 6],
-    /// From whom.
+    /// The source address.
     pub source: [u8; 6],
     /// The 802.1Q tag's VLAN, 0 to 4095 (0: a tag of priority only); None without a tag.
     pub vlan: Option<u16>,

@@ -51,12 +51,12 @@ struct Command {
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq)]
 enum Protocol {
-    /// 1.0 and 1.3.
+    /// The controller offers 1.0 and 1.3.
     Any,
-    /// OpenFlow 1.0 only.
+    /// The controller offers OpenFlow 1.0 only.
     #[value(name = "1.0")]
     V10,
-    /// OpenFlow 1.3 only.
+    /// The controller offers OpenFlow 1.3 only.
     #[value(name = "1.3")]
     V13,
 }

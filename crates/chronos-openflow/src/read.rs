@@ -19,7 +19,7 @@ pub struct PacketIn<'a> {
     pub buffer: u32,
     /// The packet's whole length in bytes.
     pub total_bytes: u16,
-    /// Where it came in.
+    /// The port by which the packet arrived.
     pub port: u32,
     /// Its beginning; all of it if the switch does not keep it, or was asked for all.
     pub data: &'a [u8],
@@ -35,7 +35,7 @@ impl PacketIn<'_> {
 /// A port was added, changed or removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortStatus {
-    /// Which.
+    /// The number of the port.
     pub port: u32,
     /// Nothing reaches anybody through it any more: it is removed, switched off, or its link is down.
     pub gone: bool,
@@ -59,7 +59,7 @@ pub fn hello_bitmap(message: &[u8]) -> Option<u32> {
     }
 }
 
-/// FEATURES_REPLY.
+/// Parses a FEATURES_REPLY.
 pub fn features(version: Version, message: &[u8]) -> Option<Features> {
     const BYTES: usize = 32;
     const PORT_BYTES_V10: usize = 48;
@@ -71,7 +71,7 @@ pub fn features(version: Version, message: &[u8]) -> Option<Features> {
     fits.then_some(Features { datapath: u64_at(message, 8)?, auxiliary })
 }
 
-/// PACKET_IN.
+/// Parses a PACKET_IN message.
 pub fn packet_in(version: Version, message: &[u8]) -> Option<PacketIn<'_>> {
     let (buffer, total_bytes) = (u32_at(message, 8)?, u16_at(message, 12)?);
     let (port, data) = match version {
@@ -86,7 +86,7 @@ pub fn packet_in(version: Version, message: &[u8]) -> Option<PacketIn<'_>> {
     Some(PacketIn { buffer, total_bytes, port, data })
 }
 
-/// PORT_STATUS.
+/// Parses a PORT_STATUS message.
 pub fn port_status(version: Version, message: &[u8]) -> Option<PortStatus> {
     const REASON_DELETE: u8 = 1;
     const CONFIG_PORT_DOWN: u32 = 1;

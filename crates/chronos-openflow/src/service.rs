@@ -61,7 +61,7 @@ impl Settings {
     }
 }
 
-/// The controller.
+/// The controller as a service.
 pub struct OpenFlow {
     settings: Settings,
     hash: KeyHash,
@@ -186,7 +186,7 @@ pub struct Request<'a> {
     pub peer: Peer,
     /// The message's transaction, which the answers repeat.
     pub transaction: u32,
-    /// What it says.
+    /// The event that the message reports.
     pub event: Event<'a>,
 }
 

@@ -21,7 +21,7 @@ use crate::service::Settings;
 use crate::wire::{ErrorCode, HEADER_BYTES, Header, Version, kind};
 use crate::write::Writer;
 
-/// A connection.
+/// The state of a switch's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Session {
     phase: Phase,
@@ -33,7 +33,7 @@ pub struct Session {
 pub struct Peer {
     /// The version agreed upon.
     pub version: Version,
-    /// The switch's number.
+    /// The number of the switch's datapath.
     pub datapath: u64,
 }
 
@@ -44,11 +44,11 @@ pub enum Event<'a> {
     Join,
     /// It asks where a packet goes.
     Packet(PacketIn<'a>),
-    /// A port changed.
+    /// A port of the switch has changed.
     Port(PortStatus),
 }
 
-/// What a message was.
+/// The result of reading a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome<'a> {
     /// Answered, or in need of no answer.
@@ -94,7 +94,7 @@ impl Session {
         self.error(settings, header, ErrorCode::BAD_LENGTH, head, out);
     }
 
-    /// One whole message.
+    /// Handles one whole message.
     pub fn on_message<'a>(
         &mut self,
         settings: &Settings,

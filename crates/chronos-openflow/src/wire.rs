@@ -6,7 +6,7 @@
 //!
 //! Sources: OpenFlow Switch Specification 1.0.0, section 5, and 1.3.5, section 7 (Open Networking Foundation).
 
-/// Bytes of the header.
+/// The size of the header in bytes.
 pub const HEADER_BYTES: usize = 8;
 
 /// Bytes that an error repeats of the message that it is about.
@@ -41,7 +41,7 @@ impl Versions {
     /// OpenFlow 1.0 and 1.3.
     pub const ALL: Versions = Versions(1 << Version::V10 as u32 | 1 << Version::V13 as u32);
 
-    /// One version only.
+    /// Returns a set of one version only.
     pub const fn only(version: Version) -> Versions {
         Versions(1 << version as u32)
     }
@@ -51,7 +51,7 @@ impl Versions {
         self.0
     }
 
-    /// The highest of them.
+    /// Returns the highest version of the set.
     pub fn highest(self) -> Version {
         if self.contains(Version::V13) { Version::V13 } else { Version::V10 }
     }
@@ -72,7 +72,7 @@ impl Versions {
     }
 }
 
-/// A message's header.
+/// The header of every message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
     /// Wire version; 1 for OpenFlow 1.0, 4 for 1.3.
@@ -99,38 +99,38 @@ impl Header {
 
 /// Message types. Up to 14 they are the same in 1.0 and 1.3.
 pub mod kind {
-    /// Either side, first.
+    /// Both sides send it first, to agree on a version.
     pub const HELLO: u8 = 0;
-    /// Either side.
+    /// Either side reports an error.
     pub const ERROR: u8 = 1;
     /// Either side; answered with the same body.
     pub const ECHO_REQUEST: u8 = 2;
-    /// Either side.
+    /// Either side answers an ECHO_REQUEST.
     pub const ECHO_REPLY: u8 = 3;
-    /// VENDOR in 1.0.
+    /// Either side sends an extension, VENDOR in 1.0.
     pub const EXPERIMENTER: u8 = 4;
-    /// By the controller.
+    /// The controller asks for the switch's features.
     pub const FEATURES_REQUEST: u8 = 5;
-    /// By the switch.
+    /// The switch answers with its features.
     pub const FEATURES_REPLY: u8 = 6;
-    /// By the switch.
+    /// The switch answers with its configuration.
     pub const GET_CONFIG_REPLY: u8 = 8;
-    /// By the controller.
+    /// The controller sets the switch's configuration.
     pub const SET_CONFIG: u8 = 9;
-    /// By the switch.
+    /// The switch hands over a packet.
     pub const PACKET_IN: u8 = 10;
-    /// By the switch.
+    /// The switch reports that an entry was removed.
     pub const FLOW_REMOVED: u8 = 11;
-    /// By the switch.
+    /// The switch reports that a port has changed.
     pub const PORT_STATUS: u8 = 12;
-    /// By the controller.
+    /// The controller sends a packet out.
     pub const PACKET_OUT: u8 = 13;
-    /// By the controller.
+    /// The controller changes the flow table.
     pub const FLOW_MOD: u8 = 14;
 
     use super::Version;
 
-    /// By the controller.
+    /// Returns the number of BARRIER_REQUEST, which the controller sends.
     pub const fn barrier_request(version: Version) -> u8 {
         match version {
             Version::V10 => 18,
@@ -138,7 +138,7 @@ pub mod kind {
         }
     }
 
-    /// By the switch.
+    /// Returns the number of BARRIER_REPLY, which the switch sends.
     pub const fn barrier_reply(version: Version) -> u8 {
         barrier_request(version) + 1
     }
@@ -155,7 +155,7 @@ pub mod kind {
 /// An error's type and code (1.0.0, section 5.4.4; 1.3.5, section 7.5.4); these are the same in both versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ErrorCode {
-    /// OFPET_...
+    /// The error's type, one of OFPET_...
     pub class: u16,
     /// The code within the class.
     pub code: u16,

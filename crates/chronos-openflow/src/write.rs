@@ -7,7 +7,7 @@ use crate::wire::{ERROR_DATA_BYTES, ErrorCode, HEADER_BYTES, Version, Versions, 
 /// Where a packet is to go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// One port.
+    /// The packet leaves by one port.
     Port(u32),
     /// Every port but the one that it came in by, and those that must not flood (OFPP_FLOOD).
     Flood,
@@ -39,7 +39,7 @@ impl Output {
 /// The packets that a flow is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Match {
-    /// All.
+    /// The entry matches all packets.
     Any,
     /// Those from one station to another through one port.
     Pair(u32, Ethernet),
@@ -56,7 +56,7 @@ pub enum FlowChange {
         idle_seconds: u16,
         /// Seconds after which it goes; 0 for never.
         hard_seconds: u16,
-        /// Higher goes first.
+        /// The entry with the higher priority applies.
         priority: u16,
         /// The packet kept by the switch that goes this way at once; [`NO_BUFFER`] for none.
         buffer: u32,
@@ -69,11 +69,11 @@ pub enum FlowChange {
 
 /// A buffer's end, where messages of one version and transaction are written.
 pub struct Writer<'a> {
-    /// Wire version.
+    /// The version of the protocol.
     pub version: Version,
     /// The transaction's number.
     pub transaction: u32,
-    /// What is appended to.
+    /// The buffer to which messages are appended.
     pub out: &'a mut Vec<u8>,
 }
 
@@ -113,7 +113,7 @@ impl Writer<'_> {
         });
     }
 
-    /// FLOW_MOD.
+    /// Appends a FLOW_MOD message.
     pub fn flow_mod(&mut self, matched: Match, change: FlowChange) {
         match self.version {
             Version::V10 => self.flow_mod_v10(matched, change),

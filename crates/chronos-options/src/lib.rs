@@ -21,11 +21,11 @@ use plimsoll_units::{Span, whole};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// How the server runs.
+/// Options that set how the server runs.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Runtime")]
 pub struct RuntimeOptions {
-    /// Worker threads.
+    /// Number of worker threads.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=Config::THREADS_MAX))]
     pub threads: u32,
     /// Partitions of the state, at least one a thread; 16 a thread if nothing is said.
@@ -97,7 +97,7 @@ pub enum IoOption {
 /// What the load balancer takes for load.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadOption {
-    /// Requests, all alike.
+    /// Every request counts as one.
     Requests,
     /// Bytes of requests and replies.
     Bytes,
@@ -121,9 +121,9 @@ pub enum BalanceOption {
 pub enum NumaOption {
     /// Only when a whole node is overloaded.
     On,
-    /// Never.
+    /// Partitions never cross nodes.
     Strict,
-    /// As within a node.
+    /// Partitions cross nodes as they move within one.
     Off,
 }
 

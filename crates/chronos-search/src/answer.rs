@@ -81,7 +81,7 @@ pub fn statistics(
     reply.extend(b"END\r\n");
 }
 
-/// Results, as JSON.
+/// Appends the results of a query, as JSON.
 pub fn results(ranking: &Ranking, close: bool, reply: &mut Vec<u8>) {
     #[derive(Serialize)]
     struct Body<'a> {
@@ -110,23 +110,23 @@ pub fn results(ranking: &Ranking, close: bool, reply: &mut Vec<u8>) {
 pub struct Status(pub u16, pub &'static str, pub &'static str);
 
 impl Status {
-    /// 200.
+    /// The request succeeded (200).
     pub const OK: Status = Status(200, "OK", "");
-    /// 201.
+    /// The document is new (201).
     pub const CREATED: Status = Status(201, "Created", "");
-    /// 400.
+    /// The request is malformed (400).
     pub const BAD_REQUEST: Status = Status(400, "Bad Request", "");
-    /// 404.
+    /// The path or the document does not exist (404).
     pub const NOT_FOUND: Status = Status(404, "Not Found", "");
-    /// 411.
+    /// The request has a body without a length (411).
     pub const LENGTH_REQUIRED: Status = Status(411, "Length Required", "");
-    /// 413.
+    /// The document is too large (413).
     pub const TOO_LARGE: Status = Status(413, "Content Too Large", "");
-    /// 431.
+    /// The headers are too large (431).
     pub const HEADERS_TOO_LARGE: Status = Status(431, "Request Header Fields Too Large", "");
-    /// 507.
+    /// There is no memory for the document (507).
     pub const NO_STORAGE: Status = Status(507, "Insufficient Storage", "");
-    /// 501.
+    /// The method is not implemented (501).
     pub const NOT_IMPLEMENTED: Status = Status(501, "Not Implemented", "");
 
     /// 405, with the methods that are allowed.
@@ -135,7 +135,7 @@ impl Status {
     }
 }
 
-/// An error, as JSON.
+/// Appends an error, as JSON.
 pub fn error(status: Status, close: bool, message: &str, reply: &mut Vec<u8>) {
     json(status, close, &serde_json::json!({ "error": message }), reply);
 }

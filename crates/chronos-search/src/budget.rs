@@ -41,7 +41,7 @@ impl Budget {
         self.taken.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Gives bytes back.
+    /// Returns bytes to the budget.
     pub fn give(&self, bytes: u64) {
         if bytes > 0 {
             self.taken.fetch_sub(bytes, Ordering::Relaxed);

@@ -19,7 +19,7 @@ use crate::budget::{Budget, Full};
 use crate::document::{About, Document, Terms};
 use crate::rank::Collection;
 
-/// All documents.
+/// The table of all documents.
 pub struct Catalogue {
     budget: Arc<Budget>,
     names: Mutex<Names>,
@@ -31,7 +31,7 @@ pub struct Catalogue {
 /// A document's old and new version.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Its place.
+    /// The number of the document.
     pub number: u32,
     /// The version before; none if there was no such document.
     pub before: Option<Arc<Document>>,

@@ -14,9 +14,9 @@ pub struct Document {
     pub number: u32,
     /// Counts what is put into the catalogue, from 0 again after 2^32: tells versions of one number apart.
     pub generation: u32,
-    /// What is said of it.
+    /// The name, title and URL of the document.
     pub about: About,
-    /// Its words.
+    /// The words of the document.
     pub terms: Terms,
 }
 
@@ -25,9 +25,9 @@ pub struct Document {
 pub struct About {
     /// Its name, 1 to [`crate::ID_BYTES_MAX`] bytes without spaces or control characters.
     pub id: Box<str>,
-    /// For results.
+    /// The title, which results show.
     pub title: Option<Box<str>>,
-    /// For results.
+    /// The URL, which results show.
     pub url: Option<Box<str>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Terms {
 /// A word, with what finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Term<'a> {
-    /// The hash of `word`.
+    /// The hash of the word.
     pub hash: u64,
     /// Lower-cased, or as it was asked for where it stands for opaque postings.
     pub word: &'a [u8],
@@ -71,7 +71,7 @@ impl<'a> Term<'a> {
         Term { hash: hash.hash(word), word }
     }
 
-    /// Whose it is.
+    /// Returns the partition that has the word.
     pub fn partition(&self, partitions: u32) -> PartitionId {
         KeyHash::partition(self.hash, partitions)
     }

@@ -17,7 +17,7 @@ use crate::service::{Search, Session};
 
 /// Bytes of the longest request line and headers.
 const HEAD_BYTES_MAX: usize = 1 << 14;
-/// Headers at most.
+/// The largest number of headers of a request.
 const HEADERS_MAX: usize = 64;
 /// Results if nothing is said, and at most.
 const LIMIT: (u32, u32) = (10, 1000);
@@ -36,7 +36,7 @@ struct Head<'a> {
 /// Why a request is refused.
 struct Refusal(Status, Cow<'static, str>);
 
-/// Reads a request.
+/// Parses a request.
 pub fn parse<'a>(
     search: &Search,
     session: &mut Session,

@@ -28,9 +28,9 @@ pub enum Postings {
     Documents(Vec<Posting>),
     /// What a client has set for it.
     Opaque {
-        /// The client's.
+        /// The flags that the client gave.
         flags: u32,
-        /// The client's.
+        /// The value that the client gave.
         value: Box<[u8]>,
     },
 }
@@ -38,9 +38,9 @@ pub enum Postings {
 /// A word and its postings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
-    /// The word.
+    /// The word that is indexed.
     pub word: Box<[u8]>,
-    /// What is kept of it.
+    /// The postings or the value of the word.
     pub postings: Postings,
 }
 
@@ -57,7 +57,7 @@ pub struct Partition {
 /// How much there is of what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Words with postings.
+    /// The number of words with postings.
     pub words: u64,
     /// Pairs of a word and a document.
     pub postings: u64,

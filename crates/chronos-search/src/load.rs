@@ -21,7 +21,7 @@ use crate::document::About;
 use crate::service::Search;
 use crate::{IdError, check_id};
 
-/// What was read.
+/// The number of documents that were read, and of files that were not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Loaded {
     /// Documents; one that came twice counts twice.
@@ -36,7 +36,7 @@ pub enum LoadError {
     /// It could not be read.
     #[error("{}: {source}", path.display())]
     Read {
-        /// Which.
+        /// The path that was named.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -44,11 +44,11 @@ pub enum LoadError {
     /// A line is not a document in JSON.
     #[error("{}:{line}: not a document: {source}", path.display())]
     Line {
-        /// The file.
+        /// The file that was read.
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error that the parser found.
         source: serde_json::Error,
     },
     /// There is no memory for a document.
@@ -56,23 +56,23 @@ pub enum LoadError {
         "{}:{line}: no memory is left for it: {} bytes are taken of the {} that may be (--memory-max)", path.display(), taken, limit
     )]
     Memory {
-        /// The file.
+        /// The file that was read.
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// Bytes taken.
+        /// The bytes of the budget that are taken.
         taken: u64,
-        /// Bytes that may be.
+        /// The bytes of the budget in all.
         limit: u64,
     },
     /// A document's name is not allowed.
     #[error("{}:{line}: {source}", path.display())]
     Name {
-        /// The file.
+        /// The file that was read.
         path: PathBuf,
         /// The line's number, from 1.
         line: usize,
-        /// What is wrong.
+        /// The error in the document's name.
         source: IdError,
     },
 }

@@ -27,7 +27,7 @@ const B: f64 = 0.75;
 /// What ranking needs to know of all documents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Collection {
-    /// How many there are.
+    /// The number of documents.
     pub documents: u64,
     /// How many words they have together.
     pub words: u64,

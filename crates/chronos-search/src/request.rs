@@ -8,39 +8,39 @@ use plimsoll_chronos::KeyHash;
 use crate::document::Term;
 use crate::rank::Mode;
 
-/// What is asked.
+/// A request to the index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request<'a> {
     /// A word's postings, as memcached's `get` answers.
     Get(Term<'a>),
     /// Sets what is answered for a word.
     Set {
-        /// The word.
+        /// The word that is set.
         term: Term<'a>,
-        /// The client's.
+        /// The flags that the client gave.
         flags: u32,
-        /// The client's.
+        /// The value that the client gave.
         value: &'a [u8],
         /// Whether it is answered.
         quiet: bool,
     },
-    /// Forgets a word.
+    /// Removes the value of a word.
     Forget {
-        /// The word.
+        /// The word that is removed.
         term: Term<'a>,
         /// Whether it is answered.
         quiet: bool,
     },
-    /// The best documents.
+    /// Returns the best documents of a query.
     Search(Query<'a>),
     /// The document with this number has changed in the catalogue.
     Apply {
-        /// Its number.
+        /// The number of the document.
         number: u32,
         /// What is said when all partitions have done it.
         answer: Answer,
     },
-    /// How much there is.
+    /// Counts words and postings.
     Count(Answer),
 }
 
@@ -49,7 +49,7 @@ pub enum Request<'a> {
 pub struct Query<'a> {
     /// Which documents match.
     pub mode: Mode,
-    /// Results at most.
+    /// The largest number of results.
     pub limit: u32,
     /// The connection ends with the answer.
     pub close: bool,
@@ -64,9 +64,9 @@ pub enum Answer {
     Quiet,
     /// As memcached does: `STORED`, or statistics.
     Stored,
-    /// As memcached does.
+    /// The answer is memcached's DELETED.
     Deleted,
-    /// By HTTP.
+    /// The answer is an HTTP response.
     Http {
         /// What has become of the document.
         result: Outcome,
@@ -78,11 +78,11 @@ pub enum Answer {
 /// What has become of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// It is new.
+    /// The document is new.
     Created,
     /// There was one of its name.
     Replaced,
-    /// It is gone.
+    /// The document was deleted.
     Deleted,
 }
 
@@ -108,7 +108,7 @@ impl<'a> Query<'a> {
         Some(Query { mode, limit, close, words: Cow::Owned(words) })
     }
 
-    /// Its words.
+    /// Iterates over the words of the query.
     pub fn terms(&self, hash: &KeyHash) -> impl Iterator<Item = Term<'_>> {
         let mut rest = &self.words[..];
         std::iter::from_fn(move || {

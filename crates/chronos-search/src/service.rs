@@ -68,7 +68,7 @@ enum Protocol {
     Http,
 }
 
-/// The index.
+/// The index, which is the service.
 pub struct Search {
     settings: Settings,
     hash: KeyHash,
@@ -100,7 +100,7 @@ impl Search {
         self.change(|| self.catalogue.put(about, terms)).map(|_| ())
     }
 
-    /// The documents.
+    /// Returns the table of documents.
     pub fn catalogue(&self) -> &Catalogue {
         &self.catalogue
     }

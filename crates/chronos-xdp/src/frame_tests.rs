@@ -15,7 +15,7 @@ struct Made {
 
 #[derive(Clone, Copy)]
 enum Sum {
-    /// The right one.
+    /// The checksum is right.
     Whole,
     /// Of the pseudo-header alone, not complemented: what Linux leaves to the network card.
     Partial,

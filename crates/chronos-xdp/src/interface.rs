@@ -22,9 +22,9 @@ pub(crate) struct Interface {
     pub(crate) send_queues: u32,
 }
 
-/// `ARPHRD_ETHER`.
+/// The hardware type of Ethernet, `ARPHRD_ETHER`.
 const ETHERNET: u16 = 1;
-/// `ETHTOOL_GCHANNELS`.
+/// The command `ETHTOOL_GCHANNELS`, which reads the numbers of queues.
 const GET_CHANNELS: u32 = 0x3c;
 
 /// `struct ethtool_channels`: the most that there can be, and how many there are, of queues that receive, send, do

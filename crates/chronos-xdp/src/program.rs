@@ -36,7 +36,7 @@ impl Redirect {
 
 #[cfg(not(feature = "kernel"))]
 impl Redirect {
-    /// This build has none.
+    /// Fails: this build has no eBPF programs.
     pub(crate) fn load(_interface: &Interface, _places: &[SocketAddr]) -> Result<Redirect, String> {
         Err("this build has no eBPF programs (feature `kernel`)".to_owned())
     }

@@ -34,7 +34,7 @@ impl Mapping {
         Mapping::map(bytes, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1, 0)
     }
 
-    /// Memory of `file`.
+    /// Maps a part of `file`.
     pub(crate) fn of(file: BorrowedFd<'_>, bytes: usize, offset: libc::off_t) -> io::Result<Mapping> {
         Mapping::map(bytes, libc::MAP_SHARED | libc::MAP_POPULATE, file.as_raw_fd(), offset)
     }

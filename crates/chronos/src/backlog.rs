@@ -17,7 +17,7 @@ impl<To> Backlog<To> {
     /// The most bytes that may wait for a socket or a device that takes no more for the moment.
     pub const BYTES_MAX: usize = 4 << 20;
 
-    /// Appends a datagram.
+    /// Appends a datagram with its destination.
     pub fn push(&mut self, to: To, datagram: &[u8]) {
         self.bytes.extend_from_slice(datagram);
         self.ends.push((self.bytes.len(), to));

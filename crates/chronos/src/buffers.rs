@@ -7,7 +7,7 @@
 #[derive(Debug)]
 pub(crate) struct Buffers {
     free: Vec<Vec<u8>>,
-    /// Their capacity.
+    /// The sum of the buffers' capacities in bytes.
     bytes: usize,
     /// Bytes that the thread keeps at most.
     bytes_max: usize,
@@ -22,14 +22,14 @@ impl Buffers {
         Buffers { free: Vec::new(), bytes: 0, bytes_max }
     }
 
-    /// An empty buffer.
+    /// Returns an empty buffer, a used one if there is one.
     pub(crate) fn take(&mut self) -> Vec<u8> {
         let buffer = self.free.pop().unwrap_or_default();
         self.bytes -= buffer.capacity();
         buffer
     }
 
-    /// Takes a buffer back.
+    /// Takes a buffer back for a later use.
     pub(crate) fn give(&mut self, mut buffer: Vec<u8>) {
         let bytes = buffer.capacity();
         if (1..=KEPT_BYTES).contains(&bytes) && self.bytes + bytes <= self.bytes_max {

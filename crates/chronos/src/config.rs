@@ -42,9 +42,9 @@ pub struct Config {
 }
 
 impl Config {
-    /// The most threads.
+    /// The largest number of threads that is allowed.
     pub const THREADS_MAX: u32 = 1024;
-    /// The most partitions.
+    /// The largest number of partitions that is allowed.
     pub const PARTITIONS_MAX: u32 = 1 << 20;
     /// Partitions a thread, or groups of them, if nothing else is said.
     pub const PARTITIONS_PER_THREAD: u32 = 16;
@@ -171,7 +171,7 @@ pub struct Balancing {
     pub epoch_idle: Duration,
     /// An epoch with less load than this (in the metric's unit) goes on: a handful of requests say nothing.
     pub load_min: u64,
-    /// What load is.
+    /// The quantity that the balancer takes for load.
     pub metric: LoadMetric,
     /// A thread has too much if it is above the ideal by more than so many standard deviations of its number of
     /// requests: chance does not move partitions then. 0 is Algorithm 1 as printed.
@@ -195,13 +195,13 @@ impl Balancing {
 /// touched it first; what the partition takes later is near its new owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AcrossNodes {
-    /// As within one.
+    /// Partitions move as freely as within one node.
     Freely,
     /// Only where the threads of a node together have more than chance explains
     /// ([`plimsoll_mechanisms::partition_balancer::NodeBalance`]).
     #[default]
     Overloaded,
-    /// Not at all.
+    /// Partitions do not move to another node.
     Never,
 }
 
@@ -242,7 +242,7 @@ pub enum Listen {
     Tcp(SocketAddr),
     /// TLS over TCP; port 0 is any free one.
     Tls {
-        /// The address.
+        /// The address and port that are listened on.
         address: SocketAddr,
         /// What clients are shown.
         tls: Tls,
@@ -260,7 +260,7 @@ pub enum Listen {
     },
     /// A UNIX socket. An old socket there that nobody listens on is replaced.
     Unix {
-        /// Where it is.
+        /// The path of the socket in the file system.
         path: PathBuf,
         /// Its permissions (0o700, say).
         mode: u32,
@@ -329,7 +329,7 @@ pub enum StartError {
     /// So many threads cannot be.
     #[error("threads: {threads} is not allowed; 1 to {} are", Config::THREADS_MAX)]
     Threads {
-        /// What was asked for.
+        /// The number of threads that was configured.
         threads: u32,
     },
     /// So many partitions cannot be.
@@ -338,15 +338,15 @@ pub enum StartError {
         Config::PARTITIONS_MAX
     )]
     Partitions {
-        /// What was asked for.
+        /// The number of partitions that was configured.
         partitions: u32,
-        /// The threads.
+        /// The number of threads that was configured.
         threads: u32,
     },
     /// So many partitions cannot be a group.
     #[error("balancing.split: {ways} is not allowed; 2 to {} partitions a group are", Balancing::WAYS_MAX)]
     Ways {
-        /// What was asked for.
+        /// The size of a group that was configured.
         ways: u32,
     },
     /// There is not a group for each thread.
@@ -357,7 +357,7 @@ pub enum StartError {
     Groups {
         /// The partitions that there are to be.
         partitions: u32,
-        /// The threads.
+        /// The number of threads that was configured.
         threads: u32,
         /// Partitions of a group.
         ways: u32,
@@ -371,7 +371,7 @@ pub enum StartError {
     /// A socket could not be opened.
     #[error("listen: cannot listen on {place}: {source}")]
     Listen {
-        /// Address or path.
+        /// The address or the path that was to be listened on.
         place: String,
         /// What the kernel said.
         source: io::Error,
@@ -379,15 +379,15 @@ pub enum StartError {
     /// Datagrams cannot be taken from a device.
     #[error("listen: cannot take datagrams from device {interface}: {reason}")]
     Device {
-        /// Its name.
+        /// The name of the device.
         interface: String,
-        /// Why.
+        /// The reason that the device gives.
         reason: String,
     },
     /// A thread could not be pinned.
     #[error("processors: cannot pin a thread to processor {processor}: {source}")]
     Processor {
-        /// Its number.
+        /// The number of the processor.
         processor: usize,
         /// What the kernel said.
         source: io::Error,
@@ -395,13 +395,13 @@ pub enum StartError {
     /// Datagrams cannot be steered.
     #[error("datagram_steering: {reason}; without it (None) the kernel goes by the client's address")]
     Steering {
-        /// Why.
+        /// The reason that the kernel or this build gives.
         reason: String,
     },
     /// The kernel did not give what a thread needs.
     #[error("cannot start a worker thread: {what}: {source}")]
     Worker {
-        /// What was asked for.
+        /// The resource that the kernel did not give.
         what: &'static str,
         /// What the kernel said.
         source: io::Error,

@@ -7,7 +7,7 @@ use crate::buffers::Buffers;
 use crate::memory::Holding;
 use crate::output::Output;
 use crate::port::Client;
-use crate::reply_room::{Replies, ReplyRoom};
+use crate::reply_budget::{Replies, ReplyBudget};
 use crate::tls::TlsStream;
 use crate::{Service, Transport};
 
@@ -46,15 +46,15 @@ pub(crate) struct Connection<S: Service> {
     pub(crate) is_listed: bool,
 }
 
-/// Where it comes from.
+/// The origin of a connection's bytes.
 pub(crate) enum Link {
-    /// A stream.
+    /// The bytes come by a stream.
     Stream(Stream),
     /// A datagram that came to the port with this index.
     Datagram {
-        /// The index.
+        /// The index of the port among the thread's ports.
         port: usize,
-        /// Who sent it.
+        /// The sender, to whom the reply is sent.
         client: Client,
         /// What [`Service::unseal`] took off.
         envelope: u64,
@@ -64,7 +64,7 @@ pub(crate) enum Link {
 /// A stream's socket and what the kernel last said of it.
 pub(crate) struct Stream {
     pub(crate) socket: OwnedFd,
-    /// It is a UNIX socket.
+    /// True if the stream is a UNIX socket.
     pub(crate) is_unix: bool,
     /// There may be something to read.
     pub(crate) is_readable: bool,
@@ -84,7 +84,7 @@ pub(crate) struct Stream {
 pub(crate) struct Everywhere {
     /// The request as the service wrote it down.
     pub(crate) message: Vec<u8>,
-    /// A reply a partition.
+    /// The reply of each partition.
     pub(crate) replies: Vec<Vec<u8>>,
     /// Replies that are not here yet.
     pub(crate) missing: u32,
@@ -215,10 +215,10 @@ impl<S: Service> Connection<S> {
     }
 
     /// Its next request may be looked at, as far as the connection goes.
-    pub(crate) fn has_room(&self, room: &ReplyRoom) -> bool {
+    pub(crate) fn has_room(&self, budget: &ReplyBudget) -> bool {
         self.everywhere.is_none()
             && !self.is_closing
-            && room.is_enough(&self.replies, self.reply_bytes(), self.output.holes())
+            && budget.is_enough(&self.replies, self.reply_bytes(), self.output.holes())
     }
 
     /// Bytes of memory that it takes.

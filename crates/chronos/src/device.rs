@@ -49,7 +49,7 @@ pub struct OpenDevice {
 /// What a running server reports of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DeviceInfo {
-    /// The device's name.
+    /// The name of the device.
     pub name: String,
     /// The addresses and ports whose datagrams are received.
     pub places: Vec<SocketAddr>,
@@ -69,7 +69,7 @@ impl fmt::Display for DeviceInfo {
 pub struct DeviceQueue {
     /// The half that receives.
     pub receiver: Box<dyn DeviceReceiver>,
-    /// The half that sends.
+    /// The half that sends replies.
     pub sender: Box<dyn DeviceSender>,
 }
 

@@ -25,12 +25,12 @@ impl<S: Service> Direct<S> {
         Direct { service, partitions }
     }
 
-    /// The service.
+    /// Returns the service.
     pub fn service(&self) -> &S {
         &self.service
     }
 
-    /// The partitions.
+    /// Returns the partitions, in the order of their numbers.
     pub fn partitions(&mut self) -> &mut [S::Partition] {
         &mut self.partitions
     }

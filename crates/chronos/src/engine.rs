@@ -19,10 +19,10 @@ use crate::kernel_steering::KernelSteering;
 use crate::look_ahead::Batch;
 use crate::mail::{Mail, Message, Newcomer, Parcel, Ticket};
 use crate::memory::Memory;
-use crate::reply_room::ReplyRoom;
+use crate::reply_budget::ReplyBudget;
 use crate::shared::Shared;
 use crate::stats::ThreadCounters;
-use crate::steering::{Place, Steering};
+use crate::steering::{Placement, Steering};
 use crate::{Ahead, Limits, LoadMetric, Now, RuntimeStats, Service, Step};
 
 /// What one thread runs requests with.
@@ -38,7 +38,7 @@ pub(crate) struct Engine<S: Service> {
     /// The programs by which the kernel steers datagrams.
     pub(crate) kernel_steering: Arc<KernelSteering>,
     pub(crate) limits: Limits,
-    pub(crate) room: ReplyRoom,
+    pub(crate) reply_budget: ReplyBudget,
     /// What connections hold.
     pub(crate) memory: Memory,
     pub(crate) metric: LoadMetric,
@@ -90,7 +90,10 @@ impl<S: Service> Engine<S> {
                 }
             }
             let is_over = steps >= self.limits.turn;
-            if is_over || batch.is_full() || self.room.is_little_for(batch.len() + 1, &connection.replies) {
+            if is_over
+                || batch.is_full()
+                || self.reply_budget.is_little_for(batch.len() + 1, &connection.replies)
+            {
                 self.run_batch(connection, &mut batch);
             }
             // Nothing of a batch is answered yet, so it counts with the next.
@@ -144,7 +147,7 @@ impl<S: Service> Engine<S> {
     /// Whether a connection's next request may be looked at, as far as the connection and memory go.
     #[inline]
     pub(crate) fn may_run(&mut self, connection: &Connection<S>) -> bool {
-        connection.has_room(&self.room) && (self.memory.is_free() || self.memory_allows(connection))
+        connection.has_room(&self.reply_budget) && (self.memory.is_free() || self.memory_allows(connection))
     }
 
     /// Whether memory allows a connection to go on.
@@ -311,11 +314,11 @@ impl<S: Service> Engine<S> {
         self.put(place, false);
     }
 
-    fn put(&mut self, place: Place<Parcel>, is_forward: bool) {
-        match place {
-            Place::Kept => {}
-            Place::Run(parcel) => self.run_parcel(parcel),
-            Place::Send(to, mut parcel) => {
+    fn put(&mut self, placement: Placement<Parcel>, is_forward: bool) {
+        match placement {
+            Placement::Kept => {}
+            Placement::Run(parcel) => self.run_parcel(parcel),
+            Placement::Send(to, mut parcel) => {
                 if is_forward {
                     self.counters().forwarded.add(1);
                 }

@@ -20,7 +20,7 @@ use crate::datagrams::Datagrams;
 use crate::mail::Newcomer;
 use crate::shared::Shared;
 use crate::sockets::{ACCEPT_PAUSE, Listener, accept};
-use crate::worker::{Driver, Worker};
+use crate::worker::{IoDriver, Worker};
 use crate::{Service, StartError};
 
 /// One thread's epoll instance.
@@ -32,7 +32,7 @@ pub(crate) struct EpollDriver {
     /// Connections that may have more to read.
     again: Vec<u32>,
     /// The memory of the last such list.
-    spare: Vec<u32>,
+    unused: Vec<u32>,
     listeners: Vec<Listener>,
     datagrams: Datagrams,
     /// No connection is accepted before (there are no file descriptors, say).
@@ -41,7 +41,7 @@ pub(crate) struct EpollDriver {
 
 /// Events taken at once.
 const EVENTS: usize = 256;
-/// Bytes read at once.
+/// The largest number of bytes that one call reads.
 const SCRATCH_BYTES: usize = 64 * 1024;
 /// Connections accepted at once.
 const ACCEPTS: usize = 64;
@@ -80,7 +80,7 @@ impl EpollDriver {
             events: Vec::with_capacity(EVENTS),
             scratch: vec![0; SCRATCH_BYTES].into_boxed_slice(),
             again: Vec::new(),
-            spare: Vec::new(),
+            unused: Vec::new(),
             listeners,
             datagrams,
             accept_after: None,
@@ -208,9 +208,9 @@ impl EpollDriver {
     }
 }
 
-impl<S: Service> Driver<S> for EpollDriver {
+impl<S: Service> IoDriver<S> for EpollDriver {
     fn turn(&mut self, worker: &mut Worker<S>, wait: Duration) -> io::Result<bool> {
-        let mut again = std::mem::replace(&mut self.again, std::mem::take(&mut self.spare));
+        let mut again = std::mem::replace(&mut self.again, std::mem::take(&mut self.unused));
         let wait = if again.is_empty() { wait } else { Duration::ZERO };
         let timeout = Timespec { tv_sec: wait.as_secs() as i64, tv_nsec: i64::from(wait.subsec_nanos()) };
         self.events.clear();
@@ -226,7 +226,7 @@ impl<S: Service> Driver<S> for EpollDriver {
         for key in again.drain(..) {
             self.on_connection(worker, key, EventFlags::empty());
         }
-        self.spare = again;
+        self.unused = again;
         let events = std::mem::take(&mut self.events);
         for event in &events {
             let (token, flags) = (event.data.u64(), event.flags);

@@ -59,7 +59,7 @@ mod nodes;
 mod output;
 mod page_pool;
 mod port;
-mod reply_room;
+mod reply_budget;
 mod runtime;
 mod service;
 mod shared;

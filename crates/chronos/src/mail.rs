@@ -25,9 +25,9 @@ pub(crate) enum Message<P> {
     Reply(Parcel),
     /// A partition that is the receiver's from now on.
     Adopt {
-        /// Its number.
+        /// The number of the partition.
         partition: u32,
-        /// Its state.
+        /// The state of the partition.
         state: Box<P>,
     },
     /// A connection that the receiver is to serve.
@@ -60,7 +60,7 @@ pub(crate) struct Parcel {
 /// Where a reply goes on its connection's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ticket {
-    /// The connection.
+    /// The key of the connection on its thread.
     pub(crate) connection: u32,
     /// Which of the connections that had this number.
     pub(crate) incarnation: u32,
@@ -135,7 +135,7 @@ impl<P> Mail<P> {
         }
     }
 
-    /// Nothing has come.
+    /// Reports whether no message has arrived.
     pub(crate) fn is_empty(&self) -> bool {
         self.peers.iter().flatten().all(|peer| peer.from.is_empty())
     }

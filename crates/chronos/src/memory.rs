@@ -48,11 +48,11 @@ pub(crate) enum Level {
     Free,
     /// Those go on that stay within their share.
     Scarce,
-    /// None goes on.
+    /// No connection may go on.
     Full,
 }
 
-/// One thread's view.
+/// One thread's view of the memory of all connections.
 pub(crate) struct Memory {
     shared: Arc<Shared>,
     held: Count,
@@ -92,9 +92,9 @@ pub(crate) struct Holding {
     coming: usize,
     /// Bytes that had moved when it last moved a part of what it holds.
     moved: usize,
-    /// When that was.
+    /// The time of that measurement.
     since: Duration,
-    /// It waits for memory.
+    /// True if the connection waits for memory.
     pub(crate) is_waiting: bool,
 }
 

@@ -31,14 +31,14 @@ pub(crate) struct Output {
     /// Capacity of the segments, and of the pieces that the kernel is sending.
     segments_capacity: usize,
     detached_capacity: usize,
-    /// Bytes sent in all.
+    /// The number of bytes that were sent in all.
     gone: usize,
     tail: Vec<u8>,
 }
 
 #[derive(Debug)]
 enum Segment {
-    /// One byte or more.
+    /// A piece of at least one byte.
     Bytes(Vec<u8>),
     /// A reply without bytes, behind a segment that is still to be sent or filled.
     Empty,

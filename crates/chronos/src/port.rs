@@ -9,7 +9,7 @@ use crate::mmsg::DatagramSocket;
 
 /// A place where one thread receives datagrams.
 pub(crate) enum Port {
-    /// A UDP socket.
+    /// A UDP socket of the kernel.
     Socket(Box<DatagramSocket>),
     /// A queue of a device, whose receiver is absent while its batch is served.
     Device(Option<Box<dyn DeviceReceiver>>, Box<dyn DeviceSender>),

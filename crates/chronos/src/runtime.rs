@@ -19,7 +19,7 @@ use crate::kernel_steering::KernelSteering;
 use crate::mail::Mail;
 use crate::memory::Memory;
 use crate::nodes;
-use crate::reply_room::ReplyRoom;
+use crate::reply_budget::ReplyBudget;
 use crate::shared::Shared;
 use crate::sockets::{Listener, Sockets};
 use crate::steering::Steering;
@@ -27,7 +27,7 @@ use crate::uring::UringDriver;
 use crate::worker::{Clock, Worker};
 use crate::{Config, IoBackend, Listen, LoadMetric, PartitionId, RuntimeStats, Service, StartError};
 
-/// Starts servers.
+/// The entry point, which starts servers.
 #[derive(Debug)]
 pub struct Runtime;
 
@@ -51,15 +51,15 @@ pub enum RunError {
     /// The kernel refused what a thread cannot do without.
     #[error("worker thread {thread}: {source}")]
     Kernel {
-        /// The thread.
+        /// The number of the thread.
         thread: usize,
         /// What the kernel said.
         source: io::Error,
     },
-    /// A thread panicked.
+    /// A worker thread panicked.
     #[error("worker thread {thread} panicked")]
     Panicked {
-        /// The thread.
+        /// The number of the thread.
         thread: usize,
     },
 }
@@ -102,7 +102,7 @@ impl Runtime {
         service.started(stats.clone());
         let listeners = sockets.listeners.iter().map(|listener| &listener.socket);
         listeners.chain(sockets.udp.iter().flatten()).for_each(|socket| service.listens(socket.as_fd()));
-        let plan = Plan {
+        let setup = ThreadSetup {
             service,
             config,
             steering: Arc::new(steering),
@@ -112,11 +112,11 @@ impl Runtime {
             stats: stats.clone(),
             clock: Clock::new(),
         };
-        let io = plan.config.io;
+        let io = setup.config.io;
         let mut running =
             Running { stop: Stop(shared), stats, bound: sockets.bound, io, threads: Vec::new() };
         let datagrams = sockets.udp.into_iter().zip(sockets.queues).collect();
-        running.spawn(&Arc::new(plan), sockets.listeners, datagrams, policy)?;
+        running.spawn(&Arc::new(setup), sockets.listeners, datagrams, policy)?;
         Ok(running)
     }
 }
@@ -124,22 +124,22 @@ impl Runtime {
 impl Running {
     fn spawn<S: Service>(
         &mut self,
-        plan: &Arc<Plan<S>>,
+        setup: &Arc<ThreadSetup<S>>,
         listeners: Vec<Listener>,
         datagrams: Vec<DatagramPlaces>,
         policy: Box<dyn Balance>,
     ) -> Result<(), StartError> {
         let (ready, started) = mpsc::channel();
         let (mut listeners, mut policy) = (Some(listeners), Some(policy));
-        let mail = Mail::between(plan.config.threads, plan.config.ring_messages);
+        let mail = Mail::between(setup.config.threads, setup.config.ring_messages);
         for ((me, mail), datagrams) in (0..).zip(mail).zip(datagrams) {
-            let (plan, ready) = (plan.clone(), ready.clone());
+            let (setup, ready) = (setup.clone(), ready.clone());
             // The first thread accepts for all, and balances.
             let sockets = (listeners.take().unwrap_or_default(), datagrams);
             let policy = policy.take();
             let thread = thread::Builder::new()
                 .name(format!("chronos-{me}"))
-                .spawn(move || plan.work(me, mail, sockets, policy, &ready))
+                .spawn(move || setup.work(me, mail, sockets, policy, &ready))
                 .map_err(|source| StartError::Worker { what: "thread", source });
             match thread {
                 Ok(thread) => self.threads.push(thread),
@@ -223,7 +223,7 @@ impl Stop {
 }
 
 /// What every thread is made from.
-struct Plan<S: Service> {
+struct ThreadSetup<S: Service> {
     service: Arc<S>,
     config: Config,
     steering: Arc<KernelSteering>,
@@ -245,9 +245,9 @@ enum AnyDriver {
 }
 
 /// Tells the others if this thread is lost.
-struct Watch(Arc<Shared>);
+struct FailureGuard(Arc<Shared>);
 
-impl Drop for Watch {
+impl Drop for FailureGuard {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.fail();
@@ -255,7 +255,7 @@ impl Drop for Watch {
     }
 }
 
-impl<S: Service> Plan<S> {
+impl<S: Service> ThreadSetup<S> {
     /// One thread, from its start to its end.
     fn work(
         &self,
@@ -265,7 +265,7 @@ impl<S: Service> Plan<S> {
         policy: Option<Box<dyn Balance>>,
         ready: &mpsc::Sender<Result<(), StartError>>,
     ) -> io::Result<()> {
-        let _watch = Watch(self.shared.clone());
+        let _guard = FailureGuard(self.shared.clone());
         let started = self.pin(me).and_then(|()| {
             let datagrams = Datagrams::new(sockets, queues, self.config.poll);
             Ok(match self.config.io {
@@ -330,7 +330,7 @@ impl<S: Service> Plan<S> {
             stats: self.stats.clone(),
             kernel_steering: self.steering.clone(),
             limits: config.limits,
-            room: ReplyRoom::new(&config.limits),
+            reply_budget: ReplyBudget::new(&config.limits),
             memory: Memory::new(&config.limits, self.shared.clone()),
             metric: config.balancing.map_or(LoadMetric::Requests, |balancing| balancing.metric),
             now: self.clock.now(),

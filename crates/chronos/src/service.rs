@@ -22,7 +22,7 @@ pub struct Now {
 /// How a session's bytes travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Transport {
-    /// A TCP connection.
+    /// The session is a TCP connection.
     Tcp,
     /// A connection over a UNIX socket.
     Unix,
@@ -45,19 +45,19 @@ pub enum Step<Request> {
     },
     /// `consumed` bytes are done with, and `request` goes to its partition. One command may become many of these.
     Run {
-        /// Bytes of input.
+        /// The number of bytes of input that the request took.
         consumed: usize,
-        /// Whose it is.
+        /// The partition that the request is for.
         partition: PartitionId,
-        /// What to do.
+        /// The request that the partition is to run.
         request: Request,
     },
     /// `consumed` bytes are done with, and `request` goes to every partition; [`Service::merge`] makes one reply of
     /// theirs. Later requests of the connection wait for it.
     Everywhere {
-        /// Bytes of input.
+        /// The number of bytes of input that the request took.
         consumed: usize,
-        /// What to do.
+        /// The request that every partition is to run.
         request: Request,
     },
     /// Throw away the next `bytes` bytes of input, those not yet here included (the value of an item too large).
@@ -99,7 +99,7 @@ pub trait Service: Send + Sync + 'static {
         b""
     }
 
-    /// An empty partition.
+    /// Creates an empty partition.
     fn partition(&self, id: PartitionId) -> Self::Partition;
 
     /// A connection, or a datagram, begins.

@@ -22,7 +22,7 @@ pub(crate) struct Shared {
     drained: AtomicUsize,
     /// Connections of all threads.
     pub(crate) connections: AtomicUsize,
-    /// What they hold.
+    /// The memory that the connections hold.
     pub(crate) memory: SharedMemory,
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct Listener {
     pub(crate) socket: OwnedFd,
     pub(crate) transport: Transport,
     pub(crate) tls: Option<Tls>,
-    /// Removed at the end.
+    /// The path of a UNIX socket, which is removed at the end.
     path: Option<PathBuf>,
 }
 

@@ -83,7 +83,7 @@ pub struct RuntimeStats {
 pub struct ThreadStats {
     /// Connections open now.
     pub connections: u64,
-    /// Connections opened.
+    /// Connections that were opened since the start.
     pub connections_total: u64,
     /// Connections refused since there were too many.
     pub refused: u64,
@@ -103,7 +103,7 @@ pub struct ThreadStats {
     pub received_bytes: u64,
     /// Bytes sent to clients.
     pub sent_bytes: u64,
-    /// Datagrams received.
+    /// Datagrams that were received.
     pub datagrams: u64,
     /// Datagrams that could not be sent: the kernel did not take them; at a device, no frame was free or they were longer
     /// than its packets.
@@ -186,7 +186,7 @@ impl RuntimeStats {
         &self.devices
     }
 
-    /// The threads' counts.
+    /// Returns the counts of each thread.
     pub fn threads(&self) -> Vec<ThreadStats> {
         self.threads.iter().map(thread_stats).collect()
     }

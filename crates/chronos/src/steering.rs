@@ -56,7 +56,7 @@ struct Move<R> {
 
 /// What becomes of a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Place<R> {
+pub(crate) enum Placement<R> {
     /// Run it now, on [`Steering::own`].
     Run(R),
     /// Send it to this thread.
@@ -97,34 +97,34 @@ impl<P, R> Steering<P, R> {
     }
 
     /// A request of one of this thread's connections.
-    pub(crate) fn place_own(&mut self, partition: u32, request: R) -> Place<R> {
+    pub(crate) fn place_own(&mut self, partition: u32, request: R) -> Placement<R> {
         let slot = &self.slots[partition as usize];
         let moving = &mut self.moves[partition as usize];
         if slot.route != moving.owner {
             moving.held.push_back(request);
-            return Place::Kept;
+            return Placement::Kept;
         }
         if slot.route != self.me {
             moving.under_way += 1;
-            return Place::Send(slot.route, request);
+            return Placement::Send(slot.route, request);
         }
         if slot.state.is_some() {
-            return Place::Run(request);
+            return Placement::Run(request);
         }
         moving.early.push_back(request);
-        Place::Kept
+        Placement::Kept
     }
 
     /// A request that came from another thread, its own or forwarded.
-    pub(crate) fn place_foreign(&mut self, partition: u32, request: R) -> Place<R> {
+    pub(crate) fn place_foreign(&mut self, partition: u32, request: R) -> Placement<R> {
         let moving = &mut self.moves[partition as usize];
         if self.slots[partition as usize].state.is_some() {
-            Place::Run(request)
+            Placement::Run(request)
         } else if moving.owner == self.me {
             moving.early.push_back(request);
-            Place::Kept
+            Placement::Kept
         } else {
-            Place::Send(moving.owner, request)
+            Placement::Send(moving.owner, request)
         }
     }
 

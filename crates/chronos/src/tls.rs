@@ -26,11 +26,11 @@ pub enum TlsError {
     /// A file cannot be read as what it should have.
     #[error("{file}: no {expected} in PEM there: {source}")]
     File {
-        /// The file.
+        /// The path of the file.
         file: String,
         /// A certificate or a private key.
         expected: &'static str,
-        /// What was found.
+        /// The error that the parser found.
         source: pem::Error,
     },
     /// Certificate and key do not go together, or are of a kind that is not supported.

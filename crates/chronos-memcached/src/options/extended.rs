@@ -107,14 +107,14 @@ const WITH_EFFECT: [&str; 14] = [
     "ssl_key",
 ];
 
-/// What `-o` says.
+/// The values of the extended options (`-o`).
 #[derive(Default)]
 pub struct Extended {
     /// Idle threads do not look for expired items, until a client enables it.
     pub no_crawler: bool,
     /// Seconds after which a connection that says nothing is closed, 0 for never.
     pub idle_timeout: u32,
-    /// Parts of the data.
+    /// The number of partitions.
     pub partitions: Option<u32>,
     /// What a thread without work does.
     pub poll: Poll,
@@ -128,7 +128,7 @@ pub struct Extended {
     pub across_nodes: Option<AcrossNodes>,
     /// How often load is looked at.
     pub epoch: Option<Duration>,
-    /// What load is.
+    /// The quantity that the balancer takes for load.
     pub metric: LoadMetric,
     /// Those that threads are pinned to.
     pub processors: Vec<usize>,

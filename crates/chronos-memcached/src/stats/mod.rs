@@ -26,13 +26,13 @@ pub const VERSION: &str = "1.6.18";
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Report {
-    /// No argument.
+    /// The report of `stats` without an argument.
     General,
-    /// `items`.
+    /// The report of `stats items`.
     Items,
-    /// `slabs`.
+    /// The report of `stats slabs`.
     Slabs,
-    /// `detail dump`.
+    /// The report of `stats detail dump`.
     Detail,
 }
 
@@ -51,19 +51,19 @@ impl Report {
 /// What all threads share: changed rarely, and read by `stats`.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// Open connections.
+    /// The number of open connections.
     pub connections: AtomicU64,
-    /// Connections ever.
+    /// The number of connections since the start.
     pub connections_total: AtomicU64,
-    /// Bytes of requests.
+    /// The number of bytes of requests.
     pub bytes_read: AtomicU64,
-    /// Attempts to log in.
+    /// The number of attempts to log in.
     pub auth_commands: AtomicU64,
-    /// Of these, refused.
+    /// The number of these that were rejected.
     pub auth_errors: AtomicU64,
     /// Values refused for their size.
     pub too_large: AtomicU64,
-    /// `stats detail on`.
+    /// True while `stats detail` is on.
     pub detail: AtomicBool,
     /// What the shutdown command calls.
     pub shutdown: OnceLock<fn()>,
@@ -71,15 +71,15 @@ pub struct Shared {
     pub certificates: OnceLock<Certificates>,
     /// What the runtime counts, once it runs.
     pub runtime: OnceLock<Arc<RuntimeStats>>,
-    /// The sockets.
+    /// The list of open sockets.
     pub roster: Roster,
-    /// `verbosity`.
+    /// The level set by `verbosity`.
     pub verbosity: AtomicU32,
     /// `lru_crawler enable`: whether idle threads look for expired items.
     pub crawler: AtomicBool,
     /// `lru_crawler sleep` and `tocrawl`, which are shown in `stats settings` and change nothing.
     pub crawler_sleep: AtomicU32,
-    /// See `crawler_sleep`.
+    /// A setting that is reported, as `crawler_sleep` is.
     pub crawler_items: AtomicU32,
     /// `slabs automove`, which is shown in `stats settings` and changes nothing.
     pub automove: AtomicU32,
@@ -103,47 +103,47 @@ impl std::fmt::Debug for Certificates {
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Counters {
-    /// Keys asked for.
+    /// The number of keys that were asked for.
     pub get_commands: u64,
-    /// Of these, not there.
+    /// The number of these that were not there.
     pub get_misses: u64,
-    /// Of these, expired.
+    /// The number of these that had expired.
     pub get_expired: u64,
-    /// Of these, flushed.
+    /// The number of these that were flushed.
     pub get_flushed: u64,
     /// Values stored, or refused for the key's sake.
     pub set_commands: u64,
-    /// Keys touched.
+    /// The number of keys that were touched.
     pub touch_commands: u64,
-    /// Of these, there.
+    /// The number of these that were there.
     pub touch_hits: u64,
-    /// Of these, not there.
+    /// The number of these that were not there.
     pub touch_misses: u64,
-    /// Keys deleted.
+    /// The number of keys that were deleted.
     pub delete_hits: u64,
     /// Keys to delete that were not there.
     pub delete_misses: u64,
-    /// Numbers incremented.
+    /// The number of values that were incremented.
     pub increment_hits: u64,
     /// Numbers that were not there.
     pub increment_misses: u64,
-    /// Numbers decremented.
+    /// The number of values that were decremented.
     pub decrement_hits: u64,
     /// Numbers that were not there.
     pub decrement_misses: u64,
     /// cas whose value was right.
     pub cas_hits: u64,
-    /// cas without an item.
+    /// The number of cas commands without an item.
     pub cas_misses: u64,
     /// cas whose value was wrong.
     pub cas_wrong: u64,
-    /// `me` commands.
+    /// The number of `me` commands.
     pub meta_commands: u64,
-    /// flush_all commands.
+    /// The number of flush_all commands.
     pub flush_commands: u64,
     /// Stores refused for want of memory.
     pub no_memory: u64,
-    /// Bytes of replies.
+    /// The number of bytes of replies.
     pub bytes_written: u64,
 }
 
@@ -151,13 +151,13 @@ pub struct Counters {
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Gauges {
-    /// Items.
+    /// The number of items.
     pub items: u64,
-    /// Items ever.
+    /// The number of items that were ever stored.
     pub items_total: u64,
-    /// Their bytes.
+    /// The bytes of the items.
     pub bytes: u64,
-    /// Bytes of the index.
+    /// The bytes of the index.
     pub index_bytes: u64,
     /// Sweeps for expired items that have begun.
     pub sweeps: u64,

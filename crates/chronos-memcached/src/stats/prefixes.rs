@@ -9,12 +9,12 @@ use memchr::memchr;
 pub enum Prefixed {
     /// A fetch, and whether there was something.
     Get {
-        /// There was.
+        /// True if the item was there.
         hit: bool,
     },
-    /// A store.
+    /// The request stores an item.
     Set,
-    /// A deletion.
+    /// The request deletes an item.
     Delete,
 }
 
@@ -46,7 +46,7 @@ impl Prefixes {
         }
     }
 
-    /// Forgets everything.
+    /// Removes all prefixes and their counts.
     pub fn clear(&mut self) {
         self.counts.clear();
     }

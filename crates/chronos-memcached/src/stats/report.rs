@@ -15,11 +15,11 @@ use crate::store::ClassReport;
 
 /// Where lines go: text or binary answers.
 pub trait Sink {
-    /// One line.
+    /// Appends one line to the report.
     fn line(&mut self, name: &str, value: &dyn Display);
 }
 
-/// `stats`.
+/// Writes the report of `stats`.
 pub fn general(
     parts: &[Vec<u8>],
     settings: &Settings,
@@ -205,7 +205,7 @@ pub fn items(parts: &[Vec<u8>], sink: &mut dyn Sink) {
     }
 }
 
-/// `stats slabs`.
+/// Writes the report of `stats slabs`.
 pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn Sink) {
     let classes = classes(parts);
     for (number, class) in &classes {
@@ -234,7 +234,7 @@ pub fn slabs(parts: &[Vec<u8>], bytes_held: u64, sink: &mut dyn Sink) {
     sink.line("total_malloced", &bytes_held);
 }
 
-/// `stats detail dump`.
+/// Returns the report of `stats detail dump`.
 pub fn detail(parts: &[Vec<u8>]) -> Vec<u8> {
     let mut sums = Prefixes::default();
     for part in parts {
@@ -250,7 +250,7 @@ pub fn detail(parts: &[Vec<u8>]) -> Vec<u8> {
     text
 }
 
-/// `stats settings`.
+/// Writes the report of `stats settings`.
 pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &mut dyn Sink) {
     let yes_no = |yes: bool| if yes { "yes" } else { "no" };
     let number = |place: &AtomicU32| place.load(Ordering::Relaxed);

@@ -1,13 +1,13 @@
-//! Pages cut into chunks, a clock hand for each class, and the shelf of large values beside them.
+//! Pages cut into chunks, a clock hand for each size class, and the large values beside them.
 //!
 //! ```text
 //! allocate(class): free chunk of an open page ─> empty page ─> page from the budget ─> evict under the hand
 //!                                                              ─> a page of the class that has the most
-//! large item:      head in a page of heads, value on the shelf (`large.rs`)
+//! large item:      head in a page of heads, value outside the pages (`large.rs`)
 //! ```
 //!
-//! Eviction is a clock instead of memcached's three linked lists, with the same rule: an item fetched twice since the
-//! hand came by is active and spared once. It costs no pointers, and a fetch touches no neighbours.
+//! Eviction is a clock instead of memcached's three linked lists, with the same rule: an item that was fetched twice since
+//! the hand passed is active, and gets a second chance. It costs no pointers, and a fetch touches no other item.
 
 use std::sync::Arc;
 
@@ -19,20 +19,20 @@ use super::classes::Classes;
 use super::counts::ClassCounts;
 use super::item::{Header, ItemRef, State};
 use super::large::large_number;
-use super::shelf::Shelf;
-use super::shelves::Place;
+use super::large_values::LargeValues;
+use super::shared_large_values::SharedEntry;
 
 /// Chunks that one eviction looks at before it takes an active item.
 const HAND_STEPS_MAX: usize = 256;
 /// Pages of which the least wanted is emptied.
 const PAGES_COMPARED: usize = 4;
-/// No chunk.
+/// The end of a free list.
 const NO_CHUNK: u16 = u16::MAX;
 
 /// How a partition's memory is laid out.
 #[derive(Debug)]
 pub struct Layout {
-    /// Chunk sizes.
+    /// The size classes.
     pub classes: Classes,
     /// Bytes of a page, a power of two up to 64 KiB.
     pub page_bytes: usize,
@@ -40,7 +40,7 @@ pub struct Layout {
     pub pool: Arc<PagePool>,
     /// Pages that a partition never gives back.
     pub pages_floor: usize,
-    /// False with `-M`.
+    /// True if items may be evicted, false with `-M`.
     pub evict: bool,
 }
 
@@ -52,15 +52,15 @@ pub struct Arena {
     pub(super) pages: Vec<Page>,
     pub(super) classes: Vec<Class>,
     /// Pages with memory and without a class.
-    spare: Vec<u32>,
+    free_pages: Vec<u32>,
     /// Pages that went from one class to another.
     pub(super) moved: u64,
     /// Pages whose memory went back.
     gone: Vec<u32>,
     /// The large values, while this partition uses them.
-    pub(super) shelf: Option<Box<Shelf>>,
-    /// Where they are else.
-    pub(super) place: Arc<Place>,
+    pub(super) large_values: Option<Box<LargeValues>>,
+    /// The partition's entry among the large values of all partitions.
+    pub(super) place: Arc<SharedEntry>,
 }
 
 #[derive(Debug)]
@@ -92,14 +92,14 @@ struct Hand {
     chunk: usize,
 }
 
-/// What the hand may do with an item, by whoever knows what is expired.
+/// The decision on an item under the hand, made by the caller, which knows what has expired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// Expired or flushed: its chunk is free at no loss.
     Dead,
-    /// Not to be taken now.
-    Spare,
-    /// Can be evicted.
+    /// The item cannot be evicted now.
+    Keep,
+    /// The item can be evicted.
     Evict,
 }
 
@@ -110,13 +110,13 @@ impl Arena {
         assert!(budget.take_large(floor), "-m has room for the floor of every partition");
         let classes = vec![Class::default(); layout.classes.count()];
         Arena {
-            place: budget.shelves.add(),
-            shelf: None,
+            place: budget.large_values.add(),
+            large_values: None,
             layout,
             budget,
             pages: Vec::new(),
             classes,
-            spare: Vec::new(),
+            free_pages: Vec::new(),
             moved: 0,
             gone: Vec::new(),
         }
@@ -136,7 +136,7 @@ impl Arena {
         Header::mut_from_prefix(bytes).expect("a chunk holds a header").0
     }
 
-    /// The key of `item`.
+    /// Returns the key of `item`.
     #[inline]
     pub fn key(&self, item: ItemRef) -> &[u8] {
         let bytes = &self.pages[item.page()].bytes[item.offset()..];
@@ -144,7 +144,7 @@ impl Arena {
         &rest[..usize::from(header.key_bytes)]
     }
 
-    /// The header of `item`, its key, and its value. A large one's shelf is here ([`Arena::has_value`]).
+    /// The header of `item`, its key, and its value. A large one's values are checked out ([`Arena::has_value`]).
     #[inline]
     pub fn item(&self, item: ItemRef) -> (&Header, &[u8], &[u8]) {
         let bytes = &self.pages[item.page()].bytes[item.offset()..];
@@ -156,7 +156,10 @@ impl Arena {
             (
                 header,
                 key,
-                self.shelf.as_ref().expect("a large item is looked for first").value(large_number(rest)),
+                self.large_values
+                    .as_ref()
+                    .expect("a large item is looked for first")
+                    .value(large_number(rest)),
             )
         }
     }
@@ -181,7 +184,7 @@ impl Arena {
             &mut rest[..header.value_bytes.get() as usize]
         } else {
             let number = large_number(rest);
-            self.shelf.as_mut().expect("a large item is looked for first").value_mut(number)
+            self.large_values.as_mut().expect("a large item is looked for first").value_mut(number)
         }
     }
 
@@ -251,7 +254,7 @@ impl Arena {
         }
         if emptied {
             self.detach(number);
-            self.spare.push(number as u32);
+            self.free_pages.push(number as u32);
         }
     }
 
@@ -283,7 +286,7 @@ impl Arena {
                     header.state &= !State::ACTIVE;
                 }
                 Verdict::Dead | Verdict::Evict => return Some(ItemRef::new(number, offset)),
-                Verdict::Spare => {}
+                Verdict::Keep => {}
             }
         }
         None
@@ -305,7 +308,7 @@ impl Arena {
         (if is_empty { 0 } else { usize::from(*fresh) }, self.layout.classes.size(usize::from(*class)))
     }
 
-    /// The items of `page`.
+    /// Returns the items of `page`.
     pub fn items_of(&self, page: usize) -> Vec<ItemRef> {
         let (chunks, size) = self.chunks_of(page);
         (0..chunks)
@@ -339,14 +342,14 @@ impl Arena {
         if self.pages_held() <= self.layout.pages_floor {
             return false;
         }
-        let Some(number) = self.spare.pop() else { return false };
+        let Some(number) = self.free_pages.pop() else { return false };
         std::mem::take(&mut self.pages[number as usize].bytes).release();
         self.gone.push(number);
         self.budget.give(self.layout.page_bytes as u64);
         true
     }
 
-    /// Pages with memory.
+    /// Returns the number of pages with memory.
     pub fn pages_held(&self) -> usize {
         self.pages.len() - self.gone.len()
     }
@@ -357,7 +360,7 @@ impl Arena {
     }
 
     fn empty_page(&mut self) -> Option<usize> {
-        if let Some(number) = self.spare.pop() {
+        if let Some(number) = self.free_pages.pop() {
             return Some(number as usize);
         }
         if self.pages_held() == ItemRef::PAGES_MAX {

@@ -5,7 +5,7 @@
 //!
 //! 1. What is free goes to whoever asks first; the last part of it (the reserve) only to large values.
 //! 2. When nothing is free, a small item evicts one of its size in its partition, and a large value the oldest large
-//!    value of all partitions ([`Shelves`]).
+//!    value of all partitions ([`SharedLargeValues`]).
 //! 3. Pages that hold more than half of `-m` give way to large values, but those of a partition only above its share of
 //!    that half; large values that hold more than half give way to pages.
 //! 4. Every partition keeps a few pages from the start (its floor), whatever comes.
@@ -14,9 +14,9 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::shelves::Shelves;
+use super::shared_large_values::SharedLargeValues;
 
-/// The shared counter.
+/// The item memory that all partitions share.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicU64,
@@ -25,8 +25,8 @@ pub struct Budget {
     reserve: u64,
     /// Numbers that pages have had in any partition, from 0 up to this.
     pages: AtomicUsize,
-    /// The large values.
-    pub shelves: Shelves,
+    /// The large values of all partitions.
+    pub large_values: SharedLargeValues,
 }
 
 impl Budget {
@@ -37,7 +37,7 @@ impl Budget {
             taken: AtomicU64::new(0),
             reserve: reserve.min(limit / 2),
             pages: AtomicUsize::new(0),
-            shelves: Shelves::default(),
+            large_values: SharedLargeValues::default(),
         }
     }
 
@@ -57,7 +57,7 @@ impl Budget {
         self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()
     }
 
-    /// Gives `bytes` back.
+    /// Returns `bytes` to the budget.
     pub fn give(&self, bytes: u64) {
         let before = self.taken.fetch_sub(bytes, Ordering::Relaxed);
         debug_assert!(before >= bytes);
@@ -65,7 +65,7 @@ impl Budget {
 
     /// Evicts the least wanted large value of all partitions; false if there is none.
     pub fn evict_large(&self) -> bool {
-        let evicted = self.shelves.evict();
+        let evicted = self.large_values.evict();
         self.give(evicted.unwrap_or(0));
         evicted.is_some()
     }
@@ -78,17 +78,17 @@ impl Budget {
 
     /// True if pages hold more than half, and are to give way to large values.
     pub fn has_many_pages(&self) -> bool {
-        self.taken().saturating_sub(self.shelves.bytes()) > self.limit() / 2
+        self.taken().saturating_sub(self.large_values.bytes()) > self.limit() / 2
     }
 
     /// True if large values hold more than half, and are to give way to pages.
     pub fn has_many_large(&self) -> bool {
-        self.shelves.bytes() > self.limit() / 2
+        self.large_values.bytes() > self.limit() / 2
     }
 
     /// Bytes of pages that a partition may keep though large values want them.
     pub fn share(&self) -> u64 {
-        self.limit() / 2 / self.shelves.count().max(1) as u64
+        self.limit() / 2 / self.large_values.count().max(1) as u64
     }
 
     /// Notes that a partition has had `pages` pages.
@@ -101,12 +101,12 @@ impl Budget {
         self.pages.load(Ordering::Relaxed)
     }
 
-    /// Bytes taken.
+    /// Returns the number of bytes taken.
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Bytes there are.
+    /// Returns the number of bytes in all.
     pub fn limit(&self) -> u64 {
         self.limit.load(Ordering::Relaxed)
     }

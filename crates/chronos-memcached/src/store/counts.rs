@@ -10,17 +10,17 @@ pub struct ClassCounts {
     pub get_hits: u64,
     /// Values that clients wanted stored.
     pub cmd_set: u64,
-    /// Keys deleted.
+    /// The number of keys that were deleted.
     pub delete_hits: u64,
-    /// Numbers incremented.
+    /// The number of values that were incremented.
     pub incr_hits: u64,
-    /// Numbers decremented.
+    /// The number of values that were decremented.
     pub decr_hits: u64,
     /// cas whose value was right.
     pub cas_hits: u64,
     /// cas whose value was wrong.
     pub cas_badval: u64,
-    /// Keys touched.
+    /// The number of keys that were touched.
     pub touch_hits: u64,
     /// Items evicted to make room.
     pub evicted: u64,
@@ -50,15 +50,15 @@ pub struct ClassCounts {
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct ClassReport {
-    /// Its number, from 0.
+    /// The number of the class, from 0.
     pub number: u64,
-    /// Bytes of its chunks.
+    /// The size of its chunks in bytes.
     pub chunk_bytes: u64,
-    /// Chunks of a page.
+    /// The number of chunks in a page.
     pub chunks_per_page: u64,
-    /// Its pages.
+    /// The number of its pages.
     pub pages: u64,
-    /// Chunks with an item.
+    /// The number of chunks with an item.
     pub used: u64,
     /// Bytes of its items: headers, keys and values.
     pub requested: u64,
@@ -66,6 +66,6 @@ pub struct ClassReport {
     pub age: u64,
     /// The same of the item that was evicted last.
     pub evicted_age: u64,
-    /// What it counted.
+    /// The counters of the class.
     pub counts: ClassCounts,
 }

@@ -36,7 +36,7 @@ fn store_all(store: &mut Store, numbers: std::ops::Range<u32>, bytes: usize) {
         if put(store, number, bytes).is_err() {
             let oldest = store.arena.oldest_large();
             let (budget, pages) = (&store.arena.budget, store.arena.pages_held());
-            let (taken, large) = (budget.taken(), budget.shelves.bytes());
+            let (taken, large) = (budget.taken(), budget.large_values.bytes());
             panic!(
                 "nothing to evict for {number}: {taken} bytes taken, {large} by large values, {pages} by pages here, {oldest:?}"
             );

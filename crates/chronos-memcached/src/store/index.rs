@@ -30,7 +30,7 @@ struct Table {
 }
 
 impl Index {
-    /// An empty index.
+    /// Creates an empty index.
     pub fn new() -> Index {
         Index { table: Table::new(ENTRIES_MIN), old: None, count: 0 }
     }
@@ -85,7 +85,7 @@ impl Index {
         self.count += 1;
     }
 
-    /// Forgets `item`.
+    /// Removes `item` from the index.
     pub fn remove(&mut self, tag: u32, item: ItemRef) {
         let place = self.table.find(tag, |other| other == item);
         match (place, &mut self.old) {
@@ -100,12 +100,12 @@ impl Index {
         self.count -= 1;
     }
 
-    /// Items.
+    /// Returns the number of items.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Bytes of the tables.
+    /// Returns the bytes of the tables.
     pub fn bytes(&self) -> usize {
         8 * (self.table.entries.len() + self.old.as_ref().map_or(0, |(old, _)| old.entries.len()))
     }

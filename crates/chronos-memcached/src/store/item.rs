@@ -19,9 +19,9 @@ pub struct Header {
     pub expiry: U32,
     /// Second of its storing, or of the fetch that made it active.
     pub time: U32,
-    /// The client's.
+    /// The flags that the client gave.
     pub flags: U32,
-    /// Bytes of the value.
+    /// The length of the value in bytes.
     pub value_bytes: U32,
     /// The low half of the key's hash: where the index has it. In a free chunk, the number of the next one.
     pub tag: U32,
@@ -29,8 +29,8 @@ pub struct Header {
     pub key_bytes: u8,
     /// [`State`] bits; 0 in a free chunk.
     pub state: u8,
-    /// Nothing.
-    pub spare: [u8; 2],
+    /// Padding, which is always 0.
+    pub padding: [u8; 2],
 }
 
 /// Bytes of a [`Header`].
@@ -44,7 +44,7 @@ impl State {
     pub const USED: u8 = 1;
     /// Fetched since it was stored.
     pub const FETCHED: u8 = 1 << 1;
-    /// Fetched again since the eviction hand came by: it is spared once. A large item has this on its shelf.
+    /// Fetched again since the eviction hand came by: it is spared once. A large item has this on its values.
     pub const ACTIVE: u8 = 1 << 2;
     /// Marked out of date by a meta delete with I.
     pub const STALE: u8 = 1 << 3;
@@ -52,7 +52,7 @@ impl State {
     pub const TOKEN_SENT: u8 = 1 << 4;
     /// The key came in base64, and goes out so.
     pub const KEY_BINARY: u8 = 1 << 5;
-    /// The chunk has the number of the value's slot on the shelf instead of the value.
+    /// The chunk has the slot number of the value instead of the value.
     pub const LARGE: u8 = 1 << 6;
 }
 
@@ -75,7 +75,7 @@ impl ItemRef {
         ItemRef(((page as u32) << PLACE_BITS) | (offset / GRAIN) as u32)
     }
 
-    /// The page.
+    /// Returns the number of the page.
     pub fn page(self) -> usize {
         (self.0 >> PLACE_BITS) as usize
     }

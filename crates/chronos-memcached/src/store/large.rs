@@ -1,17 +1,17 @@
-//! Large items of a partition: a head in a page, with the number of the value's slot on the shelf.
+//! Large items of a partition: a head in a page, with the number of the value's slot on the values.
 //!
-//! Whoever looks at the value of a large item has lent the shelf ([`Arena::has_value`]), and it goes back when the request
-//! has run: until then other partitions find room elsewhere.
+//! Access to the value of a large item checks the partition's values out ([`Arena::has_value`]); they are checked in when
+//! the request has run. Until then other partitions evict elsewhere.
 
 use super::arena::Arena;
 use super::item::{HEADER_BYTES, ItemRef};
-use super::shelf::Shelf;
+use super::large_values::LargeValues;
 
 impl Arena {
-    /// True if the large item `item` has its value still, which is here until the shelf goes back.
+    /// Reports whether the large item `item` still has its value, which stays until the values are checked in.
     pub fn has_value(&mut self, item: ItemRef) -> bool {
         let number = self.slot(item);
-        !self.shelf().value(number).is_empty()
+        !self.large_values().value(number).is_empty()
     }
 
     /// Makes `item`, whose chunk has its key already, the head of the value `parts`; false if the budget has no more.
@@ -20,9 +20,9 @@ impl Arena {
         if !self.budget.take_large(bytes) {
             return false;
         }
-        self.budget.shelves.add_bytes(&self.place, bytes);
-        let stamp = self.budget.shelves.stamp();
-        let number = self.shelf().put(parts.concat().into_boxed_slice(), item, stamp);
+        self.budget.large_values.add_bytes(&self.place, bytes);
+        let stamp = self.budget.large_values.stamp();
+        let number = self.large_values().put(parts.concat().into_boxed_slice(), item, stamp);
         self.chunk_mut(item)[HEADER_BYTES + key_bytes..][..size_of::<u32>()]
             .copy_from_slice(&number.to_le_bytes());
         true
@@ -31,52 +31,52 @@ impl Arena {
     /// Frees the value of the large item `item`.
     pub(super) fn free_value(&mut self, item: ItemRef) {
         let number = self.slot(item);
-        let bytes = self.shelf().remove(number);
-        self.budget.shelves.subtract_bytes(&self.place, bytes);
+        let bytes = self.large_values().remove(number);
+        self.budget.large_values.subtract_bytes(&self.place, bytes);
         self.budget.give(bytes);
     }
 
     /// Notes that the large item `item` is wanted.
     pub fn mark_active(&mut self, item: ItemRef) {
         let number = self.slot(item);
-        self.shelf().mark_active(number);
+        self.large_values().mark_active(number);
     }
 
     /// Whether the large item `item` was wanted lately.
     pub fn is_active(&mut self, item: ItemRef) -> bool {
         let number = self.slot(item);
-        self.shelf().is_active(number)
+        self.large_values().is_active(number)
     }
 
     /// The large item of this partition that is wanted least, if there is one.
     pub fn oldest_large(&mut self) -> Option<ItemRef> {
-        let stamp = self.budget.shelves.stamp();
-        // Each is spared once at most.
-        while self.shelf().spare_oldest(stamp) {}
-        self.shelf().oldest()
+        let stamp = self.budget.large_values.stamp();
+        // Each is requeued once at most.
+        while self.large_values().requeue_oldest(stamp) {}
+        self.large_values().oldest()
     }
 
     /// A large item of this partition whose value went to others, until there are no more.
     pub fn next_taken(&mut self) -> Option<ItemRef> {
-        self.shelf().next_taken()
+        self.large_values().next_taken()
     }
 
     /// Evicts the least wanted large value of all partitions; false if there is none.
     pub fn evict_large(&mut self) -> bool {
-        self.return_shelf();
+        self.return_large_values();
         self.budget.evict_large()
     }
 
-    /// Gives the shelf back, if it is lent.
+    /// Checks the values in, if they are checked out.
     #[inline]
-    pub fn return_shelf(&mut self) {
-        if let Some(shelf) = self.shelf.take() {
-            self.place.take_back(shelf);
+    pub fn return_large_values(&mut self) {
+        if let Some(values) = self.large_values.take() {
+            self.place.check_in(values);
         }
     }
 
-    fn shelf(&mut self) -> &mut Shelf {
-        self.shelf.get_or_insert_with(|| self.place.lend())
+    fn large_values(&mut self) -> &mut LargeValues {
+        self.large_values.get_or_insert_with(|| self.place.check_out())
     }
 
     fn slot(&self, item: ItemRef) -> u32 {

@@ -4,19 +4,19 @@
 //! KeyHash ──> index (tag, place) ──> arena: header, key, value ──> reply
 //! ```
 //!
-//! Nothing here is shared but the [`Budget`], and the large values while no request of this partition runs. `-m` limits
+//! Only the [`Budget`] is shared, and the large values while no request of this partition runs. `-m` limits
 //! item memory (pages and large items), as memcached's does; the index comes on top, 10 to 20 bytes an item.
 
 mod arena;
 mod budget;
 mod classes;
 mod counts;
+mod eviction;
 mod index;
 mod item;
 mod large;
-mod room;
-mod shelf;
-mod shelves;
+mod large_values;
+mod shared_large_values;
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ pub struct NoMemory;
 /// What is stored with a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Meta {
-    /// The client's.
+    /// The flags that the client gave.
     pub flags: u32,
     /// Second at which it is gone, 0 for never.
     pub expiry: u32,
@@ -47,9 +47,9 @@ pub struct Meta {
 /// What a lookup came to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup {
-    /// Here it is.
+    /// The item is there, and live.
     Hit(ItemRef),
-    /// There is none.
+    /// There is no item with the key.
     Miss,
     /// It was there, but had expired.
     Expired,
@@ -122,10 +122,10 @@ impl Store {
         found
     }
 
-    /// Lets other partitions make room where this one's large values are, which a request that has run needs no longer.
+    /// Lets other partitions evict this partition's large values, which a request that has run no longer needs.
     #[inline]
     pub fn settle(&mut self) {
-        self.arena.return_shelf();
+        self.arena.return_large_values();
     }
 
     /// Returns whether `item` is live at `second`, and if not, why.
@@ -248,7 +248,7 @@ impl Store {
             tag: (hash as u32).into(),
             key_bytes: key.len() as u8,
             state: State::USED | large | meta.state,
-            spare: [0; 2],
+            padding: [0; 2],
         };
         let class = &mut self.arena.classes[small.unwrap_or(heads)];
         class.requested += item_bytes(&header);
@@ -288,7 +288,7 @@ impl Store {
         stored
     }
 
-    /// Forgets `item`.
+    /// Removes `item`, and frees its memory.
     pub fn remove(&mut self, item: ItemRef) {
         let header = *self.arena.header(item);
         let class = self.arena.class(item);
@@ -357,7 +357,7 @@ impl Store {
         self.index.count() as u64
     }
 
-    /// Items ever stored.
+    /// Returns the number of items that were ever stored.
     pub fn total_items(&self) -> u64 {
         self.total_items
     }
@@ -372,7 +372,7 @@ impl Store {
         self.arena.bytes_held()
     }
 
-    /// Bytes of the index.
+    /// Returns the bytes of the index.
     pub fn index_bytes(&self) -> u64 {
         self.index.bytes() as u64
     }

@@ -123,7 +123,7 @@ impl<'a> Command<'a, '_> {
             (b"metadump", 3) => self.dump(DumpStyle::Metadump, words[2]),
             (b"mgdump", 3) => self.dump(DumpStyle::Mgdump, words[2]),
             (b"tocrawl" | b"sleep", 3) => {
-                /// Microseconds.
+                /// The longest pause of the crawler in microseconds.
                 const SLEEP_MAX: u32 = 1_000_000;
                 let Some(number) = number else { return self.answer(BAD_FORMAT) };
                 let is_sleep = words[1] == b"sleep";
@@ -284,7 +284,7 @@ pub fn merge_report(
     reply.extend_from_slice(b"END\r\n");
 }
 
-/// `STAT name value`.
+/// Writes lines of the form `STAT name value`.
 struct Lines<'a>(&'a mut Vec<u8>);
 
 impl Sink for Lines<'_> {

@@ -144,7 +144,7 @@ fn get_head(get: MultiGet) -> Head {
     head
 }
 
-/// One line on its way.
+/// One command line while it is parsed.
 pub(super) struct Command<'a, 's> {
     pub(super) server: &'s Memcached,
     pub(super) session: &'s mut Session,
@@ -202,7 +202,7 @@ impl<'a> Command<'a, '_> {
         }
     }
 
-    /// Answers at once.
+    /// Appends an answer that needs no partition.
     pub(super) fn answer(&mut self, text: &str) -> Step<Request<'a>> {
         self.reply.extend_from_slice(text.as_bytes());
         self.reply.extend_from_slice(b"\r\n");

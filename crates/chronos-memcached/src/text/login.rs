@@ -15,7 +15,7 @@ const LINE_BYTES_MAX: usize = 2048;
 /// Bytes that names and passwords can have together.
 const CREDENTIALS_BYTES_MAX: usize = 2048;
 
-/// Reads a login.
+/// Parses a login, and checks it.
 pub fn login<'a>(
     server: &Memcached,
     session: &mut Session,

@@ -14,5 +14,5 @@ pub use commands::{glance, parse};
 pub use execute::{answer_get, execute};
 pub use login::login;
 
-/// The longest key.
+/// The length of the longest key in bytes.
 pub const KEY_BYTES_MAX: usize = 250;

@@ -63,7 +63,7 @@ pub fn is_http(line: &[u8]) -> bool {
     Words(line).last().is_some_and(|word| word.starts_with(b"HTTP/"))
 }
 
-/// C's isspace.
+/// Reports whether a byte is white space to C's isspace.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | 9..=13)
 }

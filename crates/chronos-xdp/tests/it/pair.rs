@@ -18,7 +18,7 @@ use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
 /// The server's end of the pair.
 pub const DEVICE: &str = "near";
-/// The clients' end.
+/// The name of the clients' end.
 pub const FAR: &str = "far";
 /// The Ethernet addresses of both ends.
 pub const SERVER_HARDWARE: [u8; 6] = [2, 0, 0, 0, 0, 1];

@@ -20,7 +20,7 @@ pub(crate) struct BufferRing {
 
 /// Buffers; a power of two.
 const COUNT: u16 = 256;
-/// Bytes of each.
+/// The size of each buffer in bytes.
 const SIZE: usize = 4096;
 /// The group's name to the kernel.
 pub(crate) const GROUP: u16 = 0;

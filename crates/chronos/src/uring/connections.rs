@@ -11,9 +11,9 @@ use super::flight::Flight;
 use super::{CANCEL, NUMBER, UringDriver, receive_token};
 use crate::Service;
 use crate::connection::Link;
-use crate::worker::{Driver, Worker};
+use crate::worker::{IoDriver, Worker};
 
-/// Pieces sent at once.
+/// The largest number of pieces that one operation sends.
 const PIECES: usize = 64;
 /// Bytes that a connection which may not go on may leave with the server before it is not read any more.
 const BLOCKED_BYTES: usize = 64 * 1024;

@@ -32,7 +32,7 @@ use crate::mail::Newcomer;
 use crate::port::Port;
 use crate::shared::Shared;
 use crate::sockets::{ACCEPT_PAUSE, Listener, set_up};
-use crate::worker::{Driver, Worker};
+use crate::worker::{IoDriver, Worker};
 use crate::{Ahead, Service, StartError, Transport};
 use buffers::BufferRing;
 use flight::Flight;
@@ -131,7 +131,7 @@ impl UringDriver {
         Ok((ring, buffers))
     }
 
-    /// Queues an operation.
+    /// Queues an operation for the next submission.
     #[expect(unsafe_code, reason = "the kernel acts on what the operation points to")]
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: the operations of this file point to nothing (receive, accept, poll, cancel) or to a flight, whose
@@ -283,7 +283,7 @@ fn is_passing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN))
 }
 
-impl<S: Service> Driver<S> for UringDriver {
+impl<S: Service> IoDriver<S> for UringDriver {
     fn turn(&mut self, worker: &mut Worker<S>, wait: Duration) -> io::Result<bool> {
         self.arm_accepts(worker.engine.now.since_start)?;
         self.enter(wait)?;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::{Driver, Worker};
+use super::{IoDriver, Worker};
 use crate::connection::{Connection, Link};
 use crate::memory;
 use crate::{Now, Service};
@@ -28,7 +28,7 @@ impl Clock {
 
 impl<S: Service> Worker<S> {
     /// What the clock makes due.
-    pub(super) fn on_time<D: Driver<S>>(&mut self, driver: &mut D) {
+    pub(super) fn on_time<D: IoDriver<S>>(&mut self, driver: &mut D) {
         let now = self.engine.now.since_start;
         if let Some(balancer) = self.balancer.as_mut().filter(|_| self.stop_at.is_none()) {
             balancer.on_turn(now, &self.engine.shared, &self.engine.stats);
@@ -54,7 +54,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// A connection has said nothing for too long: it may fetch its replies as long as it does fetch some.
-    fn on_idle<D: Driver<S>>(&mut self, driver: &mut D, key: u32) {
+    fn on_idle<D: IoDriver<S>>(&mut self, driver: &mut D, key: u32) {
         let now = self.engine.now.since_start;
         let connection = &mut self.connections[key as usize];
         connection.active_at = now;

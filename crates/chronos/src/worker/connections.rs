@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use rustix::net::{SendFlags, send};
 
-use super::{Driver, Worker};
+use super::{IoDriver, Worker};
 use crate::connection::{Connection, Input, Link};
 use crate::engine::Halt;
 use crate::mail::{Message, Newcomer};
@@ -28,7 +28,7 @@ impl<S: Service> Worker<S> {
             session: self.engine.service.open(transport),
             input: Input::default(),
             output: Output::default(),
-            replies: self.engine.room.replies(),
+            replies: self.engine.reply_budget.replies(),
             holding: Holding::new(self.engine.now.since_start),
             received: 0,
             everywhere: None,
@@ -46,7 +46,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// A connection was accepted: the threads get them in turn, unless there are too many.
-    pub(crate) fn deal<D: Driver<S>>(&mut self, driver: &mut D, newcomer: Newcomer) -> io::Result<()> {
+    pub(crate) fn deal<D: IoDriver<S>>(&mut self, driver: &mut D, newcomer: Newcomer) -> io::Result<()> {
         let shared = &self.engine.shared;
         if shared.connections.fetch_add(1, Ordering::Relaxed) >= self.engine.limits.connections {
             shared.connections.fetch_sub(1, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// A connection that this thread was dealt.
-    pub(crate) fn open<D: Driver<S>>(&mut self, driver: &mut D, newcomer: Newcomer) -> io::Result<()> {
+    pub(crate) fn open<D: IoDriver<S>>(&mut self, driver: &mut D, newcomer: Newcomer) -> io::Result<()> {
         if self.stop_at.is_some() {
             self.engine.shared.connections.fetch_sub(1, Ordering::Relaxed);
             return Ok(());
@@ -96,7 +96,7 @@ impl<S: Service> Worker<S> {
     /// A connection is gone.
     pub(crate) fn remove(&mut self, key: u32) -> Connection<S> {
         let connection = self.connections.remove(key as usize);
-        self.engine.room.forget(&connection.replies);
+        self.engine.reply_budget.forget(&connection.replies);
         self.engine.memory.forget(&connection.holding);
         match connection.link {
             Link::Stream(_) => {
@@ -169,7 +169,7 @@ impl<S: Service> Worker<S> {
     pub(crate) fn may_go_on(&mut self, key: u32) -> bool {
         self.recount(key);
         let connection = &mut self.connections[key as usize];
-        if !connection.is_blocked || !connection.has_room(&self.engine.room) {
+        if !connection.is_blocked || !connection.has_room(&self.engine.reply_budget) {
             return false;
         }
         if !self.engine.memory.is_free() && !self.engine.memory_allows(connection) {
@@ -191,7 +191,7 @@ impl<S: Service> Worker<S> {
     fn recount(&mut self, key: u32) {
         let connection = &mut self.connections[key as usize];
         let (bytes, missing) = (connection.reply_bytes(), connection.output.holes());
-        self.engine.room.recount(&mut connection.replies, bytes, missing);
+        self.engine.reply_budget.recount(&mut connection.replies, bytes, missing);
         connection.output.give_back_empty(&mut self.engine.buffers);
         // Datagrams ask for little each, and as many as may wait would seem to ask for all that there is.
         let is_stream = matches!(connection.link, Link::Stream(_));

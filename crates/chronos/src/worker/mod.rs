@@ -21,7 +21,7 @@ use crate::{Poll, Service};
 pub(crate) use clock::Clock;
 
 /// What moves bytes between a worker's connections and the kernel.
-pub(crate) trait Driver<S: Service> {
+pub(crate) trait IoDriver<S: Service> {
     /// Handles what the kernel has, after waiting for it no longer than `wait`. False if there was nothing.
     fn turn(&mut self, worker: &mut Worker<S>, wait: Duration) -> io::Result<bool>;
     /// Begins to read from a connection.
@@ -94,7 +94,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// Serves until the server stops.
-    pub(crate) fn run<D: Driver<S>>(&mut self, driver: &mut D) -> io::Result<()> {
+    pub(crate) fn run<D: IoDriver<S>>(&mut self, driver: &mut D) -> io::Result<()> {
         let mut idle_turns = 0;
         loop {
             let happened = self.wait(driver, idle_turns)?;
@@ -126,7 +126,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// The driver's part of a turn, asleep if there is nothing else to do.
-    fn wait<D: Driver<S>>(&mut self, driver: &mut D, idle_turns: u32) -> io::Result<bool> {
+    fn wait<D: IoDriver<S>>(&mut self, driver: &mut D, idle_turns: u32) -> io::Result<bool> {
         let is_sending_last = self.stop_at.is_some() && !self.is_drained && !driver.is_sent();
         let is_busy = driver.is_busy()
             || is_sending_last
@@ -174,7 +174,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// Puts replies and connections that came from other threads into their places.
-    fn deliver<D: Driver<S>>(&mut self, driver: &mut D) -> io::Result<()> {
+    fn deliver<D: IoDriver<S>>(&mut self, driver: &mut D) -> io::Result<()> {
         let mut arrived = std::mem::take(&mut self.engine.arrived);
         for parcel in arrived.drain(..) {
             let ticket = parcel.ticket;
@@ -213,7 +213,7 @@ impl<S: Service> Worker<S> {
         Ok(())
     }
 
-    fn serve_listed<D: Driver<S>>(&mut self, driver: &mut D) {
+    fn serve_listed<D: IoDriver<S>>(&mut self, driver: &mut D) {
         let mut listed = std::mem::take(&mut self.listed);
         for key in listed.drain(..) {
             if let Some(connection) = self.connections.get_mut(key as usize) {
@@ -238,7 +238,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// The end of a server: what has been asked is answered. True when the thread may go.
-    fn drain<D: Driver<S>>(&mut self, driver: &mut D) -> bool {
+    fn drain<D: IoDriver<S>>(&mut self, driver: &mut D) -> bool {
         let now = self.engine.now.since_start;
         let stop_at = match self.stop_at {
             Some(stop_at) => stop_at,

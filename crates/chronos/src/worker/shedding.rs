@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::{Driver, Worker};
+use super::{IoDriver, Worker};
 use crate::Service;
 use crate::connection::{Connection, Link};
 use crate::memory::{FULL_PATIENCE, LOOK_EVERY, LOOK_EVERY_FULL, Level, PATIENCE};
@@ -33,7 +33,7 @@ impl<S: Service> Worker<S> {
 
     /// Closes connections that have stalled, if others wait for what they hold. If none has and nothing goes on, those that
     /// wait go on while memory is scarce; when it is full, those are closed that hold the most.
-    pub(super) fn shed<D: Driver<S>>(&mut self, driver: &mut D) {
+    pub(super) fn shed<D: IoDriver<S>>(&mut self, driver: &mut D) {
         let now = self.engine.now.since_start;
         if self.engine.memory.is_free() {
             self.engine.memory.stuck_since = None;
@@ -87,7 +87,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// Closes connections that hold more than their share, until `bytes` are free; true if there were any.
-    fn close_largest<D: Driver<S>>(
+    fn close_largest<D: IoDriver<S>>(
         &mut self,
         driver: &mut D,
         bytes: usize,

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use anyhow::{Result, bail};
 
-/// Bytes of a value.
+/// The size of a value in bytes.
 const VALUE_BYTES: usize = 1024;
 
 /// Requests with these numbers: a tenth of all are sets, and keys come in an order that the processor cannot foresee.

@@ -108,12 +108,12 @@ impl Theirs {
         theirs
     }
 
-    /// Its socket.
+    /// Returns the path of its socket.
     pub fn path(&self) -> &std::path::Path {
         &self.path
     }
 
-    /// A connection.
+    /// Opens a connection to the server.
     pub fn connect(&self) -> UnixStream {
         let stream = UnixStream::connect(&self.path).expect("memcached listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");

@@ -94,7 +94,7 @@ impl Server {
         Ok(())
     }
 
-    /// Its process.
+    /// Returns the number of its process.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

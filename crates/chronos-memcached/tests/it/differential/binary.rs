@@ -5,7 +5,7 @@ use plimsoll_chronos_memcached::Settings;
 use crate::common::{Ours, Theirs, ask, have_memcached};
 use crate::differential::conversation::LONG;
 
-/// A binary request.
+/// Returns a binary request.
 pub fn packet(opcode: u8, key: &[u8], extras: &[u8], value: &[u8], cas: u64) -> Vec<u8> {
     let mut packet = vec![0x80, opcode];
     packet.extend_from_slice(&(key.len() as u16).to_be_bytes());
@@ -19,7 +19,7 @@ pub fn packet(opcode: u8, key: &[u8], extras: &[u8], value: &[u8], cas: u64) -> 
     packet
 }
 
-/// A set's extras.
+/// Returns the extras of a set.
 pub fn extras(flags: u32, expiry: u32) -> Vec<u8> {
     [flags.to_be_bytes(), expiry.to_be_bytes()].concat()
 }

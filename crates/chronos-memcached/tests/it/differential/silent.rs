@@ -15,7 +15,7 @@ use crate::differential::program::{shown, without_cas};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// The longest pipeline.
 const COMMANDS: u64 = 5000;
-/// Keys that are set.
+/// The number of keys that are set.
 const KEYS: u64 = 20;
 
 /// The options of every way to wait for clients and of every number of threads.

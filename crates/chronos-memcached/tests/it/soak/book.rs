@@ -17,7 +17,7 @@ enum Expected {
     Version(u32),
 }
 
-/// A key.
+/// What is expected of a key.
 #[derive(Clone, Debug)]
 struct Entry {
     size: Size,
@@ -42,7 +42,7 @@ pub struct Book {
     pub counts: Counts,
 }
 
-/// What happened.
+/// The numbers of answers by their kind.
 #[derive(Clone, Default, Debug)]
 pub struct Counts {
     pub operations: u64,
@@ -80,7 +80,7 @@ fn name(key: u32) -> String {
 }
 
 impl Book {
-    /// A book without keys.
+    /// Creates a book without keys.
     pub fn new() -> Book {
         Book { entries: Vec::new(), changed: Vec::new(), counts: Counts::default() }
     }
@@ -95,7 +95,7 @@ impl Book {
         first..first + count
     }
 
-    /// The number of keys.
+    /// Returns the number of keys.
     pub fn len(&self) -> u32 {
         self.entries.len() as u32
     }
@@ -132,7 +132,7 @@ impl Book {
         Sent { words: Words::GetMany(names), what: What::GetMany { keys, own } }
     }
 
-    /// A delete.
+    /// Notes that a key is being deleted.
     pub fn delete(&mut self, key: u32) -> Sent {
         self.change(key);
         Sent { words: Words::Delete(name(key)), what: What::Delete(key) }
@@ -237,7 +237,7 @@ impl Book {
         Ok(())
     }
 
-    /// A delete or a touch.
+    /// Checks the answer to a delete or a touch.
     fn settled(&mut self, key: u32, answer: &Answer, stays: bool) -> Result<(), String> {
         let entry = &mut self.entries[key as usize];
         match answer {

@@ -15,7 +15,7 @@ use crate::soak::values::Size;
 
 /// Until an answer counts as lost.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Commands of a batch.
+/// The number of commands in a batch.
 const BATCH: usize = 40;
 /// Bytes of requests, and of answers, after which a batch ends: a server that is not read from stops reading at 1 MiB.
 const BATCH_BYTES: usize = 128 << 10;
@@ -28,7 +28,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// A connection.
+    /// Opens a connection to the server.
     pub fn connect(&self) -> Socket {
         let (domain, address) = match self {
             Place::Tcp(port) => {
@@ -208,7 +208,7 @@ impl Client {
         self.check(book)
     }
 
-    /// Sends a batch.
+    /// Sends a batch of commands.
     pub fn start(&mut self, book: &mut Book, random: &mut Random) {
         if random.once_in(20) {
             let key = pick(&self.big, random);

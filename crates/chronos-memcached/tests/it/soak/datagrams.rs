@@ -16,7 +16,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Bytes of memcached's frame header.
 const FRAME_BYTES: usize = 8;
 
-/// The client.
+/// The client that sends datagrams.
 #[derive(Debug)]
 pub struct Datagrams {
     socket: UdpSocket,

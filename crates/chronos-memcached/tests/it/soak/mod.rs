@@ -56,7 +56,7 @@ struct Case {
     io: &'static str,
 }
 
-/// What came of it.
+/// The result of a client's work.
 struct Outcome {
     counts: Counts,
     evictions: u64,

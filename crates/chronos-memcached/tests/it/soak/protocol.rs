@@ -1,6 +1,6 @@
 //! Commands in the words of the three protocols, and what the answers to them mean.
 
-/// A protocol.
+/// The protocol of a client.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
     Text,
@@ -47,7 +47,7 @@ pub struct Item {
     pub value: Vec<u8>,
 }
 
-/// An answer.
+/// An answer of the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
     /// Stored, deleted, touched.
@@ -62,7 +62,7 @@ pub enum Answer {
 }
 
 impl Protocol {
-    /// Appends `words`.
+    /// Appends a command made of `words`.
     pub fn write(self, words: &Words, out: &mut Vec<u8>) {
         match self {
             Protocol::Text => write_text(words, out),

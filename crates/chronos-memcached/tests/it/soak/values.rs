@@ -8,7 +8,7 @@ const LABEL_BYTES: usize = 8;
 /// Sizes of values, by the key's number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Size {
-    /// Up to 2000 bytes.
+    /// A value of up to 2000 bytes.
     Small,
     /// 4000 to 60 000 bytes.
     Middle,

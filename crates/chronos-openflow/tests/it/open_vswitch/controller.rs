@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 
 use crate::open_vswitch::switch::inside;
 
-/// Killed when dropped.
+/// A controller, which is killed when this is dropped.
 pub struct Controller {
     child: Child,
     pub address: SocketAddr,

@@ -10,7 +10,7 @@ const PROGRAM: Option<&str> = match option_env!("CARGO_BIN_EXE_chronos-search") 
     None => option_env!("CARGO_BIN_EXE_chronos-search-locked"),
 };
 
-/// Killed when dropped.
+/// A server process, which is killed when this is dropped.
 pub struct Server {
     pub child: Child,
     pub address: SocketAddr,

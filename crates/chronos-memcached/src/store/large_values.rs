@@ -1,14 +1,14 @@
-//! A partition's large values, in the order in which they came. Another is made room for at the oldest end, by the same
-//! rule as in the pages: a value that was fetched twice since it came by is active, and spared once.
+//! A partition's large values, in the order in which they were stored. The oldest is evicted first, by the same rule as
+//! in the pages: a value that was fetched twice since it was stored or requeued is active, and gets a second chance.
 
 use super::item::ItemRef;
 
 /// The large values of one partition.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct LargeValues {
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Slots whose values were taken for other partitions; the owner has yet to forget their items.
+    /// Slots whose values were evicted by other partitions; the owner has yet to remove their items.
     taken: Vec<u32>,
     newest: u32,
     oldest: u32,
@@ -18,33 +18,33 @@ pub struct Shelf {
 struct Slot {
     /// Empty if it was taken, or if the slot is free.
     value: Box<[u8]>,
-    /// Whose value it is; None in a free slot.
+    /// The item that has the value; None in a free slot.
     item: Option<ItemRef>,
-    /// When it came, or was spared: greater is later.
+    /// The order in which values were stored or requeued: greater is later.
     stamp: u64,
     is_active: bool,
     newer: u32,
     older: u32,
 }
 
-/// What an attempt at the oldest value came to.
+/// The result of an attempt to evict the oldest value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attempt {
-    /// There is none.
+    /// There is no value that could be evicted.
     Nothing,
-    /// It was active, and is the newest instead.
-    Spared,
-    /// It was taken: so many bytes.
+    /// The value was active, and was requeued as the newest.
+    SecondChance,
+    /// The value was evicted, and had so many bytes.
     Taken(u64),
 }
 
-/// No slot.
+/// The end of the list of slots.
 const NONE: u32 = u32::MAX;
 
-impl Shelf {
-    /// An empty one.
-    pub fn new() -> Shelf {
-        Shelf { slots: Vec::new(), free: Vec::new(), taken: Vec::new(), newest: NONE, oldest: NONE }
+impl LargeValues {
+    /// Creates a collection without values.
+    pub fn new() -> LargeValues {
+        LargeValues { slots: Vec::new(), free: Vec::new(), taken: Vec::new(), newest: NONE, oldest: NONE }
     }
 
     /// Puts the value of `item`, at least one byte, there as the newest, and says the number of its slot.
@@ -87,7 +87,7 @@ impl Shelf {
         &mut self.slots[number as usize].value
     }
 
-    /// Notes that a value is wanted: it is spared once.
+    /// Marks a value as active, which gives it a second chance.
     pub fn mark_active(&mut self, number: u32) {
         self.slots[number as usize].is_active = true;
     }
@@ -108,7 +108,7 @@ impl Shelf {
     }
 
     /// Makes the oldest value the newest, with the stamp `stamp`, if it is active; false if it is not, or there is none.
-    pub fn spare_oldest(&mut self, stamp: u64) -> bool {
+    pub fn requeue_oldest(&mut self, stamp: u64) -> bool {
         let number = self.oldest;
         let Some(slot) = self.slots.get_mut(number as usize).filter(|slot| slot.is_active) else {
             return false;
@@ -119,10 +119,10 @@ impl Shelf {
         true
     }
 
-    /// Takes the oldest value away, for the owner to find out, or spares it (if `may_spare`) with the stamp `stamp`.
-    pub fn take_oldest(&mut self, may_spare: bool, stamp: u64) -> Attempt {
-        if may_spare && self.spare_oldest(stamp) {
-            return Attempt::Spared;
+    /// Takes the oldest value away, for the owner to find out, or spares it (if `may_requeue`) with the stamp `stamp`.
+    pub fn take_oldest(&mut self, may_requeue: bool, stamp: u64) -> Attempt {
+        if may_requeue && self.requeue_oldest(stamp) {
+            return Attempt::SecondChance;
         }
         let number = self.oldest;
         if number == NONE {
@@ -172,50 +172,50 @@ impl Shelf {
 mod tests {
     use super::*;
 
-    fn shelf(values: usize) -> Shelf {
-        let mut shelf = Shelf::new();
-        for number in 0..values {
-            shelf.put(vec![0; number + 1].into_boxed_slice(), ItemRef(number as u32), number as u64);
+    fn filled(count: usize) -> LargeValues {
+        let mut values = LargeValues::new();
+        for number in 0..count {
+            values.put(vec![0; number + 1].into_boxed_slice(), ItemRef(number as u32), number as u64);
         }
-        shelf
+        values
     }
 
     #[test]
     fn the_oldest_goes_and_an_active_one_is_spared_once() {
-        let mut shelf = shelf(4);
-        shelf.mark_active(0);
-        assert_eq!(shelf.take_oldest(true, 10), Attempt::Spared);
-        assert_eq!(shelf.oldest_stamp(), Some(1));
+        let mut values = filled(4);
+        values.mark_active(0);
+        assert_eq!(values.take_oldest(true, 10), Attempt::SecondChance);
+        assert_eq!(values.oldest_stamp(), Some(1));
         for bytes in [2, 3, 4, 1] {
-            assert_eq!(shelf.take_oldest(true, 11), Attempt::Taken(bytes));
+            assert_eq!(values.take_oldest(true, 11), Attempt::Taken(bytes));
         }
-        assert_eq!(shelf.take_oldest(true, 12), Attempt::Nothing);
-        assert_eq!((shelf.oldest(), shelf.oldest_stamp()), (None, None));
+        assert_eq!(values.take_oldest(true, 12), Attempt::Nothing);
+        assert_eq!((values.oldest(), values.oldest_stamp()), (None, None));
     }
 
     #[test]
     fn the_owner_learns_what_was_taken_once() {
-        let mut shelf = shelf(3);
+        let mut values = filled(3);
         for _ in 0..3 {
-            shelf.take_oldest(false, 10);
+            values.take_oldest(false, 10);
         }
         // One it finds by itself, and the slot has another value then.
-        assert_eq!(shelf.remove(1), 0);
-        assert_eq!(shelf.put(Box::new([7]), ItemRef(9), 11), 1);
-        let mut told: Vec<u32> = std::iter::from_fn(|| shelf.next_taken()).map(|item| item.0).collect();
+        assert_eq!(values.remove(1), 0);
+        assert_eq!(values.put(Box::new([7]), ItemRef(9), 11), 1);
+        let mut told: Vec<u32> = std::iter::from_fn(|| values.next_taken()).map(|item| item.0).collect();
         told.sort_unstable();
         assert_eq!(told, [0, 2]);
-        assert_eq!(shelf.value(1), [7]);
-        assert_eq!(shelf.remove(1), 1);
+        assert_eq!(values.value(1), [7]);
+        assert_eq!(values.remove(1), 1);
     }
 
     #[test]
     fn values_leave_from_the_middle() {
-        let mut shelf = shelf(5);
+        let mut values = filled(5);
         for (number, bytes) in [(2, 3), (4, 5), (0, 1)] {
-            assert_eq!(shelf.remove(number), bytes);
+            assert_eq!(values.remove(number), bytes);
         }
-        assert_eq!(shelf.take_oldest(true, 10), Attempt::Taken(2));
-        assert_eq!(shelf.oldest(), Some(ItemRef(3)));
+        assert_eq!(values.take_oldest(true, 10), Attempt::Taken(2));
+        assert_eq!(values.oldest(), Some(ItemRef(3)));
     }
 }

@@ -1,25 +1,25 @@
-//! How a partition finds room: free chunks, then what is dead, then what is wanted least; and what it does when idle.
+//! Eviction: a partition takes free chunks first, then dead items, then the items that were least used; and idle work.
 
 use super::arena::Verdict;
 use super::item::{Header, ItemRef, State};
 use super::{NoMemory, Store, Sweep, is_expired, is_flushed};
 
-/// Chunks that one call of [`Store::sweep`] looks at.
+/// The number of chunks that one call of [`Store::sweep`] examines.
 const SWEEP_CHUNKS: usize = 128;
-/// Items that sweeps look at in a second, on average: the memory of what expires is there again after a second in a small
-/// store, and a large one is left in peace for up to [`SWEEP_SECONDS_MAX`].
+/// The number of items that sweeps examine in a second on average: the memory of expired items is free again after a
+/// second in a small store, and after up to [`SWEEP_SECONDS_MAX`] in a large one.
 const SWEEP_ITEMS_A_SECOND: usize = 1000;
-/// Seconds between sweeps at most.
+/// The longest interval between sweeps in seconds.
 const SWEEP_SECONDS_MAX: usize = 60;
 
 impl Store {
-    /// A bit of what waits for idle moments: memory that is wanted elsewhere, and, if `sweeps`, expired items, every
-    /// second to once a minute. True if there is more.
+    /// Does a part of the idle work: frees memory that other partitions need, and, if `sweeps`, removes expired items,
+    /// every second to once a minute. Returns true if there is more to do.
     pub fn housekeeping(&mut self, second: u32, sweeps: bool) -> bool {
         self.forget_taken(second);
         let has_more =
             (self.arena.budget.is_short() && self.give_back(second)) || (sweeps && self.sweep(second));
-        self.arena.return_shelf();
+        self.arena.return_large_values();
         has_more
     }
 
@@ -164,7 +164,7 @@ impl Store {
             } else if evict {
                 Verdict::Evict
             } else {
-                Verdict::Spare
+                Verdict::Keep
             }
         };
         if let Some(item) = self.arena.victim(class, judge) {

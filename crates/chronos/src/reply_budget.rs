@@ -1,4 +1,4 @@
-//! [`ReplyRoom`]: how much memory the replies of a thread's connections may take.
+//! [`ReplyBudget`]: how much memory the replies of a thread's connections may take.
 //!
 //! How large a reply is that another thread makes is known when it is here. Until then it counts as much as the largest
 //! that its connection had lately, and those of a new connection as half of what there is. Where clients let replies lie on
@@ -8,7 +8,7 @@ use crate::Limits;
 
 /// What all connections of a thread have.
 #[derive(Debug)]
-pub(crate) struct ReplyRoom {
+pub(crate) struct ReplyBudget {
     output_bytes: usize,
     under_way: u32,
     /// Bytes of replies that are here, and of those that are not, of all connections.
@@ -20,9 +20,9 @@ pub(crate) struct ReplyRoom {
 pub(crate) struct Replies {
     /// Bytes of a reply that is not here yet, as far as one can tell.
     expected: usize,
-    /// There was none yet.
+    /// True until the connection has had a reply.
     is_new: bool,
-    /// What the connection has in [`ReplyRoom::counted`].
+    /// What the connection has in [`ReplyBudget::counted`].
     counted: usize,
 }
 
@@ -34,13 +34,13 @@ const LEAST_PART: usize = 16;
 /// One larger reply is forgotten after a few times so many.
 const FORGOTTEN: usize = 64;
 
-impl ReplyRoom {
+impl ReplyBudget {
     /// Room within `limits`.
-    pub(crate) fn new(limits: &Limits) -> ReplyRoom {
-        ReplyRoom { output_bytes: limits.output_bytes, under_way: limits.under_way, counted: 0 }
+    pub(crate) fn new(limits: &Limits) -> ReplyBudget {
+        ReplyBudget { output_bytes: limits.output_bytes, under_way: limits.under_way, counted: 0 }
     }
 
-    /// A new connection's.
+    /// Returns the account of a new connection.
     pub(crate) fn replies(&self) -> Replies {
         Replies { expected: self.output_bytes / 2 + 1, is_new: true, counted: 0 }
     }
@@ -110,13 +110,13 @@ mod tests {
     };
 
     /// How many requests a connection may have at other threads.
-    fn window(room: &ReplyRoom, replies: &Replies, bytes: usize) -> u32 {
-        (0..).find(|&missing| !room.is_enough(replies, bytes, missing)).expect("an end")
+    fn window(budget: &ReplyBudget, replies: &Replies, bytes: usize) -> u32 {
+        (0..).find(|&missing| !budget.is_enough(replies, bytes, missing)).expect("an end")
     }
 
     #[test]
     fn what_is_not_here_counts_as_the_largest_before() {
-        let room = ReplyRoom::new(&LIMITS);
+        let room = ReplyBudget::new(&LIMITS);
         let mut replies = room.replies();
         assert_eq!((window(&room, &replies, 0), room.is_little_for(2, &replies)), (2, true));
         (0..1000).for_each(|_| replies.note(63));
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn many_connections_that_were_prepared_get_one_at_a_time() {
-        let mut room = ReplyRoom::new(&LIMITS);
+        let mut room = ReplyBudget::new(&LIMITS);
         let mut all: Vec<Replies> = (0..100).map(|_| room.replies()).collect();
         let mut asked = 0;
         for replies in &mut all {
