@@ -3,11 +3,12 @@
 //! A packet's level is its socket's `SO_PRIORITY`. It leaves with the level as class selector, by which the fabric's
 //! ports serve it.
 
+use std::io;
+
 use plimsoll_fabric::Unbuildable;
 use plimsoll_mechanisms::qjump::{LEVELS_MAX, Refill};
 use plimsoll_scenario::model::Model;
 
-use crate::emulate::EmulateError;
 use crate::namespaces::Namespaces;
 
 /// The limiters of a run, one a host; none where the scenario has none.
@@ -17,34 +18,32 @@ pub(crate) struct Limiters {
     by_host: Vec<plimsoll_bpf::Limiter>,
 }
 
-/// Packets that went beyond their level's share, by level.
+/// The number of packets that went beyond their level's share, by level.
 pub type Excess = [u64; LEVELS_MAX];
 
-/// Whether the limiters of `model` can be had here.
+/// Checks that the limiters of `model` can be attached on this system.
 ///
 /// # Errors
-/// Says which key of `host.qjump` stands in the way, or what the build or the system lacks.
-pub(crate) fn check(model: &Model) -> Result<(), EmulateError> {
+/// Names the key of `host.qjump` that is not emulated or out of range, or what the build or the system lacks.
+pub(crate) fn check(model: &Model) -> Result<(), Unbuildable> {
     let Some(params) = model.host.qjump() else { return Ok(()) };
-    let refuse = |key: &str, problem: String| Err(Unbuildable { key: key.to_owned(), problem }.into());
     if params.refill != Refill::OnPacket {
-        return refuse(
-            "host.qjump.refill",
-            "a limiter of each connection is not emulated (only `on-packet`)".to_owned(),
-        );
+        let problem = "a limiter of each connection is not emulated (only `on-packet`)";
+        return Err(Unbuildable::new("host.qjump.refill", problem));
     }
-    match lacks() {
-        Some(reason) => refuse("host.qjump", reason),
-        None => Ok(()),
+    for host in 0..model.topology.host_count() {
+        model.qjump_levels(params, host)?;
     }
+    lacks().map_or(Ok(()), |reason| Err(Unbuildable::new("host.qjump", reason)))
 }
 
+/// Returns why eBPF programs cannot be loaded; `None` if they can.
 #[cfg(feature = "kernel")]
 pub(crate) fn lacks() -> Option<String> {
     plimsoll_bpf::Program::empty().err().map(|error| format!("the limiter cannot be loaded: {error}"))
 }
 
-/// Why eBPF programs cannot be had; none if they can.
+/// Returns why eBPF programs cannot be loaded.
 #[cfg(not(feature = "kernel"))]
 pub(crate) fn lacks() -> Option<String> {
     Some("this build has no eBPF programs; `make kernel` builds them in".to_owned())
@@ -52,19 +51,17 @@ pub(crate) fn lacks() -> Option<String> {
 
 #[cfg(feature = "kernel")]
 impl Limiters {
-    /// Puts a limiter on every host of `model`. It goes with the host's namespace.
+    /// Attaches a limiter to every host of `model`, which has been checked. It ends with the host's namespace.
     ///
     /// # Errors
-    /// If the system refuses, or as [`check`].
-    pub(crate) fn attach(model: &Model, namespaces: &Namespaces) -> Result<Limiters, EmulateError> {
-        use std::io;
-
+    /// Fails if the system refuses.
+    pub(crate) fn attach(model: &Model, namespaces: &Namespaces) -> io::Result<Limiters> {
         use plimsoll_bpf::{Direction, Inputs, Limiter};
 
         let Some(params) = model.host.qjump() else { return Ok(Limiters::default()) };
         let mut by_host = Vec::new();
         for host in 0..model.topology.host_count() {
-            let levels = model.qjump_levels(params, host)?;
+            let levels = model.qjump_levels(params, host).map_err(io::Error::other)?;
             let limiter = namespaces.inside(host, || {
                 let limiter = Limiter::load(&levels, params.excess, true, Inputs::Kernel);
                 let limiter = limiter.map_err(io::Error::other)?;
@@ -78,29 +75,29 @@ impl Limiters {
         Ok(Limiters { by_host })
     }
 
-    /// What went beyond its share so far, of all hosts; none without limiters.
+    /// Returns the packets of all hosts that went beyond their level's share so far; `None` without limiters.
     ///
     /// # Errors
-    /// If the kernel does not tell.
-    pub(crate) fn excess(&self) -> Result<Option<Excess>, EmulateError> {
+    /// Fails if the kernel's counters cannot be read.
+    pub(crate) fn excess(&self) -> io::Result<Option<Excess>> {
         let mut excess = [0; LEVELS_MAX];
         for limiter in &self.by_host {
             for (level, sum) in (0..).zip(&mut excess) {
-                *sum += limiter.bucket(level).map_err(std::io::Error::other)?.excess;
+                *sum += limiter.bucket(level).map_err(io::Error::other)?.excess;
             }
         }
         Ok((!self.by_host.is_empty()).then_some(excess))
     }
 }
 
-/// Without eBPF programs there are none: [`check`] has said so.
+/// A build without eBPF programs has no limiters, and [`check`] rejects scenarios that need one.
 #[cfg(not(feature = "kernel"))]
 impl Limiters {
-    pub(crate) fn attach(_: &Model, _: &Namespaces) -> Result<Limiters, EmulateError> {
+    pub(crate) fn attach(_: &Model, _: &Namespaces) -> io::Result<Limiters> {
         Ok(Limiters::default())
     }
 
-    pub(crate) fn excess(&self) -> Result<Option<Excess>, EmulateError> {
+    pub(crate) fn excess(&self) -> io::Result<Option<Excess>> {
         Ok(None)
     }
 }
