@@ -18,6 +18,7 @@
 //! }
 //! ```
 
+mod logical_process;
 mod read_out;
 
 pub use read_out::LinkReading;
@@ -25,16 +26,37 @@ pub use read_out::LinkReading;
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_units::Time;
 
-use crate::boundary::{Boundary, Crossing};
-use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
+use crate::engine::{Owner, OwnerKind};
 use crate::faults::FAULTS_CLOCK;
 use crate::flow_control::{Deadlock, deadlock};
 use crate::host_pacer::HostPacer;
 use crate::links::{Hooks, Links};
 use crate::net::{HostId, Network, Packet, PathSelector, Port, PortId, Sink};
-use crate::observed::{Counters, WatchedQueue};
+use crate::observed::WatchedQueue;
 
 /// The network between the hosts.
+///
+/// ```
+/// use plimsoll_fabric::engine::Streams;
+/// use plimsoll_fabric::net::topology::LinkClass;
+/// use plimsoll_fabric::net::{HostId, Network, Packet};
+/// use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled};
+/// use plimsoll_units::{Rate, Span, Time};
+///
+/// let link = LinkClass { rate: Rate::from_gbps(1), propagation: Span::from_us(1) };
+/// let spec = FabricSpec::new(Network::rack(2, link));
+/// let mut fabric = Fabric::build(spec, &Streams::new(1), Extensions::default(), ())?;
+/// fabric.send(Time::ZERO, Packet::new(HostId(0), HostId(1), 7, 1_000));
+/// let mut delivered = None;
+/// while let Some((now, owner)) = fabric.next_event(Time::MAX) {
+///     if let Handled::Delivered(packet) = fabric.on_event(now, owner) {
+///         delivered = Some((now, packet.flow));
+///     }
+/// }
+/// // Two links of 8 us and 1 us each.
+/// assert_eq!(delivered, Some((Time::ZERO + Span::from_us(18), 7)));
+/// # Ok::<(), plimsoll_fabric::Unbuildable>(())
+/// ```
 #[derive(Debug)]
 pub struct Fabric<H> {
     pub(crate) network: Network,
@@ -163,8 +185,8 @@ impl<H: Hooks> Fabric<H> {
         next.map_or(NextHop::Nowhere, NextHop::Port)
     }
 
-    /// Whether `packet`, which left at `left`, was not lost on the link of `port`. It then carries the time that the
-    /// link took, because its path is not the one that the flow's hash gives.
+    /// Returns whether `packet`, which left at `left`, was not lost on the link of `port`. It then carries the time
+    /// that the link took, because its path is not the one that the flow's hash gives.
     fn survives(&self, left: Time, now: Time, port: PortId, packet: &mut Packet) -> bool {
         let link = self.network.link(port);
         match self.links.faults.as_ref().and_then(|faults| faults.link(port)) {
@@ -239,13 +261,13 @@ impl<H: Hooks> Fabric<H> {
         self.links.dropped(now, PortId(packet.src.0), packet);
     }
 
-    /// Whether `bytes` more would find room in the NIC of `host`.
+    /// Returns whether `bytes` more would find room in the NIC of `host`.
     #[inline]
     pub fn has_room(&mut self, now: Time, host: HostId, bytes: u64) -> bool {
         self.ports[host.0 as usize].has_room(now, bytes)
     }
 
-    /// Whether packets wait in the NIC of `host` and all of `priorities` are paused.
+    /// Returns whether packets wait in the NIC of `host` and all of `priorities` are paused.
     pub fn is_paused(&self, host: HostId, priorities: Priorities) -> bool {
         self.ports[host.0 as usize].holds_all(priorities)
     }
@@ -267,105 +289,5 @@ impl<H: Hooks> Fabric<H> {
         } else if let Some(pacer) = self.ports[host].head_pacer() {
             pacer.on_ece(packet.flow);
         }
-    }
-}
-
-/// The logical processes of a parallel run.
-impl<H: Hooks> Fabric<H> {
-    /// Makes this fabric part of a parallel run: what is sent on links that leave it goes to an outbox. `leaves` says
-    /// so of each link.
-    pub fn set_boundary(&mut self, leaves: Vec<bool>) {
-        self.links.boundary = Some(Box::new(Boundary::new(leaves)));
-    }
-
-    /// Removes the packets that have crossed the boundary, in the order in which they left.
-    pub fn drain_outbox(&mut self) -> impl Iterator<Item = Crossing> + '_ {
-        self.links.boundary.iter_mut().flat_map(|boundary| boundary.drain())
-    }
-
-    /// Puts a packet that has left another logical process on its link.
-    pub fn receive(&mut self, crossing: Crossing) {
-        let Crossing { port, arrives, packet } = crossing;
-        self.links.lanes.push(port, arrives, packet, &mut self.links.events);
-    }
-
-    /// Takes over the ports of `other` for which `is_other` holds, with their pacers, and adds its counters, less the
-    /// `replicated` events that this fabric has counted as well.
-    pub fn absorb(&mut self, mut other: Fabric<H>, replicated: u64, is_other: impl Fn(PortId) -> bool) {
-        for port in (0..self.ports.len() as u32).map(PortId).filter(|port| is_other(*port)) {
-            let place = port.0 as usize;
-            std::mem::swap(&mut self.ports[place], &mut other.ports[place]);
-            if let Some(pacer) = self.pacers.get_mut(place) {
-                std::mem::swap(pacer, &mut other.pacers[place]);
-            }
-        }
-        let of_faults = other.links.faults.as_ref().map_or(0, |faults| faults.events());
-        other.links.counters.events -= replicated + of_faults;
-        self.links.counters += other.links.counters;
-    }
-}
-
-/// What the caller may look at.
-impl<H: Hooks> Fabric<H> {
-    /// Returns hosts, switches and links.
-    #[inline]
-    pub fn network(&self) -> &Network {
-        &self.network
-    }
-
-    /// Returns the output ports by number.
-    #[inline]
-    pub fn ports(&self) -> &[Port] {
-        &self.ports
-    }
-
-    /// Returns the packets in flight.
-    #[inline]
-    pub fn lanes(&self) -> &Lanes {
-        &self.links.lanes
-    }
-
-    /// Returns the event queue, for callers that prefetch what the next events will touch.
-    #[inline]
-    pub fn events(&mut self) -> &mut EventQueue {
-        &mut self.links.events
-    }
-
-    /// Returns when the next event is.
-    pub fn next_event_time(&self) -> Option<Time> {
-        self.links.events.peek_time()
-    }
-
-    /// Returns what chooses paths in place of the flow's hash, if anything does.
-    pub fn selector(&self) -> Option<&PathSelector> {
-        self.selector.as_deref()
-    }
-
-    /// Whether switches pause each other.
-    pub fn has_flow_control(&self) -> bool {
-        self.links.flow_control.is_some()
-    }
-
-    /// Whether packets, bytes and drops are counted for every link.
-    pub fn counts_links(&self) -> bool {
-        self.links.meter.is_some()
-    }
-
-    /// Returns the counters so far.
-    #[inline]
-    pub fn counters(&self) -> &Counters {
-        &self.links.counters
-    }
-
-    /// Returns the world's hooks.
-    #[inline]
-    pub fn hooks(&self) -> &H {
-        &self.links.hooks
-    }
-
-    /// Returns the world's hooks, to be changed.
-    #[inline]
-    pub fn hooks_mut(&mut self) -> &mut H {
-        &mut self.links.hooks
     }
 }

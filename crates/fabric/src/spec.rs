@@ -3,7 +3,7 @@
 use plimsoll_mechanisms::pacer::PacerParams;
 use plimsoll_mechanisms::pfc::PfcParams;
 use plimsoll_mechanisms::{Active, PathMechanisms, PortMechanisms};
-use plimsoll_units::{Bytes, Span};
+use plimsoll_units::{Bytes, Span, Time};
 
 use crate::faults::LinkFault;
 use crate::net::port::{BufferLimit, DisciplineFactory, QueueDiscipline, ServiceOrder};
@@ -105,8 +105,45 @@ impl Unbuildable {
     }
 }
 
+impl Default for PortSpec {
+    /// An unlimited queue, first come, first served, that marks nothing.
+    fn default() -> PortSpec {
+        PortSpec {
+            limit: BufferLimit::UNLIMITED,
+            order: ServiceOrder::Fifo,
+            discipline: None,
+            mechanisms: PortMechanisms::default(),
+            link_buffer: None,
+            general: false,
+        }
+    }
+}
+
 impl FabricSpec {
-    /// The queue that sends on `link`.
+    /// Specifies `network` with unlimited queues and no mechanism, observed from the beginning to the end. The fields
+    /// can then be changed.
+    pub fn new(network: Network) -> FabricSpec {
+        FabricSpec {
+            nic: PortSpec::default(),
+            tiers: vec![PortSpec::default(); network.tiers().len()],
+            network,
+            pacer: None,
+            backpressure: false,
+            pacers_wait: true,
+            full_size: 1_500,
+            priorities_in_use: 1,
+            paths: PathMechanisms::default(),
+            path_selector: None,
+            symmetric_paths: false,
+            convergence_delay: Span::ZERO,
+            faults: Vec::new(),
+            watched: Vec::new(),
+            counts_links: false,
+            window: MeasurementWindow { from: Time::ZERO, until: Time::MAX },
+        }
+    }
+
+    /// Returns the queue that sends on `link`.
     pub fn port(&self, link: &Link) -> &PortSpec {
         match link.from {
             Node::Host(_) => &self.nic,

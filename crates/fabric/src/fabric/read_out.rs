@@ -1,4 +1,4 @@
-//! What a fabric has observed, read when the run has ended.
+//! What the caller may read of a fabric: its parts during the run, and what was observed at the end.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,12 @@ use plimsoll_mechanisms::pacer::AssociationCounts;
 use plimsoll_units::{Rate, Span, Time};
 
 use super::Fabric;
+use crate::engine::{EventQueue, Lanes};
 use crate::host_pacer::HostPacer;
 use crate::links::Hooks;
-use crate::net::{HostId, MeterReading, Port, PortId};
-use crate::observed::{Carried, PauseTotals, Queue, port_name};
+use crate::net::topology::Link;
+use crate::net::{HostId, MeterReading, Network, PathSelector, Port, PortId};
+use crate::observed::{Carried, Counters, PauseTotals, Queue, port_name};
 
 /// What was observed of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +24,70 @@ pub struct LinkReading {
     pub carried: Carried,
     /// How often and how long it was paused meanwhile.
     pub pauses: PauseTotals,
+}
+
+impl<H: Hooks> Fabric<H> {
+    /// Returns hosts, switches and links.
+    #[inline]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Returns the output ports by number.
+    #[inline]
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// Returns the packets in flight.
+    #[inline]
+    pub fn lanes(&self) -> &Lanes {
+        &self.links.lanes
+    }
+
+    /// Returns the event queue, for callers that prefetch what the next events will touch.
+    #[inline]
+    pub fn events(&mut self) -> &mut EventQueue {
+        &mut self.links.events
+    }
+
+    /// Returns when the next event is.
+    pub fn next_event_time(&self) -> Option<Time> {
+        self.links.events.peek_time()
+    }
+
+    /// Returns what chooses paths in place of the flow's hash, if anything does.
+    pub fn selector(&self) -> Option<&PathSelector> {
+        self.selector.as_deref()
+    }
+
+    /// Returns whether switches pause each other.
+    pub fn has_flow_control(&self) -> bool {
+        self.links.flow_control.is_some()
+    }
+
+    /// Returns whether packets, bytes and drops are counted for every link.
+    pub fn counts_links(&self) -> bool {
+        self.links.meter.is_some()
+    }
+
+    /// Returns the counters so far.
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.links.counters
+    }
+
+    /// Returns the world's hooks.
+    #[inline]
+    pub fn hooks(&self) -> &H {
+        &self.links.hooks
+    }
+
+    /// Returns the world's hooks, to be changed.
+    #[inline]
+    pub fn hooks_mut(&mut self) -> &mut H {
+        &mut self.links.hooks
+    }
 }
 
 impl<H: Hooks> Fabric<H> {
@@ -84,7 +150,7 @@ impl<H: Hooks> Fabric<H> {
         let Some(meter) = &self.links.meter else { return Vec::new() };
         let observed = meter.window().part_of(Time::ZERO, end);
         let links = (0..).map(PortId).zip(self.network.links()).zip(meter.carried());
-        let reading = |((port, link), carried): ((PortId, &crate::net::topology::Link), &Carried)| {
+        let reading = |((port, link), carried): ((PortId, &Link), &Carried)| {
             let pauses = self.links.flow_control.as_ref().map(|control| control.pauses(port, end));
             LinkReading { rate: link.rate, observed, carried: *carried, pauses: pauses.unwrap_or_default() }
         };

@@ -1,0 +1,40 @@
+//! A fabric as one logical process of a parallel run.
+
+use super::Fabric;
+use crate::boundary::{Boundary, Crossing};
+use crate::links::Hooks;
+use crate::net::PortId;
+
+impl<H: Hooks> Fabric<H> {
+    /// Makes this fabric part of a parallel run: what is sent on links that leave it goes to an outbox. `leaves` says
+    /// so of each link.
+    pub fn set_boundary(&mut self, leaves: Vec<bool>) {
+        self.links.boundary = Some(Box::new(Boundary::new(leaves)));
+    }
+
+    /// Removes the packets that have crossed the boundary, in the order in which they left.
+    pub fn drain_outbox(&mut self) -> impl Iterator<Item = Crossing> + '_ {
+        self.links.boundary.iter_mut().flat_map(|boundary| boundary.drain())
+    }
+
+    /// Puts a packet that has left another logical process on its link.
+    pub fn receive(&mut self, crossing: Crossing) {
+        let Crossing { port, arrives, packet } = crossing;
+        self.links.lanes.push(port, arrives, packet, &mut self.links.events);
+    }
+
+    /// Takes over the ports of `other` for which `is_other` holds, with their pacers, and adds its counters, less the
+    /// `replicated` events that this fabric has counted as well.
+    pub fn absorb(&mut self, mut other: Fabric<H>, replicated: u64, is_other: impl Fn(PortId) -> bool) {
+        for port in (0..self.ports.len() as u32).map(PortId).filter(|port| is_other(*port)) {
+            let place = port.0 as usize;
+            std::mem::swap(&mut self.ports[place], &mut other.ports[place]);
+            if let Some(pacer) = self.pacers.get_mut(place) {
+                std::mem::swap(pacer, &mut other.pacers[place]);
+            }
+        }
+        let of_faults = other.links.faults.as_ref().map_or(0, |faults| faults.events());
+        other.links.counters.events -= replicated + of_faults;
+        self.links.counters += other.links.counters;
+    }
+}
