@@ -31,7 +31,7 @@ impl Boundary {
         Boundary { leaves, outbox: Vec::new() }
     }
 
-    /// Whether the link of `port` leaves the logical process.
+    /// Returns whether the link of `port` leaves the logical process.
     #[inline]
     pub(crate) fn is_crossed_by(&self, port: PortId) -> bool {
         self.leaves[port.0 as usize]

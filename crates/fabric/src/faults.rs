@@ -98,7 +98,8 @@ impl ScheduledLink {
         begun.last().map_or(LinkState::Whole, |(_, state)| *state)
     }
 
-    /// Whether a packet that left at `left`, to arrive at `arrives`, is lost because the link was dead meanwhile.
+    /// Returns whether a packet that left at `left`, to arrive at `arrives`, is lost because the link was dead
+    /// meanwhile.
     pub fn loses(&self, left: Time, arrives: Time) -> bool {
         self.steps.iter().enumerate().any(|(index, (from, state))| {
             let until = self.steps.get(index + 1).map_or(Time::MAX, |(until, _)| *until);
@@ -189,7 +190,7 @@ impl Faults {
         self.schedule.link(port)
     }
 
-    /// Whether the link that `port` sends on is dead now.
+    /// Returns whether the link that `port` sends on is dead now.
     pub fn is_dead(&self, port: PortId) -> bool {
         self.dead.contains(&port)
     }

@@ -23,27 +23,27 @@ use crate::net::{Network, Node, Packet, Port, PortId};
 use crate::observed::{MeasurementWindow, PauseTotals};
 use crate::spec::{FabricSpec, Unbuildable};
 
-/// Flow control of all switches.
+/// The flow control of all switches.
 #[derive(Debug)]
 pub struct FlowControl {
-    /// By link, where the switch at its far end pauses.
+    /// The links that the switch at their far end pauses, by number.
     links: Vec<Option<PausableLink>>,
-    /// By link: its number among those of the switch at its far end.
+    /// Each link's number among those into the switch at its far end.
     local: Vec<u16>,
-    /// By switch: where its links are in `ingress`.
+    /// The place in `ingress` of each switch's first link.
     first: Vec<u32>,
     ingress: Vec<PortId>,
-    /// By port: the switch that it belongs to.
+    /// The switch of each port; `None` for a NIC.
     switch_of: Vec<Option<u32>>,
-    /// Decided in the current event.
+    /// The signals that the current event has decided on.
     pending: Vec<(PortId, Signal)>,
-    /// Packets in all switches that pause.
+    /// The number of packets in all switches.
     held: u64,
-    /// Signals under way.
+    /// The number of signals under way.
     travelling: u64,
-    /// When a packet last completed a link, or a signal last took effect.
+    /// The time at which a packet last completed a link or a signal last took effect.
     moved: Time,
-    /// When pauses count.
+    /// The window in which pauses count.
     window: MeasurementWindow,
 }
 
@@ -52,14 +52,14 @@ struct PausableLink {
     account: IngressAccount,
     buffer: u64,
     held: u64,
-    /// The port that sends the other way.
+    /// The port that sends in the opposite direction.
     back: PortId,
-    /// From the start of a pause frame until it is obeyed.
+    /// The time from the start of a pause frame until it is obeyed.
     delay: Span,
     travelling: VecDeque<(Time, Signal)>,
-    /// What the port that sends on the link may not send now.
+    /// The priorities that the port on the link may not send now.
     state: PauseState,
-    /// Since when that is something.
+    /// The time since which at least one priority is paused.
     paused_since: Time,
     totals: PauseTotals,
 }
@@ -121,7 +121,7 @@ impl FlowControl {
         Ok(Some(Box::new(control)))
     }
 
-    /// The link that `port` sends on has failed or come back: nobody at its ends knows of pauses.
+    /// The link that `port` sends on has failed or come back: both ends forget its pauses.
     pub fn forget(&mut self, port: PortId) {
         if let Some(link) = &mut self.links[port.0 as usize] {
             link.account.forget_pauses();
@@ -129,8 +129,8 @@ impl FlowControl {
         }
     }
 
-    /// Whether the switch at the far end of `link` has room for `packet`, which then knows where it came in.
-    /// With enough headroom it always has.
+    /// Returns whether the switch at the far end of `link` has room for `packet`, and notes in the packet where it
+    /// came in. With enough headroom there is always room.
     pub fn admit(&mut self, now: Time, link: PortId, packet: &mut Packet) -> bool {
         self.moved = now;
         packet.ingress = self.local[link.0 as usize];
@@ -169,7 +169,7 @@ impl FlowControl {
         self.pending.extend(count(link).map(|signal| (ingress, signal)));
     }
 
-    /// How often and how long the link was paused until `end`.
+    /// Returns how often and how long the link was paused until `end`.
     pub fn pauses(&self, link: PortId, end: Time) -> PauseTotals {
         let Some(link) = &self.links[link.0 as usize] else { return PauseTotals::default() };
         let mut totals = link.totals;
@@ -179,19 +179,19 @@ impl FlowControl {
         totals
     }
 
-    /// Whether packets wait and nothing will ever move them. A port that is not paused sends what it has, so if
-    /// no packet and no signal is under way, whatever waits is paused; and a pause ends only when a packet
-    /// leaves. `now` is later than what happened last: events of one instant belong together.
+    /// Returns whether packets wait and nothing will ever move them. A port that is not paused sends what it has, so
+    /// if no packet and no signal is under way, whatever waits is paused; and a pause ends only when a packet leaves.
+    /// `now` is later than what happened last: events of one instant belong together.
     pub fn is_stuck(&self, now: Time, in_flight: usize) -> bool {
         self.held > 0 && in_flight == 0 && self.travelling == 0 && now > self.moved
     }
 
-    /// When a packet last completed a link, or a signal last took effect.
+    /// Returns the time at which a packet last completed a link or a signal last took effect.
     pub fn moved(&self) -> Time {
         self.moved
     }
 
-    /// Whether pauses were decided that have not been sent.
+    /// Returns whether pauses were decided that have not been sent.
     pub fn has_pending(&self) -> bool {
         !self.pending.is_empty()
     }
@@ -222,7 +222,7 @@ impl FlowControl {
         }
     }
 
-    /// The next signal that takes effect at `port` by `now`.
+    /// Removes the next signal that takes effect at `port` by `now`.
     pub fn take_due(&mut self, now: Time, port: PortId) -> Option<Signal> {
         let link = self.links[port.0 as usize].as_mut()?;
         let (_, signal) = link.travelling.pop_front_if(|(at, _)| *at <= now)?;

@@ -30,7 +30,7 @@ pub struct HostPacer {
     pacer: pacer::HostPacer<Held>,
     stream: Stream,
     armed: Time,
-    /// Where a packet waits for room in the NIC queue: the room, in bytes, that each needs.
+    /// The room in bytes that a packet waits for in the NIC queue; `None` if packets do not wait for room.
     room_bytes: Option<u64>,
 }
 
@@ -42,12 +42,13 @@ struct Held {
 }
 
 impl HostPacer {
-    /// The pacer of `host`. Where a packet waits for room in the NIC queue, `room_bytes` is what each needs.
+    /// Builds the pacer of `host`. `room_bytes` is the room that a packet waits for in the NIC queue, if it does.
     pub fn new(params: &PacerParams, host: HostId, stream: Stream, room_bytes: Option<u64>) -> HostPacer {
         HostPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX, room_bytes }
     }
 
-    /// The transport hands over a packet.
+    /// The transport hands over a packet. Returns the time of the next event, if it is a new one. Returns the time of
+    /// the next event, if it is a new one.
     #[must_use]
     pub fn on_packet(
         &mut self,
@@ -72,7 +73,7 @@ impl HostPacer {
         self.pacer.on_ece(now, u64::from(flow), || stream.next_u64());
     }
 
-    /// The time asked for has come, or an earlier one.
+    /// The event of the pacer has come. Returns the time of the next one, if it is new.
     #[must_use]
     pub fn on_due(&mut self, now: Time, nic: &mut Port, sink: &mut impl Sink) -> Option<Time> {
         if self.armed != now {
@@ -82,17 +83,17 @@ impl HostPacer {
         self.release(now, nic, sink)
     }
 
-    /// Packets held.
+    /// Returns the number of packets held.
     pub fn held(&self) -> usize {
         self.pacer.backlog_packets()
     }
 
-    /// Which connections are associated, and how often.
+    /// Returns which connections are associated, and how often.
     pub fn flows(&self) -> &FlowAssociations {
         self.pacer.flows()
     }
 
-    /// Hands over what may go now. Who finds no room is called again when there is some.
+    /// Sends what may leave now. A pacer that finds no room is called again when there is some.
     #[must_use]
     pub fn release(&mut self, now: Time, nic: &mut Port, sink: &mut impl Sink) -> Option<Time> {
         loop {

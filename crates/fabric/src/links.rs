@@ -23,7 +23,7 @@ use crate::observed::{Counters, LinkMeter};
 /// What one world does and another does not when something happens to a packet. A fabric is monomorphised over its
 /// hooks, so that a hook that does nothing costs nothing.
 pub trait Hooks {
-    /// Whether [`Hooks::on_hop`] is to be called.
+    /// Returns whether [`Hooks::on_hop`] is to be called.
     fn observes_hops(&self) -> bool {
         false
     }

@@ -17,7 +17,7 @@ pub struct MeasurementWindow {
 }
 
 impl MeasurementWindow {
-    /// Whether `time` lies in the window.
+    /// Returns whether `time` lies in the window.
     pub fn has(self, time: Time) -> bool {
         (self.from..=self.until).contains(&time)
     }
@@ -160,12 +160,12 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Packets lost on their way, wherever.
+    /// Returns the number of packets that were dropped or lost.
     pub fn packets_lost(&self) -> u64 {
         self.nic_drops + self.switch_drops + self.link_drops + self.no_route_drops
     }
 
-    /// Packets whose whereabouts are known: as many as were sent, in the end.
+    /// Returns the number of packets whose fate is known: in the end, as many as were sent.
     pub fn packets_accounted_for(&self) -> u64 {
         self.packets_delivered + self.packets_lost() + self.packets_in_flight
     }

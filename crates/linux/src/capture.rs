@@ -1,6 +1,7 @@
-//! [`Capture`]: the frames of every host, each into a pcapng file of its own.
+//! [`Capture`]: writes the frames of every host to a pcapng file of its own.
 //!
-//! A thread beside the fabric's writes; what it cannot keep up with is left out and counted, rather than waited for.
+//! A thread of its own writes; frames that it cannot keep up with are left out and counted, so that the fabric never
+//! waits for the disk.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
@@ -12,7 +13,7 @@ use plimsoll_fabric::net::HostId;
 use plimsoll_results::capture::pcapng::{Direction, Writer};
 use plimsoll_units::Time;
 
-/// Which way a frame goes, seen from the fabric.
+/// The direction of a frame, seen from the fabric.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// The host has sent it.
@@ -21,16 +22,16 @@ pub enum Way {
     ToHost,
 }
 
-/// Where frames are kept.
+/// Where frames are captured.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CaptureTo {
-    /// The folder of the files `h0.pcapng`, `h1.pcapng`, ...; made if it is not there.
+    /// The folder of the files `h0.pcapng`, `h1.pcapng`, ...; it is created if it does not exist.
     pub folder: PathBuf,
-    /// Bytes kept of a frame at most.
+    /// The most bytes kept of a frame.
     pub bytes_max: usize,
 }
 
-/// Keeps frames.
+/// Writes the frames of every host to a file.
 #[derive(Debug)]
 pub struct Capture {
     sender: SyncSender<Kept>,
@@ -48,14 +49,14 @@ struct Kept {
     wire_bytes: u32,
 }
 
-/// Frames that wait to be written.
+/// The most frames that wait to be written.
 const WAITING_MAX: usize = 16_384;
 
 impl Capture {
-    /// Begins files for so many hosts.
+    /// Creates the files of `hosts` hosts.
     ///
     /// # Errors
-    /// If they cannot be made.
+    /// Fails if they cannot be created.
     pub fn start(to: &CaptureTo, hosts: u32) -> io::Result<Capture> {
         fs::create_dir_all(&to.folder)?;
         let mut files = Vec::new();
@@ -83,7 +84,7 @@ impl Capture {
     /// Completes the files: the frames that were left out, because the disk was too slow.
     ///
     /// # Errors
-    /// If they could not be written.
+    /// Fails if they could not be written.
     pub fn finish(self) -> io::Result<u64> {
         drop(self.sender);
         self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the writer of captures panicked")))?;

@@ -36,52 +36,52 @@ mod observed;
 use laid_out::{LaidOut, resolved};
 use observed::{of_congestion, of_program, take, warnings};
 
-/// How to emulate.
+/// The options of an emulated run.
 #[derive(Clone, Default, Debug)]
 pub struct Options {
-    /// How long before an event the edge stops sleeping.
+    /// The time before an event at which the edge stops sleeping.
     pub spin: Span,
-    /// Keep what comes in, and see that its replay gives the digest of the run.
+    /// Keeps what comes in, and checks that its replay gives the digest of the run.
     pub verify: bool,
-    /// Programs to run in hosts.
+    /// The programs to run in hosts.
     pub programs: Vec<Program>,
-    /// The congestion control of this kernel to use in place of the scenario's.
+    /// The congestion control of this kernel that replaces the scenario's.
     pub congestion_control: Option<String>,
-    /// Connections of the agent are of MPTCP, with up to so many subflows ([`crate::SUBFLOWS`]).
+    /// The most subflows of a connection ([`crate::SUBFLOWS`]), if connections use MPTCP.
     pub mptcp: Option<u8>,
-    /// A host in which a shell opens, until whose end the run goes on.
+    /// The host in which a shell opens; the run lasts as long as the shell.
     pub shell: Option<u32>,
-    /// Where to keep the frames of all hosts.
+    /// Where the frames of all hosts are captured.
     pub capture: Option<CaptureTo>,
 }
 
-/// What came of it.
+/// The result of an emulated run.
 #[derive(Debug)]
 pub struct Emulated {
-    /// As of a simulated run.
+    /// The outcome, in the form of a simulated run's.
     pub outcome: Outcome,
-    /// How long after its time each frame was handed to its host.
+    /// The time by which each frame was handed to its host too late.
     pub lateness: Spread,
-    /// How long each waited in queues and pacers of the fabric.
+    /// The time that each frame waited in queues and pacers of the fabric.
     pub waited: Spread,
-    /// Frames that were not for the fabric, such as those to groups, and no question that the edge answers.
+    /// The number of frames that were not for the fabric, such as those to groups, and that the edge does not answer.
     pub foreign: u64,
-    /// From the first step to the first frame that could pass.
+    /// The time from the first step to the first frame that could pass.
     pub startup: Span,
-    /// Whether the replay gave the same digest, where it was asked for.
+    /// The replay gave the same digest; `None` if it was not asked for.
     pub verified: Option<bool>,
-    /// Packets beyond their level's share, where hosts have QJump's limiter.
+    /// The packets beyond their level's share, where hosts have QJump's limiter.
     pub excess: Option<Excess>,
-    /// What the hosts have counted of MPTCP, where connections are of it.
+    /// The hosts' counters of MPTCP, where connections use it.
     pub multipath: Option<MultipathCounts>,
-    /// How the programs ended.
+    /// How each program ended.
     pub programs: Vec<ProgramEnd>,
 }
 
-/// Why there is no outcome.
+/// Why an emulated run has no outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum EmulateError {
-    /// The system lacks something.
+    /// The system lacks a feature.
     #[error("emulating needs {}; run it as root. `plimsoll check` lists all", .0.join(", "))]
     Missing(Vec<&'static str>),
     /// The kernel lacks the congestion control.
@@ -90,7 +90,7 @@ pub enum EmulateError {
     /// The model cannot be emulated.
     #[error(transparent)]
     Unbuildable(#[from] Unbuildable),
-    /// The system refused something.
+    /// The system refused an operation.
     #[error("cannot emulate: {0}")]
     System(#[from] io::Error),
     /// A program of the hosts failed.
@@ -98,13 +98,13 @@ pub enum EmulateError {
     Agent(String),
 }
 
-/// How often to look whether the shell has ended.
+/// The interval at which the shell is checked for its end.
 const SHELL_LOOKED_AFTER: Span = Span::from_ms(20);
 
-/// Whether `model` can be emulated here as `options` say. Makes nothing.
+/// Checks that `model` can be emulated on this system as `options` say. Nothing is created.
 ///
 /// # Errors
-/// Says what the system or the model lacks.
+/// Names what the system or the model lacks.
 pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     let missing = features::missing();
     if !missing.is_empty() {
@@ -156,10 +156,11 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     Ok(())
 }
 
-/// Runs `model` between namespaces. It ends when its work is done, at its latest time, or when `stops` says so.
+/// Runs `model` between namespaces. The run ends when its work is done, at its latest time, or when `stops` returns
+/// true.
 ///
 /// # Errors
-/// As [`check`], and if the system refuses something, or a program fails. Nothing stays behind.
+/// Fails as [`check`] does, and if the system refuses an operation, or a program fails. Nothing is left behind.
 pub fn emulate(
     model: &Model,
     options: &Options,
@@ -236,18 +237,18 @@ pub fn emulate(
     Ok(Emulated { outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs })
 }
 
-/// How the live part of a run ended.
+/// How the live phase of a run ended.
 struct Carried {
     end: Time,
-    /// It ended because it had taken as long as it may.
+    /// The run ended because it had taken as long as it may.
     is_latest: bool,
     /// The number of workloads whose connections were not open when they were to begin.
     late: Option<usize>,
-    /// What the machine has taken from the fabric's thread.
+    /// The time that the machine has taken from the fabric's thread.
     taken: Taken,
 }
 
-/// Lets the fabric carry frames until the work is done, the shell has ended, or `stops` says so.
+/// Lets the fabric carry frames until the work is done, the shell has ended, or `stops` returns true.
 fn carry(
     edge: &mut Edge<Taps>,
     laid_out: &LaidOut,
@@ -286,7 +287,7 @@ fn carry(
     Ok(Carried { end, is_latest: end >= latest && !plan.endless, late, taken })
 }
 
-/// What the kernels of all hosts have counted.
+/// Returns the counters of all hosts' kernels.
 fn counted(
     namespaces: &Namespaces,
     hosts: u32,

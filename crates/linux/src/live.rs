@@ -84,9 +84,9 @@ impl LiveFabric {
         self.fabric.next_event_time()
     }
 
-    /// Whether what `host` sends must wait: its NIC is paused for all priorities that workloads and programs have, or
-    /// its queue is full and the scenario has senders wait for room. The caller then leaves unread what the host has
-    /// sent.
+    /// Returns whether what `host` sends must wait: its NIC is paused for all priorities that workloads and programs
+    /// have, or its queue is full and the scenario has senders wait for room. The caller then leaves unread what the
+    /// host has sent.
     pub fn holds(&mut self, now: Time, host: HostId) -> bool {
         self.fabric.is_paused(host, self.priorities)
             || self.backpressure && !self.fabric.has_room(now.max(self.done), host, self.full_size)

@@ -13,22 +13,22 @@ use plimsoll_scenario::model::Model;
 
 use crate::{Progress, RunError, estimate, run_on};
 
-/// What a batch tells its owner while it works; calls come from any thread.
+/// Receives what happens in a batch; it is called from any thread.
 pub trait Watch: Sync {
     /// Run `index` has begun.
     fn on_start(&self, _index: usize) {}
 
-    /// Run `index` is so far. Returning false cancels the whole batch.
+    /// Run `index` has made progress. Returning false cancels the whole batch.
     fn on_progress(&self, _index: usize, _progress: Progress) -> bool {
         true
     }
 
-    /// How many bytes the runs under way may need together.
+    /// Returns how many bytes the runs under way may need together.
     fn memory_max(&self) -> u64 {
         u64::MAX
     }
 
-    /// Run `index` is done; it is not kept elsewhere. Returning an error stops the batch.
+    /// Run `index` is done, and its outcome is handed over. Returning an error stops the batch.
     fn on_done(&self, index: usize, outcome: Outcome)
     -> Result<(), Box<dyn std::error::Error + Send + Sync>>;
 }
@@ -78,7 +78,7 @@ pub fn run_all(models: &[&Model], threads: usize, watch: &dyn Watch) -> Result<(
     }
 }
 
-/// How many of these runs fit into `limit` bytes at a time.
+/// Returns how many of these runs fit into `limit` bytes at a time.
 fn beside_each_other(models: &[&Model], limit: u64) -> Result<usize, RunError> {
     let mut largest: f64 = 0.0;
     for model in models {

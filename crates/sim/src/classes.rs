@@ -8,15 +8,15 @@ use plimsoll_units::{Bytes, Time};
 
 use crate::error::RunError;
 
-/// Priorities, ranks and limits of a run.
+/// The priorities, ranks and limits of a run's packets.
 #[derive(Debug)]
 pub(crate) struct Classes {
-    /// By workload, where the scenario gives one.
+    /// The priority of each workload, where the scenario gives one.
     priority: Vec<Option<u8>>,
-    /// Messages up to the first size have priority 7, and so on.
+    /// The sizes up to which a message has priority 7, 6, and so on.
     by_size: Vec<Bytes>,
     ack: Option<u8>,
-    /// Where some queue sorts by it.
+    /// What gives a packet its rank, where some queue sorts by rank.
     rank: Option<Rank>,
     qjump: Option<Qjump>,
 }
@@ -26,12 +26,12 @@ struct Qjump {
     levels: Levels,
     excess: Excess,
     refill: Refill,
-    /// By host; empty where every connection has its own.
+    /// The limiter of each host; empty where every connection has its own.
     hosts: Vec<Limiter>,
 }
 
 impl Classes {
-    /// Those of `model`; none where all packets are alike.
+    /// Builds the classes of `model`; none where all packets are alike.
     pub(crate) fn new(model: &Model) -> Result<Option<Box<Classes>>, RunError> {
         let host = &model.host;
         let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
@@ -51,7 +51,7 @@ impl Classes {
         })))
     }
 
-    /// The priority of a message of `bytes` bytes.
+    /// Returns the priority of a message of `bytes` bytes.
     pub(crate) fn priority(&self, workload: u16, bytes: u64) -> u8 {
         self.priority[usize::from(workload)].unwrap_or_else(|| {
             let larger_than = self.by_size.iter().filter(|size| bytes > size.get()).count();
@@ -59,7 +59,7 @@ impl Classes {
         })
     }
 
-    /// The limiter of a connection on which a message of `priority` starts, where connections have limiters.
+    /// Returns the limiter of a connection on which a message of `priority` starts, where connections have limiters.
     pub(crate) fn connection_limiter(&self, now: Time, priority: u8) -> Option<PeriodicLimiter> {
         let qjump = self.qjump.as_ref().filter(|qjump| qjump.refill == Refill::Periodic)?;
         let mut limiter = PeriodicLimiter::new(qjump.levels.epoch, qjump.excess);
@@ -82,8 +82,8 @@ impl Classes {
         };
     }
 
-    /// When the host may send `bytes` at `priority`, if a limiter that refuses makes it wait. `None` if it
-    /// may now; [`Time::MAX`] if never.
+    /// Returns when the host may send `bytes` at `priority`, if a limiter that refuses makes it wait. `None` if it may
+    /// now; [`Time::MAX`] if never.
     pub(crate) fn waits_until(
         &self,
         now: Time,
@@ -104,7 +104,7 @@ impl Classes {
         }
     }
 
-    /// Whether the limiter lets a packet pass; connections' own limiters look at data only.
+    /// Returns whether the limiter lets a packet pass; a connection's own limiter counts data only.
     pub(crate) fn passes(&mut self, now: Time, packet: &Packet, own: Option<&mut PeriodicLimiter>) -> bool {
         let Some(qjump) = &mut self.qjump else { return true };
         let bytes = u64::from(packet.size);

@@ -14,18 +14,18 @@ pub(crate) use plimsoll_traffic::ConnectionEnd as End;
 /// A message in a byte stream.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outgoing {
-    /// Stream offset just after its last byte.
+    /// The stream offset just after its last byte.
     end: u64,
     pub(crate) bytes: u64,
-    /// What the workload calls it.
+    /// The workload's own number for it.
     pub(crate) tag: u64,
     pub(crate) created: Time,
-    /// When its last byte was first sent.
+    /// The time at which its last byte was first sent.
     first_sent: Time,
 }
 
 impl Outgoing {
-    /// The one of the packets that carries the last byte.
+    /// Finds the packet that carries the message's last byte.
     pub(crate) fn ends_in<'a>(&self, packets: &'a [Packet]) -> Option<&'a Packet> {
         packets.iter().find(|packet| {
             let before_end = (self.end as u32).wrapping_sub(packet.seq).wrapping_sub(1);
@@ -34,28 +34,28 @@ impl Outgoing {
     }
 }
 
-/// One end and what it has written.
+/// One end of a connection, and the messages that it has written.
 #[derive(Debug)]
 pub(crate) struct Half {
     pub(crate) endpoint: Endpoint,
-    /// The event that stands in the queue for this end's deadline, if any.
+    /// The time of the event that the queue has for this end's deadline; [`Time::MAX`] if it has none.
     pub(crate) armed: Time,
-    /// Whether the end waits for room in its NIC queue.
+    /// The end waits for room in its NIC queue.
     pub(crate) blocked: bool,
-    /// Stream offset up to which segmentation offload has let data go.
+    /// The stream offset up to which segmentation offload lets data leave.
     pub(crate) piece_end: u64,
-    /// Priority of what this end sends.
+    /// The priority of what this end sends.
     pub(crate) priority: u8,
-    /// QJump's limiter, where connections have their own.
+    /// QJump's limiter, where each connection has its own.
     pub(crate) limiter: Option<Box<PeriodicLimiter>>,
-    /// Messages that have been delivered and not yet acknowledged, where that completes them.
+    /// The messages delivered but not yet acknowledged, where the acknowledgement completes them.
     unacknowledged: VecDeque<Delivered>,
     written: u64,
-    /// Bytes of the stream sent at least once.
+    /// The number of bytes of the stream that were sent at least once.
     sent: u64,
-    /// Messages not yet sent to their last byte.
+    /// The messages not yet sent to their last byte.
     outgoing: VecDeque<Outgoing>,
-    /// Messages that the other end has sent to their last byte, and that are not yet whole here.
+    /// The messages that the other end has sent to their last byte and that are not yet whole here.
     incoming: VecDeque<Outgoing>,
 }
 
@@ -84,7 +84,7 @@ impl Half {
         self.endpoint.write(config, now, bytes);
     }
 
-    /// How many bytes of `segment` are sent for the first time. A retransmission may have some: a short last
+    /// Returns how many bytes of `segment` are sent for the first time. A retransmission may have some: a short last
     /// segment sent again with what was written since.
     #[inline]
     pub(crate) fn on_sent(&mut self, segment: &Segment) -> u64 {
@@ -95,53 +95,52 @@ impl Half {
         end - std::mem::replace(&mut self.sent, end)
     }
 
-    /// Whether the next message has been sent to its last byte.
+    /// Returns whether the next message has been sent to its last byte.
     #[inline]
     pub(crate) fn has_sent_message(&self) -> bool {
         self.outgoing.front().is_some_and(|message| message.end <= self.sent)
     }
 
-    /// The next message whose last byte has been sent, by what was sent at `now`: the other end may be told of
-    /// it.
+    /// Removes the next message whose last byte was sent, at `now`: the other end may expect it.
     #[inline]
     pub(crate) fn take_sent(&mut self, now: Time) -> Option<Outgoing> {
         let message = self.outgoing.pop_front_if(|message| message.end <= self.sent)?;
         Some(Outgoing { first_sent: now, ..message })
     }
 
-    /// The other end has sent `message` to its last byte. It is told of before any packet can have brought that.
+    /// The other end has sent `message` to its last byte, which no packet can have brought yet.
     #[inline]
     pub(crate) fn expect(&mut self, message: Outgoing) {
         self.incoming.push_back(message);
     }
 
-    /// Whether this end, having `received` so many bytes, has got the next message whole.
+    /// Returns whether the first `received` bytes hold the next message whole.
     #[inline]
     pub(crate) fn has_whole(&self, received: u64) -> bool {
         self.incoming.front().is_some_and(|message| message.end <= received)
     }
 
-    /// The next message that this end, having `received` so many bytes, has got whole.
+    /// Removes the next message, if the first `received` bytes hold it whole.
     pub(crate) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
         self.incoming.pop_front_if(|message| message.end <= received)
     }
 }
 
-/// A message that has been delivered.
+/// A delivered message that awaits its acknowledgement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Delivered {
-    /// Stream offset just after its last byte.
+    /// The stream offset just after its last byte.
     end: u64,
     pub(crate) arrival: Arrival,
 }
 
 impl Half {
-    /// Keeps `arrival` of `message` until its sender knows of it.
+    /// Keeps `arrival` of `message` until its sender has the acknowledgement.
     pub(crate) fn await_acknowledgement(&mut self, message: &Outgoing, arrival: Arrival) {
         self.unacknowledged.push_back(Delivered { end: message.end, arrival });
     }
 
-    /// The next message of which this end now knows that it was delivered.
+    /// Removes the next message whose delivery has been acknowledged.
     #[inline]
     pub(crate) fn take_acknowledged(&mut self) -> Option<Arrival> {
         let acknowledged = self.endpoint.acknowledged();
@@ -150,9 +149,9 @@ impl Half {
     }
 }
 
-/// What `arrival` becomes when the acknowledgement `packet` reaches the sender at `now`: the time since its
-/// delivery goes where the acknowledgement waited, and what that does not explain, such as a lost
-/// acknowledgement, to recovery.
+/// Extends `arrival` to the time `now` at which the acknowledgement `packet` reaches the sender: the time since the
+/// delivery counts where the acknowledgement waited; what that does not explain, such as a lost acknowledgement,
+/// counts as recovery.
 pub(crate) fn acknowledged(
     network: &Network,
     config: &Config,
@@ -210,7 +209,7 @@ impl Connection {
         &mut self.halves[end as usize]
     }
 
-    /// Loads what a segment that arrives at `end` will use, for a look ahead. The number means nothing.
+    /// Loads what a segment that arrives at `end` will use, for a look ahead. The number has no meaning.
     #[inline]
     pub(crate) fn load(&self, end: End) -> u64 {
         let half = &self.halves[end as usize];
@@ -238,7 +237,7 @@ impl Connection {
         }
     }
 
-    /// Nothing written is unacknowledged and nothing unread: the connection could be closed.
+    /// Returns whether nothing written is unacknowledged and nothing unread: the connection could be closed.
     pub(crate) fn is_idle(&self) -> bool {
         self.halves
             .iter()
@@ -246,7 +245,7 @@ impl Connection {
     }
 }
 
-/// The part of a split that waiting at `place` belongs to.
+/// Returns the component of a split that waiting at `place` belongs to.
 fn part_of(split: &mut Split, place: Wait) -> &mut Span {
     match place {
         Wait::Nic => &mut split.nic,
@@ -257,7 +256,7 @@ fn part_of(split: &mut Split, place: Wait) -> &mut Span {
     }
 }
 
-/// Where the time of a packet went that has arrived.
+/// Splits the time that an arrived packet took.
 pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
     let (mut serialisation, mut propagation) = network.idle_transit(packet);
     if !packet.transit().is_zero() {
@@ -275,7 +274,7 @@ pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
     }
 }
 
-/// Where the time of `message` went, which `packet` completed by arriving at `now`.
+/// Splits the completion time of `message`, which `packet` has completed by arriving at `now`.
 ///
 /// The packet knows where it waited; its serialisation and propagation follow from its path; so the
 /// moment it was sent is known without having been written down. For a packet that was sent once

@@ -12,9 +12,9 @@ use plimsoll_fabric::net::HostId;
 /// The open connections of every pair of hosts.
 #[derive(Debug)]
 pub(crate) struct ConnectionPool {
-    /// How many a pair has before its first message.
+    /// The number of connections that a pair has before its first message.
     initial: u32,
-    /// By client and server.
+    /// The connections of each client and server.
     pairs: BTreeMap<(HostId, HostId), Pair>,
 }
 
@@ -39,7 +39,7 @@ impl ConnectionPool {
         has_idle
     }
 
-    /// A connection of the pair is idle again.
+    /// Returns a connection of the pair to the pool.
     pub(crate) fn close(&mut self, client: HostId, server: HostId) {
         let pair = self.pairs.get_mut(&(client, server)).expect("it was opened");
         pair.busy -= 1;

@@ -44,7 +44,7 @@ enum Less {
 }
 
 impl Need {
-    /// What to change so that a run fits into `limit` bytes, as the command line takes it.
+    /// Returns what to change so that a run fits into `limit` bytes, as the command line takes it.
     pub fn advice(&self, limit: u64) -> String {
         // Room for what else there is.
         let too_much = (self.bytes * 4.0 / limit.max(1) as f64).max(2.0);
@@ -72,7 +72,7 @@ impl Need {
     }
 }
 
-/// The next of 1, 2, 5, 10, 20, ...
+/// Returns the next of 1, 2, 5, 10, 20, ...
 fn round_up(number: f64) -> f64 {
     let mut power = 1.0;
     while power * 5.0 < number {
@@ -81,7 +81,7 @@ fn round_up(number: f64) -> f64 {
     [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|&round| round >= number).unwrap_or(number)
 }
 
-/// What the run of a checked model will keep, the largest first.
+/// Returns what the run of a checked model will keep, the largest first.
 pub fn needs(model: &Model) -> Vec<Need> {
     let mut needs = vec![network(model)];
     if let Some(duration) = model.run.duration {
@@ -94,7 +94,7 @@ pub fn needs(model: &Model) -> Vec<Need> {
     needs
 }
 
-/// How many bytes the run of a checked model will keep, as far as that is known.
+/// Returns how many bytes the run of a checked model will keep, as far as that is known.
 ///
 /// # Errors
 /// If they are more than `limit`; says what they are for and what to change.
@@ -196,7 +196,7 @@ fn records(model: &Model, name: &str, workload: &Workload, needs: &mut Vec<Need>
     }
 }
 
-/// A number of bytes as people say it: `8.6 TB`.
+/// Returns a number of bytes as people say it: `8.6 TB`.
 pub fn about(bytes: f64) -> String {
     let units = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
     let mut value = bytes.max(0.0);

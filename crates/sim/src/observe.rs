@@ -8,7 +8,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use crate::connection::Connection;
 use plimsoll_traffic::Actions;
 
-/// Gathers records while the run goes.
+/// Gathers the records of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     pub(crate) messages: Vec<Message>,
@@ -16,14 +16,14 @@ pub(crate) struct Recorder {
     pub(crate) observations: Vec<Observation>,
     pub(crate) extra: Vec<ExtraLoad>,
     pub(crate) series: Vec<SeriesPoint>,
-    /// Connections that were closed before the end, by number.
+    /// The connections that were closed before the end, by number.
     pub(crate) closed: BTreeMap<u32, outcome::Connection>,
     goodput_every: Option<Span>,
-    /// By interval, then workload: bytes sent for the first time, bytes delivered.
+    /// The bytes sent for the first time and the bytes delivered, by interval, then workload.
     goodput: Vec<Vec<(u64, u64)>>,
     workloads: usize,
     series_every: Option<Span>,
-    /// Bytes acknowledged at the last sample, by connection.
+    /// The bytes acknowledged at the last sample, by connection.
     acknowledged: Vec<u64>,
 }
 
@@ -40,7 +40,7 @@ impl Recorder {
         self.extra.append(&mut actions.extra);
     }
 
-    /// Takes what another part of the network has recorded.
+    /// Takes what another logical process has recorded.
     pub(crate) fn absorb(&mut self, other: Recorder) {
         let Recorder { mut messages, mut queries, mut observations, mut extra, goodput, .. } = other;
         self.messages.append(&mut messages);
@@ -96,12 +96,12 @@ impl Recorder {
             .collect()
     }
 
-    /// When the first sample of the per-connection series is due.
+    /// Returns when the first sample of the per-connection series is due.
     pub(crate) fn first_sample(&self) -> Option<Time> {
         self.series_every.map(|every| Time::ZERO + every)
     }
 
-    /// Samples every open connection's sending ends; says when to sample next.
+    /// Samples the sending end of every open connection; returns when to sample next.
     pub(crate) fn sample(&mut self, now: Time, connections: &[Option<Box<Connection>>]) -> Time {
         let every = self.series_every.unwrap_or(Span::from_secs(1));
         self.acknowledged.resize(connections.len(), 0);
@@ -129,13 +129,13 @@ impl Recorder {
         now + every
     }
 
-    /// A connection is closed; its counters stay.
+    /// Keeps the counters of a connection that is closed.
     pub(crate) fn on_closed(&mut self, number: u32, connection: &Connection) {
         self.closed.insert(number, connection_record(connection));
     }
 }
 
-/// What is kept of a connection.
+/// Returns the record that is kept of a connection.
 pub(crate) fn connection_record(connection: &Connection) -> outcome::Connection {
     let mut record = outcome::Connection {
         workload: connection.workload,

@@ -19,11 +19,11 @@ use plimsoll_traffic::workload_of_raw;
 /// The receiving side of all NICs.
 #[derive(Debug)]
 pub(crate) struct ReceiveOffload {
-    /// By host.
+    /// The NIC of each host.
     nics: Vec<Coalescer<Held>>,
-    /// The largest piece that is made of segments.
+    /// The most bytes that are merged into one piece.
     largest: Bytes,
-    /// What is handed over; empty in between.
+    /// The packets being handed over; empty in between.
     batch: Vec<Packet>,
 }
 
@@ -35,7 +35,7 @@ struct Held {
 }
 
 impl ReceiveOffload {
-    /// NICs of `hosts` hosts; none where coalescing is off.
+    /// Builds the NICs of `hosts` hosts; none where coalescing is off.
     pub(crate) fn new(params: &NicBurstParams, hosts: u32) -> Option<ReceiveOffload> {
         let nics = (0..hosts).map(|_| Coalescer::new(params)).collect();
         let offload = ReceiveOffload { nics, largest: params.receive_offload, batch: Vec::new() };
@@ -66,7 +66,7 @@ impl ReceiveOffload {
     }
 }
 
-/// The packets of each piece that receive offload makes of a batch, in the order of the pieces.
+/// Returns the packets of each piece that receive offload makes of a batch, in the order of the pieces.
 fn merged(batch: &[Packet], largest: Bytes) -> Vec<Vec<Packet>> {
     let mut left: Vec<Option<&Packet>> = batch.iter().map(Some).collect();
     let pieces = merge(batch.iter().map(received), largest);
@@ -80,12 +80,12 @@ fn merged(batch: &[Packet], largest: Bytes) -> Vec<Vec<Packet>> {
         .collect()
 }
 
-/// A connection's direction, as one number.
+/// Returns a connection's direction, as one number.
 fn flow(packet: &Packet) -> u64 {
     u64::from(packet.flow) << 1 | u64::from(packet.flags.has(Flags::FROM_SERVER))
 }
 
-/// What receive offload looks at. A raw packet counts as one without payload, which is never merged.
+/// Returns what receive offload sees of a packet. A raw packet counts as one without payload, which is never merged.
 fn received(packet: &Packet) -> Segment {
     let is_raw = workload_of_raw(packet.flow).is_some();
     // That a segment was sent before is nothing that a header says.
@@ -109,8 +109,8 @@ pub(crate) fn prepend(segment: &mut tcp::Segment, before: &[Packet]) {
 }
 
 impl Half {
-    /// Whether the end's next segment may leave now: anything but new data may, and new data in pieces
-    /// that are worth it.
+    /// Returns whether the end's next segment may leave now: new data leaves in pieces that are large enough, and
+    /// anything else at once.
     #[cold]
     pub(crate) fn may_send(&mut self, offload: &SegmentationOffload, config: &Config) -> bool {
         let sent = self.endpoint.sent();

@@ -23,7 +23,7 @@ impl Sources {
         Sources { workloads, armed, actions: Actions::default(), acted: false, events: 0 }
     }
 
-    /// Whether all workloads have finished.
+    /// Returns whether all workloads have finished.
     pub(crate) fn have_finished(&self) -> bool {
         self.workloads.iter().all(|workload| workload.is_finished())
     }

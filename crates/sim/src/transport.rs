@@ -64,7 +64,7 @@ impl World {
         }
     }
 
-    /// The application at `end` gets what has become whole.
+    /// The application at `end` receives the messages that have become whole.
     pub(crate) fn on_delivered(
         &mut self,
         now: Time,
@@ -94,7 +94,7 @@ impl World {
         }
     }
 
-    /// The sender at `end` has learnt from `packet` of more that was delivered.
+    /// The acknowledgement `packet` has told the sender at `end` that more was delivered.
     pub(crate) fn on_acknowledged(&mut self, now: Time, number: u32, end: End, packet: &Packet) {
         loop {
             let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };

@@ -6,7 +6,7 @@
 use plimsoll_fabric::net::{self, Flags, HostId, Packet};
 use plimsoll_mechanisms::tcp;
 
-/// Who sends a packet of which connection.
+/// The connection of a packet, and its sender and receiver.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Address {
     pub(crate) flow: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Address {
     pub(crate) from_server: bool,
 }
 
-/// The packet that carries `segment` and takes `size` bytes on the wire.
+/// Builds the packet that carries `segment` and takes `size` bytes on the wire.
 #[inline(always)] // see World::receive
 pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> Packet {
     let mut packet = Packet::new(address.src, address.dst, address.flow, size as u16);
@@ -37,8 +37,8 @@ pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> 
     packet
 }
 
-/// The segment in `packet`; `received` and `sent` are the ends of what the receiving end has got in
-/// order and has sent, near which the 32-bit numbers lie.
+/// Returns the segment in `packet`. `received` and `sent` are the stream offsets up to which the receiving end has
+/// received in order and has sent; the 32-bit numbers lie near them.
 #[inline(always)] // see World::receive
 pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segment {
     let mut sack = tcp::SackBlocks::default();
@@ -79,7 +79,7 @@ const TCP_FLAGS: u8 = {
     bits
 };
 
-/// The number with the low 32 bits `low` that is nearest to `near`.
+/// Returns the number with the low 32 bits `low` that is nearest to `near`.
 #[inline]
 fn unwrap(low: u32, near: u64) -> u64 {
     let distance = low.wrapping_sub(near as u32) as i32;

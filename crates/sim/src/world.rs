@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    /// Whether all workloads have finished, and had not before.
+    /// Returns whether all workloads have finished, and had not before.
     fn is_finishing(&self) -> bool {
         self.rules.stop_when_finished && self.finished.is_none() && self.sources.have_finished()
     }
@@ -160,7 +160,7 @@ impl World {
         self.fabric.settle(end);
     }
 
-    /// Whether this world simulates `host`, which another logical process may do.
+    /// Returns whether this world simulates `host`, which another logical process may do.
     #[inline]
     pub(crate) fn has(&self, host: HostId) -> bool {
         self.process.as_ref().is_none_or(|process| process.has(host))

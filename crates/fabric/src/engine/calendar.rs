@@ -53,7 +53,7 @@ pub(super) struct Calendar {
 /// What [`Calendar::retune`] looks at, counted since it last looked.
 #[derive(Clone, Debug)]
 struct Pace {
-    /// Pops until the next look.
+    /// The number of pops until the next look.
     pops_left: u64,
     pops: u64,
     /// How far the cursor moved, in buckets. A pause counts for one turn of the wheel at most: an
@@ -62,7 +62,7 @@ struct Pace {
 }
 
 impl Calendar {
-    /// An empty queue at time zero.
+    /// Returns an empty queue at time zero.
     pub(super) fn new() -> Calendar {
         Calendar {
             front: Vec::new(),
@@ -76,12 +76,12 @@ impl Calendar {
         }
     }
 
-    /// Entries in the queue.
+    /// Returns the number of entries.
     pub(super) fn len(&self) -> usize {
         self.front.len() + self.late.len() + self.wheel.len + self.far.len()
     }
 
-    /// Whether nothing is left to happen.
+    /// Returns whether there is no entry.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -116,8 +116,8 @@ impl Calendar {
         Some((key.at(), key.owner()))
     }
 
-    /// The time of the first entry. Cheap while the bucket being served lasts, a walk through the
-    /// next one with entries otherwise.
+    /// Returns the time of the first entry. Cheap while the bucket being served lasts, a walk through the next one
+    /// with entries otherwise.
     ///
     /// Moves nothing on purpose: were the cursor taken to that bucket, all that is then pushed before
     /// it (a live packet while the next deadline is seconds away) would crowd into `front`.
@@ -130,13 +130,13 @@ impl Calendar {
         [in_wheel, self.far.first()].into_iter().flatten().min().map(Key::at)
     }
 
-    /// Whether a bucket was taken up since this was last asked: [`Calendar::served`] is new, then.
+    /// Returns whether a bucket was taken up since the last call: then [`Calendar::served`] is new.
     #[inline]
     pub(super) fn take_turn(&mut self) -> bool {
         std::mem::take(&mut self.turned)
     }
 
-    /// What is left of the bucket being served, in no order that counts.
+    /// Returns what is left of the bucket being served, in no order that counts.
     #[inline]
     pub(super) fn served(&self) -> impl Iterator<Item = (Time, u32)> + '_ {
         self.front.iter().map(|key| (key.at(), key.owner()))
@@ -283,14 +283,14 @@ impl Key {
 /// A ring of unsorted buckets: those that follow the cursor.
 #[derive(Clone, Debug)]
 struct Wheel {
-    /// A power of two long.
+    /// The buckets; their number is a power of two.
     buckets: Vec<Vec<Key>>,
     /// One bit for each bucket: whether it has entries.
     filled: Vec<u64>,
     /// Large buffers of emptied buckets. The one emptied last is filled first: it is still in the
     /// cache, and there are never more of them than buckets were filled at once.
     spare: Vec<Vec<Key>>,
-    /// Entries in all buckets.
+    /// The number of entries in all buckets.
     len: usize,
 }
 
@@ -339,8 +339,8 @@ impl Wheel {
         }
     }
 
-    /// The first bucket after `cursor` that has entries. That of the cursor itself has none: they
-    /// are in `front`.
+    /// Returns the first bucket after `cursor` that has entries. That of the cursor itself has none: they are in
+    /// `front`.
     #[inline]
     fn next_filled(&self, cursor: u64) -> Option<u64> {
         if self.len == 0 {
@@ -439,7 +439,7 @@ const LOOK_POPS_PER_ENTRY: u64 = 4;
 const SHIFT_INITIAL: u32 = 20;
 /// Keeps every bucket number, that of `Time::MAX` too, below `u64::MAX`, which means 'none'.
 const WIDTH_PS_MIN: u128 = 2;
-/// Seven hours.
+/// The greatest width of a bucket: about five hours.
 const WIDTH_PS_MAX: u128 = 1 << 54;
 /// Up to here inserting into a sorted run costs less than a heap.
 const FRONT_INSERT_MAX: usize = 24;

@@ -36,11 +36,11 @@ struct Ends {
     last: u32,
 }
 
-/// What is behind a packet in its lane.
+/// The packet behind another one in its lane.
 #[derive(Clone, Copy, Debug)]
 struct Follower {
     arrives: Time,
-    /// Its slot; [`NONE`] behind the last.
+    /// The slot of that packet; [`NONE`] behind the last.
     slot: u32,
 }
 
@@ -48,11 +48,11 @@ struct Follower {
 #[repr(align(64))]
 struct CacheLine(Packet);
 
-/// No slot.
+/// The number that stands for no slot.
 const NONE: u32 = u32::MAX;
 
 impl Lanes {
-    /// Empty lanes for `ports` links.
+    /// Builds empty lanes for `ports` links.
     pub fn new(ports: usize) -> Lanes {
         Lanes {
             ends: vec![Ends { first: NONE, last: NONE }; ports],
@@ -63,8 +63,8 @@ impl Lanes {
         }
     }
 
-    /// Puts `packet` behind what `port` has sent before, and gives it back where it lies now. The first of a
-    /// lane becomes an event.
+    /// Puts `packet` behind what `port` has sent before, and returns it where it lies now. The first packet of a lane
+    /// becomes an event.
     #[inline(always)] // once a hop: a call would copy the packet
     pub fn push(
         &mut self,
@@ -103,13 +103,13 @@ impl Lanes {
         self.packets[slot as usize].0
     }
 
-    /// The packet that `port` delivers next.
+    /// Returns the packet that `port` delivers next.
     #[inline]
     pub fn first(&self, port: PortId) -> Option<&Packet> {
         self.packets.get(self.ends[port.0 as usize].first as usize).map(|line| &line.0)
     }
 
-    /// Loads what [`Lanes::pop`] from `port` will read, for a look ahead. The number means nothing.
+    /// Loads what [`Lanes::pop`] from `port` will read, for a look ahead. The number has no meaning.
     #[inline]
     pub fn load_first(&self, port: PortId) -> u64 {
         let slot = self.ends[port.0 as usize].first as usize;
@@ -118,19 +118,19 @@ impl Lanes {
         u64::from(packet ^ next)
     }
 
-    /// Loads what [`Lanes::push`] to `port` will write to, for a look ahead. The number means nothing.
+    /// Loads what [`Lanes::push`] to `port` will write to, for a look ahead. The number has no meaning.
     #[inline]
     pub fn load_last(&self, port: PortId) -> u64 {
         let slot = self.ends[port.0 as usize].last as usize;
         self.chain.get(slot).map_or(0, |follower| u64::from(follower.slot))
     }
 
-    /// Packets on all links, including those admitted by express ports and not yet sent.
+    /// Returns the number of packets on all links, including those admitted by express ports and not yet sent.
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// A slot that holds `packet`, with nothing behind it.
+    /// Returns a slot that holds `packet`, with nothing behind it.
     #[inline]
     fn take_slot(&mut self, packet: Packet) -> u32 {
         let slot = self.free;

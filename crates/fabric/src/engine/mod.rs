@@ -23,15 +23,15 @@ pub use streams::{Stream, Streams};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner(u32);
 
-/// Kinds of owner.
+/// The kinds of owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum OwnerKind {
     /// The first packet of a link reaches its far end; the number is the sending port's.
     Link = 0,
-    /// A port asked to be called.
+    /// A port has asked to be called.
     Port = 1,
-    /// A host's pacer asked to be called.
+    /// A host's pacer has asked to be called.
     Pacer = 2,
     /// A connection's end has a deadline; the number is twice the connection's, plus the end.
     Endpoint = 3,
@@ -48,14 +48,14 @@ pub enum OwnerKind {
 const KIND_SHIFT: u32 = 29;
 
 impl Owner {
-    /// The owner of `kind` with `number`, below 2^29.
+    /// Returns the owner of `kind` with `number`, below 2^29.
     #[inline]
     pub const fn new(kind: OwnerKind, number: u32) -> Owner {
         debug_assert!(number < 1 << KIND_SHIFT);
         Owner((kind as u32) << KIND_SHIFT | number)
     }
 
-    /// The kind.
+    /// Returns the kind of owner.
     #[inline]
     pub const fn kind(self) -> OwnerKind {
         match self.0 >> KIND_SHIFT {
@@ -70,19 +70,19 @@ impl Owner {
         }
     }
 
-    /// The number within the kind.
+    /// Returns the number within the kind.
     #[inline]
     pub const fn number(self) -> u32 {
         self.0 & ((1 << KIND_SHIFT) - 1)
     }
 
-    /// The two in one word, in the owners' order.
+    /// Returns kind and number as one word.
     #[inline]
     pub const fn bits(self) -> u32 {
         self.0
     }
 
-    /// The owner that [`Owner::bits`] gave.
+    /// Returns the owner of which [`Owner::bits`] gave `bits`.
     #[inline]
     pub const fn from_bits(bits: u32) -> Owner {
         Owner(bits)

@@ -16,19 +16,20 @@ use plimsoll_units::Time;
 use super::Owner;
 use super::calendar::Calendar;
 
-/// Events in the order of time, then rank.
+/// Pending events, in the order of time, then rank.
 #[derive(Debug, Default)]
 pub struct EventQueue {
     calendar: Calendar,
 }
 
 impl EventQueue {
-    /// Nothing to do.
+    /// Returns an empty queue.
     pub fn new() -> EventQueue {
         EventQueue::default()
     }
 
-    /// `owner` acts at `at`, which is not before the event popped last, and after any time until which there was none.
+    /// Schedules `owner` at `at`, which is not before the event popped last, and after any time until which there was
+    /// none.
     #[inline]
     pub fn push(&mut self, at: Time, owner: Owner) {
         self.calendar.push(at, rank(at, owner));
@@ -47,44 +48,44 @@ impl EventQueue {
         Some((at, owner_of(at, rank)))
     }
 
-    /// Whether a new stretch of time has begun since this was last asked: [`EventQueue::soon`] is new.
+    /// Returns whether a new bucket has begun since the last call: then [`EventQueue::soon`] is new.
     #[inline]
     pub fn take_turn(&mut self) -> bool {
         self.calendar.take_turn()
     }
 
-    /// The owners known to act in the current stretch of time, in no order that counts; others may come
-    /// between. For whoever wants to have their memory at hand.
+    /// Returns the owners of the events in the current bucket, in no particular order; more may be added to it. A
+    /// caller may prefetch what they will touch.
     #[inline]
     pub fn soon(&self) -> impl Iterator<Item = Owner> + '_ {
         self.calendar.served().map(|(at, rank)| owner_of(at, rank))
     }
 
-    /// When the next event is, for whoever sleeps until then; the queue is not changed.
+    /// Returns when the next event is. The queue is not changed.
     pub fn peek_time(&self) -> Option<Time> {
         self.calendar.peek_time()
     }
 
-    /// Whether nothing is left to happen.
+    /// Returns whether no event is left.
     pub fn is_empty(&self) -> bool {
         self.calendar.is_empty()
     }
 }
 
-/// Where `owner` stands among the events of the instant `at`.
+/// Returns the rank of `owner` among the events of the instant `at`.
 #[inline]
 fn rank(at: Time, owner: Owner) -> u32 {
     (owner.bits() ^ pad(at)).wrapping_mul(SPREAD)
 }
 
-/// The owner whose rank at the instant `at` is `rank`.
+/// Returns the owner whose rank at the instant `at` is `rank`.
 #[inline]
 fn owner_of(at: Time, rank: u32) -> Owner {
     Owner::from_bits(rank.wrapping_mul(SPREAD_INVERSE) ^ pad(at))
 }
 
-/// 32 bits that belong to an instant. Two rounds: times of one lattice differ by a constant, which
-/// a single multiplication would turn into another constant.
+/// Returns 32 bits that belong to an instant. Two rounds: times of one lattice differ by a constant, which a single
+/// multiplication would turn into another constant.
 #[inline]
 fn pad(at: Time) -> u32 {
     let mixed = at.as_ps().wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -96,7 +97,7 @@ fn pad(at: Time) -> u32 {
 const SPREAD: u32 = 0x9e37_79b1;
 const SPREAD_INVERSE: u32 = inverse(SPREAD);
 
-/// The inverse of an odd number modulo 2^32, by Newton's iteration: each step doubles the bits.
+/// Returns the inverse of an odd number modulo 2^32, by Newton's iteration: each step doubles the bits.
 const fn inverse(odd: u32) -> u32 {
     let mut inverse = odd;
     let mut round = 0;

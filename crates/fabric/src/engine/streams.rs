@@ -20,17 +20,17 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams of `seed`.
+    /// Returns the streams of `seed`.
     pub fn new(seed: u64) -> Streams {
         Streams { seed }
     }
 
-    /// The stream of the component at `path`.
+    /// Returns the stream of the component at `path`.
     pub fn stream(&self, path: &str) -> Stream {
         Stream::seed_from_u64(self.word(path))
     }
 
-    /// 64 bits that belong to `path`: a salt, or the family of [`Streams::keyed`].
+    /// Returns 64 bits that belong to `path`: a salt, or the family of [`Streams::keyed`].
     pub fn word(&self, path: &str) -> u64 {
         // FNV-1a over the path, started from the mixed seed.
         let start = mix64(self.seed ^ 0x9e37_79b9_7f4a_7c15);
@@ -40,7 +40,7 @@ impl Streams {
         mix64(hash)
     }
 
-    /// The stream of number `index` in the family `word` (from [`Streams::word`]).
+    /// Returns the stream of number `index` in the family `word` (from [`Streams::word`]).
     pub fn keyed(word: u64, index: u64) -> Stream {
         Stream::seed_from_u64(mix64(word ^ mix64(index.wrapping_add(0x9e37_79b9_7f4a_7c15))))
     }

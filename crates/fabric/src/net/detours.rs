@@ -14,9 +14,9 @@ use super::{HostId, Network, PortId};
 pub struct Detours {
     /// Hosts that no switch can deliver to, in ascending order.
     cut_off: Vec<HostId>,
-    /// By switch: where its entries start; one more at the end.
+    /// The place of each switch's first entry; one more at the end.
     first: Vec<u32>,
-    /// By switch, then destination.
+    /// The entries, by switch, then destination.
     entries: Vec<Entry>,
     /// The next hops of all entries.
     ports: Vec<PortId>,
@@ -31,7 +31,7 @@ struct Entry {
 }
 
 impl Detours {
-    /// The next hops of `network` without the links that the ports `dead` send on.
+    /// Computes the next hops of `network` without the links that the ports `dead` send on.
     pub fn around(network: &Network, dead: &BTreeSet<PortId>) -> Detours {
         let switches = network.switches() as usize;
         let ports = || (0..network.links().len() as u32).map(PortId).filter(|port| !dead.contains(port));
@@ -80,7 +80,7 @@ impl Detours {
         detours
     }
 
-    /// The ports by which `switch` may pass on a packet to `dst`, none if there is no way; `None` if they are
+    /// Returns the ports by which `switch` may pass on a packet to `dst`, none if there is no way; `None` if they are
     /// those of the whole network.
     pub fn next_hops(&self, network: &Network, switch: u32, dst: HostId) -> Option<&[PortId]> {
         if self.cut_off.binary_search(&dst).is_ok() {
@@ -94,7 +94,7 @@ impl Detours {
     }
 }
 
-/// Hops from every switch to `target`, where `into` has the switches with a link to a switch.
+/// Computes the number of hops from every switch to `target`; `into` has, of each switch, those with a link to it.
 fn distances_to(target: u32, into: &[Vec<u32>]) -> Vec<u32> {
     let mut distance = vec![UNREACHABLE; into.len()];
     distance[target as usize] = 0;
@@ -127,7 +127,7 @@ mod tests {
         ports.filter(|(_, link)| links.contains(&(link.from, link.to))).map(|(port, _)| port).collect()
     }
 
-    /// Every switch a packet visits, choosing the last next hop at each; `None` if it gets nowhere.
+    /// Returns every switch a packet visits, choosing the last next hop at each; `None` if it gets nowhere.
     fn walk(network: &Network, detours: &Detours, mut switch: u32, dst: HostId) -> Option<Vec<u32>> {
         let mut visited = vec![switch];
         while network.switch_of(dst) != Some(switch) {

@@ -19,25 +19,25 @@ pub struct QueueMeter {
     reading: MeterReading,
 }
 
-/// What a [`QueueMeter`] has seen.
+/// The reading of a [`QueueMeter`].
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct MeterReading {
-    /// Start of the first interval.
+    /// The start of the first interval.
     pub from: Time,
-    /// Time average of the waiting bytes in each whole interval.
+    /// The time average of the waiting bytes in each whole interval.
     pub mean_bytes: Vec<f64>,
-    /// Most bytes that waited in each interval.
+    /// The most bytes that waited in each interval.
     pub max_bytes: Vec<u64>,
     /// Picoseconds spent at each number of waiting bytes: bin 0 is the empty queue, bin `i` holds more
     /// than `i - 1` and at most `i` widths of a bin, and the last bin is open.
     pub time_at: Vec<u64>,
-    /// Packets that found no room.
+    /// The number of packets that found no room.
     pub drops: u64,
-    /// Packets marked.
+    /// The number of packets marked.
     pub marks: u64,
-    /// Packets admitted.
+    /// The number of packets admitted.
     pub packets: u64,
-    /// Bytes admitted.
+    /// The number of bytes admitted.
     pub bytes: u64,
 }
 
@@ -92,7 +92,7 @@ impl QueueMeter {
         self.reading.drops += u64::from(now >= self.reading.from);
     }
 
-    /// Everything up to `end`, whole intervals only.
+    /// Returns the reading up to `end`, whole intervals only.
     pub fn read(mut self, end: Time) -> MeterReading {
         self.advance(end);
         self.reading

@@ -14,7 +14,7 @@ pub struct HostId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PortId(pub u32);
 
-/// The two ECN bits of the IP header (RFC 3168, section 5), without the unused ECT(1).
+/// The two ECN bits of the IP header (RFC 3168, section 5). ECT(1) is not used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Ecn {
@@ -23,7 +23,7 @@ pub enum Ecn {
     NotEct = 0,
     /// The transport reacts to marks.
     Ect = 2,
-    /// Congestion experienced.
+    /// The packet has experienced congestion.
     Ce = 3,
 }
 
@@ -32,15 +32,15 @@ pub enum Ecn {
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// Opens a connection.
+    /// The segment opens a connection.
     pub const SYN: Flags = Flags(1);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(2);
-    /// No more data.
+    /// The sender has no more data.
     pub const FIN: Flags = Flags(4);
     /// ECN echo: the receiver saw CE.
     pub const ECE: Flags = Flags(8);
-    /// Congestion window reduced.
+    /// The sender has reduced its congestion window.
     pub const CWR: Flags = Flags(16);
     /// Sent before (known to the simulation, not on the wire).
     pub const RETRANSMISSION: Flags = Flags(32);
@@ -49,25 +49,25 @@ impl Flags {
     /// The last bytes of the packet are SACK blocks, not waiting times.
     pub const SACK: Flags = Flags(128);
 
-    /// Whether all of `flags` are set.
+    /// Returns whether all of `flags` are set.
     #[inline]
     pub const fn has(self, flags: Flags) -> bool {
         self.0 & flags.0 == flags.0
     }
-    /// These flags and `flags`.
+    /// Returns these flags together with `flags`.
     #[inline]
     pub const fn with(self, flags: Flags) -> Flags {
         Flags(self.0 | flags.0)
     }
 }
 
-/// What moves through the network.
+/// A packet, as it moves through the network.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub struct Packet {
-    /// Sending host.
+    /// The sending host.
     pub src: HostId,
-    /// Receiving host.
+    /// The receiving host.
     pub dst: HostId,
     /// Connection, for path hashing and for the receiver.
     pub flow: u32,
@@ -79,17 +79,17 @@ pub struct Packet {
     pub rank: u32,
     /// The low bits of [`Packet::transit`], where paths are chosen packet by packet or links change.
     pub payload: u32,
-    /// Bytes on the wire.
+    /// The number of bytes on the wire.
     pub size: u16,
-    /// Payload bytes.
+    /// The number of payload bytes.
     pub len: u16,
     /// Port by which the packet entered the switch it is in.
     pub ingress: u16,
     /// 802.1p priority, 0..=7.
     pub priority: u8,
-    /// ECN bits.
+    /// The ECN bits of the IP header.
     pub ecn: Ecn,
-    /// TCP and simulation flags.
+    /// The TCP flags, and those of the simulation.
     pub flags: Flags,
     spare: u8,
     tail: [u8; TAIL],
@@ -103,7 +103,7 @@ const WAIT_MAX: u64 = (1 << (8 * WAIT_BYTES)) - 1;
 
 const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
 
-/// Where a packet waited.
+/// A place where a packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Wait {
@@ -125,7 +125,7 @@ impl Wait {
 }
 
 impl Packet {
-    /// A packet of `size` bytes on the wire from `src` to `dst`; everything else is zero.
+    /// Builds a packet of `size` bytes on the wire from `src` to `dst`; everything else is zero.
     pub fn new(src: HostId, dst: HostId, flow: u32, size: u16) -> Packet {
         Packet {
             src,
@@ -169,7 +169,7 @@ impl Packet {
         self.tail[from..from + WAIT_BYTES].copy_from_slice(&total.to_le_bytes()[..WAIT_BYTES]);
     }
 
-    /// The time waited at `place` so far; zero for a packet that carries SACK blocks.
+    /// Returns the time waited at `place` so far; zero for a packet that carries SACK blocks.
     #[inline]
     pub fn wait(&self, place: Wait) -> Span {
         if self.flags.has(Flags::SACK) {
@@ -181,7 +181,7 @@ impl Packet {
         Span::from_ps(u64::from_le_bytes(bytes))
     }
 
-    /// Where the packet has waited longer than it can tell, if anywhere.
+    /// Returns the place where the packet has waited longer than its account can hold, if there is one.
     pub fn saturated(&self) -> Option<Wait> {
         let places = [Wait::Nic, Wait::Pacer].into_iter().chain(Wait::TIERS);
         places.into_iter().find(|place| self.wait(*place).as_ps() == WAIT_MAX)
@@ -195,7 +195,7 @@ impl Packet {
         (self.payload, self.spare) = (total as u32, (total >> 32) as u8);
     }
 
-    /// What [`Packet::add_transit`] was told; zero if nothing.
+    /// Returns the sum of what was passed to [`Packet::add_transit`].
     #[inline]
     pub fn transit(&self) -> Span {
         Span::from_ps(u64::from(self.spare) << 32 | u64::from(self.payload))
@@ -212,7 +212,7 @@ impl Packet {
         }
     }
 
-    /// The SACK blocks, most recent first.
+    /// Returns the SACK blocks, most recent first.
     pub fn sack(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let count = if self.flags.has(Flags::SACK) { self.tail[TAIL - 1] as usize } else { 0 };
         let word = |at: usize| {

@@ -26,7 +26,7 @@ use super::{Detours, Network, Packet, Port, PortId};
 #[derive(Debug)]
 pub struct PathSelector {
     rule: Rule,
-    /// By switch, so that what one draws does not depend on what passes another.
+    /// The random streams by switch, so that what one draws does not depend on what passes another.
     streams: Vec<Pcg64>,
     /// Where some links are known to be dead.
     detours: Option<Box<Detours>>,
@@ -36,9 +36,9 @@ pub struct PathSelector {
 enum Rule {
     /// The flow's hash, as [`Network::next_port`].
     Hash,
-    /// By switch.
+    /// The state of each switch.
     Spray(Vec<Spray>),
-    /// By switch.
+    /// The state of each switch.
     Flowlet(Vec<Flowlets>),
     Adaptive(Adaptive),
     Custom(Box<dyn SelectPath>),
@@ -46,8 +46,8 @@ enum Rule {
 
 /// A path selector from outside.
 pub trait SelectPath: fmt::Debug + Send {
-    /// Which of the choices `0..count` at `switch` the packet takes; `drain_bytes(choice)` tells what leaves
-    /// before it there. `draw` gives 64 random bits.
+    /// Chooses which of the paths `0..count` the packet takes at `switch`. `drain_bytes(choice)` returns the bytes
+    /// that leave before it there, and `draw` 64 random bits.
     fn choose(
         &mut self,
         now: Time,
@@ -64,7 +64,7 @@ pub trait SelectPath: fmt::Debug + Send {
 pub struct SelectorFactory(Arc<dyn Fn() -> Box<dyn SelectPath> + Send + Sync>);
 
 impl SelectorFactory {
-    /// A factory that calls `make` once for each fabric that is built.
+    /// Returns a factory that calls `make` once for each fabric that is built.
     pub fn new(make: impl Fn() -> Box<dyn SelectPath> + Send + Sync + 'static) -> SelectorFactory {
         SelectorFactory(Arc::new(make))
     }
@@ -81,12 +81,12 @@ impl fmt::Debug for SelectorFactory {
     }
 }
 
-/// The ports by which a switch may pass on a packet.
+/// The ports by which a switch may send a packet on.
 #[derive(Clone, Copy)]
 struct NextHops<'a> {
     network: &'a Network,
     choices: Choices,
-    /// In place of the choices, where links are dead.
+    /// The live ports in place of the choices, where links are dead.
     live: Option<&'a [PortId]>,
 }
 
@@ -105,7 +105,8 @@ impl PathSelector {
         PathSelector { rule, streams, detours: None }
     }
 
-    /// The selector of the mechanism that is on, if one is. `streams` gives every switch a random stream of its own.
+    /// Returns the selector of the mechanism that is on, if one is. `streams` gives every switch a random stream of
+    /// its own.
     pub fn of(paths: &PathMechanisms, streams: impl FnOnce() -> Vec<Pcg64>) -> Option<PathSelector> {
         match paths {
             PathMechanisms { spray: Some(params), .. } => Some(PathSelector::spray(params, streams())),
@@ -115,51 +116,51 @@ impl PathSelector {
         }
     }
 
-    /// The path that the flow's hash chooses, for a network whose links may die.
+    /// Chooses by the flow's hash, in a network whose links may die.
     pub fn hash() -> PathSelector {
         PathSelector::new(Rule::Hash, Vec::new())
     }
 
-    /// Whether packets of a flow may take several paths at a time.
+    /// Returns whether packets of a flow may take several paths at a time.
     pub fn spreads(&self) -> bool {
         !matches!(self.rule, Rule::Hash)
     }
 
-    /// From now on packets take these ways; `None` once all links are alive again.
+    /// Sets the detours that packets take from now on; `None` once all links are alive again.
     pub fn set_detours(&mut self, detours: Option<Detours>) {
         self.detours = detours.map(Box::new);
     }
 
-    /// Packet spraying; every switch draws from its own of the `streams`.
+    /// Builds packet spraying; every switch draws from its own stream.
     pub fn spray(params: &SprayParams, streams: Vec<Pcg64>) -> PathSelector {
         let rule = Rule::Spray(streams.iter().map(|_| Spray::new(params)).collect());
         PathSelector::new(rule, streams)
     }
 
-    /// Flowlet switching; streams as for [`PathSelector::spray`].
+    /// Builds flowlet switching, with streams as for [`PathSelector::spray`].
     pub fn flowlet(params: &FlowletParams, streams: Vec<Pcg64>) -> PathSelector {
         let rule = Rule::Flowlet(streams.iter().map(|_| Flowlets::new(params)).collect());
         PathSelector::new(rule, streams)
     }
 
-    /// DeTail's adaptive load balancing; every switch port must count its drain bytes. Streams as for
-    /// [`PathSelector::spray`].
+    /// Builds DeTail's adaptive load balancing, with streams as for [`PathSelector::spray`]. Every switch port must
+    /// count its drain bytes.
     pub fn adaptive(params: &AdaptiveParams, streams: Vec<Pcg64>) -> PathSelector {
         PathSelector::new(Rule::Adaptive(Adaptive::new(params)), streams)
     }
 
-    /// A selector from outside; every switch port must count its drain bytes. Streams as for
-    /// [`PathSelector::spray`].
+    /// Wraps a selector from outside, with streams as for [`PathSelector::spray`]. Every switch port must count its
+    /// drain bytes.
     pub fn custom(rule: Box<dyn SelectPath>, streams: Vec<Pcg64>) -> PathSelector {
         PathSelector::new(Rule::Custom(rule), streams)
     }
 
-    /// Whether what a switch chooses depends on nothing outside of it; unknown of a selector from outside.
+    /// Returns whether what a switch chooses depends on that switch alone. A selector from outside may depend on more.
     pub fn is_local(&self) -> bool {
         !matches!(self.rule, Rule::Custom(_))
     }
 
-    /// The port by which `switch` passes `packet` on; `None` if no live link leads to its destination.
+    /// Returns the port by which `switch` sends `packet` on; `None` if no live link leads to its destination.
     pub fn next_port(
         &mut self,
         now: Time,
@@ -180,7 +181,7 @@ impl PathSelector {
     }
 }
 
-/// Which of several `hops` the packet takes.
+/// Chooses which of several `hops` the packet takes.
 fn choose(
     rule: &mut Rule,
     streams: &mut [Pcg64],

@@ -13,7 +13,7 @@ pub trait Sink {
     /// into it there need not be read again soon, while a change just before the move would hold it up.
     fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet;
 
-    /// `on_due` of `port` wants to be called at `at`.
+    /// `port` asks that its `on_due` is called at `at`.
     fn call_at(&mut self, port: PortId, at: Time);
 
     /// `packet` was marked CE by `port`.
@@ -25,13 +25,13 @@ pub trait Sink {
     /// A packet left the queue of a host's NIC whose transport waits for room.
     fn room(&mut self, port: PortId);
 
-    /// A packet joined those that wait at `port`, which was made to tell.
+    /// A packet has joined the queue of `port`, which was built to report it.
     fn entered(&mut self, _port: PortId, _packet: &Packet) {}
 
     /// A packet that had [`entered`](Sink::entered) `port` starts to be sent, or was dropped after all.
     fn left(&mut self, _port: PortId, _packet: &Packet) {}
 
-    /// The buffer memory of number `pool`, for a port with a [`SharedRoom`](super::port::SharedRoom). A world
+    /// Returns the buffer memory of number `pool`, for a port with a [`SharedRoom`](super::port::SharedRoom). A world
     /// without such ports has none.
     fn pool(&mut self, pool: u32) -> &mut SharedBuffer {
         unreachable!("a port shares the buffer {pool}, and this world has none")

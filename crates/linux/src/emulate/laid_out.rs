@@ -17,7 +17,7 @@ use crate::congestion::CongestionControl;
 use crate::live::LiveFabric;
 use crate::namespaces::HostSettings;
 
-/// Time for connections to be opened before workloads begin.
+/// The time for connections to be opened before workloads begin.
 const LEAD: Span = Span::from_ms(500);
 const LEAD_PER_CONNECTION: Span = Span::from_ms(1);
 
@@ -28,23 +28,23 @@ const ETHERNET_HEADER: u64 = 14;
 /// Smallest and largest MTU that hosts get (RFC 791; a frame is read whole).
 const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
 
-/// What a model comes to on this kernel, before anything is made.
+/// A model prepared for this kernel, before anything is created.
 pub(super) struct LaidOut {
     pub(super) plan: Arc<AgentPlan>,
     pub(super) transport: Config,
     pub(super) congestion: CongestionControl,
-    /// How long before the workloads the fabric's clock starts.
+    /// The time by which the fabric's clock starts before the workloads.
     pub(super) lead: Span,
     /// The model on the fabric's clock.
     pub(super) shifted: Model,
-    /// Bytes of IP's and TCP's headers.
+    /// The size of IP's and TCP's headers in bytes.
     header: u64,
-    /// Bytes of an IP packet at most.
+    /// The most bytes of an IP packet.
     pub(super) mtu: u32,
 }
 
 impl LaidOut {
-    /// With the sources of its traffic.
+    /// Prepares `model`, and returns it with the sources of its traffic.
     pub(super) fn of(
         model: &Model,
         options: &Options,
@@ -96,7 +96,7 @@ impl LaidOut {
         })
     }
 
-    /// What the fabric has seen until `end`.
+    /// Returns the outcome as far as the fabric has observed it until `end`.
     pub(super) fn outcome(&self, model: &Model, fabric: &mut LiveFabric, end: Time) -> Outcome {
         Outcome {
             workloads: self.plan.workloads.clone(),
@@ -111,7 +111,7 @@ impl LaidOut {
     }
 }
 
-/// The transport's parameters.
+/// Resolves the transport's parameters.
 pub(super) fn resolved(model: &Model) -> Result<Config, Unbuildable> {
     model.transport.resolve().map_err(|invalid| Unbuildable {
         key: format!("transport.{}", invalid.key),
@@ -119,7 +119,7 @@ pub(super) fn resolved(model: &Model) -> Result<Config, Unbuildable> {
     })
 }
 
-/// The model on the fabric's clock, which starts `lead` before the workloads.
+/// Returns the model on the fabric's clock, which starts `lead` before the workloads.
 fn shifted(model: &Model, lead: Span) -> Model {
     let mut model = model.clone();
     model.run.warmup += lead;

@@ -9,7 +9,7 @@ use crate::agent::{Counts, Records};
 use crate::edge::Seen;
 use crate::programs::{Program, ProgramEnd};
 
-/// A fault as the outcome has it, by the workloads' clock.
+/// Returns a fault as the outcome has it, by the workloads' clock.
 pub(super) fn listed(fault: &Fault) -> outcome::Fault {
     outcome::Fault {
         link: fault.link_name(),
@@ -19,14 +19,14 @@ pub(super) fn listed(fault: &Fault) -> outcome::Fault {
     }
 }
 
-/// What is to be said of a program that has failed.
+/// Returns the warning about a program that has failed.
 pub(super) fn of_program(end: &ProgramEnd) -> Option<String> {
     let Program { host, command, .. } = &end.program;
     let status = end.status.filter(|_| end.has_failed())?;
     Some(format!("the program `{command}` on h{host} ended with {status}"))
 }
 
-/// What is to be said of the congestion control.
+/// Returns the warnings about the congestion control.
 pub(super) fn of_congestion(options: &Options, guarded: u64) -> Vec<String> {
     let asked = options.congestion_control.as_ref().map(|name| {
         format!("the hosts ran the congestion control `{name}` in place of the one in `transport.kind`")

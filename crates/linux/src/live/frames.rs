@@ -21,15 +21,15 @@ pub struct Ingress {
 /// A packet that has reached its host.
 #[derive(Clone, Copy, Debug)]
 pub struct Egress {
-    /// When it should leave the fabric.
+    /// The time at which it is to leave the fabric.
     pub at: Time,
     /// The host that it is for.
     pub to: HostId,
     /// The number of the frame, as the caller gave it.
     pub frame: u32,
-    /// Whether the fabric has marked it.
+    /// The fabric has marked it.
     pub marked: bool,
-    /// How long it waited in queues and pacers.
+    /// The time that it waited in queues and pacers.
     pub waited: Span,
 }
 

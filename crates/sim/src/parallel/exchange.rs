@@ -9,7 +9,7 @@ use plimsoll_units::{Span, Time};
 
 use super::process::LpMessage;
 
-/// What the logical processes of a run share.
+/// The state that the logical processes of a run share.
 #[derive(Debug)]
 pub(super) struct Exchange {
     seats: Vec<Seat>,
@@ -35,7 +35,7 @@ struct Seat {
     clock: AtomicU64,
     /// When its next event is, as far as its queue has it.
     next: AtomicU64,
-    /// When its workloads had all finished.
+    /// The time at which its workloads had all finished.
     finished: AtomicU64,
     packet_hops: AtomicU64,
     events: AtomicU64,
@@ -43,7 +43,7 @@ struct Seat {
     messages: Vec<Mutex<Vec<LpMessage>>>,
 }
 
-/// What a logical process shows the others.
+/// The status that a logical process publishes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LpStatus {
     /// All events before this have been handled.
@@ -54,10 +54,10 @@ pub(super) struct LpStatus {
     pub(super) events: u64,
 }
 
-/// How far a logical process may go.
+/// The bound up to which a logical process may handle events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
-    /// Up to here, this time included.
+    /// The last instant whose events it may handle.
     pub(super) last: Time,
     /// All events before this are done then; [`Time::MAX`] if none are left in the run.
     pub(super) done: Time,
@@ -94,12 +94,12 @@ impl Exchange {
         self.failed.load(Ordering::Relaxed)
     }
 
-    /// A number that changes whenever there is news.
+    /// Returns a number that changes whenever there is news.
     pub(super) fn edition(&self) -> u64 {
         self.news.edition.load(Ordering::SeqCst)
     }
 
-    /// Waits for an edition after `seen`.
+    /// Waits until the edition is another than `seen`.
     pub(super) fn wait(&self, seen: u64) {
         self.news.wait(seen);
     }

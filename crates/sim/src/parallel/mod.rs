@@ -67,7 +67,7 @@ pub fn run_on(
     }
 }
 
-/// Why runs of `model` stay on one thread, if they do.
+/// Returns why runs of `model` stay on one thread, if they do.
 ///
 /// # Errors
 /// If the model cannot be built.

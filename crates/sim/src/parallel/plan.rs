@@ -12,11 +12,11 @@ use plimsoll_traffic::Reach;
 pub(crate) struct LpPlan {
     /// The number of processes, at least 2.
     pub(crate) processes: u8,
-    /// By host: its process.
+    /// The process of each host.
     pub(crate) hosts: Vec<u8>,
-    /// By switch: its process.
+    /// The process of each switch.
     pub(crate) switches: Vec<u8>,
-    /// How long whatever leaves a process takes to have an effect in another.
+    /// The least time that a packet takes from one process to another.
     pub(crate) lookahead: Span,
 }
 
@@ -52,7 +52,7 @@ impl LpPlan {
         (processes > 1 && !plan.lookahead.is_zero()).then_some(plan)
     }
 
-    /// Whether a process has so much to do in a lookahead that waiting for the others costs little beside it.
+    /// Returns whether a process has so much to do in a lookahead that waiting for the others costs little beside it.
     pub(super) fn is_worth_it(&self, so_far: Progress) -> bool {
         let lookaheads = so_far.now.as_ps() / self.lookahead.as_ps() + 1;
         so_far.events / lookaheads >= u64::from(self.processes) * EVENTS_MIN
@@ -84,7 +84,7 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
     }
 }
 
-/// Whether hosts may be in different processes.
+/// Returns whether hosts may be in different processes.
 fn hosts_are_apart(world: &World) -> bool {
     let rules = &world.rules;
     world.sources.workloads.iter().all(|workload| workload.reach() == Reach::Receiver)

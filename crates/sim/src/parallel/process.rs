@@ -30,13 +30,14 @@ pub(crate) enum LpMessage {
 }
 
 impl Process {
-    /// The process `here` of `count`; `hosts` and `ends_in` say which process has each host and each link's far end.
+    /// Returns the process `here` of `count`; `hosts` and `ends_in` say which process has each host and each link's
+    /// far end.
     pub(super) fn new(here: u8, count: u8, hosts: Vec<u8>, ends_in: Vec<u8>) -> Process {
         let outgoing = (0..count).map(|_| Vec::new()).collect();
         Process { here, hosts, ends_in, outgoing, early: Vec::new() }
     }
 
-    /// Whether `host` is simulated here.
+    /// Returns whether `host` is simulated here.
     pub(crate) fn has(&self, host: HostId) -> bool {
         self.hosts[host.0 as usize] == self.here
     }

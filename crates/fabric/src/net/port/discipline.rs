@@ -24,10 +24,10 @@ pub enum ServiceOrder {
     FairPerFlow,
 }
 
-/// How waiting packets are served.
+/// The order in which waiting packets are served.
 #[derive(Debug)]
 pub enum Discipline {
-    /// First come, first served.
+    /// Serves packets in the order of their arrival.
     Fifo(VecDeque<Queued>),
     /// One queue per flow, deficit round robin (Shreedhar and Varghese, SIGCOMM 1995).
     FairPerFlow(FairQueues),
@@ -35,23 +35,23 @@ pub enum Discipline {
     Priorities(Box<PriorityQueues>),
     /// pFabric: by rank, with a limit of its own.
     Pfabric(Box<PfabricQueue<Queued>>),
-    /// Any other.
+    /// A discipline from outside.
     Custom(Box<dyn QueueDiscipline>),
 }
 
 /// A queue discipline from outside.
 pub trait QueueDiscipline: fmt::Debug + Send {
-    /// A packet joins, and `dropped` gets every packet that this costs, which may be that packet.
+    /// Adds a packet. `dropped` receives every packet that is dropped for it, which may be the packet itself.
     fn push(&mut self, queued: Queued, dropped: &mut dyn FnMut(Queued));
 
-    /// The packet that is sent next, which leaves: one whose priority `pause` lets through. `dropped` gets
-    /// those that are not worth sending any more.
+    /// Removes the packet that is sent next, one whose priority `pause` lets through. `dropped` receives packets that
+    /// are no longer worth sending.
     fn pop(&mut self, now: Time, pause: PauseState, dropped: &mut dyn FnMut(Queued)) -> Option<Queued>;
 
-    /// Packets that wait.
+    /// Returns the number of packets that wait.
     fn len(&self) -> usize;
 
-    /// Whether no packet waits.
+    /// Returns whether no packet waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -62,7 +62,7 @@ pub trait QueueDiscipline: fmt::Debug + Send {
 pub struct DisciplineFactory(Arc<dyn Fn(&Link) -> Box<dyn QueueDiscipline> + Send + Sync>);
 
 impl DisciplineFactory {
-    /// A factory that calls `make` for each port with the link that the port sends on.
+    /// Returns a factory that calls `make` for each port with the link that the port sends on.
     pub fn new(
         make: impl Fn(&Link) -> Box<dyn QueueDiscipline> + Send + Sync + 'static,
     ) -> DisciplineFactory {
@@ -79,11 +79,11 @@ impl fmt::Debug for DisciplineFactory {
 /// A packet and when it came.
 #[derive(Clone, Copy, Debug)]
 pub struct Queued {
-    /// What waits.
+    /// The packet that waits.
     pub packet: Packet,
-    /// Since when.
+    /// The time since which it waits.
     pub since: Time,
-    /// What the pacer said of it when it came.
+    /// The pacer decided, when the packet came, that it draws when it leaves.
     pub(super) draws: bool,
 }
 
@@ -91,14 +91,14 @@ pub struct Queued {
 #[derive(Clone, Debug, Default)]
 pub struct FairQueues {
     quantum: u64,
-    /// Flows in the order of their turns.
+    /// The flows in the order of their turns.
     turns: VecDeque<FlowQueue>,
     packets: usize,
 }
 
 #[derive(Clone, Debug)]
 struct FlowQueue {
-    /// Connection and direction.
+    /// The connection and its direction.
     flow: (u32, bool),
     deficit: u64,
     packets: VecDeque<Queued>,
@@ -112,8 +112,8 @@ pub struct PriorityQueues {
 }
 
 impl Discipline {
-    /// The discipline of a port: that of a mechanism that is on, else `order`. Under per-flow
-    /// fairness a flow may send `quantum` bytes in its turn.
+    /// Returns the discipline of a port: that of a mechanism that is on, else `order`. Under per-flow fairness a flow
+    /// may send `quantum` bytes in its turn.
     pub fn of(order: ServiceOrder, mechanisms: &PortMechanisms, quantum: u64) -> Discipline {
         if let Some(params) = &mechanisms.pfabric {
             return Discipline::pfabric(params);
@@ -125,37 +125,37 @@ impl Discipline {
         }
     }
 
-    /// The discipline that a factory from outside makes for the port that sends on `link`.
+    /// Returns the discipline that a factory from outside makes for the port that sends on `link`.
     pub fn custom(factory: &DisciplineFactory, link: &Link) -> Discipline {
         Discipline::Custom((factory.0)(link))
     }
 
-    /// First come, first served.
+    /// Serves packets in the order of their arrival.
     pub fn fifo() -> Discipline {
         Discipline::Fifo(VecDeque::new())
     }
 
-    /// Per-flow fairness; `quantum` bytes a turn, at least one full-size packet.
+    /// Serves flows in turn, `quantum` bytes each, at least one full-size packet.
     pub fn fair_per_flow(quantum: u64) -> Discipline {
         Discipline::FairPerFlow(FairQueues { quantum, ..FairQueues::default() })
     }
 
-    /// Strict priorities.
+    /// Serves strict priorities.
     pub fn priorities() -> Discipline {
         Discipline::Priorities(Box::default())
     }
 
-    /// pFabric's queue; the port's own limit should then be none.
+    /// Builds pFabric's queue. The port's own limit should then be none.
     pub fn pfabric(params: &PfabricParams) -> Discipline {
         Discipline::Pfabric(Box::new(PfabricQueue::new(params)))
     }
 
-    /// Whether the order of service is the order of arrival.
+    /// Returns whether the order of service is the order of arrival.
     pub fn is_fifo(&self) -> bool {
         matches!(self, Discipline::Fifo(_))
     }
 
-    /// A packet joins; `dropped` gets what this costs.
+    /// Adds a packet; `dropped` receives what is dropped for it.
     pub(super) fn push(&mut self, queued: Queued, mut dropped: impl FnMut(Queued)) {
         match self {
             Discipline::Fifo(queue) => queue.push_back(queued),
@@ -170,7 +170,7 @@ impl Discipline {
         }
     }
 
-    /// The packet that is sent next, of those whose priority `pause` lets through. In a queue without
+    /// Removes the packet that is sent next, of those whose priority `pause` lets through. In a queue without
     /// priorities the first one blocks the others.
     pub(super) fn pop(
         &mut self,
@@ -201,7 +201,7 @@ impl Discipline {
     }
 }
 
-/// A connection's direction as one number.
+/// Returns a connection's direction as one number.
 fn directed_flow(packet: &Packet) -> u64 {
     u64::from(packet.flow) << 1 | u64::from(packet.flags.has(Flags::FROM_SERVER))
 }

@@ -20,9 +20,9 @@ use crate::net::{Packet, PortId, QueueMeter, Sink, Wait};
 #[derive(Debug)]
 pub struct Express {
     rules: Arc<PortRules>,
-    /// When the last admitted packet has left.
+    /// The time at which the last admitted packet has left.
     busy_until: Time,
-    /// When the first packet that waits leaves the queue; [`Time::MAX`] if none waits.
+    /// The time at which the first packet that waits leaves the queue; [`Time::MAX`] if none waits.
     first_leaves: Time,
     /// The sizes of the packets that waited when last looked.
     waiting: Sizes,
@@ -33,7 +33,7 @@ pub struct Express {
 
 const _: () = assert!(size_of::<Express>() == 64, "an express port is one cache line");
 
-/// What most ports do not have.
+/// The mechanisms that most ports do not have.
 #[derive(Debug)]
 struct Extras {
     red: Option<RedMarker>,
@@ -162,7 +162,7 @@ impl Express {
         self.rules.limit.has_room(self.waiting.len(), u64::from(self.waiting_bytes), in_service, size)
     }
 
-    /// Takes what has left by `now` out of the queue. Idempotent; a later call sees the same.
+    /// Removes what has left by `now` from the queue. The call is idempotent.
     #[inline]
     fn start_due(&mut self, now: Time) {
         while self.first_leaves <= now
@@ -184,7 +184,7 @@ impl Express {
         }
     }
 
-    /// From `now` on other bytes wait than before.
+    /// Notes that the number of waiting bytes changes at `now`.
     #[inline]
     fn on_change(&mut self, now: Time) {
         if let Some(Extras { meter: Some(meter), .. }) = self.extras.as_deref_mut() {
@@ -202,14 +202,14 @@ impl Express {
 }
 
 impl Extras {
-    /// When a packet starts to be sent that is admitted at `now` and leaves the queue at `leaves`.
+    /// Returns when a packet starts to be sent that is admitted at `now` and leaves the queue at `leaves`.
     #[inline]
     fn release(&mut self, now: Time, leaves: Time, packet: &Packet) -> Time {
         let Some(pacer) = &mut self.pacer else { return leaves };
         let draws = pacer.on_enqueue(packet);
         pacer.foresee(now, leaves, packet, draws)
     }
-    /// A packet that came at `now` and leaves the queue at `leaves` has its mark already.
+    /// Notes that a packet that came at `now` and leaves the queue at `leaves` has its mark already.
     #[inline]
     fn foresee_mark(&mut self, now: Time, leaves: Time) {
         if leaves > now {
@@ -218,7 +218,7 @@ impl Extras {
         }
     }
 
-    /// When the packets came that have their mark already and have not left the queue by `end`.
+    /// Returns when the packets came that have their mark already and have not left the queue by `end`.
     fn marks_after(&self, end: Time) -> impl Iterator<Item = Time> + '_ {
         self.foreseen_marks.iter().filter(move |(_, leaves)| *leaves > end).map(|(since, _)| *since)
     }

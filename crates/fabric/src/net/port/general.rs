@@ -19,7 +19,7 @@ pub struct General {
     discipline: Discipline,
     waiting_bytes: u64,
     in_service_bytes: u64,
-    /// When the packet in service has left; the link is free from then on.
+    /// The time at which the packet in service has left and the link is free.
     busy_until: Time,
     red: Option<RedMarker>,
     wred: Option<Box<WredMarker>>,
@@ -29,13 +29,13 @@ pub struct General {
     phantom_queue: Option<PhantomQueue>,
     pacer: Option<HeadPacer>,
     announces_room: bool,
-    /// The owner counts what every ingress holds here.
+    /// The port reports what enters and leaves its queue.
     accounts: bool,
-    /// Packets are told here what the link took.
+    /// The link changes, so that each packet is given the time that the link took.
     changes: bool,
-    /// What the far end has paused.
+    /// The priorities that the far end has paused.
     pause: PauseState,
-    /// Where paths are chosen by what waits.
+    /// The waiting bytes by priority, where paths are chosen by them.
     drain_bytes: Option<Box<DrainBytes>>,
     /// Packets that the discipline has just dropped; empty in between.
     victims: Vec<Packet>,
@@ -127,7 +127,7 @@ impl General {
         self.rules = rules;
     }
 
-    /// Drops all that waits.
+    /// Drops all packets that wait.
     pub(super) fn flush(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let victims = &mut self.victims;
         while let Some(first) =
@@ -141,23 +141,23 @@ impl General {
         }
     }
 
-    /// Bytes that leave before a packet of `priority` that came now; all that wait where nobody asked for
-    /// the count.
+    /// Returns the bytes that leave before a packet of `priority` that came now; all waiting bytes where they are not
+    /// counted by priority.
     pub(super) fn drain_bytes(&self, priority: u8) -> u64 {
         self.drain_bytes.as_ref().map_or(self.waiting_bytes, |drain| drain.of(priority))
     }
 
-    /// When the packet in service has left.
+    /// Returns when the packet in service has left.
     pub(super) fn busy_until(&self) -> Time {
         self.busy_until
     }
 
-    /// Whether packets wait and all that could go are paused.
+    /// Returns whether packets wait while the far end has paused a priority.
     pub(super) fn is_blocked(&self) -> bool {
         self.discipline.len() > 0 && !self.pause.paused().is_empty()
     }
 
-    /// Whether packets wait and all of `priorities` are paused.
+    /// Returns whether packets wait and all of `priorities` are paused.
     pub(super) fn holds_all(&self, priorities: Priorities) -> bool {
         self.is_blocked() && self.pause.paused().has_all(priorities)
     }
@@ -237,7 +237,7 @@ impl General {
         }
     }
 
-    /// The packet joins those that wait, which may cost others their place.
+    /// Adds a packet to the queue, which may drop others.
     fn push(&mut self, id: PortId, queued: Queued, sink: &mut impl Sink) {
         let (now, packet) = (queued.since, queued.packet);
         self.waiting_bytes += u64::from(packet.size);
@@ -255,7 +255,7 @@ impl General {
         self.drop_victims(id, now, sink);
     }
 
-    /// The packet that goes next leaves those that wait.
+    /// Removes the packet that is sent next from the queue.
     fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Queued> {
         let victims = &mut self.victims;
         let next = self.discipline.pop(now, self.pause, |victim| victims.push(victim.packet));
@@ -276,7 +276,7 @@ impl General {
         self.victims = victims;
     }
 
-    /// A packet no longer waits.
+    /// A packet has left the queue.
     fn on_left(&mut self, id: PortId, packet: &Packet, sink: &mut impl Sink) {
         self.waiting_bytes -= u64::from(packet.size);
         if let Some(drain) = &mut self.drain_bytes {
@@ -290,7 +290,7 @@ impl General {
         }
     }
 
-    /// Takes `size` bytes of the shared buffer, where there is one. False if it has no room.
+    /// Takes `size` bytes of the shared buffer, where there is one. Returns false if it has no room.
     fn take_shared(&mut self, size: u64, sink: &mut impl Sink) -> bool {
         self.shared.is_none_or(|SharedRoom { pool, port }| sink.pool(pool).admit(port, size))
     }

@@ -26,7 +26,7 @@ pub struct HeadPacer {
 }
 
 impl HeadPacer {
-    /// A pacer that has seen no packet.
+    /// Builds a pacer that has seen no packet.
     pub fn new(params: &PacerParams, stream: Pcg64) -> HeadPacer {
         HeadPacer { pacer: LinkPacer::new(params), stream, holds: VecDeque::new(), foreseen: VecDeque::new() }
     }
@@ -36,7 +36,7 @@ impl HeadPacer {
         self.pacer.on_ece(u64::from(flow));
     }
 
-    /// How often each connection was associated up to `end`, in order of connection.
+    /// Returns how often each connection was associated up to `end`, in order of connection.
     pub fn counts(&self, end: Time) -> BTreeMap<u64, AssociationCounts> {
         let mut counts: BTreeMap<_, _> = self.pacer.flows().counts(end).collect();
         // The first draw after the end says what was known at the end.
@@ -46,12 +46,12 @@ impl HeadPacer {
         counts
     }
 
-    /// A packet enters the queue. Whether it is to draw when it leaves it.
+    /// A packet enters the queue. Returns whether it draws when it leaves the queue.
     pub(super) fn on_enqueue(&mut self, packet: &Packet) -> bool {
         packet.len > 0 && self.pacer.on_data_sent(u64::from(packet.flow))
     }
 
-    /// A packet leaves the queue at `now`, the link being free: when may it start?
+    /// A packet leaves the queue at `now`, while the link is free. Returns when it may start.
     pub(super) fn release(&mut self, now: Time, packet: &Packet, draws: bool) -> Time {
         let stream = &mut self.stream;
         let (flow, size) = (u64::from(packet.flow), u64::from(packet.size));
@@ -75,7 +75,7 @@ impl HeadPacer {
         start
     }
 
-    /// The hold of the first packet that waits, which leaves the queue now.
+    /// Removes the hold of the first packet that waits, which leaves the queue now.
     pub(super) fn take_hold(&mut self) -> Span {
         self.holds.pop_front().unwrap_or(Span::ZERO)
     }

@@ -18,12 +18,12 @@ pub struct RedMarker {
 }
 
 impl RedMarker {
-    /// `red`, drawing from `stream`.
+    /// Makes a marker of `red` that draws from `stream`.
     pub fn new(red: Red, stream: Pcg64) -> RedMarker {
         RedMarker { red, stream }
     }
 
-    /// What happens to a packet that finds `bytes` waiting, and room.
+    /// Decides on a packet that finds `bytes` waiting, and room.
     pub(super) fn on_enqueue(&mut self, now: Time, bytes: u64, packet: &Packet) -> Verdict {
         let stream = &mut self.stream;
         let ect = packet.ecn != Ecn::NotEct;
@@ -51,12 +51,12 @@ pub struct WredMarker {
 }
 
 impl WredMarker {
-    /// `wred`, drawing from `stream`.
+    /// Makes a marker of `wred` that draws from `stream`.
     pub fn new(wred: Wred, stream: Pcg64) -> WredMarker {
         WredMarker { wred, stream }
     }
 
-    /// What happens to a packet that finds room.
+    /// Decides on a packet that finds room.
     pub(super) fn on_enqueue(&mut self, now: Time, packet: &Packet) -> Verdict {
         let stream = &mut self.stream;
         let ect = packet.ecn != Ecn::NotEct;
@@ -70,12 +70,12 @@ impl WredMarker {
         self.wred.on_overflow(packet.priority & 7);
     }
 
-    /// `packet` joined those that wait.
+    /// `packet` has joined the queue.
     pub(super) fn on_entered(&mut self, packet: &Packet) {
         self.wred.on_entered(packet.priority & 7, u64::from(packet.size));
     }
 
-    /// `packet` waits no longer.
+    /// `packet` has left the queue.
     pub(super) fn on_left(&mut self, packet: &Packet) {
         self.wred.on_left(packet.priority & 7, u64::from(packet.size));
     }
@@ -87,7 +87,7 @@ impl WredMarker {
 }
 
 impl PortRules {
-    /// What the threshold says of a packet that finds `packets` and `bytes` waiting, and room.
+    /// Applies the threshold to a packet that finds `packets` and `bytes` waiting, and room.
     #[inline]
     pub(super) fn on_enqueue(&self, packets: usize, bytes: u64) -> Verdict {
         match &self.ecn {
@@ -96,7 +96,7 @@ impl PortRules {
         }
     }
 
-    /// Whether a packet that leaves `packets` and `bytes` behind is marked.
+    /// Returns whether a packet that leaves `packets` and `bytes` behind is marked.
     #[inline]
     pub(super) fn on_dequeue(&self, packets: usize, bytes: u64) -> bool {
         self.ecn.as_ref().is_some_and(|ecn| ecn.on_dequeue(bytes, packets as u64))

@@ -36,41 +36,41 @@ use super::{Packet, PortId, QueueMeter, Sink};
 /// packet in service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedRoom {
-    /// The memory, as [`Sink::pool`](crate::net::Sink::pool) knows it.
+    /// The number of the memory for [`Sink::pool`](crate::net::Sink::pool).
     pub pool: u32,
-    /// The port, as the memory knows it.
+    /// The number of the port in the memory.
     pub port: usize,
 }
 
-/// Everything a port is made of.
+/// The configuration of a port.
 #[derive(Debug)]
 pub struct PortConfig {
-    /// Link, room and threshold.
+    /// The link, the buffer limit and the ECN threshold.
     pub rules: Arc<PortRules>,
     /// Random early detection in place of the threshold.
     pub red: Option<RedMarker>,
-    /// Needs the general engine: random early detection by priority in place of either.
+    /// Random early detection by priority in place of either. Needs the general engine.
     pub wred: Option<WredMarker>,
-    /// Needs the general engine: the memory that a packet must also find room in.
+    /// The shared memory in which a packet must also find room. Needs the general engine.
     pub shared: Option<SharedRoom>,
     /// HULL's phantom queue, consulted at the start of each transmission.
     pub phantom_queue: Option<PhantomQueue>,
     /// Watches the waiting bytes.
     pub meter: Option<QueueMeter>,
-    /// Needs the general engine: how waiting packets are served.
+    /// The order of service; any but first come, first served needs the general engine.
     pub discipline: Discipline,
     /// The pacer between queue and link.
     pub pacer: Option<HeadPacer>,
-    /// Needs the general engine: the owner wants [`Sink::room`] when a packet has left the queue.
+    /// Calls [`Sink::room`] when a packet has left the queue. Needs the general engine.
     pub announces_room: bool,
-    /// Needs the general engine: the owner wants [`Sink::entered`] and [`Sink::left`], and may pause.
+    /// Calls [`Sink::entered`] and [`Sink::left`], and may be paused. Needs the general engine.
     pub accounts: bool,
-    /// Needs the general engine: [`Port::drain_bytes`] by priority.
+    /// Counts [`Port::drain_bytes`] by priority. Needs the general engine.
     pub counts_drain_bytes: bool,
     /// Needs the general engine: the link changes during the run, so that packets must be told what it took
     /// when they are sent ([`Packet::add_transit`]).
     pub changes: bool,
-    /// Use the general engine even where express applies.
+    /// Uses the general engine even where express applies.
     pub general: bool,
 }
 
@@ -81,16 +81,16 @@ pub struct Port(Engine);
 
 #[derive(Debug)]
 enum Engine {
-    /// Departure known at admission.
+    /// The departure is known at admission.
     Express(Express),
-    /// Explicit departures.
+    /// Each departure is decided when it is due.
     General(Box<General>),
 }
 
 const _: () = assert!(size_of::<Port>() == 64, "a port is one cache line");
 
 impl Port {
-    /// The port, on the simplest engine that can do what `config` asks.
+    /// Builds the port on the simplest engine that can do what `config` asks.
     pub fn new(config: PortConfig) -> Port {
         let express = config.discipline.is_fifo()
             && !config.announces_room
@@ -108,12 +108,12 @@ impl Port {
         }
     }
 
-    /// Whether its packets' departures are known at admission.
+    /// Returns whether departures are known at admission.
     pub fn is_express(&self) -> bool {
         matches!(self.0, Engine::Express(_))
     }
 
-    /// A packet wants to leave by this port, which is number `id`.
+    /// A packet is to leave by this port, which is number `id`.
     #[inline]
     pub fn on_arrival(&mut self, id: PortId, now: Time, packet: Packet, sink: &mut impl Sink) {
         match &mut self.0 {
@@ -122,7 +122,7 @@ impl Port {
         }
     }
 
-    /// Loads what an arrival will read of the port, for a look ahead. The number means nothing.
+    /// Loads what an arrival will read of the port, for a look ahead. The number has no meaning.
     #[inline]
     pub fn load(&self) -> u64 {
         match &self.0 {
@@ -131,7 +131,7 @@ impl Port {
         }
     }
 
-    /// Loads what an arrival will read of what the port refers to. The number means nothing.
+    /// Loads what an arrival will read of what the port refers to. The number has no meaning.
     #[inline]
     pub fn load_queue(&self) -> u64 {
         match &self.0 {
@@ -148,7 +148,7 @@ impl Port {
         }
     }
 
-    /// The far end pauses or resumes priorities. An express port has none that does.
+    /// The far end pauses or resumes priorities. The far end of an express port never does.
     pub fn on_signal(&mut self, id: PortId, now: Time, signal: Signal, sink: &mut impl Sink) {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port is never paused"),
@@ -156,7 +156,7 @@ impl Port {
         }
     }
 
-    /// What the port goes by.
+    /// Returns the port's rules.
     pub fn rules(&self) -> &Arc<PortRules> {
         match &self.0 {
             Engine::Express(port) => port.rules(),
@@ -173,7 +173,7 @@ impl Port {
         }
     }
 
-    /// Drops all that waits. The packet in service is on the link already.
+    /// Drops all packets that wait. The packet in service is on the link already.
     pub fn flush(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port does not know what waits"),
@@ -181,7 +181,7 @@ impl Port {
         }
     }
 
-    /// Bytes that leave before a packet of `priority` that came now.
+    /// Returns the bytes that leave before a packet of `priority` that came now.
     pub fn drain_bytes(&self, priority: u8) -> u64 {
         match &self.0 {
             Engine::Express(_) => unreachable!("an express port does not count by priority"),
@@ -189,7 +189,7 @@ impl Port {
         }
     }
 
-    /// When the link is free.
+    /// Returns when the link is free.
     pub fn busy_until(&self) -> Time {
         match &self.0 {
             Engine::Express(port) => port.busy_until(),
@@ -197,7 +197,7 @@ impl Port {
         }
     }
 
-    /// Whether packets wait here while the far end has paused the port.
+    /// Returns whether packets wait here while the far end has paused the port.
     pub fn is_blocked(&self) -> bool {
         match &self.0 {
             Engine::Express(_) => false,
@@ -205,7 +205,7 @@ impl Port {
         }
     }
 
-    /// Whether packets wait here while the far end has paused all of `priorities`.
+    /// Returns whether packets wait here while the far end has paused all of `priorities`.
     pub fn holds_all(&self, priorities: Priorities) -> bool {
         match &self.0 {
             Engine::Express(_) => false,
@@ -213,7 +213,7 @@ impl Port {
         }
     }
 
-    /// Whether a packet of `size` bytes would find room.
+    /// Returns whether a packet of `size` bytes would find room.
     pub fn has_room(&mut self, now: Time, size: u64) -> bool {
         match &mut self.0 {
             Engine::Express(port) => port.has_room(now, size),
@@ -221,7 +221,7 @@ impl Port {
         }
     }
 
-    /// The pacer behind the queue, where there is one.
+    /// Returns the pacer behind the queue, where there is one.
     pub fn head_pacer(&mut self) -> Option<&mut HeadPacer> {
         match &mut self.0 {
             Engine::Express(port) => port.pacer(),
@@ -229,7 +229,7 @@ impl Port {
         }
     }
 
-    /// Packets that wait and have not been handed to the sink: all that a general port holds.
+    /// Returns the number of packets that wait and have not been handed to the sink.
     pub fn held(&self) -> usize {
         match &self.0 {
             Engine::Express(_) => 0,
@@ -237,7 +237,7 @@ impl Port {
         }
     }
 
-    /// Marks that the sink knows of, of packets that have not left the queue by `end`: an express port
+    /// Returns the number of marks already reported of packets that have not left the queue by `end`: an express port
     /// foresees what its phantom queue will do.
     pub fn marks_after(&self, end: Time) -> u64 {
         match &self.0 {

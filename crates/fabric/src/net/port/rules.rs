@@ -5,42 +5,42 @@ use plimsoll_units::{ByteTime, Span};
 
 use crate::net::Wait;
 
-/// Link, room and threshold of a port. Ports with the same rules share them: in a large network a port is
-/// then one cache line, and its rules are in the cache already.
+/// The link, the buffer limit and the ECN threshold of a port. Ports with the same rules share them: in a large
+/// network a port is then one cache line, and its rules are in the cache already.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PortRules {
-    /// Time a byte takes on the link.
+    /// The time that a byte takes on the link.
     pub byte_time: ByteTime,
-    /// One-way propagation.
+    /// The one-way propagation delay.
     pub propagation: Span,
-    /// The account that waiting here goes to.
+    /// The component that waiting here counts as.
     pub wait: Wait,
-    /// Most that may wait.
+    /// The most that may wait.
     pub limit: BufferLimit,
-    /// Above which queue packets are marked, if any.
+    /// The threshold above which packets are marked, if there is one.
     pub ecn: Option<Ecn>,
 }
 
-/// Most that a queue may hold.
+/// The most that a queue may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferLimit {
-    /// Most packets.
+    /// The most packets.
     pub packets: u64,
-    /// Most bytes.
+    /// The most bytes.
     pub bytes: u64,
-    /// Whether the packet in service counts.
+    /// The packet in service counts as well.
     pub counts_in_service: bool,
 }
 
 impl BufferLimit {
-    /// Always room.
+    /// A limit that always leaves room.
     pub const UNLIMITED: BufferLimit =
         BufferLimit { packets: u64::MAX, bytes: u64::MAX, counts_in_service: false };
 
-    /// Never room, not even to be sent at once.
+    /// A limit that leaves no room, not even for a packet that would be sent at once.
     pub const NOTHING: BufferLimit = BufferLimit { packets: 0, bytes: 0, counts_in_service: true };
 
-    /// Whether a packet of `size` bytes may join `packets` of `bytes` that wait and `in_service` bytes that
+    /// Returns whether a packet of `size` bytes may join `packets` of `bytes` that wait and `in_service` bytes that
     /// are being sent.
     #[inline]
     pub(super) fn has_room(&self, packets: usize, bytes: u64, in_service: u64, size: u64) -> bool {

@@ -4,7 +4,7 @@
 /// be one cache line.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
-    /// A power of two long, or empty.
+    /// The sizes in a ring; its length is a power of two, or zero.
     slots: Box<[u16]>,
     first: u32,
     len: u32,
@@ -42,19 +42,19 @@ impl Sizes {
         Some(size)
     }
 
-    /// The size that [`Sizes::pop`] gives next, or anything.
+    /// Returns the size that [`Sizes::pop`] returns next; any number if there is none.
     #[inline]
     pub(super) fn first(&self) -> u16 {
         self.slots.get(self.slot(0)).copied().unwrap_or(0)
     }
 
-    /// The size pushed last, or anything.
+    /// Returns the size pushed last; any number if there is none.
     #[inline]
     pub(super) fn last(&self) -> u16 {
         self.slots.get(self.slot(self.len.wrapping_sub(1))).copied().unwrap_or(0)
     }
 
-    /// Where the size behind `ahead` others is.
+    /// Returns the slot of the size behind `ahead` others.
     #[inline]
     fn slot(&self, ahead: u32) -> usize {
         self.first.wrapping_add(ahead) as usize & self.slots.len().wrapping_sub(1)

@@ -43,7 +43,7 @@ pub(super) struct Clos {
 }
 
 impl ClosShape {
-    /// The k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008).
+    /// Returns the k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008).
     pub fn fat_tree(k: u32) -> ClosShape {
         assert!(k >= 2 && k.is_multiple_of(2), "a fat-tree's k is even and at least 2, not {k}");
         let half = k / 2;

@@ -88,7 +88,7 @@ impl Graph {
         Ok((Graph { towards_hosts, switch_of, choices, ports, switches }, links))
     }
 
-    /// The choices at `switch` for packets to `dst`, as places of [`Graph::port`].
+    /// Returns the choices at `switch` for packets to `dst`, as places of [`Graph::port`].
     #[inline]
     pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
         let to = self.switch_of[dst as usize];
@@ -99,14 +99,14 @@ impl Graph {
         Choices { first, count, tier: 0 }
     }
 
-    /// The port at a place that [`Graph::choices`] gave.
+    /// Returns the port at a place that [`Graph::choices`] gave.
     #[inline]
     pub(super) fn port(&self, place: u32) -> u32 {
         self.ports[place as usize]
     }
 }
 
-/// The switch of every host, and the links of ports `0..2 * hosts`.
+/// Returns the switch of every host, and the links of ports `0..2 * hosts`.
 fn host_ports(hosts: u32, graph_links: &[GraphLink]) -> Result<(Vec<u32>, Vec<Link>), Unreachable> {
     let mut of_host: Vec<Option<(u32, Rate, Span)>> = vec![None; hosts as usize];
     for link in graph_links {

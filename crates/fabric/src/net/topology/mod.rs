@@ -42,7 +42,7 @@ pub struct Link {
 }
 
 impl Link {
-    /// The account that a packet's waiting at this port goes to.
+    /// Returns the account that a packet's waiting at this port goes to.
     pub fn wait(&self) -> Wait {
         match self.from {
             Node::Host(_) => Wait::Nic,
@@ -147,8 +147,8 @@ impl Network {
         )
     }
 
-    /// The k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008): k^3/4 hosts (tiers `edge`,
-    /// `aggregation`, `core`).
+    /// Returns the k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008): k^3/4 hosts (tiers `edge`, `aggregation`,
+    /// `core`).
     ///
     /// # Panics
     /// If `k` is odd or zero; scenarios reject that.
@@ -198,7 +198,7 @@ impl Network {
         }
     }
 
-    /// The same network with another choice among equal-cost paths.
+    /// Returns the same network with another choice among equal-cost paths.
     pub fn with_hashing(mut self, hashing: Hashing) -> Network {
         self.hashing = hashing;
         self
@@ -209,40 +209,40 @@ impl Network {
         self.links[port.0 as usize].rate = rate;
     }
 
-    /// The ports that send on links from one node to another, in ascending order.
+    /// Returns the ports that send on links from one node to another, in ascending order.
     pub fn ports_between(&self, from: Node, to: Node) -> impl Iterator<Item = PortId> + '_ {
         let links = (0..).map(PortId).zip(&self.links);
         links.filter(move |(_, link)| (link.from, link.to) == (from, to)).map(|(port, _)| port)
     }
 
-    /// Number of hosts.
+    /// Returns the number of hosts.
     pub fn hosts(&self) -> u32 {
         self.hosts
     }
 
-    /// Number of switches.
+    /// Returns the number of switches.
     pub fn switches(&self) -> u32 {
         self.switches
     }
 
-    /// Every port's link, by port number.
+    /// Returns every port's link, by port number.
     pub fn links(&self) -> &[Link] {
         &self.links
     }
 
-    /// The link that `port` sends on.
+    /// Returns the link that `port` sends on.
     pub fn link(&self, port: PortId) -> &Link {
         &self.links[port.0 as usize]
     }
 
-    /// The switch at the far end of `port`'s link; `None` if a host is there.
+    /// Returns the switch at the far end of `port`'s link; `None` if a host is there.
     #[inline]
     pub fn far_switch(&self, port: PortId) -> Option<u32> {
         let switch = self.far_ends[port.0 as usize];
         (switch != A_HOST).then_some(switch)
     }
 
-    /// The switch that `port` belongs to; `None` for a host's NIC.
+    /// Returns the switch that `port` belongs to; `None` for a host's NIC.
     pub fn near_switch(&self, port: PortId) -> Option<u32> {
         match self.link(port).from {
             Node::Host(_) => None,
@@ -250,24 +250,24 @@ impl Network {
         }
     }
 
-    /// The switch that `host` is connected to; `None` if there is none.
+    /// Returns the switch that `host` is connected to; `None` if there is none.
     #[inline]
     pub fn switch_of(&self, host: HostId) -> Option<u32> {
         self.far_switch(PortId(host.0))
     }
 
-    /// Names of the switch tiers, from the hosts upwards.
+    /// Returns the names of the switch tiers, from the hosts upwards.
     pub fn tiers(&self) -> &[&'static str] {
         &self.tiers
     }
 
-    /// The switch port towards `host`.
+    /// Returns the switch port towards `host`.
     #[inline]
     pub fn port_towards(&self, host: HostId) -> PortId {
         PortId(self.hosts + host.0)
     }
 
-    /// The port by which `switch` passes `packet` on, of several the one that its flow's hash chooses.
+    /// Returns the port by which `switch` passes `packet` on, of several the one that its flow's hash chooses.
     #[inline]
     pub fn next_port(&self, switch: u32, packet: &Packet) -> PortId {
         if let Paths::Rack = self.paths {
@@ -283,7 +283,7 @@ impl Network {
         self.choice(choices, choose(hash, choices.count))
     }
 
-    /// The ports by which `switch` may pass on a packet to `dst`: those of the shortest paths.
+    /// Returns the ports by which `switch` may pass on a packet to `dst`: those of the shortest paths.
     #[inline(always)] // for every packet at every switch; a call costs a seventh of it
     pub fn choices(&self, switch: u32, dst: HostId) -> Choices {
         match &self.paths {
@@ -308,7 +308,7 @@ impl Network {
         })
     }
 
-    /// The ports that `packet` passes, its sender's NIC first.
+    /// Returns the ports that `packet` passes, its sender's NIC first.
     pub fn path(&self, packet: &Packet) -> impl Iterator<Item = PortId> + '_ {
         let packet = *packet;
         let mut next = Some(PortId(packet.src.0));
@@ -319,7 +319,7 @@ impl Network {
         })
     }
 
-    /// The hops from `src` to `dst`: of each the fastest link, and how many there are on all shortest paths
+    /// Returns the hops from `src` to `dst`: of each the fastest link, and how many there are on all shortest paths
     /// together.
     pub fn tiers_between(&self, src: HostId, dst: HostId) -> impl Iterator<Item = (&Link, u64)> + '_ {
         let mut ports = vec![PortId(src.0)];
@@ -338,7 +338,7 @@ impl Network {
         })
     }
 
-    /// How long `packet` serialises and propagates on its path when nothing is in its way.
+    /// Returns how long `packet` serialises and propagates on its path when nothing is in its way.
     pub fn idle_transit(&self, packet: &Packet) -> (Span, Span) {
         self.path(packet).fold((Span::ZERO, Span::ZERO), |(serialisation, propagation), port| {
             let link = self.link(port);
@@ -363,7 +363,7 @@ impl Network {
     }
 }
 
-/// Every host's NIC (ports `0..hosts`), then the ports towards the hosts (`hosts..2 * hosts`).
+/// Returns every host's NIC (ports `0..hosts`), then the ports towards the hosts (`hosts..2 * hosts`).
 fn host_links(
     hosts: u32,
     class: LinkClass,
@@ -396,7 +396,7 @@ struct Divisor {
 }
 
 impl Divisor {
-    /// The divisor `d`, above zero.
+    /// Returns the divisor `d`, above zero.
     fn new(d: u32) -> Divisor {
         let shift = 31 + d.next_power_of_two().ilog2();
         Divisor { multiplier: (1u64 << shift).div_ceil(u64::from(d)), shift }
