@@ -9,7 +9,8 @@
 //!
 //! Ports in this order: NICs, edge down, edge up, aggregation down, aggregation up, core down.
 
-use super::{Choices, Divisor, Link, LinkClass, Node, host_links};
+use super::arithmetic::Divisor;
+use super::link::{Choices, Link, LinkClass, Node, host_links};
 
 /// How many there are of what.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use plimsoll_units::{Rate, Span};
 
-use super::{Choices, HostId, Link, Node};
+use super::link::{Choices, Link, Node};
+use crate::net::HostId;
 
 /// An end of a link in a graph.
 pub type GraphNode = Node;

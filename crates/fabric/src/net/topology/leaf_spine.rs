@@ -2,7 +2,7 @@
 //!
 //! Ports after the NICs and the ports towards hosts: leaf up (leaf by leaf), then spine down.
 
-use super::{Choices, Link, LinkClass, Node, host_links};
+use super::link::{Choices, Link, LinkClass, Node, host_links};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LeafSpine {

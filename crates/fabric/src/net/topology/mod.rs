@@ -4,52 +4,23 @@
 //! port towards host `h` is `hosts + h`, and what generated topologies add follows. Their next hops
 //! are computed; only a graph from a file keeps a table.
 
+mod arithmetic;
 mod clos;
 mod graph;
 mod leaf_spine;
+mod link;
 
 use plimsoll_units::{Rate, Span};
 
-use super::{HostId, Packet, PortId, Wait};
+use super::{HostId, Packet, PortId};
+pub(crate) use arithmetic::{choose, mix64};
 use clos::Clos;
 pub use clos::ClosShape;
 use graph::Graph;
 pub use graph::{GraphLink, GraphNode, Unreachable};
 use leaf_spine::LeafSpine;
-
-/// A host or a switch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Node {
-    /// A host.
-    Host(HostId),
-    /// A switch, numbered from zero.
-    Switch(u32),
-}
-
-/// One direction of a link, and the port that sends on it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Link {
-    /// The node whose port it is.
-    pub from: Node,
-    /// The node at the far end.
-    pub to: Node,
-    /// Bits per second.
-    pub rate: Rate,
-    /// One-way propagation.
-    pub propagation: Span,
-    /// The tier of the sending switch; 0 is next to the hosts. Meaningless for a NIC.
-    pub tier: u8,
-}
-
-impl Link {
-    /// Returns the account that a packet's waiting at this port goes to.
-    pub fn wait(&self) -> Wait {
-        match self.from {
-            Node::Host(_) => Wait::Nic,
-            Node::Switch(_) => Wait::TIERS[usize::from(self.tier)],
-        }
-    }
-}
+use link::host_links;
+pub use link::{Choices, Link, LinkClass, Node};
 
 /// The shape of a network.
 #[derive(Clone, Debug)]
@@ -77,23 +48,6 @@ enum Paths {
     Graph(Graph),
 }
 
-/// The ports that lead to a destination on shortest paths, in [`Network::choice`]'s terms.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Choices {
-    first: u32,
-    /// How many there are; at least one.
-    pub count: u32,
-    /// Of the switches that choose.
-    pub(crate) tier: u32,
-}
-
-impl Choices {
-    #[inline]
-    fn one(port: u32) -> Choices {
-        Choices { first: port, count: 1, tier: 0 }
-    }
-}
-
 /// How equal-cost paths are chosen: by a hash of the packet's addresses and connection, salted so
 /// that switches choose independently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -103,21 +57,6 @@ pub struct Hashing {
     /// Both directions of a connection choose alike: the addresses are sorted before they are
     /// hashed, and switches of one tier share a salt.
     pub symmetric: bool,
-}
-
-/// Rate and propagation of a class of links.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LinkClass {
-    /// Bits per second.
-    pub rate: Rate,
-    /// One-way propagation.
-    pub propagation: Span,
-}
-
-impl LinkClass {
-    fn link(self, from: Node, to: Node, tier: u8) -> Link {
-        Link { from, to, rate: self.rate, propagation: self.propagation, tier }
-    }
 }
 
 impl Network {
@@ -361,58 +300,6 @@ impl Network {
         let mixed = mix64(addresses ^ salt).wrapping_add(u64::from(packet.flow) << 32 | u64::from(place));
         (mix64(mixed) >> 32) as u32
     }
-}
-
-/// Returns every host's NIC (ports `0..hosts`), then the ports towards the hosts (`hosts..2 * hosts`).
-fn host_links(
-    hosts: u32,
-    class: LinkClass,
-    switch_of: impl Fn(u32) -> u32 + Copy,
-) -> impl Iterator<Item = Link> {
-    let up = (0..hosts).map(move |h| class.link(Node::Host(HostId(h)), Node::Switch(switch_of(h)), 0));
-    let down = (0..hosts).map(move |h| class.link(Node::Switch(switch_of(h)), Node::Host(HostId(h)), 0));
-    up.chain(down)
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea, Flood: OOPSLA 2014): every input bit changes every
-/// output bit with probability one half.
-#[inline]
-pub(crate) fn mix64(mut x: u64) -> u64 {
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// Divides by a number that is known before the run, without a division.
-///
-/// ```text
-/// n / d = (n x m) >> s     m = ceil(2^s / d), s = 31 + ceil(log2 d)     for n < 2^31
-/// ```
-/// Granlund and Montgomery (PLDI 1994), theorem 4.2.
-#[derive(Clone, Copy, Debug)]
-struct Divisor {
-    multiplier: u64,
-    shift: u32,
-}
-
-impl Divisor {
-    /// Returns the divisor `d`, above zero.
-    fn new(d: u32) -> Divisor {
-        let shift = 31 + d.next_power_of_two().ilog2();
-        Divisor { multiplier: (1u64 << shift).div_ceil(u64::from(d)), shift }
-    }
-
-    /// `n / d`.
-    #[inline]
-    fn divide(self, n: u32) -> u32 {
-        ((u64::from(n) * self.multiplier) >> self.shift) as u32
-    }
-}
-
-/// `hash` scaled to `0..choices`, without a division.
-#[inline]
-pub(crate) fn choose(hash: u32, choices: u32) -> u32 {
-    ((u64::from(hash) * u64::from(choices)) >> 32) as u32
 }
 
 #[cfg(test)]

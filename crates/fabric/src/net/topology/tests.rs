@@ -1,3 +1,4 @@
+use super::arithmetic::Divisor;
 use super::*;
 use proptest::prelude::*;
 

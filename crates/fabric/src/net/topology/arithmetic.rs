@@ -1,0 +1,42 @@
+//! Arithmetic of path selection: hashes, and divisions that take no division.
+
+/// The finaliser of SplitMix64 (Steele, Lea, Flood: OOPSLA 2014): every input bit changes every
+/// output bit with probability one half.
+#[inline]
+pub(crate) fn mix64(mut x: u64) -> u64 {
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Divides by a number that is known before the run, without a division.
+///
+/// ```text
+/// n / d = (n x m) >> s     m = ceil(2^s / d), s = 31 + ceil(log2 d)     for n < 2^31
+/// ```
+/// Granlund and Montgomery (PLDI 1994), theorem 4.2.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Divisor {
+    multiplier: u64,
+    shift: u32,
+}
+
+impl Divisor {
+    /// Returns the divisor `d`, above zero.
+    pub(super) fn new(d: u32) -> Divisor {
+        let shift = 31 + d.next_power_of_two().ilog2();
+        Divisor { multiplier: (1u64 << shift).div_ceil(u64::from(d)), shift }
+    }
+
+    /// `n / d`.
+    #[inline]
+    pub(super) fn divide(self, n: u32) -> u32 {
+        ((u64::from(n) * self.multiplier) >> self.shift) as u32
+    }
+}
+
+/// `hash` scaled to `0..choices`, without a division.
+#[inline]
+pub(crate) fn choose(hash: u32, choices: u32) -> u32 {
+    ((u64::from(hash) * u64::from(choices)) >> 32) as u32
+}
