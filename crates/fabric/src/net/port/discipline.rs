@@ -59,7 +59,10 @@ pub trait QueueDiscipline: fmt::Debug + Send {
 
 /// Makes the queue discipline of each port that a scenario gives it to: a closure, which may hold parameters.
 #[derive(Clone)]
-pub struct DisciplineFactory(Arc<dyn Fn(&Link) -> Box<dyn QueueDiscipline> + Send + Sync>);
+pub struct DisciplineFactory(Arc<MakeForLink>);
+
+/// Makes a discipline for the port that sends on a link.
+type MakeForLink = dyn Fn(&Link) -> Box<dyn QueueDiscipline> + Send + Sync;
 
 impl DisciplineFactory {
     /// Returns a factory that calls `make` for each port with the link that the port sends on.
