@@ -21,7 +21,7 @@ use crate::source::Source;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllToAll {
-    /// Size of a flow.
+    /// The size of a flow, or its distribution.
     pub size: SizeDistribution,
     /// Bytes that each host sends per second: a rate, or a share of a host's link.
     pub load: Load,

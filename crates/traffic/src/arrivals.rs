@@ -18,9 +18,9 @@ pub enum Pick {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Exponential gaps.
+    /// Gaps are exponential.
     #[default]
     Poisson,
-    /// Equal gaps.
+    /// Gaps are equal.
     Constant,
 }

@@ -26,7 +26,8 @@ pub struct CdfTable {
     interpolate: Interpolate,
 }
 
-/// The bundled distributions: name, text and how the source draws between points. The sources are named in scenarios/cdf/README.md.
+/// The bundled distributions: name, text and how the source draws between points. The sources are named in
+/// scenarios/cdf/README.md.
 const BUNDLED: &[(&str, &str, Interpolate)] = &[
     ("websearch", include_str!("../../../scenarios/cdf/websearch.csv"), Interpolate::Linear),
     ("websearch-pfabric", include_str!("../../../scenarios/cdf/websearch-pfabric.csv"), Interpolate::Linear),

@@ -35,10 +35,10 @@ pub struct ClosedLoop {
     /// Requests that each client keeps in flight, each on a connection of its own to each server.
     #[serde(default = "ClosedLoop::default_outstanding")]
     pub outstanding: u32,
-    /// Size of a request.
+    /// The size of a request.
     #[serde(default = "ClosedLoop::default_request")]
     pub request: SizeDistribution,
-    /// Size of a response.
+    /// The size of a response.
     #[serde(default = "ClosedLoop::default_response")]
     pub response: SizeDistribution,
     /// Which server is asked next.

@@ -298,7 +298,7 @@ impl CommitSource {
         }
     }
 
-    /// Sends a message.
+    /// Sends a message by the carrier of the commit.
     fn carry(&mut self, now: Time, word: CommitMessage, actions: &mut Actions) {
         let there = (self.config.coordinator, self.config.participants[word.participant as usize]);
         let (from, to) = if word.reply { (there.1, there.0) } else { there };

@@ -30,16 +30,16 @@ pub type SizeDistribution = Distribution<Bytes>;
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(rename = "{Q}Distribution")]
 pub enum Distribution<Q> {
-    /// Exponential.
+    /// The exponential distribution.
     Exponential {
-        /// The mean.
+        /// The mean of the draws.
         mean: Q,
     },
     /// Gamma, shifted by `offset`; the mean is `shape x scale + offset`.
     Gamma {
-        /// Shape, more than 0.
+        /// The shape parameter, more than 0.
         shape: f64,
-        /// Scale.
+        /// The scale parameter.
         scale: Q,
         /// Added to every draw; default: nothing.
         #[serde(default)]
@@ -47,7 +47,7 @@ pub enum Distribution<Q> {
     },
     /// Log-normal by its mean and either its standard deviation or the sigma of its logarithm.
     Lognormal {
-        /// The mean.
+        /// The mean of the draws.
         mean: Q,
         /// The standard deviation; this or `sigma`.
         #[serde(default)]
@@ -58,14 +58,14 @@ pub enum Distribution<Q> {
     },
     /// Uniform from `min` to `max`.
     Uniform {
-        /// The least.
+        /// The smallest value drawn.
         min: Q,
-        /// The most.
+        /// The largest value drawn.
         max: Q,
     },
     /// Pareto: the share of draws above x is `(min / x)^shape`.
     Pareto {
-        /// The least.
+        /// The smallest value drawn.
         min: Q,
         /// The tail index, more than 1 (so that there is a mean) unless `max` is given.
         shape: f64,
@@ -90,7 +90,7 @@ pub enum Distribution<Q> {
         #[serde(skip)]
         table: Option<Arc<CdfTable>>,
     },
-    /// Always the same.
+    /// Every draw has the same value.
     #[serde(untagged)]
     Constant(Q),
 }
@@ -438,7 +438,8 @@ pub fn normal(rng: &mut impl Rng) -> f64 {
     radius * libm::cos(2.0 * std::f64::consts::PI * uniform(rng))
 }
 
-/// Draws from the gamma distribution of scale 1, by Marsaglia and Tsang; a shape below 1 is raised by one and scaled back.
+/// Draws from the gamma distribution of scale 1, by Marsaglia and Tsang; a shape below 1 is raised by one and scaled
+/// back.
 fn gamma(rng: &mut impl Rng, shape: f64) -> f64 {
     if shape < 1.0 {
         let shrink = libm::pow(1.0 - uniform(rng), 1.0 / shape);

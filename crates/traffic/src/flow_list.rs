@@ -35,14 +35,14 @@ pub struct FlowList {
     pub flows: Arc<Vec<ListedFlow>>,
 }
 
-/// One flow of a list.
+/// One flow that a list holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ListedFlow {
     /// The time at which it starts.
     pub start: Span,
     /// The sending host.
     pub source: u32,
-    /// The receiving host.
+    /// The host that receives.
     pub destination: u32,
     /// The size of the flow.
     pub size: Bytes,

@@ -19,9 +19,9 @@ use crate::source::Source;
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Flows {
-    /// The sending hosts.
+    /// The hosts that send.
     pub from: Hosts,
-    /// The receiving host.
+    /// The host that receives.
     pub to: HostName,
     /// Bytes of each flow; without it the flows send until `run.duration`.
     #[serde(default)]

@@ -27,7 +27,7 @@ impl Default for HostName {
 pub enum Hosts {
     /// `"others"`, `"all"`, a range or one name.
     Selector(String),
-    /// A list of names.
+    /// A list names the hosts.
     List(Vec<HostName>),
     /// Not given: all but the host at the other end.
     #[default]
@@ -39,7 +39,7 @@ pub enum Hosts {
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("there is no host `{name}`")]
 pub struct UnknownHost {
-    /// The unknown name.
+    /// The name that no host has.
     pub name: String,
 }
 

@@ -27,7 +27,7 @@ pub struct Incast {
     pub size: Bytes,
     /// Time from one round to the next.
     pub every: Span,
-    /// Number of rounds.
+    /// The number of rounds.
     #[serde(default = "Incast::default_rounds")]
     pub rounds: u64,
     /// When the first round starts.

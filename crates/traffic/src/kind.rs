@@ -85,7 +85,7 @@ pub enum LoadKey {
     PerSecond {
         /// The key within the workload's table.
         key: &'static str,
-        /// Its value.
+        /// The value of the key.
         per_second: f64,
     },
 }
@@ -132,7 +132,7 @@ pub struct WorkingMemory {
     pub things: &'static str,
     /// The number of things.
     pub count: f64,
-    /// Bytes of each.
+    /// The bytes that each of them takes.
     pub bytes: f64,
     /// The key that determines the number.
     pub key: &'static str,

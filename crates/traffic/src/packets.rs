@@ -25,9 +25,9 @@ use crate::source::{Actions, Arrival, Reach, Source};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Packets {
-    /// The sending hosts.
+    /// The hosts that send.
     pub from: Hosts,
-    /// The receiving host.
+    /// The host that receives.
     pub to: HostName,
     /// Size on the wire, header included.
     pub size: SizeDistribution,

@@ -47,7 +47,7 @@ pub struct Pages {
     /// Retrievals of each level of a page, as `[1, 5, 20, 10]`; for the order `graph`.
     #[serde(default)]
     pub levels: Vec<u32>,
-    /// Size of a request.
+    /// The size of a request.
     #[serde(default = "Pages::default_request")]
     pub request: SizeDistribution,
     /// Size of what is retrieved; this or `sizes`.
@@ -90,7 +90,7 @@ pub struct Pages {
 pub enum PageOrder {
     /// Each begins when the one before it is done.
     Sequential,
-    /// All begin at once.
+    /// All retrievals begin at once.
     #[default]
     Parallel,
     /// Those of a level begin when all of the level before are done.

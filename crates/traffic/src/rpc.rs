@@ -28,9 +28,9 @@ pub struct Rpc {
     /// The hosts that answer; default: all others.
     #[serde(default)]
     pub servers: Hosts,
-    /// Size of a request.
+    /// The size of a request.
     pub request: Bytes,
-    /// Size of a response.
+    /// The size of a response.
     pub response: SizeDistribution,
     /// Response bytes asked for per second: a rate, or a share of the client's link.
     pub load: Load,

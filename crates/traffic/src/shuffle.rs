@@ -28,7 +28,7 @@ pub struct Shuffle {
     /// The hosts that fetch them; default: all.
     #[serde(default = "Hosts::all")]
     pub reducers: Hosts,
-    /// Size of a transfer.
+    /// The size of a transfer.
     pub size: SizeDistribution,
     /// Size of the request that asks for it.
     #[serde(default = "Shuffle::default_request")]
@@ -149,7 +149,7 @@ struct ShuffleSource {
     job: Job,
 }
 
-/// The job as a query.
+/// The state of the job, which is recorded as a query.
 #[derive(Clone, Copy, Debug)]
 struct Job {
     created: Option<Time>,

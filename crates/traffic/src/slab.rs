@@ -1,6 +1,6 @@
 //! [`Slab`]: values under small numbers that are reused.
 
-/// A vector with holes.
+/// A vector whose empty slots are reused.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     slots: Vec<Option<T>>,

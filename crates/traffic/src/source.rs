@@ -10,7 +10,7 @@ use plimsoll_units::{Span, Time};
 
 use crate::record::{ExtraLoad, Message, Observation, Query, Split};
 
-/// A source of traffic.
+/// A state machine that generates the traffic of one workload.
 pub trait Source: Send {
     /// Returns when the source next acts by itself; [`Time::MAX`] if only an arriving message can make it act.
     fn next_due(&self) -> Time;

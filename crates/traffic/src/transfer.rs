@@ -32,7 +32,7 @@ pub struct Transfer {
     /// Size of the request that asks for a transfer.
     #[serde(default = "Transfer::default_request")]
     pub request: Bytes,
-    /// Size of a transfer.
+    /// The size of a transfer.
     pub size: SizeDistribution,
     /// Bytes transferred per second: a rate, or a share of the client's link.
     pub load: Load,

@@ -1,5 +1,5 @@
-//! [`Pace`]: a connection of the agent keeps to its level of QJump by itself, as the eBPF program `connections` has those
-//! of programs do. What the limiter refuses, TCP would try again after 200 ms.
+//! [`Pace`]: paces a connection of the agent to the rate of its QJump level, as the eBPF program `connections` paces
+//! those of programs. A segment that the limiter refuses would be retried by TCP after 200 ms.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
@@ -10,34 +10,35 @@ use plimsoll_mechanisms::qjump::{HeardOf, LEVELS_MAX, Sharers, pace};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Bytes, Span, Time};
 
-/// What the levels with a limit may send, and who shares them.
+/// The rates of the levels that have a limit, and the connections that share them.
 #[derive(Debug, Default)]
 pub(crate) struct Shares {
     epoch: Span,
-    /// Payload and headers of a full frame, in bytes.
+    /// The payload of a full frame, in bytes; `header` is the rest of the frame.
     segment: u64,
     header: u64,
-    /// By host and level.
+    /// The bytes of an epoch, by host and level.
     buckets: Vec<[Option<Bytes>; LEVELS_MAX]>,
     sharers: Vec<[Mutex<Sharers>; LEVELS_MAX]>,
 }
 
-/// One end of a connection; does nothing at a level without limit.
+/// The pace of one end of a connection; at a level without limit it changes nothing.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     shares: Arc<Shares>,
     host: usize,
     level: usize,
     heard_of: HeardOf,
-    /// In bytes of payload a second; 0 before it has one.
+    /// The rate in bytes of payload a second; 0 before the first is set.
     rate: u64,
 }
 
 impl Shares {
-    /// Those of `model`, whose full frames have so much payload and so many bytes of headers, with Ethernet's.
+    /// Returns the rates of `model`; full frames have `segment` bytes of payload and `header` bytes of headers,
+    /// Ethernet's included.
     ///
     /// # Errors
-    /// If the levels make no sense.
+    /// Fails if the levels are invalid.
     pub(crate) fn new(model: &Model, segment: u64, header: u64) -> Result<Shares, Unbuildable> {
         let mut shares = Shares { segment, header, ..Shares::default() };
         let Some(params) = model.host.qjump() else { return Ok(shares) };
@@ -54,7 +55,8 @@ impl Shares {
         Ok(shares)
     }
 
-    /// What connections at `level` of `host` may send together in an epoch, and the epoch; none without limit.
+    /// Returns the bytes that connections at `level` of `host` may send together in an epoch, and the epoch; `None`
+    /// without a limit.
     #[cfg(feature = "kernel")]
     pub(crate) fn of(&self, host: u32, level: u8) -> Option<(Bytes, Span)> {
         let bucket = self.buckets.get(host as usize)?.get(usize::from(level)).copied().flatten()?;
@@ -67,10 +69,10 @@ impl Pace {
         Pace { shares: Arc::clone(shares), host: host as usize, level: usize::from(level), ..Pace::default() }
     }
 
-    /// Paces `socket`, which is about to send, by how many share its level now.
+    /// Paces `socket`, which is about to send, by the number of connections that share its level now.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Fails if the system refuses.
     pub(super) fn keep(&mut self, socket: impl AsFd, now: Time) -> io::Result<()> {
         let Shares { epoch, segment, header, ref buckets, ref sharers } = *self.shares;
         let Some(bucket) = buckets.get(self.host).and_then(|levels| levels[self.level]) else {

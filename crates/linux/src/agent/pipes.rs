@@ -111,7 +111,8 @@ impl Pipes {
         let number = self.pipes.len();
         if number - self.closed >= CONNECTIONS_MAX {
             let text = format!(
-                "more than {CONNECTIONS_MAX} connections at a time; `transport.connections = \"long-lived\"` needs fewer"
+                "more than {CONNECTIONS_MAX} connections at a time; \
+                 `transport.connections = \"long-lived\"` needs fewer"
             );
             return Err(io::Error::other(text));
         }
