@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Each kind of workload is one file, which holds its parameters, implements [`Kind`] for them, and has its
-//! [`Source`]; the table at the end of this file lists it. A source draws what a request needs (gap, size, server, service time) from
-//! streams keyed by its own name and the request's index, never by time or variant: the same request meets every
-//! variant. Sources are sans-IO: the simulator drives them by its events, an emulated run by the wall's clock and the
-//! kernel's sockets.
+//! [`Source`]; the table at the end of this file lists it. A source draws what a request needs (gap, size, server,
+//! service time) from streams keyed by its own name and the request's index, never by time or variant: the same
+//! request meets every variant. Sources are sans-IO: the simulator drives them by its events, an emulated run by the
+//! wall's clock and the kernel's sockets.
 
 #![forbid(unsafe_code)]
 
@@ -53,6 +53,7 @@ pub mod ping;
 pub mod ptp;
 pub mod rpc;
 pub mod shuffle;
+pub mod stride;
 pub mod transfer;
 
 registry::workloads! {
@@ -72,4 +73,5 @@ registry::workloads! {
     Commit "commit" in commit;
     Pages "pages" in pages;
     Ptp "ptp" in ptp;
+    Stride "stride" (flow) in stride;
 }
