@@ -50,6 +50,7 @@ pub mod packets;
 pub mod pages;
 pub mod permutation;
 pub mod ping;
+pub mod pstride;
 pub mod ptp;
 pub mod rpc;
 pub mod shuffle;
@@ -74,4 +75,5 @@ registry::workloads! {
     Pages "pages" in pages;
     Ptp "ptp" in ptp;
     Stride "stride" (flow) in stride;
+    Pstride "pstride" (flow) in pstride;
 }
