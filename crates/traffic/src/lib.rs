@@ -45,6 +45,7 @@ pub mod commit;
 pub mod fan_out;
 pub mod flow_list;
 pub mod flows;
+pub mod hstride;
 pub mod incast;
 pub mod packets;
 pub mod pages;
@@ -76,4 +77,5 @@ registry::workloads! {
     Ptp "ptp" in ptp;
     Stride "stride" (flow) in stride;
     Pstride "pstride" (flow) in pstride;
+    Hstride "hstride" (flow) in hstride;
 }
