@@ -493,7 +493,7 @@ fn shipped_examples_run() {
             }
         }
     }
-    assert_eq!(files, 7);
+    assert_eq!(files, 10);
 }
 
 /// Programs are for emulated hosts: a simulation runs the rest, and says that it lacks them.
