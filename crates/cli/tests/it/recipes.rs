@@ -7,7 +7,7 @@ const TASKS: [(&str, usize); 8] = [
     ("A congestion controller", 4),
     ("A queue discipline", 3),
     ("A topology", 6),
-    ("A workload", 6),
+    ("A workload", 3),
     ("A figure of a study", 4),
     ("A subcommand", 2),
     ("An eBPF mechanism", 6),
