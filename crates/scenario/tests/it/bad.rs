@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use plimsoll_scenario::{Overrides, Scenario};
 
 fn fixtures(directory: &str) -> Vec<PathBuf> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(directory);
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it").join(directory);
     let mut files: Vec<PathBuf> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())
