@@ -42,13 +42,6 @@ impl CongestionControl {
     ) -> Result<CongestionControl, NoCongestionControl> {
         let (key, name) = match (asked, transport.kind.kernel_name()) {
             (Some(name), _) => ("--congestion-control", name),
-            (None, _) if transport.custom.is_some() => {
-                return Err(NoCongestionControl {
-                    key: "transport.kind",
-                    name: "registered".to_owned(),
-                    hint: ": a controller from outside runs in the simulator only".to_owned(),
-                });
-            }
             (None, Some(name)) => ("transport.kind", name),
             (None, None) => {
                 let emulated = Kind::ALL.into_iter().filter(|kind| kind.kernel_name().is_some());

@@ -134,7 +134,10 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
         return refuse("host.rank", "a rank that only the transport knows (only `priority`)");
     }
-    if !model.transport.workload.is_empty() {
+    if model.outside.controller.is_some() {
+        return refuse("transport.kind", "a congestion controller from outside");
+    }
+    if !model.transport.workload.is_empty() || !model.outside.workload_controllers.is_empty() {
         return refuse("transport.workload", "a congestion controller of single workloads");
     }
     let transport = resolved(model)?;

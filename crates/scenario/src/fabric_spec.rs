@@ -6,7 +6,7 @@ use plimsoll_fabric::net::topology::{ClosShape, GraphLink, LinkClass};
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
 use plimsoll_fabric::{FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
-use plimsoll_mechanisms::tcp::{Config, TransportParams};
+use plimsoll_mechanisms::tcp::{Config, Kind, MakeController, TransportParams};
 use plimsoll_units::Time;
 
 use crate::model::{BufferCounts, Direction, End, Fault, Model, Port, PortEngine, ServiceOrder, Topology};
@@ -51,20 +51,32 @@ impl Model {
     /// # Errors
     /// Fails at the first key of `transport` that is out of range.
     pub fn transport_config(&self) -> Result<Config, Unbuildable> {
-        let custom = self.outside.controller.as_ref().map(|outside| outside.factory.clone());
-        Ok(Config { custom, ..resolved(&self.transport)? })
+        self.config_with(self.transport.kind, self.outside.controller.as_ref())
     }
 
-    /// Resolves the transport's parameters for the connections of `workload`, which may have a congestion controller
-    /// of its own.
+    /// Resolves the transport's parameters for the connections of `workload`, which may have a controller of its own.
     ///
     /// # Errors
     /// Fails at the first key of `transport` that is out of range.
     pub fn transport_config_of(&self, workload: &str) -> Result<Config, Unbuildable> {
-        match self.transport.workload.get(workload) {
-            Some(&kind) => resolved(&TransportParams { kind, ..self.transport.clone() }),
-            None => self.transport_config(),
+        match (self.outside.workload_controllers.get(workload), self.transport.workload.get(workload)) {
+            (Some(outside), _) => self.config_with(Kind::Tcp, Some(outside)),
+            (None, Some(kind)) => self.config_with(*kind, None),
+            (None, None) => self.transport_config(),
         }
+    }
+
+    fn config_with(
+        &self,
+        kind: Kind,
+        outside: Option<&Outside<MakeController>>,
+    ) -> Result<Config, Unbuildable> {
+        let invalid = |invalid: plimsoll_mechanisms::InvalidParam| {
+            Unbuildable::new(format!("transport.{}", invalid.key), invalid)
+        };
+        let mut config = TransportParams { kind, ..self.transport.clone() }.resolve().map_err(invalid)?;
+        config.custom = outside.map(|outside| outside.factory.clone());
+        Ok(config)
     }
 
     /// Returns the part of the run that is measured: from the warm-up to the end of the sending.
@@ -305,11 +317,4 @@ mod tests {
             |port, back| LinkFault { port, back: Some(back), at: us(20), until: Some(us(30)), rate: None };
         assert_eq!(spec.faults, [fault(PortId(1), PortId(4)), fault(PortId(4), PortId(1))]);
     }
-}
-
-fn resolved(transport: &TransportParams) -> Result<Config, Unbuildable> {
-    let invalid = |invalid: plimsoll_mechanisms::InvalidParam| {
-        Unbuildable::new(format!("transport.{}", invalid.key), invalid)
-    };
-    transport.resolve().map_err(invalid)
 }

@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
-use crate::registry::DISCIPLINE;
+use crate::registry::{DISCIPLINE, WORKLOAD};
 use crate::source::{Layer, Origin, Sources};
 
 /// A value, where it stands and where its key stands.
@@ -191,7 +191,8 @@ pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
 pub(crate) fn is_mechanism(path: &[String]) -> bool {
     match path {
         [section, _, key] if section == "port" && key == DISCIPLINE => true,
-        [section, _] if section == "paths" || section == "transport" => true,
+        [section, _] if section == "paths" => true,
+        [section, key] if section == "transport" => key != WORKLOAD,
         _ => TABLES.iter().any(|table| table.is_at(path)),
     }
 }

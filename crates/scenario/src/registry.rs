@@ -2,7 +2,8 @@
 //!
 //! ```toml
 //! [transport]
-//! kind = "my-controller"                    # a congestion controller, and its parameters:
+//! kind = "my-controller"                    # a congestion controller, also for one workload:
+//! workload.bulk = "my-controller"
 //! [transport.my-controller]
 //! target = "50us"
 //! [port.switch]
@@ -85,6 +86,8 @@ pub struct Outside<F> {
 pub struct OutsideMechanisms {
     /// The congestion controller, in place of `transport.kind`.
     pub controller: Option<Outside<MakeController>>,
+    /// The congestion controllers by workload, in place of `transport.workload`.
+    pub workload_controllers: IndexMap<String, Outside<MakeController>>,
     /// The queue disciplines by tier; `host` is the NIC.
     pub disciplines: IndexMap<String, Outside<DisciplineFactory>>,
     /// The path selector.
@@ -199,45 +202,51 @@ impl Registry {
         reports: &mut Vec<Report>,
     ) -> OutsideMechanisms {
         let mut taker = Taker { sources, reports };
-        OutsideMechanisms {
-            controller: self.take_controller(&mut taker, tree),
-            disciplines: self.take_disciplines(&mut taker, tree),
-            selector: self.take_selector(&mut taker, tree),
-        }
-    }
-
-    fn take_controller(&self, taker: &mut Taker<'_>, tree: &mut Node) -> Option<Outside<MakeController>> {
-        if self.controllers.is_empty() {
-            return None;
-        }
-        let kind = tree.at(&["transport", "kind"])?.clone();
-        let mut taken = None;
-        match (kind.as_str(), kind.as_str().and_then(|name| self.controllers.get(name))) {
-            (Some(name), Some(registered)) => {
-                let table = tree.at(&["transport", name]).cloned();
-                let table = table.unwrap_or_else(|| Node { key: kind.key.clone(), ..Node::empty_table() });
-                tree.remove(&["transport", "kind"]);
-                taken = taker.prepare(&["transport", name], name, registered, &table);
-            }
-            (Some(name), None) if Kind::ALL.iter().all(|kind| kind.name() != name) => {
-                tree.remove(&["transport", "kind"]);
-                let built_in = Kind::ALL.iter().map(|kind| kind.name());
-                let names: Vec<&str> = built_in.chain(self.controllers.keys().map(String::as_str)).collect();
-                taker.unknown(
-                    &kind,
-                    "transport.kind",
-                    format!("\"{name}\" is not one of its values"),
-                    name,
-                    &names,
-                );
-            }
-            _ => {}
-        }
-        // The parameters of a controller that another layer has chosen are kept for a variant that chooses it again.
+        let controller = self.take_controller(&mut taker, tree, &["transport", "kind"]);
+        let workload_controllers = self.take_workload_controllers(&mut taker, tree);
+        // The parameters of a controller that no key chooses are kept for a variant that chooses it.
         for name in self.controllers.keys() {
             tree.remove(&["transport", name]);
         }
-        taken
+        let disciplines = self.take_disciplines(&mut taker, tree);
+        let selector = self.take_selector(&mut taker, tree);
+        OutsideMechanisms { controller, workload_controllers, disciplines, selector }
+    }
+
+    /// Takes the controller that the key at `path` names, if it is registered.
+    fn take_controller(
+        &self,
+        taker: &mut Taker<'_>,
+        tree: &mut Node,
+        path: &[&str],
+    ) -> Option<Outside<MakeController>> {
+        let kind = tree.at(path).filter(|_| !self.controllers.is_empty())?.clone();
+        let name = kind.as_str().filter(|name| Kind::ALL.iter().all(|kind| kind.name() != *name))?;
+        tree.remove(path);
+        let Some(registered) = self.controllers.get(name) else {
+            let built_in = Kind::ALL.iter().map(|kind| kind.name());
+            let names: Vec<&str> = built_in.chain(self.controllers.keys().map(String::as_str)).collect();
+            let message = format!("\"{name}\" is not one of its values");
+            taker.unknown(&kind, &dotted(path), message, name, &names);
+            return None;
+        };
+        let table = tree.at(&["transport", name]).cloned();
+        let table = table.unwrap_or_else(|| Node { key: kind.key.clone(), ..Node::empty_table() });
+        taker.prepare(&["transport", name], name, registered, &table)
+    }
+
+    fn take_workload_controllers(
+        &self,
+        taker: &mut Taker<'_>,
+        tree: &mut Node,
+    ) -> IndexMap<String, Outside<MakeController>> {
+        let table = tree.at(&["transport", WORKLOAD]).and_then(Node::as_table);
+        let workloads: Vec<String> = table.map_or_else(Vec::new, |table| table.keys().cloned().collect());
+        let take = |workload: String| {
+            let outside = self.take_controller(taker, tree, &["transport", WORKLOAD, &workload])?;
+            Some((workload, outside))
+        };
+        workloads.into_iter().filter_map(take).collect()
     }
 
     fn take_disciplines(
@@ -337,6 +346,9 @@ impl Registry {
 /// The key of a port's table under which a scenario names a queue discipline from outside.
 pub(crate) const DISCIPLINE: &str = "discipline";
 
+/// The key of `transport` under which a workload has a controller of its own.
+pub(crate) const WORKLOAD: &str = "workload";
+
 fn register<P: Parameters, F: 'static>(
     known: &mut IndexMap<String, Registered<F>>,
     name: &str,
@@ -409,18 +421,20 @@ impl OutsideMechanisms {
     /// Puts the mechanisms into the tables of a written model, where a scenario has them.
     pub(crate) fn write_into(&self, model: &mut Map<String, Json>) {
         let mut put = |path: &[&str], key: &str, value: Json| {
-            let (section, inner) = (path[0], path.get(1));
-            let Some(table) = model.get_mut(section) else { return };
-            let table = match inner {
-                Some(inner) => table.get_mut(*inner),
-                None => Some(table),
-            };
-            if let Some(Json::Object(table)) = table {
-                table.insert(key.to_owned(), value);
+            let mut table = &mut *model;
+            for name in path {
+                let inner = table.entry((*name).to_owned()).or_insert_with(|| Json::Object(Map::new()));
+                let Json::Object(inner) = inner else { return };
+                table = inner;
             }
+            table.insert(key.to_owned(), value);
         };
         if let Some(Outside { name, params, .. }) = &self.controller {
             put(&["transport"], "kind", Json::String(name.clone()));
+            put(&["transport"], name, Json::Object(params.clone()));
+        }
+        for (workload, Outside { name, params, .. }) in &self.workload_controllers {
+            put(&["transport", WORKLOAD], workload, Json::String(name.clone()));
             put(&["transport"], name, Json::Object(params.clone()));
         }
         for (tier, Outside { name, params, .. }) in &self.disciplines {
@@ -436,10 +450,13 @@ impl OutsideMechanisms {
     pub fn named(&self) -> Vec<(String, &str, &str)> {
         let controller =
             self.controller.iter().map(|own| ("transport".to_owned(), &*own.name, &*own.version));
+        let of_workloads = self.workload_controllers.iter();
+        let of_workloads =
+            of_workloads.map(|(of, own)| (format!("transport.{of}"), &*own.name, &*own.version));
         let disciplines = self.disciplines.iter();
         let disciplines = disciplines.map(|(tier, own)| (format!("port.{tier}"), &*own.name, &*own.version));
         let selector = self.selector.iter().map(|own| ("paths".to_owned(), &*own.name, &*own.version));
-        controller.chain(disciplines).chain(selector).collect()
+        controller.chain(of_workloads).chain(disciplines).chain(selector).collect()
     }
 }
 

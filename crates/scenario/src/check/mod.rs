@@ -202,7 +202,7 @@ impl Checker<'_> {
     fn transport(&mut self, model: &Model) {
         let transport = &model.transport;
         self.params(&["transport"], transport.validate());
-        for name in transport.workload.keys() {
+        for name in transport.workload.keys().chain(model.outside.workload_controllers.keys()) {
             self.known_workload(&["transport", "workload", name], name, model);
         }
         let delays_acks = transport.ack_every > 1

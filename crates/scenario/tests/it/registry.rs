@@ -189,6 +189,26 @@ paths = { first = "off", second = {} }
 }
 
 #[test]
+fn a_workload_may_have_a_controller_from_outside() {
+    let more =
+        "[transport]\nkind = 'dctcp'\nfixed-window = { gain = 2.0 }\nworkload.small = 'fixed-window'\n";
+    let point = &points(more)[0];
+    let outside = &point.model.outside;
+    assert!(outside.controller.is_none());
+    assert_eq!(outside.workload_controllers["small"].params["gain"], 2.0);
+    assert!(point.model.transport_config_of("small").unwrap().custom.is_some());
+    assert!(point.model.transport_config().unwrap().custom.is_none());
+    let again =
+        Scenario::parse_from(&registry("1"), "t", &point.canonical(), Path::new("."), &Overrides::default());
+    assert_eq!(again.unwrap().points()[0].digest, point.digest);
+    // Names of workloads merge key by key.
+    let merged = points(&format!("{more}[variant.V]\ntransport.workload.small = 'cubic'\n"));
+    assert_eq!(merged[0].model.outside, Default::default());
+    let error = read(&registry("1"), &more.replace("workload.small", "workload.smal"), &[]).unwrap_err();
+    assert!(error.contains("no workload `smal`") && error.contains("`small`"), "{error}");
+}
+
+#[test]
 fn settings_and_sweeps_reach_the_parameters() {
     let swept = "[sweep]\n\"port.switch.discipline.plain.gain\" = [1.0, 2.0]\n\"paths.first.gain\" = [3.0]\n";
     let points = read(&registry("1"), &format!("{ALL}{swept}"), &["transport.fixed-window.gain=7"]).unwrap();
