@@ -2,6 +2,8 @@
 
 use std::io;
 
+use plimsoll_units::csv::rows;
+
 use crate::distribution::Interpolate;
 use crate::error::did_you_mean;
 
@@ -87,19 +89,25 @@ impl CdfTable {
             )),
             help: None,
         };
-        let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-        let header = lines.next().map_or("", |(_, line)| line).replace(' ', "");
-        let Some((_, factor)) = units.iter().find(|(unit, _)| header == format!("{unit},cdf")) else {
+        let mut rows = rows(text, None);
+        let header = rows.next();
+        let unit = header.as_ref().and_then(|header| match header.cells()[..] {
+            [unit, "cdf"] => units.iter().find(|(known, _)| *known == unit),
+            _ => None,
+        });
+        let Some((_, factor)) = unit else {
             // Without our columns it may be anybody's file, of which nothing is quoted.
             return Err(error(1, "the columns are not known"));
         };
         let mut points: Vec<(f64, f64)> = Vec::new();
         let mut last_line = 1;
-        for (line, row) in lines.filter(|(_, row)| !row.is_empty()) {
+        for record in rows {
+            let (line, row) = (record.line, record.text.trim_start());
             last_line = line;
-            let numbers = row.split_once(',').and_then(|(value, share)| {
-                Some((value.trim().parse::<f64>().ok()?, share.trim().parse::<f64>().ok()?))
-            });
+            let numbers = match record.cells()[..] {
+                [value, share] => value.parse::<f64>().ok().zip(share.parse::<f64>().ok()),
+                _ => None,
+            };
             let Some((value, share)) = numbers else {
                 return Err(error(line, &format!("`{row}` is not two numbers")));
             };

@@ -9,8 +9,10 @@
 //! is an error that lists the units allowed.
 //!
 //! [`text`] makes texts of others fit to be shown; it is here because everything that shows one is above.
+//! [`csv`] reads tables, for the same reason.
 
 mod bytes;
+pub mod csv;
 mod number;
 mod parse;
 mod rate;
