@@ -2,6 +2,8 @@
 
 use std::f64::consts::SQRT_2;
 
+use plimsoll_units::csv;
+
 /// A distribution of latencies, in microseconds.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Law {
@@ -120,16 +122,13 @@ impl Empirical {
     pub fn parse(text: &str) -> Result<Empirical, LawError> {
         let mut rows: Vec<(usize, &str, Vec<f64>)> = Vec::new();
         let mut is_first = true;
-        for (index, line) in text.lines().enumerate() {
-            let line = line.trim();
-            if line.is_empty() || line.starts_with('#') {
-                continue;
-            }
-            let cells: Option<Vec<f64>> = line.split(',').map(|cell| cell.trim().parse().ok()).collect();
+        for row in csv::rows(text, Some(b'#')) {
+            let (line, text) = (row.line, row.text.trim_start());
+            let cells: Option<Vec<f64>> = row.cells().iter().map(|cell| cell.parse().ok()).collect();
             let is_header = std::mem::take(&mut is_first) && cells.is_none();
             if !is_header {
-                let wrong = || LawError::Line { line: index + 1, text: line.to_owned() };
-                rows.push((index + 1, line, cells.ok_or_else(wrong)?));
+                let wrong = || LawError::Line { line, text: text.to_owned() };
+                rows.push((line, text, cells.ok_or_else(wrong)?));
             }
         }
         let columns = rows.first().ok_or(LawError::Empty)?.2.len();

@@ -12,6 +12,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fmt::Write;
 
+use plimsoll_units::csv::{Row, rows};
+
 use crate::metric::SEGMENT_BYTES;
 
 /// Flows between all pairs of hosts.
@@ -104,9 +106,12 @@ fn picoseconds(seconds: f64) -> u64 {
 
 /// Sizes in packets and their cumulative shares.
 fn table(sizes: &str) -> Vec<(f64, f64)> {
-    let rows = sizes.lines().skip(1).filter_map(|line| line.split_once(','));
-    let number = |text: &str| text.trim().parse::<f64>().expect("a bundled table has numbers");
-    rows.map(|(bytes, share)| (number(bytes) / SEGMENT_BYTES as f64, number(share))).collect()
+    let number = |text: &str| text.parse::<f64>().expect("a bundled table has numbers");
+    let point = |row: Row<'_>| match row.cells()[..] {
+        [bytes, share] => (number(bytes) / SEGMENT_BYTES as f64, number(share)),
+        _ => panic!("a bundled table has two columns"),
+    };
+    rows(sizes, None).skip(1).map(point).collect()
 }
 
 /// The size at a share: linear between two of the table, rounded up to a packet.

@@ -6,10 +6,10 @@
 //! have a decimal point, so that a reader that looks at some rows only takes none for integers, and
 //! 'no limit' is empty instead of the largest integer, which no signed column holds.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use csv::{StringRecord, StringRecordIter};
 use plimsoll_units::text::from_csv_cell;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
@@ -56,16 +56,17 @@ pub(super) trait Record: Sized {
 
 /// The fields of one row, taken from left to right.
 pub(super) struct Fields<'a> {
-    fields: std::slice::Iter<'a, Cow<'a, str>>,
+    fields: std::iter::Skip<StringRecordIter<'a>>,
 }
 
 impl<'a> Fields<'a> {
-    pub(super) fn new(fields: &'a [Cow<'a, str>]) -> Fields<'a> {
-        Fields { fields: fields.iter() }
+    /// The fields behind the first `skipped`.
+    pub(super) fn after(skipped: usize, row: &'a StringRecord) -> Fields<'a> {
+        Fields { fields: row.iter().skip(skipped) }
     }
 
     pub(super) fn text(&mut self) -> Result<&'a str, String> {
-        self.fields.next().map(AsRef::as_ref).ok_or_else(|| "a field is missing".to_owned())
+        self.fields.next().ok_or_else(|| "a field is missing".to_owned())
     }
 
     pub(super) fn parse<T: FromStr>(&mut self) -> Result<T, String> {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use plimsoll_units::text::{csv_cell, printable_json};
 
 use super::columns::{Fields, Names, QueueInterval, Record};
-use super::csv::{Reader, Writer};
+use super::csv::{Writer, reader};
 use super::disk::{self, Writing, Written};
 use super::{Error, FORMAT, seal};
 use crate::capture::Capture;
@@ -464,13 +464,13 @@ fn read_records<R: Record>(folder: &Path, mark: &Mark, names: &Names) -> Result<
     let text = verified(folder, mark, R::FILE)?;
     let key_columns = 2 + mark.key.sweep.len();
     let mut records = Vec::new();
-    for (row, fields) in Reader::new(&text).enumerate().skip(1) {
-        let own = fields.get(key_columns..).unwrap_or_default();
-        let record = R::read(&mut Fields::new(own), names).map_err(|what| Error::Damaged {
-            path: path.clone(),
-            what: format!("row {}: {what}", row + 1),
-        })?;
-        records.push(record);
+    // The header is the first row.
+    for (row, fields) in (2..).zip(reader(&text).into_records()) {
+        let record = fields
+            .map_err(|error| error.to_string())
+            .and_then(|fields| R::read(&mut Fields::after(key_columns, &fields), names));
+        let damaged = |what| Error::Damaged { path: path.clone(), what: format!("row {row}: {what}") };
+        records.push(record.map_err(damaged)?);
     }
     Ok(records)
 }
