@@ -25,7 +25,7 @@ pub struct PairArrivals {
     pub load: f64,
     /// What the scripts take for the mean size in packets; not quite that of the sizes they draw.
     pub mean_packets: f64,
-    /// Sizes: bytes and cumulative share, as a bundled CSV.
+    /// The sizes as a bundled CSV: bytes and cumulative share.
     pub sizes: &'static str,
 }
 

@@ -7,11 +7,11 @@ use crate::row::Row;
 /// Two schemes at one point of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ordering {
-    /// The figure.
+    /// The figure whose rows are compared.
     pub figure: String,
     /// The point on its axis.
     pub x: String,
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: String,
     /// The scheme with the smaller published value.
     pub smaller: String,
@@ -24,8 +24,8 @@ pub struct Ordering {
 
 /// Every pair of schemes that has published values and as many flows, of the rows of `base`, but for the figures
 /// `without`.
-pub fn orderings(rows: &[Row], base: &str, without: &[&str]) -> Vec<Ordering> {
-    let counts = |row: &&Row| row.base == base && !without.contains(&row.figure.as_str());
+pub fn orderings(rows: &[Row], base: &str, without: &[String]) -> Vec<Ordering> {
+    let counts = |row: &&Row| row.base == base && !without.contains(&row.figure);
     let of_base: Vec<&Row> = rows.iter().filter(counts).collect();
     let mut orderings = Vec::new();
     for (index, a) in of_base.iter().enumerate() {

@@ -11,15 +11,15 @@ pub struct Row {
     /// `source`: as the study's scripts ran it, held to its values; `standard`: by the book. `kernel`: between
     /// network namespaces, held to the values; `simulated`: the same, simulated.
     pub base: String,
-    /// The scheme.
+    /// The scheme that was measured.
     pub series: String,
     /// The value on the figure's x axis.
     pub x: String,
-    /// What is measured.
+    /// The name of what is measured.
     pub metric: String,
-    /// Its unit.
+    /// The unit of all its numbers.
     pub unit: String,
-    /// The measured number.
+    /// The number that was measured.
     pub measured: f64,
     /// Its 95 % interval, where there are enough samples for one.
     pub ci: Option<(f64, f64)>,
@@ -114,7 +114,7 @@ impl Row {
         self.order_only && !self.suspect && self.ratio.is_some_and(|ratio| !is_near(ratio))
     }
 
-    /// What an explanation has to account for: the ratio to the published number, or the number where none is published.
+    /// Returns what an explanation has to account for: the ratio to the published number, or the number itself.
     pub(crate) fn deviation(&self) -> f64 {
         self.ratio.unwrap_or(self.measured)
     }

@@ -16,7 +16,7 @@ pub(crate) enum Gauge {
     /// A percentile, as a share, and its name.
     Percentile(f64, &'static str),
     Max,
-    /// Answers per second.
+    /// The number of answers per second.
     Rate,
     Lost,
     /// Of lock requests, those that found the lock taken.

@@ -7,8 +7,8 @@
 //! | application | 2 us, p99 3 us | Table 5.1 |
 //! | kernel | 76 us | Table 5.1 |
 //! | its deviation | 50 us | section 4.1: N(90, 50) *based on our observations* |
-//! | of the 76 us, on the thread | 20.2 us | four threads, 120 000 requests/s, a third of the time in line for the lock (section 5.2) |
-//! | waking the next in line for a mutex | 7 us | the same third: what makes four threads wait so long for 2 us of application |
+//! | of the 76 us, on the thread | 20.2 us | four threads, 120 000 requests/s, a third of it waiting (section 5.2) |
+//! | waking the next in line for a mutex | 7 us | the same third: why four threads wait so long for 2 us |
 //! | user-level networking | 2.5 us | section 6.1.1: 1-4 us |
 //! | memslap's own kernel | 60 us | section 6.2: 50-70 us |
 //!
@@ -47,14 +47,14 @@ const SOCKET: u32 = 256;
 /// Descriptors of a receive ring.
 const RING: u32 = 4096;
 
-/// Whose server it is.
+/// The design of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// memcached over the kernel's sockets, with one lock.
     Baseline,
     /// The same over user-level networking.
     UserLevel,
-    /// Chronos.
+    /// The server is Chronos: user-level networking and steering.
     Chronos,
 }
 
@@ -154,11 +154,8 @@ pub(super) fn search(series: &str, point: &Point<'_>) -> ServerModel {
     model
 }
 
-/// The designs that `cores` compares, all over user-level networking.
-pub(super) const DESIGNS: &[&str] =
-    &["global lock", "read/write lock", "RCU", "partition locks", "static", "steered"];
-
-/// One of them, with 16 partitions a thread and a line that is not in the way.
+/// Returns one of the designs that `cores` compares: over user-level networking, with 16 partitions a thread and a line
+/// that is not in the way.
 pub(super) fn design(series: &str, threads: u32, point: &Point<'_>) -> ServerModel {
     let mut model = server(Kind::UserLevel, 1.0, point);
     model.threads = threads;

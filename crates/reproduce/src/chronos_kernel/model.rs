@@ -3,8 +3,8 @@
 //!
 //! | parameter | from |
 //! |---|---|
-//! | time of a request on its thread | threads over the requests/s at saturation: whatever is the limit, server or generator |
-//! | delivery, log-normal | latency at low load less that time: the mean, and the spread between median and 99th percentile |
+//! | time of a request on its thread | threads over the requests/s at saturation, of server or generator |
+//! | delivery, log-normal | latency at low load less that time: mean, and median to 99th percentile |
 //! | waking a thread | the wake-up between the two processors |
 //! | rate at a share of the most | the share of the rate at saturation |
 //! | under the lock | 1 us, assumed |
@@ -16,8 +16,8 @@ use plimsoll_sim::server::{
 };
 use plimsoll_units::Span;
 
-use super::figures::{CHAIN, groups};
 use super::plan::Beside;
+use super::points::{CHAIN, groups};
 use crate::chronos::{Gauge, P50, P99, constant, lognormal, number};
 use crate::row::Row;
 use crate::study::{Base, Measured};

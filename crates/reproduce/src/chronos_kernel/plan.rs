@@ -1,4 +1,4 @@
-//! What a point of a figure measures, as plain data: the servers that take turns, what they are asked, and what is read.
+//! What a point of a figure measures, as plain data: the servers that take turns, their requests, and what is read.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::study::Point;
 pub(super) struct Side {
     /// Its name in the rows.
     pub(super) series: &'static str,
-    /// What is started.
+    /// The program that is started.
     pub(super) program: Program,
     /// Threads of each process.
     pub(super) threads: u32,
@@ -118,7 +118,7 @@ pub(super) enum Gauge {
     Mean,
     P50,
     P99,
-    /// Operations a second.
+    /// The number of operations a second.
     Rate,
     /// Processor time of the server for each operation.
     Cost,
@@ -156,11 +156,11 @@ impl Gauge {
 pub(super) struct TurnsPlan {
     /// The servers, the first of which says how much is asked.
     pub(super) sides: Vec<Side>,
-    /// Where they run.
+    /// The processors on which they run.
     pub(super) processors: Processors,
-    /// What they are asked.
+    /// The requests that they get.
     pub(super) load: Load,
-    /// What is read.
+    /// The numbers that are read.
     pub(super) gauges: Vec<Gauge>,
 }
 

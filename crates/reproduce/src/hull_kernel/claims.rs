@@ -1,6 +1,7 @@
 //! What the experiment's text says, in words and without a table: held point by point.
 
 use crate::row::Row;
+use crate::study::Study;
 
 /// Metric, arm, other arm, and what is said of the one over the other, if anything.
 type Claim = (&'static str, &'static str, &'static str, Option<(f64, f64)>);
@@ -18,8 +19,8 @@ const CLAIMS: &[Claim] = &[
     ("queue_us_mean", "DCTCP-PQ-Pacer", "DCTCP-PQ", None),
 ];
 
-/// The claims at every number of hosts, for both bases.
-pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
+/// Computes the claims at every number of hosts, for both bases.
+pub(crate) fn claims(_: &Study, rows: &[Row]) -> Vec<Row> {
     let mut claims = Vec::new();
     for (metric, arm, other, said) in CLAIMS {
         let of =
