@@ -19,10 +19,10 @@ pub enum Case {
 }
 
 impl Case {
-    /// All of them.
+    /// The scenarios, in the order of the tables.
     pub const ALL: [Case; 3] = [Case::S1, Case::S2, Case::S3];
 
-    /// `S1`.
+    /// Returns the name in tables and options: `S1`.
     pub fn name(self) -> &'static str {
         match self {
             Case::S1 => "S1",
@@ -95,12 +95,12 @@ pub fn model(scenario: &str, set: Vec<String>) -> Result<Model> {
     Ok(point.model.clone())
 }
 
-/// This crate's folder.
+/// Returns this crate's folder.
 pub fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The repository.
+/// Returns the repository's folder.
 pub fn repository() -> PathBuf {
     folder().join("..")
 }

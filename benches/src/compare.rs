@@ -12,9 +12,9 @@ use crate::one::{OneArguments, Report, in_words};
 pub struct Plan {
     /// Timed runs of each simulator and scenario.
     pub rounds: u32,
-    /// Only this scenario.
+    /// The only scenario to measure; all of them if none.
     pub only: Option<Case>,
-    /// Short runs.
+    /// Whether the runs are short.
     pub quick: bool,
 }
 

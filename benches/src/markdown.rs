@@ -13,7 +13,7 @@ impl Table {
         Table { rows: vec![columns.iter().map(|&column| column.to_owned()).collect()] }
     }
 
-    /// Appends a row.
+    /// Appends a row of these cells.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
@@ -70,17 +70,17 @@ pub fn number(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Mebibytes.
+/// Formats a number of bytes in mebibytes.
 pub fn mebibytes(bytes: f64) -> String {
     format!("{} MiB", number(bytes / f64::from(1 << 20)))
 }
 
-/// Millions a second.
+/// Formats a rate in millions a second.
 pub fn millions(value: f64) -> String {
     format!("{} M", number(value / 1e6))
 }
 
-/// `x 98`.
+/// Formats a ratio: `x 98`.
 pub fn ratio(value: f64) -> String {
     format!("x {}", number(value))
 }

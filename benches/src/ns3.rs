@@ -9,10 +9,10 @@ use serde::Deserialize;
 use crate::cases::{Case, repository};
 use crate::one::Report;
 
-/// The driver, built.
+/// The driver, which has been built.
 pub struct Ns3 {
     driver: PathBuf,
-    /// Of ns-3.
+    /// The version that ns-3 reports.
     pub version: String,
 }
 

@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{cases, process};
 
-/// What to run.
+/// The scenario to run, and with which settings.
 #[derive(Args, Clone, Debug)]
 pub struct OneArguments {
     /// The scenario: a file of `benches/scenarios`, without its extension.
     pub scenario: String,
-    /// Simulated seconds.
+    /// How many seconds to simulate.
     #[arg(long)]
     pub seconds: f64,
-    /// Keys to set.
+    /// Keys of the scenario to set: `key=value`.
     #[arg(long = "set")]
     pub set: Vec<String>,
     /// Watch queues, which costs time.
@@ -42,9 +42,9 @@ pub struct Report {
     pub packet_hops: u64,
     /// CPU time; for Plimsoll with the building of the network, for ns-3 without.
     pub cpu_s: f64,
-    /// Wall time.
+    /// The wall time in seconds.
     pub wall_s: f64,
-    /// Peak of the process.
+    /// The largest resident size of the process.
     pub peak_bytes: u64,
     /// Payload delivered, in bits a second.
     pub goodput_bps: f64,
@@ -74,7 +74,7 @@ impl OneArguments {
         }
     }
 
-    /// Runs and prints.
+    /// Runs the scenario and prints what it took.
     pub fn run(&self) -> Result<()> {
         let mut set = vec![format!("run.duration={}ps", (self.seconds * 1e12).round())];
         set.extend(self.set.iter().cloned());
