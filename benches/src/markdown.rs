@@ -8,7 +8,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns; the first is flush left, the others flush right.
+    /// Returns an empty table with these columns; the first is flush left, the others flush right.
     pub fn new(columns: &[&str]) -> Table {
         Table { rows: vec![columns.iter().map(|&column| column.to_owned()).collect()] }
     }
@@ -48,7 +48,7 @@ impl Table {
     }
 }
 
-/// The middle one, or the mean of the middle two.
+/// Returns the middle value, or the mean of the middle two.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -59,7 +59,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// Three significant digits.
+/// Formats a number with three significant digits.
 pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         x if x >= 100.0 => 0,

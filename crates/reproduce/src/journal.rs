@@ -53,13 +53,13 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal that is forgotten with the program.
+    /// Returns a journal that is lost when the program ends.
     pub fn in_memory() -> Journal {
         Journal::default()
     }
 
-    /// The journal in a file, which is made if there is none. Lines of another version of the program do
-    /// not count.
+    /// Opens the journal in a file, which is made if there is none. Lines of another version of the program do not
+    /// count.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -123,7 +123,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The run of that digest for a figure and a base, if it is done.
+    /// Returns the run of that digest for a figure and a base, if it is done.
     pub fn get(&self, digest: u64, figure: &str, base: &str) -> Option<&Entry> {
         self.entries.get(&(text(digest), figure.to_owned(), base.to_owned()))
     }
@@ -152,7 +152,7 @@ fn line_of(entry: &Entry) -> io::Result<String> {
     Ok(sealed_line::sealed(&serde_json::to_string(entry).map_err(io::Error::other)?) + "\n")
 }
 
-/// The entry of a line; none of another version.
+/// Reads the entry of a line; none of another version.
 fn entry_of(line: &str) -> Result<Option<Entry>, String> {
     #[derive(Deserialize)]
     struct Head {
@@ -188,7 +188,7 @@ fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     })
 }
 
-/// A digest as the journal writes it: JSON's numbers do not hold 64 bits everywhere.
+/// Formats a digest as the journal writes it: JSON's numbers do not hold 64 bits everywhere.
 pub(crate) fn text(digest: u64) -> String {
     format!("{digest:016x}")
 }

@@ -5,7 +5,7 @@ use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
 
-/// What is measured: a statistic of a population.
+/// A measurement: a statistic of a population.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metric {
     /// The name that rows have for it.
@@ -192,7 +192,7 @@ fn throughput(outcome: &Outcome, name: &str) -> Option<f64> {
     (seconds > 0.0).then(|| queue.bytes as f64 * 8e-6 / seconds)
 }
 
-/// In how many percent of the time at most `bytes` waited, rounded up to a bin.
+/// Computes in how many percent of the time at most `bytes` waited, rounded up to a bin.
 fn percent_up_to(queue: &Queue, bytes: u64) -> Option<f64> {
     let time = |bins: &[u64]| bins.iter().sum::<u64>() as f64;
     let within = bytes.div_ceil(Queue::BIN_BYTES) as usize + 1;
@@ -200,8 +200,8 @@ fn percent_up_to(queue: &Queue, bytes: u64) -> Option<f64> {
     (all > 0.0).then(|| 100.0 * time(&queue.time_at[..within.min(queue.time_at.len())]) / all)
 }
 
-/// Interval means of a watched queue as delay, without the empty intervals before the first
-/// packet and after the last: the study's scripts trim those and keep empty ones between.
+/// Returns interval means of a watched queue as delay, without the empty intervals before the first packet and after
+/// the last: the study's scripts trim those and keep empty ones between.
 fn queue_delays(queue: Option<&Queue>, warmup: Span) -> Vec<f64> {
     let Some(queue) = queue else { return Vec::new() };
     let us_per_byte = 8e6 / queue.rate.as_bps() as f64;
@@ -215,7 +215,7 @@ fn goodput(outcome: &Outcome) -> Vec<f64> {
     trimmed(outcome.goodput.iter().map(mbps).collect())
 }
 
-/// The sum of what was done from the warm-up to the last creation of any message, over that time.
+/// Divides the sum of what was done from the warm-up to the last creation of any message by that time.
 fn per_second(outcome: &Outcome, done: impl Iterator<Item = (Option<Time>, f64)>) -> Vec<f64> {
     let Some(end) = outcome.messages.iter().map(|message| message.created).max() else { return Vec::new() };
     let length = end.as_ps().saturating_sub(outcome.warmup.as_ps()) as f64 * 1e-12;
@@ -235,7 +235,7 @@ fn slowdowns(outcome: &Outcome, over: u64, up_to: u64) -> Vec<f64> {
 /// Payload of a full packet of 1500 B.
 pub(crate) const SEGMENT_BYTES: u64 = 1460;
 
-/// The interval is that of the mean square.
+/// Computes the root of the mean square, with the interval of the mean square.
 fn rms(samples: Vec<f64>) -> Option<Estimate> {
     let squares = samples.iter().map(|sample| sample * sample).collect();
     let Estimate { value, interval, samples } = Samples::new(vec![squares]).estimate(Statistic::Mean)?;

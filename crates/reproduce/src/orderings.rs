@@ -22,8 +22,8 @@ pub struct Ordering {
     pub holds: Option<bool>,
 }
 
-/// Every pair of schemes that has published values and as many flows, of the rows of `base`, but for the figures
-/// `without`.
+/// Compares every pair of schemes that has published values and as many flows, of the rows of `base`, but for the
+/// figures `without`.
 pub fn orderings(rows: &[Row], base: &str, without: &[String]) -> Vec<Ordering> {
     let counts = |row: &&Row| row.base == base && !without.contains(&row.figure);
     let of_base: Vec<&Row> = rows.iter().filter(counts).collect();
@@ -52,7 +52,8 @@ pub fn orderings(rows: &[Row], base: &str, without: &[String]) -> Vec<Ordering> 
     orderings
 }
 
-/// A number without an interval counts as exact.
+/// Returns whether the order is the published one, if the intervals are apart; a number without an interval counts as
+/// exact.
 fn decided(smaller: &Row, larger: &Row) -> Option<bool> {
     let interval = |row: &Row| row.ci.unwrap_or((row.measured, row.measured));
     let ((low_a, high_a), (low_b, high_b)) = (interval(smaller), interval(larger));

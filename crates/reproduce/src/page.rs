@@ -11,7 +11,7 @@ use crate::row::Row;
 use crate::run::Reproduction;
 use crate::study::{Base, Explanation, Figure, Study, Table};
 
-/// File name to content, below `docs/reproductions`.
+/// Makes the files of a page: names below `docs/reproductions`, and contents.
 pub fn files(study: &Study, reproduction: &Reproduction) -> BTreeMap<String, String> {
     let id = &study.id;
     let mut files = BTreeMap::new();
@@ -96,7 +96,7 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
     }
 }
 
-/// What was not run, by figure and base.
+/// Lists the runs that are missing, by figure and base.
 fn missing(page: &mut String, reproduction: &Reproduction) {
     let mut of: BTreeMap<(&str, &str), Vec<String>> = BTreeMap::new();
     for [figure, base, x, series] in &reproduction.missing {
@@ -121,7 +121,7 @@ fn section(page: &mut String, study: &Study, reproduction: &Reproduction, figure
     page.push_str("\n</details>\n");
 }
 
-/// Columns that a study or a table does not need are left out.
+/// Writes a table of rows, without the columns that the study or the table does not need.
 fn table(page: &mut String, study: &Study, rows: &[&Row]) {
     let shows_seeds = study.other_seeds > 0;
     let shows_flows = rows.iter().any(|row| row.flows.is_some());
@@ -263,7 +263,7 @@ fn charts(study: &Study, reproduction: &Reproduction) -> Vec<(String, Chart)> {
     charts
 }
 
-/// Measured lines, and in the same colour the published values and those of the base `beside`.
+/// Draws measured lines, and in the same colour the published values and those of the base `beside`.
 fn chart(figure: &Figure, metric: &str, rows: &[&Row], beside: &[&Row]) -> Chart {
     let mut lines = Vec::new();
     for (index, series) in figure.series.iter().enumerate() {

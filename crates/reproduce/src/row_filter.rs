@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::row::Row;
 
-/// Which rows are meant: those that fit every key that is there. A name may begin or end with `*`, for any text.
+/// The rows that fit every key that is there. A name may begin or end with `*`, for any text.
 #[derive(Clone, PartialEq, Default, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct RowFilter {

@@ -25,7 +25,7 @@ use crate::study::{Figure, Study};
 use bench::{Bench, Job};
 use compose::Composed;
 
-/// What a reproduction runs, and how.
+/// The options of a reproduction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Short runs: the shape of every figure, without its tails.
@@ -54,13 +54,13 @@ pub struct Part {
 /// Everything that was measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Reproduction {
-    /// Whether only short runs were asked for.
+    /// Whether the runs are those of a quick look.
     pub quick: bool,
     /// The seed that every run was made with.
     pub seed: u64,
     /// One row for each number.
     pub rows: Vec<Row>,
-    /// Which scheme is better, as published and as measured.
+    /// The pairs of schemes: which is better, as published and as measured.
     pub orderings: Vec<Ordering>,
     /// Packets that completed a link, in all runs.
     pub packet_hops: u64,
@@ -96,9 +96,9 @@ pub enum ReproduceError {
     /// The study has no such figure or point.
     #[error("there is no {part}; there is {known}")]
     Part {
-        /// The figure or point that was asked for.
+        /// The figure or point that the caller named.
         part: String,
-        /// What could have been.
+        /// The names that there are.
         known: String,
     },
     /// The scenarios could not be laid out for loading.
@@ -114,7 +114,7 @@ pub enum ReproduceError {
         scheme: String,
         /// The point on the axis that it is of.
         x: String,
-        /// What is missing or went wrong.
+        /// The reason: what is missing or went wrong.
         problem: String,
     },
     /// A run by the wall's clock was cancelled.
@@ -128,7 +128,7 @@ pub enum ReproduceError {
 /// Hears `(done, of, packet_hops so far)` and may stop everything by returning false.
 pub type OnProgress<'a> = &'a (dyn Fn(usize, usize, u64) -> bool + Sync);
 
-/// Runs what is asked for and is not in the journal yet.
+/// Runs the parts that the options name and the journal does not have.
 ///
 /// # Errors
 /// If a run is cancelled, or a shipped scenario does not load. The journal then has what was finished.
@@ -175,7 +175,7 @@ impl Part {
 
 impl std::str::FromStr for Part {
     type Err = std::convert::Infallible;
-    /// `fig9` or `fig9@0.2,0.5`; whether there is such a part only the study knows.
+    /// Reads `fig9` or `fig9@0.2,0.5`; `reproduce` checks that the study has such a part.
     fn from_str(text: &str) -> Result<Part, Self::Err> {
         let (figure, xs) = text.split_once('@').unwrap_or((text, ""));
         let xs = xs.split(',').map(str::trim).filter(|x| !x.is_empty());

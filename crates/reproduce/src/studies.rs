@@ -39,7 +39,7 @@ fn shipped(id: &str) -> Study {
     study.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Every study that has a folder.
+/// Reads every study that has a folder.
 #[cfg(test)]
 pub(crate) fn all() -> impl Iterator<Item = Study> {
     STUDIES.iter().map(|folder| shipped(folder.name))

@@ -67,7 +67,7 @@ pub struct Table {
     pub title: String,
 }
 
-/// Which settings an experiment runs with.
+/// The settings that an experiment runs with.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Base {
@@ -127,7 +127,7 @@ pub struct Tolerance {
     pub factor: Option<f64>,
 }
 
-/// What a point of a figure runs.
+/// The work of a figure's point.
 #[derive(Clone, Debug)]
 pub enum Runs {
     /// It runs a network: a scenario, one of the study's files, with the series as its variant.
@@ -161,7 +161,7 @@ pub trait Task: Send + Sync {
     /// run.
     fn settings(&self) -> String;
 
-    /// Whether this system has what the task needs; asked before anything runs.
+    /// Checks that this system has what the task needs, before anything runs.
     ///
     /// # Errors
     /// What is missing, and what brings it.
@@ -169,7 +169,7 @@ pub trait Task: Send + Sync {
         Ok(())
     }
 
-    /// Measures. A task by the wall's clock has the machine for itself, and asks `goes_on` between its parts; once that
+    /// Measures. A task by the wall's clock has the machine for itself, and calls `goes_on` between its parts; once that
     /// was false, whatever it returns does not count.
     ///
     /// # Errors
@@ -188,7 +188,7 @@ pub struct Measured {
     pub unit: String,
     /// The number, with its interval.
     pub estimate: Estimate,
-    /// Whether it is not to be believed: the machine was too slow for it.
+    /// Whether the machine was too slow for it.
     pub suspect: bool,
 }
 
@@ -197,16 +197,15 @@ pub struct Measured {
 pub struct Case {
     /// The value on the axis.
     pub x: String,
-    /// What it sets, as `--set` would.
+    /// The settings, as `--set` takes them.
     pub set: Vec<String>,
-    /// What a quick look sets as well.
+    /// The further settings of a quick look.
     pub quick_set: Vec<String>,
-    /// What the study cut from the beginning.
+    /// The time that the study cut from the beginning.
     pub warmup: Span,
-    /// How long the workloads run when the whole figure is asked for, and in a quick look.
+    /// How long the workloads run in the whole figure, and in a quick look.
     pub duration: Option<(Span, Span)>,
-    /// How many flows there are when the whole figure is asked for, and in a quick look, where the rows say
-    /// so.
+    /// How many flows there are in the whole figure, and in a quick look, where the rows say so.
     pub flows: Option<(u64, u64)>,
     /// Where the workload `flows` has those of the study, recomputed; without it the scenario's own, of which
     /// there are so many.

@@ -128,7 +128,7 @@ struct FigureFile {
     set: Option<Vec<String>>,
     /// The further settings of a quick look.
     quick_set: Option<Vec<String>>,
-    /// What is cut from the beginning.
+    /// The time that is cut from the beginning.
     warmup: Option<Span>,
     /// How long the workloads run in full, and in a quick look.
     duration: Option<(Span, Span)>,
@@ -137,7 +137,7 @@ struct FigureFile {
     /// Metrics of the same runs whose rows have another x.
     #[serde(default)]
     also: Vec<AlsoFile>,
-    /// What the figure shows of another figure's runs.
+    /// The distribution that the figure shows of another figure's runs.
     distribution: Option<Distribution>,
 }
 
@@ -275,7 +275,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
     })
 }
 
-/// What a figure may name.
+/// The names that a figure may use.
 struct Known<'a> {
     metrics: &'a BTreeMap<String, Metric>,
     scenarios: Files,

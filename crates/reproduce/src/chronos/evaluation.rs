@@ -46,7 +46,7 @@ pub(super) fn clients(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     ServerTask::of(model, point, &[Gauge::Mean, P99, Gauge::Rate])
 }
 
-/// Ten times the mean rate for a while, 10 % of all requests.
+/// Returns arrivals at ten times the mean rate for a while, with 10 % of all requests.
 fn bursty(rate: f64, length: Span) -> Arrivals {
     Arrivals::Bursts { rate, ratio: 10.0, length, share: 0.1, clients: 10 }
 }
@@ -79,7 +79,7 @@ pub(super) fn bursts_on_threads(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     ServerTask::of(model, point, &[Gauge::Mean, P99])
 }
 
-/// A steered server, or one whose mapping stays.
+/// Sets the epoch of a steered server, or a mapping that stays.
 fn steer(model: &mut ServerModel, epoch: Option<Span>) {
     match (&mut model.dispatch, epoch) {
         (Dispatch::Steered(Steering { epoch: old, .. }), Some(epoch)) => *old = epoch,

@@ -38,7 +38,7 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("chronos.assumed-of-chronos", assumed::of_chronos),
 ];
 
-/// A number on the axis.
+/// Reads a number on the axis.
 pub(crate) fn number(x: &str) -> f64 {
     x.parse().expect("the points of these figures are numbers")
 }
@@ -107,7 +107,7 @@ fn lock(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     ServerTask::of(model, point, &[Gauge::Rate, Gauge::Waiting, Gauge::Contended])
 }
 
-/// Memslap clients that hold themselves to a rate of all together, or do not.
+/// Returns a server with memslap's clients, which keep to a rate of all together, or to none.
 fn paced_server(clients: u32, rate: Option<f64>, point: &Point<'_>) -> ServerModel {
     let model = testbed::server(Kind::Baseline, 1.0, point);
     testbed::asked_by(model, testbed::memslap(clients, rate))
@@ -123,7 +123,8 @@ fn paced(point: &Point<'_>, rate: f64) -> Option<Arc<dyn Task>> {
     ServerTask::of(model, point, &gauges)
 }
 
-/// All clients at the same instant, as a timer's tick sends them: a burst of nearly no length that has all requests.
+/// Returns the arrivals of clients that send at the same instant, as at a timer's tick: a burst of nearly no length
+/// that has all requests.
 pub(super) fn in_step(clients: u32, rate: f64) -> Arrivals {
     let period = f64::from(clients) / rate;
     let length = Span::from_us(10);

@@ -54,7 +54,7 @@ fn ratio(study: &Study, rows: &[Row], claim: &Claim, base: Base) -> Option<Row> 
     Some(held(study, row))
 }
 
-/// Section 6.3: what a job that receives bulk streams does to the tail.
+/// Computes what a job that receives bulk streams does to the tail (section 6.3).
 fn beside_a_job(study: &Study, rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
     let ratios = rows.iter().filter(move |row| {
         (row.figure.as_str(), row.metric.as_str()) == ("neighbour", "p99_of_alone") && row.base == base.name()

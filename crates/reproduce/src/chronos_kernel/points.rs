@@ -39,7 +39,7 @@ const NEIGHBOURS: &[&str] = &["MC", "MC beside a job", "CH", "CH beside a job"];
 /// Milliseconds of a turn, in full and in a quick look.
 const TURN: (u64, u64) = (400, 150);
 
-/// The servers of a figure that take turns with each other.
+/// Returns the servers of a figure that take turns with each other.
 pub(super) fn groups(figure: &str) -> &'static [&'static [&'static str]] {
     match figure {
         "fig4.2" | "fig4.4" | "chain" | "fig6.5" => &[ONE],
@@ -53,13 +53,13 @@ pub(super) fn groups(figure: &str) -> &'static [&'static [&'static str]] {
     }
 }
 
-/// The servers whose turns are taken with those of the point's; none but for the first of them.
+/// Returns the servers that take turns with the point's; none but for the first of them.
 fn group(figure: &str, point: &Point<'_>) -> Option<Vec<Side>> {
     let of = groups(figure).iter().find(|of| of[0] == point.series)?;
     Some(of.iter().enumerate().map(|(place, series)| side(series, place)).collect())
 }
 
-/// The server of that name.
+/// Returns the server of that name.
 fn side(series: &'static str, place: usize) -> Side {
     use Program::{Chronos, Memcached};
     let options = |options: &'static [&'static str], side: Side| Side { options, ..side };
@@ -95,17 +95,17 @@ fn turns(figure: &str, point: &Point<'_>, load: Load, gauges: &[Gauge]) -> Optio
     Some(tasks::turns(TurnsPlan { sides, processors, load, gauges: gauges.to_vec() }, point))
 }
 
-/// Requests of so many clients.
+/// Returns the requests of so many clients.
 fn load(clients: u32, pace: Pace, words: &[&str]) -> Load {
     Load { clients, pace, words: words.iter().map(|word| (*word).to_owned()).collect(), turn_ms: TURN }
 }
 
-/// A share of the most, which the x axis has in per cent.
+/// Reads a share of the highest rate, which the x axis has in per cent.
 fn share(point: &Point<'_>) -> Pace {
     Pace::Share(number(point.x) / 100.0)
 }
 
-/// Measures what the model is told of this machine.
+/// Measures the parameters that the model has from this machine.
 fn given(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     match (point.x, point.series) {
         ("wake-up", "this machine") => Some(tasks::wake_up(if point.quick { 1_000 } else { 10_000 })),

@@ -34,7 +34,7 @@ fn is_beside(row: &Row, other: &Row) -> bool {
     (&row.figure, &row.x) == (&other.figure, &other.x)
 }
 
-/// By how much the second is smaller.
+/// Computes by how many percent the second is smaller.
 fn cut(study: &Study, baseline: &Row, row: &Row, metric: &str) -> Option<Row> {
     let x = if row.figure == "degraded" { format!("degraded at {}", row.x) } else { row.x.clone() };
     let mut claim = Row::new("claims", "source", &row.series, &x, metric, "%");
@@ -53,7 +53,7 @@ fn cut(study: &Study, baseline: &Row, row: &Row, metric: &str) -> Option<Row> {
 /// The least reduction on the degraded link that counts as the talk's.
 const DEGRADED_LEAST: f64 = 80.0;
 
-/// How many times as large the second is.
+/// Computes how many times as large the second is.
 fn over(study: &Study, baseline: &Row, row: &Row, metric: &str) -> Row {
     let mut claim = Row::new("claims", "source", &row.series, &row.x, metric, "x");
     claim.measured = row.measured / baseline.measured;

@@ -19,9 +19,9 @@ const EXACT: f64 = 1.001;
 /// The mean of 4000 pages of 150 retrievals, whose standard error is below 0.3 %.
 const DRAWN: f64 = 1.01;
 
-/// One page, from a front-end in the rack of its back-end: ten times a request of 100 B (140 B on the wire) and
-/// a response of 2 KB in two segments over two links, each 10 us and a serialisation. A response leaves behind the
-/// acknowledgement of its request, and a request behind that of the response before it.
+/// Measures one page, from a front-end in the rack of its back-end: ten times a request of 100 B (140 B on the wire)
+/// and a response of 2 KB in two segments over two links, each 10 us and a serialisation. A response leaves behind
+/// the acknowledgement of its request, and a request behind that of the response before it.
 fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
     const US_PER_BYTE: f64 = 0.008;
     let links = |bytes: f64| 2.0 * (10.0 + bytes * US_PER_BYTE);
@@ -50,7 +50,7 @@ fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceEr
     ["baseline", "push-back", "DeTail"].into_iter().map(row).collect()
 }
 
-/// 150 times the mean of a distribution: of the points joined by lines, and the log-normal one.
+/// Measures 150 times the mean of a distribution: of the points joined by lines, and of the log-normal one.
 fn means(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
     let points = [(100.0, 0.0), (334.0, 0.5), (2000.0, 0.94), (14000.0, 1.0)];
     let uniform: f64 = points.windows(2).map(|p| (p[1].1 - p[0].1) * (p[0].0 + p[1].0) / 2.0).sum();

@@ -22,12 +22,13 @@ pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
     claims
 }
 
-/// The talk has the 99.9th percentile; for it these runs have too few pages.
+/// Returns whether a row is the tail of a scheme: the 99th percentile, as these runs have too few pages for the
+/// talk's 99.9th.
 fn is_tail(row: &Row, series: &str) -> bool {
     row.metric == "page_ms_p99" && row.series == series
 }
 
-/// By how much the second is smaller.
+/// Computes by how many percent the second is smaller.
 fn cut(study: &Study, baseline: &Row, row: &Row) -> Row {
     let is_degraded = row.figure == "degraded";
     let x = if is_degraded { format!("degraded at {}", row.x) } else { row.x.clone() };
@@ -44,7 +45,7 @@ fn cut(study: &Study, baseline: &Row, row: &Row) -> Row {
 /// The least reduction on the degraded link that counts as the talk's.
 const DEGRADED_LEAST: f64 = 80.0;
 
-/// How many times as large the second is.
+/// Computes how many times as large the second is.
 fn over(study: &Study, baseline: &Row, row: &Row) -> Row {
     let mut claim = Row::new("claims", &row.base, &row.series, &row.x, "over_baseline", "x");
     claim.measured = row.measured / baseline.measured;
@@ -52,7 +53,7 @@ fn over(study: &Study, baseline: &Row, row: &Row) -> Row {
     held(study, claim, &row.x, |measured, published| measured > published)
 }
 
-/// The claim beside what the talk says of it, if it is the kernel's.
+/// Returns the claim beside the talk's, if it is the kernel's.
 fn held(study: &Study, claim: Row, x: &str, holds: impl Fn(f64, f64) -> bool) -> Row {
     let value = |kind| study.published.value(kind, "claims", &claim.series, x, &claim.metric);
     let said = value(Kind::About).or_else(|| value(Kind::AtLeast));

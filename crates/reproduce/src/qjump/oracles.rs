@@ -35,7 +35,7 @@ fn mean_bytes(cdf: &str) -> f64 {
 
 const EXACT: f64 = 1.001;
 
-/// Lone flows of n packets: 1.2 (n - 1) + 13.264 us in a rack, + 14.680 us between racks. The windows are
+/// Measures lone flows of n packets: 1.2 (n - 1) + 13.264 us in a rack, + 14.680 us between racks. The windows are
 /// large enough for 12 packets not to wait.
 fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
     let ideal = |packets: u32, path: f64| 1.2 * f64::from(packets - 1) + path;
@@ -61,7 +61,8 @@ fn idle(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceEr
     Ok(rows)
 }
 
-/// The sizes drawn: the exact mean, and half a packet more for all that is rounded up between two sizes.
+/// Computes the mean of the sizes drawn: the exact mean, and half a packet more for all that is rounded up between
+/// two sizes.
 fn means() -> Vec<Row> {
     let of = [("websearch-pfabric", 0.15, 1141.4), ("datamining-pfabric", 0.5, 5116.9)];
     let row = |(cdf, atom, packets): (&str, f64, f64)| {
@@ -72,7 +73,7 @@ fn means() -> Vec<Row> {
     of.map(row).to_vec()
 }
 
-/// Fig. 11's senders at the same instant: the last packet takes exactly the bound.
+/// Measures Fig. 11's senders at the same instant: the last packet takes exactly the bound.
 fn all_at_once(study: &Study, seed: u64, folder: &Path) -> Result<Row, ReproduceError> {
     let set = ["workload.probe.arrivals=\"constant\"", "workload.probe.count=1"];
     let outcome = run_once(study, "fig11.toml", "bucket", &set, seed, folder)?;
@@ -82,7 +83,7 @@ fn all_at_once(study: &Study, seed: u64, folder: &Path) -> Result<Row, Reproduce
     Ok(row.compare(Some(BOUND_US), None, Some(EXACT)))
 }
 
-/// Eq. 1 for other senders and packets: n P / R behind the path, which takes 2 x 5.8976 us and P / R.
+/// Measures Eq. 1 for other senders and packets: n P / R behind the path, which takes 2 x 5.8976 us and P / R.
 fn switch_model(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
     let mut rows = Vec::new();
     for (senders, bytes) in [(2, 256), (11, 64), (11, 1500), (60, 1500)] {
@@ -107,7 +108,7 @@ fn switch_model(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, Rep
     Ok(rows)
 }
 
-/// Small versions of the testbed's figures that have one answer: links of 10 Gb/s take 0.8 ns a byte.
+/// Measures small versions of the testbed's figures that have one answer: links of 10 Gb/s take 0.8 ns a byte.
 fn testbed(study: &Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
     const US_PER_BYTE: f64 = 0.8e-3;
     let burst = ["workload.burst.size=\"3200B\"", "workload.burst.rounds=3"];

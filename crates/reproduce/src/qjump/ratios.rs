@@ -34,7 +34,7 @@ impl Rows<'_> {
 const APPLICATIONS: &[(&str, &str)] =
     &[("hadoop", "hadoop_gbps"), ("ptpd", "ptp_us_rms"), ("memcached", "memcached_us_rms")];
 
-/// A row over the application alone: the runtime of a job goes as one over its throughput.
+/// Divides a row by the application's alone; of a job's throughput the inverse counts, as its runtime does.
 fn over_ideal(rows: &Rows<'_>, application: &str, row: &Row) -> Option<Row> {
     let metric = &row.metric;
     let alone = if application == "hadoop" { "hadoop" } else { "ideal" };
@@ -49,7 +49,7 @@ fn over_ideal(rows: &Rows<'_>, application: &str, row: &Row) -> Option<Row> {
     Some(over)
 }
 
-/// Fig. 7: five ways to share the testbed, ECN with the best of its settings.
+/// Computes Fig. 7: five ways to share the testbed, ECN with the best of its settings.
 fn ranking(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     let of = |figure: &str, series: &str, x: &str, application: &(&str, &str)| {
         over_ideal(rows, application.0, rows.find(figure, series, x, application.1)?)
@@ -85,7 +85,7 @@ fn ranking(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     ranking
 }
 
-/// A distribution beside the same application's alone. With QJump it is the application's alone; how much it
+/// Computes a distribution over the same application's alone. With QJump it is the application's alone; how much it
 /// suffers without depends on how hard, and where, the job pushes.
 fn ratios(rows: &Rows<'_>, figure: &str) -> Vec<Row> {
     let mut ratios = Vec::new();
@@ -105,7 +105,7 @@ fn ratios(rows: &Rows<'_>, figure: &str) -> Vec<Row> {
     ratios
 }
 
-/// Fig. 6 beside itself without bursts.
+/// Computes Fig. 6 over itself without bursts.
 fn beside_idle(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     let mut shares = Vec::new();
     for series in ["TCP", "UDP", "QJump"] {

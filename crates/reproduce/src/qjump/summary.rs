@@ -33,7 +33,7 @@ fn is_full(study: &Study, row: &Row) -> bool {
     cases.iter().any(|case| case.x == row.x && case.flows(false) == row.flows)
 }
 
-/// The 99th percentile of QJump's small flows is at most pFabric's.
+/// Computes the 99th percentile of QJump's small flows over pFabric's, which is at most 1.
 fn beside_pfabric(qjump: &[&Row], pfabric: &[&Row], is_full: &dyn Fn(&Row) -> bool) -> Vec<Row> {
     let pair = |qjump: &&Row| {
         let pfabric = pfabric.iter().find(|row| row.x == qjump.x && row.flows == qjump.flows)?;
@@ -48,7 +48,7 @@ fn beside_pfabric(qjump: &[&Row], pfabric: &[&Row], is_full: &dyn Fn(&Row) -> bo
     qjump.iter().filter_map(pair).collect()
 }
 
-/// From each load to the next that was run with as many flows.
+/// Computes the growth from each load to the next that was run with as many flows.
 fn growth(rows: &[&Row], is_full: &dyn Fn(&Row) -> bool) -> Vec<Row> {
     let step = |pair: &[&Row]| {
         let [low, high] = pair else { return None };
@@ -68,7 +68,7 @@ fn growth(rows: &[&Row], is_full: &dyn Fn(&Row) -> bool) -> Vec<Row> {
     rows.windows(2).filter_map(step).collect()
 }
 
-/// How far the published curve of small flows is from a class: the mean factor over the loads.
+/// Computes how far the published curve of small flows is from a class: the mean factor over the loads.
 fn distance(study: &Study, series: &str, cut: &str, statistic: &str, rows: &[&Row]) -> Option<Row> {
     let metric = format!("small_{statistic}");
     let published = |row: &Row| study.published.value(Kind::About, "fig9", series, &row.x, &metric);

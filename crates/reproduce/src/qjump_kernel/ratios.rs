@@ -44,7 +44,7 @@ impl Measured<'_> {
         self.base == "kernel"
     }
 
-    /// One row over another, named by `row`; the interval is that of the first.
+    /// Divides one row by another, under the name of `row`; the interval is that of the first.
     fn over(&self, mut row: Row, one: Option<&Row>, other: Option<&Row>) -> Option<Row> {
         let (one, other) = (one?, other?);
         row.measured = one.measured / other.measured;
@@ -54,7 +54,8 @@ impl Measured<'_> {
     }
 }
 
-/// The text: "QJump ... over 300x better" at the 99th percentile, and a shared queue beside an idle network.
+/// Computes what the text says: "QJump ... over 300x better" at the 99th percentile, and a shared queue over an idle
+/// network.
 fn claims(of: &Measured<'_>) -> Vec<Row> {
     let row = |series: &str, x: &str, metric: &str| Row::new("claims", of.base, series, x, metric, "x");
     let mut claims = Vec::new();
@@ -87,7 +88,8 @@ fn claims(of: &Measured<'_>) -> Vec<Row> {
     claims
 }
 
-/// What a ping takes longer than alone, in the median: the time in its hosts, which is in both, is not in it.
+/// Computes what a ping takes longer than alone, in the median: the time in its hosts, which is in both, is not in
+/// it.
 fn added(of: &Measured<'_>, series: &str, rate: &str) -> Option<Row> {
     let ping = |series: &str| of.find("fig3a", series, rate, "rtt_us_p50");
     let (one, alone) = (ping(series)?, ping("alone")?);
@@ -104,7 +106,7 @@ type Distribution = (&'static str, &'static str, &'static [&'static str]);
 const DISTRIBUTIONS: &[Distribution] =
     &[("apps", "memcached", &["p50", "p90", "p95", "p99"]), ("barrier", "barrier", &["p50", "p90", "p95"])];
 
-/// A distribution beside the same application's alone. With QJump it is the application's alone; how much it
+/// Computes a distribution over the same application's alone. With QJump it is the application's alone; how much it
 /// suffers without depends on how hard, and where, the job pushes.
 fn beside_alone(of: &Measured<'_>, (figure, application, percentiles): &Distribution) -> Vec<Row> {
     let mut ratios = Vec::new();
@@ -121,11 +123,11 @@ fn beside_alone(of: &Measured<'_>, (figure, application, percentiles): &Distribu
     ratios
 }
 
-/// What shares the testbed in Fig. 7, and the metric of each.
+/// The applications that share the testbed in Fig. 7, and the metric of each.
 const APPLICATIONS: [(&str, &str); 3] =
     [("hadoop", "hadoop_gbps"), ("ptpd", "ptp_us_rms"), ("memcached", "memcached_us_rms")];
 
-/// Fig. 7: five ways to share the testbed, ECN with the best of its settings.
+/// Computes Fig. 7: five ways to share the testbed, ECN with the best of its settings.
 fn schemes(of: &Measured<'_>) -> Vec<Row> {
     let mut schemes = Vec::new();
     let best = best_setting(of);
@@ -149,7 +151,7 @@ fn schemes(of: &Measured<'_>) -> Vec<Row> {
     schemes
 }
 
-/// An application beside itself alone. The runtime of a job goes as one over its throughput.
+/// Divides an application by itself alone; of a job's throughput the inverse counts, as its runtime does.
 fn over_ideal(
     of: &Measured<'_>,
     figure: &str,
@@ -166,8 +168,8 @@ fn over_ideal(
     }
 }
 
-/// The setting of WRED with the smallest product of the three applications, each at least 1; none unless every one was
-/// measured.
+/// Returns the setting of WRED with the smallest product of the three applications, each at least 1; none unless
+/// every one was measured.
 fn best_setting<'a>(of: &Measured<'a>) -> Option<&'a str> {
     let cost = |x: &str| -> Option<f64> {
         let all = APPLICATIONS.iter().map(|application| over_ideal(of, "fig7-wred", "ECN", x, *application));
@@ -178,7 +180,7 @@ fn best_setting<'a>(of: &Measured<'a>) -> Option<&'a str> {
     best.map(|(x, _)| x)
 }
 
-/// Fig. 6 beside itself without bursts.
+/// Computes Fig. 6 over itself without bursts.
 fn beside_idle(of: &Measured<'_>) -> Vec<Row> {
     let mut shares = Vec::new();
     for series in ["TCP", "UDP", "QJump"] {
@@ -205,7 +207,7 @@ mod tests {
         Row { measured, ..Row::new(figure, "kernel", series, x, metric, "") }
     }
 
-    /// The applications under a scheme: the job at `share` of its rate, the others `times` as long as alone.
+    /// Returns the applications under a scheme: the job at `share` of its rate, the others `times` as long as alone.
     fn applications(figure: &str, scheme: &str, x: &str, share: f64, times: f64) -> [Row; 3] {
         [
             row(figure, scheme, x, "hadoop_gbps", share),

@@ -40,7 +40,7 @@ pub(super) struct Job {
     pub(super) work: Work,
 }
 
-/// What is to be done for a job.
+/// The work that a job consists of.
 #[derive(Clone)]
 pub(super) enum Work {
     Network(Model),
@@ -48,7 +48,7 @@ pub(super) enum Work {
 }
 
 impl Job {
-    /// How long the network of a scenario runs.
+    /// Returns how long the network of a scenario runs.
     pub(super) fn duration(&self) -> Option<Span> {
         match &self.work {
             Work::Network(model) => model.run.duration,
@@ -58,7 +58,7 @@ impl Job {
 }
 
 impl Bench<'_> {
-    /// Every run, in the order of the figures.
+    /// Returns every run, in the order of the figures.
     pub(super) fn jobs(&self, quick: bool, seed: u64) -> Result<Vec<Job>, ReproduceError> {
         let mut jobs = Vec::new();
         for base in self.study.bases {
@@ -91,7 +91,8 @@ impl Bench<'_> {
         Ok(jobs)
     }
 
-    /// The runs of a point of a figure by those of `series` that it has: its scenario is read once for all of them.
+    /// Returns the runs of a point of a figure by those of `series` that it has: its scenario is read once for all of
+    /// them.
     pub(super) fn point(
         &self,
         figure: usize,
@@ -182,7 +183,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Tasks share nothing: each core takes the next.
+    /// Runs tasks, which share nothing: each core takes the next.
     fn run_tasks(&self, tasks: &[(&Job, &Arc<dyn Task>)], gather: &Gather<'_>) -> Result<(), ReproduceError> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -249,7 +250,7 @@ impl Bench<'_> {
         ReproduceError::Kernel { scheme: job.series.to_owned(), x, problem }
     }
 
-    /// What a run gives, as it goes to the journal.
+    /// Makes the journal's entry of a run.
     pub(super) fn entry(&self, job: &Job, outcome: &Outcome) -> Entry {
         let figure = &self.study.figures[job.figure];
         let case = &figure.cases[job.case];

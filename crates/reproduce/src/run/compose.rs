@@ -7,7 +7,7 @@ use crate::published::Kind;
 use crate::row::Row;
 use crate::study::Figure;
 
-/// What the journal gives.
+/// The rows that the journal gives, with their jobs.
 pub(super) struct Composed {
     pub(super) jobs: Vec<Job>,
     /// The rows of each job.
