@@ -8,11 +8,17 @@ TEST_PACKAGES := g++ chromium tshark valgrind python3 python3-pandas clang libel
 	memcached openvswitch-switch openvswitch-testcontroller python3-pymemcache python3-pylibmc python3-binary-memcached \
 	python3-venv systemd bpftool
 # The eBPF programs, where what compiles them is here (asked after the packages are installed).
-KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos/kernel)
+KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel)
 COMMA := ,
 SCENARIO ?= scenarios/quickstart.toml
-# On the build machine every fuzz target runs before the tests, for FUZZ_SECONDS each: a minute.
-FUZZ := $(if $(CI),fuzz/run)
+# On the build machine all fuzz targets together take a minute on two processors, before the tests; `make fuzz` is for longer.
+FUZZ := $(if $(CI),FUZZ_SECONDS=$${FUZZ_SECONDS:-20} fuzz/run)
+# What is built once and thrown away needs neither an incremental cache nor debug information.
+ifdef CI
+export CARGO_INCREMENTAL := 0
+export CARGO_PROFILE_DEV_DEBUG := 0
+export CARGO_PROFILE_TEST_DEBUG := 0
+endif
 
 .PHONY: help
 help: ## This list.
@@ -72,7 +78,7 @@ test: toolchain test-packages ## Format, lints, and every test.
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(if $(KERNEL),,@echo "no clang or no libelf-dev: the eBPF programs are off, and their tests are left out" >&2)
 	cargo clippy --workspace --all-targets --locked $(KERNEL) -- -D warnings
-	$(if $(KERNEL),cargo clippy --workspace --lib --bins --locked -- -D warnings)
+	$(if $(KERNEL),cargo check --workspace --lib --bins --locked)
 	$(FUZZ)
 	cargo test --workspace --locked $(KERNEL) --doc
 	cargo test --workspace --locked $(KERNEL) --lib --bins --tests
@@ -81,12 +87,17 @@ test: toolchain test-packages ## Format, lints, and every test.
 fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.
 	fuzz/run $(TARGET)
 
+SOAK_SECONDS ?= 600
+.PHONY: soak
+soak: toolchain ## The servers under all that clients do to them, for ten minutes: `make soak SOAK_SECONDS=3600`.
+	PLIMSOLL_SOAK_SECONDS=$(SOAK_SECONDS) cargo test -p plimsoll-chronos-memcached --locked --test it -- soak:: --nocapture
+
 TORTURE_SECONDS ?= 1800
 SEED ?= 1
 .PHONY: torture
 torture: toolchain ## Attack every program from outside for 30 minutes: `make torture SEED=2 TORTURE_SECONDS=600`.
 	cargo build --release --quiet --locked -p plimsoll-cli -p plimsoll-torture \
-	  $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-chronos/kernel) \
+	  $(if $(KERNEL),--features plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel) \
 	  $(foreach name,memcached search openflow,-p plimsoll-chronos-$(name))
 	target/release/plimsoll-torture --seconds $(TORTURE_SECONDS) --seed $(SEED)
 

@@ -1,5 +1,5 @@
-//! Compiles `programs/*.bpf.c` with clang and makes Rust of what `programs/shared.h` shares. Without clang the
-//! build goes on: the programs are left out, and loading one says why.
+//! Compiles `programs/*.bpf.c` with clang, and translates the shared part of `programs/shared.h` into Rust. Without
+//! clang the build succeeds without the programs, and loading one returns an error that says so.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ fn main() {
     fs::write(out.join("images.rs"), images(&out)).expect("OUT_DIR can be written");
 }
 
-/// A table of name and compiled program, or of name and nothing.
+/// Writes a table of program names, each with its compiled image, or with none.
 fn images(out: &Path) -> String {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let available =
@@ -59,7 +59,7 @@ fn compile(clang: &str, source: &Path, image: &Path) {
         .args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
         .arg(format!("-D__TARGET_ARCH_{macro_of}"))
         .arg(format!("-I{libbpf}"))
-        // Where Debian keeps <asm/types.h>; elsewhere it is in /usr/include.
+        // Debian keeps <asm/types.h> here; elsewhere it is in /usr/include.
         .arg(format!("-idirafter/usr/include/{architecture}-linux-gnu"))
         .args(["-idirafter", "/usr/include", "-c"])
         .arg(source)
@@ -70,7 +70,7 @@ fn compile(clang: &str, source: &Path, image: &Path) {
     assert!(status.success(), "{} does not compile", source.display());
 }
 
-/// The constants and structs between the two "Rust" lines.
+/// Translates the constants and structs between the two "Rust" lines into Rust.
 fn rust_of(header: &str) -> String {
     let shared = header.split("/* -- Rust -- */").nth(1).expect("shared.h has two Rust lines");
     let mut rust = String::new();

@@ -1,4 +1,9 @@
-//! What the examples share: a scenario, run as it is and with a mechanism of theirs.
+//! Mechanisms from outside, one a module, and what the examples share: a scenario is run as it stands and with one of
+//! them.
+
+pub mod codel;
+pub mod two_choices;
+pub mod vegas;
 
 use std::path::Path;
 

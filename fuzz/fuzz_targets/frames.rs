@@ -2,20 +2,18 @@
 //! changes its traffic class and checksum only.
 //!
 //! The first byte chooses the fabric; `plimsoll_fuzz::turns` says what follows: a turn is a frame, whose head says which
-//! host sends it and how far it is filled up. `make fuzz TARGET=frames`. crates/linux/tests/frames.rs does the same with
+//! host sends it and how far it is filled up. `make fuzz TARGET=frames`. crates/linux/tests/it/frames.rs does the same with
 //! mutations that know Ethernet.
-#![no_main]
 
 use std::sync::LazyLock;
 
 use judge::{FABRICS, HOSTS, judge, model};
-use libfuzzer_sys::fuzz_target;
 use plimsoll_fabric::net::HostId;
 use plimsoll_fuzz::turns::turns;
 use plimsoll_linux::frame::{Header, answer, mark};
 use plimsoll_scenario::model::Model;
 
-#[path = "../../crates/linux/tests/frames/judge.rs"]
+#[path = "../../crates/linux/tests/it/frames/judge.rs"]
 mod judge;
 
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| FABRICS.into_iter().map(model).collect());
@@ -40,7 +38,8 @@ fn judge_alone(bytes: &[u8]) {
     }
 }
 
-fuzz_target!(|input: &[u8]| {
+/// Judges one input.
+pub fn check(input: &[u8]) {
     let Some((&choice, input)) = input.split_first() else { return };
     let frames = turns(input).take(FRAMES_MAX).map(|turn| {
         let mut frame = turn.bytes.to_vec();
@@ -49,4 +48,4 @@ fuzz_target!(|input: &[u8]| {
         (HostId(turn.sender() as u32), frame)
     });
     judge(&MODELS[usize::from(choice) % MODELS.len()], frames.collect());
-});
+}

@@ -1,11 +1,9 @@
 //! Any text as a file of another simulator: no panic, an error has a place, and what is read loads as a scenario.
 //!
 //! The first character chooses the reader. `make fuzz TARGET=imports`.
-#![no_main]
 
 use std::path::Path;
 
-use libfuzzer_sys::fuzz_target;
 use plimsoll_scenario::import::{self, Imported};
 use plimsoll_scenario::{Scenario, ScenarioError};
 
@@ -35,7 +33,9 @@ fn judge_error(error: &ScenarioError) {
     assert!(error.to_string().contains("-->"));
 }
 
-fuzz_target!(|input: &str| {
+/// Judges one input.
+pub fn check(input: &[u8]) {
+    let Ok(input) = std::str::from_utf8(input) else { return };
     let Some((choice, text)) = input.split_at_checked(1) else { return };
     let (read, rest) = READERS[usize::from(choice.as_bytes()[0]) % READERS.len()];
     match read("other.txt", text) {
@@ -50,4 +50,4 @@ fuzz_target!(|input: &str| {
             }
         }
     }
-});
+}

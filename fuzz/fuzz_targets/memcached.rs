@@ -3,10 +3,8 @@
 //!
 //! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
 //! the highest bit of the second, a turn that begins as a binary packet is one, whose lengths are made to fit.
-//! `make fuzz TARGET=memcached`. crates/chronos-memcached/tests/fuzz.rs does the same with a generator that knows words.
-#![no_main]
+//! `make fuzz TARGET=memcached`. crates/chronos-memcached/tests/it/fuzz.rs does the same with a generator that knows words.
 
-use libfuzzer_sys::fuzz_target;
 use plimsoll_chronos_memcached::{Credentials, Memcached, Settings, udp};
 use plimsoll_fuzz::turns::fitted;
 use plimsoll_fuzz::{Answers, Way, play};
@@ -88,7 +86,8 @@ fn tells_of_moment(answers: &Answers) -> bool {
     answers.connections.iter().chain(&answers.datagrams).any(tells)
 }
 
-fuzz_target!(|input: &[u8]| {
+/// Judges one input.
+pub fn check(input: &[u8]) {
     let [choice, cuts, input @ ..] = input else { return };
     let fitted = if cuts >> 7 == 1 { fitted(input, fit) } else { input.to_vec() };
     let input = &fitted[..];
@@ -100,4 +99,4 @@ fuzz_target!(|input: &[u8]| {
             assert_eq!(other, whole, "{way:?}");
         }
     }
-});
+}

@@ -3,10 +3,8 @@
 //!
 //! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
 //! the highest bit of the first, a turn is one message, whose length is made to fit. `make fuzz TARGET=openflow`.
-//! crates/chronos-openflow/tests/hostile.rs does the same with mutations that know OpenFlow.
-#![no_main]
+//! crates/chronos-openflow/tests/it/hostile.rs does the same with mutations that know OpenFlow.
 
-use libfuzzer_sys::fuzz_target;
 use plimsoll_chronos_openflow::{Header, Limits, OpenFlow, Settings, Version, Versions};
 use plimsoll_fuzz::turns::fitted;
 use plimsoll_fuzz::{Answers, Way, play};
@@ -37,7 +35,8 @@ fn fit(message: &mut [u8]) {
     }
 }
 
-fuzz_target!(|input: &[u8]| {
+/// Judges one input.
+pub fn check(input: &[u8]) {
     let [choice, cuts, input @ ..] = input else { return };
     let fitted = if choice >> 7 == 1 { fitted(input, fit) } else { input.to_vec() };
     let whole = answers(*choice, &fitted, Way::Whole);
@@ -51,4 +50,4 @@ fuzz_target!(|input: &[u8]| {
     for way in [Way::Pieces(*cuts), Way::Crossed(*cuts, cuts % 2 == 1)] {
         assert_eq!(answers(*choice, &fitted, way), whole, "{way:?}");
     }
-});
+}

@@ -2,13 +2,12 @@
 //! what parses is built and runs for a moment, simulated and as a live fabric.
 //!
 //! `make fuzz TARGET=scenario`, which begins with the shipped scenarios and the parser's fixtures. Half of the mutations
-//! are those of crates/scenario/tests/fuzz.rs, which know TOML.
-#![no_main]
+//! are those of crates/scenario/tests/it/fuzz.rs, which know TOML.
 
 use std::path::Path;
 use std::sync::LazyLock;
 
-use libfuzzer_sys::{fuzz_mutator, fuzz_target, fuzzer_mutate};
+use libfuzzer_sys::fuzzer_mutate;
 use mutate::mutate;
 use plimsoll_linux::live::LiveFabric;
 use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError};
@@ -16,7 +15,7 @@ use plimsoll_sim::RunError;
 use rand::SeedableRng;
 use rand_pcg::Pcg64Mcg;
 
-#[path = "../../crates/scenario/tests/fuzz/mutate.rs"]
+#[path = "../../crates/scenario/tests/it/fuzz/mutate.rs"]
 mod mutate;
 
 /// Where files that a scenario names are looked up.
@@ -68,7 +67,9 @@ fn parse(text: &str, set: &[&str]) -> Result<Scenario, Vec<ScenarioError>> {
     Scenario::parse_with("fuzz.toml", text, Path::new(BASE), &overrides)
 }
 
-fuzz_target!(|text: &str| {
+/// Judges one input.
+pub fn check(text: &[u8]) {
+    let Ok(text) = std::str::from_utf8(text) else { return };
     if text.contains("sweep") && combinations(text) > COMBINATIONS_MAX {
         return;
     }
@@ -88,11 +89,12 @@ fuzz_target!(|text: &str| {
         Ok(short) => short.points().iter().take(POINTS_MAX).for_each(run),
         Err(errors) => judge_errors(&errors),
     }
-});
+}
 
 /// Texts to take lines from.
 static OTHERS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let mut folders = vec![Path::new(BASE).to_owned(), Path::new(BASE).join("../crates/scenario/tests/bad")];
+    let mut folders =
+        vec![Path::new(BASE).to_owned(), Path::new(BASE).join("../crates/scenario/tests/it/bad")];
     let mut texts = Vec::new();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).expect("a folder of scenarios").flatten() {
@@ -108,11 +110,12 @@ static OTHERS: LazyLock<Vec<String>> = LazyLock::new(|| {
     texts
 });
 
-fuzz_mutator!(|bytes: &mut [u8], size: usize, max_size: usize, seed: u32| {
+/// Mutates a scenario: a given input of `size` bytes in a buffer of `max_size`. Returns its new size.
+pub fn mutated(bytes: &mut [u8], size: usize, max_size: usize, seed: u32) -> usize {
     let text = str::from_utf8(&bytes[..size]);
     let (Ok(text), 0) = (text, seed % 2) else { return fuzzer_mutate(bytes, size, max_size) };
     let text = mutate(text, &OTHERS, &mut Pcg64Mcg::seed_from_u64(u64::from(seed)));
     let length = text.len().min(max_size);
     bytes[..length].copy_from_slice(&text.as_bytes()[..length]);
     length
-});
+}

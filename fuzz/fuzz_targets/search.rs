@@ -2,11 +2,9 @@
 //! partitions answer as snapshots do.
 //!
 //! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows.
-//! `make fuzz TARGET=search`. crates/chronos-search/tests/hostile.rs does the same with mutations that know both
+//! `make fuzz TARGET=search`. crates/chronos-search/tests/it/hostile.rs does the same with mutations that know both
 //! protocols.
-#![no_main]
 
-use libfuzzer_sys::fuzz_target;
 use plimsoll_chronos_search::{Search, Sets, Settings};
 use plimsoll_fuzz::{Answers, Way, play};
 
@@ -37,7 +35,8 @@ fn drop_continues(reply: &mut Vec<u8>) {
     }
 }
 
-fuzz_target!(|input: &[u8]| {
+/// Judges one input.
+pub fn check(input: &[u8]) {
     let [choice, cuts, input @ ..] = input else { return };
     let whole = answers(*choice, input, false, Way::Whole);
     if has_little_memory(*choice) {
@@ -51,4 +50,4 @@ fuzz_target!(|input: &[u8]| {
     }
     assert_eq!(answers(*choice, input, false, Way::Pieces(*cuts)), whole, "in pieces");
     assert_eq!(answers(*choice, input, false, Way::Crossed(*cuts, cuts % 2 == 1)), whole, "crossed");
-});
+}

@@ -1,7 +1,8 @@
-//! What each program costs a packet: `cargo run --release -p plimsoll-bpf --features kernel --example cost`, as root.
+//! Measures what each program costs a packet. Run it as root: `cargo run --release -p plimsoll-bpf --features kernel
+//! --example cost`.
 //!
-//! The mean of a BPF_PROG_TEST_RUN over many runs, its median over rounds in which all programs take turns, less
-//! the same for an empty program, and less the same for one that only reads the clock. The kernel gives whole
+//! Each figure is the mean of many BPF_PROG_TEST_RUN runs, its median over rounds in which all programs take turns,
+//! minus that of an empty program, and minus that of a program that only reads the clock. The kernel reports whole
 //! nanoseconds.
 #![allow(clippy::unwrap_used, reason = "constants within their ranges")]
 
@@ -29,14 +30,14 @@ fn main() -> Result<(), Error> {
     let refuse = limiter(LevelShare::Factor(1.0), false)?;
     let dscp = limiter(LevelShare::Bytes(Bytes::new(1 << 40)), true)?;
     let switch = PacketClassifier::load()?;
-    // A test run sends a packet every 50 ns or so: less than this link drains, and more than that one.
+    // A test run sends a packet about every 50 ns: less than the first link drains, and more than the second.
     let below = phantom_queue(Rate::from_gbps(400))?;
     let over = phantom_queue(Rate::from_mbps(100))?;
     let backlog = QueueLength::load(&EcnParams::default(), Inputs::Kernel)?;
     let (pacer, feedback) = pacer(1.0)?;
     let (none, _) = self::pacer(0.0)?;
     let (data, acknowledgement) = (tcp(true), tcp(false));
-    // Once for the flow; what is timed is paced then, at a rate of next to no time.
+    // The flow is associated once; the timed packets are then paced, at a rate whose waits are negligible.
     feedback.program().test_run(&Packet::new(&acknowledgement))?;
     let frame = frame();
     let subjects = [
@@ -91,12 +92,12 @@ fn main() -> Result<(), Error> {
 enum Reads {
     Nothing,
     Clock,
-    /// The time that TCP has stamped the packet with.
+    /// The time with which TCP has stamped the packet.
     Stamp,
 }
 
 fn limiter(share: LevelShare, write_dscp: bool) -> Result<Limiter, Error> {
-    // Of the refilling one, some hundred packets share an epoch.
+    // About a hundred packets of the refilling limiter share an epoch.
     let params = QjumpParams { levels: vec![share], epoch: Some(Span::from_us(5)), ..Default::default() };
     let levels: Levels = params.resolve(12, Rate::from_gbps(10)).unwrap();
     Limiter::load(&levels, Excess::Refuse, write_dscp, Inputs::Kernel)
@@ -106,7 +107,7 @@ fn phantom_queue(link: Rate) -> Result<PhantomQueue, Error> {
     PhantomQueue::load(&PhantomQueueParams::default(), link, Inputs::Kernel)
 }
 
-/// Of 100 Gb/s, with every acknowledgement with ECE or none a hit, for as long as is timed.
+/// Returns a pacer of 100 Gb/s whose acknowledgements with ECE all associate, or none, for as long as it is timed.
 fn pacer(association_probability: f64) -> Result<(Pacer, PacerFeedback), Error> {
     let rate = Rate::from_gbps(100);
     let params = PacerParams {
@@ -121,7 +122,7 @@ fn pacer(association_probability: f64) -> Result<(Pacer, PacerFeedback), Error> 
     Ok((pacer, feedback))
 }
 
-/// Data of a connection without payload, or an acknowledgement of it with ECE.
+/// Returns a data packet of a connection, without payload, or an acknowledgement with ECE.
 fn tcp(leaves: bool) -> Vec<u8> {
     let mut frame = frame();
     let (addresses, ports, flags) = if leaves {
@@ -136,7 +137,7 @@ fn tcp(leaves: bool) -> Vec<u8> {
     frame
 }
 
-/// IPv4 and UDP, ECT(0), DSCP 0, 64 bytes.
+/// Returns a frame of IPv4 and UDP with ECT(0), DSCP 0 and 64 bytes.
 fn frame() -> Vec<u8> {
     let mut frame = vec![0x02; 12];
     frame.extend([0x08, 0, 0x45, 0b10, 0, 50, 0, 0, 0x40, 0, 64, 17, 0x26, 0xb7, 10, 0, 0, 1, 10, 0, 0, 2]);

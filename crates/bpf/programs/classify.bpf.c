@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * QJump's classifiers. At the host, the sockets that the programs of a cgroup open get its level, or, where
- * programs run already, whatever leaves their sockets does; programs need no change. At the switch, the class
- * selector becomes skb->priority again, before the port's queues look at it; other packets keep theirs.
+ * QJump's classifiers. At the host, a cgroup gives its level to the sockets that its programs open or, where the
+ * programs are already running, to every packet that leaves their sockets; the programs need no change. At the
+ * switch, the class selector becomes skb->priority again, before the port's queues read it; other packets keep theirs.
  */
 #include "kernel.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Reads the clock and nothing else: the part of a program's cost that is this machine's. */
+/* Reads only the clock, to measure the part of a program's cost that is this machine's. */
 #include "kernel.h"
 
 __u64 latest;

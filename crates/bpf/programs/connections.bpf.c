@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Sets up the TCP connections of a cgroup whose programs have a level, so that they keep to it by themselves:
+ * Sets up the TCP connections of a cgroup whose programs have a level, so that they send within it:
  *
- *   pace          what the level may send, shared by the connections that were heard of lately
- *   retransmits   soon, and again and again at the same distance, since the limiter loses what TCP cannot hold
- *   send buffer   small, in place of the kernel's tuning: a program then waits for room, rather than fill megabytes
- *                 that will leave seconds later
+ *   pace          the level's rate, divided by the connections that were active recently
+ *   retransmits   soon, and repeatedly at the same interval, since the limiter drops what TCP cannot hold back
+ *   send buffer   small, instead of the kernel's tuning: a program then waits for space, rather than fill megabytes
+ *                 that would leave seconds later
  *
- * TCP keeps its pace by itself, without fq. It does not pace a connection's first ten segments, nor what it sends when a
- * retransmission timer ends.
+ * TCP paces itself, without fq. It does not pace a connection's first ten segments, nor what it sends after a
+ * retransmission timeout.
  */
 #include "kernel.h"
 
@@ -28,7 +28,7 @@ struct {
 	__type(value, struct connection_pace);
 } paces SEC(".maps");
 
-/* Of asm-generic/socket.h, linux/socket.h and linux/tcp.h. */
+/* From asm-generic/socket.h, linux/socket.h and linux/tcp.h. */
 #define SOL_SOCKET 1
 #define SO_SNDBUF 7
 #define SO_MAX_PACING_RATE 47
@@ -36,10 +36,10 @@ struct {
 #define TCP_THIN_LINEAR_TIMEOUTS 16
 #define AF_INET6 10
 
-/* Ethernet, IP and TCP with timestamps. */
+/* The length of the Ethernet, IP and TCP headers, with timestamps. */
 #define HEADERS_IPV4 66
 #define HEADERS_IPV6 86
-/* Two jiffies are the least that the kernel takes; of 10 ms, as 100 a second are. */
+/* The kernel accepts two jiffies or more; a jiffy is 10 ms at 100 a second. */
 #define RTO_MIN_EVERYWHERE_US 20000
 
 static __always_inline void pace(struct bpf_sock_ops *socket)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * DCTCP (RFC 8257) as a congestion control of the kernel's TCP. Alpha counts packets, as Linux does, where the
- * Rust twin counts bytes; growth is Reno's.
+ * Rust implementation counts bytes; the window grows as in Reno.
  *
- * The guard: there are kernels on which a struct_ops callback is now and then passed over, and what the stack then
- * takes for the answer of ssthresh() is garbage, to which cwnd grows. A shadow of the last window that this
- * program knows of is put back when cwnd has jumped beyond what ACKs can do, and the hit is counted.
+ * The guard: on some kernels a struct_ops callback is occasionally skipped, and the stack then uses garbage as the
+ * result of ssthresh(), to which cwnd grows. Where cwnd has grown by more than ACKs can explain, this program restores
+ * the last window that it recorded, and counts the event.
  */
 #include "kernel.h"
 
@@ -46,7 +46,7 @@ struct tcp_congestion_ops {
 	void (*init)(struct sock *);
 };
 
-/* Of include/net/tcp.h and include/net/inet_connection_sock.h. */
+/* From include/net/tcp.h and include/net/inet_connection_sock.h. */
 #define TCP_CONG_NON_RESTRICTED 0x1
 #define TCP_CONG_NEEDS_ECN 0x2
 #define TCP_ECN_DEMAND_CWR 4
@@ -69,7 +69,7 @@ struct {
 	__type(value, struct dctcp_counts);
 } state SEC(".maps");
 
-/* In icsk_ca_priv, at most 104 bytes. */
+/* The state of a connection, in icsk_ca_priv, which holds at most 104 bytes. */
 struct connection {
 	__u32 alpha;
 	__u32 window_end;
@@ -172,12 +172,12 @@ void BPF_PROG(dctcp_in_ack_event, struct sock *sk, __u32 flags)
 	struct dctcp_counts *counts;
 
 	guard(tcp, connection);
-	/* RFC 8257, step 4. Linux also goes on where both are equal, and so counts empty windows at a receiver. */
+	/* RFC 8257, step 4. Linux continues where both are equal, and so counts empty windows at a receiver. */
 	if ((__s32)(tcp->snd_una - connection->window_end) <= 0)
 		return;
 	marked = tcp->delivered_ce - connection->delivered_ce;
 	acked = tcp->delivered - connection->delivered;
-	/* An ACK may report marks for more than it delivers. */
+	/* An ACK may report more marks than it delivers. */
 	marked = MINIMUM(marked, acked);
 	connection->alpha = dctcp_updated(connection->alpha, marked, acked, settings.gain);
 	start_window(tcp, connection);
@@ -188,7 +188,7 @@ void BPF_PROG(dctcp_in_ack_event, struct sock *sk, __u32 flags)
 	counts->last_alpha = connection->alpha;
 }
 
-/* Loss is answered as by Reno (RFC 8257, section 3.5), after ssthresh() has been asked. */
+/* A loss is handled as in Reno (RFC 8257, section 3.5), after a call of ssthresh(). */
 static __always_inline void on_loss(struct sock *sk)
 {
 	struct tcp_sock *tcp = tcp_of(sk);
@@ -205,7 +205,7 @@ void BPF_PROG(dctcp_set_state, struct sock *sk, __u8 to)
 		on_loss(sk);
 }
 
-/* The receiver's state machine: an ACK at once when CE changes (RFC 8257, section 3.2). */
+/* The receiver's state machine: it sends an ACK at once when CE changes (RFC 8257, section 3.2). */
 static __always_inline void on_ce(struct sock *sk, __u32 ce)
 {
 	struct inet_connection_sock *socket = (struct inet_connection_sock *)sk;
@@ -213,7 +213,7 @@ static __always_inline void on_ce(struct sock *sk, __u32 ce)
 	struct connection *connection = connection_of(sk);
 
 	if (connection->ce_state != ce) {
-		/* What arrived before is acknowledged with the state that it arrived in. */
+		/* Earlier arrivals are acknowledged with the state in which they arrived. */
 		if (socket->icsk_ack.pending & ICSK_ACK_TIMER) {
 			if (connection->ce_state)
 				tcp->ecn_flags |= TCP_ECN_DEMAND_CWR;

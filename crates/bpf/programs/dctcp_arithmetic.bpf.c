@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* DCTCP's arithmetic alone: the packet behind its Ethernet header is a struct dctcp_vector, answered in place. */
+/* DCTCP's arithmetic alone: after its Ethernet header, the packet holds a struct dctcp_vector, which is filled in. */
 #include "kernel.h"
 
 SEC("tc")

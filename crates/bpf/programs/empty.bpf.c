@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Nothing: what a run of any program costs. */
+/* Does nothing, to measure what a run of any program costs. */
 #include "kernel.h"
 
 SEC("tc")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What every program includes: the kernel's interface, the license, and where a program's inputs are from. */
+/* Included by every program: the kernel's interface, the license, and the source of a program's inputs. */
 #ifndef PLIMSOLL_KERNEL_H
 #define PLIMSOLL_KERNEL_H
 
@@ -21,8 +21,8 @@ _Static_assert((int)ACTION_PASS == TC_ACT_UNSPEC && ACTION_REFUSE == TC_ACT_SHOT
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-/* The time; in tests, what the caller put into the control block. The verifier removes the branch, since
- * `inputs_from_cb` is in a frozen map. */
+/* Returns the time; in tests, the time that the caller put into the control block. The verifier removes the branch,
+ * since `inputs_from_cb` is in a frozen map. */
 static __always_inline __u64 now_ns(struct __sk_buff *skb, __u64 inputs_from_cb)
 {
 	if (inputs_from_cb)
@@ -30,8 +30,8 @@ static __always_inline __u64 now_ns(struct __sk_buff *skb, __u64 inputs_from_cb)
 	return bpf_ktime_get_ns();
 }
 
-/* The first 16 bits behind the Ethernet header: version, header length and type of service of IPv4; version, traffic
- * class and four bits of the flow label of IPv6. NULL where they are not in the linear part. */
+/* Returns the first 16 bits behind the Ethernet header: version, header length and type of service of IPv4; version,
+ * traffic class and four bits of the flow label of IPv6. Returns NULL where they are not in the linear part. */
 static __always_inline __u16 *network_header(struct __sk_buff *skb)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;
@@ -39,7 +39,7 @@ static __always_inline __u16 *network_header(struct __sk_buff *skb)
 	return data + ETH_HLEN + sizeof(__u16) <= end ? data + ETH_HLEN : NULL;
 }
 
-/* Congestion Experienced; true if the packet carries it now. */
+/* Sets Congestion Experienced; returns true if the packet now carries it. */
 static __always_inline int set_ce(struct __sk_buff *skb)
 {
 	return bpf_skb_ecn_set_ce(skb) > 0;

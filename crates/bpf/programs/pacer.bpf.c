@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
  * HULL's pacer at the egress of a host's device: packets of associated flows get a departure time (skb->tstamp), which
- * the device's queue must keep: fq does. Where there is no such queue they are put into a class instead, whose queue a
+ * the device's queue must obey, as fq does. Without such a queue they are put into a class instead, whose queue a
  * process sets to this pacer's rate. pacer_feedback.bpf.c associates flows.
  *
- * One pacer a device, of which several processors make use at once: what is paid in a bucket and a backlog must agree, so
- * a packet that pays, or ends an interval, takes the lock. One that bypasses takes none.
+ * Each device has one pacer, which several processors use at once: the debits of the bucket and of the backlog must
+ * agree, so a packet that debits them, or ends an interval, takes the lock. A packet that bypasses takes none.
  */
 #include "pacer.h"
 
 const volatile struct pacer_settings settings = {};
 
-/* struct pacer_state, as the kernel wants to see its lock. */
+/* The struct pacer_state, with its lock in the form that the kernel requires. */
 struct locked_pacer {
 	struct bpf_spin_lock lock;
 	__u32 unused;
@@ -32,7 +32,7 @@ struct {
 	__type(value, struct pacer_counts);
 } counts SEC(".maps");
 
-/* Whether the packet's socket is in one of the cgroups, or anywhere if there are none. */
+/* Returns whether the packet's socket is in one of the cgroups; true if there are none. */
 static __always_inline int is_chosen(struct __sk_buff *skb)
 {
 	__u64 index;
@@ -48,7 +48,7 @@ static __always_inline int is_chosen(struct __sk_buff *skb)
 	return 0;
 }
 
-/* on_packet, up to where flows differ. */
+/* The first part of on_packet, which is the same for all flows. */
 static __always_inline void receive(struct locked_pacer *locked, __u64 now, __u64 bits)
 {
 	struct pacer_state *pacer = (struct pacer_state *)locked;
@@ -59,7 +59,7 @@ static __always_inline void receive(struct locked_pacer *locked, __u64 now, __u6
 		pacer_end_intervals(pacer, &settings, now);
 		bpf_spin_unlock(&locked->lock);
 	}
-	/* Beyond the limit by what other processors add at this moment, which next_rate() can take. */
+	/* The sum exceeds the limit only by what other processors add at this moment, which next_rate() tolerates. */
 	if (LATEST(pacer->received) + bits < settings.received_max)
 		__sync_fetch_and_add(&pacer->received, bits);
 	else
@@ -98,7 +98,7 @@ int pacer(struct __sk_buff *skb)
 	count->held_ns += SATURATING_SUB(leaves, now);
 	if (settings.class_id)
 		skb->priority = settings.class_id;
-	/* TCP has a pace of its own, which may be slower. */
+	/* TCP paces itself, possibly at a lower rate. */
 	else if (leaves > skb->tstamp)
 		skb->tstamp = leaves;
 	return TC_ACT_UNSPEC;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* What the pacer's two programs share: the flows that were associated, and the number of a packet's flow. */
+/* Shared by the pacer's two programs: the associated flows, and the number of a packet's flow. */
 #ifndef PLIMSOLL_PACER_H
 #define PLIMSOLL_PACER_H
 
@@ -12,15 +12,15 @@ struct {
 	__type(value, struct pacer_flow);
 } flows SEC(".maps");
 
-/* A 64-bit number of addresses and ports, as the host of the pacer sees them; pacer.rs has it too. Two flows of one
- * number would be paced together. */
+/* Mixes addresses and ports, as the pacer's host sees them, into a 64-bit number; pacer.rs repeats it. Two flows with
+ * one number would be paced together. */
 static __always_inline __u64 mixed(__u64 number, __u64 word)
 {
 	number = (number ^ word) * 0x9e3779b97f4a7c15ULL;
 	return number ^ number >> 32;
 }
 
-/* Header of TCP as far as it matters here. */
+/* The fields of the TCP header that the pacer reads. */
 struct tcp_head {
 	struct ports ports;
 	__u32 sequence;
@@ -29,7 +29,7 @@ struct tcp_head {
 	__u8 flags;
 };
 
-/* The flow of a packet of TCP, and its header; 0 for another packet. */
+/* Returns the flow of a TCP packet, and its header; 0 for any other packet. */
 static __always_inline __u64 flow_of(struct __sk_buff *skb, int leaves, struct tcp_head *tcp)
 {
 	__u64 number = 0, *source, *destination;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The association of HULL's pacer, at the ingress of the device: an acknowledgement with ECE draws for its flow. It
- * shares the map of flows with pacer.bpf.c.
+ * The association of HULL's pacer, at the ingress of the device: each acknowledgement with ECE associates its flow with
+ * a given probability. It shares the map of flows with pacer.bpf.c.
  */
 #include "pacer.h"
 
@@ -23,7 +23,7 @@ static __always_inline __u64 draw(struct __sk_buff *skb)
 	return settings.inputs_from_cb ? skb->cb[2] : bpf_get_prandom_u32();
 }
 
-/* pacer/earliest.rs, EarliestDeparture::on_ece. */
+/* Implements EarliestDeparture::on_ece of pacer/earliest.rs. */
 static __always_inline void associate(__u64 number, __u64 until)
 {
 	struct pacer_flow *flow = bpf_map_lookup_elem(&flows, &number), new = { .until_ns = until };
@@ -42,7 +42,7 @@ int pacer_feedback(struct __sk_buff *skb)
 	__u64 number = flow_of(skb, 0, &tcp);
 	__u32 only = 0;
 
-	/* With SYN, ECE asks for ECN. */
+	/* With SYN, ECE negotiates ECN. */
 	if (!number || (tcp.flags & (TCP_SYN | TCP_ACK | TCP_ECE)) != (TCP_ACK | TCP_ECE))
 		return TC_ACT_UNSPEC;
 	count = bpf_map_lookup_elem(&counts, &only);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * HULL's phantom queue, one program a port. It must see packets when they are sent: behind the port's
- * shaper, which is the ingress of the link's other end.
+ * HULL's phantom queue, one program a port. It must see packets as they are sent: behind the port's shaper, at the
+ * ingress of the link's other end.
  */
 #include "kernel.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Levels by port, ahead of the limiter at a device's egress: what goes from or to one of the ports by TCP or UDP has
- * that port's level, whatever its socket says. Later fragments, which carry no ports, keep what they have, and so do
+ * Levels by port, ahead of the limiter at a device's egress: a TCP or UDP packet from or to one of the ports gets that
+ * port's level, regardless of its socket's priority. Later fragments, which carry no ports, keep their level, and so do
  * packets with IPv6 extension headers.
  */
 #include "transport.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * QJump's limiter, at the egress of a host's device: a bucket per level, the level from skb->priority. A
- * priority of 8 or more is a traffic class of something else and counts as level 0, the lowest.
+ * QJump's limiter, at the egress of a host's device: a bucket per level; the level is skb->priority. A priority of 8
+ * or more is a foreign traffic class and counts as level 0, the lowest.
  *
  * With write_dscp the level leaves the host as a class selector (DSCP = 8 x level), with write_pcp as the priority of
- * an 802.1Q tag, since skb->priority does not. Counts are per processor, so nothing is lost and nobody waits.
+ * an 802.1Q tag, since skb->priority stays inside the host. Counts are per processor, so none is lost or delayed.
  */
 #include "kernel.h"
 
@@ -24,8 +24,8 @@ struct {
 	__type(value, struct qjump_counts);
 } counts SEC(".maps");
 
-/* ECN keeps its two bits. Reads the header in place and writes through helpers, since a program that writes in
- * place makes the kernel copy the header of every packet of TCP. */
+/* Writes the DSCP; the two ECN bits stay. Reads the header in place and writes through helpers, since a program that
+ * writes in place makes the kernel copy the header of every TCP packet. */
 static __always_inline void write_dscp(struct __sk_buff *skb, __u32 level)
 {
 	__u16 *head = network_header(skb), before, after;
@@ -51,7 +51,7 @@ static __always_inline void write_dscp(struct __sk_buff *skb, __u32 level)
 
 #define VLAN_PRIORITY_SHIFT 13
 
-/* A tag that is there keeps all but its priority. */
+/* Sets the priority of the 802.1Q tag; an existing tag keeps its other fields. */
 static __always_inline void write_pcp(struct __sk_buff *skb, __u32 level)
 {
 	__u16 tag = settings.vlan, protocol = bpf_htons(ETH_P_8021Q);
@@ -65,8 +65,8 @@ static __always_inline void write_pcp(struct __sk_buff *skb, __u32 level)
 	bpf_skb_vlan_push(skb, protocol, tag | level << VLAN_PRIORITY_SHIFT);
 }
 
-/* TCP has stamped its packets with the time, or an earlier one of the same burst. A packet within the epoch by that does
- * not ask the clock, which costs more than all the rest. */
+/* TCP has stamped its packets with the time, or with the earlier time of their burst. A packet whose stamp is in the
+ * epoch does not read the clock, which costs more than everything else together. */
 static __always_inline int may_leave(struct __sk_buff *skb, __u32 level, __u64 full)
 {
 	struct qjump_bucket *bucket = bpf_map_lookup_elem(&state, &level);
@@ -76,8 +76,8 @@ static __always_inline int may_leave(struct __sk_buff *skb, __u32 level, __u64 f
 	return qjump_on_packet(bucket, now_ns(skb, settings.inputs_from_cb), skb->wire_len, settings.epoch_ns, full);
 }
 
-/* Nothing will come that has TCP try a refused segment again before a timer of 200 ms (one with nothing under way) or
- * 500 ms (a retransmission). Where it is lost instead, the retransmission timer does, which can be shorter. */
+/* Returns whether no event will make TCP retry a refused segment before a timer of 200 ms (nothing in flight) or 500 ms
+ * (a retransmission). If the segment is dropped instead, the retransmission timer retries, which can be shorter. */
 static __always_inline int waits_for_nothing(struct __sk_buff *skb)
 {
 	struct bpf_sock *socket = skb->sk;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * The ECN threshold of a port, at the device's egress: marks a packet that finds the device's own queue at
- * the threshold or above. Needs a root queue that counts in one place: a classful one or TBF does, the
+ * The ECN threshold of a port, at the device's egress: marks a packet that arrives while the device's own queue is at
+ * the threshold or above. It needs a root queue that counts in one place: a classful one or TBF does, whereas the
  * lockless pfifo_fast counts per processor and reads as empty.
  */
 #include "kernel.h"

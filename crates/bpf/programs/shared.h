@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * What both sides know: the constants and layouts that Rust sets and reads, and the arithmetic that is held
- * to crates/mechanisms bit by bit.
+ * Shared by Rust and the programs: constants and layouts, and the arithmetic that must equal crates/mechanisms bit by
+ * bit.
  *
- * build.rs makes Rust of the constants and of every struct between the two "Rust" lines. There, a field is
+ * build.rs translates the constants and every struct between the two "Rust" lines into Rust. In that part, a field is
  * a __u64 or an array of them, a constant is a number, and a comment line starts with three slashes.
  */
 #ifndef PLIMSOLL_SHARED_H
@@ -11,24 +11,24 @@
 
 /* -- Rust -- */
 
-/// Levels of the limiter: 802.1Q has eight priorities.
+/// The number of the limiter's levels: 802.1Q has eight priorities.
 #define QJUMP_LEVELS 8
-/// The bucket of a level without limit, which keeps no state and costs nothing.
+/// The bucket of a level without limit, which keeps no state and has no cost.
 #define QJUMP_UNLIMITED 0xffffffffffffffff
-/// A packet that a program lets pass, to the next program if there is one: TC_ACT_UNSPEC, -1.
+/// A program lets the packet pass, to the next program if there is one: TC_ACT_UNSPEC, -1.
 #define ACTION_PASS 0xffffffff
-/// The packet is freed and its sender is told (NET_XMIT_DROP): TC_ACT_SHOT.
+/// The packet is freed, and its sender gets an error (NET_XMIT_DROP): TC_ACT_SHOT.
 #define ACTION_REFUSE 2
-/// The packet is freed and its sender hears of success: TC_ACT_STOLEN.
+/// The packet is freed, and its sender sees success: TC_ACT_STOLEN.
 #define ACTION_DROP 4
 
-/// What the limiter is compiled with.
+/// The constants of the limiter, fixed when it is loaded.
 struct qjump_settings {
 	/// 1 where the time comes from the packet's control block (tests), 0 where it comes from the clock.
 	__u64 inputs_from_cb;
 	/// The network epoch, in ns.
 	__u64 epoch_ns;
-	/// What becomes of a packet beyond its level's share.
+	/// The action for a packet beyond its level's share.
 	__u64 excess_action;
 	/// 1 to write the level into the DSCP as a class selector.
 	__u64 write_dscp;
@@ -36,289 +36,289 @@ struct qjump_settings {
 	__u64 write_pcp;
 	/// The VLAN of a tag that is added: 0 for a tag of priority only.
 	__u64 vlan;
-	/// Bytes per epoch of each level.
+	/// The bytes per epoch of each level.
 	__u64 full[QJUMP_LEVELS];
 };
 
-/// One level's bucket.
+/// The bucket of one level.
 struct qjump_bucket {
 	/// Bytes left in this epoch.
 	__u64 bytes;
-	/// From when on a packet refills it, in ns.
+	/// The time from which a packet refills it, in ns.
 	__u64 next_ns;
-	/// Packets that went beyond the share so far.
+	/// The number of packets beyond the share so far.
 	__u64 excess;
 };
 
-/// What became of one level's packets on one processor.
+/// The counts of one level's packets on one processor.
 struct qjump_counts {
-	/// Packets that left.
+	/// The packets that left.
 	__u64 passed;
-	/// Their bytes, as the limiter counts them.
+	/// The bytes of those packets, as the limiter counts them.
 	__u64 bytes;
-	/// Packets beyond the share.
+	/// The packets beyond the share.
 	__u64 refused;
 };
 
-/// Ports that the classifier of ports knows at most.
+/// The most ports that the classifier of ports accepts.
 #define CLASSIFIED_PORTS 16
 
-/// What the classifier of ports is compiled with.
+/// The constants of the classifier of ports, fixed when it is loaded.
 struct port_classifier_settings {
-	/// Ports in host order; 0 for none.
+	/// The ports in host order; 0 stands for none.
 	__u64 port[CLASSIFIED_PORTS];
-	/// Level of each port.
+	/// The level of each port.
 	__u64 level[CLASSIFIED_PORTS];
 };
 
-/// What the classifier of sockets is compiled with.
+/// The constants of the classifier of sockets, fixed when it is loaded.
 struct qjump_classifier_settings {
-	/// The level that new sockets get.
+	/// The level of new sockets.
 	__u64 level;
 };
 
-/// What steers datagrams is compiled with.
+/// The constants of datagram steering, fixed when it is loaded.
 struct steering_settings {
-	/// What the hash of a key starts with.
+	/// The initial value of a key's hash.
 	__u64 seed;
-	/// What words are multiplied by.
+	/// The factor by which the hash multiplies words.
 	__u64 factor;
-	/// Partitions, 1 or more.
+	/// The number of partitions, 1 or more.
 	__u64 partitions;
-	/// 1 where a binary request's partition is its vBucket field, 0 where it is its key's.
+	/// 1 where a binary request's partition is its vBucket field, 0 where its key determines it.
 	__u64 by_vbucket;
 };
 
 /// A frame that an XDP program leaves to the kernel's stack: XDP_PASS.
 #define FRAME_PASS 2
-/// A frame that goes nowhere: XDP_DROP.
+/// A frame that an XDP program drops: XDP_DROP.
 #define FRAME_DROP 1
 
-/// What takes datagrams from a device is compiled with.
+/// The constants of the redirection of datagrams, fixed when it is loaded.
 struct redirect_settings {
-	/// The device's own address, its six bytes from the highest on.
+	/// The device's own address, with its first byte in the highest position.
 	__u64 hardware;
-	/// What becomes of a datagram on a queue without a socket: FRAME_PASS; in tests, which tell what is taken by it,
-	/// FRAME_DROP.
+	/// The action for a datagram on a queue without a socket: FRAME_PASS; tests use FRAME_DROP, by which they see
+	/// the redirected frames.
 	__u64 without_socket;
 };
 
-/// A connection counts among those that share a level for so long after it was last heard of, and less than twice as
-/// long, in ns.
+/// A connection counts as one of those that share a level for at least this long after its last activity, and less than
+/// twice as long, in ns.
 #define SHARING_NS 500000000
 
-/// What sets up a level's connections is compiled with.
+/// The constants of the set-up of connections, fixed when it is loaded.
 struct connection_settings {
-	/// What is asked for as SO_SNDBUF, which the kernel doubles, for its own overhead; 0 to leave it.
+	/// The value requested as SO_SNDBUF, which the kernel doubles for its own overhead; 0 leaves it.
 	__u64 send_buffer;
-	/// What the level may send in an epoch, in bytes with all headers, less than 2^32; 0 for no pace.
+	/// The bytes that the level may send in an epoch, with all headers, less than 2^32; 0 for no pace.
 	__u64 bucket;
 	/// The network epoch, in ns.
 	__u64 epoch_ns;
-	/// The least retransmission timeout to ask for, in us; 0 to leave it.
+	/// The minimum retransmission timeout to request, in us; 0 leaves it.
 	__u64 rto_min_us;
 };
 
-/// How many connections share a level: those heard of in each of two periods.
+/// The number of connections that share a level: those active in each of two periods.
 struct connection_sharers {
-	/// The latest period.
+	/// The number of the latest period.
 	__u64 period;
-	/// Connections heard of in it.
+	/// The connections active in the latest period.
 	__u64 now;
-	/// Connections heard of in the one before.
+	/// The connections active in the period before.
 	__u64 before;
 };
 
-/// A connection that has a pace.
+/// A connection that is paced.
 struct connection_pace {
-	/// The period in which it was last heard of.
+	/// The period in which it was last active.
 	__u64 period;
-	/// Its pace, in bytes of payload a second; 0 before it has one.
+	/// Its rate, in bytes of payload a second; 0 before it is set.
 	__u64 rate;
 };
 
-/// What a phantom queue is compiled with.
+/// The constants of a phantom queue, fixed when it is loaded.
 struct phantom_settings {
 	/// 1 where the time comes from the packet's control block (tests), 0 where it comes from the clock.
 	__u64 inputs_from_cb;
-	/// Time that one byte takes at the drain rate, in 2^-16 ps; less than 2^40.
+	/// The time that one byte takes at the drain rate, in 2^-16 ps; less than 2^40.
 	__u64 byte_cost;
-	/// Level above which a packet is marked, in 2^-16 ps.
+	/// The level above which a packet is marked, in 2^-16 ps.
 	__u64 threshold;
 };
 
-/// A phantom queue.
+/// The state of a phantom queue.
 struct phantom_queue {
-	/// Time until it is empty as of the last packet, in 2^-16 ps.
+	/// The time until it is empty, as of the last packet, in 2^-16 ps.
 	__u64 level;
 	/// The latest time seen, in ns.
 	__u64 last_ns;
-	/// Packets over the threshold that took the mark.
+	/// The packets over the threshold that were marked.
 	__u64 marked;
-	/// Packets over the threshold that cannot carry a mark.
+	/// The packets over the threshold that cannot carry a mark.
 	__u64 not_capable;
 };
 
-/// R keeps this many powers of its share: of 2^i intervals.
+/// The number of powers of R's remaining share that are stored, for 2^i intervals each.
 #define PACER_KEEP_POWERS 16
-/// Cgroups that a pacer knows at most.
+/// The most cgroups that a pacer accepts.
 #define PACER_CGROUPS 8
-/// Flows that a pacer remembers at most; of more, those used least recently are forgotten.
+/// The most flows that a pacer remembers; the least recently used are evicted.
 #define PACER_FLOWS 65536
 
-/// What the pacer is compiled with: pacer/earliest.rs, EarliestDepartureConstants.
+/// The constants of the pacer, fixed when it is loaded: EarliestDepartureConstants of pacer/earliest.rs.
 struct pacer_settings {
 	/// 1 where the time comes from the packet's control block (tests), 0 where it comes from the clock.
 	__u64 inputs_from_cb;
-	/// How many cgroups are paced; 0 for everybody.
+	/// The number of paced cgroups; 0 paces all programs.
 	__u64 cgroups;
-	/// Their ids.
+	/// The IDs of these cgroups.
 	__u64 cgroup_id[PACER_CGROUPS];
-	/// How far below the root of the hierarchy they are.
+	/// The depth of these cgroups below the root of the hierarchy.
 	__u64 cgroup_depth[PACER_CGROUPS];
-	/// The token bucket, in bits.
+	/// The size of the token bucket, in bits.
 	__u64 bucket_bits;
-	/// T_r, in ns.
+	/// The interval T_r, in ns.
 	__u64 interval_ns;
-	/// The least R, in bit/s.
+	/// The minimum of R, in bit/s.
 	__u64 floor;
-	/// What R keeps over 2^i intervals, in 2^-23.
+	/// The share of R that remains after 2^i intervals, in 2^-23.
 	__u64 keep[PACER_KEEP_POWERS];
-	/// eta / T_r, in 2^-16 /s.
+	/// The weight eta / T_r, in 2^-16 /s.
 	__u64 measured;
-	/// beta, in 2^-16 /s.
+	/// The weight beta, in 2^-16 /s.
 	__u64 push;
-	/// M_r saturates here, in bits.
+	/// The value at which M_r saturates, in bits.
 	__u64 received_max;
-	/// Q counts up to this, in bits.
+	/// The value up to which Q counts, in bits.
 	__u64 pushing_max;
-	/// Pushes that R remembers.
+	/// The number of pushes that R remembers.
 	__u64 pushes_max;
-	/// 0 where packets get a departure time; else the class of the device's HTB that gets them, in 32 bits.
+	/// 0 where packets get a departure time; otherwise the 32-bit class of the device's HTB to which they go.
 	__u64 class_id;
 };
 
-/// A pacer.
+/// The state of a pacer.
 struct pacer_state {
-	/// The kernel's; reads as 0.
+	/// The kernel's lock, which reads as 0.
 	__u64 lock;
-	/// R, in bit/s.
+	/// The rate R, in bit/s.
 	__u64 rate;
-	/// When the interval ends, in ns; 0 before the first packet.
+	/// The end of the interval, in ns; 0 before the first packet.
 	__u64 tick_ns;
-	/// M_r: bits in this interval.
+	/// M_r, the bits received in this interval.
 	__u64 received;
-	/// When all that has left or will leave is paid for, in ns.
+	/// The time at which the bucket has paid for all packets so far, in ns.
 	__u64 free_ns;
-	/// Bits of the bucket, as of `free_ns`.
+	/// The bits in the bucket, as of `free_ns`.
 	__u64 tokens;
-	/// Q: bits that leave later than `backlog_ns`.
+	/// Q, the bits that leave later than `backlog_ns`.
 	__u64 backlog;
-	/// When `backlog` was taken, in ns.
+	/// The time at which `backlog` was measured, in ns.
 	__u64 backlog_ns;
 };
 
-/// What a pacer did on one processor.
+/// The counts of a pacer on one processor.
 struct pacer_counts {
-	/// Packets that got a departure time.
+	/// The packets that got a departure time.
 	__u64 paced;
-	/// Packets of flows that are not associated.
+	/// The packets of flows that are not associated.
 	__u64 bypassed;
-	/// How long the paced ones wait in all, in ns.
+	/// The total waiting time of the paced packets, in ns.
 	__u64 held_ns;
 };
 
-/// A flow that was associated.
+/// The state of a flow that was associated.
 struct pacer_flow {
-	/// Associated until then, in ns.
+	/// The time at which the association ends, in ns.
 	__u64 until_ns;
-	/// When its last packet leaves, in ns.
+	/// The departure time of the flow's last packet, in ns.
 	__u64 leaves_ns;
 };
 
-/// What the pacer's association is compiled with.
+/// The constants of the pacer's association, fixed when it is loaded.
 struct pacer_feedback_settings {
 	/// 1 where time and draw come from the packet's control block (tests), 0 where they come from the kernel.
 	__u64 inputs_from_cb;
-	/// Of 2^32 draws, so many hit.
+	/// The number of associating draws out of 2^32.
 	__u64 hits;
-	/// T_i, in ns.
+	/// The timeout T_i, in ns.
 	__u64 timeout_ns;
 };
 
-/// What became of congestion feedback on one processor.
+/// The counts of congestion feedback on one processor.
 struct pacer_feedback_counts {
-	/// Acknowledgements with ECE.
+	/// The acknowledgements with ECE.
 	__u64 draws;
-	/// Those that associated their flow.
+	/// The acknowledgements that associated their flow.
 	__u64 associations;
 };
 
-/// What the marker by queue length is compiled with.
+/// The constants of the marker by queue length, fixed when it is loaded.
 struct queue_length_settings {
 	/// 1 where the backlog comes from the packet's control block (tests), 0 where it comes from the queue.
 	__u64 inputs_from_cb;
-	/// A backlog that marks: this or more.
+	/// The smallest backlog at which a packet is marked.
 	__u64 marks_from;
 	/// 1 to count packets, 0 to count bytes.
 	__u64 in_packets;
 };
 
-/// What a marker by queue length counts.
+/// The counts of a marker by queue length.
 struct queue_length_counts {
-	/// Packets over the threshold that took the mark.
+	/// The packets over the threshold that were marked.
 	__u64 marked;
-	/// Packets over the threshold that cannot carry a mark.
+	/// The packets over the threshold that cannot carry a mark.
 	__u64 not_capable;
 	/// The longest backlog seen, in bytes or packets.
 	__u64 longest;
 };
 
-/// What DCTCP is compiled with.
+/// The constants of DCTCP, fixed when it is loaded.
 struct dctcp_settings {
-	/// Alpha of a new connection, in 2^-30.
+	/// The initial alpha of a connection, in 2^-30.
 	__u64 initial_alpha;
-	/// g, in 2^-32.
+	/// The gain g, in 2^-32.
 	__u64 gain;
 };
 
-/// What DCTCP counts over all connections; concurrent connections may lose a count of `updates`.
+/// The counts of DCTCP over all connections; concurrent connections may lose a count of `updates`.
 struct dctcp_counts {
-	/// Connections started.
+	/// The number of connections started.
 	__u64 connections;
-	/// Windows after which alpha was updated.
+	/// The number of windows after which alpha was updated.
 	__u64 updates;
 	/// The alpha of the last update, in 2^-30.
 	__u64 last_alpha;
-	/// Windows cut because of marks.
+	/// The number of windows cut because of marks.
 	__u64 cuts;
-	/// Windows cut because of loss.
+	/// The number of windows cut because of loss.
 	__u64 losses;
-	/// Changes of the receiver's CE state.
+	/// The number of changes of the receiver's CE state.
 	__u64 ce_changes;
-	/// Windows that the guard put back; a run with any is suspect.
+	/// The number of windows that the guard restored; a run with any is suspect.
 	__u64 guarded;
 };
 
-/// One question to DCTCP's arithmetic, and its answers.
+/// One input of DCTCP's arithmetic, and its results.
 struct dctcp_vector {
-	/// In 2^-30, at most 2^30.
+	/// Alpha in 2^-30, at most 2^30.
 	__u64 alpha;
-	/// In 2^-32, at most 2^32.
+	/// The gain g in 2^-32, at most 2^32.
 	__u64 gain;
-	/// Marked units, less than 2^34 and at most `acked`.
+	/// The marked units, less than 2^34 and at most `acked`.
 	__u64 marked;
-	/// Acknowledged units, less than 2^34.
+	/// The acknowledged units, less than 2^34.
 	__u64 acked;
-	/// A window, less than 2^32.
+	/// The congestion window, less than 2^32.
 	__u64 window;
-	/// The last window that the program knew of, less than 2^32.
+	/// The last window that the program recorded, less than 2^32.
 	__u64 shadow;
-	/// Answer: alpha after the update.
+	/// Result: alpha after the update.
 	__u64 updated;
-	/// Answer: the window after a cut by `alpha`.
+	/// Result: the window after a cut by `alpha`.
 	__u64 reduced;
-	/// Answer: the window that the guard leaves.
+	/// Result: the window after the guard.
 	__u64 guarded;
 };
 
@@ -329,14 +329,14 @@ struct dctcp_vector {
 
 /*
  * Processors share the state without a lock: each word changes by compare-and-swap, which costs a tenth of
- * bpf_spin_lock. In sequence the result is that of Rust. What two processors may see of each other is said at
- * each function; nobody waits.
+ * bpf_spin_lock. Without concurrency the result is that of Rust. Each function states what two processors may see of
+ * each other; none of them waits.
  */
 #define SWAP_TRIES 8
 #define SWAPPED(word, old, new) (__sync_val_compare_and_swap(&(word), old, new) == (old))
 #define LATEST(word) (*(volatile __u64 *)&(word))
 
-/* Takes the bytes from the bucket if they are there; true if so. */
+/* Takes the bytes from the bucket if it holds them; returns whether it did. */
 static __always_inline int qjump_take(struct qjump_bucket *bucket, __u64 bytes)
 {
 	__u64 left;
@@ -353,9 +353,9 @@ static __always_inline int qjump_take(struct qjump_bucket *bucket, __u64 bytes)
 }
 
 /*
- * qjump.rs, Limiter::on_packet, in ns; true if the packet may leave. Only one processor refills; until its store
- * is seen, others still spend what the last epoch left. A packet that loses the race for the bucket SWAP_TRIES
- * times counts as excess.
+ * Implements Limiter::on_packet of qjump.rs, in ns; returns whether the packet may leave. Only one processor refills;
+ * until its store is visible, others still spend the rest of the last epoch. A packet that loses the race for the
+ * bucket SWAP_TRIES times counts as excess.
  */
 static __always_inline int qjump_on_packet(struct qjump_bucket *bucket, __u64 now_ns, __u64 bytes,
 					   __u64 epoch_ns, __u64 full)
@@ -370,13 +370,15 @@ static __always_inline int qjump_on_packet(struct qjump_bucket *bucket, __u64 no
 	return 0;
 }
 
-/* qjump.rs, Limiter::on_stamped_packet, as far as it needs no clock; true if the packet may leave by that. */
+/* Implements the part of Limiter::on_stamped_packet of qjump.rs that needs no clock; returns whether the packet may
+ * leave. */
 static __always_inline int qjump_on_stamp(struct qjump_bucket *bucket, __u64 stamp_ns, __u64 bytes)
 {
 	return stamp_ns && stamp_ns < LATEST(bucket->next_ns) && qjump_take(bucket, bytes);
 }
 
-/* qjump/sharing.rs, pace: of one of so many connections that share a level, in bytes of payload a second. */
+/* Implements pace of qjump/sharing.rs: the rate of each connection that shares a level, in bytes of payload a second.
+ * */
 static __always_inline __u64 qjump_pace(__u64 bucket, __u64 epoch_ns, __u64 segment, __u64 header, __u64 sharers)
 {
 	__u64 frame = segment + header, rate;
@@ -387,8 +389,8 @@ static __always_inline __u64 qjump_pace(__u64 bucket, __u64 epoch_ns, __u64 segm
 	return rate ? rate : 1;
 }
 
-/* qjump/sharing.rs, Sharers::heard_of: a connection that was last heard of in `own`; how many share. Processors that see a
- * new period at once may count a connection of it as of the one before. */
+/* Implements Sharers::heard_of of qjump/sharing.rs: records a connection last active in `own`, and returns how many
+ * connections share. Processors that see a new period at once may count its connection in the period before. */
 static __always_inline __u64 sharers_heard_of(struct connection_sharers *sharers, __u64 *own, __u64 now_ns)
 {
 	__u64 latest = LATEST(sharers->period), period = now_ns / SHARING_NS + 1, now, before;
@@ -413,9 +415,9 @@ static __always_inline __u64 sharers_heard_of(struct connection_sharers *sharers
 #define PS_PER_NS 1000ULL
 
 /*
- * phantom_queue.rs, PhantomQueue::on_transmit; true if the packet must be marked. Whoever moves last_ns drains the
- * queue for the time between, so no time counts twice; a packet that loses the race for the level SWAP_TRIES
- * times is not counted.
+ * Implements PhantomQueue::on_transmit of phantom_queue.rs; returns whether the packet must be marked. The processor
+ * that moves last_ns drains the queue for the time between, so that no time counts twice; a packet that loses the race
+ * for the level SWAP_TRIES times is not counted.
  */
 static __always_inline int phantom_on_transmit(struct phantom_queue *queue, __u64 now_ns, __u64 bytes,
 					       __u64 byte_cost, __u64 threshold)
@@ -449,7 +451,7 @@ static __always_inline int phantom_on_transmit(struct phantom_queue *queue, __u6
 #define MAXIMUM(a, b) ((a) > (b) ? (a) : (b))
 #define SATURATING_SUB(a, b) ((a) > (b) ? (a) - (b) : 0)
 
-/* pacer/earliest.rs, EarliestDepartureState::pushes. */
+/* Implements EarliestDepartureState::pushes of pacer/earliest.rs. */
 static __always_inline __u64 pacer_pushes(const struct pacer_state *state, const volatile struct pacer_settings *set,
 					  __u64 now_ns)
 {
@@ -458,7 +460,7 @@ static __always_inline __u64 pacer_pushes(const struct pacer_state *state, const
 	return MINIMUM(intervals + 1, set->pushes_max);
 }
 
-/* next_rate. */
+/* Implements next_rate of the same file. */
 static __always_inline __u64 pacer_next_rate(const struct pacer_state *state, const volatile struct pacer_settings *set,
 					     __u64 pushes)
 {
@@ -471,11 +473,11 @@ static __always_inline __u64 pacer_next_rate(const struct pacer_state *state, co
 	return MAXIMUM(rate, set->floor);
 }
 
-/* decay. */
+/* Implements decay of the same file. */
 static __always_inline void pacer_decay(struct pacer_state *state, const volatile struct pacer_settings *set,
 					__u64 intervals)
 {
-	/* Read anew: the verifier follows a rate that it knows into each of the 2^16 ways through the loop. */
+	/* Reading the rate anew keeps the verifier from following a known rate into all 2^16 paths of the loop. */
 	__u64 rate = intervals >> PACER_KEEP_POWERS ? 0 : LATEST(state->rate);
 	int power;
 
@@ -486,7 +488,7 @@ static __always_inline void pacer_decay(struct pacer_state *state, const volatil
 	state->rate = MAXIMUM(rate, set->floor);
 }
 
-/* drain. */
+/* Implements drain of the same file. */
 static __always_inline void pacer_drain(struct pacer_state *state, __u64 now_ns)
 {
 	if (now_ns >= state->free_ns)
@@ -496,7 +498,7 @@ static __always_inline void pacer_drain(struct pacer_state *state, __u64 now_ns)
 	state->backlog_ns = MAXIMUM(state->backlog_ns, now_ns);
 }
 
-/* refill. */
+/* Implements refill of the same file. */
 static __always_inline void pacer_refill(struct pacer_state *state, const volatile struct pacer_settings *set,
 					 __u64 now_ns)
 {
@@ -511,7 +513,7 @@ static __always_inline void pacer_refill(struct pacer_state *state, const volati
 	state->free_ns = now_ns;
 }
 
-/* end_intervals, once the interval has begun. */
+/* Implements end_intervals of the same file, once the interval has begun. */
 static __always_inline void pacer_end_intervals(struct pacer_state *state, const volatile struct pacer_settings *set,
 						__u64 now_ns)
 {
@@ -530,7 +532,7 @@ static __always_inline void pacer_end_intervals(struct pacer_state *state, const
 	state->tick_ns = SATURATING_ADD(state->tick_ns, set->interval_ns);
 }
 
-/* pay: when a packet leaves, in ns. */
+/* Implements pay of the same file: returns when a packet leaves, in ns. */
 static __always_inline __u64 pacer_pay(struct pacer_state *state, const volatile struct pacer_settings *set,
 				       __u64 now_ns, __u64 bits)
 {
@@ -557,7 +559,7 @@ static __always_inline __u64 pacer_pay(struct pacer_state *state, const volatile
 #define DCTCP_SHIFT 30
 #define DCTCP_GAIN_SHIFT 32
 
-/* controller/dctcp.rs: alpha after a window with `marked` of `acked` units marked. */
+/* Implements controller/dctcp.rs: alpha after a window with `marked` of `acked` units marked. */
 static __always_inline __u64 dctcp_updated(__u64 alpha, __u64 marked, __u64 acked, __u64 gain)
 {
 	__u64 share = (marked << DCTCP_SHIFT) / (acked ? acked : 1);
@@ -565,17 +567,17 @@ static __always_inline __u64 dctcp_updated(__u64 alpha, __u64 marked, __u64 acke
 	return alpha - ((alpha * gain) >> DCTCP_GAIN_SHIFT) + ((share * gain) >> DCTCP_GAIN_SHIFT);
 }
 
-/* controller/dctcp.rs: the window after a cut because of marks. */
+/* Implements controller/dctcp.rs: the window after a cut because of marks. */
 static __always_inline __u64 dctcp_reduced(__u64 window, __u64 alpha)
 {
 	return window - ((window * alpha) >> (DCTCP_SHIFT + 1));
 }
 
 #define CWND_MIN 2
-/* Packets that ACKs of one moment may add to twice the window. */
+/* The packets that simultaneous ACKs may add to twice the window. */
 #define GUARD_MARGIN 1024
 
-/* `window`, or where it has jumped beyond what ACKs can do since `shadow`, that one after a cut. */
+/* Returns `window`, or `shadow` after a cut where the window has grown by more than ACKs can explain. */
 static __always_inline __u64 dctcp_guarded(__u64 window, __u64 shadow, __u64 alpha)
 {
 	__u64 reduced = dctcp_reduced(shadow, alpha);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Chronos's steering of datagrams: each goes to the socket of the thread that owns its partition, before the kernel
- * queues it. The partition is that of the key in memcached's ASCII, meta or binary protocol behind the 8-byte UDP
- * frame header, by the hash of plimsoll_chronos::KeyHash, or the vBucket field.
+ * Chronos's steering of datagrams: each datagram goes to the socket of the thread that owns its partition, before the
+ * kernel queues it. The partition is that of the key in memcached's ASCII, meta or binary protocol behind the 8-byte
+ * UDP frame header, by the hash of plimsoll_chronos::KeyHash, or the vBucket field.
  *
- * A datagram that it does not understand goes where the kernel's own hash says: the thread that gets it passes the
- * request on.
+ * A datagram that the program cannot parse goes to the socket of the kernel's own hash, whose thread hands the request
+ * to the owner.
  */
 #include "kernel.h"
 
-/* UDP header, then memcached's frame header. */
+/* The offset of the payload, behind the UDP header and memcached's frame header. */
 #define PAYLOAD_AT 16
 #define HEAD_BYTES 24
 #define KEY_BYTES 250
@@ -35,7 +35,7 @@ struct {
 	__type(value, __u64);
 } sockets SEC(".maps");
 
-/* The upper half of a product. */
+/* Returns the upper half of a product. */
 static __always_inline __u64 upper(__u64 a, __u64 b)
 {
 	__u64 low = LOW(a) * LOW(b), first = (a >> 32) * LOW(b), second = LOW(a) * (b >> 32);
@@ -49,7 +49,7 @@ static __always_inline __u64 fold(__u64 word)
 	return word * settings.factor ^ upper(word, settings.factor);
 }
 
-/* KeyHash::hash of the first `length` bytes of `words`, little-endian. */
+/* Implements KeyHash::hash for the first `length` bytes of `words`, little-endian. */
 static __always_inline __u64 hash_of(const __u64 *words, __u64 length)
 {
 	__u64 hash = settings.seed ^ length, last = 0, rest = length & 7;
@@ -64,7 +64,7 @@ static __always_inline __u64 hash_of(const __u64 *words, __u64 length)
 	return fold(fold(hash ^ last) ^ settings.seed);
 }
 
-/* Where the key begins in the datagram; 0 if there is none. `length` becomes the most that it can be long. */
+/* Returns the offset of the key in the datagram, or 0 if there is none, and sets `length` to its maximum length. */
 static __always_inline __u32 find_key(const __u8 *head, __u32 *length)
 {
 	if (head[0] == BINARY_REQUEST) {
@@ -78,7 +78,7 @@ static __always_inline __u32 find_key(const __u8 *head, __u32 *length)
 	return 0;
 }
 
-/* The hash of the key in the datagram; false if there is none. */
+/* Computes the hash of the key in the datagram; returns false if there is none. */
 static __always_inline int hash_key(struct sk_reuseport_md *datagram, const __u8 *head, __u64 *hash)
 {
 	__u64 words[KEY_WORDS] = {};

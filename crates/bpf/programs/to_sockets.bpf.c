@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Takes a server's datagrams out of what a device receives, before the kernel's stack sees them, to the AF_XDP socket
- * of the queue that they came on.
+ * Redirects a server's datagrams from a device's receive queue to the AF_XDP socket of that queue, before the
+ * kernel's stack sees them.
  *
- * Only what is plain is taken: Ethernet to the device's own address, without a tag; IPv4 without options, and IPv6
- * without extension headers; no fragment; UDP to one of the server's addresses and ports. Everything else is the
- * kernel's as ever, and it is the kernel's socket that answers what comes in fragments. A tag that the device has taken
- * off itself cannot be seen here. Checksums are left to the server, which knows those that the sender's device was to
- * fill in.
+ * Only plain frames are redirected: Ethernet to the device's own address, without a tag; IPv4 without options, and
+ * IPv6 without extension headers; no fragment; UDP to one of the server's addresses and ports. Everything else stays
+ * with the kernel, whose socket answers fragmented datagrams. A tag that the device has stripped is not visible here.
+ * The server verifies checksums, since it can recognize those that the sender's device was to fill in.
  */
 #include "kernel.h"
 
@@ -15,26 +14,26 @@
 #include <linux/udp.h>
 
 #define IPV4_WITHOUT_OPTIONS 0x45
-/* More fragments, and the fragment's offset. */
+/* The flag for more fragments, and the fragment's offset. */
 #define FRAGMENT 0x3fff
 
 _Static_assert(FRAME_PASS == XDP_PASS && FRAME_DROP == XDP_DROP, "shared.h repeats the kernel's numbers");
 
 const volatile struct redirect_settings settings = {};
 
-/* An address, IPv4 as it is mapped into IPv6, in the order of the network; and a port in that of the host. */
-struct place {
+/* An address in network order, with IPv4 mapped into IPv6, and a port in host order. */
+struct endpoint {
 	__u32 address[4];
 	__u32 port;
 };
 
-/* Where the server listens. */
+/* The addresses and ports at which the server listens. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1);
-	__type(key, struct place);
+	__type(key, struct endpoint);
 	__type(value, __u32);
-} places SEC(".maps");
+} endpoints SEC(".maps");
 
 /* The socket of each queue. */
 struct {
@@ -53,8 +52,8 @@ static __always_inline __u64 number_of(const __u8 *hardware)
 	return number;
 }
 
-/* Where the frame's UDP header is, and its destination's address; NULL if it is not one of ours. */
-static __always_inline struct udphdr *find_udp(void *data, void *end, struct place *place)
+/* Returns the frame's UDP header, and its destination's address; NULL if the frame is not for the server. */
+static __always_inline struct udphdr *find_udp(void *data, void *end, struct endpoint *endpoint)
 {
 	struct ethhdr *ethernet = data;
 	struct iphdr *ipv4 = (void *)(ethernet + 1);
@@ -66,14 +65,14 @@ static __always_inline struct udphdr *find_udp(void *data, void *end, struct pla
 		if (*(__u8 *)ipv4 != IPV4_WITHOUT_OPTIONS || ipv4->protocol != IPPROTO_UDP ||
 		    ipv4->frag_off & bpf_htons(FRAGMENT))
 			return NULL;
-		place->address[2] = bpf_htonl(0xffff);
-		place->address[3] = ipv4->daddr;
+		endpoint->address[2] = bpf_htonl(0xffff);
+		endpoint->address[3] = ipv4->daddr;
 		return (void *)(ipv4 + 1);
 	}
 	if (ethernet->h_proto == bpf_htons(ETH_P_IPV6) && (void *)(ipv6 + 1) <= end) {
 		if (ipv6->nexthdr != IPPROTO_UDP)
 			return NULL;
-		__builtin_memcpy(place->address, &ipv6->daddr, sizeof(place->address));
+		__builtin_memcpy(endpoint->address, &ipv6->daddr, sizeof(endpoint->address));
 		return (void *)(ipv6 + 1);
 	}
 	return NULL;
@@ -83,13 +82,13 @@ SEC("xdp")
 int to_sockets(struct xdp_md *frame)
 {
 	void *data = (void *)(long)frame->data, *end = (void *)(long)frame->data_end;
-	struct place place = {};
-	struct udphdr *udp = find_udp(data, end, &place);
+	struct endpoint endpoint = {};
+	struct udphdr *udp = find_udp(data, end, &endpoint);
 
 	if (!udp || (void *)(udp + 1) > end)
 		return XDP_PASS;
-	place.port = bpf_ntohs(udp->dest);
-	if (!bpf_map_lookup_elem(&places, &place))
+	endpoint.port = bpf_ntohs(udp->dest);
+	if (!bpf_map_lookup_elem(&endpoints, &endpoint))
 		return XDP_PASS;
 	return bpf_redirect_map(&sockets, frame->rx_queue_index, settings.without_socket);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Where the header behind IP is. Later fragments have none, and IPv6 extension headers are not looked behind. */
+/* Finds the header behind IP. Later fragments have none, and IPv6 extension headers are not followed. */
 #ifndef PLIMSOLL_TRANSPORT_H
 #define PLIMSOLL_TRANSPORT_H
 
@@ -14,7 +14,7 @@ struct ports {
 	__u16 destination;
 };
 
-/* Its offset in the packet, and its protocol; 0 for nowhere. */
+/* Returns its offset in the packet, and its protocol; 0 if there is none. */
 static __always_inline __u32 transport_at(struct __sk_buff *skb, __u8 *protocol)
 {
 	void *data = (void *)(long)skb->data, *end = (void *)(long)skb->data_end;

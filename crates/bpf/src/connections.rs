@@ -1,4 +1,4 @@
-//! [`Connections`]: the TCP connections of a level's programs, set up so that they keep to the level by themselves.
+//! [`Connections`] sets up the TCP connections of a level's programs, so that they send within the level.
 
 use std::path::Path;
 
@@ -8,25 +8,25 @@ use crate::qjump::attach_cgroup;
 use crate::shared::{ConnectionSettings, ConnectionSharers, Shared};
 use crate::{CgroupLink, Error, Program};
 
-/// What to set up of connections.
+/// The set-up of TCP connections.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ConnectionOptions {
-    /// What SO_SNDBUF is asked for, in bytes, which the kernel doubles; it has a least size of its own. None to leave it.
+    /// The value requested as SO_SNDBUF, in bytes, which the kernel doubles and bounds from below. None leaves it.
     pub send_buffer: Option<u32>,
-    /// What their level may send in an epoch, and the epoch. All connections together are paced to that by
-    /// [`plimsoll_mechanisms::qjump::pace`], and retransmit soon. None to leave it to TCP.
+    /// The bytes that the level may send in an epoch, and the epoch. All connections together are paced to that rate by
+    /// [`plimsoll_mechanisms::qjump::pace`], and retransmit soon. None leaves pacing to TCP.
     pub share: Option<(Bytes, Span)>,
 }
 
-/// Sets up the TCP connections that a cgroup's programs open or take.
+/// Sets up the TCP connections that a cgroup's programs open or accept.
 #[derive(Debug)]
 pub struct Connections(Program);
 
 impl Connections {
-    /// Loads it. The connections of one loaded program share their level, whatever cgroups it is attached to.
+    /// Loads the program. The connections of one loaded program share their level, whatever cgroups it is attached to.
     ///
     /// # Errors
-    /// As [`crate::Limiter::load`].
+    /// Returns the errors of [`crate::Limiter::load`].
     pub fn load(options: &ConnectionOptions) -> Result<Connections, Error> {
         let mut settings = ConnectionSettings {
             send_buffer: options.send_buffer.map_or(0, |bytes| u64::from(bytes.min(i32::MAX as u32))),
@@ -40,39 +40,39 @@ impl Connections {
         Program::load("connections", "connections", Some(&settings.to_bytes())).map(Connections)
     }
 
-    /// Attaches it to the cgroup (version 2) with this folder, until the link is dropped.
+    /// Attaches the program to the cgroup (version 2) of this folder, until the link is dropped.
     ///
     /// # Errors
-    /// As [`crate::SocketClassifier::attach`].
+    /// Returns the errors of [`crate::SocketClassifier::attach`].
     pub fn attach(&self, cgroup: &Path) -> Result<CgroupLink, Error> {
         attach_cgroup(&self.0, cgroup)
     }
 
-    /// Pins the program at `path`, for others to attach.
+    /// Pins the program at `path`, so that other processes can attach it.
     ///
     /// # Errors
-    /// As [`Program::pin`].
+    /// Returns the errors of [`Program::pin`].
     pub fn pin(&mut self, path: &Path) -> Result<(), Error> {
         self.0.pin(path)
     }
 
-    /// How many connections share the level.
+    /// Reads the number of connections that share the level.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn sharers(&self) -> Result<ConnectionSharers, Error> {
         self.0.state(0)
     }
 
-    /// The program.
+    /// Returns the loaded program.
     pub fn program(&self) -> &Program {
         &self.0
     }
 }
 
-/// Two jiffies of 4 ms, the least that Linux takes where it has 250 a second.
+/// Two jiffies of 4 ms, which is the minimum that Linux accepts at 250 jiffies a second.
 const RTO_MIN_US: u64 = 8_000;
-/// Linux's own (TCP_RTO_MIN).
+/// The value that Linux uses itself (TCP_RTO_MIN).
 const RTO_MAX_US: u64 = 200_000;
 const NS_PER_US: u64 = 1_000;
 const PS_PER_NS: u64 = 1_000;

@@ -1,6 +1,6 @@
-//! [`Dctcp`]: DCTCP as a congestion control of the kernel's TCP.
+//! [`Dctcp`] registers DCTCP as a congestion control of the kernel's TCP.
 //!
-//! Alpha in 2^-30 and g in 2^-32, as in Rust; the kernel counts packets where Rust counts bytes.
+//! Alpha is in 2^-30 and g in 2^-32, as in Rust; the kernel counts packets where Rust counts bytes.
 
 use std::path::Path;
 
@@ -10,12 +10,12 @@ use plimsoll_mechanisms::tcp::Config;
 use crate::shared::{ACTION_PASS, DctcpCounts, DctcpSettings, DctcpVector, Shared};
 use crate::{Error, Needs, Packet, Program, Size};
 
-/// The name for TCP_CONGESTION and `net.ipv4.tcp_congestion_control`.
+/// The value of TCP_CONGESTION and `net.ipv4.tcp_congestion_control` that selects this congestion control.
 pub const DCTCP_NAME: &str = "plimsoll_dctcp";
 
 /// DCTCP, registered in the kernel until dropped; connections that use it keep it until they close.
 ///
-/// Both ends of a connection need it, since the receiver's half of DCTCP is in it too.
+/// Both ends of a connection need it, since it also contains the receiver's half of DCTCP.
 #[derive(Debug)]
 pub struct Dctcp {
     program: Program,
@@ -23,25 +23,25 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// Registers it as [`DCTCP_NAME`] with the gain and the initial alpha of `config`.
+    /// Registers DCTCP as [`DCTCP_NAME`] with the gain and the initial alpha of `config`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] before Linux 6.4, and that or [`Error::Kernel`] as [`Program::clock`], also where one is
-    /// registered already.
+    /// Returns [`Error::Unsupported`] before Linux 6.4, and the errors of [`Program::clock`], also where the name is
+    /// already registered.
     pub fn register(config: &Config) -> Result<Dctcp, Error> {
         Dctcp::register_as(DCTCP_NAME, config)
     }
 
-    /// As [`Dctcp::register`] under another name of 1 to 15 bytes, so that several can be registered, each with counts
-    /// of its own.
+    /// Registers DCTCP under another name of 1 to 15 bytes, so that several can be registered, each with counts of its
+    /// own.
     ///
     /// # Errors
-    /// As [`Dctcp::register`].
+    /// Returns the errors of [`Dctcp::register`].
     ///
     /// # Panics
-    /// If the name is empty or too long.
+    /// Panics if the name is empty or too long.
     pub fn register_as(name: &str, config: &Config) -> Result<Dctcp, Error> {
-        assert!((1..CA_NAME_MAX).contains(&name.len()), "`{name}` has 1 to 15 bytes");
+        assert!((1..CA_NAME_MAX).contains(&name.len()), "expected a name of 1 to 15 bytes, not `{name}`");
         let mut program = load(name, config)?;
         let failed = program.failed("registering the congestion control of");
         let mut maps = program.object_mut().maps_mut();
@@ -54,41 +54,41 @@ impl Dctcp {
         Ok(Dctcp { program, registered })
     }
 
-    /// Whether it loads, without registering it.
+    /// Checks that the program loads, without registering it.
     ///
     /// # Errors
-    /// As [`Dctcp::register`], but for one that is registered already.
+    /// Returns the errors of [`Dctcp::register`], except that the name may be registered already.
     pub fn check(config: &Config) -> Result<(), Error> {
         load(DCTCP_NAME, config).map(drop)
     }
 
-    /// Keeps it registered as long as there is a pin `link` in `folder`, beside one of its counts, `state`.
+    /// Keeps the registration as long as the pin `link` exists in `folder`, next to a pin `state` of its counts.
     ///
     /// # Errors
-    /// As [`Program::pin_maps`].
+    /// Returns the errors of [`Program::pin_maps`].
     pub fn pin(&mut self, folder: &Path) -> Result<(), Error> {
         self.program.pin_maps(folder, &["state"])?;
         self.registered.pin(folder.join("link")).map_err(self.program.failed("pinning"))
     }
 
-    /// What it has counted over all connections. A run with `guarded` above 0 is suspect.
+    /// Reads the counts over all connections. A run with `guarded` above 0 is suspect.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn counts(&self) -> Result<DctcpCounts, Error> {
         self.program.state(0)
     }
 
-    /// How large its callbacks are together.
+    /// Returns the size of all its callbacks together.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the kernel does not say.
+    /// Returns [`Error::Kernel`] if the kernel does not report it.
     pub fn size(&self) -> Result<Size, Error> {
         self.program.size_of_image()
     }
 }
 
-/// Loads it under `name`.
+/// Loads the program under `name`, without registering it.
 fn load(name: &str, config: &Config) -> Result<Program, Error> {
     let settings = DctcpSettings { initial_alpha: u64::from(config.initial_alpha), gain: config.dctcp_gain };
     let rename = |open: &mut OpenObject| {
@@ -105,23 +105,23 @@ fn load(name: &str, config: &Config) -> Result<Program, Error> {
     program.map_err(Needs::StructOpsLinks.explain())
 }
 
-/// DCTCP's arithmetic by itself, for comparison with Rust.
+/// Runs DCTCP's arithmetic alone, to compare it with Rust.
 #[derive(Debug)]
 pub struct DctcpArithmetic(Program);
 
 impl DctcpArithmetic {
-    /// Loads it.
+    /// Loads the program of the arithmetic.
     ///
     /// # Errors
-    /// As [`Program::empty`].
+    /// Returns the errors of [`Program::empty`].
     pub fn load() -> Result<DctcpArithmetic, Error> {
         Program::load("dctcp_arithmetic", "dctcp_arithmetic", None).map(DctcpArithmetic)
     }
 
-    /// Fills in the answers of `vector`.
+    /// Computes the results of `vector`.
     ///
     /// # Errors
-    /// As [`Program::test_run`].
+    /// Returns the errors of [`Program::test_run`].
     pub fn answer(&self, vector: &DctcpVector) -> Result<DctcpVector, Error> {
         let mut frame = vec![0; ETHERNET_LEN];
         frame.extend(vector.to_bytes());
@@ -131,6 +131,6 @@ impl DctcpArithmetic {
     }
 }
 
-/// TCP_CA_NAME_MAX (include/net/tcp.h), with the zero at its end.
+/// The size of a name in the kernel, with its terminating zero (TCP_CA_NAME_MAX, include/net/tcp.h).
 const CA_NAME_MAX: usize = 16;
 const ETHERNET_LEN: usize = 14;

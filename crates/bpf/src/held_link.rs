@@ -1,5 +1,5 @@
-//! [`HeldLink`]: a program at a device (tcx, or XDP with the choice between driver and kernel), or a pinned one at a
-//! cgroup, by a link: what libbpf-rs does not wrap.
+//! [`HeldLink`] attaches a program to a device (tcx, or XDP with a choice between driver and kernel), or a pinned one
+//! to a cgroup, by links that libbpf-rs does not wrap.
 #![expect(unsafe_code, reason = "the calls of libbpf that have no safe form")]
 
 use std::ffi::CString;
@@ -14,21 +14,21 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::{Direction, Error};
 
-/// A program at a device or a cgroup for as long as this, or its pin.
+/// A program that is attached to a device or a cgroup as long as this value, or its pin, exists.
 #[derive(Debug)]
 pub struct HeldLink(OwnedFd);
 
-/// What a program at a cgroup is asked for.
+/// The events that a program at a cgroup handles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CgroupPoint {
-    /// Every packet that leaves.
+    /// Every packet that leaves a socket of the cgroup.
     Egress,
-    /// What happens to TCP connections.
+    /// The events of TCP connections (sock_ops).
     Connections,
 }
 
 impl HeldLink {
-    /// Attaches `program` behind what is at the device.
+    /// Attaches `program` behind the programs that the device already has.
     pub(crate) fn attach(
         program: &ProgramMut,
         ifindex: i32,
@@ -41,7 +41,7 @@ impl HeldLink {
         Ok(HeldLink::create(program.as_fd(), ifindex, point, None)?)
     }
 
-    /// Attaches XDP program `program` with these flags (XDP_FLAGS_*). A program that is there already is never replaced.
+    /// Attaches XDP program `program` with these flags (XDP_FLAGS_*). It never replaces an existing program.
     pub(crate) fn attach_xdp(program: &ProgramMut, ifindex: i32, flags: u32) -> io::Result<HeldLink> {
         let options = libbpf_sys::bpf_link_create_opts {
             sz: size_of::<libbpf_sys::bpf_link_create_opts>() as libbpf_sys::size_t,
@@ -51,11 +51,12 @@ impl HeldLink {
         HeldLink::create(program.as_fd(), ifindex, libbpf_sys::BPF_XDP, Some(&options))
     }
 
-    /// Attaches the program that is pinned at `program` to the cgroup (version 2) with the folder `cgroup`, beside those
-    /// that are there.
+    /// Attaches the program that is pinned at `program` to the cgroup (version 2) of the folder `cgroup`, next to its
+    /// existing programs.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if there is no such program, or another's.
+    /// Returns [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if there is no such program, or of
+    /// another kind.
     pub fn at_cgroup(program: &Path, cgroup: &Path, point: CgroupPoint) -> Result<HeldLink, Error> {
         let folder = rustix::fs::open(cgroup, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Error::Unsupported(format!("cgroup {}: {error}", cgroup.display())))?;
@@ -78,14 +79,14 @@ impl HeldLink {
         // SAFETY: no options is allowed, and the options that there are and the descriptor are valid during the call.
         let answer = unsafe { libbpf_sys::bpf_link_create(program.as_raw_fd(), target, point, options) };
         let descriptor = checked(answer)?;
-        // SAFETY: the kernel has just opened it, and nobody else knows it.
+        // SAFETY: the kernel has just opened the descriptor, and no other value owns it.
         Ok(HeldLink(unsafe { OwnedFd::from_raw_fd(descriptor) }))
     }
 
-    /// Pins it at `path`.
+    /// Pins the link at `path`.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if that is not in a BPF file system, or there already.
+    /// Returns [`Error::Kernel`] if `path` is not in a BPF file system, or exists already.
     pub fn pin(&self, path: &Path) -> Result<(), Error> {
         let doing = Error::while_doing(format!("pinning {}", path.display()));
         let pinned = CString::new(path.as_os_str().as_bytes()).map_err(|_| invalid()).and_then(|path| {
@@ -100,7 +101,7 @@ fn invalid() -> libbpf_rs::Error {
     io::Error::from(io::ErrorKind::InvalidInput).into()
 }
 
-/// A negative answer is an error's number.
+/// Turns a negative result into the error with its number.
 fn checked(answer: i32) -> io::Result<i32> {
     if answer < 0 { Err(io::Error::from_raw_os_error(-answer)) } else { Ok(answer) }
 }

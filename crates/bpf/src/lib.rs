@@ -1,4 +1,5 @@
-//! Mechanisms as eBPF programs for the Linux kernel, each held to its twin in `plimsoll-mechanisms` bit by bit.
+//! Mechanisms as eBPF programs for the Linux kernel, each equal bit by bit to its implementation in
+//! `plimsoll-mechanisms`.
 //!
 //! ```text
 //! programs/shared.h ──> layouts and arithmetic ──> programs/*.bpf.c ──clang──> images in this crate
@@ -6,11 +7,12 @@
 //!                                                           └── test_run: BPF_PROG_TEST_RUN, same vectors as Rust
 //! ```
 //!
-//! A program's parameters are constants that the verifier sees (`.rodata`, frozen at load): what is switched off
-//! is not in the compiled code, and a port has a program of its own. `docs/internals/bpf.md` has quantum, rounding and
-//! cost of each.
+//! A program's parameters are constants that the verifier sees (`.rodata`, frozen at load): disabled features are
+//! absent from the compiled code, and each port has a program of its own. `docs/internals/bpf.md` states the quantum,
+//! rounding and cost of each program.
 //!
-//! Without the feature `kernel` this crate is only [`Needs`]. With it but without clang, loading is an error that says so.
+//! Without the feature `kernel` this crate contains only [`Needs`]. With it but without clang, loading returns an error
+//! that says so.
 
 #[cfg(feature = "kernel")]
 mod connections;

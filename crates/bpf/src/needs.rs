@@ -1,24 +1,24 @@
-//! [`Needs`]: what some programs need beyond Linux 5.13, so that an error can say so: what the kernel itself says of it is
-//! "Invalid argument".
+//! [`Needs`] names the kernel features beyond Linux 5.13 that some programs need, so that an error can name them: the
+//! kernel itself returns only "Invalid argument".
 
 use std::fmt;
 
 #[cfg(feature = "kernel")]
 use crate::Error;
 
-/// Something that a kernel may be too old for.
+/// A kernel feature that an older kernel lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Needs {
-    /// A program at a device by a link (tcx).
+    /// Links that attach a program to a device (tcx).
     DeviceLinks,
-    /// A congestion control that leaves with its link (BPF_F_LINK of struct_ops).
+    /// Links that unregister a congestion control when they are closed (BPF_F_LINK of struct_ops).
     StructOpsLinks,
-    /// The kernel's own view of a packet (`bpf_cast_to_kern_ctx`).
+    /// Access to the kernel's own packet structure (`bpf_cast_to_kern_ctx`).
     KernelPackets,
 }
 
 impl Needs {
-    /// The release that brought it.
+    /// Returns the release that introduced the feature.
     pub fn since(self) -> Release {
         match self {
             Needs::DeviceLinks => Release(6, 6),
@@ -27,7 +27,7 @@ impl Needs {
         }
     }
 
-    /// What it is called.
+    /// Returns the feature's name, for messages.
     pub fn name(self) -> &'static str {
         match self {
             Needs::DeviceLinks => "links at devices (tcx)",
@@ -36,13 +36,13 @@ impl Needs {
         }
     }
 
-    /// Whether this kernel has it by its release. Others may have it by a distribution's choice, so a program is tried all the
-    /// same.
+    /// Returns whether this kernel's release has the feature. Distributions may backport it, so a program is tried
+    /// regardless.
     pub fn is_here(self) -> bool {
         Release::parse(&this()) >= self.since()
     }
 
-    /// For `map_err`, of what failed: that this kernel is too old for it, if it is.
+    /// Returns a closure for `map_err` which reports that this kernel is too old for the feature, if it is.
     #[cfg(feature = "kernel")]
     pub(crate) fn explain(self) -> impl FnOnce(Error) -> Error {
         move |error| match error {
@@ -55,12 +55,12 @@ impl Needs {
     }
 }
 
-/// A release of Linux: its first two numbers.
+/// A release of Linux, by its first two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Release(u32, u32);
 
 impl Release {
-    /// Of words such as `6.1.0-56-amd64`; what is no number is 0.
+    /// Parses a release such as `6.1.0-56-amd64`; a part that is not a number is 0.
     fn parse(release: &str) -> Release {
         let mut numbers =
             release.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse::<u32>().unwrap_or(0));

@@ -1,7 +1,7 @@
-//! [`Pacer`]: HULL's pacer at a device by departure times, and [`PacerFeedback`], which associates flows with it.
+//! [`Pacer`] is HULL's pacer at a device, by departure times; [`PacerFeedback`] associates flows with it.
 //!
-//! Quantum and rounding are those of `plimsoll_mechanisms::pacer::EarliestDeparture`; nothing differs but that the kernel
-//! remembers 65,536 flows, and forgets those used least recently.
+//! Quantum and rounding are those of `plimsoll_mechanisms::pacer::EarliestDeparture`; the only difference is that the
+//! kernel remembers 65,536 flows, and evicts the least recently used ones.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -26,21 +26,21 @@ pub struct Pacer {
 }
 
 impl Pacer {
-    /// Loads a pacer that has seen no packet. It paces what the programs of `cgroups` send, at most 8 of them; of all
-    /// programs if there are none.
+    /// Loads a pacer that has seen no packet. It paces the packets of programs in `cgroups`, which are at most 8; an
+    /// empty list paces all programs.
     ///
     /// # Errors
-    /// [`Error::Param`] for parameters outside their range, [`Error::Unsupported`] or [`Error::Kernel`] as
+    /// Returns [`Error::Param`] for parameters outside their range, [`Error::Unsupported`] or [`Error::Kernel`] as
     /// [`Program::clock`].
     pub fn load(params: &PacerParams, cgroups: &[ChosenCgroup], inputs: Inputs) -> Result<Pacer, Error> {
         Pacer::load_for(params, cgroups, None, inputs)
     }
 
-    /// The same; with a class, packets are put into that class of the device's HTB (by their priority, major and minor
-    /// number), and get no departure time.
+    /// Loads a pacer that, if given a class, puts packets into that class of the device's HTB (by priority, major and
+    /// minor number) instead of giving them a departure time.
     ///
     /// # Errors
-    /// As [`Pacer::load`].
+    /// Returns the errors of [`Pacer::load`].
     pub fn load_for(
         params: &PacerParams,
         cgroups: &[ChosenCgroup],
@@ -77,36 +77,36 @@ impl Pacer {
         Ok(pacer)
     }
 
-    /// The program, to attach at the device's egress. The device's queue must keep departure times.
+    /// Returns the program, to attach at the device's egress. The device's queue must obey departure times.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
-    /// The program, to pin its maps `state`, `counts` (a [`PacerCounts`] a processor) and `flows`.
+    /// Returns the program, to pin its maps `state`, `counts` (a [`PacerCounts`] a processor) and `flows`.
     pub fn into_program(self) -> Program {
         self.program
     }
 
-    /// All of it that moves with time.
+    /// Reads the state that changes with time.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn state(&self) -> Result<PacerState, Error> {
         self.program.state(0)
     }
 
-    /// What it has done, over all processors.
+    /// Reads the counts over all processors.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn counts(&self) -> Result<PacerCounts, Error> {
         Ok(PacerCounts::sum(&self.program.counts(0)?))
     }
 
-    /// What it knows of the flow with this number; none if that was never associated, or is forgotten.
+    /// Reads the state of the flow with this number; none if it was never associated, or is evicted.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn flow(&self, number: u64) -> Result<Option<PacerFlow>, Error> {
         let flows = self.program.map_named("flows");
         let found =
@@ -114,25 +114,25 @@ impl Pacer {
         Ok(found.map(|bytes| PacerFlow::from_bytes(&bytes).expect("the map has this layout")))
     }
 
-    /// The flows that it knows, to associate others by.
+    /// Returns the map of flows, by which [`PacerFeedback`] associates others.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the kernel has no descriptor left.
+    /// Returns [`Error::Kernel`] if the kernel has no descriptor left.
     pub fn flows(&self) -> Result<MapHandle, Error> {
         MapHandle::try_from(&self.program.map_named("flows")).map_err(self.program.failed("sharing a map of"))
     }
 
-    /// As if it had seen no packet; flows that are associated stay so.
+    /// Resets the pacer to the state before the first packet; flows stay associated.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be written.
+    /// Returns [`Error::Kernel`] if the map cannot be written.
     pub fn reset(&self) -> Result<(), Error> {
         self.program.set_state(0, &self.start)
     }
 }
 
 impl PacerCounts {
-    /// All processors together.
+    /// Adds the counts of all processors.
     pub fn sum(processors: &[PacerCounts]) -> PacerCounts {
         processors.iter().fold(PacerCounts::default(), |sum, one| PacerCounts {
             paced: sum.paced + one.paced,
@@ -143,7 +143,7 @@ impl PacerCounts {
 }
 
 impl PacerFeedbackCounts {
-    /// All processors together.
+    /// Adds the counts of all processors.
     pub fn sum(processors: &[PacerFeedbackCounts]) -> PacerFeedbackCounts {
         processors.iter().fold(PacerFeedbackCounts::default(), |sum, one| PacerFeedbackCounts {
             draws: sum.draws + one.draws,
@@ -157,10 +157,10 @@ impl PacerFeedbackCounts {
 pub struct PacerFeedback(Program);
 
 impl PacerFeedback {
-    /// Loads it for the pacer with these `flows` ([`Pacer::flows`], or the map that was pinned).
+    /// Loads the association for the pacer with these `flows` ([`Pacer::flows`], or its pinned map).
     ///
     /// # Errors
-    /// As [`Pacer::load`].
+    /// Returns the errors of [`Pacer::load`].
     pub fn load(params: &PacerParams, flows: BorrowedFd, inputs: Inputs) -> Result<PacerFeedback, Error> {
         let constants = EarliestDepartureConstants::new(params)?;
         let settings = PacerFeedbackSettings {
@@ -177,26 +177,26 @@ impl PacerFeedback {
         Program::load_with(name, name, Some(&settings), share).map(PacerFeedback)
     }
 
-    /// The program, to attach at the device's ingress.
+    /// Returns the program, to attach at the device's ingress.
     pub fn program(&self) -> &Program {
         &self.0
     }
 
-    /// The program, to pin its map `counts` (a [`PacerFeedbackCounts`] a processor).
+    /// Returns the program, to pin its map `counts` (a [`PacerFeedbackCounts`] a processor).
     pub fn into_program(self) -> Program {
         self.0
     }
 
-    /// What it has done, over all processors.
+    /// Reads the counts over all processors.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn counts(&self) -> Result<PacerFeedbackCounts, Error> {
         Ok(PacerFeedbackCounts::sum(&self.0.counts(0)?))
     }
 }
 
-/// A cgroup (version 2) as the kernel knows it.
+/// A cgroup (version 2), by its ID in the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChosenCgroup {
     id: u64,
@@ -204,24 +204,24 @@ pub struct ChosenCgroup {
 }
 
 impl ChosenCgroup {
-    /// The cgroup with this folder, in a hierarchy whose root is mounted at `root`.
+    /// Returns the cgroup with this folder, in a hierarchy whose root is mounted at `root`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if there is none.
+    /// Returns [`Error::Unsupported`] if there is none.
     pub fn of(root: &Path, folder: &Path) -> Result<ChosenCgroup, Error> {
         let missing = |why: String| Error::Unsupported(format!("cgroup {}: {why}", folder.display()));
         let below = folder.strip_prefix(root).map_err(|_| missing(format!("not in {}", root.display())))?;
         let depth = below.components().filter(|part| matches!(part, Component::Normal(_))).count() as u64;
-        // A cgroup's id is its folder's inode, on machines of 64 bits.
+        // On 64-bit machines, the ID of a cgroup is the inode of its folder.
         let id = std::fs::metadata(folder).map_err(|error| missing(error.to_string()))?.ino();
         Ok(ChosenCgroup { id, depth })
     }
 }
 
-/// The number of the TCP connection between this host's `local` and `remote`, by which [`Pacer::flow`] knows it.
+/// Returns the number of the TCP connection between this host's `local` and `remote`, which [`Pacer::flow`] expects.
 ///
 /// # Panics
-/// If one is of IPv4 and the other of IPv6.
+/// Panics if one address is IPv4 and the other IPv6.
 pub fn flow_number(local: SocketAddr, remote: SocketAddr) -> u64 {
     let addresses = match (local.ip(), remote.ip()) {
         (IpAddr::V4(local), IpAddr::V4(remote)) => {
@@ -233,13 +233,13 @@ pub fn flow_number(local: SocketAddr, remote: SocketAddr) -> u64 {
             let (words, _) = bytes.as_chunks();
             words.iter().fold(0, |number, word| mixed(number, u64::from_ne_bytes(*word)))
         }
-        _ => panic!("{local} and {remote} are of two kinds"),
+        _ => panic!("{local} and {remote}: expected two IPv4 or two IPv6 addresses"),
     };
     let port = |address: SocketAddr| u64::from(u16::from_ne_bytes(address.port().to_be_bytes()));
     mixed(addresses, (port(local) << 16) | port(remote))
 }
 
-/// pacer.h has it too.
+/// Mixes addresses and ports as `mixed` of pacer.h does.
 fn mixed(number: u64, word: u64) -> u64 {
     let number = (number ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     number ^ (number >> 32)

@@ -1,8 +1,9 @@
-//! [`PhantomQueue`]: HULL's marker for one port.
+//! [`PhantomQueue`] is HULL's marker for one port.
 //!
-//! Quantum: a nanosecond of time, 2^-16 ps of level. The counters that Rust works out are handed to the program, which
-//! then rounds nothing.
+//! The quantum of time is a nanosecond, that of the level 2^-16 ps. The program receives constants that Rust computed,
+//! and so rounds nothing itself.
 
+use plimsoll_mechanisms::Mechanism;
 use plimsoll_mechanisms::phantom_queue::{self as mechanism, PhantomQueueParams};
 use plimsoll_units::Rate;
 
@@ -17,11 +18,11 @@ impl PhantomQueue {
     /// Loads an empty phantom queue beside a link of rate `link`.
     ///
     /// # Errors
-    /// [`Error::Param`] for parameters outside their range, [`Error::Unsupported`] or [`Error::Kernel`] as
+    /// Returns [`Error::Param`] for parameters outside their range, [`Error::Unsupported`] or [`Error::Kernel`] as
     /// [`Program::clock`].
     ///
     /// # Panics
-    /// As the mechanism, if the drain rounds to zero.
+    /// Panics where the mechanism does: if the drain rounds to zero.
     pub fn load(params: &PhantomQueueParams, link: Rate, inputs: Inputs) -> Result<PhantomQueue, Error> {
         params.validate()?;
         let twin = mechanism::PhantomQueue::new(params, link);
@@ -33,28 +34,28 @@ impl PhantomQueue {
         Program::load("phantom_queue", "phantom_queue", Some(&settings.to_bytes())).map(PhantomQueue)
     }
 
-    /// The program, to attach where packets have left the port: the ingress of the link's other end.
+    /// Returns the program, to attach where packets have left the port: the ingress of the link's other end.
     pub fn program(&self) -> &Program {
         &self.0
     }
 
-    /// The program, to pin its map `state`.
+    /// Returns the program, to pin its map `state`.
     pub fn into_program(self) -> Program {
         self.0
     }
 
-    /// The counter, and how many packets it marked.
+    /// Reads the level, and the number of marked packets.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn state(&self) -> Result<State, Error> {
         self.0.state(0)
     }
 
-    /// Empties it, and sets its clock and counts to zero.
+    /// Empties the queue, and sets its clock and counts to zero.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be written.
+    /// Returns [`Error::Kernel`] if the map cannot be written.
     pub fn reset(&self) -> Result<(), Error> {
         self.0.set_state(0, &State::default())
     }

@@ -1,5 +1,5 @@
-//! What programs leave in a BPF file system, so that it outlives the process that put it there: maps to read, and links
-//! to take away.
+//! Accesses what programs have pinned in a BPF file system, where it outlives their process: maps to read, and links to
+//! detach.
 
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -11,7 +11,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, MapHandle, Program};
 use crate::Error;
 use crate::shared::Shared;
 
-/// A pinned map.
+/// A map that is pinned in a BPF file system.
 #[derive(Debug)]
 pub struct Pinned(MapHandle);
 
@@ -25,33 +25,33 @@ impl Pinned {
     /// Opens the map pinned at `path`.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if there is none, or this process may not.
+    /// Returns [`Error::Kernel`] if there is none, or this process may not open it.
     pub fn open(path: &Path) -> Result<Pinned, Error> {
         MapHandle::from_pinned_path(path)
             .map(Pinned)
             .map_err(Error::while_doing(format!("{}", path.display())))
     }
 
-    /// Entry `index`.
+    /// Reads entry `index`.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if it cannot be read.
+    /// Returns [`Error::Kernel`] if it cannot be read.
     ///
     /// # Panics
-    /// If the map has another layout.
+    /// Panics if the layout of the map differs.
     pub fn read<T: Shared>(&self, index: u32) -> Result<T, Error> {
         let found = self.0.lookup(&index.to_ne_bytes(), MapFlags::ANY);
         let found = found.map_err(Error::while_doing("reading a pinned map"))?;
         Ok(found.and_then(|bytes| T::from_bytes(&bytes)).expect("the map has this entry and layout"))
     }
 
-    /// Entry `index` of every processor.
+    /// Reads entry `index` of every processor.
     ///
     /// # Errors
-    /// As [`Pinned::read`].
+    /// Returns the errors of [`Pinned::read`].
     ///
     /// # Panics
-    /// As [`Pinned::read`].
+    /// Panics as [`Pinned::read`] does.
     pub fn read_per_processor<T: Shared>(&self, index: u32) -> Result<Vec<T>, Error> {
         let found = self.0.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY);
         let found =
@@ -60,15 +60,15 @@ impl Pinned {
     }
 }
 
-/// Takes away what the link pinned at `path` attached, at once, and then its pin. No pin is no error.
+/// Detaches the link pinned at `path` at once, and removes its pin. A missing pin is not an error.
 ///
 /// # Errors
-/// [`Error::Kernel`] if the pin cannot be removed.
+/// Returns [`Error::Kernel`] if the pin cannot be removed.
 pub fn detach(path: &Path) -> Result<(), Error> {
     if !path.exists() {
         return Ok(());
     }
-    // Without this it goes when the kernel gets round to it, as it does where a kind of link knows no detaching.
+    // Otherwise the kernel detaches it later, as it does for kinds of links that cannot detach.
     let _ = Link::open(path).and_then(|link| link.detach());
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -81,24 +81,24 @@ pub fn detach(path: &Path) -> Result<(), Error> {
 /// Pins `link` at `path`.
 ///
 /// # Errors
-/// [`Error::Kernel`] if that is not in a BPF file system, or there already.
+/// Returns [`Error::Kernel`] if `path` is not in a BPF file system, or exists already.
 pub fn pin(link: &mut Link, path: &Path) -> Result<(), Error> {
     link.pin(path).map_err(Error::while_doing(format!("pinning {}", path.display())))
 }
 
-/// The number of the program pinned at `path`, by which the kernel lists it.
+/// Returns the number by which the kernel lists the program pinned at `path`.
 ///
 /// # Errors
-/// [`Error::Kernel`] if there is none.
+/// Returns [`Error::Kernel`] if there is none.
 pub fn program_id(path: &Path) -> Result<u32, Error> {
     let id = Program::fd_from_pinned_path(path).and_then(|program| Program::id_from_fd(program.as_fd()));
     id.map_err(Error::while_doing(format!("{}", path.display())))
 }
 
-/// Whether the link pinned at `path` still has what it was attached to; a device or a cgroup may be gone.
+/// Returns whether the link pinned at `path` is still attached; its device or cgroup may be gone.
 ///
 /// # Errors
-/// [`Error::Kernel`] if there is no such link.
+/// Returns [`Error::Kernel`] if there is no such link.
 pub fn still_attached(path: &Path) -> Result<bool, Error> {
     let link = Link::open(path).map_err(Error::while_doing(format!("{}", path.display())))?;
     Ok(is_attached(&link))

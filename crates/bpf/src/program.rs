@@ -1,4 +1,4 @@
-//! [`Program`]: one compiled program, loaded into the kernel.
+//! [`Program`] is one compiled program, loaded into the kernel.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -11,17 +11,17 @@ use libbpf_rs::{TC_EGRESS, TC_INGRESS, TcAttachPoint, TcHook, TcHookBuilder};
 use crate::shared::Shared;
 use crate::{Error, HeldLink, Needs};
 
-/// Where a program's inputs come from.
+/// The source of a program's inputs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Inputs {
-    /// The kernel's clock and queues.
+    /// The program reads the kernel's clock and queues.
     Kernel,
-    /// The [`Packet`] of a test run.
+    /// The program reads the [`Packet`] of a test run.
     Packet,
 }
 
 impl Inputs {
-    /// The setting `inputs_from_cb`.
+    /// Returns the setting `inputs_from_cb` for these inputs.
     pub(crate) fn in_packet(self) -> u64 {
         u64::from(self == Inputs::Packet)
     }
@@ -30,30 +30,32 @@ impl Inputs {
 /// A packet for a test run.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// From the Ethernet header on, without FCS: 14 bytes or more, at most a page less the kernel's own needs.
+    /// The frame from its Ethernet header on, without FCS: 14 bytes or more, and at most a page less the kernel's own
+    /// needs.
     pub frame: &'a [u8],
-    /// Its length as the kernel accounts it, all headers of all segments included: at least the frame's, at
-    /// most 65,536. 0 for the frame's.
+    /// The length as the kernel accounts it, with all headers of all segments: at least the frame's, at most 65,536. 0
+    /// stands for the frame's length.
     pub wire_len: u32,
-    /// `skb->priority`.
+    /// The packet's priority (`skb->priority`).
     pub priority: u32,
-    /// The device that it is on; 0 for the loopback of this network namespace.
+    /// The device that carries the packet; 0 for the loopback of this network namespace.
     pub ifindex: u32,
     /// The time in ns, where inputs come from the packet.
     pub now_ns: u64,
-    /// What waits in the queue in bytes and packets, where inputs come from the packet.
+    /// The backlog of the queue in bytes and packets, where inputs come from the packet.
     pub waiting: (u32, u32),
-    /// `skb->tstamp`: when it may leave, in ns; 0 for at once.
+    /// The packet's earliest departure (`skb->tstamp`), in ns; 0 for at once.
     pub leaves_ns: u64,
 }
 
 impl<'a> Packet<'a> {
-    /// A frame at time 0 with nothing else known of it.
+    /// Creates a packet with this frame at time 0, all other fields 0.
     pub fn new(frame: &'a [u8]) -> Packet<'a> {
         Packet { frame, wire_len: 0, priority: 0, ifindex: 0, now_ns: 0, waiting: (0, 0), leaves_ns: 0 }
     }
 
-    /// struct __sk_buff (linux/bpf.h), which is fixed; the kernel refuses fields that a test may not set.
+    /// Returns the struct __sk_buff (linux/bpf.h), whose layout is fixed; the kernel rejects fields that a test may not
+    /// set.
     fn context(&self) -> [u8; CONTEXT_LEN] {
         let mut context = [0; CONTEXT_LEN];
         let mut set = |at: usize, value: u32| context[at..at + 4].copy_from_slice(&value.to_ne_bytes());
@@ -70,29 +72,29 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// What a program did with a packet.
+/// The result of a test run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TestRun {
-    /// A TC_ACT_*.
+    /// The action that the program returned (TC_ACT_*).
     pub action: u64,
-    /// The frame afterwards.
+    /// The frame after the run.
     pub frame: Vec<u8>,
-    /// `skb->priority` afterwards.
+    /// The priority (`skb->priority`) after the run.
     pub priority: u32,
-    /// `skb->tstamp` afterwards: when it may leave, in ns; 0 for at once.
+    /// The earliest departure (`skb->tstamp`) after the run, in ns; 0 for at once.
     pub leaves_ns: u64,
 }
 
-/// How large a program is.
+/// The size of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Size {
-    /// Instructions that the verifier walked, over all paths.
+    /// The number of instructions that the verifier walked, over all paths.
     pub verified: usize,
-    /// Instructions after translation, which the JIT then compiles.
+    /// The number of instructions after translation, which the JIT then compiles.
     pub translated: usize,
 }
 
-/// One loaded program and its map; it leaves the kernel when dropped, unless something holds it.
+/// A loaded program with its map; it leaves the kernel when dropped, unless something else holds it.
 #[derive(Debug)]
 pub struct Program {
     object: Object,
@@ -100,23 +102,24 @@ pub struct Program {
 }
 
 impl Program {
-    /// A program that does nothing, to measure what a run costs. Where it does not load, none does.
+    /// Loads a program that does nothing, to measure the cost of a run. If it does not load, no program does.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if the build had no clang, or the kernel or this process's privileges do not do.
+    /// Returns [`Error::Unsupported`] if the build had no clang, or if the kernel or this process's privileges do not
+    /// suffice.
     pub fn empty() -> Result<Program, Error> {
         Program::load_image("empty", "empty", None, |_| Ok(())).map_err(|error| match error {
             Error::Kernel { source, .. } => {
-                Error::Unsupported(format!("not even an empty program loads: {source}"))
+                Error::Unsupported(format!("an empty program does not load either: {source}"))
             }
             other => other,
         })
     }
 
-    /// A program that only reads the clock, to measure that.
+    /// Loads a program that only reads the clock, to measure the cost of that.
     ///
     /// # Errors
-    /// As [`Program::empty`], and [`Error::Kernel`] if the verifier refuses.
+    /// Returns the errors of [`Program::empty`], and [`Error::Kernel`] if the verifier rejects the program.
     pub fn clock() -> Result<Program, Error> {
         Program::load("clock", "clock", None)
     }
@@ -130,14 +133,14 @@ impl Program {
         Program::load_with(image, name, settings, |_| Ok(()))
     }
 
-    /// As `load`; `prepare` changes what is to be loaded.
+    /// Loads a program as `load` does, after `prepare` has changed its object.
     pub(crate) fn load_with(
         image: &'static str,
         name: &'static str,
         settings: Option<&[u8]>,
         prepare: impl FnOnce(&mut OpenObject) -> libbpf_rs::Result<()>,
     ) -> Result<Program, Error> {
-        // Of the reasons for a failure, a machine that cannot is told first: to the verifier they look alike.
+        // A machine without eBPF is reported in preference to a rejected program: the verifier's errors look alike.
         Program::load_image(image, name, settings, prepare).map_err(|error| match Program::empty() {
             Err(reason) => reason,
             Ok(_) if !Path::new(KERNEL_TYPES).exists() => Error::Unsupported(format!(
@@ -173,11 +176,11 @@ impl Program {
     /// Runs the program once on `packet`.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the kernel does not take the packet.
+    /// Returns [`Error::Kernel`] if the kernel rejects the packet.
     pub fn test_run(&self, packet: &Packet) -> Result<TestRun, Error> {
         let mut context = packet.context();
         let mut context_after = [0; CONTEXT_LEN];
-        // Room for what a program may add; ours add nothing.
+        // The buffer has space for what a program may add; these programs add nothing.
         let mut frame = vec![0; packet.frame.len() + 64];
         let input = ProgramInput {
             context_in: Some(&mut context),
@@ -200,20 +203,20 @@ impl Program {
         })
     }
 
-    /// What the program, one of XDP, answers to a frame of 14 bytes or more.
+    /// Returns the action of this XDP program for a frame of 14 bytes or more.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the kernel does not take the frame.
+    /// Returns [`Error::Kernel`] if the kernel rejects the frame.
     pub fn test_frame(&self, frame: &[u8]) -> Result<u64, Error> {
         let input = ProgramInput { data_in: Some(frame), ..Default::default() };
         let output = self.handle().test_run(input).map_err(self.failed("running"))?;
         Ok(u64::from(output.return_value))
     }
 
-    /// The mean time of `repeat` runs on `packet`, in whole ns as the kernel reports it.
+    /// Returns the mean time of `repeat` runs on `packet`, in whole ns as the kernel reports it.
     ///
     /// # Errors
-    /// As [`Program::test_run`].
+    /// Returns the errors of [`Program::test_run`].
     pub fn time(&self, packet: &Packet, repeat: u32) -> Result<Duration, Error> {
         let mut context = packet.context();
         let input = ProgramInput {
@@ -225,15 +228,15 @@ impl Program {
         Ok(self.handle().test_run(input).map_err(self.failed("timing"))?.duration)
     }
 
-    /// How large it is.
+    /// Returns the size of the program.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the kernel does not say.
+    /// Returns [`Error::Kernel`] if the kernel does not report it.
     pub fn size(&self) -> Result<Size, Error> {
         self.size_of(&self.handle())
     }
 
-    /// How large all programs of its image are together.
+    /// Returns the size of all programs of the image together.
     pub(crate) fn size_of_image(&self) -> Result<Size, Error> {
         self.object.progs_mut().try_fold(Size { verified: 0, translated: 0 }, |sum, program| {
             let one = self.size_of(&program)?;
@@ -252,11 +255,11 @@ impl Program {
         })
     }
 
-    /// Attaches it to the device, which gets a clsact queue if it has none. Of several programs on one device
+    /// Attaches the program to the device, which gets a clsact queue if it has none. Of several programs on one device
     /// and direction the newest runs first, until one does not pass the packet on.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without privileges.
+    /// Returns [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without privileges.
     pub fn attach(&self, ifindex: i32, direction: Direction) -> Result<Attached, Error> {
         let program = self.handle();
         let mut hook = TcHookBuilder::new(program.as_fd()).ifindex(ifindex).handle(1).hook(direction.point());
@@ -265,21 +268,23 @@ impl Program {
         Ok(Attached(hook))
     }
 
-    /// Attaches it to the device behind what is there, without a queue of its own (tcx: Linux 6.6). It stays as long
-    /// as the link, or the link's pin. Programs run in the order of their links, until one does not pass the packet on.
+    /// Attaches the program to the device behind existing programs, without a queue of its own (tcx: Linux 6.6). It
+    /// stays as long as the link, or the link's pin. Programs run in the order of their links, until one does not pass
+    /// the packet on.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without tcx or privileges.
+    /// Returns [`Error::Kernel`] if there is no such device, [`Error::Unsupported`] without tcx or privileges.
     pub fn link(&self, ifindex: i32, direction: Direction) -> Result<HeldLink, Error> {
         let link = HeldLink::attach(&self.handle(), ifindex, direction);
         link.map_err(self.failed("attaching")).map_err(Needs::DeviceLinks.explain())
     }
 
-    /// Attaches it to the clsact queue that the device has, as filter `priority` (1 to 65535; the lowest is first),
-    /// for as long as nobody removes that.
+    /// Attaches the program to the device's clsact queue, as filter `priority` (1 to 65535; the lowest runs first),
+    /// until that filter is removed.
     ///
     /// # Errors
-    /// As [`Program::attach`], and [`Error::Kernel`] where the device has no clsact queue or the priority is taken.
+    /// Returns the errors of [`Program::attach`], and [`Error::Kernel`] where the device has no clsact queue or the
+    /// priority is taken.
     pub fn filter(&self, ifindex: i32, direction: Direction, priority: u32) -> Result<(), Error> {
         let program = self.handle();
         let mut builder = TcHookBuilder::new(program.as_fd());
@@ -292,7 +297,7 @@ impl Program {
     /// Pins the program at `path`.
     ///
     /// # Errors
-    /// As [`Program::pin_maps`].
+    /// Returns the errors of [`Program::pin_maps`].
     pub fn pin(&mut self, path: &Path) -> Result<(), Error> {
         let (name, failed) = (self.name, self.failed("pinning"));
         let mut program =
@@ -300,11 +305,11 @@ impl Program {
         program.pin(path).map_err(failed)
     }
 
-    /// Pins each of the program's maps that `names` lists into `folder`, by its name. What is pinned lives as long as its
-    /// pin, and [`Pinned`] reads it.
+    /// Pins the program's maps in `names` into `folder`, each by its name. A pinned object lives as long as its pin;
+    /// [`Pinned`] reads it.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the folder is not in a BPF file system, or has such a name already.
+    /// Returns [`Error::Kernel`] if the folder is not in a BPF file system, or contains such a name already.
     pub fn pin_maps(&mut self, folder: &Path, names: &[&str]) -> Result<(), Error> {
         let failed = self.failed("pinning a map of");
         let mut maps = self.object.maps_mut().filter(|map| names.iter().any(|name| map.name() == *name));
@@ -315,13 +320,13 @@ impl Program {
         .map_err(failed)
     }
 
-    /// Entry `index` of the program's map.
+    /// Reads entry `index` of the program's map.
     pub(crate) fn state<T: Shared>(&self, index: u32) -> Result<T, Error> {
         let found = self.map().lookup(&index.to_ne_bytes(), MapFlags::ANY).map_err(self.failed("reading"))?;
         Ok(found.and_then(|bytes| T::from_bytes(&bytes)).expect("the map has this entry and layout"))
     }
 
-    /// Entry `index` of the program's map of counts, of every processor.
+    /// Reads entry `index` of the program's map of counts, of every processor.
     pub(crate) fn counts<T: Shared>(&self, index: u32) -> Result<Vec<T>, Error> {
         let map = self.object.maps().find(|map| map.name() == "counts").expect("such programs call it so");
         let found = map.lookup_percpu(&index.to_ne_bytes(), MapFlags::ANY).map_err(self.failed("reading"))?;
@@ -347,7 +352,7 @@ impl Program {
         self.map_named("state")
     }
 
-    /// The map that the program calls so.
+    /// Returns the map of this name.
     pub(crate) fn map_named(&self, name: &str) -> libbpf_rs::Map<'_> {
         self.object.maps().find(|map| map.name() == name).expect("the program has this map")
     }
@@ -357,12 +362,12 @@ impl Program {
     }
 }
 
-/// Which packets of a device a program sees.
+/// The direction of the packets that a program handles.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Those that arrive.
+    /// The packets that arrive at the device.
     Ingress,
-    /// Those that leave, before they join the device's queue.
+    /// The packets that leave, before they join the device's queue.
     Egress,
 }
 
@@ -375,12 +380,12 @@ impl Direction {
     }
 }
 
-/// A program at a device, until dropped. The program itself may be dropped earlier.
+/// A program that is attached to a device until this value is dropped. The program may be dropped earlier.
 #[derive(Debug)]
 pub struct Attached(TcHook);
 
 impl Attached {
-    /// Leaves it at the device for as long as that exists.
+    /// Leaves the program attached as long as the device exists.
     pub fn keep(self) {
         std::mem::forget(self);
     }
@@ -388,17 +393,17 @@ impl Attached {
 
 impl Drop for Attached {
     fn drop(&mut self) {
-        // The device may be gone, and the program with it.
+        // The device may have been removed, and the program with it.
         let _ = self.0.detach();
     }
 }
 
-/// CONFIG_DEBUG_INFO_BTF. Programs that read the kernel's structures need it.
+/// The kernel's type information (CONFIG_DEBUG_INFO_BTF), which programs need that read kernel structures.
 const KERNEL_TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-/// Bytes of a BPF instruction (RFC 9669, section 3).
+/// The length of a BPF instruction in bytes (RFC 9669, section 3).
 const INSTRUCTION_LEN: usize = 8;
-/// Bytes of `struct __sk_buff`, and where its fields are (linux/bpf.h, which only ever grows at the end).
+/// The length of `struct __sk_buff`, and the offsets of its fields (linux/bpf.h, which only grows at the end).
 const CONTEXT_LEN: usize = 192;
 const PRIORITY_AT: usize = 32;
 const IFINDEX_AT: usize = 40;

@@ -1,8 +1,8 @@
-//! QJump at a host: [`Limiter`] at the device, [`SocketClassifier`] for programs that know nothing of levels, and
-//! [`PacketClassifier`] at the switch.
+//! QJump at a host: [`Limiter`] at the device, [`SocketClassifier`] for unmodified programs, and [`PacketClassifier`]
+//! at the switch.
 //!
-//! Quantum: a nanosecond. The epoch is rounded up to one, which is the safe side; a limiter in Rust with that
-//! epoch decides the same.
+//! The quantum of time is a nanosecond. The epoch is rounded up to one, which errs on the side of fewer bytes; a
+//! limiter in Rust with that epoch makes the same decisions.
 
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -22,20 +22,20 @@ use crate::{Error, Inputs, Packet, Program};
 pub struct Limiter(Program);
 
 impl Limiter {
-    /// Loads a limiter whose levels have sent nothing yet. A packet's level is `skb->priority`; 8 and more
-    /// count as 0. With `write_dscp`, packets leave with DSCP 8 x level.
+    /// Loads a limiter whose levels have sent nothing yet. A packet's level is `skb->priority`; 8 and more count as 0.
+    /// With `write_dscp`, packets leave with DSCP 8 x level.
     ///
     /// # Errors
-    /// As [`Limiter::load_tagging`].
+    /// Returns the errors of [`Limiter::load_tagging`].
     pub fn load(levels: &Levels, excess: Excess, write_dscp: bool, inputs: Inputs) -> Result<Limiter, Error> {
         let tag = if write_dscp { Tag::Dscp } else { Tag::None };
         Limiter::load_tagging(levels, excess, tag, inputs)
     }
 
-    /// Loads a limiter as [`Limiter::load`] that tells the network the level by `tag`.
+    /// Loads a limiter as [`Limiter::load`] does, which marks each packet with its level by `tag`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
+    /// Returns [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
     pub fn load_tagging(levels: &Levels, excess: Excess, tag: Tag, inputs: Inputs) -> Result<Limiter, Error> {
         let mut settings = QjumpSettings {
             inputs_from_cb: inputs.in_packet(),
@@ -52,34 +52,34 @@ impl Limiter {
         Program::load("qjump", "qjump", Some(&settings.to_bytes())).map(Limiter)
     }
 
-    /// The epoch that it works with: that of `levels`, rounded up to a whole nanosecond.
+    /// Returns the epoch in use: that of `levels`, rounded up to a whole nanosecond.
     pub fn epoch(levels: &Levels) -> Span {
         Span::from_ps(levels.epoch.as_ps().div_ceil(PS_PER_NS) * PS_PER_NS)
     }
 
-    /// The program, to attach at the device's egress.
+    /// Returns the program, to attach at the device's egress.
     pub fn program(&self) -> &Program {
         &self.0
     }
 
-    /// The program, to pin its maps `state` (a [`QjumpBucket`] a level) and `counts` (a [`QjumpCounts`] a level and
-    /// processor).
+    /// Returns the program, to pin its maps `state` (a [`QjumpBucket`] a level) and `counts` (a [`QjumpCounts`] a level
+    /// and processor).
     pub fn into_program(self) -> Program {
         self.0
     }
 
-    /// What became of the packets of `level`, which is less than 8, over all processors.
+    /// Reads the counts of the packets of `level`, which is less than 8, over all processors.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn counts(&self, level: u8) -> Result<QjumpCounts, Error> {
         Ok(QjumpCounts::sum(&self.0.counts(u32::from(level))?))
     }
 
-    /// What becomes of `packet`.
+    /// Returns the limiter's verdict on `packet`.
     ///
     /// # Errors
-    /// As [`Program::test_run`].
+    /// Returns the errors of [`Program::test_run`].
     pub fn test_run(&self, packet: &Packet) -> Result<Verdict, Error> {
         match self.0.test_run(packet)?.action {
             ACTION_PASS => Ok(Verdict::Send),
@@ -89,39 +89,39 @@ impl Limiter {
         }
     }
 
-    /// The bucket of `level`, which is less than 8.
+    /// Reads the bucket of `level`, which is less than 8.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn bucket(&self, level: u8) -> Result<QjumpBucket, Error> {
         self.0.state(u32::from(level))
     }
 
-    /// As if nothing had been sent yet.
+    /// Resets all levels to the state before the first packet.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be written.
+    /// Returns [`Error::Kernel`] if the map cannot be written.
     pub fn reset(&self) -> Result<(), Error> {
         (0..QJUMP_LEVELS as u32).try_for_each(|level| self.0.set_state(level, &QjumpBucket::default()))
     }
 }
 
-/// How the network learns of a packet's level.
+/// The header field that carries a packet's level to the network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Tag {
-    /// Not at all.
+    /// No field carries the level.
     None,
-    /// By the class selector of its DSCP, 8 x level.
+    /// The class selector of the DSCP carries it, as 8 x level.
     Dscp,
-    /// By the priority of its 802.1Q tag; one without a tag gets one of this VLAN, 0 for none, at most 4094.
+    /// The priority of the 802.1Q tag carries it; a packet without a tag gets one of this VLAN.
     Pcp {
-        /// The VLAN.
+        /// The VLAN of a new tag, at most 4094; 0 for none.
         vlan: u16,
     },
 }
 
 impl QjumpCounts {
-    /// All processors together.
+    /// Adds the counts of all processors.
     pub fn sum(processors: &[QjumpCounts]) -> QjumpCounts {
         processors.iter().fold(QjumpCounts::default(), |sum, one| QjumpCounts {
             passed: sum.passed + one.passed,
@@ -131,18 +131,18 @@ impl QjumpCounts {
     }
 }
 
-/// Gives packets a level by port, ahead of the [`Limiter`].
+/// Gives packets a level by their ports, ahead of the [`Limiter`].
 #[derive(Debug)]
 pub struct PortClassifier(Program);
 
 impl PortClassifier {
-    /// Loads a classifier for these ports and their levels: at most 16 of them, ports of 1 and more, levels of less than 8.
+    /// Loads a classifier for at most 16 pairs of a port, which is 1 or more, and a level less than 8.
     ///
     /// # Errors
-    /// As [`Limiter::load`].
+    /// Returns the errors of [`Limiter::load`].
     ///
     /// # Panics
-    /// If there are more, or a port is 0, or a level is 8 or more.
+    /// Panics if there are more pairs, or a port is 0, or a level is 8 or more.
     pub fn load(levels: &[(u16, u8)]) -> Result<PortClassifier, Error> {
         assert!(levels.len() <= CLASSIFIED_PORTS as usize, "{} ports", levels.len());
         let mut settings = PortClassifierSettings::default();
@@ -154,19 +154,19 @@ impl PortClassifier {
         Program::load("ports", "classify_ports", Some(&settings.to_bytes())).map(PortClassifier)
     }
 
-    /// The program, to attach at the device's egress, ahead of the limiter.
+    /// Returns the program, to attach at the device's egress, ahead of the limiter.
     pub fn program(&self) -> &Program {
         &self.0
     }
 
-    /// The program by itself.
+    /// Returns the program without the classifier.
     pub fn into_program(self) -> Program {
         self.0
     }
 }
 
-/// Gives the sockets that a cgroup's programs open a level, so that the programs need no change. What a listening one
-/// accepts has none (Linux sets the priority of a cloned socket to 0): that is for [`TrafficClassifier`].
+/// Gives a level to the sockets that a cgroup's programs open, so that the programs need no change. A socket that a
+/// listener accepts gets none (Linux sets the priority of a cloned socket to 0): use [`TrafficClassifier`] for it.
 #[derive(Debug)]
 pub struct SocketClassifier(Program);
 
@@ -174,27 +174,27 @@ impl SocketClassifier {
     /// Loads a classifier for `level`, which is less than 8.
     ///
     /// # Errors
-    /// As [`Limiter::load`].
+    /// Returns the errors of [`Limiter::load`].
     ///
     /// # Panics
-    /// If `level` is 8 or more.
+    /// Panics if `level` is 8 or more.
     pub fn load(level: u8) -> Result<SocketClassifier, Error> {
         assert!(u64::from(level) < QJUMP_LEVELS, "there is no level {level}");
         let settings = QjumpClassifierSettings { level: u64::from(level) };
         Program::load("classify", "classify_socket", Some(&settings.to_bytes())).map(SocketClassifier)
     }
 
-    /// Attaches it to the cgroup (version 2) with this folder, until the link is dropped.
+    /// Attaches the classifier to the cgroup (version 2) of this folder, until the link is dropped.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if the kernel refuses.
+    /// Returns [`Error::Unsupported`] if there is no such cgroup, [`Error::Kernel`] if the kernel rejects the program.
     pub fn attach(&self, cgroup: &Path) -> Result<CgroupLink, Error> {
         attach_cgroup(&self.0, cgroup)
     }
 }
 
-/// Gives all that leaves the sockets of a cgroup's programs a level, those included that are open already, whatever the
-/// program has asked for itself.
+/// Gives a level to every packet that leaves a socket of a cgroup's programs, including sockets that are already open,
+/// and overrides the priority that the program has set.
 #[derive(Debug)]
 pub struct TrafficClassifier(Program);
 
@@ -202,51 +202,51 @@ impl TrafficClassifier {
     /// Loads a classifier for `level`, which is less than 8.
     ///
     /// # Errors
-    /// As [`Limiter::load`].
+    /// Returns the errors of [`Limiter::load`].
     ///
     /// # Panics
-    /// If `level` is 8 or more.
+    /// Panics if `level` is 8 or more.
     pub fn load(level: u8) -> Result<TrafficClassifier, Error> {
         assert!(u64::from(level) < QJUMP_LEVELS, "there is no level {level}");
         let settings = QjumpClassifierSettings { level: u64::from(level) };
         Program::load("classify", "classify_traffic", Some(&settings.to_bytes())).map(TrafficClassifier)
     }
 
-    /// Attaches it to the cgroup (version 2) with this folder, until the link is dropped.
+    /// Attaches the classifier to the cgroup (version 2) of this folder, until the link is dropped.
     ///
     /// # Errors
-    /// As [`SocketClassifier::attach`].
+    /// Returns the errors of [`SocketClassifier::attach`].
     pub fn attach(&self, cgroup: &Path) -> Result<CgroupLink, Error> {
         attach_cgroup(&self.0, cgroup)
     }
 
-    /// Pins the program at `path`, for others to attach.
+    /// Pins the program at `path`, so that other processes can attach it.
     ///
     /// # Errors
-    /// As [`Program::pin`].
+    /// Returns the errors of [`Program::pin`].
     pub fn pin(&mut self, path: &Path) -> Result<(), Error> {
         self.0.pin(path)
     }
 }
 
-/// A program at a cgroup, until dropped.
+/// A program that is attached to a cgroup until the link is dropped.
 pub use libbpf_rs::Link as CgroupLink;
 
-/// Turns the class selector of a packet into `skb->priority` again, at a switch's port.
+/// Turns a packet's class selector back into `skb->priority`, at a switch's port.
 #[derive(Debug)]
 pub struct PacketClassifier(Program);
 
 impl PacketClassifier {
-    /// Loads it.
+    /// Loads the classifier of packets.
     ///
     /// # Errors
-    /// As [`Limiter::load`].
+    /// Returns the errors of [`Limiter::load`].
     pub fn load() -> Result<PacketClassifier, Error> {
         let settings = QjumpClassifierSettings::default();
         Program::load("classify", "classify_packet", Some(&settings.to_bytes())).map(PacketClassifier)
     }
 
-    /// The program, to attach where packets come in, or at the egress of a port with priorities.
+    /// Returns the program, to attach at the ingress of packets, or at the egress of a port with priorities.
     pub fn program(&self) -> &Program {
         &self.0
     }

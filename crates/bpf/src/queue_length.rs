@@ -1,9 +1,9 @@
-//! [`QueueLength`]: the ECN threshold on a device's own queue, as DCTCP asks for.
+//! [`QueueLength`] applies DCTCP's ECN threshold to a device's own queue.
 //!
-//! The queue is what the kernel's queueing discipline says, in bytes or packets; nothing is rounded.
+//! The queue length is the one that the kernel's queueing discipline reports, in bytes or packets; nothing is rounded.
 
 use plimsoll_mechanisms::ecn::{Compare, EcnParams, MarkAt};
-use plimsoll_mechanisms::{Depth, InvalidParam};
+use plimsoll_mechanisms::{Depth, InvalidParam, Mechanism};
 
 use crate::shared::{QueueLengthCounts, QueueLengthSettings, Shared};
 use crate::{Error, Inputs, Needs, Program};
@@ -13,11 +13,11 @@ use crate::{Error, Inputs, Needs, Program};
 pub struct QueueLength(Program);
 
 impl QueueLength {
-    /// Loads it.
+    /// Loads the marker with these parameters.
     ///
     /// # Errors
-    /// [`Error::Param`] for parameters outside their range, and for marking at dequeue, which a program at egress
-    /// cannot see; [`Error::Unsupported`] (before Linux 6.2, too) or [`Error::Kernel`] as [`Program::clock`].
+    /// Returns [`Error::Param`] for parameters outside their range, and for marking at dequeue, which a program at
+    /// egress cannot see; [`Error::Unsupported`] (before Linux 6.2, too) or [`Error::Kernel`] as [`Program::clock`].
     pub fn load(params: &EcnParams, inputs: Inputs) -> Result<QueueLength, Error> {
         params.validate()?;
         InvalidParam::unless(params.at == MarkAt::Enqueue, "at", "dequeue", "enqueue")?;
@@ -25,7 +25,7 @@ impl QueueLength {
         let settings = QueueLengthSettings {
             inputs_from_cb: inputs.in_packet(),
             marks_from: match params.compare {
-                // A queue of u64::MAX does not exist: what saturates never marks either way.
+                // A queue of u64::MAX does not exist, so a saturated threshold never marks in either form.
                 Compare::More => threshold.saturating_add(1),
                 Compare::AtLeast => threshold,
             },
@@ -35,15 +35,15 @@ impl QueueLength {
         program.map(QueueLength).map_err(Needs::KernelPackets.explain())
     }
 
-    /// The program, to attach at the device's egress.
+    /// Returns the program, to attach at the device's egress.
     pub fn program(&self) -> &Program {
         &self.0
     }
 
-    /// What it has seen.
+    /// Reads the counts of the marker.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if the map cannot be read.
+    /// Returns [`Error::Kernel`] if the map cannot be read.
     pub fn counts(&self) -> Result<QueueLengthCounts, Error> {
         self.0.state(0)
     }

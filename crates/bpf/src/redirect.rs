@@ -1,5 +1,5 @@
-//! [`DatagramRedirect`]: a server's datagrams go from a device's queues to AF_XDP sockets, past the kernel's stack
-//! (`programs/to_sockets.bpf.c`).
+//! [`DatagramRedirect`] redirects a server's datagrams from a device's queues to AF_XDP sockets, past the kernel's
+//! stack (`programs/to_sockets.bpf.c`).
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -10,28 +10,27 @@ use libbpf_rs::{MapCore, MapFlags};
 use crate::shared::{FRAME_PASS, RedirectSettings, Shared};
 use crate::{Error, HeldLink, Program};
 
-/// What is taken from a device.
+/// The datagrams to redirect.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RedirectOptions {
-    /// The device's own Ethernet address; what came to another is left to the kernel.
+    /// The device's own Ethernet address; frames to another address stay with the kernel.
     pub hardware: [u8; 6],
-    /// Addresses and ports of the datagrams.
-    pub places: Vec<SocketAddr>,
-    /// The device's queues.
+    /// The destination addresses and ports of the datagrams.
+    pub endpoints: Vec<SocketAddr>,
+    /// The number of the device's receive queues.
     pub queues: u32,
-    /// What is answered to a datagram on a queue that has no socket: `shared::FRAME_PASS`, or in
-    /// tests `shared::FRAME_DROP`.
+    /// The action for a datagram on a queue without a socket: `shared::FRAME_PASS`, or `shared::FRAME_DROP` in tests.
     pub without_socket: u64,
 }
 
 impl RedirectOptions {
-    /// Leaves what comes on queues without a socket to the kernel.
-    pub fn new(hardware: [u8; 6], places: Vec<SocketAddr>, queues: u32) -> RedirectOptions {
-        RedirectOptions { hardware, places, queues, without_socket: FRAME_PASS }
+    /// Creates options that leave datagrams on queues without a socket to the kernel.
+    pub fn new(hardware: [u8; 6], endpoints: Vec<SocketAddr>, queues: u32) -> RedirectOptions {
+        RedirectOptions { hardware, endpoints, queues, without_socket: FRAME_PASS }
     }
 }
 
-/// The program and the sockets that it knows. It leaves its device when this is dropped, or its process ends.
+/// The program and its sockets. It leaves its device when this value is dropped, or when the process ends.
 #[derive(Debug)]
 pub struct DatagramRedirect {
     program: Program,
@@ -44,14 +43,14 @@ const GENERIC: u32 = 1 << 1;
 const NATIVE: u32 = 1 << 2;
 
 impl DatagramRedirect {
-    /// Loads the program; no device has it yet.
+    /// Loads the program, without attaching it to a device.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
+    /// Returns [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
     pub fn load(options: &RedirectOptions) -> Result<DatagramRedirect, Error> {
         let hardware = options.hardware.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
         let settings = RedirectSettings { hardware, without_socket: options.without_socket };
-        let sizes = [("places", options.places.len()), ("sockets", options.queues as usize)];
+        let sizes = [("endpoints", options.endpoints.len()), ("sockets", options.queues as usize)];
         let program = Program::load_with("to_sockets", "to_sockets", Some(&settings.to_bytes()), |open| {
             for mut map in open.maps_mut() {
                 let size = sizes.iter().find(|(name, _)| map.name() == *name);
@@ -61,26 +60,27 @@ impl DatagramRedirect {
             }
             Ok(())
         })?;
-        let places = program.map_named("places");
-        for place in &options.places {
-            places
-                .update(&key(*place), &1_u32.to_ne_bytes(), MapFlags::ANY)
+        let endpoints = program.map_named("endpoints");
+        for endpoint in &options.endpoints {
+            endpoints
+                .update(&key(*endpoint), &1_u32.to_ne_bytes(), MapFlags::ANY)
                 .map_err(program.failed("adding an address to"))?;
         }
         Ok(DatagramRedirect { program, link: None })
     }
 
-    /// Attaches it to the device: in its driver where that runs XDP programs, else to the kernel's socket buffers. True
-    /// for the driver. Until a queue has its socket, its datagrams are the kernel's.
+    /// Attaches the program to the device: in its driver if that runs XDP programs (returns true), else to the kernel's
+    /// socket buffers (returns false). Until a queue has a socket, its datagrams stay with the kernel.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if there is no such device, if it has an XDP program already, or without CAP_NET_ADMIN.
+    /// Returns [`Error::Kernel`] if there is no such device, if it has an XDP program already, or without
+    /// CAP_NET_ADMIN.
     pub fn attach(&mut self, ifindex: i32) -> Result<bool, Error> {
         let program = self.program.handle();
         let (link, is_native) = match HeldLink::attach_xdp(&program, ifindex, NATIVE) {
             Ok(link) => (Ok(link), true),
             Err(error) if is_occupied(&error) => (Err(error), true),
-            // The driver has none, or none for the device as it is set up.
+            // The driver does not support XDP, or not in the device's present configuration.
             Err(_) => (HeldLink::attach_xdp(&program, ifindex, GENERIC), false),
         };
         let link = link.map_err(|error| {
@@ -95,10 +95,10 @@ impl DatagramRedirect {
         Ok(is_native)
     }
 
-    /// From now on the datagrams of this queue go to `socket`, an AF_XDP socket that is bound to it.
+    /// Redirects the datagrams of this queue to `socket`, an AF_XDP socket that is bound to the queue.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if there is no such queue, or the socket is none of AF_XDP.
+    /// Returns [`Error::Kernel`] if there is no such queue, or the socket is not AF_XDP.
     pub fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), Error> {
         let descriptor = socket.as_raw_fd() as u32;
         self.program
@@ -107,25 +107,25 @@ impl DatagramRedirect {
             .map_err(self.program.failed("adding a socket to"))
     }
 
-    /// The program, to test it.
+    /// Returns the program, to test it.
     pub fn program(&self) -> &Program {
         &self.program
     }
 }
 
-/// A device keeps the program that it has.
+/// Returns whether the error says that the device already has a program.
 fn is_occupied(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EEXIST))
 }
 
-/// `struct place` of the program.
-fn key(place: SocketAddr) -> [u8; 20] {
-    let address = match place.ip() {
+/// Returns the key of the map: `struct endpoint` of the program.
+fn key(endpoint: SocketAddr) -> [u8; 20] {
+    let address = match endpoint.ip() {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
         IpAddr::V6(address) => address,
     };
     let mut key = [0; 20];
     key[..16].copy_from_slice(&address.octets());
-    key[16..].copy_from_slice(&u32::from(place.port()).to_ne_bytes());
+    key[16..].copy_from_slice(&u32::from(endpoint.port()).to_ne_bytes());
     key
 }

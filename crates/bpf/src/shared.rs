@@ -1,21 +1,21 @@
-//! The layouts and constants of `programs/shared.h`, made by build.rs. The C is the authority.
+//! The layouts and constants of `programs/shared.h`, translated by build.rs. The C header is authoritative.
 
 /// A struct of 64-bit words that Rust and the programs share.
 pub trait Shared: Sized {
-    /// Appends its words in order.
+    /// Appends the struct's words in order.
     fn write(&self, words: &mut Vec<u64>);
 
-    /// The struct that these words are.
+    /// Creates the struct from its words.
     fn read(words: Words) -> Self;
 
-    /// As it lies in the kernel's memory.
+    /// Returns the bytes as the kernel stores them.
     fn to_bytes(&self) -> Vec<u8> {
         let mut words = Vec::new();
         self.write(&mut words);
         words.into_iter().flat_map(u64::to_ne_bytes).collect()
     }
 
-    /// Reads what lies in the kernel's memory; None if the length is not this struct's.
+    /// Reads the bytes that the kernel stores; returns none if the length is not this struct's.
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (words, _) = bytes.as_chunks();
         let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
@@ -23,7 +23,7 @@ pub trait Shared: Sized {
     }
 }
 
-/// As many words as a [`Shared`] has.
+/// The words of one [`Shared`] struct.
 pub struct Words(std::vec::IntoIter<u64>);
 
 impl Words {

@@ -1,4 +1,4 @@
-//! [`DatagramSteering`]: each datagram of a group of UDP sockets goes to the socket of the thread that owns its
+//! [`DatagramSteering`] delivers each datagram of a group of UDP sockets to the socket of the thread that owns its
 //! partition (`programs/steering.bpf.c`).
 
 use std::io;
@@ -9,29 +9,30 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use crate::shared::{Shared, SteeringSettings};
 use crate::{Error, Program};
 
-/// How a datagram's partition is found.
+/// The function that maps a datagram to its partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SteeringOptions {
-    /// What the hash of a key starts with.
+    /// The initial value of a key's hash.
     pub seed: u64,
-    /// What its words are multiplied by.
+    /// The factor by which the hash multiplies words.
     pub factor: u64,
-    /// A binary request's partition is its vBucket field (modulo the partitions), not its key's.
+    /// Whether a binary request's partition is its vBucket field (modulo the partitions) instead of its key's.
     pub by_vbucket: bool,
 }
 
-/// Steers the datagrams of one group of sockets, for as long as the sockets are open. This handle changes owners.
+/// Steers the datagrams of one group of sockets as long as the sockets are open. This handle changes owners.
 #[derive(Debug)]
 pub struct DatagramSteering {
     owners: MapHandle,
 }
 
 impl DatagramSteering {
-    /// Steers between `sockets`, one a thread, all bound to one address with SO_REUSEPORT; partition p is first owned
-    /// by thread `owners[p]`.
+    /// Steers between `sockets`, one a thread, all bound to one address with SO_REUSEPORT; partition p is initially
+    /// owned by thread `owners[p]`.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`]; [`Error::Kernel`] if a socket cannot be added.
+    /// Returns [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`]; [`Error::Kernel`] if a socket cannot
+    /// be added.
     pub fn attach(
         options: SteeringOptions,
         sockets: &[BorrowedFd<'_>],
@@ -62,17 +63,17 @@ impl DatagramSteering {
                 .map_err(program.failed("adding a socket to"))?;
         }
         if let Some(first) = sockets.first() {
-            // The whole group has the program; it keeps the program and its maps.
+            // The whole group uses the program, and keeps it and its maps alive.
             attach_to_group(*first, program.handle().as_fd())
                 .map_err(|error| program.failed("attaching")(error.into()))?;
         }
         Ok(steering)
     }
 
-    /// The partition's datagrams go to this thread from now on.
+    /// Delivers the partition's datagrams to this thread from now on.
     ///
     /// # Errors
-    /// [`Error::Kernel`] if there is no such partition.
+    /// Returns [`Error::Kernel`] if there is no such partition.
     pub fn set_owner(&self, partition: u32, thread: u32) -> Result<(), Error> {
         self.owners
             .update(&partition.to_ne_bytes(), &thread.to_ne_bytes(), MapFlags::ANY)

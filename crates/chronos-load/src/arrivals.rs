@@ -1,9 +1,9 @@
-//! When requests are due: Poisson, uniform, or in bursts, at a mean rate, in integer picoseconds.
+//! Computes when requests are due: Poisson, uniform, or in bursts, at a mean rate, in integer picoseconds.
 //!
-//! A schedule first draws arrivals of the mean rate and then bends time. In a burst period of length P, the first D
-//! hold the share s of the requests at r times the mean rate, so that P = r D / s, and the rest of the period holds
-//! the rest evenly. This is the load of Banga and Druschel that Chronos uses (dissertation, section 6.2.3: ratio 10,
-//! 10 % of the requests in bursts). Bursts of all threads fall together.
+//! A schedule first draws arrivals of the mean rate and then transforms time. In a burst period of length P, the first
+//! D contain the share s of the requests at r times the mean rate, so that P = r D / s, and the rest of the period
+//! contains the rest evenly. This is the load of Banga and Druschel that Chronos uses (dissertation, section 6.2.3:
+//! ratio 10, 10 % of the requests in bursts). The bursts of all threads coincide.
 
 use std::str::FromStr;
 
@@ -13,29 +13,29 @@ use rand_pcg::Pcg64Mcg;
 
 use crate::draws::draws;
 
-/// How requests are spread over time.
+/// The distribution of requests over time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Arrivals {
-    /// Independent of each other.
+    /// Requests arrive independently of each other.
     Poisson,
-    /// At equal distances.
+    /// Requests arrive at equal intervals.
     Uniform,
-    /// Poisson, with times of a higher rate.
+    /// Requests arrive as Poisson, with periods of a higher rate.
     Bursts(Bursts),
 }
 
-/// Times of a higher rate.
+/// The periods of a higher rate.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bursts {
-    /// Rate in a burst to mean rate, above 1.
+    /// The ratio of the rate in a burst to the mean rate, above 1.
     pub ratio: f64,
-    /// Length of a burst.
+    /// The length of a burst.
     pub duration: Span,
-    /// Share of all requests that are in bursts, above 0 and below 1.
+    /// The share of all requests that are in bursts, above 0 and below 1.
     pub share: f64,
 }
 
-/// Why a text is no [`Arrivals`].
+/// The reason why a text is not an [`Arrivals`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}; write poisson, uniform, or bursts:RATIO,DURATION,SHARE such as bursts:10,1ms,10%")]
 pub struct BadArrivals(String);
@@ -48,7 +48,7 @@ impl FromStr for Arrivals {
             return match text {
                 "poisson" => Ok(Arrivals::Poisson),
                 "uniform" => Ok(Arrivals::Uniform),
-                _ => Err(BadArrivals(format!("`{text}` is no spread of requests over time"))),
+                _ => Err(BadArrivals(format!("`{text}` is not a distribution of requests over time"))),
             };
         };
         let [ratio, duration, share] = *rest.split(',').map(str::trim).collect::<Vec<_>>() else {
@@ -63,17 +63,17 @@ impl FromStr for Arrivals {
         }
         if duration.is_zero() || !(share > 0.0 && share < 1.0) {
             return Err(BadArrivals(format!(
-                "`{rest}` has no length, or a share that is not between 0 and 1"
+                "in `{rest}`, the length is 0, or the share is not between 0 and 1"
             )));
         }
         Ok(Arrivals::Bursts(Bursts { ratio, duration, share }))
     }
 }
 
-/// A share from 0 to 1, as a number or in per cent.
+/// Parses a share from 0 to 1, written as a number or in per cent.
 ///
 /// # Errors
-/// What is wrong with `text`.
+/// Returns a message that describes the error in `text`.
 pub fn parse_share(text: &str) -> Result<f64, String> {
     let share = plimsoll_units::parse_share(text).ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| format!("the share `{text}` is not from 0 to 1, or from 0% to 100%"))
@@ -83,26 +83,26 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 #[derive(Debug)]
 pub struct Schedule {
     arrivals: Arrivals,
-    /// Requests a second.
+    /// The rate of the thread's requests, per second.
     rate: f64,
     rng: Pcg64Mcg,
-    /// Time at the mean rate, in picoseconds, before it is bent.
+    /// The time at the mean rate, in picoseconds, before the transformation.
     unbent: f64,
-    /// Arrivals so far.
+    /// The number of arrivals so far.
     count: u64,
-    /// Where between two arrivals this thread's fall, from 0 to 1.
+    /// The offset of this thread's arrivals between two of the whole, from 0 to 1.
     phase: f64,
 }
 
 impl Schedule {
-    /// The schedule of thread `thread` of `threads`, which share the `rate` of requests a second (above 0).
+    /// Creates the schedule of thread `thread` of `threads`, which share the `rate` of requests a second (above 0).
     pub fn new(arrivals: Arrivals, rate: f64, seed: u64, thread: u32, threads: u32) -> Schedule {
         let phase = f64::from(thread) / f64::from(threads);
         let rng = draws(seed, thread, 0, ARRIVALS);
         Schedule { arrivals, rate: rate / f64::from(threads), rng, unbent: 0.0, count: 0, phase }
     }
 
-    /// When the next request is due, counted from the start of the run.
+    /// Returns when the next request is due, counted from the start of the run.
     pub fn next_due(&mut self) -> Time {
         let mean_gap = PS_PER_S / self.rate;
         if self.arrivals == Arrivals::Uniform {
@@ -121,12 +121,12 @@ impl Schedule {
 }
 
 impl Bursts {
-    /// From the start of a burst to the start of the next.
+    /// Returns the time from the start of a burst to the start of the next.
     pub fn period(&self) -> Span {
         Span::from_ps((self.duration.as_ps() as f64 * self.ratio / self.share).round() as u64)
     }
 
-    /// When as many requests have come as at `unbent` without bursts.
+    /// Returns the time by which as many requests have arrived as by `unbent` without bursts.
     fn bend(&self, unbent: Time) -> Time {
         let period = self.period().as_ps();
         let (burst, crowded) = (self.duration.as_ps(), (period as f64 * self.share).round() as u64);
@@ -143,7 +143,7 @@ impl Bursts {
 }
 
 const PS_PER_S: f64 = 1e12;
-/// The part of [`draws`] that arrivals take.
+/// The part of [`draws`] that arrivals use.
 const ARRIVALS: u32 = u32::MAX;
 
 #[cfg(test)]
@@ -163,7 +163,8 @@ mod tests {
 
     #[test]
     fn bursts_bend_time_as_the_table_says() {
-        // Ratio 10, 1 ms, 10 %: a period of 100 ms, whose first 1 ms holds what 10 ms hold otherwise.
+        // With ratio 10, 1 ms and 10 %, the period is 100 ms, whose first 1 ms contains the requests of an average 10
+        // ms.
         let bursts = Bursts { ratio: 10.0, duration: Span::from_ms(1), share: 0.1 };
         assert_eq!(bursts.period(), Span::from_ms(100));
         for (unbent_us, bent_us) in [
@@ -189,7 +190,7 @@ mod tests {
             let times: Vec<Time> =
                 std::iter::from_fn(|| Some(schedule.next_due())).take_while(|at| *at < end).collect();
             assert!(times.is_sorted());
-            // Standard deviation 316.
+            // The standard deviation is 316.
             assert!((98_400..101_600).contains(&times.len()), "{arrivals:?}: {}", times.len());
             let crowded = times.iter().filter(|at| at.as_ps() % 100_000_000_000 < 1_000_000_000).count();
             let expected = if arrivals == Arrivals::Poisson { 1_000 } else { 10_000 };
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!("bursts:10,1ms,10%".parse(), Ok(Arrivals::Bursts(bursts)));
         assert_eq!("bursts:10, 1ms, 0.1".parse(), Ok(Arrivals::Bursts(bursts)));
         for (text, part) in [
-            ("poison", "`poison` is no spread"),
+            ("poison", "`poison` is not a distribution"),
             ("bursts:10,1ms", "not three values"),
             ("bursts:1,1ms,10%", "the ratio 1 is not above 1"),
             ("bursts:10,1,10%", "has no unit"),

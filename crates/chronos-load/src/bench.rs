@@ -1,35 +1,35 @@
-//! Servers that are started for a measurement, with every key stored in them, and the clients that ask them.
+//! Starts servers for a measurement, stores every key in them, and runs clients against them.
 
 use std::sync::Arc;
 
 use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
-use crate::options::{Belief, Clients, Workload};
-use crate::phase::Crew;
+use crate::options::{Clients, ValidityOptions, Workload};
+use crate::phase::ClientThreads;
 use crate::process::{Recipe, Server, Stopwatch, Transport};
-use crate::report::{Doubts, Report};
+use crate::report::{Report, SuspectLimits};
 use crate::setup::{Phase, Setup};
 
-/// Servers that run until this is dropped.
+/// A set of servers that run until this value is dropped.
 #[derive(Debug)]
 pub struct Bench {
     servers: Vec<Server>,
     setup: Arc<Setup>,
-    crew: Crew,
-    doubts: Doubts,
+    client_threads: ClientThreads,
+    limits: SuspectLimits,
 }
 
-/// What a phase came to, on both sides.
+/// The results of a phase, on both sides.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Measure {
-    /// What the clients saw.
+    /// The results that the clients measured.
     pub report: Report,
-    /// Microseconds of processor time that the servers took for an operation.
+    /// The servers' processor time per operation, in microseconds.
     pub server_us_per_operation: f64,
-    /// Processors that the servers kept busy.
+    /// The number of processors that the servers kept busy.
     pub server_busy: f64,
-    /// Seconds a second in which their threads could have run, but others had their processors.
+    /// The time per second in which the servers' threads were runnable, but other threads had their processors.
     pub server_waited: f64,
 }
 
@@ -37,35 +37,35 @@ impl Bench {
     /// Starts a server for each of `recipes` on `cpus`, and stores all keys.
     ///
     /// # Errors
-    /// If options contradict each other, a server does not start, or one does not take the keys.
+    /// Returns an error if options contradict each other, a server does not start, or a server does not store the keys.
     pub fn start(
         recipes: &[Recipe],
         transport: Transport,
         cpus: &[usize],
         workload: &Workload,
         clients: &Clients,
-        belief: Belief,
+        validity: ValidityOptions,
     ) -> anyhow::Result<Bench> {
         let start = |recipe| Server::start(recipe, transport, cpus);
         let servers = recipes.iter().map(start).collect::<anyhow::Result<Vec<Server>>>()?;
         let endpoints: Vec<_> = servers.iter().map(|server| server.endpoint.clone()).collect();
         let setup = workload.setup(&endpoints, clients.connections)?;
-        let crew = clients.crew(endpoints);
+        let client_threads = clients.client_threads(endpoints);
         if workload.loads() {
-            crew.store(&setup)?;
+            client_threads.store(&setup)?;
         }
-        Ok(Bench { servers, setup, crew, doubts: belief.doubts() })
+        Ok(Bench { servers, setup, client_threads, limits: validity.limits() })
     }
 
-    /// Runs `phase`.
+    /// Runs `phase` and measures the servers' processor time.
     ///
     /// # Errors
-    /// If a server has ended, or a processor is not there.
+    /// Returns an error if a server has ended, or a processor does not exist.
     pub fn measure(&self, phase: Phase) -> anyhow::Result<Measure> {
         let mut watch = Stopwatch::of(&self.servers);
-        let book = self.crew.run(&self.setup, phase, |moment| watch.look(moment))?;
+        let book = self.client_threads.run(&self.setup, phase, |edge| watch.look(edge))?;
         let taken = watch.taken()?;
-        let report = Report::new(&book, &phase, self.crew.threads, self.doubts);
+        let report = Report::new(&book, &phase, self.client_threads.threads, self.limits);
         let operations = report.rate * report.seconds;
         let of_each = |span: Span| if operations > 0.0 { span.as_us_f64() / operations } else { 0.0 };
         Ok(Measure {

@@ -1,54 +1,54 @@
-//! What a run has counted.
+//! [`Book`] counts the events of a run.
 
 use hdrhistogram::Histogram;
 use plimsoll_units::Span;
 use serde::{Deserialize, Serialize};
 
-/// Numbers of what happened. Operations are what is timed: one request, or several that belong together.
+/// The counts of a run. An operation is the timed unit: one request, or several that belong together.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
 pub struct Counts {
-    /// Operations due within the measured time.
+    /// The operations due within the measured time.
     pub due: u64,
-    /// Operations that ended within the measured time, whenever they began.
+    /// The operations that ended within the measured time, whenever they began.
     pub completed: u64,
-    /// Operations due within the measured time, of which a part was never answered.
+    /// The operations due within the measured time of which a part got no reply.
     pub lost: u64,
-    /// Operations due within the measured time, which the server refused or answered with nonsense.
+    /// The operations due within the measured time that the server rejected or answered incorrectly.
     pub refused: u64,
-    /// Gets sent to a server, each of one or more keys.
+    /// The gets sent to a server, each of one or more keys.
     pub gets: u64,
-    /// Sets sent to a server.
+    /// The sets sent to a server.
     pub sets: u64,
-    /// Values read.
+    /// The values that were read.
     pub hits: u64,
-    /// Keys without a value.
+    /// The requested keys without a value.
     pub misses: u64,
-    /// Values that nobody has stored under their key.
+    /// The values that no client has stored under their key.
     pub wrong: u64,
-    /// Replies that came when their request had been given up.
+    /// The replies that arrived after their request had timed out.
     pub late: u64,
-    /// Operations that were never sent: too many were outstanding, or the connection was gone.
+    /// The operations that were never sent: too many were outstanding, or the connection was closed.
     pub unsent: u64,
-    /// Connections that ended before the run did.
+    /// The connections that ended before the run did.
     pub closed: u64,
 }
 
-/// Counts and distributions of one thread, or of all.
+/// The counts and distributions of one thread, or of all threads.
 #[derive(Clone, Debug)]
 pub struct Book {
-    /// Numbers.
+    /// The counts of operations and requests.
     pub counts: Counts,
-    /// Nanoseconds from when an operation should have been sent to the end of its reply.
+    /// The nanoseconds from when an operation should have been sent to the end of its reply.
     pub latency: Histogram<u64>,
-    /// Nanoseconds for which operations were waited for that were lost: the timeout or longer.
+    /// The nanoseconds until lost operations were given up: the timeout or longer.
     pub given_up: Histogram<u64>,
-    /// Nanoseconds from when a request should have been sent to when it was.
+    /// The nanoseconds from when a request should have been sent to when it was.
     pub lag: Histogram<u64>,
-    /// The first few things that went wrong.
+    /// Descriptions of the first few errors.
     pub examples: Vec<String>,
-    /// Time spent where there was something to do.
+    /// The time in which the generator had work to do.
     pub busy: Span,
-    /// Time in which the generator could have run, but others had its processors.
+    /// The time in which the generator was runnable, but other threads had its processors.
     pub waited: Span,
 }
 
@@ -68,26 +68,26 @@ impl Default for Book {
 }
 
 impl Book {
-    /// Notes how long something took.
+    /// Records a length of time in `histogram`.
     pub fn record(histogram: &mut Histogram<u64>, span: Span) {
         histogram.saturating_record((span.as_ps() / 1_000).max(1));
     }
 
-    /// What all operations took, those that were lost among them.
+    /// Returns the latencies of all operations, including the lost ones.
     pub fn waits(&self) -> Histogram<u64> {
         let mut waits = self.latency.clone();
         waits.add(&self.given_up).expect("all histograms have the same bounds");
         waits
     }
 
-    /// Keeps `what` as an example, if there are not enough yet.
+    /// Records the description of an error, unless there are enough already.
     pub fn example(&mut self, what: impl FnOnce() -> String) {
         if self.examples.len() < EXAMPLES_MAX {
             self.examples.push(what());
         }
     }
 
-    /// Adds what another thread has counted.
+    /// Adds the counts of another thread.
     pub fn add(&mut self, other: &Book) {
         let Counts { due, completed, lost, refused, gets, sets, hits, misses, wrong, late, unsent, closed } =
             &mut self.counts;
@@ -118,8 +118,8 @@ impl Book {
     }
 }
 
-/// The longest time that a histogram tells apart: ten minutes.
+/// The longest time that a histogram resolves: ten minutes.
 const NS_MAX: u64 = 600_000_000_000;
-/// Significant digits of a histogram: times are within 0.1 %.
+/// The significant digits of a histogram: times are within 0.1 %.
 const DIGITS: u8 = 3;
 const EXAMPLES_MAX: usize = 8;

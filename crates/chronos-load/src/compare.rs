@@ -1,5 +1,5 @@
-//! Two servers under the same load on the same processors, in turn: A, B, B, A and so on, each started afresh, so that
-//! whatever drifts on the machine falls on both. What counts is the median of the pairs' ratios.
+//! Compares two servers under the same load on the same processors, in turn: A, B, B, A and so on, each newly started,
+//! so that a drift of the machine affects both alike. The result is the median of the pairs' ratios.
 
 use std::fmt;
 
@@ -8,88 +8,88 @@ use serde::{Deserialize, Serialize};
 
 use crate::arrivals::Arrivals;
 use crate::bench::{Bench, Measure};
-use crate::options::{Belief, Clients, Workload};
+use crate::options::{Clients, ValidityOptions, Workload};
 use crate::phase::phase;
 use crate::process::{Recipe, Transport};
 use crate::setup::Pace;
 
-/// What is compared, and how.
+/// The servers to compare, and their load.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct ComparisonPlan {
     /// The two servers; ratios are of the second to the first.
     pub recipes: [Recipe; 2],
-    /// How requests get to them.
+    /// The transport of the requests.
     pub transport: Transport,
-    /// Processors of the servers; empty: where the system likes.
+    /// The processors of the servers; empty leaves the choice to the system.
     pub server_cpus: Vec<usize>,
-    /// What is asked.
+    /// The requests to send.
     pub workload: Workload,
-    /// Who asks.
+    /// The clients that send them.
     pub clients: Clients,
-    /// Load before anything is measured.
+    /// The length of the load before the measurement.
     pub warm_up: Span,
-    /// What is measured of each phase.
+    /// The measured length of each phase.
     pub time: Span,
-    /// Outstanding on each connection where saturation is measured; none if it is not.
+    /// The operations outstanding on each connection at saturation; none skips its measurement.
     pub outstanding: Option<u32>,
-    /// The open loop that follows; none if there is none.
+    /// The open loop that follows; none skips it.
     pub open: Option<Open>,
-    /// Pairs, at least 1.
+    /// The number of pairs, at least 1.
     pub pairs: u32,
-    /// When a turn is not to be believed.
-    pub belief: Belief,
+    /// The limits beyond which a turn is suspect.
+    pub validity: ValidityOptions,
 }
 
-/// An open loop.
+/// The load of an open loop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Open {
-    /// How requests are spread over time.
+    /// The distribution of requests over time.
     pub arrivals: Arrivals,
-    /// How many there are.
+    /// The rate of the requests.
     pub rate: OpenRate,
 }
 
 /// The rate of an open loop.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum OpenRate {
-    /// Operations a second.
+    /// A rate in operations a second.
     Fixed(f64),
-    /// A share of what the first server carried in the first pair.
+    /// A share of the first server's rate in the first pair.
     OfFirst(f64),
 }
 
-/// One server's turn.
+/// The results of one server's turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Turn {
-    /// The closed loop.
+    /// The results of the closed loop.
     pub saturation: Option<Measure>,
-    /// The open loop.
+    /// The results of the open loop.
     pub open: Option<Measure>,
 }
 
-/// All turns.
+/// The results of all turns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Comparison {
-    /// What the servers are called.
+    /// The names of the servers.
     pub names: [String; 2],
-    /// Both servers' turns, pair by pair.
+    /// The turns of both servers, pair by pair.
     pub pairs: Vec<[Turn; 2]>,
-    /// Why a figure is not to be believed.
+    /// The reasons why a figure is suspect.
     pub suspect: Vec<String>,
 }
 
-/// A figure that is compared.
+/// A figure that is compared between the two sides.
 pub struct Figure<T> {
-    /// What it is, and its unit.
+    /// The name of the figure, and its unit.
     pub title: &'static str,
-    /// That of a turn; none if it was not measured.
+    /// Returns the figure of a turn; none if it was not measured.
     pub of: fn(&T) -> Option<f64>,
 }
 
-/// Gives two sides their turns: the first goes first in every other pair. `tell` hears of each.
+/// Runs two sides in turn: in every other pair, the first side goes first. `tell` is called before each turn.
 ///
 /// # Errors
-/// That of the first turn that fails.
+/// Returns the error of the first turn that fails.
 pub fn in_pairs<T>(
     pairs: u32,
     recipes: &[Recipe; 2],
@@ -108,10 +108,10 @@ pub fn in_pairs<T>(
         .collect()
 }
 
-/// Writes every figure that was measured: the median of the pairs' ratios, then the pairs.
+/// Writes every measured figure: the median of the pairs' ratios, then the pairs.
 ///
 /// # Errors
-/// Those of `f`.
+/// Returns the errors of `f`.
 pub fn write_figures<T>(
     names: &[String; 2],
     pairs: &[[T; 2]],
@@ -132,11 +132,11 @@ pub fn write_figures<T>(
     Ok(())
 }
 
-impl Plan {
-    /// Runs all pairs; `tell` hears of each turn.
+impl ComparisonPlan {
+    /// Runs all pairs; `tell` is called before each turn.
     ///
     /// # Errors
-    /// If a server cannot be started or does not take the load.
+    /// Returns an error if a server cannot be started or does not store the keys.
     pub fn run(&self, tell: impl FnMut(&str)) -> anyhow::Result<Comparison> {
         let mut rate = match self.open.map(|open| open.rate) {
             Some(OpenRate::Fixed(rate)) => Some(rate),
@@ -144,15 +144,15 @@ impl Plan {
         };
         let pairs = in_pairs(self.pairs, &self.recipes, tell, |side| self.turn(side, &mut rate))?;
         let names = self.recipes.clone().map(|recipe| recipe.name);
-        let suspect = self.doubts(&names, &pairs);
+        let suspect = self.limits(&names, &pairs);
         Ok(Comparison { names, pairs, suspect })
     }
 
-    /// One server's turn. `rate` is that of the open loop, once it is known.
+    /// Runs one server's turn. `rate` is set to the rate of the open loop once it is known.
     fn turn(&self, side: usize, rate: &mut Option<f64>) -> anyhow::Result<Turn> {
         let recipe = std::slice::from_ref(&self.recipes[side]);
-        let Plan { transport, server_cpus, workload, clients, belief, .. } = self;
-        let bench = Bench::start(recipe, *transport, server_cpus, workload, clients, *belief)?;
+        let ComparisonPlan { transport, server_cpus, workload, clients, validity, .. } = self;
+        let bench = Bench::start(recipe, *transport, server_cpus, workload, clients, *validity)?;
         let measure = |index, pace| bench.measure(phase(index, pace, self.warm_up, self.time));
         let saturation =
             self.outstanding.map(|outstanding| measure(1, Pace::Closed(outstanding))).transpose()?;
@@ -168,7 +168,7 @@ impl Plan {
         Ok(Turn { saturation, open })
     }
 
-    fn doubts(&self, names: &[String; 2], pairs: &[[Turn; 2]]) -> Vec<String> {
+    fn limits(&self, names: &[String; 2], pairs: &[[Turn; 2]]) -> Vec<String> {
         let mut found = Vec::new();
         for (pair, turns) in (1..).zip(pairs) {
             for (name, turn) in names.iter().zip(turns) {
@@ -187,17 +187,17 @@ impl Plan {
     }
 }
 
-impl Plan {
-    /// Why it was not the server that limited the rate; none if it was, or if it is not known which processors it
-    /// had, or if it shared them.
+impl ComparisonPlan {
+    /// Returns why the server was not the limit of the rate; none if it was, if its processors are not known, or if it
+    /// shared them with the generator.
     fn not_the_server(&self, most: &Measure) -> Option<String> {
         let cpus = self.server_cpus.len() as f64;
-        if cpus == 0.0 || self.belief.shared_cpus || most.server_busy >= SATURATED * cpus {
+        if cpus == 0.0 || self.validity.shared_cpus || most.server_busy >= SATURATED * cpus {
             return None;
         }
         let busy = 100.0 * most.server_busy / cpus;
         Some(if most.server_waited > (1.0 - SATURATED) * cpus {
-            format!("the server had its processors for {busy:.0} % of the time, because others ran on them")
+            format!("the server ran for {busy:.0} % of the time, because other processes used its processors")
         } else {
             format!(
                 "the server was busy for {busy:.0} % of its processors' time, the generator for {:.0} % of its own: \
@@ -208,7 +208,7 @@ impl Plan {
     }
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// Returns the median: the middle value, or the mean of the two in the middle.
 fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -251,14 +251,14 @@ const FIGURES: &[Figure<Turn>] = &[
     },
 ];
 
-/// A server with less than this share of its processors' time has not been the limit.
+/// A server that used less than this share of its processors' time was not the limit.
 const SATURATED: f64 = 0.95;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::book::Book;
-    use crate::report::{Doubts, Report};
+    use crate::report::{Report, SuspectLimits};
     use plimsoll_units::Time;
 
     fn turn(rate: u64) -> Turn {
@@ -271,7 +271,7 @@ mod tests {
             from: Time::ZERO,
             to: Time::ZERO + Span::from_secs(1),
         };
-        let report = Report::new(&book, &phase, 1, Doubts::default());
+        let report = Report::new(&book, &phase, 1, SuspectLimits::default());
         let measure = Measure {
             report,
             server_us_per_operation: 1e6 / rate as f64,

@@ -1,8 +1,8 @@
-//! A [`Generator`] at its sockets and by the wall's clock.
+//! Runs a [`Generator`] on sockets and the wall clock.
 //!
-//! One turn: what is due becomes requests; each connection with something to send gets one write; then the sockets that
-//! can be read are read, and what their replies set off is sent at once. A thread that spins asks the kernel without
-//! waiting; one that blocks sleeps until a reply or the next request.
+//! In each iteration, due operations become requests; each connection with output gets one write; then readable sockets
+//! are read, and the requests that follow from their replies are sent at once. A thread that spins polls the kernel
+//! without waiting; one that blocks sleeps until a reply or the next request.
 
 mod datagrams;
 
@@ -21,54 +21,54 @@ use crate::generator::Generator;
 use crate::process::ProcessorTime;
 use datagrams::{BATCH, Batch};
 
-/// What a thread does when there is nothing to do.
+/// How a thread waits when there is no work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Wait {
-    /// Asks again: no wake-up to wait for, but the processor is never free.
+    /// It polls continuously: there is no wake-up delay, but the processor is never free.
     Spin,
-    /// Sleeps.
+    /// It sleeps until the next event.
     Block,
 }
 
-/// The wall's clock, from the start of a phase.
+/// The wall clock, counted from the start of a phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
 impl Clock {
-    /// A clock that starts now.
+    /// Creates a clock that starts now.
     pub fn start() -> Clock {
         Clock(Instant::now())
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     pub fn now(self) -> Time {
         Time::ZERO + Span::from_ns(self.0.elapsed().as_nanos() as u64)
     }
 }
 
-/// A generator's connection.
-struct Line {
-    /// None once it is gone.
+/// The socket of one of the generator's connections.
+struct ClientSocket {
+    /// The socket; none once it is closed.
     socket: Option<Socket>,
-    /// It could not take all that there was to send, and says when it can.
+    /// Whether the socket's send buffer is full, so that epoll reports when it has space.
     is_full: bool,
 }
 
-/// A generator, its sockets, and what they are read with.
-struct Driver {
+/// A generator, its sockets, and their read buffers.
+struct SocketDriver {
     generator: Generator,
-    lines: Vec<Line>,
+    sockets: Vec<ClientSocket>,
     poll: OwnedFd,
     clock: Clock,
     buffer: Vec<u8>,
-    /// For datagrams.
+    /// The receive buffers of datagrams.
     batch: Option<Batch>,
 }
 
 /// Runs `generator` until it is over. `sockets` are its connections, in its order.
 ///
 /// # Errors
-/// If the system refuses to poll; not if a server goes away, which is counted.
+/// Returns an error if the system rejects the poll. A server that closes a connection is not an error; it is counted.
 pub fn drive(
     generator: Generator,
     sockets: Vec<Socket>,
@@ -81,9 +81,10 @@ pub fn drive(
     for (index, socket) in sockets.iter().enumerate() {
         epoll::add(&poll, socket, epoll::EventData::new_u64(index as u64), LISTENED)?;
     }
-    let lines = sockets.into_iter().map(|socket| Line { socket: Some(socket), is_full: false }).collect();
+    let sockets =
+        sockets.into_iter().map(|socket| ClientSocket { socket: Some(socket), is_full: false }).collect();
     let batch = datagrams.then(Batch::new);
-    let mut driver = Driver { generator, lines, poll, clock, buffer: vec![0; READ_BYTES], batch };
+    let mut driver = SocketDriver { generator, sockets, poll, clock, buffer: vec![0; READ_BYTES], batch };
     let before = ProcessorTime::of_this_thread().unwrap_or_default();
     driver.run(wait, until)?;
     let after = ProcessorTime::of_this_thread().unwrap_or_default();
@@ -91,7 +92,7 @@ pub fn drive(
     Ok(driver.generator.finish())
 }
 
-impl Driver {
+impl SocketDriver {
     fn run(&mut self, wait: Wait, until: Time) -> io::Result<()> {
         let mut events = Vec::with_capacity(EVENTS_MAX);
         let mut busy = Span::ZERO;
@@ -144,7 +145,7 @@ impl Driver {
         Timespec { tv_sec: (ns / 1_000_000_000) as i64, tv_nsec: (ns % 1_000_000_000) as i64 }
     }
 
-    /// Sends all that there is to send; true if there was any.
+    /// Sends all output; returns whether there was any.
     fn send_all(&mut self) -> io::Result<bool> {
         let mut any = false;
         while let Some(link) = self.generator.take_sendable() {
@@ -157,7 +158,7 @@ impl Driver {
     fn send(&mut self, link: usize) -> io::Result<()> {
         let now = self.clock.now();
         let (out, ends) = self.generator.output(link, now);
-        let line = &mut self.lines[link];
+        let line = &mut self.sockets[link];
         let Some(socket) = &line.socket else { return Ok(()) };
         if line.is_full || out.is_empty() {
             return Ok(());
@@ -179,7 +180,7 @@ impl Driver {
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait_for_room(link, true)?,
             Err(error) => {
-                // What the server said before it hung up still counts.
+                // Replies that arrived before the server closed the connection still count.
                 if self.batch.is_none() {
                     self.read_stream(link, true);
                 }
@@ -189,9 +190,9 @@ impl Driver {
         Ok(())
     }
 
-    /// Asks, or no longer asks, to be told when `link` can take more.
+    /// Starts or stops polling whether `link` accepts more output.
     fn wait_for_room(&mut self, link: usize, is_full: bool) -> io::Result<()> {
-        let line = &mut self.lines[link];
+        let line = &mut self.sockets[link];
         let Some(socket) = &line.socket else { return Ok(()) };
         line.is_full = is_full;
         let flags = if is_full { epoll::EventFlags::OUT } else { epoll::EventFlags::empty() };
@@ -204,13 +205,13 @@ impl Driver {
         self.send(link)
     }
 
-    /// Reads `link`, to its end if it `is_ending`, and sends what that sets off.
+    /// Reads `link`, to its end if it `is_ending`, and sends the requests that follow.
     fn read(&mut self, link: usize, is_ending: bool) -> io::Result<()> {
         let read = match self.batch {
             Some(_) => self.read_datagrams(link),
             None => self.read_stream(link, is_ending),
         };
-        // What fell due while this was read does not wait for the other connections.
+        // Operations that became due during the read are sent before the other connections are read.
         if let Some(now) = read
             && self.generator.next_event() <= now
         {
@@ -220,11 +221,11 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes what has come on a connection; when it was read last, if anything had come.
+    /// Reads the input of a connection; returns the time of the last read, if there was input.
     fn read_stream(&mut self, link: usize, is_ending: bool) -> Option<Time> {
         let mut read = None;
         let mut buffer = mem::take(&mut self.buffer);
-        while let Some(mut socket) = self.lines[link].socket.as_ref() {
+        while let Some(mut socket) = self.sockets[link].socket.as_ref() {
             match socket.read(&mut buffer) {
                 Ok(0) => self.close(link, "the server closed it"),
                 Ok(bytes) => {
@@ -247,10 +248,10 @@ impl Driver {
         read
     }
 
-    /// Takes the datagrams that have come; when, if any had come.
+    /// Receives the pending datagrams; returns the time, if there were any.
     fn read_datagrams(&mut self, link: usize) -> Option<Time> {
-        let Self { generator, lines, clock, batch, .. } = self;
-        let (socket, batch) = (lines[link].socket.as_ref()?, batch.as_mut()?);
+        let Self { generator, sockets, clock, batch, .. } = self;
+        let (socket, batch) = (sockets[link].socket.as_ref()?, batch.as_mut()?);
         let mut read = None;
         let failed = loop {
             match batch.receive(socket) {
@@ -273,22 +274,22 @@ impl Driver {
     }
 
     fn close(&mut self, link: usize, reason: &str) {
-        // Closing the socket takes it out of the poll.
-        self.lines[link].socket = None;
+        // Closing the socket removes it from the poll.
+        self.sockets[link].socket = None;
         self.generator.close(link, self.clock.now(), reason);
     }
 }
 
-/// Edges only: a socket that was read until it was empty is not asked after again. What ends a connection is told
-/// apart, because its edge may come with that of the last bytes.
+/// The poll is edge-triggered: a socket that was read until it was empty is not read again. The end of a connection is
+/// a separate flag, because its edge may coincide with that of the last bytes.
 const LISTENED: epoll::EventFlags =
     epoll::EventFlags::IN.union(epoll::EventFlags::RDHUP).union(epoll::EventFlags::ET);
 const ENDING: epoll::EventFlags =
     epoll::EventFlags::RDHUP.union(epoll::EventFlags::HUP).union(epoll::EventFlags::ERR);
 const READABLE: epoll::EventFlags = epoll::EventFlags::IN.union(ENDING);
-/// Bytes that one read takes: many replies of small values.
+/// The bytes of one read: many replies with small values.
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS_MAX: usize = 256;
-/// After the end, how often it is seen whether the last replies have been waited for long enough.
+/// The interval at which, after the end, the wait for the last replies is checked.
 const DRAIN_CHECK: Span = Span::from_ms(10);
 const SLEEP_MAX: Span = Span::from_ms(100);

@@ -1,4 +1,4 @@
-//! Where a server listens, and sockets to it.
+//! [`Endpoint`] is the address of a server, and creates sockets to it.
 
 use std::fmt;
 use std::io;
@@ -9,20 +9,20 @@ use std::time::Duration;
 
 use socket2::{Domain, SockAddr, Socket, Type};
 
-/// Where a server listens.
+/// The address at which a server listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Endpoint {
-    /// A TCP port.
+    /// The address of a TCP port.
     Tcp(SocketAddr),
-    /// A UDP port.
+    /// The address of a UDP port.
     Udp(SocketAddr),
-    /// A UNIX stream socket.
+    /// The path of a UNIX stream socket.
     Unix(PathBuf),
 }
 
-/// Why a text is no [`Endpoint`].
+/// The reason why a text is not an [`Endpoint`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{text}` is no server: {problem}; write HOST:PORT, udp:HOST:PORT, or unix:PATH")]
+#[error("`{text}` is not the address of a server: {problem}; write HOST:PORT, udp:HOST:PORT, or unix:PATH")]
 pub struct BadEndpoint {
     text: String,
     problem: String,
@@ -58,15 +58,15 @@ impl fmt::Display for Endpoint {
 }
 
 impl Endpoint {
-    /// Whether requests travel as datagrams.
+    /// Returns whether requests travel as datagrams.
     pub fn is_datagrams(&self) -> bool {
         matches!(self, Endpoint::Udp(_))
     }
 
-    /// A connected socket that never blocks.
+    /// Returns a connected socket that never blocks.
     ///
     /// # Errors
-    /// If nobody listens there, or the system refuses.
+    /// Returns an error if nobody listens there, or the system returns an error.
     pub fn connect(&self) -> io::Result<Socket> {
         let socket = match self {
             Endpoint::Tcp(address) => {
@@ -77,7 +77,7 @@ impl Endpoint {
             }
             Endpoint::Udp(address) => {
                 let socket = Socket::new(Domain::for_address(*address), Type::DGRAM, None)?;
-                // Best effort: the system may allow less.
+                // This is best effort: the system may allow less.
                 let _ = socket.set_recv_buffer_size(DATAGRAM_BUFFER_BYTES);
                 socket.connect(&SockAddr::from(*address))?;
                 socket
@@ -94,7 +94,7 @@ impl Endpoint {
 }
 
 const CONNECT_MAX: Duration = Duration::from_secs(5);
-/// Room for a burst of replies, so that the generator loses none.
+/// The size of the receive buffer, which holds a burst of replies, so that the generator loses none.
 const DATAGRAM_BUFFER_BYTES: usize = 4 << 20;
 
 #[cfg(test)]
@@ -111,6 +111,9 @@ mod tests {
             Ok(Endpoint::Unix("/run/memcached.sock".into()))
         );
         let error = "127.0.0.1".parse::<Endpoint>().unwrap_err().to_string();
-        assert!(error.contains("`127.0.0.1` is no server") && error.contains("udp:HOST:PORT"), "{error}");
+        assert!(
+            error.contains("`127.0.0.1` is not the address of a server") && error.contains("udp:HOST:PORT"),
+            "{error}"
+        );
     }
 }

@@ -1,14 +1,13 @@
-//! The clients of one thread as a state machine: it is told the time and what came in, and has bytes to be sent. It
-//! knows neither sockets nor a clock, so that what a stall does to latencies can be tested to the picosecond.
+//! The clients of one thread as a state machine: its inputs are the time and received bytes, its outputs are bytes to
+//! send. It has neither sockets nor a clock, so that the effect of a stall on latencies is testable to the picosecond.
 //!
 //! ```text
 //!  advance(now) ──> operations that are due ──┐                       ┌── take_sendable, output, sent
 //!                                             ├──> requests ──> Link ─┤
 //!  operations that ended (closed loop) ───────┘                       └── receive ──> Book
 //! ```
-//! An operation's latency counts from when it *should* have been sent. In a closed loop that is when it was. One that is
-//! lost counts as having taken the timeout, or longer, where quantiles are told: left out, it would make the others look
-//! better.
+//! An operation's latency counts from when it *should* have been sent. In a closed loop that is when it was sent. For
+//! quantiles, a lost operation counts as the timeout or longer: omitting it would make the others look better.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -35,18 +34,18 @@ pub struct Generator {
     phase: Phase,
     thread: u32,
     schedule: Option<Schedule>,
-    /// When the next operation of an open loop is due.
+    /// The time at which the next operation of an open loop is due.
     next_due: Time,
-    /// Operations of the open loop so far.
+    /// The number of operations of the open loop so far.
     arrived: u64,
     clients: Vec<Client>,
-    /// A client's connections to all servers, then the next client's.
+    /// One client's connections to all servers, then the next client's.
     links: Vec<Link>,
     operations: Slab<Operation>,
     sendable: Vec<usize>,
-    /// Keys that the load phase has to store again.
+    /// The keys that the load phase must store again.
     again: Vec<u64>,
-    /// Operations with a request that could not be sent, because its connection is gone or has no number left.
+    /// The operations with a request that could not be sent, because its connection is closed or has no number left.
     stranded: Vec<usize>,
     next_check: Time,
     book: Book,
@@ -54,10 +53,10 @@ pub struct Generator {
 
 #[derive(Debug)]
 struct Client {
-    /// Among those of all threads.
+    /// The client's number among those of all threads.
     id: u32,
     next_number: u64,
-    /// One of its connections is gone.
+    /// Whether one of its connections is closed.
     broken: bool,
 }
 
@@ -66,18 +65,18 @@ struct Operation {
     client: usize,
     number: u64,
     kind: Kind,
-    /// What its latency counts from: in a closed loop, unknown until it is sent.
+    /// The time from which its latency counts; in a closed loop, none until it is sent.
     start: Option<Time>,
-    /// Requests without a reply.
+    /// The number of requests without a reply.
     waiting: u32,
-    /// Parts that are sent after this one.
+    /// The number of parts that are sent after this one.
     parts_left: u32,
-    /// It was counted already.
+    /// Whether it was counted already.
     counted: bool,
     failure: Option<Failure>,
 }
 
-/// Why an operation came to nothing.
+/// The reason why an operation failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Failure {
     Lost,
@@ -86,7 +85,7 @@ enum Failure {
 }
 
 impl Generator {
-    /// The clients `clients` of thread `thread` of `threads`, in `phase`.
+    /// Creates the clients `clients` of thread `thread` of `threads`, in `phase`.
     pub fn new(setup: Arc<Setup>, phase: Phase, clients: Range<u32>, thread: u32, threads: u32) -> Generator {
         let mut schedule = match phase.pace {
             Pace::Open(arrivals, rate) => {
@@ -124,12 +123,12 @@ impl Generator {
         generator
     }
 
-    /// How many connections there are; connection i is of server i modulo their number.
+    /// Returns the number of connections; connection i is of server i modulo the number of servers.
     pub fn links(&self) -> usize {
         self.links.len()
     }
 
-    /// When [`Generator::advance`] has something to do next.
+    /// Returns when [`Generator::advance`] must be called next.
     pub fn next_event(&self) -> Time {
         if !self.stranded.is_empty() {
             return Time::ZERO;
@@ -139,7 +138,7 @@ impl Generator {
         if self.next_due < self.phase.to { self.next_due.min(check) } else { check }
     }
 
-    /// Makes requests of what is due, and gives datagrams up that were not answered in time.
+    /// Creates requests for due operations, and times out unanswered datagrams.
     pub fn advance(&mut self, now: Time) {
         while self.next_due <= now && self.next_due < self.phase.to {
             let due = self.next_due;
@@ -158,7 +157,7 @@ impl Generator {
         }
     }
 
-    /// Whether nothing is left to be sent or waited for at `now`.
+    /// Returns whether nothing is left to send or to wait for at `now`.
     pub fn is_over(&self, now: Time) -> bool {
         let sent_all = match self.phase.pace {
             Pace::Open(..) | Pace::Closed(_) => now >= self.phase.to,
@@ -170,7 +169,7 @@ impl Generator {
         (sent_all && self.operations.is_empty()) || given_up || gone
     }
 
-    /// What was counted. Operations without a reply are lost.
+    /// Returns the counts. Operations without a reply are lost.
     pub fn finish(mut self) -> Book {
         for (_, operation) in &self.operations {
             if !operation.counted && operation.start.is_some_and(|start| self.is_measured(start)) {
@@ -182,19 +181,19 @@ impl Generator {
         self.book
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     pub fn book(&mut self) -> &mut Book {
         &mut self.book
     }
 
-    /// A connection with something to send.
+    /// Returns a connection with output.
     pub fn take_sendable(&mut self) -> Option<usize> {
         let link = self.sendable.pop()?;
         self.links[link].listed = false;
         Some(link)
     }
 
-    /// What connection `link` is to send, now that the attempt is made: all bytes and where datagrams end in them.
+    /// Returns the output of connection `link` at the time of the write: all bytes and the ends of its datagrams.
     pub fn output(&mut self, link: usize, now: Time) -> (&[u8], &[usize]) {
         let link = &mut self.links[link];
         for pending in link.take_unsent() {
@@ -208,7 +207,7 @@ impl Generator {
         (&link.out, &link.ends)
     }
 
-    /// The first `bytes` of the output of `link` (and `datagrams` of its datagrams) are sent.
+    /// Records that the first `bytes` of the output of `link` (and `datagrams` of its datagrams) are sent.
     pub fn sent(&mut self, link: usize, bytes: usize, datagrams: usize) {
         let link = &mut self.links[link];
         link.out.drain(..bytes);
@@ -220,7 +219,7 @@ impl Generator {
         (self.phase.from..self.phase.to).contains(&start)
     }
 
-    /// In a closed loop, begins the next operation of `client`.
+    /// In a closed loop, starts the next operation of `client`.
     fn follow(&mut self, client: usize, now: Time) {
         let more = match self.phase.pace {
             Pace::Open(..) => false,
@@ -232,12 +231,12 @@ impl Generator {
         }
     }
 
-    /// The key that `client` stores next in the load phase.
+    /// Returns the key that `client` stores next in the load phase.
     fn next_to_load(&self, client: usize) -> Option<u64> {
         let Client { id, next_number, .. } = self.clients[client];
         let clients = self.clients.len() as u64;
         let (thread, count) = (u64::from(self.thread), next_number & ((1 << NUMBER_BITS) - 1));
-        // Only one thread loads, so that its clients are all clients.
+        // A single thread loads, so that its clients are all clients.
         debug_assert!(thread == 0);
         let key = u64::from(id) + count * clients;
         (key < self.setup.choice.keys()).then_some(key)
@@ -283,7 +282,7 @@ impl Generator {
         }
     }
 
-    /// A request of `operation` has ended.
+    /// Ends a request of `operation`.
     fn end_part(&mut self, operation: usize, now: Time, failure: Option<Failure>) {
         let state = &mut self.operations[operation];
         state.waiting -= 1;
@@ -300,7 +299,7 @@ impl Generator {
         let is_decided = !state.counted && (is_last || (first_wins && failure.is_none()));
         if is_decided {
             state.counted = true;
-            // With a replica's answer it does not matter what the others' requests came to.
+            // With one replica's reply, the results of the others do not matter.
             let failure = if first_wins && failure.is_none() { None } else { state.failure };
             let start = state.start.unwrap_or(now);
             self.count(start, now, failure);
@@ -332,18 +331,18 @@ impl Generator {
                 }
             }
             Some(Failure::Refused) => counts.refused += u64::from(measured),
-            // Counted value by value, measured or not.
+            // Wrong values are counted one by one, measured or not.
             Some(Failure::Wrong) => {}
         }
         self.book.counts.due += u64::from(measured);
     }
 }
 
-/// An operation's number has so many bits below its phase.
+/// The bits of an operation's number below its phase.
 const NUMBER_BITS: u32 = 28;
-/// How often datagrams are looked through for those that are to be given up.
+/// The interval at which datagrams are checked for timeouts.
 const CHECK_EVERY: Span = Span::from_us(500);
-/// The part of [`draws`] that says whose an operation is.
+/// The part of [`draws`] that selects an operation's client.
 const CLIENT: u32 = u32::MAX - 2;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which keys are asked for, and how they are written.
+//! Draws the keys of requests, and writes them as text.
 
 use std::str::FromStr;
 
@@ -9,30 +9,30 @@ use rand_distr::{Distribution, Zipf};
 use crate::arrivals::parse_share;
 use crate::draws::{below, mix64};
 
-/// How requests are spread over keys.
+/// The distribution of requests over keys.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Popularity {
-    /// All alike.
+    /// All keys are equally likely.
     Uniform,
-    /// The key of rank k in proportion to k^-s.
+    /// The key of rank k is requested in proportion to k^-s.
     Zipf(f64),
-    /// Few keys have most of the requests, and others do from time to time.
+    /// A few keys, which change over time, get most of the requests.
     Hot(Hot),
 }
 
-/// Few keys with most of the requests (Chronos: three keys with 99 %, dissertation, section 6.2.4). Which ones is drawn
-/// anew at the start of each epoch.
+/// A few keys that get most of the requests (Chronos: three keys with 99 %, dissertation, section 6.2.4). They are
+/// drawn anew at the start of each epoch.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Hot {
-    /// How many, at least 1.
+    /// The number of hot keys, at least 1.
     pub keys: u64,
     /// Their share of the requests, 0 to 1.
     pub share: f64,
-    /// How long they stay hot; none if for ever.
+    /// The time for which they stay hot; none for the whole run.
     pub epoch: Option<Span>,
 }
 
-/// Why a text is no [`Popularity`].
+/// The reason why a text is not a [`Popularity`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "{0}; write uniform, zipf:S such as zipf:0.99, or hot:KEYS,SHARE,EPOCH such as hot:3,99%,100us or hot:3,99%,static"
@@ -50,7 +50,7 @@ impl FromStr for Popularity {
                 _ => Err(BadPopularity(format!("the exponent `{exponent}` is not from 0 to 20"))),
             },
             Some(("hot", rest)) => Hot::parse(rest).map(Popularity::Hot).map_err(BadPopularity),
-            _ => Err(BadPopularity(format!("`{text}` is no spread of requests over keys"))),
+            _ => Err(BadPopularity(format!("`{text}` is not a distribution of requests over keys"))),
         }
     }
 }
@@ -67,12 +67,12 @@ impl Hot {
             _ => Some(epoch.parse::<Span>().map_err(|error| error.to_string())?),
         };
         if epoch.is_some_and(Span::is_zero) {
-            return Err("an epoch has a length above 0".to_owned());
+            return Err("the epoch must be longer than 0".to_owned());
         }
         Ok(Hot { keys, share: parse_share(share)?, epoch })
     }
 
-    /// The hot key of number `index` at `at`.
+    /// Returns the hot key of number `index` at `at`.
     fn key(&self, index: u64, seed: u64, keys: u64, at: Time) -> u64 {
         let epoch = self.epoch.map_or(0, |epoch| at.as_ps() / epoch.as_ps());
         below(mix64(mix64(seed ^ HOT) ^ mix64(epoch ^ (index << 48))), keys)
@@ -89,7 +89,7 @@ pub struct KeyChoice {
 }
 
 impl KeyChoice {
-    /// Draws from `keys` keys, at least 1.
+    /// Creates a choice among `keys` keys, at least 1.
     pub fn new(popularity: Popularity, keys: u64, seed: u64) -> KeyChoice {
         let zipf = match popularity {
             Popularity::Zipf(s) => {
@@ -100,12 +100,12 @@ impl KeyChoice {
         KeyChoice { popularity, keys, seed, zipf }
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// The key of a request that is due at `at`.
+    /// Draws the key of a request that is due at `at`.
     pub fn draw(&self, rng: &mut impl Rng, at: Time) -> u64 {
         match (self.popularity, &self.zipf) {
             (_, Some(zipf)) => (zipf.sample(rng) as u64).clamp(1, self.keys) - 1,
@@ -117,25 +117,25 @@ impl KeyChoice {
     }
 }
 
-/// The 53 highest bits of `word` as a number from 0 to 1, without 1.
+/// Maps the 53 highest bits of `word` to a number from 0 up to, but not including, 1.
 pub fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// How keys are written.
+/// The text of keys.
 #[derive(Clone, Debug)]
 pub enum KeyText {
     /// A prefix, and the key's number in decimal, padded with zeros to one length.
     Numbered(Vec<u8>),
-    /// One by one, from a file.
+    /// The lines of a file, one a key.
     Listed(Vec<Box<[u8]>>),
 }
 
 impl KeyText {
-    /// Keys of `bytes` bytes, 1 to 250, that begin with as much of `prefix` as there is room for.
+    /// Creates keys of `bytes` bytes, 1 to 250, that begin with as much of `prefix` as fits.
     ///
     /// # Errors
-    /// If `keys` keys cannot be told apart in so few bytes, or memcached would not take keys so long.
+    /// Returns an error if `bytes` are too few for `keys` different keys, or memcached rejects keys of this length.
     pub fn numbered(prefix: &str, bytes: usize, keys: u64) -> Result<KeyText, String> {
         let digits = keys.saturating_sub(1).max(1).ilog10() as usize + 1;
         if !(digits..=KEY_BYTES_MAX).contains(&bytes) {
@@ -148,7 +148,7 @@ impl KeyText {
         Ok(KeyText::Numbered(template))
     }
 
-    /// Appends `key`.
+    /// Appends the text of `key`.
     pub fn write(&self, key: u64, out: &mut Vec<u8>) {
         match self {
             KeyText::Numbered(template) => {
@@ -162,7 +162,7 @@ impl KeyText {
         }
     }
 
-    /// Bytes of `key`.
+    /// Returns the length of `key` in bytes.
     pub fn len(&self, key: u64) -> usize {
         match self {
             KeyText::Numbered(template) => template.len(),
@@ -170,7 +170,7 @@ impl KeyText {
         }
     }
 
-    /// Whether `text` is `key`.
+    /// Returns whether `text` is the text of `key`.
     pub fn is(&self, key: u64, text: &[u8]) -> bool {
         match self {
             KeyText::Numbered(template) => {
@@ -184,7 +184,7 @@ impl KeyText {
     }
 }
 
-/// memcached's KEY_MAX_LENGTH.
+/// The longest key in bytes (memcached's KEY_MAX_LENGTH).
 const KEY_BYTES_MAX: usize = 250;
 const HOT: u64 = 0x686f_745f_6b65_7973;
 
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn zipf_falls_by_rank() {
         let counts = counts(Popularity::Zipf(1.0), 1000, Time::ZERO);
-        // The first of 1000 by 1/k has 1/7.485 of all, the second half of that; standard deviations 108 and 79.
+        // Of 1000 keys by 1/k, the first gets 1/7.485 of all, the second half of that; standard deviations 108 and 79.
         assert!(counts[0].abs_diff(13_360) < 540, "{}", counts[0]);
         assert!(counts[1].abs_diff(6_680) < 400, "{}", counts[1]);
     }
@@ -220,7 +220,7 @@ mod tests {
         };
         let at = |us| Time::ZERO + Span::from_us(us);
         let (before, share) = hottest(&counts(hot(Some(Span::from_us(100))), 1000, at(99)));
-        // 99 000 and the cold requests' 3 in 1000; standard deviation 32.
+        // Expected are 99 000, plus the cold requests' 3 in 1000; the standard deviation is 32.
         assert!(share.abs_diff(99_003) < 160, "{share}");
         let (after, _) = hottest(&counts(hot(Some(Span::from_us(100))), 1000, at(100)));
         let (still, _) = hottest(&counts(hot(Some(Span::from_us(100))), 1000, at(0)));
@@ -253,10 +253,10 @@ mod tests {
         assert_eq!("hot:3,99%,static".parse(), Ok(Popularity::Hot(Hot { epoch: None, ..hot })));
         assert_eq!("zipf:0.99".parse(), Ok(Popularity::Zipf(0.99)));
         for (text, part) in [
-            ("zipf", "`zipf` is no spread"),
+            ("zipf", "`zipf` is not a distribution"),
             ("zipf:-1", "the exponent `-1`"),
             ("hot:0,99%,static", "`0` is not a number of keys"),
-            ("hot:3,99%,0us", "length above 0"),
+            ("hot:3,99%,0us", "longer than 0"),
         ] {
             let error = text.parse::<Popularity>().unwrap_err().to_string();
             assert!(error.contains(part) && error.contains("hot:3,99%,100us"), "{error}");

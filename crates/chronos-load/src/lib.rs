@@ -4,8 +4,8 @@
 //!  Setup, Phase ──> Generator (no clock, no socket) <──> drive (sockets, clock) <──> servers
 //!                       └──> Book ──> Report ──> table, JSON, HDR
 //! ```
-//! What is asked is a pure function of the seed ([`setup`], [`draws`]), and what is counted one of the times at which
-//! bytes came ([`generator`]). Only [`drive`] and [`phase`] know a clock. `docs/chronos/load.md` is the user's guide.
+//! The requests are a pure function of the seed ([`setup`], [`draws`]), and the counts one of the arrival times of
+//! bytes ([`generator`]). Only [`drive`] and [`phase`] read a clock. `docs/chronos/load.md` is the user's guide.
 
 pub mod arrivals;
 pub mod bench;

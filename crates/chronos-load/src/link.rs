@@ -1,5 +1,5 @@
-//! One connection, or one pair of ports, without its socket: what waits to be sent, what waits for its reply, and input
-//! that is no whole reply yet.
+//! [`Link`] is a connection, or a pair of UDP ports, without its socket: its output, its requests without a reply, and
+//! its unparsed input.
 
 use std::collections::VecDeque;
 
@@ -10,76 +10,76 @@ use crate::protocol::Request;
 /// A connection without its socket.
 #[derive(Debug, Default)]
 pub struct Link {
-    /// Requests without a reply, in order; on datagrams, those that have one leave a gap.
+    /// The requests without a reply, in order; with datagrams, an answered request leaves a gap.
     pending: VecDeque<Option<Pending>>,
-    /// Number of the first in `pending`.
+    /// The number of the first request in `pending`.
     first: u64,
-    /// Requests at the end of `pending` that no attempt was made to send.
+    /// The number of requests at the end of `pending` that no write has included yet.
     unsent: usize,
-    /// Bytes to be sent.
+    /// The bytes to send.
     pub out: Vec<u8>,
-    /// Where datagrams end in `out`.
+    /// The ends of the datagrams in `out`.
     pub ends: Vec<usize>,
-    /// Input that no reply was made of yet.
+    /// The input that is not yet a whole reply.
     pub input: Vec<u8>,
-    /// It is in the list of those that have something to send.
+    /// Whether the connection is in the list of those with output.
     pub listed: bool,
-    /// It is gone.
+    /// Whether the connection is closed.
     pub closed: bool,
 }
 
 /// A request without a reply.
 #[derive(Debug)]
 pub struct Pending {
-    /// What was asked.
+    /// The request that was sent.
     pub request: Request,
-    /// The operation that it is a part of.
+    /// The operation of which it is a part.
     pub operation: usize,
-    /// When it should have been sent.
+    /// The time at which it should have been sent.
     pub due: Time,
-    /// When it was sent; [`Time::MAX`] until then.
+    /// The time at which it was sent; [`Time::MAX`] until then.
     pub sent: Time,
-    /// Keys that have been answered, or are known to be missing.
+    /// The number of keys that have been answered, or are known to be missing.
     pub passed: usize,
-    /// Values that came.
+    /// The number of values in the reply so far.
     pub hits: usize,
-    /// One of the values is wrong.
+    /// Whether one of the values is wrong.
     pub wrong: bool,
-    /// Datagrams of the reply, if there are more than one.
+    /// The datagrams of the reply, if there are more than one.
     pub parts: Vec<Option<Box<[u8]>>>,
 }
 
 impl Link {
-    /// The number that the next request gets.
+    /// Returns the number of the next request.
     pub fn next_number(&self) -> u64 {
         self.first + self.pending.len() as u64
     }
 
-    /// Adds a request, which is in `out` already.
+    /// Adds a request, whose bytes are already in `out`.
     pub fn push(&mut self, pending: Pending) {
         self.pending.push_back(Some(pending));
         self.unsent += 1;
     }
 
-    /// The requests that are sent for the first time now.
+    /// Returns the requests that are written for the first time now.
     pub fn take_unsent(&mut self) -> impl Iterator<Item = &mut Pending> {
         let start = self.pending.len() - std::mem::take(&mut self.unsent);
         self.pending.range_mut(start..).flatten()
     }
 
-    /// The request whose reply is next on a connection.
+    /// Returns the request whose reply is next on a connection.
     pub fn front(&mut self) -> Option<&mut Pending> {
         self.pending.front_mut().and_then(Option::as_mut)
     }
 
-    /// The request that a datagram names by the lowest bits of its number.
+    /// Returns the request that a datagram names by the lowest bits of its number.
     pub fn named(&mut self, tag: u16) -> Option<(u64, &mut Pending)> {
         let offset = tag.wrapping_sub(self.first as u16);
         let number = self.first + u64::from(offset);
         self.pending.get_mut(usize::from(offset))?.as_mut().map(|pending| (number, pending))
     }
 
-    /// Removes request `number`, which is there.
+    /// Removes the pending request `number`.
     pub fn take(&mut self, number: u64) -> Option<Pending> {
         let taken = self.pending.get_mut((number - self.first) as usize).and_then(Option::take);
         while let Some(None) = self.pending.front() {
@@ -95,7 +95,7 @@ impl Link {
         self.take(self.first)
     }
 
-    /// Requests without a reply, and gaps among them.
+    /// Returns the number of requests without a reply, and of the gaps among them.
     pub fn outstanding(&self) -> usize {
         self.pending.len()
     }

@@ -1,4 +1,4 @@
-//! The `chronos-load` command.
+//! The program `chronos-load`: its command line and exit status.
 
 use std::process::ExitCode;
 
@@ -11,8 +11,8 @@ use plimsoll_chronos_load::commands::{
 };
 use plimsoll_stdio::note;
 
-/// Load for memcached, chronos-memcached, chronos-search and OpenFlow controllers, measured from the time at which each
-/// request should have been sent.
+/// Load generator for memcached, chronos-memcached, chronos-search and OpenFlow controllers; latencies count from the
+/// time at which each request should have been sent.
 #[derive(Parser)]
 #[command(name = "chronos-load", version, arg_required_else_help = true)]
 #[command(after_help = "\
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// Exit status of an error.
+/// The exit status of an error.
 const ERROR: u8 = 2;
 
 #[cfg(test)]
@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    /// An option without a heading of its own gets that of whatever group was declared before it.
+    /// An option without a heading of its own would get that of the group that was declared before it.
     #[test]
     fn options_are_grouped_by_what_they_do() {
         let groups: [(&str, &[&str]); 11] = [

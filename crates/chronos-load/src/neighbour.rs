@@ -1,8 +1,8 @@
 //! A noisy neighbour: a job on a server's host that receives bulk streams, as in section 6.3 of the Chronos
 //! dissertation, where six clients sent 440 Mb/s each to a job beside memcached.
 //!
-//! Streams are TCP over the loopback. Receiver and sender are put on the same processors, those of the server that they are
-//! to disturb: on the loopback a sender's processor does the receiver's work in the kernel, too.
+//! Streams are TCP over the loopback. Receiver and sender run on the same processors, those of the disturbed server,
+//! because on the loopback a sender's processor also does the receiver's work in the kernel.
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -15,16 +15,16 @@ use anyhow::{Context, ensure};
 
 use crate::phase::pin;
 
-/// What a neighbour is sent.
+/// The load on the neighbour.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Streams {
-    /// Connections; at least 1.
+    /// The number of connections; at least 1.
     pub count: usize,
-    /// Bits a second of each, above 0. What the processors do not carry is not made up for later.
+    /// The bits a second of each connection, above 0. What the processors cannot sustain is not sent later.
     pub bits_per_s: f64,
 }
 
-/// A job that receives streams until this is dropped.
+/// A job that receives streams until this value is dropped.
 #[derive(Debug)]
 pub struct Neighbour {
     stop: Arc<AtomicBool>,
@@ -36,7 +36,8 @@ impl Neighbour {
     /// Starts the job and its sender on `cpus`.
     ///
     /// # Errors
-    /// If a rate or a number is not above 0, a processor is not there, or the system refuses a connection.
+    /// Returns an error if a rate or a number is not above 0, a processor does not exist, or the system rejects a
+    /// connection.
     pub fn start(streams: Streams, cpus: &[usize]) -> anyhow::Result<Neighbour> {
         let Streams { count, bits_per_s } = streams;
         ensure!(
@@ -62,7 +63,7 @@ impl Neighbour {
         Ok(neighbour)
     }
 
-    /// Starts a thread on `cpus`, which hears of a processor that is not there before it begins.
+    /// Starts a thread on `cpus`; a missing processor is reported before the thread begins.
     fn spawn(
         &mut self,
         cpus: &[usize],
@@ -73,14 +74,14 @@ impl Neighbour {
         self.threads.push(thread::spawn(move || {
             let done = if cpus.is_empty() { Ok(()) } else { pin(&cpus) };
             let goes_on = done.is_ok();
-            // The other end waits for this.
+            // The receiver of this message is waiting for it.
             let _ = pinned.send(done);
             if goes_on { work() } else { Ok(()) }
         }));
         Ok(is_pinned.recv().context("the neighbour's thread has ended")??)
     }
 
-    /// Bytes that the job has received so far.
+    /// Returns the bytes that the job has received so far.
     pub fn received_bytes(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
     }
@@ -90,7 +91,7 @@ impl Drop for Neighbour {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A stream that breaks sends less, which `received_bytes` shows.
+            // A broken stream sends less, which `received_bytes` shows.
             let _ = thread.join();
         }
     }
@@ -106,7 +107,7 @@ fn receive(stream: &mut TcpStream, received: &AtomicU64) -> io::Result<()> {
     }
 }
 
-/// A chunk to each stream in turn, at `bits_per_s` in all. A stream that is full is passed over.
+/// Sends a chunk to each stream in turn, at `bits_per_s` in all. A stream whose buffer is full is skipped.
 fn send(streams: &mut [TcpStream], bits_per_s: f64, stop: &AtomicBool) -> io::Result<()> {
     let chunk = vec![0; CHUNK_BYTES];
     let gap = Duration::from_secs_f64(CHUNK_BYTES as f64 * 8.0 / bits_per_s);
@@ -125,7 +126,7 @@ fn send(streams: &mut [TcpStream], bits_per_s: f64, stop: &AtomicBool) -> io::Re
     Ok(())
 }
 
-/// What is sent and received at once.
+/// The bytes of each send and receive call.
 const CHUNK_BYTES: usize = 64 << 10;
 
 #[cfg(test)]

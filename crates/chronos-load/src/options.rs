@@ -1,4 +1,4 @@
-//! What the command line says of the load, and what that means.
+//! The options of the command line that describe the load, and their meaning.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,92 +13,92 @@ use crate::arrivals::Arrivals;
 use crate::drive::Wait;
 use crate::endpoint::Endpoint;
 use crate::keys::{KeyChoice, KeyText, Popularity};
-use crate::phase::Crew;
+use crate::phase::ClientThreads;
 use crate::placement::{Placement, Sharding};
 use crate::protocol::{Protocol, Texts};
-use crate::report::Doubts;
+use crate::report::SuspectLimits;
 use crate::setup::{Check, Setup, Shape};
 use crate::values::{Sizes, Values};
 
-/// What is asked.
+/// The requests to send.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Requests", group = ArgGroup::new("shape").multiple(false))]
 pub struct Workload {
-    /// What is spoken
+    /// Protocol of the requests
     #[arg(long, value_enum, default_value_t = Protocol::Ascii)]
     pub protocol: Protocol,
-    /// Number of keys
+    /// Number of different keys
     #[arg(help_heading = "Keys and values", long, default_value_t = 100_000,
           value_parser = whole::<u64>(1..=1 << 28))]
     pub keys: u64,
-    /// Bytes of a key
+    /// Length of a key in bytes
     #[arg(help_heading = "Keys and values", long, default_value_t = 64)]
     pub key_size: usize,
-    /// What keys begin with
+    /// Prefix of the keys
     #[arg(help_heading = "Keys and values", long, default_value = "key:")]
     pub key_prefix: String,
-    /// Ask for the lines of this file instead, each a key
+    /// Request the lines of this file instead, each a key
     #[arg(help_heading = "Keys and values", long, value_name = "FILE", conflicts_with_all = ["keys", "key_size",
           "key_prefix"])]
     pub terms: Option<PathBuf>,
-    /// Which keys are asked for: uniform, zipf:S, or hot:KEYS,SHARE,EPOCH (EPOCH such as 100us, or static)
+    /// Distribution of requests over keys: uniform, zipf:S, or hot:KEYS,SHARE,EPOCH (EPOCH such as 100us, or static)
     #[arg(help_heading = "Keys and values", long, default_value = "uniform")]
     pub popularity: Popularity,
-    /// Bytes of a value: a number, uniform:LEAST,MOST, exponential:MEAN, or etc (Facebook's ETC pool)
+    /// Length of a value in bytes: a number, uniform:LEAST,MOST, exponential:MEAN, or etc (Facebook's ETC pool)
     #[arg(help_heading = "Keys and values", long, default_value = "1024")]
     pub value_size: Sizes,
-    /// Gets to sets
+    /// Ratio of gets to sets
     #[arg(long, default_value = "9:1", value_parser = parse_ratio, value_name = "GETS:SETS")]
     pub ratio: f64,
-    /// Keys of a get
+    /// Number of keys in a get
     #[arg(long, default_value_t = 1, value_parser = whole::<u32>(1..=1000))]
     pub multi_get: u32,
     /// Number of virtual buckets in the binary protocol's vBucket field; 0 leaves it 0
     #[arg(long, default_value_t = 0, value_parser = whole::<u16>(..))]
     pub vbuckets: u16,
-    /// A get to each of so many servers at once, over with the last reply
+    /// Send a get to each of this many servers at once; the operation ends with the last reply
     #[arg(long, group = "shape", value_name = "SERVERS", value_parser = whole::<u32>(..))]
     pub fan_out: Option<u32>,
-    /// So many requests in a row, each after the reply to the one before
+    /// Send this many requests in a row, each after the reply to the one before
     #[arg(long, group = "shape", value_name = "LENGTH", value_parser = whole::<u32>(1..=256))]
     pub chain: Option<u32>,
-    /// A get to so many servers that have the key, over with the first value
+    /// Send a get to this many servers that have the key; the operation ends with the first value
     #[arg(long, group = "shape", value_name = "SERVERS", value_parser = whole::<u32>(..))]
     pub replicas: Option<u32>,
-    /// How keys are shared out to servers
+    /// Mapping of keys to servers
     #[arg(long, value_enum, default_value_t = Sharding::Modulo)]
     pub sharding: Sharding,
-    /// Do not store all keys first; what others have stored is right, too
+    /// Do not store all keys first; values that others have stored are accepted, too
     #[arg(help_heading = "Keys and values", long)]
     pub no_load: bool,
     /// Do not check values
     #[arg(help_heading = "Validity", long)]
     pub no_check: bool,
-    /// What all draws follow from
+    /// Seed of all random draws
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     pub seed: u64,
-    /// How long a reply is waited for: to each datagram, and after the run
+    /// How long to wait for a reply: to each datagram, and after the run
     #[arg(help_heading = "Time", long, default_value = "500ms")]
     pub timeout: Span,
-    /// Operations that may be outstanding; those beyond are not sent, and counted
+    /// Most operations outstanding; those beyond are not sent, and counted
     #[arg(help_heading = "Load", long, default_value_t = 100_000)]
     pub outstanding_max: usize,
 }
 
-/// Who asks.
+/// The clients that send requests.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Clients")]
 pub struct Clients {
-    /// Clients, each with a connection to every server
+    /// Number of clients, each with a connection to every server
     #[arg(long, default_value_t = 32, value_parser = whole::<u32>(1..=100_000))]
     pub connections: u32,
-    /// Threads
+    /// Number of threads of the generator
     #[arg(long, default_value_t = 1, value_parser = whole::<u32>(1..=1024))]
     pub threads: u32,
-    /// Processors to put the threads on, such as 1 or 1,3
+    /// Processors of the threads, such as 1 or 1,3
     #[arg(long, value_delimiter = ',')]
     pub cpus: Vec<usize>,
-    /// What threads do when there is nothing to do
+    /// How threads wait when there is no work
     #[arg(long, value_enum, default_value_t = Wait::Spin)]
     pub wait: Wait,
     /// The clients' TCP congestion control, such as reno; the system's if not given
@@ -106,19 +106,19 @@ pub struct Clients {
     pub congestion: Option<String>,
 }
 
-/// For how long.
+/// The length of the run.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Time")]
 pub struct Times {
-    /// Load before anything is measured
+    /// Length of the load before the measurement
     #[arg(long, default_value = "500ms")]
     pub warm_up: Span,
-    /// What is measured
+    /// Length of the measurement
     #[arg(long, default_value = "5s", value_parser = parse_length)]
     pub time: Span,
 }
 
-/// How operations follow each other in time.
+/// The distribution of operations over time.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Load")]
 pub struct Timetable {
@@ -128,95 +128,95 @@ pub struct Timetable {
     pub arrivals: Arrivals,
 }
 
-/// When a run is not to be believed.
+/// The limits beyond which a run is suspect.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "Validity")]
-pub struct Belief {
+pub struct ValidityOptions {
     /// Share of the latency that the generator's own lag may be before the run is marked SUSPECT
     #[arg(long, default_value = "50%", value_parser = crate::arrivals::parse_share)]
     pub lag_share: f64,
-    /// Generator and server share processors on purpose: waiting for one is no reason to mark a run
+    /// Let generator and server share processors on purpose: waiting for one does not mark a run
     #[arg(long)]
     pub shared_cpus: bool,
 }
 
-impl Belief {
-    /// What this means for a report.
-    pub fn doubts(self) -> Doubts {
-        let doubts = Doubts { lag_share: self.lag_share, ..Doubts::default() };
-        if self.shared_cpus { Doubts { waited_share: f64::INFINITY, ..doubts } } else { doubts }
+impl ValidityOptions {
+    /// Returns the limits that the report applies.
+    pub fn limits(self) -> SuspectLimits {
+        let limits = SuspectLimits { lag_share: self.lag_share, ..SuspectLimits::default() };
+        if self.shared_cpus { SuspectLimits { waited_share: f64::INFINITY, ..limits } } else { limits }
     }
 }
 
-/// All that is said of a load but its servers, its rate and its length.
+/// The load, without its servers, rate and length.
 #[derive(Clone, Debug, Args)]
 pub struct Load {
     #[command(flatten)]
-    /// What is asked.
+    /// The requests to send.
     pub workload: Workload,
-    /// Who asks.
+    /// The clients that send them.
     #[command(flatten)]
     pub clients: Clients,
-    /// How an open loop's requests follow each other.
+    /// The distribution of an open loop's requests over time.
     #[command(flatten)]
     pub timetable: Timetable,
-    /// When it is not to be believed.
+    /// The limits beyond which it is suspect.
     #[command(flatten)]
-    pub belief: Belief,
+    pub validity: ValidityOptions,
 }
 
-/// What is printed, and in which form.
+/// The form of a printed report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
-    /// Aligned columns.
+    /// A table with aligned columns.
     #[default]
     Table,
-    /// Every number.
+    /// JSON with all numbers.
     Json,
 }
 
-/// Reads options from words, as a command line would. What is not among them is as it is by default.
+/// Parses options from words, as a command line would. Other options have their defaults.
 ///
 /// # Errors
-/// If a word is no option, or its value is not allowed.
+/// Returns an error if a word is not an option, or its value is invalid.
 pub fn read<A: Args>(words: &[&str]) -> Result<A, clap::Error> {
     let command = A::augment_args(Command::new("chronos-load").no_binary_name(true));
     A::from_arg_matches(&command.try_get_matches_from(words)?)
 }
 
-/// The share of gets in `GETS:SETS`.
+/// Parses the share of gets from `GETS:SETS`.
 fn parse_ratio(text: &str) -> Result<f64, String> {
     let parts = text
         .split_once(':')
         .and_then(|(gets, sets)| Some((gets.parse::<f64>().ok()?, sets.parse::<f64>().ok()?)));
     match parts {
         Some((gets, sets)) if gets >= 0.0 && sets >= 0.0 && gets + sets > 0.0 => Ok(gets / (gets + sets)),
-        _ => Err(format!("`{text}` is no ratio; write GETS:SETS, such as 9:1, or 1:0 for gets alone")),
+        _ => Err(format!("`{text}` is not a ratio; write GETS:SETS, such as 9:1, or 1:0 for gets alone")),
     }
 }
 
-/// A length of time above 0.
+/// Parses a length of time above 0.
 pub fn parse_length(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|error: plimsoll_units::ParseQuantityError| error.to_string())?;
-    if span.is_zero() { Err(format!("`{text}` is no time at all; write more than 0s")) } else { Ok(span) }
+    if span.is_zero() { Err(format!("`{text}` is zero; write more than 0s")) } else { Ok(span) }
 }
 
 impl Workload {
-    /// Whether all keys are stored first.
+    /// Returns whether all keys are stored first.
     pub fn loads(&self) -> bool {
         !self.no_load && self.protocol != Protocol::Search
     }
 
-    /// What this means for `servers` and so many clients.
+    /// Resolves the options for `servers` and this many clients.
     ///
     /// # Errors
-    /// If options contradict each other.
+    /// Returns an error if options contradict each other.
     pub fn setup(&self, servers: &[Endpoint], clients: u32) -> anyhow::Result<Arc<Setup>> {
         let (keys, count) = self.key_text()?;
         let datagrams = servers.iter().any(Endpoint::is_datagrams);
         ensure!(
             servers.iter().all(|server| server.is_datagrams() == datagrams),
-            "--server: servers are all UDP, or none is"
+            "--server: UDP and other servers cannot be mixed"
         );
         if datagrams {
             let most = Protocol::value_bytes_max_udp(self.key_size);
@@ -281,13 +281,16 @@ impl Workload {
     }
 }
 
-/// The lines of `path`.
+/// Reads the lines of `path`.
 fn read_terms(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
     let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let mut terms = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
         if line.is_empty() || line.len() > 250 || line.contains([' ', '\t', '\r']) {
-            bail!("{}:{number}: `{line}` is no key: 1 to 250 bytes, no space", path.display());
+            bail!(
+                "{}:{number}: `{line}` is not a key: expected 1 to 250 bytes without a space",
+                path.display()
+            );
         }
         terms.push(line.as_bytes().into());
     }
@@ -296,9 +299,9 @@ fn read_terms(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
 }
 
 impl Clients {
-    /// These clients at `servers`.
-    pub fn crew(&self, servers: Vec<Endpoint>) -> Crew {
-        Crew {
+    /// Returns these clients with connections to `servers`.
+    pub fn client_threads(&self, servers: Vec<Endpoint>) -> ClientThreads {
+        ClientThreads {
             servers,
             clients: self.connections,
             threads: self.threads.min(self.connections),
@@ -332,7 +335,7 @@ mod tests {
             (&["--fan-out", "2"], &one, "--fan-out: 2 servers; there are 1"),
             (&["--fan-out", "1", "--chain", "2"], &one, "cannot be used with"),
             (&["--value-size", "1400"], &["udp:127.0.0.1:1"], "a value has at most 1264"),
-            (&[], &["udp:127.0.0.1:1", "127.0.0.1:1"], "servers are all UDP, or none is"),
+            (&[], &["udp:127.0.0.1:1", "127.0.0.1:1"], "UDP and other servers cannot be mixed"),
         ] {
             let found = error(words, servers);
             assert!(found.contains(part), "{words:?}: {found}");

@@ -1,4 +1,4 @@
-//! One phase of load, on its threads.
+//! Runs one phase of load on its threads.
 
 use std::io;
 use std::sync::{Arc, mpsc};
@@ -15,98 +15,98 @@ use crate::endpoint::Endpoint;
 use crate::generator::Generator;
 use crate::setup::{Pace, Phase, Setup};
 
-/// Who makes the load.
+/// The clients and their threads.
 #[derive(Clone, Debug)]
-pub struct Crew {
+pub struct ClientThreads {
     /// All servers, in the order of the setup's placement.
     pub servers: Vec<Endpoint>,
-    /// Clients; each has a connection to every server.
+    /// The number of clients; each has a connection to every server.
     pub clients: u32,
-    /// Threads, at most as many as clients.
+    /// The number of threads, at most the number of clients.
     pub threads: u32,
-    /// Processors; thread i is put on processor i modulo their number. Empty: where the system likes.
+    /// The processors; thread i runs on processor i modulo their number. Empty leaves the choice to the system.
     pub cpus: Vec<usize>,
-    /// What threads do when there is nothing to do.
+    /// How threads wait when there is no work.
     pub wait: Wait,
-    /// The clients' congestion control over TCP; none: the system's.
+    /// The clients' congestion control over TCP; none for the system's.
     pub congestion: Option<String>,
 }
 
-/// A moment of a phase that somebody may want to look at the servers in.
+/// The start or the end of the measured time, at which callers may observe the servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Moment {
-    /// What is measured begins.
-    From,
-    /// What is measured ends.
-    To,
+pub enum MeasurementEdge {
+    /// The measured time begins.
+    Start,
+    /// The measured time ends.
+    End,
 }
 
-/// Why a phase was not run.
+/// The reason why a phase was not run.
 #[derive(Debug, thiserror::Error)]
 pub enum PhaseError {
-    /// A connection was refused.
+    /// A connection could not be opened.
     #[error("cannot connect to {server} (connection {number} of {all})")]
     Connect {
-        /// Which.
+        /// The address of the server.
         server: String,
-        /// Counted from 1.
+        /// The number of the connection, counted from 1.
         number: usize,
-        /// How many were asked for.
+        /// The number of connections to open.
         all: usize,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
     /// The system has no such congestion control.
-    #[error("there is no congestion control `{name}`; see net.ipv4.tcp_available_congestion_control")]
+    #[error("the system has no congestion control `{name}`; see net.ipv4.tcp_available_congestion_control")]
     Congestion {
-        /// Which.
+        /// The name of the congestion control.
         name: String,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A thread could not be put on its processor.
-    #[error("cannot run on processor {cpu}; give one of those that this process may use")]
+    /// A thread could not be bound to its processor.
+    #[error("cannot run on processor {cpu}; choose one that this process may use")]
     Pin {
-        /// Which.
+        /// The number of the processor.
         cpu: usize,
-        /// Why.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Polling failed.
+    /// The system call that polls sockets failed.
     #[error("cannot poll")]
     Poll(#[from] io::Error),
 }
 
-impl Crew {
-    /// Runs `phase`; `look` is called at its moments, on the caller's thread.
+impl ClientThreads {
+    /// Runs `phase`; `look` is called at the start and the end of the measured time, on the caller's thread.
     ///
     /// # Errors
-    /// If a server cannot be connected to, or a processor is not there.
+    /// Returns an error if a connection cannot be opened, or a processor does not exist.
     pub fn run(
         &self,
         setup: &Arc<Setup>,
         phase: Phase,
-        mut look: impl FnMut(Moment),
+        mut look: impl FnMut(MeasurementEdge),
     ) -> Result<Book, PhaseError> {
         let loads = matches!(phase.pace, Pace::Load(_));
-        // The keys to be loaded are told apart by clients, of one thread.
+        // The keys to load are divided among the clients of a single thread.
         let threads = if loads { 1 } else { self.threads.min(self.clients).max(1) };
         let clients = if loads { self.clients.min(LOADERS_MAX) } else { self.clients };
-        let mut crews = Vec::new();
+        let mut groups = Vec::new();
         for thread in 0..threads {
             let share = |thread: u32| (u64::from(clients) * u64::from(thread) / u64::from(threads)) as u32;
             let own = share(thread)..share(thread + 1);
-            crews.push((self.connect(own.len(), clients as usize)?, own));
+            groups.push((self.connect(own.len(), clients as usize)?, own));
         }
         let clock = Clock::start();
         let (ended, all_ended) = mpsc::channel::<()>();
         thread::scope(|scope| {
             let running: Vec<_> = (0_u32..)
-                .zip(crews)
+                .zip(groups)
                 .map(|(thread, (sockets, own))| {
                     let ended = ended.clone();
                     scope.spawn(move || -> Result<Book, PhaseError> {
-                        // Dropped with the thread.
+                        // The sender is dropped when the thread ends.
                         let _ended = ended;
                         self.settle(thread)?;
                         let generator = Generator::new(Arc::clone(setup), phase, own, thread, threads);
@@ -116,11 +116,11 @@ impl Crew {
                 .collect();
             drop(ended);
             if !loads {
-                for (at, moment) in [(phase.from, Moment::From), (phase.to, Moment::To)] {
+                for (at, edge) in [(phase.from, MeasurementEdge::Start), (phase.to, MeasurementEdge::End)] {
                     let left = at.saturating_since(clock.now());
-                    // Nobody sends: this ends with the time, or with the last thread.
+                    // No message is ever sent: the call returns after the time, or when the last thread has ended.
                     let _ = all_ended.recv_timeout(Duration::from_nanos(left.as_ps() / 1_000));
-                    look(moment);
+                    look(edge);
                 }
             }
             let mut all = Book::default();
@@ -131,10 +131,10 @@ impl Crew {
         })
     }
 
-    /// Stores all keys.
+    /// Stores all keys in the servers.
     ///
     /// # Errors
-    /// If a server cannot be connected to, or does not take a key.
+    /// Returns an error if a connection cannot be opened, or a server does not store a key.
     pub fn store(&self, setup: &Arc<Setup>) -> anyhow::Result<()> {
         let book = self.run(setup, load_phase(), |_| ())?;
         ensure!(
@@ -147,7 +147,7 @@ impl Crew {
         Ok(())
     }
 
-    /// The sockets of `clients` clients of `all`.
+    /// Opens the sockets of `clients` clients of `all`.
     fn connect(&self, clients: usize, all: usize) -> Result<Vec<socket2::Socket>, PhaseError> {
         let mut sockets = Vec::new();
         for _ in 0..clients {
@@ -169,30 +169,30 @@ impl Crew {
         Ok(sockets)
     }
 
-    /// Puts the calling thread where thread `thread` belongs.
+    /// Binds the calling thread to the processor of thread `thread`.
     fn settle(&self, thread: u32) -> Result<(), PhaseError> {
         if !self.cpus.is_empty() {
             pin(&[self.cpus[thread as usize % self.cpus.len()]])?;
         }
-        // Without this, the kernel lets a sleeper wait 50 us longer; where it may not be changed, lag shows it.
+        // By default, the kernel delays a timer by up to 50 us; where it may not be changed, lag shows the delay.
         let _ = set_current_timer_slack(std::num::NonZeroU64::new(1));
         Ok(())
     }
 }
 
-/// The processors that the calling thread may run on, in order.
+/// Returns the processors on which the calling thread may run, in ascending order.
 ///
 /// # Errors
-/// If the kernel does not say.
+/// Returns an error if the kernel does not report them.
 pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     let set = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// Puts the calling thread, and what it starts, on `cpus`.
+/// Binds the calling thread, and the programs that it starts, to `cpus`.
 ///
 /// # Errors
-/// If one of them is not there.
+/// Returns an error if one of them does not exist.
 pub fn pin(cpus: &[usize]) -> Result<(), PhaseError> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
@@ -204,18 +204,18 @@ pub fn pin(cpus: &[usize]) -> Result<(), PhaseError> {
     sched_setaffinity(None, &set).map_err(|error| PhaseError::Pin { cpu: cpus[0], source: error.into() })
 }
 
-/// The phase that stores every key.
+/// Returns the phase that stores every key.
 fn load_phase() -> Phase {
     Phase { index: 0, pace: Pace::Load(LOAD_OUTSTANDING), from: Time::ZERO, to: Time::MAX }
 }
 
-/// A phase of `measured`, after `warm_up`.
+/// Creates a phase of `measured`, after `warm_up`.
 pub fn phase(index: u8, pace: Pace, warm_up: Span, measured: Span) -> Phase {
     let from = Time::ZERO + warm_up;
     Phase { index, pace, from, to: from + measured }
 }
 
-/// Connections that keys are stored over.
+/// The number of connections over which keys are stored.
 const LOADERS_MAX: u32 = 8;
-/// Sets without a reply on each of them; of few values even a small buffer for datagrams has room.
+/// The sets without a reply on each of them: so few values fit into even a small datagram buffer.
 const LOAD_OUTSTANDING: u32 = 8;

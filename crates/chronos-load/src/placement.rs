@@ -1,29 +1,29 @@
-//! Which of several servers has a key.
+//! [`Placement`] maps keys to servers.
 
 use clap::ValueEnum;
 
 use crate::draws::mix64;
 
-/// How keys are shared out to servers.
+/// The function that maps keys to servers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Sharding {
-    /// The key's hash modulo the number of servers: even, but most keys move when a server comes or goes.
+    /// The key's hash modulo the number of servers: even, but most keys move when a server is added or removed.
     Modulo,
-    /// A ring of 160 points a server, as libketama has it: one server's keys move when it comes or goes. Points and
-    /// keys are hashed by this program's own function, so another client's ring is another.
+    /// A ring of 160 points a server, as in libketama: only one server's keys move when it is added or removed. Points
+    /// and keys are hashed by this program's own function, so other clients have a different ring.
     Ketama,
 }
 
-/// Keys shared out to servers.
+/// The mapping of keys to servers.
 #[derive(Clone, Debug)]
 pub struct Placement {
     servers: u32,
-    /// Points of the ring and whose they are, in order; empty for modulo.
+    /// The points of the ring with their servers, in order; empty for modulo.
     ring: Vec<(u64, u32)>,
 }
 
 impl Placement {
-    /// Shares keys out to the servers of these names, at least one.
+    /// Creates a mapping to the servers of these names, at least one.
     pub fn new(sharding: Sharding, names: &[String]) -> Placement {
         let servers = names.len() as u32;
         let mut ring = Vec::new();
@@ -37,12 +37,12 @@ impl Placement {
         Placement { servers, ring }
     }
 
-    /// How many servers there are.
+    /// Returns the number of servers.
     pub fn servers(&self) -> u32 {
         self.servers
     }
 
-    /// The server that has `key`.
+    /// Returns the server of `key`.
     pub fn owner(&self, key: u64) -> u32 {
         if self.servers == 1 {
             return 0;
@@ -56,7 +56,7 @@ impl Placement {
     }
 }
 
-/// Points of a server on the ring.
+/// The number of points of a server on the ring.
 const POINTS: u64 = 160;
 const NAME: u64 = 0x7365_7276_6572_0001;
 
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn modulo_is_even() {
         let counts = shares(&Placement::new(Sharding::Modulo, &names(4)));
-        // Standard deviation 137.
+        // The standard deviation is 137.
         assert!(counts.iter().all(|&count| count.abs_diff(25_000) < 700), "{counts:?}");
     }
 
@@ -85,7 +85,7 @@ mod tests {
     fn a_server_more_takes_only_its_own_keys_from_the_ring() {
         let (four, five) =
             (Placement::new(Sharding::Ketama, &names(4)), Placement::new(Sharding::Ketama, &names(5)));
-        // 160 points: shares within about 3 / sqrt(160) of the mean.
+        // With 160 points, shares are within about 3 / sqrt(160) of the mean.
         assert!(shares(&five).iter().all(|&count| count.abs_diff(20_000) < 5_000), "{:?}", shares(&five));
         let moved = (0..100_000).filter(|&key| four.owner(key) != five.owner(key));
         assert!(moved.clone().count() > 10_000);

@@ -1,4 +1,4 @@
-//! Servers that are started for a comparison: their ports, their processors, and the processor time that they take.
+//! Starts servers for a comparison, assigns their ports and processors, and measures their processor time.
 
 use std::fs;
 use std::io;
@@ -17,33 +17,33 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 use tempfile::TempDir;
 
 use crate::endpoint::Endpoint;
-use crate::phase::{Moment, pin};
+use crate::phase::{MeasurementEdge, pin};
 
-/// How requests get to a server that is started.
+/// The transport between clients and a started server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Transport {
-    /// TCP to `{port}`.
+    /// TCP connections to `{port}`.
     Tcp,
-    /// UDP to `{port}`.
+    /// UDP datagrams to `{port}`.
     Udp,
-    /// The UNIX socket `{socket}`.
+    /// Connections to the UNIX socket `{socket}`.
     Unix,
 }
 
-/// A command to start a server with, and what to call it.
+/// The command that starts a server, and a name for it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Recipe {
-    /// What to call it.
+    /// The name of the server in reports.
     pub name: String,
-    /// Its words, with `{port}`, `{socket}` and `{folder}`, a folder of its own, still in them.
+    /// The words of the command, with the placeholders `{port}`, `{socket}` and `{folder}`, a private folder.
     pub words: Vec<String>,
 }
 
 impl Recipe {
-    /// Reads `NAME=COMMAND`.
+    /// Parses `NAME=COMMAND`.
     ///
     /// # Errors
-    /// What is wrong with `text`.
+    /// Returns a message that describes the error in `text`.
     pub fn parse(text: &str) -> Result<Recipe, String> {
         let bad = |problem: &str| {
             format!("`{text}` {problem}; write NAME=COMMAND, such as 'A=memcached -t 1 -p {{port}}'")
@@ -60,13 +60,13 @@ impl Recipe {
     }
 }
 
-/// A server that runs; it is stopped when this is dropped.
+/// A running server, which is stopped when this value is dropped.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
-    /// Where it listens.
+    /// The address at which it listens.
     pub endpoint: Endpoint,
-    /// Holds its socket and what it says.
+    /// The folder of its socket and its log.
     directory: TempDir,
 }
 
@@ -74,7 +74,7 @@ impl Server {
     /// Starts `recipe` on `cpus` and waits until it listens.
     ///
     /// # Errors
-    /// If it cannot be started, ends, or does not listen within ten seconds.
+    /// Returns an error if it cannot be started, ends, or does not listen within ten seconds.
     pub fn start(recipe: &Recipe, transport: Transport, cpus: &[usize]) -> anyhow::Result<Server> {
         let directory = tempfile::tempdir().context("cannot make a directory for the server")?;
         let port = free_port().context("cannot find a free port")?;
@@ -90,14 +90,14 @@ impl Server {
         if !cpus.is_empty() {
             pin(cpus)?;
         }
-        // What is started inherits the processors of this thread.
+        // A child process inherits the processors of this thread.
         let child = Command::new(&words[0])
             .args(&words[1..])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
             .spawn();
-        sched_setaffinity(None, &before).context("cannot go back to the processors of before")?;
+        sched_setaffinity(None, &before).context("cannot restore the processors of this thread")?;
         let child =
             child.with_context(|| format!("cannot start `{}` of server {}", words[0], recipe.name))?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
@@ -117,7 +117,7 @@ impl Server {
             if self.answers() {
                 return Ok(());
             }
-            let ended = self.child.try_wait().context("cannot ask after the server")?;
+            let ended = self.child.try_wait().context("cannot query the state of the server")?;
             if ended.is_some() || began.elapsed() > READY_MAX {
                 let log = fs::read_to_string(self.directory.path().join("log")).unwrap_or_default();
                 let what = match ended {
@@ -130,7 +130,7 @@ impl Server {
         }
     }
 
-    /// Whether somebody listens: a connection is taken, or a datagram is answered.
+    /// Returns whether the server listens: a connection is accepted, or a datagram is answered.
     fn answers(&self) -> bool {
         let Ok(socket) = self.endpoint.connect() else { return false };
         if !self.endpoint.is_datagrams() {
@@ -144,10 +144,10 @@ impl Server {
         asked.is_ok()
     }
 
-    /// What all its threads have had of processors so far.
+    /// Returns the processor time of all its threads so far.
     ///
     /// # Errors
-    /// If it has ended.
+    /// Returns an error if the server has ended.
     pub fn processor_time(&self) -> anyhow::Result<ProcessorTime> {
         let tasks = format!("/proc/{}/task", self.child.id());
         let listed = fs::read_dir(&tasks);
@@ -163,7 +163,7 @@ impl Server {
     }
 }
 
-/// What servers take of processors between the moments of a phase.
+/// The processor time of servers during the measured time of a phase.
 #[derive(Debug)]
 pub struct Stopwatch<'a> {
     servers: &'a [Server],
@@ -171,20 +171,21 @@ pub struct Stopwatch<'a> {
 }
 
 impl<'a> Stopwatch<'a> {
-    /// That of `servers`, all together.
+    /// Creates a stopwatch for all of `servers` together.
     pub fn of(servers: &'a [Server]) -> Stopwatch<'a> {
         Stopwatch { servers, at: [const { Ok(ProcessorTime { ran: Span::ZERO, waited: Span::ZERO }) }; 2] }
     }
 
-    /// Reads the processor time at a moment of the phase.
-    pub fn look(&mut self, moment: Moment) {
-        self.at[usize::from(moment == Moment::To)] = self.servers.iter().map(Server::processor_time).sum();
+    /// Reads the processor time at the start or the end.
+    pub fn look(&mut self, edge: MeasurementEdge) {
+        self.at[usize::from(edge == MeasurementEdge::End)] =
+            self.servers.iter().map(Server::processor_time).sum();
     }
 
-    /// What was taken from the one moment to the other.
+    /// Returns the processor time between the start and the end.
     ///
     /// # Errors
-    /// If a server had ended.
+    /// Returns an error if a server has ended.
     pub fn taken(self) -> anyhow::Result<ProcessorTime> {
         let [from, to] = self.at;
         let (from, to) = (from?, to?);
@@ -195,12 +196,12 @@ impl<'a> Stopwatch<'a> {
     }
 }
 
-/// What the kernel says of a task's, or many tasks', processor time.
+/// The processor time of a task, or of many tasks, as the kernel reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ProcessorTime {
-    /// Running.
+    /// The time spent running.
     pub ran: Span,
-    /// Ready to run, but others had the processor.
+    /// The time spent runnable while other tasks had the processor.
     pub waited: Span,
 }
 
@@ -214,7 +215,7 @@ impl Sum for ProcessorTime {
 }
 
 impl ProcessorTime {
-    /// That of the calling thread; none where the kernel does not count it.
+    /// Returns the processor time of the calling thread; none where the kernel does not measure it.
     pub fn of_this_thread() -> Option<ProcessorTime> {
         ProcessorTime::read(Path::new("/proc/thread-self/schedstat"))
     }
@@ -230,7 +231,7 @@ impl ProcessorTime {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Ok(None) = self.child.try_wait() {
-            // It may end in between; then there is nobody to tell.
+            // If the process ends at this moment, the signal has no receiver.
             let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
             let began = Instant::now();
             while began.elapsed() < STOP_MAX && matches!(self.child.try_wait(), Ok(None)) {
@@ -242,7 +243,7 @@ impl Drop for Server {
     }
 }
 
-/// A port that nobody listens on now, neither by TCP nor by UDP.
+/// Returns a port without a listener, by TCP and by UDP.
 fn free_port() -> io::Result<u16> {
     loop {
         let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;

@@ -1,4 +1,4 @@
-//! What a run has come to, and whether it may be believed.
+//! The report of a run, and whether the run is suspect.
 
 use std::fmt::{self, Write as _};
 use std::fs;
@@ -12,72 +12,72 @@ use serde::{Deserialize, Serialize};
 use crate::book::{Book, Counts};
 use crate::setup::{Pace, Phase};
 
-/// Everything that is told of a run. Times are in microseconds, rates in operations a second.
+/// The results of a run. Times are in microseconds, rates in operations a second.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Why this run is not to be believed; empty if it may be.
+    /// The reasons why this run is suspect; empty if it is valid.
     pub suspect: Vec<String>,
-    /// What was asked for; none in a closed loop.
+    /// The requested rate; none in a closed loop.
     pub rate_asked: Option<f64>,
-    /// Operations that ended within the measured time, a second.
+    /// The operations that ended within the measured time, per second.
     pub rate: f64,
-    /// Measured time.
+    /// The measured time in seconds.
     pub seconds: f64,
-    /// From when operations should have been sent to the end of their replies. In quantiles those that were lost count as
-    /// the timeout or longer; the mean and the number are of those that were answered.
+    /// The time from when operations should have been sent to the end of their replies. In quantiles, lost operations
+    /// count as the timeout or longer; the mean and the number cover the answered ones.
     pub latency: Distribution,
-    /// From when requests should have been sent to when they were.
+    /// The time from when requests should have been sent to when they were.
     pub lag: Distribution,
-    /// Share of the time in which the generator's threads had something to do.
+    /// The share of the time in which the generator's threads had work to do.
     pub generator_busy: f64,
-    /// Share of the time in which they could have run, but others had their processors.
+    /// The share of the time in which they were runnable, but others had their processors.
     pub generator_waited: f64,
-    /// Numbers; requests, values and misses of the warm-up too.
+    /// The counts; requests, values and misses include the warm-up.
     pub counts: Counts,
-    /// The first few things that went wrong.
+    /// Descriptions of the first few errors.
     pub examples: Vec<String>,
 }
 
 /// A distribution of times, in microseconds.
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Distribution {
-    /// How many times.
+    /// The number of samples.
     pub samples: u64,
-    /// Their mean.
+    /// The mean of the samples.
     pub mean: f64,
-    /// Half are at most this.
+    /// The median of the samples.
     pub p50: f64,
-    /// 90 % are at most this.
+    /// The 90th percentile.
     pub p90: f64,
-    /// 99 % are at most this.
+    /// The 99th percentile.
     pub p99: f64,
-    /// 99.9 % are at most this.
+    /// The 99.9th percentile.
     pub p999: f64,
-    /// 99.99 % are at most this.
+    /// The 99.99th percentile.
     pub p9999: f64,
-    /// The longest.
+    /// The largest sample.
     pub max: f64,
 }
 
-/// When a run is not to be believed.
+/// The limits beyond which a run is suspect.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Doubts {
-    /// The generator's own lag may be this share of the latency, at the median and at the 99th percentile.
+pub struct SuspectLimits {
+    /// The generator's own lag, as a share of the latency, at the median and at the 99th percentile.
     pub lag_share: f64,
-    /// The generator may wait this share of the time for a processor.
+    /// The share of the time for which the generator may wait for a processor.
     pub waited_share: f64,
-    /// An open loop may fall this share of the rate short.
+    /// The share by which the rate of an open loop may fall short.
     pub short_share: f64,
 }
 
-impl Default for Doubts {
-    fn default() -> Doubts {
-        Doubts { lag_share: 0.5, waited_share: 0.05, short_share: 0.02 }
+impl Default for SuspectLimits {
+    fn default() -> SuspectLimits {
+        SuspectLimits { lag_share: 0.5, waited_share: 0.05, short_share: 0.02 }
     }
 }
 
 impl Distribution {
-    /// That of a histogram of nanoseconds.
+    /// Summarizes a histogram of nanoseconds.
     pub fn of(histogram: &Histogram<u64>) -> Distribution {
         let us = |ns: u64| ns as f64 / 1e3;
         let at = |quantile| us(histogram.value_at_quantile(quantile));
@@ -98,10 +98,10 @@ impl Distribution {
 }
 
 impl Distribution {
-    /// The names of what [`Distribution::row`] writes.
+    /// Writes the head of the table of [`Distribution::row`].
     ///
     /// # Errors
-    /// Those of `f`.
+    /// Returns the errors of `f`.
     pub fn head(f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let columns = ["mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
         write!(f, "{:12} ", "us")?;
@@ -109,10 +109,10 @@ impl Distribution {
         writeln!(f)
     }
 
-    /// A line of a table.
+    /// Writes the distribution as a line of a table.
     ///
     /// # Errors
-    /// Those of `f`.
+    /// Returns the errors of `f`.
     pub fn row(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Distribution { mean, p50, p90, p99, p999, p9999, max, .. } = self;
         write!(f, "{name:12} ")?;
@@ -122,8 +122,8 @@ impl Distribution {
 }
 
 impl Report {
-    /// What `phase` came to, of which `book` is the account of `threads` threads.
-    pub fn new(book: &Book, phase: &Phase, threads: u32, doubts: Doubts) -> Report {
+    /// Creates the report of `phase` from the counts `book` of `threads` threads.
+    pub fn new(book: &Book, phase: &Phase, threads: u32, limits: SuspectLimits) -> Report {
         let seconds = phase.to.saturating_since(phase.from).as_secs_f64();
         let whole = phase.to.saturating_since(Time::ZERO).as_secs_f64();
         let rate_asked = match phase.pace {
@@ -146,32 +146,32 @@ impl Report {
             counts: book.counts,
             examples: book.examples.clone(),
         };
-        report.suspect = report.doubts(doubts);
+        report.suspect = report.suspect_reasons(limits);
         report
     }
 
-    fn doubts(&self, doubts: Doubts) -> Vec<String> {
+    fn suspect_reasons(&self, limits: SuspectLimits) -> Vec<String> {
         let Report { latency, lag, counts, .. } = self;
         let mut found = Vec::new();
         for (name, lag, latency) in [("p50", lag.p50, latency.p50), ("p99", lag.p99, latency.p99)] {
-            if self.latency.samples > 0 && lag > doubts.lag_share * latency {
+            if self.latency.samples > 0 && lag > limits.lag_share * latency {
                 found.push(format!(
                     "the generator's own lag is {lag:.1} us at {name}, more than {:.0} % of the latency's {latency:.1} \
                      us: this measures the generator; give it a processor of its own (--cpus), spin (--wait spin), or \
                      ask for less",
-                    100.0 * doubts.lag_share
+                    100.0 * limits.lag_share
                 ));
             }
         }
-        if self.generator_waited > doubts.waited_share {
+        if self.generator_waited > limits.waited_share {
             found.push(format!(
-                "the generator waited for a processor for {:.0} % of the time: others run on this machine, or it and \
+                "the generator waited for a processor for {:.0} % of the time: other programs are running, or it and \
                  the server share a processor",
                 100.0 * self.generator_waited
             ));
         }
         if let Some(asked) = self.rate_asked
-            && self.rate < (1.0 - doubts.short_share) * asked
+            && self.rate < (1.0 - limits.short_share) * asked
         {
             found.push(format!(
                 "{:.0} operations a second were asked for and {:.0} ended: the load is above what server or generator \
@@ -184,7 +184,7 @@ impl Report {
             found.push(format!("{} values are wrong", counts.wrong));
         }
         if counts.refused > 0 {
-            found.push(format!("the server refused {} operations", counts.refused));
+            found.push(format!("the server rejected {} operations", counts.refused));
         }
         if counts.unsent > 0 {
             found.push(format!("{} operations were not sent (see --outstanding-max)", counts.unsent));
@@ -202,7 +202,7 @@ impl Report {
     /// that HdrHistogram's plotter reads, in microseconds.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn write_hdr(&self, latency: &Histogram<u64>, path: &Path) -> anyhow::Result<()> {
         let text = if path.extension().is_some_and(|extension| extension == "hlog") {
             interval_log(latency, self.seconds)?
@@ -215,14 +215,12 @@ impl Report {
     }
 }
 
-/// Which quantiles tell of the timeout instead of replies, since more operations were lost than lie above them.
+/// Returns which quantiles are timeouts instead of replies, since more operations were lost than lie above them.
 fn lost(counts: &Counts) -> Option<String> {
     let share = counts.lost as f64 / counts.due.max(1) as f64;
     let (name, _) = QUANTILES.into_iter().find(|(_, quantile)| share > 1.0 - quantile)?;
     let Counts { lost, due, .. } = counts;
-    Some(format!(
-        "{lost} of {due} operations were lost: from {name} on latencies are those of the timeout, or longer"
-    ))
+    Some(format!("{lost} of {due} operations were lost: from {name} on, latencies are the timeout or longer"))
 }
 
 /// The quantiles that are printed.
@@ -329,7 +327,7 @@ mod tests {
             from: Time::ZERO,
             to: Time::ZERO + Span::from_secs(1),
         };
-        Report::new(book, &phase, 1, Doubts::default())
+        Report::new(book, &phase, 1, SuspectLimits::default())
     }
 
     #[test]
@@ -359,8 +357,8 @@ mod tests {
         assert!(report(&waited, 1_000.0).suspect[0].contains("waited for a processor for 10 % of the time"));
         let phase =
             Phase { index: 1, pace: Pace::Closed(1), from: Time::ZERO, to: Time::ZERO + Span::from_secs(1) };
-        let shared = crate::options::Belief { lag_share: 0.5, shared_cpus: true };
-        assert_eq!(Report::new(&waited, &phase, 1, shared.doubts()).suspect, Vec::<String>::new());
+        let shared = crate::options::ValidityOptions { lag_share: 0.5, shared_cpus: true };
+        assert_eq!(Report::new(&waited, &phase, 1, shared.limits()).suspect, Vec::<String>::new());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What is asked of which servers, as pure functions of the seed, and over which phases.
+//! The requests to each server, as pure functions of the seed, and the phases of a run.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,85 +12,86 @@ use crate::keys::{KeyChoice, unit};
 use crate::placement::Placement;
 use crate::protocol::{Kind, Protocol, Texts};
 
-/// Everything that all threads and phases share.
+/// The configuration that all threads and phases share.
 #[derive(Debug)]
 pub struct Setup {
-    /// What is spoken.
+    /// The protocol of the requests.
     pub protocol: Protocol,
-    /// Requests travel as datagrams.
+    /// Whether requests travel as datagrams.
     pub datagrams: bool,
-    /// How keys and values are written.
+    /// The text of keys and values.
     pub texts: Texts,
-    /// Which keys are asked for.
+    /// The distribution of requests over keys.
     pub choice: KeyChoice,
-    /// Share of gets among the operations, 0 to 1.
+    /// The share of gets among the operations, 0 to 1.
     pub get_share: f64,
-    /// Keys of a get.
+    /// The number of keys in a get.
     pub multi_get: u32,
-    /// What an operation is made of.
+    /// The requests of which an operation consists.
     pub shape: Shape,
-    /// Which server has which key.
+    /// The mapping of keys to servers.
     pub placement: Placement,
-    /// What all draws follow from.
+    /// The seed of all random draws.
     pub seed: u64,
-    /// After this long without an answer a datagram's request is lost; on a connection, only after the run.
+    /// The time after which a datagram's request is lost; on a connection, the time to wait after the run.
     pub timeout: Span,
-    /// How values are checked.
+    /// The check of values.
     pub check: Check,
-    /// Operations of a thread that may be outstanding; those beyond are not sent.
+    /// The most operations of a thread that may be outstanding; those beyond are not sent.
     pub outstanding_max: usize,
 }
 
-/// What an operation is made of, and when it is over.
+/// The requests of which an operation consists, and the condition for its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// One request, or one a server if a get's keys are on several; over with the last reply.
+    /// One request, or one a server if a get's keys are on several; ends with the last reply.
     Single,
-    /// A get to each of so many servers at once, over with the last reply (partition/aggregate).
+    /// A get to each of this many servers at once; ends with the last reply (partition/aggregate).
     FanOut(u32),
-    /// So many requests, each sent after the reply to the one before (dependent/sequential).
+    /// This many requests, each sent after the reply to the one before (dependent/sequential).
     Chain(u32),
-    /// A get to so many servers that have the key, over with the first value; a set to all, over with the last reply.
+    /// A get to this many servers that have the key, which ends with the first value; a set to all, which ends with the
+    /// last reply.
     Replicas(u32),
 }
 
-/// How a value that was read is checked.
+/// The check of a value that was read.
 #[derive(Debug)]
 pub enum Check {
-    /// It must be one that was stored under its key.
+    /// The value must have been stored under its key.
     Stored,
-    /// It must be the same each time, key by key: what a server has built itself.
+    /// The value must be the same each time, key by key, since the server computes it.
     SameEachTime(Vec<AtomicU64>),
-    /// Not at all.
+    /// Values are not checked.
     Nothing,
 }
 
-/// One stretch of load.
+/// One period of load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Phase {
-    /// Which one, 0 to 255: other phases draw other requests.
+    /// The index of the phase, 0 to 255; each index draws other requests.
     pub index: u8,
-    /// How requests follow each other.
+    /// The distribution of requests over time.
     pub pace: Pace,
-    /// Measured from here, so that servers and caches are warm.
+    /// The start of the measured time, when servers and caches are warm.
     pub from: Time,
-    /// Measured, and sent, up to here.
+    /// The end of the measured time, and of sending.
     pub to: Time,
 }
 
-/// How requests follow each other.
+/// The distribution of requests over time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Pace {
-    /// At their times, whatever the server does. Requests a second, of all threads.
+    /// Requests are sent at their due times, whatever the server does; the rate is that of all threads, per second.
     Open(Arrivals, f64),
-    /// So many outstanding on each connection.
+    /// This many requests are outstanding on each connection.
     Closed(u32),
-    /// Stores every key once, with so many outstanding on each connection.
+    /// Every key is stored once, with this many outstanding on each connection.
     Load(u32),
 }
 
 impl Setup {
-    /// What operation `number` of `client` does.
+    /// Returns what operation `number` of `client` does.
     pub fn kind(&self, client: u32, number: u64) -> Kind {
         match self.get_share {
             1.0 => Kind::Get,
@@ -99,14 +100,14 @@ impl Setup {
         }
     }
 
-    /// Keys of part `part` of an operation that is due at `at`.
+    /// Returns the keys of part `part` of an operation that is due at `at`.
     pub fn keys(&self, kind: Kind, client: u32, number: u64, part: u32, at: Time) -> SmallVec<[u64; 2]> {
         let mut rng = draws(self.seed, client, number, part);
         let keys = if kind == Kind::Get { self.multi_get } else { 1 };
         (0..keys).map(|_| self.choice.draw(&mut rng, at)).collect()
     }
 
-    /// Servers that `key` is stored on.
+    /// Returns the servers that store `key`.
     pub fn homes(&self, key: u64) -> impl Iterator<Item = u32> {
         let servers = self.placement.servers();
         let count = match self.shape {
@@ -121,13 +122,13 @@ impl Setup {
     /// Checks the value of `key`.
     ///
     /// # Errors
-    /// Why it is wrong.
+    /// Returns the reason why the value is wrong.
     pub fn check(&self, key: u64, value: &[u8]) -> Result<(), String> {
         match &self.check {
             Check::Nothing => Ok(()),
             Check::Stored => self.texts.values.check(key, value).map_err(|wrong| wrong.to_string()),
             Check::SameEachTime(seen) => {
-                // 0 says that the key was not seen yet.
+                // The hash 0 stands for a key that was not read yet.
                 let hash = twox_hash::XxHash3_64::oneshot(value) | 1;
                 let first = &seen[key as usize];
                 match first.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed) {
@@ -139,5 +140,5 @@ impl Setup {
     }
 }
 
-/// The part of [`draws`] that says what an operation does.
+/// The part of [`draws`] that selects what an operation does.
 const KIND: u32 = u32::MAX - 1;

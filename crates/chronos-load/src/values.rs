@@ -1,8 +1,8 @@
-//! What is stored: bytes that are a function of key and version, so that every value read can be checked.
+//! The content of values: bytes that are a function of key and version, so that every value read can be checked.
 //!
-//! A value begins with its key's number and its version, 8 bytes each, little-endian; the rest is a stretch of one
-//! table of noise, found by both. Its length, too, is a function of both. A value below 16 bytes has no room for its
-//! version: it is noise found by the key alone, of a length that values may have.
+//! A value begins with its key's number and its version, 8 bytes each, little-endian; the rest is a part of one table
+//! of noise, at an offset that depends on both. Its length, too, is a function of both. A value below 16 bytes has no
+//! space for its version: it is noise that depends on the key alone, of any length that values may have.
 
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,24 +12,25 @@ use rand::Rng;
 use crate::draws::{draws, mix64};
 use crate::keys::unit;
 
-/// How long values are, in bytes.
+/// The distribution of value lengths, in bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Sizes {
-    /// All alike.
+    /// All values have this length.
     Fixed(u32),
-    /// Evenly from the first to the second, both included.
+    /// Lengths are uniform from the first to the second, both included.
     Uniform(u32, u32),
-    /// Exponential with this mean, cut at 1 MB less 4 KB.
+    /// Lengths are exponential with this mean, truncated at 1 MB less 4 KB.
     Exponential(u32),
-    /// Generalised Pareto with scale 214.476 and shape 0.348468 from 1 byte, cut likewise: the values of Facebook's
-    /// ETC pool (Atikoglu et al., SIGMETRICS 2012, section 5).
+    /// Lengths are generalized Pareto with scale 214.476 and shape 0.348468 from 1 byte, truncated likewise: the values
+    /// of Facebook's ETC pool (Atikoglu et al., SIGMETRICS 2012, section 5).
     Etc,
 }
 
-/// Why a text is no [`Sizes`].
+/// The reason why a text is not a [`Sizes`].
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
-    "`{0}` is no spread of value sizes; write BYTES, uniform:LEAST,MOST, exponential:MEAN, or etc (sizes from 1 to 1073741824)"
+    "`{0}` is not a distribution of value sizes; write BYTES, uniform:LEAST,MOST, exponential:MEAN, or etc (sizes \
+     from 1 to 1073741824)"
 )]
 pub struct BadSizes(String);
 
@@ -55,7 +56,7 @@ impl FromStr for Sizes {
 }
 
 impl Sizes {
-    /// The shortest and the longest that a value can be.
+    /// Returns the shortest and the longest length of a value.
     pub fn range(self) -> (u32, u32) {
         match self {
             Sizes::Fixed(size) => (size, size),
@@ -64,7 +65,7 @@ impl Sizes {
         }
     }
 
-    /// The size that belongs to 64 even bits.
+    /// Returns the length for 64 uniform bits.
     fn of(self, word: u64) -> usize {
         let size = match self {
             Sizes::Fixed(size) => size,
@@ -81,35 +82,35 @@ impl Sizes {
     }
 }
 
-/// Why a value cannot be what was stored under its key.
+/// The reason why a value cannot be the one stored under its key.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Wrong {
-    /// It was stored under another key.
+    /// The value belongs to another key.
     #[error("it is the value of key number {0}")]
     OtherKey(u64),
-    /// Nobody has written this version yet.
+    /// The value has a version that was never written.
     #[error("its version {0:#x} was never written")]
     NeverWritten(u64),
-    /// It has not the length that key and version have.
+    /// The length differs from that of its key and version.
     #[error("it has {got} bytes, expected {expected} for its version {version:#x}")]
     Length {
-        /// Bytes.
+        /// The length that was read.
         got: usize,
-        /// Bytes.
+        /// The length that was expected.
         expected: usize,
-        /// What it says that its version is.
+        /// The version that the value contains.
         version: u64,
     },
-    /// A byte differs.
+    /// A byte has a wrong content.
     #[error("byte {at} is {got:#04x}, expected {expected:#04x} for its version {version:#x}")]
     Byte {
-        /// Counted from 0.
+        /// The offset of the byte, counted from 0.
         at: usize,
-        /// What was read.
+        /// The byte that was read.
         got: u8,
-        /// What should have been.
+        /// The byte that was expected.
         expected: u8,
-        /// What it says that its version is.
+        /// The version that the value contains.
         version: u64,
     },
 }
@@ -119,12 +120,12 @@ pub enum Wrong {
 pub struct Values {
     sizes: Sizes,
     noise: Vec<u8>,
-    /// Versions that each client has written; none where others write too.
+    /// The number of versions that each client has written; none where others write too.
     written: Option<Vec<AtomicU64>>,
 }
 
 impl Values {
-    /// Values of `sizes`, written by `clients` clients alone if `alone`.
+    /// Creates values of `sizes`, written by `clients` clients, and by nobody else if `alone`.
     pub fn new(sizes: Sizes, clients: u32, alone: bool) -> Values {
         let mut noise = vec![0; 2 * NOISE];
         draws(NOISE_SEED, 0, 0, 0).fill_bytes(&mut noise[..NOISE]);
@@ -133,16 +134,16 @@ impl Values {
         Values { sizes, noise, written }
     }
 
-    /// A version that client `client` (counted from 0) has not written yet, nor any other.
+    /// Returns a version that neither client `client` (counted from 0) nor any other has written yet.
     pub fn next_version(&self, client: u32, number: u64) -> u64 {
         if let Some(written) = &self.written {
-            // One thread only has this client.
+            // Only one thread runs this client.
             written[client as usize].store(number + 1, Ordering::Release);
         }
         (u64::from(client) + 1) << CLIENT_SHIFT | number
     }
 
-    /// Bytes of the value of `key` in `version`.
+    /// Returns the length of the value of `key` in `version`.
     pub fn size(&self, key: u64, version: u64) -> usize {
         self.sizes.of(mix64(mix64(key) ^ version))
     }
@@ -159,10 +160,10 @@ impl Values {
         }
     }
 
-    /// Whether `value` is what some client has stored under `key`.
+    /// Checks that a client has stored `value` under `key`.
     ///
     /// # Errors
-    /// In what it differs from the value of the version that it names.
+    /// Returns the difference from the value of the version that it contains.
     pub fn check(&self, key: u64, value: &[u8]) -> Result<(), Wrong> {
         let Some((head, body)) = value.split_first_chunk::<HEAD>() else {
             return self.check_short(key, value);
@@ -193,7 +194,7 @@ impl Values {
         }
     }
 
-    /// A value without a version: it has one of the lengths that some version has.
+    /// Checks a value without a version: it must have a length that some version has.
     fn check_short(&self, key: u64, value: &[u8]) -> Result<(), Wrong> {
         let expected = self.size(key, FIRST_VERSION);
         let (least, most) = self.sizes.range();
@@ -203,7 +204,7 @@ impl Values {
         self.compare(key, FIRST_VERSION, value, 0)
     }
 
-    /// Compares what follows the head, or all of a value without one; it starts at byte `start` of the value.
+    /// Compares the bytes after the head, or all of a value without one; they start at byte `start` of the value.
     fn compare(&self, key: u64, version: u64, body: &[u8], start: usize) -> Result<(), Wrong> {
         let mut at = start;
         let mut rest = body;
@@ -220,7 +221,7 @@ impl Values {
         Ok(())
     }
 
-    /// What follows the head, in stretches of the noise.
+    /// Returns the bytes after the head, in parts of the noise.
     fn body(&self, key: u64, version: u64, size: usize) -> impl Iterator<Item = &[u8]> {
         let (found_by, mut left) = if size < HEAD { (0, size) } else { (version, size - HEAD) };
         let start = mix64(key.wrapping_mul(3) ^ mix64(found_by)) as usize % NOISE;
@@ -234,15 +235,15 @@ impl Values {
 
 /// The version that the load phase stores.
 pub const FIRST_VERSION: u64 = 0;
-/// Bytes of key and version.
+/// The bytes of key and version.
 const HEAD: usize = 16;
-/// Bytes of noise: twice this stays in the first-level cache, so that checking costs little.
+/// The bytes of noise: twice this stays in the first-level cache, so that checking is cheap.
 const NOISE: usize = 8 * 1024;
-/// The same for every run, so that one run can read what another has stored.
+/// The seed of the noise, the same for every run, so that one run can read what another has stored.
 const NOISE_SEED: u64 = 0x0063_6872_6f6e_6f73;
-/// A version is the client, counted from 1, and its count.
+/// The bits of a version's count, above which the client's number begins, counted from 1.
 const CLIENT_SHIFT: u32 = 44;
-/// The most that memcached stores by default, less what its header and a key take.
+/// The longest value that memcached stores by default, less its header and a key.
 const CUT: u32 = (1 << 20) - 4096;
 const ETC_SCALE: f64 = 214.476;
 const ETC_SHAPE: f64 = 0.348_468;
@@ -314,7 +315,7 @@ mod tests {
         let mean = |sizes: Sizes| (0..100_000).map(|n| sizes.of(mix64(n)) as f64).sum::<f64>() / 1e5;
         assert!((mean(Sizes::Uniform(100, 300)) - 200.0).abs() < 2.0);
         assert!((mean(Sizes::Exponential(1000)) - 1000.0).abs() < 20.0);
-        // Scale / (1 - shape), and the 1 that it starts from.
+        // The mean is scale / (1 - shape), plus the 1 byte at which it starts.
         assert!((mean(Sizes::Etc) - 330.0).abs() < 15.0, "{}", mean(Sizes::Etc));
     }
 

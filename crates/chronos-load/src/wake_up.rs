@@ -1,5 +1,5 @@
-//! What it takes to wake a thread on another processor: the least that a server that sleeps adds to a request, and that a
-//! message to a thread that sleeps takes.
+//! Measures the wake-up of a thread on another processor: the least delay that a sleeping server adds to a request, and
+//! that a message to a sleeping thread has.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -12,11 +12,11 @@ use crate::book::Book;
 use crate::phase::{PhaseError, pin};
 use crate::report::Distribution;
 
-/// Half of the time of a byte to a thread that sleeps and back, between two processors, so many times: the wake-up, and a
-/// system call on each side.
+/// Measures, `rounds` times, half of the round-trip time of a byte to a sleeping thread on another processor: the
+/// wake-up, and a system call on each side.
 ///
 /// # Errors
-/// If a processor is not there, or the system has no sockets left.
+/// Returns an error if a processor does not exist, or the system has no sockets left.
 pub fn wake_up(cpus: [usize; 2], rounds: u32) -> Result<Distribution, PhaseError> {
     let (mut asks, mut answers) = UnixStream::pair()?;
     let [here, there] = cpus;
@@ -44,7 +44,7 @@ pub fn wake_up(cpus: [usize; 2], rounds: u32) -> Result<Distribution, PhaseError
         let panicked = "a thread that panics has said why";
         let own: Result<Distribution, PhaseError> = own.join().expect(panicked);
         match (own, other.join().expect(panicked)) {
-            // The other end's failure is why this one had no answer.
+            // If the other end failed, that is why this one got no answer.
             (Ok(_) | Err(PhaseError::Poll(_)), Err(why)) => Err(why),
             (own, _) => own,
         }

@@ -5,7 +5,7 @@
 //!
 //! `together` is how many requests arrive at once, as a pipelining client sends them: 16, or 1 for calls one by one.
 
-#[path = "../tests/common/mix.rs"]
+#[path = "../tests/it/common/mix.rs"]
 mod mix;
 
 use std::ops::Range;

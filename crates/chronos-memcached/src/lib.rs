@@ -8,7 +8,7 @@
 //! ```
 //!
 //! [`Memcached`] is a [`plimsoll_chronos::Service`]: it knows neither threads nor sockets. What memcached 1.6 answers,
-//! byte for byte, is the reference, errors included; `tests/differential` compares. Deliberate departures:
+//! byte for byte, is the reference, errors included; `tests/it/differential` compares. Deliberate departures:
 //!
 //! * A cas value is unique and grows for each key, but with several partitions not over all keys: partition p of P
 //!   counts p + 1, p + 1 + P, ... With one partition the values are memcached's.

@@ -3,11 +3,12 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use plimsoll_mechanisms::partition_balancer::SplitBalance;
 
-use crate::{KeyHash, Tls};
+use crate::{DatagramDevice, KeyHash, Tls};
 
 /// How a service is run. `Config::default()` is a blocking server of one thread that listens nowhere yet.
 #[derive(Clone, PartialEq, Debug)]
@@ -101,9 +102,10 @@ impl Config {
     fn check_devices(&self) -> Result<(), StartError> {
         let mut names = Vec::new();
         for place in &self.listen {
-            let Listen::Device { interface, places } = place else { continue };
+            let Listen::Device { device, places } = place else { continue };
+            let interface = device.name();
             let refused = |reason: &str| {
-                Err(StartError::Device { interface: interface.clone(), reason: reason.to_owned() })
+                Err(StartError::Device { interface: interface.to_owned(), reason: reason.to_owned() })
             };
             if names.contains(&interface) {
                 return refused("it is named twice; once, with all places, is allowed");
@@ -264,15 +266,13 @@ pub enum Listen {
     },
     /// Datagrams; port 0 is any free one.
     Udp(SocketAddr),
-    /// Datagrams that come by an Ethernet device, past the kernel's stack (XDP; Linux 5.9, the feature `kernel`, and the
-    /// rights to administer networks and to load eBPF programs). No packet filter of the kernel sees them. Fragments and what
-    /// has a VLAN tag (that the device does not take off) or IP options stay with the kernel, and so do other devices:
-    /// [`Listen::Udp`] at the same places serves them.
+    /// Datagrams that a device delivers without a socket ([`DatagramDevice`]). Those that it leaves to the kernel, and
+    /// those of other devices, are served by [`Listen::Udp`] at the same places.
     Device {
-        /// Its name. It must have no XDP program, and be named once.
-        interface: String,
+        /// The device; a name may occur once.
+        device: Arc<dyn DatagramDevice>,
         /// Addresses and ports, of which those are served that the device has when the server starts; an unspecified
-        /// address is all of its own (0.0.0.0 all of IPv4). Ports are above 0.
+        /// address means all addresses of the device (0.0.0.0 all of IPv4). Ports are above 0.
         places: Vec<SocketAddr>,
     },
     /// A UNIX socket. An old socket there that nobody listens on is replaced.

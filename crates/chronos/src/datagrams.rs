@@ -1,20 +1,20 @@
 //! [`Datagrams`]: one thread's ports for datagrams. Each datagram is a connection of its own until it is answered.
 //!
 //! ```text
-//! recvmmsg ──────┬─> Service::unseal ──> requests, as on a stream ──> Service::seal ─┬─> sendmmsg, once a batch and turn
-//! receive ring ──┘                                                                   └─> send ring, kicked once a turn
+//! socket: recvmmsg ─┬─> Service::unseal ──> requests, as on a stream ──> Service::seal ─┬─> sendmmsg, once a batch
+//! device: receive ──┘                                                                   └─> send, once a turn
 //! ```
 
 use std::io::IoSlice;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use crate::connection::Link;
+use crate::device::DeviceQueue;
 use crate::look_ahead::DISTANCE;
 use crate::mmsg::{Outgoing, Received};
 use crate::port::{Batch, Client, Port};
 use crate::worker::Worker;
-use crate::xdp::Queue;
 use crate::{Ahead, Poll, Service, Transport};
 
 /// One thread's ports for datagrams.
@@ -26,27 +26,28 @@ pub(crate) struct Datagrams {
     whole: Vec<u8>,
     /// What the datagrams of a batch will ask for.
     seen: Vec<Option<(u32, u64)>>,
-    /// Queues of devices are looked at in every turn, so nobody need tell that something has come.
+    /// True if the thread polls the queues of devices in every turn, so that it needs no notification.
     is_spinning: bool,
-    /// The server stops: nothing more is received from queues of devices.
+    /// True once the server stops: nothing more is received from queues of devices.
     is_stopped: bool,
-    /// When overruns of devices are counted next.
+    /// The time since the server's start at which overruns of devices are counted next.
     next_count: Duration,
 }
 
 /// Datagrams of a thread that are not answered yet; at that many, no more are received.
 const PENDING_MAX: usize = 1024;
-/// Time between two questions how many datagrams a device's queue had no room for.
+/// The interval at which the datagrams that a device dropped for lack of room are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(1);
 /// Slices of a reply looked at before it is put into one piece.
 const SLICES: usize = 64;
 
 impl Datagrams {
-    /// For a thread that waits in this way.
-    pub(crate) fn new(sockets: Vec<OwnedFd>, queues: Vec<Queue>, poll: Poll) -> Datagrams {
+    /// Creates the ports of a thread that waits by `poll`.
+    pub(crate) fn new(sockets: Vec<OwnedFd>, queues: Vec<DeviceQueue>, poll: Poll) -> Datagrams {
         let received = (!sockets.is_empty()).then(Received::new);
         let sockets = sockets.into_iter().map(|socket| Port::Socket(socket, Outgoing::default()));
-        let ports = sockets.chain(queues.into_iter().map(Port::Queue)).collect();
+        let queues = queues.into_iter().map(|queue| Port::Device(Some(queue.receiver), queue.sender));
+        let ports = sockets.chain(queues).collect();
         Datagrams {
             ports,
             received,
@@ -63,10 +64,11 @@ impl Datagrams {
         &self.ports
     }
 
-    /// The numbers and ports of which the kernel is to tell when something comes.
-    pub(crate) fn polled(&self) -> impl Iterator<Item = (u64, &Port)> {
+    /// Returns the numbers and descriptors of the ports for which the thread waits in the kernel.
+    pub(crate) fn polled(&self) -> impl Iterator<Item = (u64, BorrowedFd<'_>)> {
         let is_polled = |port: &Port| !self.is_spinning || matches!(port, Port::Socket(..));
-        (0..).zip(&self.ports).filter(move |(_, port)| is_polled(port))
+        let polled = (0..).zip(&self.ports).filter(move |(_, port)| is_polled(port));
+        polled.filter_map(|(number, port)| Some((number, port.descriptor()?)))
     }
 
     /// Receives what has come to queues of devices: a look at their memory says so, without a call of the kernel. False
@@ -74,7 +76,7 @@ impl Datagrams {
     pub(crate) fn look<S: Service>(&mut self, worker: &mut Worker<S>) -> bool {
         let mut happened = false;
         for number in 0..self.ports.len() {
-            if matches!(&self.ports[number], Port::Queue(queue) if queue.has_received()) {
+            if matches!(&self.ports[number], Port::Device(Some(receiver), _) if receiver.has_received()) {
                 happened |= !self.is_stopped;
                 self.receive(worker, number);
             }
@@ -107,16 +109,18 @@ impl Datagrams {
                 self.flush(worker);
                 is_full
             }
-            Some(Port::Queue(queue)) if !self.is_stopped => {
-                let Some((receiver, refused)) = queue.receive() else { return false };
+            Some(Port::Device(place, _)) if !self.is_stopped => {
+                let Some(mut receiver) = place.take() else { return false };
+                let rejected = receiver.receive();
                 let counters = worker.engine.counters();
                 counters.datagrams.add(receiver.count() as u64);
-                counters.bad_checksums.add(refused.bad_checksums);
-                counters.malformed.add(refused.malformed);
+                counters.bad_checksums.add(rejected.bad_checksums);
+                counters.malformed.add(rejected.malformed);
                 self.run_batch(worker, port, &*receiver);
                 let is_full = receiver.is_full();
-                if let Port::Queue(queue) = &mut self.ports[port] {
-                    queue.give_back(receiver);
+                receiver.release();
+                if let Port::Device(place, _) = &mut self.ports[port] {
+                    *place = Some(receiver);
                 }
                 is_full
             }
@@ -124,7 +128,7 @@ impl Datagrams {
         }
     }
 
-    fn run_batch<S: Service>(&mut self, worker: &mut Worker<S>, port: usize, batch: &impl Batch) {
+    fn run_batch<S: Service, B: Batch + ?Sized>(&mut self, worker: &mut Worker<S>, port: usize, batch: &B) {
         let count = batch.count();
         self.seen.clear();
         if S::LOOKS_AHEAD && count > 1 {
@@ -201,8 +205,8 @@ impl Datagrams {
         if now >= self.next_count {
             self.next_count = now + COUNT_EVERY;
             for port in &mut self.ports {
-                if let Port::Queue(queue) = port {
-                    worker.engine.counters().overruns.add(queue.overruns());
+                if let Port::Device(Some(receiver), _) = port {
+                    worker.engine.counters().overruns.add(receiver.overruns());
                 }
             }
         }

@@ -72,7 +72,7 @@ impl EpollDriver {
                 .map_err(failed("epoll_ctl"))?;
         }
         for (number, port) in datagrams.polled() {
-            epoll::add(&epoll, port.descriptor(), EventData::new_u64(DATAGRAMS | number), EventFlags::IN)
+            epoll::add(&epoll, port, EventData::new_u64(DATAGRAMS | number), EventFlags::IN)
                 .map_err(failed("epoll_ctl"))?;
         }
         Ok(EpollDriver {
@@ -306,7 +306,7 @@ impl<S: Service> Driver<S> for EpollDriver {
         self.datagrams.stop_looking();
         for (_, port) in self.datagrams.polled() {
             // It was added when the thread started.
-            let _ = epoll::delete(&self.epoll, port.descriptor());
+            let _ = epoll::delete(&self.epoll, port);
         }
     }
 }

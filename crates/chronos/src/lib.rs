@@ -19,7 +19,7 @@
 //!                  │ io_uring  outputs   own partitions   │          │   pair; an eventfd wakes a sleeper   │
 //!                  └──────────────────────────────────────┘          └──────────────────────────────────────┘
 //!  thread 0 also accepts for all and runs the balancer; UDP: each thread has a socket of its own (SO_REUSEPORT), and
-//!  queues of devices of its own (AF_XDP, feature `kernel`)
+//!  queues of its own at each DatagramDevice
 //! ```
 //!
 //! * A thread has its connections and its partitions for itself. A request of an own partition is parsed out of the
@@ -37,7 +37,7 @@
 //!
 //! Moving memory between NUMA nodes: partitions are built by the thread that first owns them, so their memory is near it,
 //! and the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind. Steering
-//! by keys of datagrams that come by AF_XDP: it is the device that chooses a queue, and the queue's thread passes a request on.
+//! of datagrams by their keys at a [`DatagramDevice`]: the device chooses a queue, and the queue's thread forwards the request.
 
 mod backlog;
 mod balancer;
@@ -45,6 +45,7 @@ mod buffers;
 mod config;
 mod connection;
 mod datagrams;
+mod device;
 mod direct;
 mod engine;
 mod epoll;
@@ -71,11 +72,15 @@ mod store;
 mod tls;
 mod uring;
 mod worker;
-mod xdp;
 
+pub use backlog::Backlog;
 pub use config::{
     Access, AcrossNodes, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll,
     StartError,
+};
+pub use device::{
+    DatagramDevice, DeviceInfo, DeviceQueue, DeviceReceiver, DeviceSender, OpenDevice, Rejected,
+    ReturnAddress, Sent,
 };
 pub use direct::{Direct, Served};
 pub use key_hash::KeyHash;
@@ -85,4 +90,3 @@ pub use runtime::{RunError, Running, Runtime, Stop};
 pub use service::{Now, PartitionId, Service, Step, Transport};
 pub use stats::{PartitionStats, RuntimeStats, ThreadStats};
 pub use tls::{Tls, TlsError};
-pub use xdp::Device;

@@ -5,6 +5,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::{mem, ptr};
 
 use crate::backlog::Backlog;
+use crate::device::Sent;
 use crate::port::{Batch, Client};
 
 /// A client's address as the kernel writes it: large enough for IPv6.
@@ -103,13 +104,6 @@ pub(crate) struct Outgoing {
     dropped: u64,
 }
 
-/// What became of datagrams that were to be sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Sent {
-    pub(crate) bytes: u64,
-    pub(crate) dropped: u64,
-}
-
 impl Outgoing {
     /// Adds a datagram; drops it where enough waits for the socket.
     pub(crate) fn push(&mut self, address: Address, datagram: &[u8]) {
@@ -179,7 +173,6 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
 
     use super::*;
-    use crate::backlog::WAITING_BYTES_MAX;
 
     /// A UNIX socket takes as many datagrams as its reader's queue has room for, and then none, as UDP does where the
     /// network is slower than the server.
@@ -216,7 +209,7 @@ mod tests {
             dropped += outgoing.send(&sender).dropped;
         }
         let bytes = outgoing.waiting.bytes_of(0..outgoing.waiting.count());
-        assert!(bytes <= WAITING_BYTES_MAX && dropped > 0, "{bytes} bytes wait");
+        assert!(bytes <= Backlog::<Address>::BYTES_MAX && dropped > 0, "{bytes} bytes wait");
         // A client that is gone is no reason to wait.
         drop(receiver);
         outgoing.send(&sender);

@@ -1,83 +1,94 @@
-//! [`Port`]: where datagrams come to one thread: a UDP socket of the kernel, or a queue of a device.
+//! [`Port`]: the place where one thread receives datagrams: a UDP socket, or a queue of a device.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use crate::mmsg::{Address, Outgoing, Sent};
-use crate::xdp::{Queue, Route};
+use crate::device::{DeviceReceiver, DeviceSender, ReturnAddress, Sent};
+use crate::mmsg::{Address, Outgoing};
 
-/// One thread's place for datagrams.
+/// A place where one thread receives datagrams.
 pub(crate) enum Port {
-    /// A UDP socket, and what it is to send.
+    /// A UDP socket, and the datagrams to be sent by it.
     Socket(OwnedFd, Outgoing),
-    /// A queue of a device, past the kernel's stack.
-    Queue(Queue),
+    /// A queue of a device, whose receiver is absent while its batch is served.
+    Device(Option<Box<dyn DeviceReceiver>>, Box<dyn DeviceSender>),
 }
 
-/// Who sent a datagram.
+/// The sender of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Client {
-    /// As a socket knows it.
+    /// The sender's address at a socket.
     Socket(Address),
-    /// As a device's frames know it.
-    Device(Route),
+    /// The sender's return address at a device.
+    Device(ReturnAddress),
 }
 
-/// Datagrams that came together.
+/// Datagrams that were received together.
 pub(crate) trait Batch {
-    /// How many they are.
+    /// Returns the number of datagrams.
     fn count(&self) -> usize;
-    /// A datagram and its sender, by its number below [`Batch::count`].
+    /// Returns a datagram and its sender, by an index below [`Batch::count`].
     fn get(&self, index: usize) -> (Client, &[u8]);
 }
 
+impl Batch for dyn DeviceReceiver + '_ {
+    fn count(&self) -> usize {
+        DeviceReceiver::count(self)
+    }
+
+    fn get(&self, index: usize) -> (Client, &[u8]) {
+        let (address, datagram) = DeviceReceiver::get(self, index);
+        (Client::Device(address), datagram)
+    }
+}
+
 impl Port {
-    /// What tells that a datagram is there, by its being readable.
-    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+    /// Returns the descriptor that becomes readable when a datagram arrives; None while a device's batch is served.
+    pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         match self {
-            Port::Socket(socket, _) => socket.as_fd(),
-            Port::Queue(queue) => queue.socket(),
+            Port::Socket(socket, _) => Some(socket.as_fd()),
+            Port::Device(receiver, _) => receiver.as_ref().map(|receiver| receiver.descriptor()),
         }
     }
 
-    /// Adds a datagram to `client`, whom a datagram of this port named.
+    /// Adds a datagram to `client`, which sent a datagram to this port.
     pub(crate) fn push(&mut self, client: &Client, datagram: &[u8]) {
         match (self, client) {
             (Port::Socket(_, outgoing), Client::Socket(address)) => outgoing.push(*address, datagram),
-            (Port::Queue(queue), Client::Device(route)) => queue.push(route, datagram),
-            _ => unreachable!("a client is known as the port knows it that it came by"),
+            (Port::Device(_, sender), Client::Device(address)) => sender.push(address, datagram),
+            _ => unreachable!("a client's address is of the port that received its datagram"),
         }
     }
 
-    /// Whether there is something to be sent.
+    /// Reports whether there is something to send.
     pub(crate) fn has_to_send(&self) -> bool {
         match self {
             Port::Socket(_, outgoing) => !outgoing.is_empty(),
-            Port::Queue(queue) => queue.has_to_send(),
+            Port::Device(_, sender) => sender.has_to_send(),
         }
     }
 
-    /// Sends what was added.
+    /// Sends what was added, as far as the kernel or the device takes it.
     pub(crate) fn send(&mut self, now: Duration) -> Sent {
         match self {
             Port::Socket(socket, outgoing) => outgoing.send(socket),
-            Port::Queue(queue) => queue.send(now),
+            Port::Device(_, sender) => sender.send(now),
         }
     }
 
-    /// Whether what was to be sent waits for the kernel or the device: it is to be sent again soon.
+    /// Reports whether datagrams wait for the kernel or the device: the caller sends again soon.
     pub(crate) fn is_stuck(&self) -> bool {
         match self {
             Port::Socket(_, outgoing) => !outgoing.is_empty(),
-            Port::Queue(queue) => queue.is_stuck(),
+            Port::Device(_, sender) => sender.is_stuck(),
         }
     }
 
-    /// Whether all that was added has gone: a server that stops closes it then.
+    /// Reports whether everything has left, so that a server that stops may close the port.
     pub(crate) fn is_sent(&mut self) -> bool {
         match self {
             Port::Socket(_, outgoing) => outgoing.is_empty(),
-            Port::Queue(queue) => queue.is_sent(),
+            Port::Device(_, sender) => sender.is_sent(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! [`Runtime`]: starts a server's threads, and stops them.
 
+use std::any::Any;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -24,7 +25,6 @@ use crate::steering::Steering;
 use crate::store::{Locked, Store};
 use crate::uring::UringDriver;
 use crate::worker::{Clock, Worker};
-use crate::xdp::Program;
 use crate::{Access, Config, IoBackend, Listen, LoadMetric, PartitionId, RuntimeStats, Service, StartError};
 
 /// Starts servers.
@@ -107,7 +107,7 @@ impl Runtime {
             service,
             config,
             steering: Arc::new(steering),
-            _programs: sockets.programs,
+            _guards: sockets.guards,
             owners,
             shared: shared.clone(),
             stats: stats.clone(),
@@ -230,8 +230,8 @@ struct Plan<S: Service> {
     service: Arc<S>,
     config: Config,
     steering: Arc<KernelSteering>,
-    /// Kept at their devices for as long as the threads run.
-    _programs: Vec<Program>,
+    /// Keeps the devices open for as long as the threads run.
+    _guards: Vec<Box<dyn Any + Send + Sync>>,
     owners: Vec<u32>,
     shared: Arc<Shared>,
     stats: Arc<RuntimeStats>,

@@ -1,18 +1,20 @@
 //! Sockets: those that the server listens on, and what it asks of the kernel for each connection.
 
+use std::any::Any;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::xdp::{self, Opened, Program, Queue};
-use crate::{Config, Device, Limits, Listen, StartError, Tls, Transport};
+use crate::device::{DatagramDevice, DeviceInfo, DeviceQueue, OpenDevice};
+use crate::{Config, Limits, Listen, StartError, Tls, Transport};
 
 /// How long nothing is accepted, at least, after the kernel could not; a thread that sleeps goes on within a second.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -30,13 +32,13 @@ pub(crate) struct Sockets {
     pub(crate) listeners: Vec<Listener>,
     /// UDP sockets, those of each thread.
     pub(crate) udp: Vec<Vec<OwnedFd>>,
-    /// Queues of devices, those of each thread.
-    pub(crate) queues: Vec<Vec<Queue>>,
-    /// The devices with those queues.
-    pub(crate) devices: Vec<Device>,
-    /// What holds the programs at those devices.
-    pub(crate) programs: Vec<Program>,
-    /// Where all that is, in the order of [`crate::Config::listen`].
+    /// Queues of devices, by thread.
+    pub(crate) queues: Vec<Vec<DeviceQueue>>,
+    /// Descriptions of the devices with those queues.
+    pub(crate) devices: Vec<DeviceInfo>,
+    /// Guards of those devices, each of which ends the use of its device when it is dropped.
+    pub(crate) guards: Vec<Box<dyn Any + Send + Sync>>,
+    /// The places that are served, in the order of [`crate::Config::listen`].
     pub(crate) bound: Vec<Listen>,
 }
 
@@ -74,23 +76,28 @@ impl Sockets {
         }
         // Last, since a device is changed by it.
         for (place, bound) in config.listen.iter().zip(0..) {
-            if let Listen::Device { interface, places } = place {
-                sockets.bound[bound] = sockets.add_device(interface, places)?;
+            if let Listen::Device { device, places } = place {
+                sockets.bound[bound] = sockets.add_device(device, places)?;
             }
         }
         Ok(sockets)
     }
 
     /// Takes datagrams from a device, and deals its queues to the threads.
-    fn add_device(&mut self, interface: &str, places: &[SocketAddr]) -> Result<Listen, StartError> {
-        let Opened { device, queues, program } = xdp::open(interface, places)?;
+    fn add_device(
+        &mut self,
+        device: &Arc<dyn DatagramDevice>,
+        places: &[SocketAddr],
+    ) -> Result<Listen, StartError> {
+        let failed = |reason| StartError::Device { interface: device.name().to_owned(), reason };
+        let OpenDevice { info, queues, guard } = device.open(places).map_err(failed)?;
         let threads = self.queues.len();
         for (number, queue) in queues.into_iter().enumerate() {
             self.queues[number % threads].push(queue);
         }
-        let bound = Listen::Device { interface: device.interface.clone(), places: device.places.clone() };
-        self.devices.push(device);
-        self.programs.push(program);
+        let bound = Listen::Device { device: device.clone(), places: info.places.clone() };
+        self.devices.push(info);
+        self.guards.push(guard);
         Ok(bound)
     }
 
@@ -158,8 +165,8 @@ impl std::fmt::Display for Listen {
             Listen::Tcp(address) => write!(f, "TCP {address}"),
             Listen::Tls { address, .. } => write!(f, "TLS {address}"),
             Listen::Udp(address) => write!(f, "UDP {address}"),
-            Listen::Device { interface, places } => {
-                write!(f, "device {interface}, UDP")?;
+            Listen::Device { device, places } => {
+                write!(f, "device {}, UDP", device.name())?;
                 places.iter().try_for_each(|place| write!(f, " {place}"))
             }
             Listen::Unix { path, .. } => write!(f, "{}", path.display()),

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::Device;
+use crate::DeviceInfo;
 use plimsoll_mechanisms::partition_balancer::BalanceCounts;
 
 /// A counter with one writer at a time.
@@ -75,7 +75,7 @@ pub struct RuntimeStats {
     threads: Box<[ThreadCounters]>,
     partitions: Box<[PartitionCounters]>,
     balance: BalanceCounters,
-    devices: Vec<Device>,
+    devices: Vec<DeviceInfo>,
 }
 
 /// One thread's counts since the start.
@@ -138,7 +138,7 @@ pub struct PartitionStats {
 impl RuntimeStats {
     /// Counters of `threads` threads and of the partitions with these owners, all 0; and the devices
     /// that datagrams are taken from.
-    pub(crate) fn new(threads: u32, owners: &[u32], devices: Vec<Device>) -> RuntimeStats {
+    pub(crate) fn new(threads: u32, owners: &[u32], devices: Vec<DeviceInfo>) -> RuntimeStats {
         let partition =
             |&owner: &u32| PartitionCounters { owner: AtomicU32::new(owner), ..PartitionCounters::default() };
         RuntimeStats {
@@ -181,8 +181,8 @@ impl RuntimeStats {
         }
     }
 
-    /// The devices that datagrams are taken from past the kernel's stack, and how.
-    pub fn devices(&self) -> &[Device] {
+    /// Returns the devices from which datagrams are received, with the way each is used.
+    pub fn devices(&self) -> &[DeviceInfo] {
         &self.devices
     }
 

@@ -2,10 +2,10 @@
 //! Only with epoll: io_uring goes by the limit as it was when accepting began, which a test cannot lower afterwards.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-#[path = "runtime/client.rs"]
+#[path = "it/runtime/client.rs"]
 #[expect(dead_code, reason = "shared with the other tests")]
 mod client;
-#[path = "runtime/service.rs"]
+#[path = "it/runtime/service.rs"]
 mod service;
 
 use std::os::fd::AsRawFd;

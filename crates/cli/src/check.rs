@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use plimsoll_linux::features;
+use plimsoll_scenario::Registry;
 
 use crate::output::{self, Done};
 
@@ -12,7 +13,7 @@ use crate::output::{self, Done};
 #[derive(clap::Args)]
 pub struct Args {}
 
-pub fn check(_: &Args) -> Done {
+pub fn run(_: &Args, _: &Registry) -> Done {
     let all = features();
     let width = all.iter().map(|feature| feature.name.len()).max().unwrap_or(0);
     let mut text = String::new();

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use plimsoll_results::summary::Options;
 use plimsoll_results::{Digest, PointKey, PointOutcome, RunDir, Summary};
-use plimsoll_scenario::{Overrides, Scenario};
+use plimsoll_scenario::{Overrides, Registry, Scenario};
 use plimsoll_stdio::note;
 
 use crate::job;
@@ -32,14 +32,14 @@ pub struct Args {
     budget: Budget,
 }
 
-pub fn compare(args: &Args) -> Done {
+pub fn run(args: &Args, registry: &Registry) -> Done {
     args.budget.watch()?;
     let paths: Vec<&Path> = std::iter::once(&args.first).chain(&args.others).map(PathBuf::as_path).collect();
     let runs: Vec<RunDir> = paths.iter().map(|path| output::open_run(path)).collect::<anyhow::Result<_>>()?;
     let mut samples = Samples::default();
     let mut points: Vec<Vec<PointOutcome>> = Vec::new();
     for (run, path) in runs.iter().zip(&paths) {
-        points.push(samples.new_ones(run, path)?);
+        points.push(samples.new_ones(registry, run, path)?);
     }
     // One that repeats others altogether is no column of its own.
     let kept: Vec<usize> = (0..runs.len()).filter(|&at| at == 0 || !points[at].is_empty()).collect();
@@ -83,8 +83,13 @@ struct Sample {
 
 impl Samples {
     /// The points of a run directory that none before it has; says how many others it has, and where.
-    fn new_ones(&mut self, run: &RunDir, path: &Path) -> anyhow::Result<Vec<PointOutcome>> {
-        let inputs = inputs(run, path)?;
+    fn new_ones(
+        &mut self,
+        registry: &Registry,
+        run: &RunDir,
+        path: &Path,
+    ) -> anyhow::Result<Vec<PointOutcome>> {
+        let inputs = inputs(registry, run, path)?;
         let all = output::read_points(run)?;
         let count = all.len();
         let mut again: BTreeMap<PathBuf, usize> = BTreeMap::new();
@@ -117,10 +122,10 @@ impl Samples {
 }
 
 /// What each point runs: the digest of its model. That of the whole scenario where this version cannot read it.
-fn inputs(run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, String>> {
+fn inputs(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, String>> {
     let scenario = {
         let text = run.scenario().map_err(output::with_repair)?;
-        Scenario::parse_with("scenario.toml", &text, path, &Overrides::default())
+        Scenario::parse_from(registry, "scenario.toml", &text, path, &Overrides::default())
     };
     Ok(match scenario {
         Ok(scenario) => {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::CommandFactory;
 use clap_complete::Shell;
+use plimsoll_scenario::Registry;
 
 use crate::Cli;
 use crate::output::{self, Done};
@@ -15,7 +16,7 @@ pub struct Args {
     shell: Shell,
 }
 
-pub fn completions(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "plimsoll", &mut text);
     output::print(&String::from_utf8_lossy(&text))?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::bail;
+use plimsoll_scenario::Registry;
 
 use crate::output::{self, Done};
 
@@ -29,7 +30,7 @@ struct Entry {
 const SIZE: &str = "SIZE";
 const TIME: &str = "TIME";
 
-pub fn config(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     let entries = entries(&plimsoll_scenario::reference());
     let Some(key) = &args.key else {
         let mut paths: Vec<&str> = Vec::new();

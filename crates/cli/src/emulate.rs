@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, rough};
 use plimsoll_results::PointOutcome;
 use plimsoll_results::run_dir::{Plan, point_id};
-use plimsoll_scenario::{Point, Scenario, model};
+use plimsoll_scenario::{Point, Registry, Scenario, model};
 use plimsoll_stdio::note;
 use plimsoll_units::{Span, whole};
 
@@ -113,7 +113,7 @@ impl FromStr for Program {
     }
 }
 
-pub fn emulate(args: &Args) -> Done {
+pub fn run(args: &Args, registry: &Registry) -> Done {
     if args.clean {
         let removed = plimsoll_linux::clean()?;
         note!("removed {removed} namespaces of runs that are no more");
@@ -122,7 +122,7 @@ pub fn emulate(args: &Args) -> Done {
     let mut source =
         args.source.clone().ok_or_else(|| anyhow!("which scenario? `plimsoll emulate SCENARIO`"))?;
     source.set.extend(args.duration.iter().map(|duration| format!("run.duration={duration}")));
-    let scenario = source.load()?;
+    let scenario = source.load(registry)?;
     let job = Job::new(&source, &scenario, None, &args.variant)?;
     let points = job.share();
     // All that can be refused is, before anything is made.

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use plimsoll_results::run_dir::point_id;
 use plimsoll_results::{PointKey, RunDir, hpcc};
 use plimsoll_scenario::model::Topology;
-use plimsoll_scenario::{Overrides, Scenario};
+use plimsoll_scenario::{Overrides, Registry, Scenario};
 use plimsoll_stdio::note;
 
 use crate::output::{self, Done};
@@ -37,7 +37,7 @@ enum Form {
     HpccFct,
 }
 
-pub fn export(args: &Args) -> Done {
+pub fn run(args: &Args, registry: &Registry) -> Done {
     let Form::HpccFct = args.form;
     memory::watch_by_default()?;
     let run = output::open_run(&args.run)?;
@@ -47,7 +47,7 @@ pub fn export(args: &Args) -> Done {
     }
     let out = args.out.clone().unwrap_or_else(|| args.run.join("fct"));
     fs::create_dir_all(&out).with_context(|| format!("cannot make {}", out.display()))?;
-    let topologies = topologies(&run, &args.run)?;
+    let topologies = topologies(registry, &run, &args.run)?;
     for point in output::read_points(&run)? {
         let path = out.join(format!("{}.txt", point_id(&point.key)));
         let topology = topologies.get(&point.key);
@@ -60,8 +60,13 @@ pub fn export(args: &Args) -> Done {
 }
 
 /// The network of every point, from the scenario that the run keeps.
-fn topologies(run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, Topology>> {
-    let scenario = Scenario::parse_with("scenario.toml", &run.scenario()?, path, &Overrides::default());
+fn topologies(
+    registry: &Registry,
+    run: &RunDir,
+    path: &Path,
+) -> anyhow::Result<BTreeMap<PointKey, Topology>> {
+    let scenario =
+        Scenario::parse_from(registry, "scenario.toml", &run.scenario()?, path, &Overrides::default());
     let scenario = scenario.map_err(|errors| {
         let first = errors.first().map(ToString::to_string).unwrap_or_default();
         anyhow!("the scenario that {} keeps cannot be read: {first}", path.display())

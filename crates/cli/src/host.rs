@@ -1,4 +1,4 @@
-//! `plimsoll host`: a policy for this host, shown, applied, watched and taken back.
+//! Implements `plimsoll host`, which plans, applies, observes and rolls back policies of this host.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -6,7 +6,8 @@ use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
 use clap::Subcommand;
-use plimsoll_host::{Host, Journal, Places, Plan, Policy, PolicyName, UnitName};
+use plimsoll_host::{ApplyPlan, Host, Journal, Policy, PolicyName, StateFolders, UnitName};
+use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 use plimsoll_units::Span;
 
@@ -20,10 +21,10 @@ mod kernel;
 #[path = "host/without_programs.rs"]
 mod kernel;
 
-/// Put mechanisms on this host by a policy: show what would change, apply it, watch it, take it back.
+/// Install mechanisms on this host by a policy: plan its changes, apply it, observe it, roll it back.
 ///
-/// Without a command, `plan`. Nothing is changed but by `apply`, `rollback` and `confirm`, and these need root.
-/// docs/host.md describes policies, and what each changes.
+/// Without a command, `plan`. Only `apply`, `rollback` and `confirm` change the host, and they need root. docs/host.md
+/// describes policies, and the changes that each section makes.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Args {
@@ -38,7 +39,7 @@ enum Action {
     Plan(PlanArgs),
     Apply(ApplyArgs),
     Status(StatusArgs),
-    /// Keep a policy that was applied with --confirm-within: it is not rolled back by itself.
+    /// Keep a policy that was applied with --confirm-within, so that it is not rolled back by itself.
     Confirm(NameArgs),
     Rollback(RollbackArgs),
     Pace(PaceArgs),
@@ -46,96 +47,97 @@ enum Action {
     ServeMetrics(MetricsArgs),
 }
 
-/// Print what applying the policy would change, and change nothing.
+/// Print the changes that applying the policy would make, without making them.
 #[derive(clap::Args)]
 struct PlanArgs {
-    /// The policy.
+    /// File of the policy.
     #[arg(value_name = "POLICY.toml")]
     policy: PathBuf,
 }
 
-/// Apply the policy: try what can be tried, write down the state before, then change it.
+/// Apply the policy: check every step, record the state before it, then change the host.
 ///
-/// Waits while somebody else changes the host by a policy. If a step fails, those before it are undone. If this process is killed, `plimsoll host rollback` restores the host.
+/// Waits while another process changes the host by a policy. If a step fails, the steps before it are undone. If this
+/// process is killed, `plimsoll host rollback` restores the host.
 #[derive(clap::Args)]
 struct ApplyArgs {
-    /// The policy.
+    /// File of the policy.
     #[arg(value_name = "POLICY.toml")]
     policy: PathBuf,
-    /// Wait so long for `plimsoll host confirm`, or Enter on a terminal in the foreground, and roll back without it, or at Ctrl-C, SIGTERM
-    /// or the loss of the terminal: for a host that the policy may cut off.
+    /// Wait this long for `plimsoll host confirm`, or for Enter on a terminal in the foreground. Without it, or at
+    /// Ctrl-C, SIGTERM or the loss of the terminal, roll back: for a host that the policy may cut off.
     #[arg(long, value_name = "TIME")]
     confirm_within: Option<Span>,
 }
 
-/// Show budgets, what passed and what was refused, marks and phantom queues.
+/// Show budgets, passed and refused packets, marks and phantom queues.
 #[derive(clap::Args)]
 struct StatusArgs {
-    /// The policy, or its name; all that are applied by default.
+    /// File or name of the policy; all applied policies by default.
     #[arg(value_name = "POLICY")]
     policy: Option<Subject>,
-    /// As JSON, one object a policy in a list.
+    /// Print JSON: a list with one object a policy.
     #[arg(short = 'j', long)]
     json: bool,
-    /// As OpenMetrics text.
+    /// Print OpenMetrics text.
     #[arg(long, conflicts_with = "json")]
     metrics: bool,
 }
 
-/// About one policy.
+/// Arguments of a command about one policy.
 #[derive(clap::Args)]
 struct NameArgs {
-    /// The policy, or its name.
+    /// File or name of the policy.
     #[arg(value_name = "POLICY")]
     policy: Subject,
 }
 
-/// Take a policy back: undo what applying it has changed, the last first. Ends with 1 where something stays, because
-/// somebody else has changed it since.
+/// Roll a policy back: undo its changes in reverse order. Ends with 1 where a change stays because somebody else has
+/// modified it since.
 ///
-/// What was applied in another network namespace is taken back there, where that can be found and entered; otherwise
-/// nothing is, and it is said where to do so.
+/// Changes in another network namespace are undone there, if it can be found and entered; otherwise nothing is undone,
+/// and a message says where to run the command.
 #[derive(clap::Args)]
 struct RollbackArgs {
-    /// The policy, or its name.
+    /// File or name of the policy.
     #[arg(value_name = "POLICY")]
     policy: Subject,
-    /// Of a policy whose network namespace, pins or cgroups are gone for good, undo the rest.
+    /// Undo the rest of a policy whose network namespace, pins or cgroups are gone for good.
     #[arg(long)]
     gone: bool,
 }
 
-/// Keep the TBF of a pacer on a host without fq at the pacer's rate, until ended; it then has the link's rate.
+/// Keep the TBF of a pacer on a host without fq at the pacer's rate, until interrupted; then restore the link's rate.
 #[derive(clap::Args)]
 struct PaceArgs {
-    /// The policy, or its name.
+    /// File or name of the policy.
     #[arg(value_name = "POLICY")]
     policy: Subject,
-    /// Only give it the link's rate: after one of these that was killed.
+    /// Only restore the link's rate, after such a process was killed.
     #[arg(long)]
     stop: bool,
 }
 
-/// Give a systemd unit that is being started its level: what the drop-in of an applied policy calls, ahead of its programs.
+/// Give a starting systemd unit its level: the drop-in of an applied policy calls this ahead of the unit's programs.
 #[derive(clap::Args)]
 struct AttachUnitArgs {
-    /// The policy's name.
+    /// Name of the policy.
     #[arg(value_name = "POLICY")]
     policy: PolicyName,
-    /// The unit.
+    /// Name of the systemd unit.
     #[arg(value_name = "UNIT")]
     unit: UnitName,
 }
 
-/// Serve the metrics of all policies at /metrics, on a socket of this machine, until ended.
+/// Serve the metrics of all policies at /metrics, on a local socket, until interrupted.
 #[derive(clap::Args)]
 struct MetricsArgs {
-    /// unix:/PATH, 127.0.0.1:PORT or [::1]:PORT.
+    /// Address: unix:/PATH, 127.0.0.1:PORT or [::1]:PORT.
     #[arg(long, value_name = "ADDRESS")]
     listen: String,
 }
 
-/// A policy's name, or a file that says it.
+/// The name of a policy, or a file that contains it.
 #[derive(Clone, Debug)]
 struct Subject(PolicyName);
 
@@ -151,47 +153,47 @@ impl FromStr for Subject {
     }
 }
 
-pub fn host(args: &Args) -> Done {
-    let places = Places::default();
+pub fn run(args: &Args, _: &Registry) -> Done {
+    let folders = StateFolders::default();
     match (&args.action, &args.plan) {
-        (None, Some(plan)) | (Some(Action::Plan(plan)), _) => show(&plan.policy, &places),
-        (Some(Action::Apply(apply)), _) => kernel::apply(apply, &places),
-        (Some(Action::Status(status)), _) => show_status(status, &places),
-        (Some(Action::Confirm(name)), _) => kernel::confirm(&name.policy.0, &places),
-        (Some(Action::Rollback(args)), _) => kernel::rollback(args, &places),
+        (None, Some(plan)) | (Some(Action::Plan(plan)), _) => show(&plan.policy, &folders),
+        (Some(Action::Apply(apply)), _) => kernel::apply(apply, &folders),
+        (Some(Action::Status(status)), _) => show_status(status, &folders),
+        (Some(Action::Confirm(name)), _) => kernel::confirm(&name.policy.0, &folders),
+        (Some(Action::Rollback(args)), _) => kernel::rollback(args, &folders),
         (Some(Action::AttachUnit(AttachUnitArgs { policy, unit })), _) => {
-            kernel::attach_unit(policy, unit, &places)
+            kernel::attach_unit(policy, unit, &folders)
         }
-        (Some(Action::Pace(pace)), _) => kernel::pace(pace, &places),
-        (Some(Action::ServeMetrics(metrics)), _) => kernel::serve(metrics, &places),
-        (None, None) => Err(anyhow!("which policy? `plimsoll host POLICY.toml`")),
+        (Some(Action::Pace(pace)), _) => kernel::pace(pace, &folders),
+        (Some(Action::ServeMetrics(metrics)), _) => kernel::serve(metrics, &folders),
+        (None, None) => Err(anyhow!("no policy given; write `plimsoll host POLICY.toml`")),
     }
 }
 
-fn planned(path: &Path, places: &Places) -> Result<Plan> {
+fn planned(path: &Path, folders: &StateFolders) -> Result<ApplyPlan> {
     let policy = Policy::read(path)?;
-    Ok(plimsoll_host::plan(&policy, &Host, places)?)
+    Ok(plimsoll_host::plan(&policy, &Host, folders)?)
 }
 
-fn show(path: &Path, places: &Places) -> Done {
-    let plan = planned(path, places)?;
+fn show(path: &Path, folders: &StateFolders) -> Done {
+    let plan = planned(path, folders)?;
     let name = plan.policy.name();
-    let applied = match Journal::of(places, name).read() {
-        // Of which the plan has a note.
+    let applied = match Journal::of(folders, name).read() {
+        // The plan has a note about this.
         Err(error) if error.is_denied() => false,
         journal => journal?.is_some(),
     };
     let state = if applied { "applied already; from here it would change" } else { "would change" };
     output::print(&format!("policy {name}: {state}\n\n{plan}"))?;
     match kernel::LACKS {
-        None => note!("nothing was changed; to do so: plimsoll host apply {}", path.display()),
-        Some(lacks) => note!("nothing was changed, and cannot be: {lacks}"),
+        None => note!("nothing was changed; to apply the policy: plimsoll host apply {}", path.display()),
+        Some(lacks) => note!("nothing was changed, and the policy cannot be applied: {lacks}"),
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn show_status(args: &StatusArgs, places: &Places) -> Done {
-    let statuses = kernel::statuses(args.policy.as_ref().map(|subject| &subject.0), places)?;
+fn show_status(args: &StatusArgs, folders: &StateFolders) -> Done {
+    let statuses = kernel::statuses(args.policy.as_ref().map(|subject| &subject.0), folders)?;
     let text = if args.json {
         format!("{}\n", serde_json::to_string_pretty(&statuses)?)
     } else if args.metrics {

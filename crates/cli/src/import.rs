@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Subcommand;
-use plimsoll_scenario::ScenarioError;
 use plimsoll_scenario::import::{self, Imported};
+use plimsoll_scenario::{Registry, ScenarioError};
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
@@ -67,7 +67,7 @@ enum From {
 
 type Reader = fn(&str, &str) -> Result<Imported, Box<ScenarioError>>;
 
-pub fn import(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     memory::watch_by_default()?;
     match &args.from {
         From::Hpcc { topology, flows, out } => {

@@ -12,7 +12,7 @@ use plimsoll_line::page::About;
 use plimsoll_line::search::{Found, Line};
 use plimsoll_line::{Lines, Options, Over, Slo, Stopped, Watch};
 use plimsoll_results::run_dir::{Plan, SIMULATOR};
-use plimsoll_scenario::Scenario;
+use plimsoll_scenario::{Registry, Scenario};
 use plimsoll_stdio::note;
 use plimsoll_units::text::printable;
 use plimsoll_units::whole;
@@ -93,14 +93,14 @@ fn percent(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "write a share from 0.1% to 100%".to_owned())
 }
 
-pub fn line(args: &Args) -> Done {
+pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch()?;
     if args.source.replicates.is_some() {
         return Err(anyhow!(
             "a search chooses how often it runs each load; bound that with `--replicates-max`, not `--replicates`"
         ));
     }
-    let scenario = args.source.load_with(1)?;
+    let scenario = args.source.load_with(registry, 1)?;
     let slos = objectives(args, &scenario)?;
     let over = over(args, &scenario)?;
     let at =

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::CommandFactory;
+use plimsoll_scenario::Registry;
 
 use crate::Cli;
 use crate::output::Done;
@@ -17,7 +18,7 @@ pub struct Args {
     dir: PathBuf,
 }
 
-pub fn man(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     fs::create_dir_all(&args.dir)
         .and_then(|()| clap_mangen::generate_to(Cli::command(), &args.dir))
         .with_context(|| format!("cannot write manual pages to {}", args.dir.display()))?;

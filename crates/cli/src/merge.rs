@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use plimsoll_results::run_dir;
+use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 
 use crate::batch;
@@ -33,7 +34,7 @@ pub struct Args {
     quiet: bool,
 }
 
-pub fn merge(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     args.budget.watch()?;
     let merged = run_dir::merge(&args.out, &args.parts).map_err(output::with_repair)?;
     let summary = batch::conclude(&merged, false)?;

@@ -10,6 +10,7 @@ use anyhow::Context;
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
+use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 use plimsoll_units::text::{csv_cell, printable_json, printable_lines};
 use plimsoll_units::whole;
@@ -112,7 +113,7 @@ impl Name {
     }
 }
 
-pub fn reproduce(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     let memory = args.budget.watch()?;
     let study = args.study.study(args.on);
     let folder = args.out.join(&study.id);

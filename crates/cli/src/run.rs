@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, anyhow};
 use plimsoll_results::run_dir::{self, Existing, Plan, Status};
 use plimsoll_results::{PointKey, RunDir};
-use plimsoll_scenario::Point;
+use plimsoll_scenario::{Point, Registry};
 use plimsoll_sim::estimate;
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
@@ -73,10 +73,10 @@ pub struct Args {
     perfetto: bool,
 }
 
-pub fn run(args: &Args) -> Done {
+pub fn run(args: &Args, registry: &Registry) -> Done {
     let memory = args.budget.watch()?;
     let source = with_capture(args);
-    let scenario = source.load()?;
+    let scenario = source.load(registry)?;
     let job = Job::new(&source, &scenario, args.shard, &args.variant)?;
     let out = args.out.clone().unwrap_or_else(|| job.default_dir());
     if args.list {

@@ -3,6 +3,7 @@
 #[cfg(feature = "kernel")]
 use std::process::ExitCode;
 
+use plimsoll_scenario::Registry;
 #[cfg(feature = "kernel")]
 use plimsoll_stdio::note;
 use plimsoll_units::{Bytes, whole};
@@ -60,13 +61,13 @@ impl std::str::FromStr for SendBuffer {
 }
 
 #[cfg(not(feature = "kernel"))]
-pub fn run_at_level(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     let Args { level: _, send_buffer: _, pace: _, user: _, command: _ } = args;
     Err(anyhow::anyhow!(crate::output::NO_PROGRAMS))
 }
 
 #[cfg(feature = "kernel")]
-pub fn run_at_level(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     use std::os::unix::process::ExitStatusExt as _;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
@@ -106,12 +107,12 @@ fn is_in_foreground() -> bool {
 /// send buffers. Nothing where they do not limit it.
 #[cfg(feature = "kernel")]
 fn connections(args: &Args) -> anyhow::Result<plimsoll_host::ConnectionOptions> {
-    use plimsoll_host::{ConnectionOptions, Journal, Places};
+    use plimsoll_host::{ConnectionOptions, Journal, StateFolders};
 
-    let places = Places::default();
+    let folders = StateFolders::default();
     let mut shares = Vec::new();
-    for name in Journal::all(&places)? {
-        let applied = Journal::of(&places, &name).read()?;
+    for name in Journal::all(&folders)? {
+        let applied = Journal::of(&folders, &name).read()?;
         let levels =
             applied.and_then(|applied| applied.plan.policy.qjump).and_then(|qjump| qjump.levels().ok());
         let level =

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use plimsoll_scenario::Point;
+use plimsoll_scenario::{Point, Registry};
 use plimsoll_stdio::note;
 use plimsoll_units::text::{printable, printable_json};
 
@@ -50,12 +50,12 @@ enum Command {
 
 const STARTER: &str = include_str!("starter.toml");
 
-pub fn scenario(args: &Args) -> Done {
+pub fn run(args: &Args, registry: &Registry) -> Done {
     memory::watch_by_default()?;
     match &args.command {
         Command::New { name } => new(name),
-        Command::Check { source } => check(source),
-        Command::Show { source, point } => show(source, point.as_deref()),
+        Command::Check { source } => check(source, registry),
+        Command::Show { source, point } => show(source, registry, point.as_deref()),
         Command::Schema => {
             output::print(&format!("{:#}\n", plimsoll_scenario::schema()))?;
             Ok(ExitCode::SUCCESS)
@@ -80,8 +80,8 @@ fn new(name: &str) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(source: &Source) -> Done {
-    let scenario = source.load()?;
+fn check(source: &Source, registry: &Registry) -> Done {
+    let scenario = source.load(registry)?;
     let points = scenario.points();
     let mut text = format!("{}\n{}\n", printable(scenario.title()), counted(points.len()));
     for point in points {
@@ -96,8 +96,8 @@ fn check(source: &Source) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(source: &Source, wanted: Option<&str>) -> Done {
-    let scenario = source.load()?;
+fn show(source: &Source, registry: &Registry, wanted: Option<&str>) -> Done {
+    let scenario = source.load(registry)?;
     let points = scenario.points();
     let named =
         |point: &&Point, id: &str| point.id == id || plimsoll_results::run_dir::point_id(&key(point)) == id;

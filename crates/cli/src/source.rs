@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::Args;
-use plimsoll_scenario::{Overrides, Scenario, ScenarioError};
+use plimsoll_scenario::{Overrides, Registry, Scenario, ScenarioError};
 use plimsoll_stdio::note;
 use plimsoll_units::whole;
 
@@ -32,17 +32,17 @@ impl Source {
     ///
     /// # Errors
     /// [`BadScenario`], with all that is wrong.
-    pub fn load(&self) -> anyhow::Result<Scenario> {
-        self.load_with(self.replicates.unwrap_or(0))
+    pub fn load(&self, registry: &Registry) -> anyhow::Result<Scenario> {
+        self.load_with(registry, self.replicates.unwrap_or(0))
     }
 
     /// Reads and checks the file for so many runs of each point; its warnings go to stderr.
     ///
     /// # Errors
     /// [`BadScenario`], with all that is wrong.
-    pub fn load_with(&self, replicates: u32) -> anyhow::Result<Scenario> {
+    pub fn load_with(&self, registry: &Registry, replicates: u32) -> anyhow::Result<Scenario> {
         let overrides = Overrides { set: self.set.clone(), seed: self.seed, replicates };
-        let scenario = Scenario::load_with(&self.path, &overrides)
+        let scenario = Scenario::load_from(registry, &self.path, &overrides)
             .map_err(|errors| BadScenario::new(self.path.display().to_string(), "run", errors))?;
         for warning in scenario.warnings() {
             note!("{warning}\n");
@@ -57,8 +57,7 @@ impl Source {
 
     /// The same for another subcommand that takes a scenario.
     pub fn command_of(&self, subcommand: &str, seed: u64) -> String {
-        let mut words =
-            vec!["plimsoll".to_owned(), subcommand.to_owned(), quoted(&self.path.to_string_lossy())];
+        let mut words = vec![quoted(&program()), subcommand.to_owned(), quoted(&self.path.to_string_lossy())];
         for set in &self.set {
             words.extend(["--set".to_owned(), quoted(set)]);
         }
@@ -68,6 +67,13 @@ impl Source {
         }
         words.join(" ")
     }
+}
+
+/// The name by which this program was called: `plimsoll`, or a program that registers mechanisms of its own.
+fn program() -> String {
+    let called = std::env::args_os().next().unwrap_or_default();
+    let name = std::path::Path::new(&called).file_name().unwrap_or("plimsoll".as_ref());
+    name.to_string_lossy().into_owned()
 }
 
 /// A word as a shell takes it.

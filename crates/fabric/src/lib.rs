@@ -12,5 +12,21 @@
 
 #![forbid(unsafe_code)]
 
+mod boundary;
+mod build;
 pub mod engine;
+mod fabric;
+pub mod faults;
+mod flow_control;
+mod host_pacer;
+mod links;
 pub mod net;
+pub mod observed;
+mod spec;
+
+pub use boundary::Crossing;
+pub use fabric::{Fabric, Handled, LinkReading};
+pub use flow_control::Deadlock;
+pub use links::Hooks;
+pub use observed::{MeasurementWindow, WatchedQueue, port_name};
+pub use spec::{Extensions, FabricSpec, MakeDiscipline, PortSpec, Unbuildable};

@@ -1,4 +1,4 @@
-//! Apply and roll back: the plan's steps forwards and backwards, with the journal ahead of each.
+//! Applies a policy and rolls it back: the plan's steps forwards and backwards, with a journal entry ahead of each.
 
 use std::path::{Path, PathBuf};
 
@@ -6,44 +6,44 @@ use crate::here::Entered;
 use crate::journal::{Applied, Journal, Lock};
 use crate::names::PolicyName;
 use crate::step::{Step, System, Undone};
-use crate::{Error, Plan};
+use crate::{ApplyPlan, Error};
 
-/// Where an apply is. A process may end at any of them; a rollback then restores the host.
+/// The progress of an apply. A process may end at any of these points; a rollback then restores the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Moment {
+pub enum Progress {
     /// The plan is on disk, and nothing has changed.
     Journaled,
-    /// The step is noted as begun.
+    /// The journal states that the step of this index has begun.
     Begun(usize),
-    /// The step is done.
-    Done(usize),
+    /// The step of this index is complete.
+    Completed(usize),
 }
 
-/// How a rollback went.
+/// The result of a rollback.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct RolledBack {
-    /// Steps that were undone.
+    /// The number of steps that were undone.
     pub steps: usize,
-    /// What stays because somebody else has changed it since.
+    /// The changes that stay because somebody else has modified them since.
     pub left: Vec<String>,
-    /// The way into the network namespace of the policy, if it is not the one that this thread is in.
+    /// The path by which the policy's network namespace was entered, if it is not this thread's.
     pub network: Option<PathBuf>,
 }
 
-/// Applies `plan`, which was made under the same lock: tries all that can be tried, writes the journal, and makes the
-/// changes. `to_confirm` notes that it is to be confirmed; `at` hears of every moment.
+/// Applies `plan`, which must have been made under the same lock: checks all steps, writes the journal, and makes the
+/// changes. With `to_confirm`, the journal marks the policy as unconfirmed. `at` is called at every point of progress.
 ///
 /// # Errors
-/// Before any change if the policy is applied already or a step cannot succeed; if one fails nevertheless, what was
-/// done is undone.
+/// Before any change, if the policy is applied already or a step cannot succeed; if a step fails nevertheless, the
+/// steps before it are undone.
 pub fn apply(
     lock: &Lock,
-    plan: &Plan,
+    plan: &ApplyPlan,
     system: &mut dyn System,
     to_confirm: bool,
-    at: &mut dyn FnMut(Moment),
+    at: &mut dyn FnMut(Progress),
 ) -> Result<(), Error> {
-    let journal = Journal::of(lock.places(), plan.policy.name());
+    let journal = Journal::of(lock.folders(), plan.policy.name());
     if journal.read()?.is_some() {
         return Err(Error::Applied(plan.policy.name().clone()));
     }
@@ -54,35 +54,36 @@ pub fn apply(
         return Err(Error::Unavailable(reasons));
     }
     journal.begin(plan, to_confirm)?;
-    at(Moment::Journaled);
+    at(Progress::Journaled);
     for (index, step) in plan.steps.iter().enumerate() {
         let mut done = journal.next_step();
         if done.is_ok() {
-            at(Moment::Begun(index));
+            at(Progress::Begun(index));
             done = system.act(step);
             if let Err(Error::Theirs(_)) = done {
-                // What is somebody else's is not taken back.
+                // Objects of somebody else are not undone.
                 journal.step_not_begun()?;
             }
         }
         if let Err(why) = done {
             let afterwards = match undo(&journal, system) {
-                Ok(_) => "everything before it was taken back".to_owned(),
+                Ok(_) => "the steps before it were undone".to_owned(),
                 Err(error) => error.to_string(),
             };
             return Err(Error::Step { step: step.to_string(), why: Box::new(why), afterwards });
         }
-        at(Moment::Done(index));
+        at(Progress::Completed(index));
     }
     Ok(())
 }
 
-/// Confirms the policy `name`: whoever applied it rolls it back no more. False if it is not applied.
+/// Confirms the policy `name`, so that the process that applied it no longer rolls it back. Returns false if it is not
+/// applied.
 ///
 /// # Errors
-/// If it is applied in part, or that cannot be noted.
+/// Returns an error if the policy is applied in part, or the confirmation cannot be written.
 pub fn confirm(lock: &Lock, name: &PolicyName) -> Result<bool, Error> {
-    let journal = Journal::of(lock.places(), name);
+    let journal = Journal::of(lock.folders(), name);
     let Some(applied) = journal.read()? else { return Ok(false) };
     if applied.begun < applied.plan.steps.len() {
         return Err(Error::InPart(name.clone()));
@@ -90,30 +91,30 @@ pub fn confirm(lock: &Lock, name: &PolicyName) -> Result<bool, Error> {
     journal.confirm().map(|()| true)
 }
 
-/// Takes the policy `name` back, in the network namespace where it was applied; none if it is not applied.
+/// Rolls back the policy `name` in the network namespace where it was applied; returns none if it is not applied.
 ///
 /// # Errors
-/// If something cannot be restored. What can be is, and the journal stays for another try. [`Error::Elsewhere`]
-/// before any change if it was applied where this process is not and does not get.
+/// Returns an error if a change cannot be undone. The others are undone, and the journal stays for another rollback.
+/// [`Error::Elsewhere`] before any change if the policy was applied in a namespace that this process cannot enter.
 pub fn rollback(
     lock: &Lock,
     name: &PolicyName,
     system: &mut dyn System,
 ) -> Result<Option<RolledBack>, Error> {
-    undo(&Journal::of(lock.places(), name), system)
+    undo(&Journal::of(lock.folders(), name), system)
 }
 
-/// Takes back what there still is of the policy `name`, where its network namespace or the file systems of its pins
-/// and cgroups are gone for good, and what it had changed there with them. As [`rollback`] where they are not.
+/// Rolls back the rest of the policy `name` where its network namespace, or the file system of its pins or cgroups, is
+/// gone for good with the changes in it. Acts as [`rollback`] where they still exist.
 ///
 /// # Errors
-/// As [`rollback`].
+/// The errors of [`rollback`].
 pub fn rollback_rest(
     lock: &Lock,
     name: &PolicyName,
     system: &mut dyn System,
 ) -> Result<Option<RolledBack>, Error> {
-    let journal = Journal::of(lock.places(), name);
+    let journal = Journal::of(lock.folders(), name);
     let Some(Applied { here, plan, begun, .. }) = journal.read()? else { return undo(&journal, system) };
     let entered = here.enter_network(name)?;
     let is_there = |step: &&Step| entered.is_some() || !step.is_of_network();
@@ -121,12 +122,12 @@ pub fn rollback_rest(
     undo_steps(&journal, &steps, system, entered.as_ref().and_then(Entered::way)).map(Some)
 }
 
-/// Takes all of `plan` back, which this process has applied, where its journal cannot be read any more.
+/// Rolls back all of `plan`, which this process has applied, where its journal can no longer be read.
 ///
 /// # Errors
-/// As [`rollback`].
-pub fn take_back(lock: &Lock, plan: &Plan, system: &mut dyn System) -> Result<RolledBack, Error> {
-    undo_steps(&Journal::of(lock.places(), plan.policy.name()), &plan.steps, system, None)
+/// The errors of [`rollback`].
+pub fn roll_back_plan(lock: &Lock, plan: &ApplyPlan, system: &mut dyn System) -> Result<RolledBack, Error> {
+    undo_steps(&Journal::of(lock.folders(), plan.policy.name()), &plan.steps, system, None)
 }
 
 fn undo(journal: &Journal, system: &mut dyn System) -> Result<Option<RolledBack>, Error> {

@@ -1,4 +1,4 @@
-//! Commands of the system: fixed programs, no shell, an environment of our own.
+//! Runs commands of the system: fixed programs, without a shell, in an environment that this crate sets.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
@@ -9,19 +9,19 @@ use crate::Error;
 #[cfg(feature = "kernel")]
 use crate::journal::Lock;
 
-/// Where the programs are looked for, whatever this process was started with.
+/// The search path of the programs, whatever the environment of this process says.
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Runs `program`, which changes nothing, and returns what it printed. A terminal's Ctrl-C and Ctrl-Z do not reach it.
+/// Runs `program`, which changes nothing, and returns its output. A terminal's Ctrl-C and Ctrl-Z do not reach it.
 ///
 /// # Errors
-/// If it cannot be run, or does not succeed: with what it said.
+/// Returns an error if the program cannot be run or fails; the error contains its output.
 pub fn run(program: &str, arguments: &[&str]) -> Result<String, Error> {
     run_with(Stdio::null(), program, arguments)
 }
 
-/// Runs `program`, which changes the host, as [`run`]. It holds `lock` with this process, in place of an input, which
-/// it does not read: should it outlive this process, nobody takes back what it is about to change before it has.
+/// Runs `program`, which changes the host, as [`run`] does. The program gets `lock` as its standard input, which it
+/// does not read: if it outlives this process, no rollback starts before it has made its change.
 #[cfg(feature = "kernel")]
 pub fn change(lock: &Lock, program: &str, arguments: &[&str]) -> Result<(), Error> {
     run_with(lock.held()?, program, arguments).map(drop)
@@ -44,7 +44,7 @@ fn run_with(input: Stdio, program: &str, arguments: &[&str]) -> Result<String, E
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Runs `program` and parses the JSON array that it printed; nothing is an empty one.
+/// Runs `program` and parses the JSON array that it prints; no output is an empty array.
 pub fn rows(program: &str, arguments: &[&str]) -> Result<Vec<Value>, Error> {
     let text = run(program, arguments)?;
     if text.trim().is_empty() {
@@ -57,7 +57,7 @@ pub fn rows(program: &str, arguments: &[&str]) -> Result<Vec<Value>, Error> {
         Ok(Value::Array(rows)) => {
             Ok(rows.into_iter().filter(|row| row.as_object().is_some_and(|row| !row.is_empty())).collect())
         }
-        Ok(_) => Err(unreadable("it printed no list".to_owned())),
+        Ok(_) => Err(unreadable("expected a JSON array".to_owned())),
         Err(error) => Err(unreadable(error.to_string())),
     }
 }

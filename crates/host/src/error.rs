@@ -1,100 +1,100 @@
-//! [`Error`]: a policy that cannot be planned, applied or taken back.
+//! [`Error`] reports a policy that cannot be planned, applied or rolled back.
 
 use std::io;
 
 use crate::names::{PolicyName, nearest};
 
-/// Why something was not done.
+/// The reason why an operation failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// This host cannot do what the policy wants; every reason.
+    /// This host cannot implement the policy; the error holds every reason.
     #[error("the policy cannot be applied here:\n  {}", .0.join("\n  "))]
     Unavailable(Vec<String>),
-    /// The policy is applied, at least in part.
-    #[error("policy {0} is applied already; `plimsoll host rollback {0}` takes it back")]
+    /// The policy is applied already, at least in part.
+    #[error("policy {0} is applied already; to roll it back: plimsoll host rollback {0}")]
     Applied(PolicyName),
     /// No policy of this name is applied.
     #[error("policy {name} is not applied{hint}")]
     NotApplied {
-        /// The name.
+        /// The name that was given.
         name: PolicyName,
-        /// What is applied.
+        /// Names of applied policies, for the message.
         hint: String,
     },
-    /// Some of its steps were not made.
-    #[error("policy {0} is applied in part; `plimsoll host rollback {0}` takes that back")]
+    /// Some of the policy's steps were not made.
+    #[error("policy {0} is applied in part; to undo it: plimsoll host rollback {0}")]
     InPart(PolicyName),
-    /// Somebody else holds the lock, and was not waited for any longer.
-    #[error("somebody else changes this host by a policy at this moment; try again when that is over")]
+    /// Another process holds the lock longer than this one may wait.
+    #[error("another process is changing this host by a policy; try again when it has ended")]
     Busy,
-    /// What a step makes is there already, and so is somebody else's.
-    #[error("{0} is there already: somebody has made it since the plan")]
+    /// The object that a step would create exists already, and belongs to somebody else.
+    #[error("{0} exists already: it was created after the plan was made")]
     Theirs(String),
     /// A command of the system failed.
     #[error("`{command}` failed: {said}")]
     Command {
-        /// With its arguments.
+        /// The command with its arguments.
         command: String,
-        /// What it wrote on standard error.
+        /// The text that it wrote to standard error.
         said: String,
     },
-    /// A file or the system refused.
+    /// A file could not be accessed, or the system rejected a call.
     #[error("{doing}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that was attempted.
         doing: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A file of this program's own is not as it wrote it.
-    #[error("{file} is not as it was written ({why}); see docs/host.md, \"By hand\"")]
+    /// A file of this program has unexpected content.
+    #[error("{file} is not what plimsoll wrote ({why}); see docs/host.md, \"By hand\"")]
     Journal {
-        /// The file.
+        /// The path of the file.
         file: String,
-        /// What is wrong with it.
+        /// The difference that was found.
         why: String,
     },
-    /// A policy was applied somewhere else, where this process is not and does not get.
+    /// A policy was applied in a namespace that this process cannot enter.
     #[error("{0}")]
     Elsewhere(String),
-    /// An eBPF program did not load or attach.
+    /// An eBPF program could not be loaded or attached.
     #[error("{0}")]
     Program(String),
-    /// A step failed while applying.
+    /// A step failed while the policy was applied.
     #[error("{step}: {why}; {afterwards}")]
     Step {
-        /// Which.
+        /// The step that failed.
         step: String,
-        /// Why.
+        /// The reason of the failure.
         why: Box<Error>,
-        /// What became of the steps before it.
+        /// The result of undoing the steps before it.
         afterwards: String,
     },
-    /// Something could not be taken back.
-    #[error("not everything could be taken back:\n  {}\nrun the rollback again when the cause is gone", .0.join("\n  "))]
+    /// Some changes could not be undone; the error holds each reason.
+    #[error("some changes could not be undone:\n  {}\nremove the cause, then run the rollback again", .0.join("\n  "))]
     Rollback(Vec<String>),
 }
 
 impl Error {
-    /// That the policy `name` is not applied, and which are.
+    /// Creates the error that the policy `name` is not applied; it lists the applied ones.
     pub fn not_applied(name: &PolicyName, applied: &[PolicyName]) -> Error {
         let known: Vec<&str> = applied.iter().map(PolicyName::as_str).collect();
         let guess = nearest(name.as_str(), known.iter().copied());
         let guess = guess.map(|known| format!("; did you mean `{known}`?")).unwrap_or_default();
         let hint = match known.as_slice() {
-            [] => "; no policy is".to_owned(),
+            [] => "; no policy is applied".to_owned(),
             known => format!("{guess} (applied: {})", known.join(", ")),
         };
         Error::NotApplied { name: name.clone(), hint }
     }
 
-    /// For `map_err`: what was being done.
+    /// Returns a closure for `map_err` that adds the attempted operation to an error of the system.
     pub(crate) fn doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let doing = doing.into();
         move |source| Error::Io { doing, source }
     }
 
-    /// The same of what only root may.
+    /// Returns the same closure for an operation that only root may do.
     pub(crate) fn doing_as_root(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Error {
         let doing = doing.into();
         move |source| {
@@ -103,7 +103,7 @@ impl Error {
         }
     }
 
-    /// Whether it is that this user may not.
+    /// Returns whether the error is a lack of permission.
     pub fn is_denied(&self) -> bool {
         matches!(self, Error::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }

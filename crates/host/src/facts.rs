@@ -1,4 +1,4 @@
-//! [`Facts`]: what a plan has to know of a host, and [`Host`], which asks it. Nothing here changes anything.
+//! [`Facts`] are the properties of a host that a plan depends on; [`Host`] queries them. Nothing here changes the host.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -17,124 +17,124 @@ mod routes;
 pub(crate) use routes::lasting_words;
 use routes::{not_repeatable, repeatable, wider};
 
-/// A network device.
+/// The properties of a network device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Device {
-    /// Bytes of an IP packet at most.
+    /// The largest IP packet, in bytes.
     pub mtu: u32,
-    /// The most segments in what TCP hands it at once.
+    /// The most segments that TCP may pass to the device at once.
     pub gso_max_segs: u32,
-    /// Whether it has a clsact queue.
+    /// Whether the device has a clsact queue.
     pub clsact: bool,
 }
 
-/// The queue at the root of a device.
+/// The queueing discipline at the root of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RootQueue {
-    /// One that the kernel gives to a device that nobody has given one.
+    /// The kernel's default for a device without a configured queue.
     Default(String),
-    /// One that somebody has set.
+    /// A configured queue, by its name.
     Set(String),
-    /// One of those that keeps departure times: fq, or mq with fq for each queue of the hardware.
+    /// A queue that obeys departure times: fq, or mq with fq for each hardware queue.
     Departures,
 }
 
-/// How a network is reached, in the words of `ip route`.
+/// The route to a network, in the words of `ip route`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Route {
-    /// By a route to precisely this network.
+    /// A route to exactly this network.
     Exact(String),
-    /// By a wider route; these words make one to this network beside it.
+    /// The words of a route to this network that copies a wider route.
     Wider(String),
 }
 
-/// What a plan has to know of a host.
+/// The properties of a host that a plan depends on.
 pub trait Facts {
-    /// The device; none if there is none.
+    /// Queries the device of this name; returns none if it does not exist.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// Returns an error of the system.
     fn device(&self, name: &DeviceName) -> Result<Option<Device>, Error>;
 
-    /// The preferences of the device's filters on this side.
+    /// Queries the preferences of the device's filters in this direction.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// Returns an error of the system.
     fn filters(&self, name: &DeviceName, side: Side) -> Result<Vec<u32>, Error>;
 
-    /// The queue at the device's root.
+    /// Queries the queueing discipline at the device's root.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// Returns an error of the system.
     fn root_queue(&self, name: &DeviceName) -> Result<RootQueue, Error>;
 
-    /// Whether the kernel has the queueing discipline fq, or a module of it.
+    /// Returns whether the kernel has the queueing discipline fq, or a module of it.
     fn has_fq(&self) -> bool;
 
-    /// Whether the kernel has the queueing disciplines HTB and TBF, or modules of them.
+    /// Returns whether the kernel has the queueing disciplines HTB and TBF, or modules of them.
     fn has_shapers(&self) -> bool;
 
-    /// Where cgroups (version 2) are mounted.
+    /// Returns the folder where cgroups (version 2) are mounted.
     fn cgroups(&self) -> Option<PathBuf>;
 
-    /// Whether there is such a folder.
+    /// Returns whether `path` is a folder.
     fn is_folder(&self, path: &Path) -> bool;
 
-    /// What systemd knows of a unit.
+    /// Queries the state of a systemd unit.
     ///
     /// # Errors
-    /// If systemd does not say.
+    /// Returns an error if systemd does not answer.
     fn unit(&self, name: &UnitName) -> Result<Unit, Error>;
 
-    /// The names of all devices.
+    /// Lists the names of all devices.
     ///
     /// # Errors
-    /// If the system does not say.
+    /// Returns an error of the system.
     fn devices(&self) -> Result<Vec<String>, Error>;
 
-    /// The program that units call, as root: this one.
+    /// Returns the path of this program, which units run as root.
     ///
     /// # Errors
-    /// [`Error::Unavailable`] if others than root could put another in its place, or if the system does not say where it is.
+    /// Returns [`Error::Unavailable`] if users other than root could replace the program, and any error of the system.
     fn program(&self) -> Result<PathBuf, Error>;
 
-    /// The route to `prefix`; none if it is not reached.
+    /// Queries the route to `prefix`; returns none if the network is unreachable.
     ///
     /// # Errors
-    /// If the system does not say, or the route is one that could not be put back as it is.
+    /// Returns an error of the system, and an error if the route has a form that could not be restored exactly.
     fn route(&self, prefix: Prefix) -> Result<Option<Route>, Error>;
 
-    /// A setting in /proc/sys, by its name with dots.
+    /// Reads a setting in /proc/sys, by its name with dots.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the setting cannot be read.
     fn sysctl(&self, name: &str) -> Result<String, Error>;
 
-    /// Whether programs can be at devices by links (tcx).
+    /// Returns whether the kernel attaches programs to devices by links (tcx).
     fn has_tcx(&self) -> bool;
 
-    /// Whether a congestion control can leave with its link, as Plimsoll's does.
+    /// Returns whether closing a link unregisters a congestion control, as Plimsoll's requires.
     fn has_struct_ops_links(&self) -> bool;
 
-    /// Whether the kernel has a `dctcp` of its own, or a module of it.
+    /// Returns whether the kernel has a congestion control `dctcp`, or a module of it.
     fn has_dctcp(&self) -> bool;
 
-    /// Whether there is a BPF file system where programs are pinned.
+    /// Returns whether a BPF file system is mounted for pinned programs.
     fn has_pins(&self) -> bool;
 }
 
-/// A systemd unit that has a cgroup when it runs.
+/// The state of a systemd unit of a kind that has a cgroup.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unit {
-    /// There is none of that name.
+    /// There is no unit of that name.
     Unknown,
-    /// It does not run.
+    /// The unit is not running.
     Stopped,
-    /// It runs in this cgroup.
+    /// The unit is running in this cgroup.
     Running(CgroupPath),
 }
 
-/// The host that this process runs on.
+/// The host on which this process runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Host;
 
@@ -195,7 +195,7 @@ impl Facts for Host {
 
     fn program(&self) -> Result<PathBuf, Error> {
         let program =
-            std::env::current_exe().map_err(Error::doing("asking where this program is".to_owned()))?;
+            std::env::current_exe().map_err(Error::doing("finding the path of this program".to_owned()))?;
         match replaceable(&program) {
             None => Ok(program),
             Some(why) => Err(Error::Unavailable(vec![format!(
@@ -250,12 +250,13 @@ impl Facts for Host {
     }
 }
 
-/// Who else than root can change the file or put another in its place, from the file up to the root; none if nobody.
+/// Returns why users other than root could change or replace the file, checked from the file up to the root; none if
+/// they cannot.
 fn replaceable(file: &Path) -> Option<String> {
     file.ancestors().find_map(|path| {
         let shown = path.display();
         match fs::symlink_metadata(path) {
-            Err(error) => Some(format!("{shown} cannot be looked at: {error}")),
+            Err(error) => Some(format!("{shown} cannot be examined: {error}")),
             Ok(about) if about.uid() != 0 => Some(format!("{shown} belongs to user {}", about.uid())),
             Ok(about) if about.mode() & 0o022 != 0 => {
                 Some(format!("{shown} can be written by others (mode {:o})", about.mode() & 0o7777))
@@ -265,14 +266,14 @@ fn replaceable(file: &Path) -> Option<String> {
     })
 }
 
-/// Whether the kernel has this queueing discipline, or a module of it.
+/// Returns whether the kernel has this queueing discipline, or a module of it.
 fn has_queue(name: &str) -> bool {
     let symbol = format!(" {name}_enqueue");
     ["\n", "\t"].iter().any(|end| contains(Path::new("/proc/kallsyms"), &format!("{symbol}{end}")))
         || has_module(&format!("sch_{name}"))
 }
 
-/// Whether this kernel has the module, to be loaded or built in.
+/// Returns whether this kernel has the module, loadable or built in.
 fn has_module(name: &str) -> bool {
     let (release, file) = (rustix::system::uname(), format!("/{name}.ko"));
     let modules = Path::new("/lib/modules").join(release.release().to_string_lossy().as_ref());
@@ -283,7 +284,7 @@ fn contains(file: &Path, words: &str) -> bool {
     fs::read_to_string(file).is_ok_and(|text| text.contains(words))
 }
 
-/// What `tc` says of a device's queues.
+/// Interprets the output of `tc` about a device's queues.
 fn root_of(queues: &[Value]) -> RootQueue {
     let kind = |queue: &Value| queue["kind"].as_str().unwrap_or_default().to_owned();
     let Some(root) = queues.iter().find(|queue| queue["root"] == true) else {
@@ -298,19 +299,19 @@ fn root_of(queues: &[Value]) -> RootQueue {
     }
 }
 
-/// The device's number; none if there is no such device.
+/// Returns the interface index of a device; none if it does not exist.
 pub fn index_of(name: &DeviceName) -> Option<u32> {
     let socket =
         rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::DGRAM, None).ok()?;
     rustix::net::netdevice::name_to_index(&socket, name.as_str()).ok()
 }
 
-/// The file of a setting.
+/// Returns the file of a setting.
 pub fn sysctl_path(name: &str) -> PathBuf {
     Path::new("/proc/sys").join(name.replace('.', "/"))
 }
 
-/// Where the BPF file system is.
+/// The mount point of the BPF file system.
 const BPF_FILES: &str = "/sys/fs/bpf";
 
 #[cfg(test)]
@@ -321,15 +322,21 @@ mod tests {
     fn a_queue_is_the_kernels_or_somebodys_or_keeps_departures() {
         let root = |json: &str| root_of(&serde_json::from_str::<Vec<Value>>(json).expect("JSON"));
         let clsact = r#"{"kind":"clsact","handle":"ffff:","parent":"ffff:fff1"}"#;
+        let default = |name: &str| RootQueue::Default(name.to_owned());
+        let mq = |below: &str| {
+            format!(
+                r#"{{"kind":"mq","handle":"0:","root":true}},{{"kind":"{below}","handle":"0:","parent":":1"}}"#
+            )
+        };
         for (json, expected) in [
-            ("[]".to_owned(), RootQueue::Default("noqueue".to_owned())),
-            (r#"[{"kind":"pfifo_fast","handle":"0:","root":true}]"#.to_owned(), RootQueue::Default("pfifo_fast".to_owned())),
-            (r#"[{"kind":"tbf","handle":"8001:","root":true}]"#.to_owned(), RootQueue::Set("tbf".to_owned())),
-            (format!(r#"[{{"kind":"fq","handle":"8001:","root":true}},{clsact}]"#), RootQueue::Departures),
-            (format!(r#"[{{"kind":"mq","handle":"0:","root":true}},{{"kind":"fq","handle":"0:","parent":":1"}},{clsact}]"#), RootQueue::Departures),
-            (r#"[{"kind":"mq","handle":"0:","root":true},{"kind":"pfifo_fast","handle":"0:","parent":":1"}]"#.to_owned(), RootQueue::Default("mq".to_owned())),
+            (String::new(), default("noqueue")),
+            (r#"{"kind":"pfifo_fast","handle":"0:","root":true}"#.to_owned(), default("pfifo_fast")),
+            (r#"{"kind":"tbf","handle":"8001:","root":true}"#.to_owned(), RootQueue::Set("tbf".to_owned())),
+            (format!(r#"{{"kind":"fq","handle":"8001:","root":true}},{clsact}"#), RootQueue::Departures),
+            (format!("{},{clsact}", mq("fq")), RootQueue::Departures),
+            (mq("pfifo_fast"), default("mq")),
         ] {
-            assert_eq!(root(&json), expected, "{json}");
+            assert_eq!(root(&format!("[{json}]")), expected, "{json}");
         }
     }
 
@@ -342,13 +349,13 @@ mod tests {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).expect("it is ours");
         let is_root = fs::metadata(&file).expect("it is there").uid() == 0;
         let shown = file.display().to_string();
-        // Folders of temporary files are everybody's.
+        // The folder of temporary files is writable by everybody.
         let said = replaceable(&file).expect("its folder is everybody's");
         assert_eq!(said.contains(&shown), !is_root, "{said}");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o775)).expect("it is ours");
         let said = replaceable(&file).expect("a group may write it");
         assert!(said.starts_with(&shown) && (!is_root || said.contains("mode 775")), "{said}");
         assert_eq!(replaceable(Path::new("/proc/version")), None);
-        assert!(replaceable(Path::new("/proc/no/such")).is_some_and(|said| said.contains("looked at")));
+        assert!(replaceable(Path::new("/proc/no/such")).is_some_and(|said| said.contains("examined")));
     }
 }

@@ -1,6 +1,6 @@
-//! [`Here`]: where a policy is applied. Devices, routes and settings of the same names are in other network
-//! namespaces as well, and other pins and cgroups under the same paths where other file systems are mounted; whoever
-//! takes back there finds nothing to do, and would say that all is done.
+//! [`Here`] identifies where a policy is applied. Other network namespaces have devices, routes and settings of the
+//! same names, and other file systems have other pins and cgroups under the same paths; a rollback there would find
+//! nothing to undo, and would report success.
 
 use std::fs::{self, File};
 use std::os::fd::AsFd as _;
@@ -10,22 +10,22 @@ use std::path::{Path, PathBuf};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::Places;
+use crate::journal::StateFolders;
 use crate::names::PolicyName;
-use crate::{Error, Plan};
+use crate::{ApplyPlan, Error};
 
-/// Where a policy was applied.
+/// The namespace and file systems in which a policy was applied.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Here {
-    /// The kernel's number of the time since it was started.
+    /// The kernel's boot ID.
     boot: String,
-    /// The network namespace.
+    /// The identity of the network namespace.
     network: Identity,
-    /// The file system of pins and that of cgroups, by the folders where they are mounted.
+    /// The file systems of pins and of cgroups, by their mount points.
     mounts: Vec<(PathBuf, Option<Identity>)>,
 }
 
-/// A file or a folder, whatever its path is.
+/// The identity of a file or folder, independent of its path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 struct Identity {
     device: u64,
@@ -39,15 +39,15 @@ impl Identity {
     }
 }
 
-/// That this thread is in the network namespace of a policy, until dropped.
+/// Keeps this thread in the network namespace of a policy until dropped.
 #[derive(Debug)]
 pub struct Entered {
-    /// The way into the namespace, and this thread's own; none where they are the same.
+    /// The path by which the namespace was entered, and this thread's own namespace; none where they are the same.
     from: Option<(PathBuf, File)>,
 }
 
 impl Entered {
-    /// Where the namespace was found, if it is not the one that this thread was in.
+    /// Returns the path by which the namespace was entered, if it is not this thread's own.
     pub fn way(&self) -> Option<&Path> {
         self.from.as_ref().map(|(way, _)| way.as_path())
     }
@@ -56,47 +56,48 @@ impl Entered {
 impl Drop for Entered {
     fn drop(&mut self) {
         if let Some((_, own)) = &self.from {
-            // Who was allowed to leave may come back.
+            // A thread that was permitted to leave its namespace may return to it.
             let _ = move_into_link_name_space(own.as_fd(), Some(LinkNameSpaceType::Network));
         }
     }
 }
 
 impl Here {
-    /// Where `plan` is applied by this thread.
+    /// Identifies the namespace and file systems in which this thread applies `plan`.
     ///
     /// # Errors
-    /// If the system does not say.
-    pub(crate) fn of(plan: &Plan, places: &Places) -> Result<Here, Error> {
+    /// Returns an error of the system.
+    pub(crate) fn of(plan: &ApplyPlan, folders: &StateFolders) -> Result<Here, Error> {
         let boot = fs::read_to_string(BOOT).map_err(Error::doing(format!("reading {BOOT}")))?;
         let network =
             Identity::of(Path::new(OWN)).ok_or_else(|| Error::Elsewhere(format!("{OWN} is missing")))?;
-        let mounts = mounts(plan, places).map(|path| (path.to_owned(), Identity::of(path)));
+        let mounts = mounts(plan, folders).map(|path| (path.to_owned(), Identity::of(path)));
         Ok(Here { boot: boot.trim().to_owned(), network, mounts: mounts.collect() })
     }
 
-    /// Whether the folders are those that `plan` is about.
-    pub(crate) fn is_of(&self, plan: &Plan, places: &Places) -> bool {
-        self.mounts.iter().map(|(path, _)| path.as_path()).eq(mounts(plan, places))
+    /// Returns whether the mount points are those that `plan` uses.
+    pub(crate) fn is_of(&self, plan: &ApplyPlan, folders: &StateFolders) -> bool {
+        self.mounts.iter().map(|(path, _)| path.as_path()).eq(mounts(plan, folders))
     }
 
-    /// That the policy `name` was applied on this host, since it was started, with the pins and cgroups that are here
-    /// now.
+    /// Checks that the policy `name` was applied since this host was booted, with the file systems of pins and cgroups
+    /// that are mounted now.
     ///
     /// # Errors
-    /// [`Error::Elsewhere`] if not.
+    /// Returns [`Error::Elsewhere`] if not.
     pub fn check_mounts(&self, name: &PolicyName) -> Result<(), Error> {
         let boot = fs::read_to_string(BOOT).unwrap_or_default();
         if boot.trim() != self.boot {
             return Err(Error::Elsewhere(format!(
-                "policy {name} was applied before this host was started again, which has taken away what it had changed; \
+                "policy {name} was applied before this host was rebooted, which has undone its changes; \
                  `plimsoll host rollback {name} --gone` forgets it"
             )));
         }
         for (path, identity) in &self.mounts {
             if Identity::of(path) != *identity {
                 return Err(Error::Elsewhere(format!(
-                    "policy {name} was applied where another file system is at {shown}; run this there (`ip netns exec` has \
+                    "policy {name} was applied where another file system is at {shown}; run this command there (`ip \
+                     netns exec` has \
                      its own, `nsenter --net=/run/netns/NAME` has not). If that one is gone for good, `plimsoll host \
                      rollback {name} --gone` takes back the rest",
                     shown = path.display()
@@ -109,21 +110,24 @@ impl Here {
     /// Enters the network namespace of the policy `name`, if this thread is in another.
     ///
     /// # Errors
-    /// [`Error::Elsewhere`] as [`Here::check_mounts`], or if the namespace is not found or may not be entered.
+    /// Returns the errors of [`Here::check_mounts`], and [`Error::Elsewhere`] if the namespace is not found or may not
+    /// be entered.
     pub fn enter(&self, name: &PolicyName) -> Result<Entered, Error> {
         self.check_mounts(name)?;
         match self.enter_network(name)? {
             Some(entered) => Ok(entered),
             None => Err(Error::Elsewhere(format!(
-                "policy {name} was applied in another network namespace (net:[{}]), which no process and no mount that this \
-                 one sees has any more; run this where it is seen. If it is gone for good, `plimsoll host rollback {name} \
+                "policy {name} was applied in another network namespace (net:[{}]), which no process and no mount \
+                 that this \
+                 one sees has any more; run this where it is seen. If it is gone for good, `plimsoll host rollback \
+                 {name} \
                  --gone` takes back the rest",
                 self.network.inode
             ))),
         }
     }
 
-    /// Enters the network namespace; none where it is not found.
+    /// Enters the network namespace; returns none where it is not found.
     pub(crate) fn enter_network(&self, name: &PolicyName) -> Result<Option<Entered>, Error> {
         if self.is_own_network() {
             return Ok(Some(Entered { from: None }));
@@ -136,16 +140,17 @@ impl Here {
         let entered = entered.map(|own| Entered { from: Some((way.clone(), own)) });
         let entered = entered.map_err(|error| {
             Error::Elsewhere(format!(
-                "policy {name} was applied in another network namespace, which this process may not enter ({error}); to do so, \
+                "policy {name} was applied in another network namespace, which this process may not enter ({error}); \
+                 to do so, \
                  as root: nsenter --net={} plimsoll host ...",
                 way.display()
             ))
         })?;
-        // What was found may have made room for another meanwhile.
+        // Another namespace may have taken the place of the one that was found.
         Ok(self.is_own_network().then_some(entered))
     }
 
-    /// The network namespace as it is found from here, if this thread is in another.
+    /// Returns the path of the policy's network namespace, if this thread is in another.
     pub fn other_network(&self) -> Option<String> {
         let found = || {
             self.way()
@@ -154,13 +159,13 @@ impl Here {
         (!self.is_own_network()).then(found)
     }
 
-    /// Whether this thread is in the policy's network namespace.
+    /// Returns whether this thread is in the policy's network namespace.
     pub(crate) fn is_own_network(&self) -> bool {
         Identity::of(Path::new(OWN)) == Some(self.network)
     }
 
-    /// A file by which the network namespace can be entered: a mount, as `ip netns` makes them, or else a process in
-    /// it.
+    /// Returns a file by which the network namespace can be entered: a mount, as `ip netns` makes them, or else a
+    /// process in it.
     fn way(&self) -> Option<PathBuf> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let mounts = mounts.lines().filter(|line| line.contains(" - nsfs "));
@@ -173,11 +178,11 @@ impl Here {
     }
 }
 
-/// The folders whose file systems the steps are about.
-fn mounts<'a>(plan: &'a Plan, places: &'a Places) -> impl Iterator<Item = &'a Path> {
-    places.pins.parent().into_iter().chain(plan.cgroups.as_deref())
+/// Returns the folders whose file systems the steps use.
+fn mounts<'a>(plan: &'a ApplyPlan, folders: &'a StateFolders) -> impl Iterator<Item = &'a Path> {
+    folders.pins.parent().into_iter().chain(plan.cgroups.as_deref())
 }
 
-/// Of this thread, whatever namespace its process began in.
+/// The network namespace of this thread, which may differ from that of its process.
 const OWN: &str = "/proc/thread-self/ns/net";
 const BOOT: &str = "/proc/sys/kernel/random/boot_id";

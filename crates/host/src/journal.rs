@@ -1,11 +1,10 @@
-//! What is applied, on disk: a folder a policy with `plan.json`, written whole before the first change, and
-//! `progress`, a byte for each step that was begun.
+//! The journal of applied policies, on disk: a folder a policy with `plan.json`, written before the first change, and
+//! `progress`, with a byte for each step that has begun.
 //!
-//! A folder without a plan is one whose apply had not begun or whose rollback was over.
+//! A folder without a plan belongs to an apply that had not begun, or to a rollback that was complete.
 //!
-//! Who takes a policy back does what its journal says, as root. So journals are kept and believed only where nobody
-//! else can have written them ([`Folder`]), and hold nothing but steps that their policy leads to
-//! (`plan/allowed.rs`).
+//! A rollback executes its journal as root. Therefore journals are stored and trusted only where nobody else can have
+//! written them ([`Folder`]), and may contain only steps that follow from their policy (`plan/allowed.rs`).
 
 use std::fs::File;
 use std::io::Write as _;
@@ -22,34 +21,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::here::Here;
 use crate::names::PolicyName;
-use crate::{Error, Plan};
+use crate::{ApplyPlan, Error};
 
-/// Where things are kept.
+/// The folders of journals and pins.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Places {
-    /// Of journals. A reboot must empty it, as it empties what the journals are about.
+pub struct StateFolders {
+    /// The folder of journals. A reboot must empty it, as it undoes the changes that the journals describe.
     pub state: PathBuf,
-    /// Of pins, in a BPF file system.
+    /// The folder of pins, in a BPF file system.
     pub pins: PathBuf,
 }
 
-impl Default for Places {
-    fn default() -> Places {
-        Places { state: PathBuf::from("/run/plimsoll/host"), pins: PathBuf::from("/sys/fs/bpf/plimsoll") }
+impl Default for StateFolders {
+    fn default() -> StateFolders {
+        StateFolders {
+            state: PathBuf::from("/run/plimsoll/host"),
+            pins: PathBuf::from("/sys/fs/bpf/plimsoll"),
+        }
     }
 }
 
 /// A policy that is applied, at least in part.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Applied {
-    /// Where it is applied.
+    /// The namespace and file systems in which it is applied.
     pub here: Here,
-    /// Its plan.
-    pub plan: Plan,
-    /// How many steps were begun.
+    /// The plan by which it was applied.
+    pub plan: ApplyPlan,
+    /// The number of steps that have begun.
     #[serde(skip)]
     pub begun: usize,
-    /// Whether it was confirmed, or never had to be.
+    /// Whether the policy was confirmed, or needs no confirmation.
     #[serde(skip)]
     pub confirmed: bool,
 }
@@ -57,25 +59,25 @@ pub struct Applied {
 /// The journal of one policy.
 #[derive(Debug)]
 pub struct Journal {
-    places: Places,
+    folders: StateFolders,
     name: PolicyName,
 }
 
-/// That nobody else changes the host, until dropped.
+/// Excludes all other processes from changing the host, until dropped.
 #[derive(Debug)]
 pub struct Lock {
-    places: Places,
+    folders: StateFolders,
     #[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "what is locked is held, not used"))]
     file: File,
 }
 
 impl Lock {
-    /// Where what it is about is kept.
-    pub fn places(&self) -> &Places {
-        &self.places
+    /// Returns the folders that the lock protects.
+    pub fn folders(&self) -> &StateFolders {
+        &self.folders
     }
 
-    /// The lock itself, for a program to be started with: it is held until that has ended, too.
+    /// Returns the lock as the standard input of a program, which then holds it until it ends.
     #[cfg(feature = "kernel")]
     pub(crate) fn held(&self) -> Result<Stdio, Error> {
         Ok(Stdio::from(self.file.try_clone().map_err(Error::doing("sharing the lock"))?))
@@ -83,26 +85,26 @@ impl Lock {
 }
 
 impl Journal {
-    /// That of the policy `name`.
-    pub fn of(places: &Places, name: &PolicyName) -> Journal {
-        Journal { places: places.clone(), name: name.clone() }
+    /// Returns the journal of the policy `name`.
+    pub fn of(folders: &StateFolders, name: &PolicyName) -> Journal {
+        Journal { folders: folders.clone(), name: name.clone() }
     }
 
-    /// The names of all policies that are applied, in order.
+    /// Lists the names of all applied policies, in order.
     ///
     /// # Errors
-    /// If the folder of journals or one in it cannot be read, as by others than root, or others could have written
-    /// there.
-    pub fn all(places: &Places) -> Result<Vec<PolicyName>, Error> {
+    /// Returns an error if the folder of journals or an entry in it cannot be read, as by users other than root, or if
+    /// others could have written there.
+    pub fn all(folders: &StateFolders) -> Result<Vec<PolicyName>, Error> {
         let doing = |what: &Path| Error::doing_as_root(format!("reading {}", what.display()));
-        let Some(state) = Folder::open(&places.state).map_err(doing(&places.state))? else {
+        let Some(state) = Folder::open(&folders.state).map_err(doing(&folders.state))? else {
             return Ok(Vec::new());
         };
-        let names = state.names().map_err(doing(&places.state))?;
+        let names = state.names().map_err(doing(&folders.state))?;
         let mut applied = Vec::new();
         for name in names.iter().filter_map(|name| name.parse::<PolicyName>().ok()) {
             if let Some(folder) =
-                state.find(name.as_str()).map_err(doing(&places.state.join(name.as_str())))?
+                state.find(name.as_str()).map_err(doing(&folders.state.join(name.as_str())))?
                 && folder.has(PLAN).map_err(doing(folder.path()))?
             {
                 applied.push(name);
@@ -112,21 +114,21 @@ impl Journal {
         Ok(applied)
     }
 
-    /// Waits until nobody else changes the host, as long as `goes_on`, which is asked every 20 ms. What is planned and
-    /// changed while this is held is not between two changes of others: also a program that another process has started
-    /// for a change holds it, when that process has been killed. Only root can hold it.
+    /// Waits until no other process changes the host, as long as `goes_on`, which is called every 20 ms, returns true.
+    /// No change of others falls between the planning and the changes that are made under the lock: a program that a
+    /// process started for a change keeps the lock even when that process has been killed. Only root can hold the lock.
     ///
     /// # Errors
-    /// If this process may not, or [`Error::Busy`] when `goes_on` ended the wait.
-    pub fn lock(places: &Places, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
-        let doing = || Error::doing_as_root(format!("locking {}", places.state.display()));
-        let state = Folder::make(&places.state).map_err(doing())?;
-        // Whoever can open it can keep everybody else waiting.
+    /// Returns an error if this process may not lock, or [`Error::Busy`] when `goes_on` ended the wait.
+    pub fn lock(folders: &StateFolders, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
+        let doing = || Error::doing_as_root(format!("locking {}", folders.state.display()));
+        let state = Folder::make(&folders.state).map_err(doing())?;
+        // A process that can open the lock can block all others.
         let file = state.file(".lock", OFlags::WRONLY | OFlags::CREATE).map_err(doing())?;
         let file = file.ok_or_else(|| doing()(std::io::ErrorKind::NotFound.into()))?;
         loop {
             match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Lock { places: places.clone(), file }),
+                Ok(()) => return Ok(Lock { folders: folders.clone(), file }),
                 Err(Errno::WOULDBLOCK) if goes_on() => thread::sleep(LOOK_AGAIN),
                 Err(Errno::WOULDBLOCK) => return Err(Error::Busy),
                 Err(Errno::INTR) => {}
@@ -135,10 +137,10 @@ impl Journal {
         }
     }
 
-    /// What it holds; none if the policy is not applied.
+    /// Reads the journal; returns none if the policy is not applied.
     ///
     /// # Errors
-    /// If it cannot be read, or holds what applying this policy does not lead to.
+    /// Returns an error if the journal cannot be read, or contains steps that do not follow from its policy.
     pub fn read(&self) -> Result<Option<Applied>, Error> {
         let Some(folder) = self.folder()? else { return Ok(None) };
         let path = folder.path().join(PLAN);
@@ -146,9 +148,9 @@ impl Journal {
         let Some(text) = folder.read(PLAN, LONGEST).map_err(doing())? else { return Ok(None) };
         let wrong = |why: String| Error::Journal { file: path.display().to_string(), why };
         let mut applied: Applied = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
-        applied.plan.check(&self.name, &self.places).map_err(wrong)?;
-        if !applied.here.is_of(&applied.plan, &self.places) {
-            return Err(wrong("it names other folders than those of pins and cgroups".to_owned()));
+        applied.plan.check(&self.name, &self.folders).map_err(wrong)?;
+        if !applied.here.is_of(&applied.plan, &self.folders) {
+            return Err(wrong("it names folders other than those of pins and cgroups".to_owned()));
         }
         let progress = folder.file(PROGRESS, OFlags::RDONLY).map_err(doing())?;
         let begun = progress.map(|file| file.metadata()).transpose().map_err(doing())?;
@@ -157,32 +159,32 @@ impl Journal {
         Ok(Some(applied))
     }
 
-    /// What the policy `name` has applied.
+    /// Reads the journal of the policy `name`.
     ///
     /// # Errors
-    /// [`Error::NotApplied`], or if it cannot be read.
-    pub fn applied(places: &Places, name: &PolicyName) -> Result<Applied, Error> {
-        match Journal::of(places, name).read()? {
+    /// Returns [`Error::NotApplied`], or an error if the journal cannot be read.
+    pub fn applied(folders: &StateFolders, name: &PolicyName) -> Result<Applied, Error> {
+        match Journal::of(folders, name).read()? {
             Some(applied) => Ok(applied),
-            None => Err(Error::not_applied(name, &Journal::all(places)?)),
+            None => Err(Error::not_applied(name, &Journal::all(folders)?)),
         }
     }
 
-    /// Writes the plan, and where it is applied, to survive whatever comes. With `to_confirm`, it counts as
-    /// unconfirmed until [`Journal::confirm`].
+    /// Writes the plan and its location to the disk. With `to_confirm`, the policy is unconfirmed until
+    /// [`Journal::confirm`].
     ///
     /// # Errors
-    /// If it cannot be written, or would not be believed when it is read; then nothing is.
-    pub fn begin(&self, plan: &Plan, to_confirm: bool) -> Result<(), Error> {
-        let shown = self.places.state.join(self.name.as_str());
+    /// Returns an error, and writes nothing, if the plan cannot be written or would be rejected when it is read.
+    pub fn begin(&self, plan: &ApplyPlan, to_confirm: bool) -> Result<(), Error> {
+        let shown = self.folders.state.join(self.name.as_str());
         let doing = || Error::doing_as_root(format!("writing {}", shown.display()));
         let wrong = |why| Error::Journal { file: "the plan".to_owned(), why };
-        plan.check(&self.name, &self.places).map_err(wrong)?;
-        let here = Here::of(plan, &self.places)?;
+        plan.check(&self.name, &self.folders).map_err(wrong)?;
+        let here = Here::of(plan, &self.folders)?;
         let applied = Applied { here, plan: plan.clone(), begun: 0, confirmed: !to_confirm };
-        // What a rollback that was killed at its very end may have left.
+        // A rollback that was killed at its very end may have left files.
         self.remove()?;
-        let folder = Folder::make(&self.places.state).and_then(|state| state.folder(self.name.as_str()));
+        let folder = Folder::make(&self.folders.state).and_then(|state| state.folder(self.name.as_str()));
         let folder = folder.map_err(doing())?;
         folder.write(PROGRESS, b"").map_err(doing())?;
         if to_confirm {
@@ -193,18 +195,18 @@ impl Journal {
         folder.rename(UNFINISHED, PLAN).map_err(doing())
     }
 
-    /// Notes that the next step begins.
+    /// Records that the next step begins.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the record cannot be written.
     pub fn next_step(&self) -> Result<(), Error> {
         self.in_progress(OFlags::WRONLY | OFlags::APPEND, &mut |mut file| file.write_all(b"."))
     }
 
-    /// Notes that the step that was noted last was not begun.
+    /// Records that the step that was recorded last did not begin.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the record cannot be written.
     pub fn step_not_begun(&self) -> Result<(), Error> {
         let shorten = &mut |file: &File| file.set_len(file.metadata()?.len().saturating_sub(1));
         self.in_progress(OFlags::WRONLY, shorten)
@@ -215,31 +217,31 @@ impl Journal {
         flags: OFlags,
         change: &mut dyn FnMut(&File) -> std::io::Result<()>,
     ) -> Result<(), Error> {
-        let shown = self.places.state.join(self.name.as_str()).join(PROGRESS);
+        let shown = self.folders.state.join(self.name.as_str()).join(PROGRESS);
         let doing = || Error::doing(format!("writing {}", shown.display()));
         let file = self.folder()?.map(|folder| folder.file(PROGRESS, flags)).transpose().map_err(doing())?;
         let file = file.flatten().ok_or_else(|| doing()(std::io::ErrorKind::NotFound.into()))?;
         change(&file).and_then(|()| file.sync_all()).map_err(doing())
     }
 
-    /// Confirms the policy: whoever applied it rolls it back no more.
+    /// Confirms the policy, so that the process that applied it no longer rolls it back.
     ///
     /// # Errors
-    /// If that cannot be noted.
+    /// Returns an error if the confirmation cannot be written.
     pub fn confirm(&self) -> Result<(), Error> {
         let Some(folder) = self.folder()? else { return Ok(()) };
         folder.remove(UNCONFIRMED).map_err(Error::doing(format!("writing {}", folder.path().display())))
     }
 
-    /// Forgets the policy.
+    /// Removes the journal of the policy.
     ///
     /// # Errors
-    /// If its files cannot be removed.
+    /// Returns an error if its files cannot be removed.
     pub fn remove(&self) -> Result<(), Error> {
         let doing = || Error::doing_as_root(format!("removing the journal of {}", self.name));
-        let Some(state) = Folder::open(&self.places.state).map_err(doing())? else { return Ok(()) };
+        let Some(state) = Folder::open(&self.folders.state).map_err(doing())? else { return Ok(()) };
         let Some(folder) = state.find(self.name.as_str()).map_err(doing())? else { return Ok(()) };
-        // The plan first: without it the rest means nothing.
+        // The plan is removed first: without it the other files have no effect.
         for name in [PLAN, PROGRESS, UNCONFIRMED, UNFINISHED] {
             folder.remove(name).map_err(doing())?;
         }
@@ -249,9 +251,9 @@ impl Journal {
     fn folder(&self) -> Result<Option<Folder>, Error> {
         let doing = Error::doing_as_root(format!(
             "reading {}",
-            self.places.state.join(self.name.as_str()).join(PLAN).display()
+            self.folders.state.join(self.name.as_str()).join(PLAN).display()
         ));
-        let state = Folder::open(&self.places.state);
+        let state = Folder::open(&self.folders.state);
         let folder = state.and_then(|state| state.map_or(Ok(None), |state| state.find(self.name.as_str())));
         folder.map_err(doing)
     }
@@ -261,7 +263,8 @@ const PLAN: &str = "plan.json";
 const UNFINISHED: &str = "plan.json.unfinished";
 const PROGRESS: &str = "progress";
 const UNCONFIRMED: &str = "unconfirmed";
-/// A plan has some 30 KB with a hundred programs.
+/// The longest journal, in bytes; a plan with a hundred programs has about 30 KB.
 const LONGEST: u64 = 16 << 20;
-/// Short beside a change of the host, long beside the cost of looking.
+/// The interval between two attempts at the lock: short compared with a change of the host, long compared with an
+/// attempt.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

@@ -1,4 +1,4 @@
-//! [`Kernel`]: the [`System`] that changes this host. All that needs privileges is here and in `commands.rs`.
+//! [`Kernel`] is the [`System`] that changes this host. Only this file and `commands.rs` need privileges.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -23,7 +23,7 @@ use crate::policy::{Qjump, Side, Tagging};
 use crate::shaper;
 use crate::step::{Hold, PortProgram, Step, System, Undone};
 
-/// This host, while nobody else changes it. What it starts to do so holds the lock as well.
+/// This host, while its lock is held. Programs that it starts to change the host hold the lock as well.
 #[derive(Clone, Copy, Debug)]
 pub struct Kernel<'a>(pub &'a Lock);
 
@@ -34,27 +34,31 @@ impl System for Kernel<'_> {
             Step::Level { level, share, pins, .. } => {
                 unpinned(pins).and_then(|()| levels::check(*level, *share))
             }
-            Step::DropIn { file, .. } if file.exists() => {
-                Err(Error::Program(format!("{} has been made since; plan again", file.display())))
-            }
+            Step::DropIn { file, .. } if file.exists() => Err(Error::Program(format!(
+                "{} was created after the plan was made; plan again",
+                file.display()
+            ))),
             Step::Dctcp { pins } => {
                 unpinned(pins)?;
                 let known = Host.sysctl("net.ipv4.tcp_available_congestion_control")?;
                 if known.split_whitespace().any(|name| name == DCTCP_NAME) {
-                    return Err(Error::Program(format!("somebody has registered {DCTCP_NAME} already")));
+                    return Err(Error::Program(format!("{DCTCP_NAME} is registered already")));
                 }
                 Ok(Dctcp::check(&dctcp())?)
             }
-            // What somebody else has made since the plan is theirs.
-            Step::Cgroup { folder } if folder.exists() => {
-                Err(Error::Program(format!("{} has been made since; plan again", folder.display())))
-            }
-            Step::Clsact { device } if has_clsact(device)? => {
-                Err(Error::Program(format!("{device} has got a clsact queue since; plan again")))
-            }
+            // An object that was created after the plan belongs to somebody else.
+            Step::Cgroup { folder } if folder.exists() => Err(Error::Program(format!(
+                "{} was created after the plan was made; plan again",
+                folder.display()
+            ))),
+            Step::Clsact { device } if has_clsact(device)? => Err(Error::Program(format!(
+                "{device} got a clsact queue after the plan was made; plan again"
+            ))),
             Step::Departures { device, .. } | Step::Shaper { device, .. } => match Host.root_queue(device)? {
                 RootQueue::Default(_) => Ok(()),
-                _ => Err(Error::Program(format!("{device} has got another root queue since; plan again"))),
+                _ => Err(Error::Program(format!(
+                    "{device} got another root queue after the plan was made; plan again"
+                ))),
             },
             Step::Cgroup { .. }
             | Step::DropIn { .. }
@@ -67,7 +71,7 @@ impl System for Kernel<'_> {
 
     fn act(&mut self, step: &Step) -> Result<(), Error> {
         match step {
-            // Whose it is moves others into it, whatever the umask.
+            // The owner of a cgroup moves processes into it, whatever the umask.
             Step::Cgroup { folder } => made(folder, fs::DirBuilder::new().mode(0o755).create(folder)),
             Step::Segments { device, after, .. } => set_segments(self.0, device, *after),
             Step::Clsact { device } => add_queue(self.0, device, &["clsact"]),
@@ -139,7 +143,7 @@ impl System for Kernel<'_> {
 }
 
 pub(crate) fn left(what: String) -> Undone {
-    Undone::Left(format!("{what}, which somebody has set since: left as it is"))
+    Undone::Left(format!("{what}, which was set after the policy was applied: left as it is"))
 }
 
 pub(crate) fn made(path: &Path, result: std::io::Result<()>) -> Result<(), Error> {
@@ -151,7 +155,7 @@ pub(crate) fn made(path: &Path, result: std::io::Result<()>) -> Result<(), Error
     }
 }
 
-/// Adds a queue to a device that has none there but the kernel's.
+/// Adds a queue to a device that has only the kernel's default there.
 pub(crate) fn add_queue(lock: &Lock, device: &DeviceName, words: &[&str]) -> Result<(), Error> {
     match change(lock, "tc", &[&["qdisc", "add", "dev", device.as_str()], words].concat()) {
         Err(Error::Command { said, .. }) if EXISTS.iter().any(|words| said.contains(words)) => {
@@ -161,14 +165,15 @@ pub(crate) fn add_queue(lock: &Lock, device: &DeviceName, words: &[&str]) -> Res
     }
 }
 
-/// Makes a folder of pins. In a BPF file system anybody may make folders, and links, unless it was mounted otherwise.
+/// Creates a folder of pins. In a BPF file system everybody may create folders and links, unless it was mounted
+/// otherwise.
 fn make_pins(pins: &Path) -> Result<(), Error> {
     Folder::make(pins).map(drop).map_err(Error::doing(format!("making {}", pins.display())))
 }
 
-/// The folder of pins; none if there is none.
+/// Returns the folder of pins; none if it does not exist.
 fn find_pins(pins: &Path) -> Result<Option<Folder>, Error> {
-    Folder::open(pins).map_err(Error::doing(format!("looking at {}", pins.display())))
+    Folder::open(pins).map_err(Error::doing(format!("examining {}", pins.display())))
 }
 
 fn unpinned(pins: &Path) -> Result<(), Error> {
@@ -178,14 +183,14 @@ fn unpinned(pins: &Path) -> Result<(), Error> {
     find_pins(pins)?;
     if pins.exists() {
         return Err(Error::Program(format!(
-            "{} is there already; see docs/host.md, \"By hand\"",
+            "{} exists already; see docs/host.md, \"By hand\"",
             pins.display()
         )));
     }
     Ok(())
 }
 
-/// Cgroups and pins that a plan makes are not there yet.
+/// Checks that the cgroups and pins which the plan creates do not exist yet.
 fn check_program(program: &PortProgram) -> Result<(), Error> {
     match program {
         PortProgram::Pacer { pacer, .. } => Ok(Pacer::load(&pacer.params(), &[], Inputs::Kernel).map(drop)?),
@@ -230,7 +235,7 @@ fn tag(qjump: &Qjump) -> Tag {
     }
 }
 
-/// The gain and the first alpha of a scenario that says nothing.
+/// Returns the gain and the initial alpha of a scenario with default parameters.
 fn dctcp() -> Config {
     TransportParams::default().resolve().expect("the defaults are within their ranges")
 }
@@ -242,21 +247,21 @@ fn attach(
     hold: Hold,
     pins: &Path,
 ) -> Result<(), Error> {
-    let gone = || Error::Unavailable(vec![format!("there is no network device {device} any more")]);
+    let gone = || Error::Unavailable(vec![format!("network device {device} no longer exists")]);
     let index = index_of(device).and_then(|index| i32::try_from(index).ok()).ok_or_else(gone)?;
     let direction = match side {
         Side::Ingress => Direction::Ingress,
         Side::Egress => Direction::Egress,
     };
     make_pins(pins)?;
-    // Of the pacer's two programs the one at egress has the flows.
+    // Of the pacer's two programs, the one at egress owns the map of flows.
     let maps: &[&str] =
         if side == Side::Egress { &["state", "counts", "flows"] } else { &["state", "counts"] };
     program.pin_maps(pins, maps)?;
     match hold {
         Hold::Link => Ok(program.link(index, direction)?.pin(&pins.join(LINK))?),
         Hold::Filter { priority } => {
-            // The pin first: by it a rollback tells this filter from others.
+            // The pin comes first: by it a rollback recognizes this filter.
             program.pin(&pins.join(PROGRAM))?;
             Ok(program.filter(index, direction, priority)?)
         }
@@ -290,22 +295,20 @@ fn has_clsact(device: &DeviceName) -> Result<bool, Error> {
     Ok(Host.device(device)?.is_some_and(|device| device.clsact))
 }
 
-/// Removes the clsact queue unless somebody else has filters there.
+/// Removes the clsact queue unless it holds filters of somebody else.
 fn remove_clsact(lock: &Lock, device: &DeviceName) -> Result<Undone, Error> {
     if index_of(device).is_none() || !has_clsact(device)? {
         return Ok(Undone::Restored);
     }
     for side in [Side::Ingress, Side::Egress] {
         if !Host.filters(device, side)?.is_empty() {
-            return Ok(Undone::Left(format!(
-                "the clsact queue of {device} stays: somebody else has filters there"
-            )));
+            return Ok(Undone::Left(format!("the clsact queue of {device} stays: it holds other filters")));
         }
     }
     change(lock, "tc", &["qdisc", "del", "dev", device.as_str(), "clsact"]).map(|()| Undone::Restored)
 }
 
-/// Removes the root queue of this kind that a policy made. The kernel's default comes back by itself.
+/// Removes the root queue of this kind that a policy created. The kernel restores its default by itself.
 fn remove_root(lock: &Lock, device: &DeviceName, kind: &str) -> Result<Undone, Error> {
     if index_of(device).is_none() {
         return Ok(Undone::Restored);
@@ -331,17 +334,17 @@ fn set_sysctl(name: &str, value: &str) -> Result<(), Error> {
     fs::write(&path, value).map_err(Error::doing(format!("setting {name} to {value}")))
 }
 
-/// What still runs in it goes to the cgroup above; nothing is moved where somebody else has made cgroups in it.
+/// Removes a cgroup and moves its processes to its parent; leaves a cgroup in which somebody else has created others.
 fn remove_cgroup(folder: &Path) -> Result<Undone, Error> {
     let doing = || Error::doing(format!("removing {}", folder.display()));
-    let stays = || Undone::Left(format!("{} stays: somebody else has made cgroups in it", folder.display()));
+    let stays = || Undone::Left(format!("{} stays: it contains other cgroups", folder.display()));
     let Ok(processes) = fs::read_to_string(folder.join("cgroup.procs")) else { return Ok(Undone::Restored) };
     if has_folders(folder) {
         return Ok(stays());
     }
     let above = folder.parent().expect("a cgroup is below the root").join("cgroup.procs");
     for process in processes.lines() {
-        // One that has ended meanwhile needs no place.
+        // A process that has ended in the meantime need not be moved.
         let _ = fs::write(&above, process);
     }
     match fs::remove_dir(folder) {
@@ -356,7 +359,7 @@ fn has_folders(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|entries| entries.flatten().any(|entry| entry.path().is_dir()))
 }
 
-/// Removes the pins of a step, and the folders above it that are empty then: those of the policy and of Plimsoll.
+/// Removes the pins of a step, and then the folders of the policy and of Plimsoll if they are empty.
 fn remove_pins(pins: &Path) -> Result<(), Error> {
     let doing = || Error::doing(format!("removing {}", pins.display()));
     if let Some(folder) = find_pins(pins)? {
@@ -391,7 +394,7 @@ fn undo_route(lock: &Lock, prefix: Prefix, before: Option<&str>, after: &str) ->
     match (ours, before) {
         (true, Some(before)) => route(lock, prefix, "replace", before)?,
         (true, None) => route(lock, prefix, "del", after)?,
-        // Not made, or taken back already.
+        // The route was not changed, or is restored already.
         (false, before) if now == before.unwrap_or_default() => {}
         (false, Some(before)) if now.is_empty() && is_without_device(before) => {}
         (false, _) if now.is_empty() => return Ok(left(format!("there is no route to {prefix}"))),
@@ -400,17 +403,17 @@ fn undo_route(lock: &Lock, prefix: Prefix, before: Option<&str>, after: &str) ->
     Ok(Undone::Restored)
 }
 
-/// Whether the route's device has gone, and the route with it.
+/// Returns whether the route's device, and thereby the route, no longer exists.
 fn is_without_device(route: &str) -> bool {
     let device = route.split_whitespace().skip_while(|word| *word != "dev").nth(1);
     device.and_then(|name| name.parse().ok()).is_some_and(|name| index_of(&name).is_none())
 }
 
-/// The pin of a link.
+/// The name of a link's pin.
 pub const LINK: &str = "link";
-/// By which a rollback tells the root queue that a policy made from others: "HU".
+/// The handle "HU", by which a rollback recognizes a root queue that a policy created.
 pub(crate) const ROOT_HANDLE: &str = "4855:";
-/// What `tc` says of a queue where there is one: of the kernel's own accord, and by what it returns.
+/// The messages of `tc` about an existing queue: its own, and that of the error that it returns.
 const EXISTS: [&str; 2] = ["Exclusivity flag on", "File exists"];
-/// The pin of a program that a filter holds.
+/// The name of the pin of a program that a filter uses.
 const PROGRAM: &str = "program";

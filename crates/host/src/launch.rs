@@ -1,5 +1,5 @@
-//! [`launch`]: an unmodified program at a level, in a cgroup of its own below that of this process, so that the limits of
-//! that one stay in force. The classifier and the send buffers' sizes are held by this process, which waits.
+//! [`launch`] runs an unmodified program at a level, in a cgroup below that of this process, whose limits stay in
+//! force. This process holds the classifier and the sizes of send buffers, and waits for the program.
 
 use std::fs;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -15,25 +15,24 @@ use crate::Error;
 use crate::commands::run;
 use crate::facts::{Facts, Host};
 
-/// A program to start.
+/// A program to start at a level.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Launch {
     /// The level of its sockets, 0 to 7.
     pub level: u8,
-    /// What its TCP connections get.
+    /// The set-up of its TCP connections.
     pub connections: ConnectionOptions,
-    /// As whom it runs; none as this process.
+    /// The user that runs the program; none for the user of this process.
     pub user: Option<String>,
-    /// The program and its arguments.
+    /// The program, followed by its arguments.
     pub command: Vec<String>,
 }
 
-/// Runs the program until it and all that it has started have ended, and returns how it ended itself. Its environment,
-/// folder and files are those of this process. `signal` is asked again and again: each signal that it
-/// returns is passed on.
+/// Runs the program until it and all its descendants have ended, and returns its exit status. It inherits this
+/// process's environment, folder and files. `signal` is polled: each signal that it returns is passed on.
 ///
 /// # Errors
-/// If the system refuses, before the program is started, or there is no such program or user.
+/// Returns an error if the system rejects a call before the program is started, or there is no such program or user.
 pub fn launch(launch: &Launch, signal: &mut dyn FnMut() -> Option<i32>) -> Result<ExitStatus, Error> {
     let (name, arguments) =
         launch.command.split_first().ok_or_else(|| Error::Unavailable(vec!["no program".to_owned()]))?;
@@ -43,14 +42,14 @@ pub fn launch(launch: &Launch, signal: &mut dyn FnMut() -> Option<i32>) -> Resul
         command.uid(id_of(user, "-u")?).gid(id_of(user, "-g")?);
     }
     let classifier = SocketClassifier::load(launch.level)?;
-    // A connection that a server accepts does not inherit its listener's priority.
+    // An accepted connection does not inherit its listener's priority.
     let traffic = TrafficClassifier::load(launch.level)?;
     let has_any = launch.connections != ConnectionOptions::default();
     let connections = has_any.then(|| Connections::load(&launch.connections)).transpose()?;
     let cgroup = Cgroup::make()?;
     let _level = (classifier.attach(&cgroup.folder)?, traffic.attach(&cgroup.folder)?);
     let _connections = connections.as_ref().map(|program| program.attach(&cgroup.folder)).transpose()?;
-    // The program is born where this process is.
+    // The program starts in the cgroup of this process.
     cgroup.enter(&cgroup.folder)?;
     let child = command.spawn();
     cgroup.enter(&cgroup.above)?;
@@ -70,7 +69,7 @@ pub fn launch(launch: &Launch, signal: &mut dyn FnMut() -> Option<i32>) -> Resul
     Ok(ended.expect("the loop waits for it"))
 }
 
-/// A cgroup of this process's own, gone when dropped.
+/// A cgroup of this process, which is removed when dropped.
 struct Cgroup {
     folder: PathBuf,
     above: PathBuf,
@@ -95,7 +94,7 @@ impl Cgroup {
         Ok(Cgroup { folder, above })
     }
 
-    /// Moves this process.
+    /// Moves this process into the cgroup of `folder`.
     fn enter(&self, folder: &Path) -> Result<(), Error> {
         fs::write(folder.join("cgroup.procs"), "0")
             .map_err(Error::doing(format!("entering {}", folder.display())))
@@ -111,7 +110,7 @@ impl Cgroup {
         let signal = rustix::process::Signal::from_named_raw(signal);
         for process in processes.lines().filter_map(|process| process.parse().ok()) {
             if let (Some(process), Some(signal)) = (rustix::process::Pid::from_raw(process), signal) {
-                // It may have ended meanwhile.
+                // The process may have ended in the meantime.
                 let _ = rustix::process::kill_process(process, signal);
             }
         }
@@ -125,8 +124,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// Removes the cgroups beside which this process makes its own, where they were left behind by one that was killed. One in
-/// which something still runs cannot be removed.
+/// Removes sibling cgroups that killed processes have left behind. A cgroup with a running process cannot be removed.
 fn remove_left_behind(above: &Path) {
     for entry in fs::read_dir(above).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -144,7 +142,7 @@ fn id_of(user: &str, which: &str) -> Result<u32, Error> {
     text.trim().parse().map_err(|_| Error::Command { command: format!("id {which} -- {user}"), said: text })
 }
 
-/// What the names of the cgroups begin with; a process's number follows.
+/// The prefix of the cgroups' names, which a process ID follows.
 const PREFIX: &str = "plimsoll-run-";
-/// Short beside the life of a program, long beside the cost of looking.
+/// The polling interval: short compared with the life of a program, long compared with a poll.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);

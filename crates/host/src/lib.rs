@@ -1,27 +1,28 @@
-//! Puts mechanisms on a real Linux host, and takes them away again.
+//! Installs mechanisms on a real Linux host, and removes them again.
 //!
 //! ```text
-//! policy.toml ──parse, check──> Policy ──with what the host has (Facts)──> Plan: an ordered list of Steps
+//! policy.toml ──parse, check──> Policy ──with the host's properties (Facts)──> ApplyPlan: an ordered list of Steps
 //!                                                                           │
 //!   plan:     print the plan as a diff; change nothing                      │
-//!   apply:    try what can be tried, keep the plan on disk (Journal) ───────┤──> for each step: note it, then do it
-//!   rollback: undo the steps that were begun, the last first <──────────────┘    (System, in `kernel`)
-//!   status:   read the maps that the programs left pinned
+//!   apply:    check every step, write the plan to disk (Journal) ───────────┤──> for each step: record, then make it
+//!   rollback: undo the steps that have begun, in reverse order <────────────┘    (System, in `kernel`)
+//!   status:   read the maps that the programs have pinned
 //! ```
 //!
-//! * **A step knows its way back**: it holds what was there before. Undoing one is idempotent, also where it was only
-//!   half done, and leaves alone what somebody else has changed since.
-//! * **One at a time**: who plans, applies, confirms or takes back holds the lock meanwhile, so that what was there before
-//!   and what other policies hold is current. So do the commands that it starts, should they outlive it.
-//! * **The journal is in /run**, which a reboot empties as it empties all that a policy changes. It is root's alone,
-//!   is believed only as far as its policy leads, and says in which network namespace it was written, where its
-//!   policy is taken back.
-//! * **Programs, links and maps are pinned** under /sys/fs/bpf/plimsoll, so nothing has to keep running.
-//! * **What needs privileges** is in `kernel.rs` and `commands.rs`: a handful of fixed commands of iproute2, without a
-//!   shell and with a PATH of their own, files in /sys and /proc, and libbpf through `plimsoll-bpf`. What is handed
-//!   to them are the types of `names.rs`.
+//! * **A step holds its undo information**: the state before it. Undoing a step is idempotent, also after a partial
+//!   change, and leaves alone what somebody else has changed since.
+//! * **One change at a time**: planning, applying, confirming and rolling back hold the lock, so that the recorded
+//!   earlier state and the other policies' state are current. The commands that they start hold it too, in case they
+//!   outlive their parent.
+//! * **The journal is in /run**, which a reboot empties as it undoes all that a policy changes. Only root can write it,
+//!   a rollback trusts only steps that follow from its policy, and it records the network namespace in which its policy
+//!   is rolled back.
+//! * **Programs, links and maps are pinned** under /sys/fs/bpf/plimsoll, so no process has to keep running.
+//! * **Privileged operations** are in `kernel.rs` and `commands.rs`: a few fixed commands of iproute2, without a shell
+//!   and with a PATH of their own, files in /sys and /proc, and libbpf through `plimsoll-bpf`. Their arguments have the
+//!   types of `names.rs`.
 //!
-//! Without the feature `kernel` a policy can be parsed and planned, and nothing else.
+//! Without the feature `kernel`, a policy can be parsed and planned, but not applied.
 
 mod apply;
 mod commands;
@@ -46,11 +47,11 @@ mod shaper;
 mod status;
 mod step;
 
-pub use apply::{Moment, RolledBack, apply, confirm, rollback, rollback_rest, take_back};
+pub use apply::{Progress, RolledBack, apply, confirm, roll_back_plan, rollback, rollback_rest};
 pub use error::Error;
 pub use facts::{Device, Facts, Host, RootQueue, Route, Unit};
 pub use here::{Entered, Here};
-pub use journal::{Applied, Journal, Lock, Places};
+pub use journal::{Applied, Journal, Lock, StateFolders};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
 #[cfg(feature = "kernel")]
@@ -61,7 +62,7 @@ pub use metrics::{Listener, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]
 pub use observe::observe;
-pub use plan::{Plan, plan};
+pub use plan::{ApplyPlan, plan};
 #[cfg(feature = "kernel")]
 pub use plimsoll_bpf::ConnectionOptions;
 pub use policy::{Dctcp, Departure, Pacer, Policy, PolicyError, Qjump, Side};

@@ -1,4 +1,4 @@
-//! A [`Status`] as OpenMetrics text, and a socket of this machine that serves it.
+//! Writes a [`Status`] as OpenMetrics text, and serves it on a local socket.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::Error;
 use crate::status::Status;
 
-/// All of `statuses` as one OpenMetrics exposition.
+/// Writes all of `statuses` as one OpenMetrics exposition.
 pub fn open_metrics(statuses: &[Status]) -> String {
     let mut text = String::new();
     for (name, kind, help, samples) in FAMILIES {
@@ -37,7 +37,7 @@ pub fn open_metrics(statuses: &[Status]) -> String {
 type Labels = Vec<(&'static str, String)>;
 type Samples = fn(&Status) -> Vec<(Labels, f64)>;
 
-/// Name without prefix, kind, what it is, and its samples.
+/// The metric families: name without prefix, kind, help text, and samples.
 const FAMILIES: &[(&str, &str, &str, Samples)] = &[
     ("applied", "gauge", "1 where the whole policy is applied and confirmed.", |status| {
         vec![(Vec::new(), f64::from(status.complete && status.confirmed))]
@@ -137,12 +137,12 @@ fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Where metrics are served: a socket of this machine.
+/// A local socket that serves metrics.
 #[derive(Debug)]
 pub enum Listener {
-    /// A UNIX socket.
+    /// A UNIX socket of a path.
     Unix(UnixListener),
-    /// TCP on a loopback address.
+    /// A TCP socket on a loopback address.
     Tcp(TcpListener),
 }
 
@@ -150,12 +150,12 @@ impl Listener {
     /// Binds `unix:/PATH` or `127.0.0.1:PORT` or `[::1]:PORT`.
     ///
     /// # Errors
-    /// If it is another form or another address, or taken.
+    /// Returns an error if the text has another form, the address is not local, or it is in use.
     pub fn bind(text: &str) -> Result<Listener, Error> {
         let doing = || Error::doing(format!("--listen {text}"));
         if let Some(path) = text.strip_prefix("unix:") {
             let path = PathBuf::from(path);
-            // Left behind by one that was killed: a socket that nobody answers at.
+            // A killed process leaves its socket behind, at which nobody listens.
             let stale = fs::symlink_metadata(&path).is_ok_and(|file| file.file_type().is_socket())
                 && UnixStream::connect(&path).is_err();
             if stale {
@@ -163,18 +163,16 @@ impl Listener {
             }
             return UnixListener::bind(&path).map(Listener::Unix).map_err(doing());
         }
-        let allowed = "allowed is unix:/PATH, 127.0.0.1:PORT or [::1]:PORT";
+        let allowed = "expected unix:/PATH, 127.0.0.1:PORT or [::1]:PORT";
         let address: SocketAddr =
-            text.parse().map_err(|_| doing()(io::Error::other(format!("no address; {allowed}"))))?;
+            text.parse().map_err(|_| doing()(io::Error::other(format!("not an address; {allowed}"))))?;
         if !address.ip().is_loopback() {
-            return Err(doing()(io::Error::other(format!(
-                "not an address of this machine alone; {allowed}"
-            ))));
+            return Err(doing()(io::Error::other(format!("not a local address; {allowed}"))));
         }
         TcpListener::bind(address).map(Listener::Tcp).map_err(doing())
     }
 
-    /// Its address, where a port 0 is the port that the system chose.
+    /// Returns the listening address; port 0 is replaced by the port that the system chose.
     pub fn address(&self) -> String {
         match self {
             Listener::Unix(listener) => {
@@ -186,14 +184,14 @@ impl Listener {
     }
 }
 
-/// Answers requests for `/metrics`, one after the other, with what `text` says then, until the listener fails.
+/// Answers requests for `/metrics` one after the other with the result of `text`, until the listener fails.
 ///
 /// # Errors
-/// If it does.
+/// Returns the error of the listener.
 pub fn serve(listener: &Listener, text: &mut dyn FnMut() -> Result<String, Error>) -> Result<(), Error> {
     let doing = || Error::doing("waiting for a request");
     loop {
-        // A client that does not speak, speaks slowly, or goes away, is its own loss.
+        // A client that sends nothing, is slow or disconnects does not end the server.
         let _ = match listener {
             Listener::Unix(listener) => {
                 answer(&mut Until::patience(listener.accept().map_err(doing())?.0), text)
@@ -205,13 +203,13 @@ pub fn serve(listener: &Listener, text: &mut dyn FnMut() -> Result<String, Error
     }
 }
 
-/// A connection on which nothing is waited for beyond a time.
+/// A connection with a deadline for all its reads and writes together.
 struct Until<S> {
     stream: S,
     deadline: Instant,
 }
 
-/// A connection whose next read and write may take so long.
+/// A connection whose next read and write have a timeout.
 trait Timed: Read + Write {
     fn set_timeouts(&self, time: Duration) -> io::Result<()>;
 }
@@ -289,7 +287,7 @@ fn answer(
 }
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// For a whole request, which others wait for: half of what Prometheus waits.
+/// The deadline of a whole request, during which others wait: half of Prometheus's timeout.
 const PATIENCE: Duration = Duration::from_secs(5);
 const REQUEST_MAX: usize = 8 * 1024;
 

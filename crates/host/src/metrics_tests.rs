@@ -5,10 +5,10 @@ use super::*;
 #[test]
 fn only_sockets_of_this_machine_are_bound() {
     for (text, part) in [
-        ("0.0.0.0:9464", "not an address of this machine alone"),
-        ("[::]:9464", "not an address of this machine alone"),
-        ("192.0.2.1:9464", "not an address of this machine alone"),
-        ("localhost:9464", "no address; allowed is unix:/PATH"),
+        ("0.0.0.0:9464", "not a local address"),
+        ("[::]:9464", "not a local address"),
+        ("192.0.2.1:9464", "not a local address"),
+        ("localhost:9464", "not an address; expected unix:/PATH"),
         ("unix:/nowhere/at/all", "--listen unix:/nowhere/at/all"),
     ] {
         let error = Listener::bind(text).expect_err("it must not").to_string();
@@ -42,7 +42,7 @@ fn both_sockets_answer_and_a_stale_one_is_taken_over() {
     for address in [format!("unix:{}", path.display()), "127.0.0.1:0".to_owned()] {
         let listener = Listener::bind(&address).expect("it binds");
         let address = listener.address();
-        // It ends with the test.
+        // The server ends with the test's process.
         thread::spawn(move || serve(&listener, &mut || Ok(open_metrics(&[]))));
         let answer = asked(&address, "GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.ends_with("# EOF\n"), "{answer}");
@@ -51,7 +51,7 @@ fn both_sockets_answer_and_a_stale_one_is_taken_over() {
     }
 }
 
-/// However often a client says something, a request has one deadline.
+/// A request has one deadline, however many bytes a client sends before it.
 #[test]
 fn a_request_is_not_read_beyond_its_deadline() {
     let (mut client, server) = UnixStream::pair().expect("sockets");

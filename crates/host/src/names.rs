@@ -1,4 +1,4 @@
-//! Names from outside that become arguments and paths: types that hold valid ones only.
+//! Types of names from outside that become arguments and paths; they hold only valid names.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -7,9 +7,9 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A text that is not such a name: what it is not, and what is allowed.
+/// A text that is not a valid name; the message states what is allowed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{text}` is no {what}; allowed is {allowed}")]
+#[error("`{text}` is not a valid {what}: expected {allowed}")]
 pub struct InvalidName {
     text: String,
     what: &'static str,
@@ -24,7 +24,7 @@ macro_rules! name {
         pub struct $name(String);
 
         impl $name {
-            /// As it was written.
+            /// Returns the name as it was written.
             pub fn as_str(&self) -> &str {
                 &self.0
             }
@@ -61,8 +61,8 @@ macro_rules! name {
 }
 
 name!(
-    /// The name of a policy.
-    PolicyName, "name of a policy", "1 to 40 lower-case letters, digits, `-` and `_`, a letter first",
+    /// The name of a policy, as in `plimsoll host rollback NAME`.
+    PolicyName, "policy name", "1 to 40 lower-case letters, digits, `-` and `_`, a letter first",
     |text| (1..=40).contains(&text.len())
         && text.starts_with(|first: char| first.is_ascii_lowercase())
         && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_')
@@ -70,14 +70,14 @@ name!(
 
 name!(
     /// The name of a network device.
-    DeviceName, "name of a network device", "1 to 15 letters, digits, `.`, `-`, `_` and `@`, a letter or digit first",
+    DeviceName, "network device name", "1 to 15 letters, digits, `.`, `-`, `_` and `@`, a letter or digit first",
     |text| (1..=15).contains(&text.len())
         && text.starts_with(|first: char| first.is_ascii_alphanumeric())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-@".contains(c))
 );
 
 name!(
-    /// The name of a systemd unit that has a cgroup.
+    /// The name of a systemd unit of a kind that has a cgroup.
     UnitName, "systemd unit with a cgroup", "a name that ends with .service, .slice or .scope",
     |text| text.len() <= 255
         && [".service", ".slice", ".scope"].iter().any(|kind| text.ends_with(kind) && text.len() > kind.len())
@@ -86,13 +86,13 @@ name!(
 );
 
 name!(
-    /// A cgroup by its path from the root of the hierarchy.
-    CgroupPath, "path of a cgroup", "a path such as `/latency/memcached`, without `.`, `..` and empty parts",
+    /// The path of a cgroup, from the root of the hierarchy.
+    CgroupPath, "cgroup path", "a path such as `/latency/memcached`, without `.`, `..` and empty parts",
     |text| text.len() <= 512
         && text.strip_prefix('/').is_some_and(|parts| parts.split('/').all(is_part))
 );
 
-/// The one that `word` may have been meant to be.
+/// Returns the known name that `word` probably means.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     known
         .map(|known| (strsim::jaro_winkler(word, known), known))
@@ -101,7 +101,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> O
         .map(|(_, known)| known)
 }
 
-/// From this Jaro-Winkler similarity on a spelling is worth a guess.
+/// The Jaro-Winkler similarity from which a name is suggested.
 const LIKE: f64 = 0.75;
 
 fn is_part(part: &str) -> bool {
@@ -112,13 +112,13 @@ fn is_part(part: &str) -> bool {
 }
 
 impl CgroupPath {
-    /// Its folder, where the hierarchy is mounted at `root`.
+    /// Returns the cgroup's folder, where the hierarchy is mounted at `root`.
     pub fn under(&self, root: &Path) -> PathBuf {
         root.join(self.0.trim_start_matches('/'))
     }
 }
 
-/// A network: an address and how many of its bits count.
+/// A network: an address and its prefix length.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Prefix {
@@ -127,17 +127,17 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// Whether its addresses are IPv6.
+    /// Returns whether the network is an IPv6 network.
     pub fn is_ipv6(self) -> bool {
         self.address.is_ipv6()
     }
 
-    /// The first address.
+    /// Returns the network's first address.
     pub fn address(self) -> IpAddr {
         self.address
     }
 
-    /// Whether `ip route` means it by this word.
+    /// Returns whether `word` denotes this network in the output of `ip route`.
     pub(crate) fn is_written(self, word: &str) -> bool {
         match word.parse::<IpAddr>() {
             Ok(address) => address == self.address && self.bits == if address.is_ipv4() { 32 } else { 128 },

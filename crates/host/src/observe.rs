@@ -1,4 +1,4 @@
-//! Reads what the programs of an applied policy have counted, from the maps that they left pinned.
+//! Reads the counts of an applied policy's programs from their pinned maps.
 
 use std::path::Path;
 
@@ -19,10 +19,11 @@ use crate::status::{AssignmentStatus, DctcpStatus, LevelStatus, PacerStatus, Pha
 use crate::step::{Hold, PortProgram, Step};
 use crate::{Error, Facts, Host};
 
-/// What `applied` does now.
+/// Reads the present state of `applied`.
 ///
 /// # Errors
-/// If a map cannot be read, as without privileges. What was never attached, or is gone, is no error.
+/// Returns an error if a map cannot be read, as without privileges. A program that was never attached, or is gone, is
+/// not an error.
 pub fn observe(applied: &Applied) -> Result<Status, Error> {
     let plan = &applied.plan;
     applied.here.check_mounts(plan.policy.name())?;
@@ -71,7 +72,7 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
                 }
                 level_pins = Some(pins);
             }
-            // Of a level's units those come here that did not run when it was given.
+            // This step lists the units of a level that were not running when it was applied.
             Step::DropIn { unit, level, .. } => {
                 let who = Subject::Unit(unit).to_string();
                 if !status.assignments.iter().any(|one| one.who == who)
@@ -108,7 +109,7 @@ pub fn observe(applied: &Applied) -> Result<Status, Error> {
     Ok(status)
 }
 
-/// Whether the program of `step` is at its device.
+/// Returns whether the program of `step` is still attached to its device.
 fn is_attached(step: &Step, applied: &Applied) -> Result<bool, Error> {
     let Step::Program { device, side, hold, pins, .. } = step else { return Ok(false) };
     match hold {
@@ -126,7 +127,7 @@ fn link_is_attached(pins: &Path) -> Result<bool, Error> {
     Ok(link.exists() && pinned::still_attached(&link)?)
 }
 
-/// The map `name`; none where the step was interrupted.
+/// Returns the map `name`; none where the step was interrupted.
 fn map(pins: &Path, name: &str) -> Result<Option<Pinned>, Error> {
     let path = pins.join(name);
     if path.exists() { Ok(Some(Pinned::open(&path)?)) } else { Ok(None) }
@@ -183,7 +184,7 @@ fn paced(pacer: &Pacer, pins: &Path, attached: bool) -> Result<PacerStatus, Erro
     })
 }
 
-/// The counts of every processor; none where the step was interrupted.
+/// Returns the counts of every processor; none where the step was interrupted.
 fn counts_of<T: Shared>(pins: &Path) -> Result<Vec<T>, Error> {
     let counts = map(pins, "counts")?.map(|counts| counts.read_per_processor(0)).transpose()?;
     Ok(counts.unwrap_or_default())
@@ -203,7 +204,7 @@ fn connected(pins: &Path) -> Result<Option<DctcpStatus>, Error> {
 }
 
 const PS_PER_NS: u64 = 1_000;
-/// Of a phantom queue's level.
+/// The fractional bits of a phantom queue's level.
 const FRACTION_BITS: u32 = 16;
-/// DCTCP's alpha of 1.
+/// The fixed-point value of DCTCP's alpha of 1.
 const ALPHA_ONE: f64 = (1u64 << 30) as f64;

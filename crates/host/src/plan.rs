@@ -1,4 +1,5 @@
-//! [`Plan`]: a policy and a host as an ordered list of steps. Order matters: what a step needs comes before it.
+//! [`ApplyPlan`] is a policy turned into an ordered list of steps on a host. A step comes after the steps that it
+//! depends on.
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::facts::{Device, Facts, Route};
-use crate::journal::Places;
+use crate::journal::StateFolders;
 use crate::names::{DeviceName, nearest};
 use crate::policy::{Dctcp, PhantomQueue, Policy, Qjump, Segments, Side};
 use crate::step::{Hold, PortProgram, Step};
@@ -21,16 +22,16 @@ mod shown;
 #[cfg(feature = "kernel")]
 pub(crate) use levels::TRAFFIC;
 
-/// What applying a policy does to this host.
+/// The changes that applying a policy makes to this host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Plan {
-    /// The policy.
+pub struct ApplyPlan {
+    /// The policy that is to be applied.
     pub policy: Policy,
-    /// The changes, in order.
+    /// The changes, in the order in which they are made.
     pub steps: Vec<Step>,
-    /// What the operator should know.
+    /// Side effects that the operator should know.
     pub notes: Vec<String>,
-    /// Where cgroups are mounted, if anywhere.
+    /// The mount point of cgroups, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroups: Option<PathBuf>,
 }
@@ -38,14 +39,15 @@ pub struct Plan {
 /// Plans `policy` for the host of `facts`, which is not changed.
 ///
 /// # Errors
-/// [`Error::Unavailable`] with every reason why this host cannot, and those of `facts`.
-pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan, Error> {
-    let pins = places.pins.join(policy.name().as_str());
+/// Returns [`Error::Unavailable`] with every reason why this host cannot implement the policy, and the errors of
+/// `facts`.
+pub fn plan(policy: &Policy, facts: &dyn Facts, folders: &StateFolders) -> Result<ApplyPlan, Error> {
+    let pins = folders.pins.join(policy.name().as_str());
     let mut notes = Vec::new();
-    let others = match conflicts::others(policy, places) {
-        // Who may only look is told what would change if nothing else were applied.
+    let others = match conflicts::others(policy, folders) {
+        // Without permission to read other policies, the plan shows the changes as if none were applied.
         Err(error) if error.is_denied() => {
-            notes.push(format!("what other policies have changed is not known: {error}"));
+            notes.push(format!("the changes of other policies are not known: {error}"));
             Vec::new()
         }
         others => others?,
@@ -59,7 +61,7 @@ pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan,
     for (index, queue) in policy.phantom_queue.iter().enumerate() {
         let program = PortProgram::PhantomQueue(queue.clone());
         let name = phantom_queue_pins(queue);
-        let key = format!("phantom-queue[{index}].device");
+        let key = format!("phantom_queue[{index}].device");
         if planning.device(&key, &queue.device)?.is_some() {
             planning.program(&queue.device, queue.direction, vec![(program, name)])?;
         }
@@ -77,10 +79,10 @@ pub fn plan(policy: &Policy, facts: &dyn Facts, places: &Places) -> Result<Plan,
         planning.note(format!("to apply it, {NO_PINS}"));
     }
     let cgroups = facts.cgroups();
-    Ok(Plan { policy: policy.clone(), steps: planning.steps, notes: planning.notes, cgroups })
+    Ok(ApplyPlan { policy: policy.clone(), steps: planning.steps, notes: planning.notes, cgroups })
 }
 
-/// The folder of a phantom queue's pins.
+/// Returns the name of the folder of a phantom queue's pins.
 fn phantom_queue_pins(queue: &PhantomQueue) -> String {
     format!("phantom-queue-{}-{}", queue.device, queue.direction.name())
 }
@@ -88,15 +90,15 @@ fn phantom_queue_pins(queue: &PhantomQueue) -> String {
 struct Planning<'a> {
     facts: &'a dyn Facts,
     pins: PathBuf,
-    /// What is applied here already, of other policies.
-    others: Vec<Plan>,
+    /// The plans of other policies that are applied here.
+    others: Vec<ApplyPlan>,
     steps: Vec<Step>,
     notes: Vec<String>,
     reasons: Vec<String>,
 }
 
 impl Planning<'_> {
-    /// TCP's long segments must fit into the buckets of the levels that somebody has.
+    /// Shortens TCP's segments to the smallest bucket of the levels in use.
     fn segments(&mut self, qjump: &Qjump, levels: &Levels, device: Device) {
         let frame = u64::from(device.mtu) + ETHERNET;
         let used = |number: &usize| qjump.assign.iter().any(|one| usize::from(one.level) == *number);
@@ -117,8 +119,8 @@ impl Planning<'_> {
         }
     }
 
-    /// Segments of TCP at the device get as long as `bytes`, if they are longer now or by an earlier step. `section` of the
-    /// policy wants it.
+    /// Limits TCP's segments at the device to `bytes`, unless they are shorter already, also by an earlier step.
+    /// `section` is the section of the policy that requires it.
     fn fit_segments(&mut self, section: &str, name: &DeviceName, device: Device, bytes: u64) {
         if self.are_fitted_by_others(section, name) {
             return;
@@ -133,7 +135,8 @@ impl Planning<'_> {
         if after < before {
             self.steps.push(Step::Segments { device: name.clone(), before, after });
             self.note(format!(
-                "gso_max_segs is {name}'s: TCP hands over short segments for all of its traffic, which takes more processor \
+                "gso_max_segs is {name}'s: TCP hands over short segments for all of its traffic, which takes more \
+                 processor \
                  time; segments = \"keep\" leaves it"
             ));
         }
@@ -145,7 +148,7 @@ impl Planning<'_> {
         }
     }
 
-    /// Programs at one device and side, the first to run first.
+    /// Adds programs at one device in one direction, in the order in which they run.
     fn program(
         &mut self,
         name: &DeviceName,
@@ -164,7 +167,7 @@ impl Planning<'_> {
         let taken = if !tcx && device.clsact { self.facts.filters(name, side)? } else { Vec::new() };
         let mut free = (1..).filter(|priority| !taken.contains(priority));
         for (program, pins) in programs {
-            // A free priority, behind those of a queue that runs ahead of it in this policy.
+            // The filter gets a free priority, behind those of a queue that runs ahead of it in this policy.
             let planned = self.steps.iter().filter_map(|step| match step {
                 Step::Program { device, side: at, hold: Hold::Filter { priority }, .. } => {
                     (device == name && *at == side).then_some(*priority)
@@ -189,21 +192,21 @@ impl Planning<'_> {
         Ok(())
     }
 
-    /// The device that `key` of the policy names.
+    /// Looks up the device that `key` of the policy names.
     fn device(&mut self, key: &str, name: &DeviceName) -> Result<Option<Device>, Error> {
         let device = self.facts.device(name)?;
         if device.is_none() {
             let there = self.facts.devices()?;
             let hint = match nearest(name.as_str(), there.iter().map(String::as_str)) {
                 Some(like) => format!("; did you mean `{like}`?"),
-                None => format!("; there are {}", there.join(", ")),
+                None => format!("; the host has {}", there.join(", ")),
             };
-            self.reasons.push(format!("{key}: there is no network device {name}{hint}"));
+            self.reasons.push(format!("{key}: no network device {name}{hint}"));
         }
         Ok(device)
     }
 
-    /// The folder of a cgroup, made with those above it where they are missing.
+    /// Returns the folder of a cgroup, and adds steps that create it and its ancestors where they are missing.
     fn cgroup(&mut self, path: &crate::names::CgroupPath) -> Result<Option<PathBuf>, Error> {
         let Some(root) = self.facts.cgroups() else {
             let reason = "cgroups of version 2 are not mounted: mount -t cgroup2 none /sys/fs/cgroup/unified";
@@ -256,34 +259,36 @@ impl Planning<'_> {
         Ok(())
     }
 
-    /// Which DCTCP connections get; none, with the reason, where there is none.
+    /// Returns the congestion control that the routes get; none, with a reason, where the host has none.
     fn dctcp_name(&mut self) -> Option<&'static str> {
         if self.facts.has_struct_ops_links() {
             return Some(DCTCP_NAME);
         }
         if self.facts.has_dctcp() {
             self.note(format!(
-                "DCTCP: the kernel's own, `{KERNELS_DCTCP}` (module tcp_dctcp, which stays loaded), as Plimsoll's needs Linux 6.4; \
+                "DCTCP: the kernel's own, `{KERNELS_DCTCP}` (module tcp_dctcp, which stays loaded), as Plimsoll's \
+                 needs Linux 6.4; \
                  `status` counts nothing of it"
             ));
             return Some(KERNELS_DCTCP);
         }
         self.reasons.push(
-            "dctcp: Plimsoll's needs Linux 6.4, and this kernel has none of its own (CONFIG_TCP_CONG_DCTCP, module tcp_dctcp)"
+            "dctcp: Plimsoll's needs Linux 6.4, and this kernel has none of its own (CONFIG_TCP_CONG_DCTCP, module \
+             tcp_dctcp)"
                 .to_owned(),
         );
         None
     }
 }
 
-/// Where programs are pinned is missing.
+/// The reason where no BPF file system is mounted for pins.
 pub(crate) const NO_PINS: &str =
     "there must be a BPF file system at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf";
-/// Bytes of an Ethernet header without FCS, as the limiter counts.
+/// The length of an Ethernet header in bytes, without FCS, as the limiter counts it.
 const ETHERNET: u64 = 14;
-/// As the program registers itself; `plimsoll_bpf::DCTCP_NAME`, which a build without the programs lacks.
+/// The name under which the program registers: `plimsoll_bpf::DCTCP_NAME`, which a build without the programs lacks.
 pub const DCTCP_NAME: &str = "plimsoll_dctcp";
-/// The kernel's own.
+/// The name of the kernel's own DCTCP.
 const KERNELS_DCTCP: &str = "dctcp";
 const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
 

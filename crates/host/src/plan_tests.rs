@@ -96,26 +96,26 @@ const RACK: Rack = Rack {
 };
 const QJUMP: &str = "version = 1\n[qjump]\ndevice = 'eth0'\nhosts = 12\nrate = '10Gbps'\n";
 
-fn planned(rest: &str, rack: &Rack) -> Result<Plan, Error> {
+fn planned(rest: &str, rack: &Rack) -> Result<ApplyPlan, Error> {
     planned_beside(&[], &format!("{QJUMP}{rest}"), rack)
 }
 
-/// The policy `rack` where those of `others`, by their texts, are applied.
-fn planned_beside(others: &[&str], text: &str, rack: &Rack) -> Result<Plan, Error> {
+/// Plans the policy `rack` on a host where the policies of `others`, given by their texts, are applied.
+fn planned_beside(others: &[&str], text: &str, rack: &Rack) -> Result<ApplyPlan, Error> {
     let folder = tempfile::tempdir().expect("a folder");
-    let places = Places { state: folder.path().into(), pins: PathBuf::from("/pins") };
+    let folders = StateFolders { state: folder.path().into(), pins: PathBuf::from("/pins") };
     for (number, other) in others.iter().enumerate() {
         let name = format!("other-{number}");
         let other = Policy::parse(other, &name).expect("it is right");
-        // On a kernel where its queue was not there yet.
-        let applied = plan(&other, &Rack { clsact: false, tcx: rack.tcx, ..RACK }, &places)?;
-        let journal = crate::Journal::of(&places, other.name());
+        // The other policy was applied before its queue existed.
+        let applied = plan(&other, &Rack { clsact: false, tcx: rack.tcx, ..RACK }, &folders)?;
+        let journal = crate::Journal::of(&folders, other.name());
         journal.begin(&applied, false).expect("a journal");
     }
     let policy = Policy::parse(text, "rack").expect("it is right");
-    let plan = plan(&policy, rack, &places)?;
-    // Whatever is planned is believed when it is read again.
-    assert_eq!(plan.check(policy.name(), &places), Ok(()));
+    let plan = plan(&policy, rack, &folders)?;
+    // Every plan is accepted when it is read again.
+    assert_eq!(plan.check(policy.name(), &folders), Ok(()));
     Ok(plan)
 }
 
@@ -134,7 +134,8 @@ fn classifiers_by_port_run_ahead_of_the_limiter() {
 
 #[test]
 fn only_missing_cgroups_are_made_and_from_the_top() {
-    let rest = "[[qjump.assign]]\nlevel = 0\ncgroup = '/there/a/b'\n[[qjump.assign]]\nlevel = 0\ncgroup = '/there/a/c'\n";
+    let rest = "[[qjump.assign]]\nlevel = 0\ncgroup = '/there/a/b'\n[[qjump.assign]]\nlevel = 0\ncgroup = \
+        '/there/a/c'\n";
     let steps = lines(rest, &RACK);
     let made: Vec<&String> = steps.iter().filter(|step| step.starts_with("+ cgroup")).collect();
     assert_eq!(
@@ -143,11 +144,12 @@ fn only_missing_cgroups_are_made_and_from_the_top() {
     );
 }
 
-/// All of a level share what it may send, so they are one step; systemd gives a unit its level again.
+/// The members of a level share its rate, so they are one step; systemd restores a unit's level.
 #[test]
 fn cgroups_and_units_of_a_level_are_one_step() {
     let rest = "[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n[[qjump.assign]]\nlevel = 0\ncgroup = '/there'\n\
-                [[qjump.assign]]\nlevel = 3\ncgroup = '/there/a'\n[[qjump.assign]]\nlevel = 3\nunit = 'stopped.slice'\n";
+                [[qjump.assign]]\nlevel = 3\ncgroup = '/there/a'\n[[qjump.assign]]\nlevel = 3\nunit = \
+                'stopped.slice'\n";
     let steps = lines(rest, &RACK);
     let expected = [
         "+ link    classify_traffic, level 0, at cgroup /cgroups/there",
@@ -164,7 +166,7 @@ fn cgroups_and_units_of_a_level_are_one_step() {
         .into_iter()
         .filter_map(|step| if let Step::DropIn { text, .. } = step { Some(text) } else { None })
         .collect();
-    let head = "# Level 3 of QJump; plimsoll host rollback takes it away.\n";
+    let head = "# Level 3 of QJump; plimsoll host rollback removes it.\n";
     let service = "[Service]\nExecStartPre=-+/usr/bin/plimsoll host attach-unit rack runs.service\n";
     let slice = "[Slice]\nIPEgressFilterPath=/pins/rack/level-3/traffic\n";
     assert_eq!(texts, [format!("{head}{service}"), format!("{head}{slice}")]);
@@ -185,7 +187,7 @@ fn segments_fit_the_smallest_bucket_that_somebody_has() {
 fn without_links_there_are_filters_of_free_preference_in_order() {
     let old = Rack { tcx: false, ..RACK };
     let rest =
-        "[[qjump.assign]]\nlevel = 0\nport = 319\n[[phantom-queue]]\ndevice = 'eth0'\nrate = '10Gbps'\n";
+        "[[qjump.assign]]\nlevel = 0\nport = 319\n[[phantom_queue]]\ndevice = 'eth0'\nrate = '10Gbps'\n";
     let expected = [
         "+ qdisc   clsact at eth0",
         "+ filter  classify_ports at eth0 egress pref 1",
@@ -201,19 +203,17 @@ fn without_links_there_are_filters_of_free_preference_in_order() {
 
 #[test]
 fn every_reason_is_told_at_once() {
-    let rest = "[[qjump.assign]]\nlevel = 0\nunit = 'gone.service'\n[[phantom-queue]]\ndevice = 'eth9'\nrate = '1Gbps'\n";
+    let rest = "[[qjump.assign]]\nlevel = 0\nunit = 'gone.service'\n[[phantom_queue]]\ndevice = 'eth9'\nrate = \
+        '1Gbps'\n";
     let said = planned(rest, &RACK).expect_err("it cannot").to_string();
     assert!(
-        said.contains("systemd knows no unit gone.service")
-            && said.contains("phantom-queue[0].device: there is no network device eth9; did you mean `eth"),
+        said.contains("systemd has no unit gone.service")
+            && said.contains("phantom_queue[0].device: no network device eth9; did you mean `eth"),
         "{said}"
     );
     let said = planned("", &RACK).map(|_| QJUMP.replace("eth0", "wlan7")).expect("it can be");
     let said = planned_beside(&[], &said, &RACK).expect_err("it cannot").to_string();
-    assert!(
-        said.contains("qjump.device: there is no network device wlan7; there are eth0, eth1, lo"),
-        "{said}"
-    );
+    assert!(said.contains("qjump.device: no network device wlan7; the host has eth0, eth1, lo"), "{said}");
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn a_route_is_changed_where_there_is_one_and_added_where_not() {
     );
 }
 
-/// Before Linux 6.4 it is the kernel's own, and there the reason where there is none.
+/// Before Linux 6.4 the kernel's own is used; where it is missing, that is the reason.
 #[test]
 fn an_older_kernel_has_its_own_dctcp_or_none() {
     let rest = "[dctcp]\ndestinations = ['10.0.0.0/8']\ndefault = true\n";
@@ -248,7 +248,7 @@ fn an_older_kernel_has_its_own_dctcp_or_none() {
     assert!(none.contains("needs Linux 6.4") && none.contains("CONFIG_TCP_CONG_DCTCP"), "{none}");
 }
 
-/// What one policy takes back one day, another does not build on.
+/// A policy must not depend on a change that another policy's rollback undoes.
 #[test]
 fn two_policies_share_no_change() {
     let on = |device: &str, rest: &str| QJUMP.replace("eth0", device) + rest;
@@ -262,14 +262,14 @@ fn two_policies_share_no_change() {
         (
             alone(&on("eth1", &level("/made/a/b"))),
             &RACK,
-            "policy other-0 has made the cgroup /cgroups/made/a/b or one above it",
+            "policy other-0 created the cgroup /cgroups/made/a/b or an ancestor",
         ),
         (
             pacer.replace("[pacer]", "[pacer]\nsegments = 'keep'"),
             &old,
-            "policy other-0 has made the clsact queue of eth0",
+            "policy other-0 created the clsact queue of eth0",
         ),
-        (first.clone(), &RACK, "qjump: policy other-0 limits eth0 already"),
+        (first.clone(), &RACK, "qjump: policy other-0 already limits eth0"),
     ] {
         let said = planned_beside(&[&first], &text, rack).expect_err("it is shared").to_string();
         assert!(said.contains(part), "{part}: {said}");
@@ -279,7 +279,7 @@ fn two_policies_share_no_change() {
     }
 }
 
-/// systemd reads C's escapes in a command.
+/// systemd interprets C escapes in a command.
 #[test]
 fn a_unit_with_an_escape_is_called_by_its_name() {
     let plan = planned("[[qjump.assign]]\nlevel = 3\nunit = 'a\\x2db.service'\n", &RACK).expect("it can be");
@@ -302,7 +302,7 @@ fn a_program_that_others_can_replace_is_not_run_by_systemd() {
     planned("[[qjump.assign]]\nlevel = 3\nport = 7\n", &rack).expect("systemd has no part in it");
 }
 
-/// What a change does to those who are not named is told.
+/// Notes describe side effects on programs that the policy does not name.
 #[test]
 fn a_plan_tells_what_others_notice() {
     let told = |rest: &str, rack: &Rack| planned(rest, rack).expect("it can be").notes.join("\n");
@@ -313,7 +313,7 @@ fn a_plan_tells_what_others_notice() {
         ("", &RACK, "a DSCP of their own is lost", true),
         ("tag = 'none'\n", &RACK, "a DSCP of their own is lost", false),
         (PACER, &RACK, "(mq)", false),
-        (PACER, &Rack { root: "mq", ..RACK }, "eth1 has a queue for each of its hardware's (mq)", true),
+        (PACER, &Rack { root: "mq", ..RACK }, "eth1 has a queue for each hardware queue (mq)", true),
     ] {
         let notes = told(rest, rack);
         assert_eq!(notes.contains(part), is_told, "{part}: {notes}");
@@ -323,34 +323,34 @@ fn a_plan_tells_what_others_notice() {
 #[test]
 fn a_plan_survives_its_journal() {
     let rest = "tag = 'pcp'\nvlan = 7\n[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n\
-                [[phantom-queue]]\ndevice = 'eth1'\nrate = '9.87654321Gbps'\ndrain = 0.9\n";
+                [[phantom_queue]]\ndevice = 'eth1'\nrate = '9.87654321Gbps'\ndrain = 0.9\n";
     let plan = planned(rest, &RACK).expect("it can be");
     let text = serde_json::to_string(&plan).expect("plain data");
-    assert_eq!(serde_json::from_str::<Plan>(&text).expect("what was written"), plan);
+    assert_eq!(serde_json::from_str::<ApplyPlan>(&text).expect("what was written"), plan);
 }
 
-/// With all kinds of steps, but for those of older kernels.
+/// A policy with every kind of step, except those of older kernels.
 const EVERYTHING: &str = "tag = 'pcp'\n[[qjump.assign]]\nlevel = 3\nunit = 'runs.service'\n\
     [[qjump.assign]]\nlevel = 4\ncgroup = '/there/b'\n[[qjump.assign]]\nlevel = 5\nport = 7\n\
-    [[phantom-queue]]\ndevice = 'eth0'\nrate = '1Gbps'\n\
+    [[phantom_queue]]\ndevice = 'eth0'\nrate = '1Gbps'\n\
     [pacer]\ndevice = 'eth1'\nrate = '1Gbps'\ncgroups = ['/there/a']\ndeparture = 'tbf'\n\
     [dctcp]\ndestinations = ['10.0.0.0/8', 'fd00::/8']\ndefault = true\n";
 
-/// A journal that is cut is none, wherever that is, and one with a bit changed is none or one of this policy: nothing
-/// that has been damaged is undone as if it were whole, and nothing panics.
+/// A truncated journal is rejected at every length; a journal with a flipped bit is rejected or still follows from its
+/// policy. So damaged journals are never undone as if they were whole, and nothing panics.
 #[test]
 fn a_damaged_journal_is_not_believed() {
     use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
     let folder = tempfile::tempdir().expect("a folder");
-    let places = Places { state: folder.path().join("state"), pins: PathBuf::from("/pins") };
+    let folders = StateFolders { state: folder.path().join("state"), pins: PathBuf::from("/pins") };
     let text = format!("{QJUMP}{EVERYTHING}");
     let policy = Policy::parse(&text, "rack").expect("it is right");
-    let plan = plan(&policy, &RACK, &places).expect("it can be");
+    let plan = plan(&policy, &RACK, &folders).expect("it can be");
     assert!(plan.steps.len() >= 14, "{plan}");
-    let journal = crate::Journal::of(&places, policy.name());
+    let journal = crate::Journal::of(&folders, policy.name());
     journal.begin(&plan, false).expect("a journal");
     assert_eq!(journal.read().expect("it is whole").expect("it is there").plan, plan);
-    let file = places.state.join("rack/plan.json");
+    let file = folders.state.join("rack/plan.json");
     let whole = std::fs::read(&file).expect("it is ours");
     for length in (0..whole.len()).step_by(11) {
         std::fs::write(&file, &whole[..length]).expect("it is ours");
@@ -362,7 +362,7 @@ fn a_damaged_journal_is_not_believed() {
         std::fs::write(&file, &damaged).expect("it is ours");
         if let Ok(applied) = journal.read() {
             let plan = applied.expect("it is there").plan;
-            assert_eq!(plan.check(policy.name(), &places), Ok(()), "changed at {at}");
+            assert_eq!(plan.check(policy.name(), &folders), Ok(()), "changed at {at}");
         }
     }
     std::fs::remove_file(&file).expect("it is ours");
@@ -370,7 +370,7 @@ fn a_damaged_journal_is_not_believed() {
     assert!(journal.read().is_err(), "a folder is no journal");
     std::fs::remove_dir(&file).expect("it is ours");
     assert_eq!(journal.read().expect("a folder without a plan"), None);
-    std::fs::set_permissions(&places.state, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
+    std::fs::set_permissions(&folders.state, std::fs::Permissions::from_mode(0o777)).expect("it is ours");
     assert!(journal.read().is_err(), "anybody may have removed the plan");
 }
 
@@ -406,7 +406,7 @@ fn a_pacer_without_fq_gets_a_filter_unless_told_otherwise() {
     let no_fq = Rack { fq: false, ..RACK };
     let steps = lines(PACER, &no_fq);
     let queue =
-        "- qdisc   pfifo_fast at eth1 root\n  + qdisc   htb at eth1 root, and a tbf for what is paced";
+        "- qdisc   pfifo_fast at eth1 root\n  + qdisc   htb at eth1 root, and a tbf for paced packets";
     assert_eq!(steps[1], queue);
     let notes = |rest: &str, rack: &Rack| planned(rest, rack).expect("it can be").notes.join("\n");
     assert!(notes(PACER, &no_fq).contains("by a TBF, as this kernel lacks fq"), "{}", notes(PACER, &no_fq));
@@ -415,7 +415,7 @@ fn a_pacer_without_fq_gets_a_filter_unless_told_otherwise() {
     assert!(notes(&tbf, &RACK).contains("by a TBF, as the policy says"), "{}", notes(&tbf, &RACK));
     let said = |rest: &str, rack: &Rack| planned(rest, rack).expect_err("it cannot").to_string();
     let edt = said(&format!("{PACER}departure = 'edt'\n"), &no_fq);
-    assert!(edt.contains("lacks fq") && edt.contains("departure = \"tbf\" does without"), "{edt}");
+    assert!(edt.contains("lacks fq") && edt.contains("departure = \"tbf\" works without it"), "{edt}");
     let there = said(&tbf, &Rack { root: "fq", ..RACK });
     assert!(there.contains("root queue of eth1 is fq"), "{there}");
 }

@@ -1,48 +1,51 @@
-//! [`Policy`]: what an operator wants of a host, read from TOML and checked.
+//! [`Policy`] is an operator's configuration of a host, read from TOML and checked.
 //!
-//! Names that reach the kernel, a path or a program's arguments are parsed into types that can hold no others:
+//! Names that reach the kernel, a path or a program's arguments are parsed into types that hold only valid ones:
 //! [`DeviceName`], [`CgroupPath`], [`UnitName`], [`Prefix`], [`PolicyName`].
+//!
+//! A key has the same name as in a scenario (`association_timeout`). The spelling with hyphens, which policies had before,
+//! is still read.
 
 use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 
-use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::pacer::{EarliestDepartureConstants, PacerParams};
 use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
 use plimsoll_mechanisms::qjump::{Excess, LevelShare, Levels, QjumpParams, Refill};
+use plimsoll_mechanisms::{InvalidParam, Mechanism};
 use plimsoll_units::{Bytes, Rate, Span};
 use serde::{Deserialize, Serialize};
 
 use crate::names::{CgroupPath, DeviceName, PolicyName, Prefix, UnitName, nearest};
 
-/// What a host should do. `docs/host.md` explains each key with examples.
+/// The mechanisms to install on a host. `docs/host.md` explains each key with examples.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Policy {
-    /// Of this format: 1.
+    /// The version of this format, which is 1.
     pub version: u32,
-    /// Its name, by which its state and its pins are known: 1 to 40 lower-case letters, digits, `-` and `_`. Default the
-    /// file's name without `.toml`.
+    /// The policy's name, which also names its state and its pins: 1 to 40 lower-case letters, digits, `-` and `_`.
+    /// Defaults to the file's name without `.toml`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<PolicyName>,
-    /// QJump: levels, their budgets, and who has which.
+    /// QJump: its levels, their budgets, and their members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub qjump: Option<Qjump>,
     /// Phantom queues beside ports, at most one a device and direction.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, alias = "phantom-queue", skip_serializing_if = "Vec::is_empty")]
     pub phantom_queue: Vec<PhantomQueue>,
     /// DCTCP for chosen destinations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dctcp: Option<Dctcp>,
-    /// HULL's pacer.
+    /// HULL's pacer at a device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pacer: Option<Pacer>,
 }
 
-/// QJump on a device.
+/// QJump's limiter on a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Qjump {
     /// The device whose egress is limited.
     pub device: DeviceName,
@@ -59,14 +62,16 @@ pub struct Qjump {
     /// The network epoch in place of 2 n P / R + eps; more than 0 and at most 1000 s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub epoch: Option<Span>,
-    /// What each level may send in an epoch, level 0 (the lowest) first: `"6x"`, `"5Gbps"`, `"9750B"` or `"line"`.
-    /// Default as in a scenario: `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]`.
+    /// The bytes that each level may send in an epoch, level 0 (the lowest) first: `"6x"`, `"5Gbps"`, `"9750B"` or
+    /// `"line"`. Default as in a scenario: `["line", "64x", "32x", "16x", "8x", "4x", "2x", "1x"]`.
     #[serde(default = "levels_default")]
     pub levels: Vec<LevelShare>,
-    /// What becomes of a packet beyond its level's share: `refuse` (its sender is told) or `drop`. Default `refuse`.
+    /// The action for a packet beyond its level's share: `refuse` (its sender gets an error) or `drop`. Default
+    /// `refuse`.
     #[serde(default = "excess_default")]
     pub excess: Excess,
-    /// How switches learn of a level: `dscp` (8 x level), `pcp` (the priority of an 802.1Q tag), `none`. Default `dscp`.
+    /// The header field that carries a level to switches: `dscp` (8 x level), `pcp` (the priority of an 802.1Q tag),
+    /// `none`. Default `dscp`.
     #[serde(default)]
     pub tag: Tagging,
     /// With `tag = "pcp"`, the VLAN of packets that have no tag: 0 (a tag of priority only) to 4094. Default 0.
@@ -76,86 +81,86 @@ pub struct Qjump {
     /// leaves it. A segment beyond the bucket never leaves.
     #[serde(default)]
     pub segments: Segments,
-    /// Who paces the TCP connections of what has a level with a limit by cgroup or unit: `level` (default), so that
-    /// together they keep to it by themselves; or `kernel`, which is refused, and then waits for 200 ms.
+    /// The pacing of TCP connections of members with a limited level by cgroup or unit: with `level` (default), they
+    /// share the level's rate; with `kernel`, TCP sends unpaced, packets are refused, and TCP then waits for 200 ms.
     #[serde(default)]
     pub pace: Pace,
-    /// Who has which level; what is not named has level 0, or what it set as SO_PRIORITY.
+    /// The members of levels; other programs have level 0, or the level that they set by SO_PRIORITY.
     #[serde(default)]
     pub assign: Vec<Assignment>,
 }
 
-/// How switches learn of a level.
+/// The header field that carries a level to switches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tagging {
-    /// DSCP 8 x level.
+    /// The DSCP carries 8 x level.
     #[default]
     Dscp,
-    /// The priority of an 802.1Q tag.
+    /// The priority of an 802.1Q tag carries the level.
     Pcp,
-    /// Not at all.
+    /// No field carries the level.
     None,
 }
 
-/// What becomes of TCP's long segments.
+/// The handling of TCP segments that are longer than a bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Segments {
-    /// They are made short enough.
+    /// The device's gso_max_segs is lowered, so that they fit.
     #[default]
     Fit,
-    /// Nothing.
+    /// The device keeps its gso_max_segs.
     Keep,
 }
 
-/// Who paces TCP connections at a level with a limit.
+/// The pacing of TCP connections at a level with a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// The level does.
+    /// The connections share the level's rate.
     #[default]
     Level,
-    /// Nobody.
+    /// The connections are not paced.
     Kernel,
 }
 
-/// Who has a level: exactly one of `cgroup`, `unit` and `port`.
+/// A member of a level: exactly one of `cgroup`, `unit` and `port`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Assignment {
-    /// 0 (the lowest) to 7, and one that `levels` has.
+    /// The level, from 0 (the lowest) to 7, which `levels` must define.
     pub level: u8,
-    /// A cgroup of version 2, by its path from the root of the hierarchy; made if it is not there.
+    /// A cgroup of version 2, by its path from the root of the hierarchy; it is created if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<CgroupPath>,
-    /// A systemd unit: a service, a slice or a scope that runs, or a service or slice that does not run yet.
+    /// A systemd unit: a running service, slice or scope, or a stopped service or slice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitName>,
-    /// A port of TCP and UDP, 1 to 65535, at either end.
+    /// A TCP and UDP port at either end, 1 to 65535.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
 }
 
-/// Whom an [`Assignment`] names.
+/// The member that an [`Assignment`] names.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Subject<'a> {
-    /// What runs in a cgroup.
+    /// The programs in a cgroup.
     Cgroup(&'a CgroupPath),
-    /// What runs in a systemd unit.
+    /// The programs of a systemd unit.
     Unit(&'a UnitName),
-    /// What uses a port.
+    /// The packets from or to a port.
     Port(u16),
 }
 
-/// A phantom queue beside a port.
+/// A phantom queue beside a port of a device.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct PhantomQueue {
-    /// The device.
+    /// The device whose packets it counts.
     pub device: DeviceName,
-    /// `egress` counts packets that the device is given, `ingress` those that arrive, which is behind the shaper of the
-    /// link's other end. Default `egress`.
+    /// The direction: `egress` counts packets that are passed to the device; `ingress` counts arriving packets, which
+    /// is behind the shaper of the link's other end. Default `egress`.
     #[serde(default)]
     pub direction: Side,
     /// The link's rate, more than 0.
@@ -168,29 +173,30 @@ pub struct PhantomQueue {
     pub threshold: Bytes,
 }
 
-/// Which packets of a device.
+/// The direction of a device's packets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Side {
-    /// Those that arrive.
+    /// The packets that arrive at the device.
     Ingress,
-    /// Those that leave.
+    /// The packets that leave the device.
     #[default]
     Egress,
 }
 
-/// HULL's pacer at a device: connections whose acknowledgements carry ECE are spread out for a while.
+/// HULL's pacer at a device: connections whose acknowledgements carry ECE are paced for a while.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Pacer {
-    /// The device, whose queue must keep departure times (fq).
+    /// The device, whose queue must obey departure times (fq).
     pub device: DeviceName,
     /// The link's rate, more than 0.
     pub rate: Rate,
-    /// Whose packets: cgroups of version 2, by their paths from the root of the hierarchy, at most 8. Default everybody's.
+    /// The cgroups (version 2) whose packets are paced, by their paths from the root of the hierarchy, at most 8.
+    /// Default all packets.
     #[serde(default)]
     pub cgroups: Vec<CgroupPath>,
-    /// What may leave back to back: 1 B to 1 GB. Default 3 KB (HULL).
+    /// The bytes that may leave back to back: 1 B to 1 GB. Default 3 KB (HULL).
     #[serde(default = "bucket_default")]
     pub bucket: Bytes,
     /// The weight of the newest interval in the rate: 0.001 to 1. Default 0.125 (HULL).
@@ -200,48 +206,48 @@ pub struct Pacer {
     #[serde(default = "beta_default")]
     pub beta: f64,
     /// The probability that an acknowledgement with ECE makes its connection paced: 0 to 1. Default 0.125 (HULL).
-    #[serde(default = "association_probability_default")]
+    #[serde(default = "association_probability_default", alias = "association-probability")]
     pub association_probability: f64,
-    /// How long it stays paced after the last such one. Default 10 ms (HULL).
-    #[serde(default = "association_timeout_default")]
+    /// The time for which it stays paced after the last such acknowledgement. Default 10 ms (HULL).
+    #[serde(default = "association_timeout_default", alias = "association-timeout")]
     pub association_timeout: Span,
-    /// How often the rate changes: 1 us to 1 s. Default 64 us (HULL).
+    /// The interval at which the rate changes: 1 us to 1 s. Default 64 us (HULL).
     #[serde(default = "interval_default")]
     pub interval: Span,
-    /// The least pacing rate: 1 kb/s to 1 Tb/s. Default 1 % of the link's, with which the pacer also begins.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The minimum pacing rate: 1 kb/s to 1 Tb/s. Default 1 % of the link's rate, which is also the initial rate.
+    #[serde(default, alias = "min-rate", skip_serializing_if = "Option::is_none")]
     pub min_rate: Option<Rate>,
     /// Whether TCP's segments are cut to what the bucket holds, as for `qjump`: one that is longer leaves at once.
     #[serde(default)]
     pub segments: Segments,
-    /// What holds packets back. Default `edt` where there is a queue for it, else `tbf`.
+    /// The queue that delays packets. Default `edt` where the kernel has fq, else `tbf`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub departure: Option<Departure>,
 }
 
-/// What holds the pacer's packets back.
+/// The queue that delays the pacer's packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Departure {
-    /// Each packet has its departure time, which the device's queue keeps (fq).
+    /// Each packet has a departure time, which the device's queue obeys (fq).
     Edt,
-    /// A token bucket filter for what is paced, whose rate `plimsoll host pace` sets to the pacer's again and again.
+    /// A token bucket filter for paced packets, whose rate `plimsoll host pace` continually sets to the pacer's.
     Tbf,
 }
 
 /// DCTCP for chosen destinations.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(deny_unknown_fields)]
 pub struct Dctcp {
     /// Networks such as `10.0.0.0/8` or `fd00::/8`: connections with them use DCTCP.
     #[serde(default)]
     pub destinations: Vec<Prefix>,
-    /// Whether connections with everybody do, unless a program chooses otherwise. Default false.
+    /// Whether all other connections use DCTCP too, unless a program chooses otherwise. Default false.
     #[serde(default)]
     pub default: bool,
 }
 
-/// A policy that is not one: where, what, and what is allowed.
+/// An invalid policy; the message states the place, the value, and what is expected.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct PolicyError(String);
@@ -250,7 +256,8 @@ impl Policy {
     /// Reads and checks the file at `path`.
     ///
     /// # Errors
-    /// If it cannot be read, or is no policy; names the file, and the line where it can.
+    /// Returns an error if the file cannot be read, or is not a valid policy; the message names the file, and the line
+    /// if known.
     pub fn read(path: &Path) -> Result<Policy, PolicyError> {
         let mut text = String::new();
         let read =
@@ -264,10 +271,10 @@ impl Policy {
             .map_err(|PolicyError(why)| PolicyError(format!("{}: {why}", path.display())))
     }
 
-    /// Parses and checks `text`; a policy without a name is called `stem`.
+    /// Parses and checks `text`; a policy without a name gets the name `stem`.
     ///
     /// # Errors
-    /// As [`Policy::read`].
+    /// Returns the errors of [`Policy::read`].
     pub fn parse(text: &str, stem: &str) -> Result<Policy, PolicyError> {
         let mut policy: Policy = toml::from_str(text).map_err(|error| in_line(text, &error))?;
         if policy.name.is_none() {
@@ -278,15 +285,15 @@ impl Policy {
         Ok(policy)
     }
 
-    /// Its name.
+    /// Returns the policy's name.
     ///
     /// # Panics
-    /// Never: [`Policy::parse`] sets it.
+    /// Never panics: [`Policy::parse`] sets the name.
     pub fn name(&self) -> &PolicyName {
         self.name.as_ref().expect("parse sets it")
     }
 
-    /// The devices that it names.
+    /// Returns the devices that the policy names.
     pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceName> {
         let Policy { qjump, pacer, phantom_queue, .. } = self;
         let (limited, paced) =
@@ -299,7 +306,7 @@ impl Policy {
         let one = self.qjump.is_some() || self.dctcp.is_some() || self.pacer.is_some();
         if !one && self.phantom_queue.is_empty() {
             return Err(PolicyError(
-                "it does nothing: add [qjump], [[phantom-queue]], [pacer] or [dctcp]".to_owned(),
+                "the policy is empty: add [qjump], [[phantom_queue]], [pacer] or [dctcp]".to_owned(),
             ));
         }
         self.qjump.as_ref().map_or(Ok(()), Qjump::check)?;
@@ -311,7 +318,7 @@ impl Policy {
                 .any(|other| (&other.device, other.direction) == (&queue.device, queue.direction));
             allowed(
                 !twin,
-                &format!("phantom-queue[{index}].device"),
+                &format!("phantom_queue[{index}].device"),
                 &queue.device,
                 "one queue a device and direction",
             )?;
@@ -324,10 +331,10 @@ impl Policy {
 }
 
 impl Qjump {
-    /// The epoch and the levels' buckets, by Eqs. 2 and 4.
+    /// Computes the epoch and the levels' buckets, by Eqs. 2 and 4.
     ///
     /// # Errors
-    /// If a value is outside its range.
+    /// Returns an error if a value is outside its range.
     pub fn levels(&self) -> Result<Levels, InvalidParam> {
         let params = QjumpParams {
             hosts: Some(self.hosts),
@@ -358,7 +365,7 @@ impl Qjump {
                 &range,
             )?;
             let subject = assignment.subject().ok_or_else(|| {
-                PolicyError(format!("{place}: allowed is exactly one of `cgroup`, `unit` and `port`"))
+                PolicyError(format!("{place}: expected exactly one of `cgroup`, `unit` and `port`"))
             })?;
             allowed(subject != Subject::Port(0), &format!("{place}.port"), 0, "1 to 65535")?;
             let twin = self.assign[..index].iter().any(|other| other.subject().as_ref() == Some(&subject));
@@ -368,14 +375,14 @@ impl Qjump {
         allowed(ports <= PORTS_MAX, "qjump.assign", format!("{ports} ports"), "at most 16 ports")
     }
 
-    /// The ports that have a level.
+    /// Returns the ports that have a level.
     pub fn ports(&self) -> Vec<(u16, u8)> {
         self.assign.iter().filter_map(|assignment| Some((assignment.port?, assignment.level))).collect()
     }
 }
 
 impl Assignment {
-    /// Whom it names, if it is exactly one.
+    /// Returns the member that the assignment names, if it names exactly one.
     pub fn subject(&self) -> Option<Subject<'_>> {
         match (&self.cgroup, &self.unit, self.port) {
             (Some(cgroup), None, None) => Some(Subject::Cgroup(cgroup)),
@@ -397,13 +404,13 @@ impl fmt::Display for Subject<'_> {
 }
 
 impl PhantomQueue {
-    /// What the mechanism takes.
+    /// Returns the parameters of the mechanism.
     pub fn params(&self) -> PhantomQueueParams {
         PhantomQueueParams { drain: self.drain, threshold: self.threshold }
     }
 
     fn check(&self, index: usize) -> Result<(), PolicyError> {
-        let place = format!("phantom-queue[{index}]");
+        let place = format!("phantom_queue[{index}]");
         allowed(self.rate > Rate::ZERO, &format!("{place}.rate"), self.rate, "more than 0bps")?;
         self.params().validate().map_err(|invalid| of(&place, &invalid))
     }
@@ -420,7 +427,7 @@ impl Dctcp {
 }
 
 impl Pacer {
-    /// What the mechanism takes.
+    /// Returns the parameters of the mechanism.
     pub fn params(&self) -> PacerParams {
         let min_rate = self.min_rate.unwrap_or(Rate::from_bps(self.rate.as_bps() / 100));
         PacerParams {
@@ -440,21 +447,19 @@ impl Pacer {
         allowed(self.rate > Rate::ZERO, "pacer.rate", self.rate, "more than 0bps")?;
         let few = self.cgroups.len() <= PACED_CGROUPS_MAX;
         allowed(few, "pacer.cgroups", format!("{} cgroups", self.cgroups.len()), "at most 8 cgroups")?;
-        EarliestDepartureConstants::new(&self.params())
-            .map(drop)
-            .map_err(|invalid| PolicyError(of("pacer", &invalid).0.replace('_', "-")))
+        EarliestDepartureConstants::new(&self.params()).map(drop).map_err(|invalid| of("pacer", &invalid))
     }
 }
 
 fn allowed(ok: bool, place: &str, value: impl fmt::Display, range: &str) -> Result<(), PolicyError> {
-    if ok { Ok(()) } else { Err(PolicyError(format!("{place} = {value}: allowed is {range}"))) }
+    if ok { Ok(()) } else { Err(PolicyError(format!("{place} = {value}: expected {range}"))) }
 }
 
 fn of(place: &str, invalid: &InvalidParam) -> PolicyError {
-    PolicyError(format!("{place}.{} = {}: allowed is {}", invalid.key, invalid.value, invalid.allowed))
+    PolicyError(format!("{place}.{} = {}: expected {}", invalid.key, invalid.value, invalid.allowed))
 }
 
-/// What the parser says, with the line, and the nearest spelling of an unknown key.
+/// Adds to the parser's message its line, and the nearest spelling of an unknown key.
 fn in_line(text: &str, error: &toml::de::Error) -> PolicyError {
     let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
     let said = error.message();
@@ -513,13 +518,13 @@ fn threshold_default() -> Bytes {
     PhantomQueueParams::default().threshold
 }
 
-/// A policy for a hundred cgroups has some 10 KB.
+/// The longest policy file, in bytes; a policy for a hundred cgroups has about 10 KB.
 const LONGEST: u64 = 1 << 20;
-/// The program that classifies by port knows so many.
+/// The most ports that the program of port levels accepts.
 const PORTS_MAX: usize = 16;
-/// The pacer's program knows so many.
+/// The most cgroups that the pacer's program accepts.
 const PACED_CGROUPS_MAX: usize = 8;
-/// 4095 is reserved (802.1Q).
+/// The highest VLAN number: 4095 is reserved (802.1Q).
 const VLAN_MAX: u16 = 4094;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! [`pace`]: HULL's pacer on a host without fq, by a token bucket filter whose rate is the pacer's.
+//! [`pace`] implements HULL's pacer on a host without fq, by a token bucket filter whose rate follows the pacer's.
 //!
 //! ```text
 //! egress: pacer (eBPF) ── not paced ───────────────────────> htb 4855:, unclassified: passed on at once
@@ -6,9 +6,9 @@
 //!             └─ R, by the rate law ──map──> pace ──netlink, by `tc -batch`──┘
 //! ```
 //!
-//! Deliberate departures: R is looked at every millisecond and set when it has moved by a sixteenth, where the mechanism
-//! sets it every T_r. The program counts what waits (Q) from the departures that it would have given, not from the
-//! filter's queue.
+//! Deliberate departures: R is read every millisecond and set when it has changed by a sixteenth, where the mechanism
+//! sets it every T_r. The program computes the backlog Q from the departure times that it would have given, not from
+//! the filter's queue.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -27,28 +27,28 @@ use crate::kernel::{ROOT_HANDLE, add_queue};
 use crate::names::DeviceName;
 use crate::step::{PortProgram, Shape, Step};
 
-/// Major and minor number of the class of what is paced.
+/// The class of paced packets, by its major and minor number.
 pub(crate) const CLASS: (u16, u16) = (0x4855, 2);
 const CLASS_ID: &str = "4855:2";
 const TBF_HANDLE: &str = "4856:";
-/// Bytes that may wait in the filter: windows of many connections. What is beyond is dropped.
+/// The queue limit of the filter in bytes: windows of many connections. Packets beyond it are dropped.
 const LIMIT: &str = "4000000";
-/// How often the rate is looked at.
+/// The interval at which the rate is read.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
-/// Part of the rate by which it must have moved to be set.
+/// The fraction of the rate by which it must have changed to be set.
 const MOVED: u64 = 16;
-/// Looks at the rate between two at whether the policy is still applied.
+/// The number of rate readings between two checks that the policy is still applied.
 const LOOKS: u32 = 100;
 
-/// Makes the queues of a [`Step::Shaper`].
+/// Creates the queues of a [`Step::Shaper`].
 ///
 /// # Errors
-/// If the system refuses.
+/// Returns an error of the system.
 pub(crate) fn make(lock: &Lock, device: &DeviceName, shape: &Shape) -> Result<(), Error> {
     add_queue(lock, device, &["root", "handle", ROOT_HANDLE, "htb", "default", "0"])?;
     let device = device.as_str();
     let rate = format!("{}bit", shape.rate.as_bps());
-    // A quantum, of which one class has no use, keeps the kernel from warning about a large one.
+    // The single class ignores its quantum, which only keeps the kernel from warning about a large one.
     let class =
         ["class", "add", "dev", device, "parent", ROOT_HANDLE, "classid", CLASS_ID, "htb", "rate", &rate];
     change(lock, "tc", &[&class[..], &["quantum", "60000"]].concat())?;
@@ -56,19 +56,21 @@ pub(crate) fn make(lock: &Lock, device: &DeviceName, shape: &Shape) -> Result<()
     change(lock, "tc", &filter.split_whitespace().collect::<Vec<_>>())
 }
 
-/// The words that add the filter or change its rate.
+/// Returns the command that adds the filter or changes its rate.
 fn filter(verb: &str, device: &str, shape: &Shape, rate: Rate) -> String {
     let (rate, burst) = (rate.as_bps(), shape.burst.get());
     format!(
-        "qdisc {verb} dev {device} parent {CLASS_ID} handle {TBF_HANDLE} tbf rate {rate}bit burst {burst}b limit {LIMIT}b"
+        "qdisc {verb} dev {device} parent {CLASS_ID} handle {TBF_HANDLE} tbf rate {rate}bit burst {burst}b limit \
+         {LIMIT}b"
     )
 }
 
-/// Sets the rate of the filter to that of the pacer of `applied`, again and again, until `stops` says so or the policy is
-/// applied no more; the filter then has the link's rate, as it has after an error. How often it was set.
+/// Sets the rate of the filter to that of the pacer of `applied` repeatedly, until `stops` returns true or the policy
+/// is no longer applied; the filter then gets the link's rate, as it does after an error. Returns how often the rate
+/// was set.
 ///
 /// # Errors
-/// If the policy has no pacer by a filter, its map cannot be read, or `tc` cannot be run.
+/// Returns an error if the policy has no pacer by a filter, its map cannot be read, or `tc` cannot be run.
 pub fn pace(applied: &Applied, stops: &mut dyn FnMut() -> bool) -> Result<u64, Error> {
     let _there = applied.here.enter(applied.plan.policy.name())?;
     let (device, shape, pins) = shaper_of(applied)?;
@@ -83,22 +85,22 @@ pub fn pace(applied: &Applied, stops: &mut dyn FnMut() -> bool) -> Result<u64, E
     }
     let changes = filter.changes;
     drop(filter);
-    // With the policy the filter has gone.
+    // The filter was removed with the policy.
     if pins_are_there(pins) { pace_nothing(applied).map(|()| changes) } else { Ok(changes) }
 }
 
-/// Gives the filter of the pacer of `applied` the link's rate, so that nothing is paced: for when whoever followed the pacer
-/// was killed.
+/// Sets the filter of the pacer of `applied` to the link's rate, so that nothing is paced, after the process of
+/// [`pace`] was killed.
 ///
 /// # Errors
-/// If the policy has no pacer by a filter, or `tc` refuses.
+/// Returns an error if the policy has no pacer by a filter, or `tc` fails.
 pub fn pace_nothing(applied: &Applied) -> Result<(), Error> {
     let _there = applied.here.enter(applied.plan.policy.name())?;
     let (device, shape, _) = shaper_of(applied)?;
     set_link_rate(device, &shape)
 }
 
-/// The device, the shape and the pins of a pacer by a filter.
+/// Returns the device, the shape and the pins of a pacer by a filter.
 fn shaper_of(applied: &Applied) -> Result<(&DeviceName, Shape, &Path), Error> {
     let plan = &applied.plan;
     let shaper = plan.steps.iter().find_map(|step| match step {
@@ -127,8 +129,7 @@ fn pins_are_there(pins: &Path) -> bool {
     pins.join("state").exists()
 }
 
-/// The filter, and the `tc` that changes it: one for as long as this is, so that a change is a message to the kernel and no
-/// new process.
+/// The filter, and one long-lived `tc` process that changes it, so that each change is a message and not a new process.
 struct Filter<'a> {
     device: &'a DeviceName,
     shape: Shape,
@@ -146,7 +147,7 @@ impl Filter<'_> {
             .env("PATH", PATH)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            // Of a filter that a rollback has removed meanwhile.
+            // A rollback may have removed the filter in the meantime.
             .stderr(Stdio::null())
             .spawn()
             .map_err(Error::doing("running tc".to_owned()))?;
@@ -154,7 +155,7 @@ impl Filter<'_> {
         Ok(Filter { device, shape, now: shape.rate, changes: 0, tc, words })
     }
 
-    /// Sets the rate, if it has moved.
+    /// Sets the rate, if it has changed enough.
     fn follow(&mut self, rate: Rate) -> Result<(), Error> {
         let (now, then) = (rate.as_bps(), self.now.as_bps());
         if now.abs_diff(then) <= then / MOVED { Ok(()) } else { self.set(rate) }
@@ -170,12 +171,12 @@ impl Filter<'_> {
     }
 }
 
-/// Nothing is paced any more, however this ended.
+/// Sets the link's rate, so that nothing is paced any more, however the function ended.
 impl Drop for Filter<'_> {
     fn drop(&mut self) {
         drop(self.words.take());
         let _ = self.tc.wait();
-        // Of a filter that has gone with its policy there is nothing to set.
+        // A filter that was removed with its policy cannot be set.
         let _ = set_link_rate(self.device, &self.shape);
     }
 }

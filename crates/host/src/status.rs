@@ -1,5 +1,5 @@
-//! [`Status`]: what an applied policy does now, described once, as text and (by serde) as JSON; `metrics.rs` has a third
-//! form.
+//! [`Status`] is the present state of an applied policy, which is printed as text and (by serde) as JSON; `metrics.rs`
+//! prints it as OpenMetrics.
 
 use std::fmt;
 
@@ -9,132 +9,132 @@ use serde::Serialize;
 use crate::names::{DeviceName, PolicyName};
 use crate::policy::Side;
 
-/// What a policy does.
+/// The present state of an applied policy.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Status {
-    /// Its name.
+    /// The name of the policy.
     pub policy: PolicyName,
-    /// The network namespace where it is applied, if that is not the one of who asks.
+    /// The network namespace in which it is applied, if that is not the caller's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
-    /// Whether all its steps were begun; without, an apply was interrupted and wants a rollback.
+    /// Whether all its steps have begun; if not, an apply was interrupted and should be rolled back.
     pub complete: bool,
-    /// Whether it was confirmed, or never had to be.
+    /// Whether it was confirmed, or needs no confirmation.
     pub confirmed: bool,
-    /// QJump's device.
+    /// The device of QJump's limiter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceName>,
     /// QJump's network epoch, in ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch_ns: Option<u64>,
-    /// Whether QJump's limiter is at its device.
+    /// Whether QJump's limiter is attached to its device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limiting: Option<bool>,
-    /// QJump's levels, the lowest first.
+    /// QJump's levels, in ascending order.
     pub levels: Vec<LevelStatus>,
-    /// Who has a level.
+    /// The members of the levels.
     pub assignments: Vec<AssignmentStatus>,
-    /// Phantom queues.
+    /// The state of each phantom queue.
     pub phantom_queues: Vec<PhantomQueueStatus>,
-    /// HULL's pacer.
+    /// The state of HULL's pacer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacer: Option<PacerStatus>,
-    /// DCTCP.
+    /// The state of DCTCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dctcp: Option<DctcpStatus>,
 }
 
-/// One level.
+/// The state of one level.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LevelStatus {
-    /// Its number.
+    /// The level's number.
     pub level: u8,
-    /// Its budget, in bytes per epoch; none without limit.
+    /// The level's budget in bytes per epoch; none without limit.
     pub budget_bytes: Option<u64>,
-    /// What that is at most, in bit/s.
+    /// The rate of that budget, in bit/s.
     pub rate_bps: u64,
-    /// Packets that left.
+    /// The packets that left.
     pub passed_packets: u64,
-    /// Their bytes.
+    /// The bytes of those packets.
     pub passed_bytes: u64,
-    /// Packets beyond the budget.
+    /// The packets beyond the budget.
     pub refused_packets: u64,
 }
 
-/// Who has a level.
+/// The state of a member of a level.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AssignmentStatus {
-    /// A cgroup, a unit or a port.
+    /// The member: a cgroup, a unit or a port.
     pub who: String,
-    /// The level.
+    /// The member's level.
     pub level: u8,
-    /// Whether it is given: a cgroup may be gone.
+    /// Whether the level is attached; a cgroup may be gone.
     pub attached: bool,
 }
 
-/// One phantom queue.
+/// The state of one phantom queue.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PhantomQueueStatus {
-    /// Its device.
+    /// The device whose packets it counts.
     pub device: DeviceName,
-    /// Which packets of it.
+    /// The direction of these packets.
     pub side: Side,
-    /// Whether it is there.
+    /// Whether the phantom queue is attached.
     pub attached: bool,
-    /// Its length now, in bytes.
+    /// Its present length, in bytes.
     pub length_bytes: u64,
     /// The length above which it marks, in bytes.
     pub threshold_bytes: u64,
-    /// Packets over the threshold that took the mark.
+    /// The packets over the threshold that were marked.
     pub marked_packets: u64,
-    /// Packets over the threshold that cannot carry one.
+    /// The packets over the threshold that cannot carry a mark.
     pub not_capable_packets: u64,
 }
 
-/// HULL's pacer.
+/// The state of HULL's pacer.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct PacerStatus {
-    /// Its device.
+    /// The device whose packets it paces.
     pub device: DeviceName,
-    /// Whether both of its programs are there.
+    /// Whether both of its programs are attached.
     pub attached: bool,
     /// The pacing rate at the last packet, in bit/s.
     pub rate_bps: u64,
-    /// Packets that got a departure time.
+    /// The packets that got a departure time.
     pub paced_packets: u64,
-    /// Packets of connections that are not paced.
+    /// The packets of connections that are not paced.
     pub bypassed_packets: u64,
-    /// How long the paced ones were held in all, in ns.
+    /// The total delay of the paced packets, in ns.
     pub held_ns: u64,
-    /// Acknowledgements with ECE.
+    /// The acknowledgements with ECE.
     pub draws: u64,
-    /// Those after which a connection is paced.
+    /// The acknowledgements after which a connection is paced.
     pub associations: u64,
 }
 
-/// DCTCP over all its connections.
+/// The counts of DCTCP over all its connections.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct DctcpStatus {
-    /// Connections started.
+    /// The number of connections started.
     pub connections: u64,
-    /// Windows after which alpha was updated.
+    /// The number of windows after which alpha was updated.
     pub updates: u64,
-    /// The last alpha, 0 to 1.
+    /// The latest alpha, 0 to 1.
     pub last_alpha: f64,
-    /// Windows cut because of marks.
+    /// The number of windows cut because of marks.
     pub cuts: u64,
-    /// Windows cut because of loss.
+    /// The number of windows cut because of loss.
     pub losses: u64,
-    /// Windows that the guard put back: more than none is suspect (docs/internals/bpf.md).
+    /// The number of windows that the guard restored; a run with any is suspect (docs/internals/bpf.md).
     pub guarded: u64,
 }
 
-/// In the manner of `tc -s`.
+/// Prints the state in the style of `tc -s`.
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match (self.complete, self.confirmed) {
             (false, _) => "applied in part: roll it back",
-            (true, false) => "applied, waits for confirmation",
+            (true, false) => "applied, not yet confirmed",
             (true, true) => "applied",
         };
         let elsewhere = self.network.as_ref().map(|way| format!(", in the network namespace {way}"));

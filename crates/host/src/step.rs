@@ -1,4 +1,4 @@
-//! [`Step`]: one change of the host, with its way back; and [`System`], which makes and undoes it.
+//! [`Step`] is one change of the host, with its undo information; [`System`] makes and undoes it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,103 +10,103 @@ use crate::Error;
 use crate::names::{DeviceName, Prefix, UnitName};
 use crate::policy::{Pacer, PhantomQueue, Qjump, Side};
 
-/// One change, with what was there before.
+/// One change of the host, with the state before it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "change")]
 pub enum Step {
-    /// A cgroup is made.
+    /// Creates a cgroup.
     Cgroup {
-        /// Its folder.
+        /// The folder of the cgroup.
         folder: PathBuf,
     },
-    /// The most segments in what TCP hands to a device at once.
+    /// Sets the most segments that TCP may pass to a device at once.
     Segments {
-        /// The device.
+        /// The device whose gso_max_segs is set.
         device: DeviceName,
-        /// Until now.
+        /// The value before the change.
         before: u32,
-        /// From now on.
+        /// The value after the change.
         after: u32,
     },
-    /// A device gets a clsact queue, which holds filters and delays nothing.
+    /// Adds a clsact queue to a device, which holds filters and delays nothing.
     Clsact {
-        /// The device.
+        /// The device that gets the queue.
         device: DeviceName,
     },
-    /// A device whose queue is the kernel's default gets fq, which keeps departure times.
+    /// Replaces a device's default queue by fq, which obeys departure times.
     Departures {
-        /// The device.
+        /// The device whose queue is replaced.
         device: DeviceName,
-        /// Until now.
+        /// The queue before the change.
         before: String,
     },
-    /// A device whose queue is the kernel's default gets HTB, which passes packets on, and for those of one of its classes
-    /// a TBF.
+    /// Replaces a device's default queue by HTB, which passes packets on, with a TBF for the packets of one of its
+    /// classes.
     Shaper {
-        /// The device.
+        /// The device whose queue is replaced.
         device: DeviceName,
-        /// Until now.
+        /// The queue before the change.
         before: String,
-        /// The TBF's.
+        /// The parameters of the TBF.
         shape: Shape,
     },
-    /// A program at a device.
+    /// Attaches a program to a device.
     Program {
-        /// The device.
+        /// The device of the program.
         device: DeviceName,
-        /// Which packets it sees.
+        /// The direction of the packets that the program handles.
         side: Side,
-        /// The program.
+        /// The program and its parameters.
         program: PortProgram,
-        /// What holds it there.
+        /// The way in which it is attached.
         hold: Hold,
         /// The folder of its pins.
         pins: PathBuf,
     },
-    /// What leaves the sockets of programs gets a level.
+    /// Gives a level to the packets of its members' sockets.
     Level {
-        /// The level.
+        /// The number of the level.
         level: u8,
-        /// Whose.
+        /// The cgroups that get the level.
         members: Vec<Member>,
-        /// What the level may send in an epoch, where TCP connections pace themselves to it.
+        /// The level's share of an epoch, where TCP connections pace themselves to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         share: Option<(Bytes, Span)>,
-        /// The folder of its pins.
+        /// The folder of the program's pins.
         pins: PathBuf,
     },
-    /// systemd gives a unit the level at every start.
+    /// Configures systemd to give a unit the level at every start.
     DropIn {
-        /// The unit.
+        /// The unit that gets the level.
         unit: UnitName,
-        /// The level.
+        /// The number of the level.
         level: u8,
-        /// The file that tells systemd so.
+        /// The drop-in file of the unit.
         file: PathBuf,
-        /// What is in it.
+        /// The content of the file.
         text: String,
     },
-    /// DCTCP is registered with the kernel's TCP.
+    /// Registers DCTCP with the kernel's TCP.
     Dctcp {
-        /// The folder of its pins.
+        /// The folder of the program's pins.
         pins: PathBuf,
     },
-    /// A route gets a congestion control.
+    /// Sets the congestion control of a route.
     Route {
-        /// The network.
+        /// The destination network of the route.
         prefix: Prefix,
-        /// The route to precisely this network, in the words of `ip route`; none if there was none.
+        /// The earlier route to exactly this network, in the words of `ip route`; none if there was none.
         before: Option<String>,
-        /// From now on.
+        /// The route after the change.
         after: String,
     },
-    /// A setting in /proc/sys.
+    /// Changes a setting in /proc/sys.
     Sysctl {
-        /// Its name with dots.
+        /// The setting's name with dots.
         name: String,
-        /// Until now.
+        /// The value before the change.
         before: String,
-        /// From now on.
+        /// The value after the change.
         after: String,
     },
 }
@@ -114,68 +114,68 @@ pub enum Step {
 /// A cgroup whose programs have a level.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Member {
-    /// Its folder.
+    /// The folder of the cgroup.
     pub cgroup: PathBuf,
-    /// The unit whose cgroup it is now.
+    /// The unit to which the cgroup belongs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<UnitName>,
 }
 
-/// A token bucket filter.
+/// The parameters of a token bucket filter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Shape {
-    /// The link's rate, which it has until a process sets it to the pacer's.
+    /// The link's rate, which applies until a process sets it to the pacer's.
     pub rate: Rate,
-    /// What leaves back to back: a frame at least.
+    /// The bytes that leave back to back: at least one frame.
     pub burst: Bytes,
 }
 
-/// A program at a device.
+/// A program at a device, with its parameters.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PortProgram {
-    /// Levels by port.
+    /// Gives levels by port.
     Ports(Vec<(u16, u8)>),
-    /// QJump's limiter.
+    /// Limits QJump's levels.
     Limiter(Qjump),
-    /// A phantom queue.
+    /// Marks packets by a phantom queue.
     PhantomQueue(PhantomQueue),
-    /// HULL's pacer.
+    /// Paces packets by HULL's rate law.
     Pacer {
-        /// The policy's.
+        /// The section of the policy.
         pacer: Pacer,
-        /// Where cgroups are mounted.
+        /// The mount point of cgroups.
         root: PathBuf,
-        /// The folders of the cgroups that are paced.
+        /// The folders of the paced cgroups.
         cgroups: Vec<PathBuf>,
         /// Whether packets are put into the class of a [`Step::Shaper`].
         #[serde(default)]
         shaped: bool,
     },
-    /// What associates connections with the pacer.
+    /// Associates connections with the pacer.
     PacerFeedback {
-        /// The policy's.
+        /// The section of the policy.
         pacer: Pacer,
-        /// Where the pacer's flows are pinned.
+        /// The path of the pinned map of the pacer's flows.
         flows: PathBuf,
     },
 }
 
-/// What holds a program at a device.
+/// The way in which a program is attached to a device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Hold {
-    /// A link of its own (tcx), behind the programs that are there.
+    /// By a link of its own (tcx), behind existing programs.
     Link,
-    /// A filter of the device's clsact queue.
+    /// By a filter of the device's clsact queue.
     Filter {
-        /// The lowest is first.
+        /// The filter's priority; the lowest runs first.
         priority: u32,
     },
 }
 
 impl Step {
-    /// The folder of its pins, if it has any.
+    /// Returns the folder of the step's pins, if it has any.
     pub(crate) fn pins(&self) -> Option<&PathBuf> {
         match self {
             Step::Program { pins, .. } | Step::Level { pins, .. } | Step::Dctcp { pins } => Some(pins),
@@ -183,7 +183,7 @@ impl Step {
         }
     }
 
-    /// Whether all that it changes is in a network namespace, and goes with it.
+    /// Returns whether the change lies entirely in a network namespace, and vanishes with it.
     pub(crate) fn is_of_network(&self) -> bool {
         match self {
             Step::Segments { .. }
@@ -192,7 +192,7 @@ impl Step {
             | Step::Shaper { .. }
             | Step::Route { .. }
             | Step::Sysctl { .. } => true,
-            // Pins are not.
+            // Pins outlive a network namespace.
             Step::Program { .. }
             | Step::Cgroup { .. }
             | Step::Level { .. }
@@ -203,7 +203,7 @@ impl Step {
 }
 
 impl PortProgram {
-    /// What the kernel calls it.
+    /// Returns the program's name in the kernel.
     pub fn name(&self) -> &'static str {
         match self {
             PortProgram::Ports(_) => "classify_ports",
@@ -216,7 +216,7 @@ impl PortProgram {
 }
 
 impl Side {
-    /// As `tc` calls it.
+    /// Returns the direction's name in `tc`.
     pub fn name(self) -> &'static str {
         match self {
             Side::Ingress => "ingress",
@@ -225,7 +225,7 @@ impl Side {
     }
 }
 
-/// As a line of a diff.
+/// Prints the step as a line of a diff.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -240,7 +240,7 @@ impl fmt::Display for Step {
             Step::Shaper { device, before, .. } => {
                 write!(
                     f,
-                    "- qdisc   {before} at {device} root\n  + qdisc   htb at {device} root, and a tbf for what is paced"
+                    "- qdisc   {before} at {device} root\n  + qdisc   htb at {device} root, and a tbf for paced packets"
                 )
             }
             Step::Program { device, side, program, hold, .. } => {
@@ -276,32 +276,32 @@ impl fmt::Display for Step {
     }
 }
 
-/// How undoing a step went.
+/// The result of undoing a step.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Undone {
-    /// It is as before.
+    /// The state is as before the step.
     Restored,
-    /// It stays as it is: somebody else has changed it since, in these words.
+    /// The state is left alone, since somebody else has changed it; the text describes it.
     Left(String),
 }
 
-/// What makes steps and undoes them.
+/// Makes and undoes steps.
 pub trait System {
-    /// Whether the step is likely to succeed, as far as can be told without a change.
+    /// Checks, without a change, whether the step is likely to succeed.
     ///
     /// # Errors
-    /// Why it would not.
+    /// Returns the reason why it would not.
     fn check(&self, step: &Step) -> Result<(), Error>;
 
-    /// Makes the change.
+    /// Makes the change of the step.
     ///
     /// # Errors
-    /// If the system refuses; what was done until then, [`System::undo`] undoes.
+    /// Returns an error of the system; [`System::undo`] reverts a partial change.
     fn act(&mut self, step: &Step) -> Result<(), Error>;
 
-    /// Undoes the change, wholly or half made, or not made at all; once or often.
+    /// Undoes the change, whether it was made, made in part or not made; repeating it does no harm.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error of the system.
     fn undo(&mut self, step: &Step) -> Result<Undone, Error>;
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use plimsoll_results::outcome::Outcome;
+use plimsoll_results::outcome::{Outcome, Supply};
 use plimsoll_results::stats;
-use plimsoll_scenario::model::{Model, Workload};
+use plimsoll_scenario::model::Model;
 use plimsoll_scenario::{Overrides, Point, Scenario, ScenarioError, replicate_seed};
 use plimsoll_sim::batch::{self, BatchError};
 use plimsoll_sim::{Progress, RunError};
@@ -356,9 +356,5 @@ impl batch::Watch for Keeper<'_> {
 
 /// Whether a run ends at its duration, since some of its flows have no end of their own.
 fn is_endless(model: &Model) -> bool {
-    model.workload.values().any(|workload| match workload {
-        Workload::Flows(flows) => flows.size.is_none(),
-        Workload::Permutation(permutation) => permutation.size.is_none(),
-        _ => false,
-    })
+    model.workload.values().any(|workload| workload.params().supply() == Supply::Endless)
 }

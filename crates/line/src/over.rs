@@ -1,8 +1,9 @@
 //! [`Over`]: the load that is searched, and the values that it may have.
 
 use plimsoll_scenario::model::{Model, Workload};
-use plimsoll_scenario::quantity::Load;
 use plimsoll_scenario::{Point, did_you_mean};
+use plimsoll_traffic::kind::LoadKey;
+use plimsoll_units::quantity::Load;
 use serde::Serialize;
 
 use crate::search::rounded;
@@ -179,24 +180,11 @@ fn candidates(model: &Model) -> Vec<Over> {
     let rate = |name: &str, key: &str, today: f64| {
         over(format!("workload.{name}.{key}"), Unit::PerSecond, today, QUERIES_MAX * today)
     };
-    let of = |(name, workload): (&String, &Workload)| match workload {
-        Workload::Rpc(rpc) => Some(load(name, rpc.load)),
-        Workload::Transfer(transfer) => Some(load(name, transfer.load)),
-        Workload::AllToAll(all) => Some(load(name, all.load)),
-        Workload::Packets(packets) => Some(load(name, packets.load)),
-        Workload::FanOut(fan_out) => Some(rate(name, "queries_per_second", fan_out.queries_per_second)),
-        Workload::Pages(pages) => Some(rate(name, "pages_per_second", pages.pages_per_second)),
-        // Nothing of these is a load: they send what they are told to, or as fast as answers come.
-        Workload::Flows(_)
-        | Workload::Permutation(_)
-        | Workload::Incast(_)
-        | Workload::FlowList(_)
-        | Workload::Ping(_)
-        | Workload::Ptp(_)
-        | Workload::ClosedLoop(_)
-        | Workload::Shuffle(_)
-        | Workload::Barrier(_)
-        | Workload::Commit(_) => None,
+    let of = |(name, workload): (&String, &Workload)| {
+        Some(match workload.params().load()? {
+            LoadKey::Load(value) => load(name, value),
+            LoadKey::PerSecond { key, per_second } => rate(name, key, per_second),
+        })
     };
     model.workload.iter().filter_map(of).collect()
 }

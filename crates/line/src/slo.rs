@@ -8,6 +8,7 @@
 
 use std::fmt;
 
+use plimsoll_results::outcome::Supply;
 use plimsoll_scenario::did_you_mean;
 use plimsoll_scenario::model::{Model, Workload};
 use plimsoll_units::{Rate, Span, parse_share};
@@ -128,12 +129,7 @@ impl Slo {
                 error.help = did_you_mean(&self.workload, names());
                 return Err(error);
             };
-            let endless = match workload {
-                Workload::Flows(flows) => flows.size.is_none(),
-                Workload::Permutation(permutation) => permutation.size.is_none(),
-                _ => false,
-            };
-            if endless {
+            if workload.params().supply() == Supply::Endless {
                 return Err(fail(
                     format!("the flows of `{}` have no end, so nothing of them completes", self.workload),
                     "a workload whose messages have a size",

@@ -40,11 +40,25 @@ impl CongestionControl {
         transport: &Config,
         asked: Option<&str>,
     ) -> Result<CongestionControl, NoCongestionControl> {
-        let (key, name) = match (asked, transport.kind) {
+        let (key, name) = match (asked, transport.kind.kernel_name()) {
             (Some(name), _) => ("--congestion-control", name),
-            (None, Kind::Tcp) => ("transport.kind", "reno"),
-            (None, Kind::Cubic) => ("transport.kind", "cubic"),
-            (None, Kind::Dctcp) => ("transport.kind", DCTCP),
+            (None, _) if transport.custom.is_some() => {
+                return Err(NoCongestionControl {
+                    key: "transport.kind",
+                    name: "registered".to_owned(),
+                    hint: ": a controller from outside runs in the simulator only".to_owned(),
+                });
+            }
+            (None, Some(name)) => ("transport.kind", name),
+            (None, None) => {
+                let emulated = Kind::ALL.into_iter().filter(|kind| kind.kernel_name().is_some());
+                let emulated: Vec<String> = emulated.map(|kind| format!("`{}`", kind.name())).collect();
+                return Err(NoCongestionControl {
+                    key: "transport.kind",
+                    name: transport.kind.name().to_owned(),
+                    hint: format!("; allowed: {}", emulated.join(", ")),
+                });
+            }
         };
         let refused = |hint: String| NoCongestionControl { key, name: name.to_owned(), hint };
         if features::has_congestion_control(name) {
@@ -105,5 +119,22 @@ impl CongestionControl {
     #[cfg(not(feature = "kernel"))]
     pub(crate) fn guarded(&self) -> u64 {
         0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_mechanisms::tcp::TransportParams;
+
+    use super::*;
+
+    #[test]
+    fn a_controller_that_no_kernel_has_is_refused_with_those_that_are_emulated() {
+        let swift = TransportParams { kind: Kind::Swift, ..TransportParams::default() };
+        let config = swift.resolve().expect("valid parameters");
+        let refused = CongestionControl::find(&config, None).expect_err("no kernel has it").to_string();
+        let expected = "transport.kind: this kernel has no `swift` congestion control; \
+                        allowed: `tcp`, `cubic`, `dctcp`; `plimsoll check` lists what it has";
+        assert_eq!(refused, expected);
     }
 }

@@ -3,16 +3,15 @@
 use std::io;
 use std::sync::Arc;
 
+use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::PortId;
 use plimsoll_mechanisms::tcp::{Recovery, TransportParams};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::words;
 use plimsoll_scenario::model::{Completion, Model, Rank};
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::Unbuildable;
 
-use crate::agent::plan::Plan;
-use crate::agent::{Agents, Counts, Place};
+use crate::agent::{AgentContext, AgentPlan, Agents, Counts};
 use crate::capture::{Capture, CaptureTo};
 use crate::cgroups;
 use crate::clock::Clock;
@@ -35,7 +34,7 @@ mod laid_out;
 mod observed;
 
 use laid_out::{LaidOut, resolved};
-use observed::{connections, messages, of_congestion, of_program, take, warnings};
+use observed::{of_congestion, of_program, take, warnings};
 
 /// How to emulate.
 #[derive(Clone, Default, Debug)]
@@ -135,6 +134,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if ports.chain([&model.port.host]).any(|port| port.pfabric().is_some()) && host.rank != Rank::Priority {
         return refuse("host.rank", "a rank that only the transport knows (only `priority`)");
     }
+    if !model.transport.workload.is_empty() {
+        return refuse("transport.workload", "a congestion controller of single workloads");
+    }
     let transport = resolved(model)?;
     if transport.recovery == Recovery::Sack
         && model.transport.dup_ack_threshold != TransportParams::default().dup_ack_threshold
@@ -148,7 +150,7 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
         return refuse("observe.completion", "completion by acknowledgement");
     }
     CongestionControl::find(&transport, options.congestion_control.as_deref())?;
-    Plan::new(model)?;
+    AgentPlan::new(model)?;
     let fabric = LiveFabric::new(model)?;
     options.mptcp.map_or(Ok(()), |subflows| multipath::check(fabric.network(), subflows))?;
     Ok(())
@@ -176,8 +178,8 @@ pub fn emulate(
     let names = (0..hosts).map(|host| namespaces.name(host).to_owned()).collect();
     let settings = laid_out.agent_settings(model, options, clock)?;
     let (network, transport) = (fabric.network().clone(), laid_out.transport.clone());
-    let place = Arc::new(Place { settings, names, network, transport });
-    let agents = Agents::start(plan, &place, sources.into_iter().map(Some).collect());
+    let place = Arc::new(AgentContext { settings, names, network, transport });
+    let agents = Agents::start(plan, &place, sources);
     let programs = Programs::start(&options.programs, &place.names, &place.settings, model.run.duration)?;
     let mut edge = Edge::new(fabric, Taps::new(taps, clock)?, laid_out.mtu, options.spin);
     if options.verify {
@@ -190,12 +192,14 @@ pub fn emulate(
     let carried = carry(&mut edge, &laid_out, &agents, &programs, shell, &mut stops)?;
     let programs = programs.finish()?;
     let failure = agents.failure();
-    let (done, delivered, records) = agents.finish();
+    let records = agents.finish();
     if let Some(failure) = failure {
         return Err(EmulateError::Agent(failure));
     }
     if let Some(missing) = carried.late {
-        let text = format!("{missing} connections were not open after {lead}; this machine is too busy");
+        let text = format!(
+            "the connections of {missing} workloads were not open after {lead}; this machine is too busy"
+        );
         return Err(EmulateError::Agent(text));
     }
     let (counts, multipath) = counted(&namespaces, hosts, options.mptcp.is_some())?;
@@ -211,9 +215,6 @@ pub fn emulate(
     let mut outcome = laid_out.outcome(model, &mut fabric, carried.end);
     outcome.counters.retransmissions = counts.retransmissions;
     outcome.counters.timeouts = counts.timeouts;
-    outcome.connections = connections(plan, &delivered);
-    (outcome.messages, outcome.queries) =
-        messages(model, plan, &place.transport, &fabric, &done, outcome.end);
     take(records, &mut outcome);
     outcome.warnings = warnings(model, &seen, counts, verified);
     outcome.warnings.extend(programs.iter().filter_map(of_program));
@@ -240,7 +241,7 @@ struct Carried {
     end: Time,
     /// It ended because it had taken as long as it may.
     is_latest: bool,
-    /// Connections that were not open when the workloads began.
+    /// The number of workloads whose connections were not open when they were to begin.
     late: Option<usize>,
     /// What the machine has taken from the fabric's thread.
     taken: Taken,
@@ -265,7 +266,7 @@ fn carry(
     let machine = Machine::watch();
     let end = edge.run(|now| {
         if now >= origin && !std::mem::replace(&mut began, true) {
-            late = Some(agents.missing(plan)).filter(|missing| *missing > 0);
+            late = Some(agents.missing()).filter(|missing| *missing > 0);
         }
         if let Some(shell) = &mut shell {
             // Asking the system takes longer than a frame.

@@ -10,8 +10,8 @@
 
 use std::{fs, io};
 
+use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::{HostId, Network};
-use plimsoll_wiring::Unbuildable;
 use socket2::{Domain, Protocol, Socket, Type};
 
 /// Subflows of a connection, as this kernel's path manager allows: `MPTCP_PM_ADDR_MAX` is 8.

@@ -3,9 +3,9 @@
 //! A packet's level is its socket's `SO_PRIORITY`. It leaves with the level as class selector, by which the fabric's
 //! ports serve it.
 
+use plimsoll_fabric::Unbuildable;
 use plimsoll_mechanisms::qjump::{LEVELS_MAX, Refill};
 use plimsoll_scenario::model::Model;
-use plimsoll_wiring::Unbuildable;
 
 use crate::emulate::EmulateError;
 use crate::namespaces::Namespaces;
@@ -60,12 +60,11 @@ impl Limiters {
         use std::io;
 
         use plimsoll_bpf::{Direction, Inputs, Limiter};
-        use plimsoll_wiring::qjump_levels;
 
         let Some(params) = model.host.qjump() else { return Ok(Limiters::default()) };
         let mut by_host = Vec::new();
         for host in 0..model.topology.host_count() {
-            let levels = qjump_levels(model, params, host)?;
+            let levels = model.qjump_levels(params, host)?;
             let limiter = namespaces.inside(host, || {
                 let limiter = Limiter::load(&levels, params.excess, true, Inputs::Kernel);
                 let limiter = limiter.map_err(io::Error::other)?;

@@ -11,9 +11,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 /// A limit or threshold on a queue: `"30KB"` or `"65 packets"`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Depth {
-    /// So many bytes.
+    /// The queue is measured in bytes.
     Bytes(Bytes),
-    /// So many packets of any size.
+    /// The queue is measured in packets of any size.
     Packets(u64),
 }
 
@@ -27,7 +27,7 @@ impl Depth {
         }
     }
 
-    /// The bare number, in bytes or packets.
+    /// Returns the number alone, in bytes or in packets.
     #[inline]
     pub fn count(self) -> u64 {
         match self {

@@ -13,6 +13,7 @@ use plimsoll_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 use crate::{Depth, InvalidParam};
 
 /// A plain ECN threshold on a port's queue. Marks only packets that can carry a mark (ECT); the others
@@ -38,9 +39,21 @@ impl Default for EcnParams {
     }
 }
 
-impl EcnParams {
+impl Mechanism for EcnParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Port, "ecn", "the queue marks no packet at a threshold");
+
+    /// At dequeue, a mark depends on what waits when a packet leaves, which is not known at its admission.
+    fn engine(&self) -> Engine {
+        if self.at == MarkAt::Dequeue { Engine::GeneralHere } else { Engine::Either }
+    }
+
+    fn engine_setting(&self) -> &'static str {
+        "ecn.at = \"dequeue\""
+    }
+
     /// Checks that the threshold can be missed: zero with `at-least` would mark every packet.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+    fn validate(&self) -> Result<(), InvalidParam> {
         let ok = self.threshold.count() > 0 || self.compare == Compare::More;
         InvalidParam::unless(ok, "threshold", self.threshold, "more than 0 where `compare` is `at-least`")
     }
@@ -50,9 +63,9 @@ impl EcnParams {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MarkAt {
-    /// As it joins the queue.
+    /// The packet is compared as it joins the queue.
     Enqueue,
-    /// As it leaves the queue.
+    /// The packet is compared as it leaves the queue.
     Dequeue,
 }
 
@@ -60,18 +73,18 @@ pub enum MarkAt {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compare {
-    /// Strictly more than the threshold.
+    /// A queue of more than the threshold marks.
     More,
-    /// The threshold or more.
+    /// A queue of the threshold or more marks.
     AtLeast,
 }
 
-/// The marking rule of one queue.
+/// Marks the packets of one queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ecn(EcnParams);
 
 impl Ecn {
-    /// The rule that `params` describe.
+    /// Makes the rule that `params` describe.
     pub fn new(params: &EcnParams) -> Ecn {
         Ecn(*params)
     }

@@ -1,14 +1,16 @@
 //! The mechanisms as sans-IO state machines: integer time comes in as an argument, decisions come
 //! out, and nothing here reads a clock, does I/O, starts a thread or owns a random generator.
 //!
-//! Each mechanism is one module: a `Params` struct, which is its table in a scenario file and whose
-//! doc comments are its reference, and the machine itself. `Params::validate` says which values make
-//! sense; the machines take parameters that passed it.
+//! Each mechanism is one module: a `Params` struct, which is its table in a scenario file and whose doc comments are
+//! its reference, what the mechanism says about itself ([`Mechanism`]), and the machine itself.
+//! [`Mechanism::validate`] says which values make sense; the machines take parameters that passed it. A mechanism that
+//! a scenario can turn on is named once, in the list below.
 
 mod chance;
 mod depth;
 pub mod ecn;
 mod invalid;
+mod mechanism;
 pub mod nic_burst;
 pub mod pacer;
 pub mod partition_balancer;
@@ -24,3 +26,44 @@ pub mod wred;
 
 pub use depth::{Depth, ParseDepthError};
 pub use invalid::InvalidParam;
+pub use mechanism::{Active, Engine, Mechanism, Section, Table};
+
+mechanism::registry! { $
+    /// The mechanisms of one kind of output queue that are on.
+    PortMechanisms by with_port_mechanisms {
+        /// pFabric's queue: by the rank that the sending host gives a packet (`host.rank`). It has a limit of its
+        /// own, and `buffer` and `order` do not count.
+        pfabric: pfabric::PfabricParams,
+        /// Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in
+        /// bytes, is then what arrives by one link may take, and is shared among the priorities in use.
+        pfc: pfc::PfcParams,
+        /// Mark ECN at a threshold on the instantaneous queue.
+        ecn: ecn::EcnParams,
+        /// Random early detection.
+        red: red::RedParams,
+        /// Random early detection by priority, which `order = "priorities"` serves.
+        wred: wred::WredParams,
+        /// HULL's phantom queue, in series after the queue. The port's own marking is then off.
+        phantom_queue: phantom_queue::PhantomQueueParams,
+        /// One buffer shared by all ports of the switch, with a dynamic threshold.
+        shared_buffer: shared_buffer::SharedBufferParams,
+    }
+    /// The mechanisms of a host that are on.
+    HostMechanisms by with_host_mechanisms {
+        /// HULL's pacer.
+        pacer: pacer::PacerParams,
+        /// Segmentation offload, interrupt coalescing and receive offload; off by default.
+        bursts: nic_burst::NicBurstParams,
+        /// QJump: each priority may send so much in a network epoch. A workload's level is its `priority`.
+        qjump: qjump::QjumpParams,
+    }
+    /// The path selectors that are on; a checked scenario has at most one.
+    PathMechanisms by with_path_mechanisms {
+        /// Each packet by itself, by chance or in turn.
+        spray: paths::spray::SprayParams,
+        /// A flow keeps its path until it pauses.
+        flowlet: paths::flowlet::FlowletParams,
+        /// DeTail's adaptive load balancing: each packet takes one of the ports before which little waits.
+        adaptive: paths::adaptive::AdaptiveParams,
+    }
+}

@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Mechanism, Section, Table};
 
 /// The host's NIC with offloads. Without this table packets leave and arrive one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -47,9 +48,11 @@ impl Default for NicBurstParams {
     }
 }
 
-impl NicBurstParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for NicBurstParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Host, "bursts", "the NIC sends and receives packet by packet");
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         let megabyte = Bytes::new(1_000_000);
         let (segmentation, receive) = (self.segmentation, self.receive_offload);
         InvalidParam::unless(segmentation <= megabyte, "segmentation", segmentation, "at most 1MB")?;
@@ -68,7 +71,7 @@ pub struct SegmentationOffload {
 }
 
 impl SegmentationOffload {
-    /// The rule that `params` describe.
+    /// Makes the rule that `params` describe.
     pub fn new(params: &NicBurstParams) -> SegmentationOffload {
         SegmentationOffload { piece: params.segmentation.get() }
     }
@@ -82,7 +85,7 @@ impl SegmentationOffload {
         if allowed >= worth || in_flight == 0 || !more_data { allowed } else { 0 }
     }
 
-    /// The largest piece, in bytes.
+    /// Returns the size of the largest piece, in bytes.
     pub fn piece_bytes(&self) -> u64 {
         self.piece
     }
@@ -100,7 +103,7 @@ pub struct Coalescer<T> {
 }
 
 impl<T> Coalescer<T> {
-    /// An empty batch.
+    /// Makes a coalescer with an empty batch.
     pub fn new(params: &NicBurstParams) -> Coalescer<T> {
         Coalescer {
             batch: VecDeque::new(),
@@ -136,7 +139,7 @@ impl<T> Coalescer<T> {
 /// A received segment, as receive offload sees it; also what segments are merged into.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
-    /// The flow's number.
+    /// The flow has this number.
     pub flow: u64,
     /// The sequence number of the first payload byte.
     pub seq: u64,

@@ -59,9 +59,9 @@ pub trait Balance: Send {
 /// What a policy has done since it was made, beside moving partitions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BalanceCounts {
-    /// Groups of partitions that were split.
+    /// The number of groups of partitions that were split.
     pub splits: u64,
-    /// Groups that were joined again.
+    /// The number of groups that were joined again.
     pub joins: u64,
     /// Partitions that went from one NUMA node to another.
     pub crossings: u64,

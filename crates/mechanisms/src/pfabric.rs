@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
 use crate::ecn::Compare;
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 
 /// pFabric's queue in place of a port's FIFO.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -47,20 +48,27 @@ impl Default for PfabricParams {
     }
 }
 
-impl PfabricParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for PfabricParams {
+    const TABLE: Table = Table::replaced_whole(
+        Section::Port,
+        "pfabric",
+        "`order` and `buffer` decide the order of service and the drops",
+    )
+    .needs(Engine::GeneralHere)
+    .limits_queue();
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         InvalidParam::unless(self.limit > Bytes::ZERO, "limit", self.limit, "more than 0B")
     }
 }
 
-/// What a full buffer drops.
+/// Chooses the packets that a full buffer drops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Eviction {
-    /// By falling rank until the rest fits.
+    /// Packets are dropped by falling rank until the rest fits.
     AsNeeded,
-    /// One packet that makes the rest fit.
+    /// One packet is dropped that makes the rest fit.
     One,
 }
 
@@ -73,14 +81,14 @@ pub fn data_rank(remaining_bytes: u64) -> u64 {
     remaining_bytes.saturating_add(10)
 }
 
-/// A port's queue of packets of type `T`.
+/// Queues the packets of a port, which are of type `T`.
 #[derive(Clone, Debug)]
 pub struct PfabricQueue<T> {
     params: PfabricParams,
     /// Those with packets here; empty ones are kept in `spare`.
     flows: Vec<Flow<T>>,
     spare: Vec<Flow<T>>,
-    /// Of the next packet that joins.
+    /// The next packet that joins gets this number.
     arrival: u64,
     len: usize,
     bytes: u64,
@@ -93,7 +101,7 @@ struct Flow<T> {
     best: (u64, u64),
     /// Rank and arrival of each packet, in order of arrival.
     order: VecDeque<(u64, u64)>,
-    /// The packets, and their sizes.
+    /// The packets stand beside their sizes.
     packets: VecDeque<(u64, T)>,
 }
 
@@ -104,7 +112,7 @@ impl<T> Flow<T> {
 }
 
 impl<T> PfabricQueue<T> {
-    /// An empty queue. `params` must be valid.
+    /// Makes an empty queue. `params` must be valid.
     pub fn new(params: &PfabricParams) -> PfabricQueue<T> {
         PfabricQueue { params: *params, flows: Vec::new(), spare: Vec::new(), arrival: 0, len: 0, bytes: 0 }
     }
@@ -135,22 +143,22 @@ impl<T> PfabricQueue<T> {
         self.next().map(|flow| self.take(flow, 0))
     }
 
-    /// The next packet to send.
+    /// Returns the next packet to send.
     pub fn peek(&self) -> Option<&T> {
         self.next().and_then(|flow| self.flows[flow].packets.front()).map(|(_, item)| item)
     }
 
-    /// Packets waiting.
+    /// Returns the number of packets that wait.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether none waits.
+    /// Returns whether no packet waits.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Bytes waiting.
+    /// Returns the number of bytes that wait.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -38,6 +38,8 @@ use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::mechanism::{Engine, Mechanism, Section, Table};
+
 /// Flow control on the links into a switch. It needs a buffer for each link and priority. A pause goes out when the
 /// packet that is being sent its way has ended; the frame takes its 84 B of time to arrive, and none from the data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -69,24 +71,31 @@ impl Default for PfcParams {
     }
 }
 
-/// What a pause stops.
+impl Mechanism for PfcParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Port, "pfc", "the switch never pauses its neighbours")
+            .needs(Engine::GeneralEverywhere)
+            .limits_queue();
+}
+
+/// The packets that a pause stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PauseScope {
-    /// One priority (802.1Qbb).
+    /// A pause stops one priority (802.1Qbb).
     Priority,
-    /// Everything on the link (802.3x).
+    /// A pause stops everything on the link (802.3x).
     Link,
 }
 
 /// A link into a switch, as flow control sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PausedLink {
-    /// Its rate towards the switch.
+    /// The rate of the link towards the switch.
     pub rate: Rate,
     /// The slowest rate that it ever has in the direction in which pauses go.
     pub back_rate: Rate,
-    /// Its one-way propagation delay.
+    /// The one-way propagation delay of the link.
     pub propagation: Span,
     /// The largest packet in either direction, in bytes on the wire.
     pub mtu: Bytes,
@@ -99,13 +108,13 @@ pub struct PausedLink {
 /// Thresholds that fit their buffer, in bytes held of one class: a priority, or the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Thresholds {
-    /// What a pause stops.
+    /// The packets that a pause stops.
     pub scope: PauseScope,
-    /// Held at least this: pause.
+    /// The switch pauses the sender when it holds this many bytes or more.
     pub xoff: u64,
-    /// Held at most this: resume.
+    /// The switch resumes the sender when it holds this many bytes or fewer.
     pub xon: u64,
-    /// Kept for what arrives after the pause.
+    /// The bytes of buffer kept for packets that arrive after the pause.
     pub headroom: u64,
 }
 
@@ -175,12 +184,12 @@ pub fn headroom(link: &PausedLink, response: Span) -> Bytes {
     link.mtu + ahead + PAUSE_FRAME + Bytes::new(in_flight.min(u128::from(u64::MAX >> 1)) as u64)
 }
 
-/// A set of priorities.
+/// A set of 802.1p priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Priorities(u8);
 
 impl Priorities {
-    /// All of them.
+    /// The set of all priorities.
     pub const ALL: Priorities = Priorities(u8::MAX);
 
     /// The set of `priority` alone, 0 to 7.
@@ -192,7 +201,7 @@ impl Priorities {
         Priorities(1 << priority)
     }
 
-    /// Whether `priority` is in the set.
+    /// Returns whether `priority` is in the set.
     #[inline]
     pub const fn has(self, priority: u8) -> bool {
         priority < PRIORITIES as u8 && self.0 >> priority & 1 == 1
@@ -207,12 +216,12 @@ impl Priorities {
         Priorities(self.0 | Priorities::one(priority).0)
     }
 
-    /// Whether all of `others` are in the set.
+    /// Returns whether all of `others` are in the set.
     pub const fn has_all(self, others: Priorities) -> bool {
         others.0 & !self.0 == 0
     }
 
-    /// Whether none is.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -221,9 +230,9 @@ impl Priorities {
 /// What a receiver tells its link's other end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signal {
-    /// Stop sending these.
+    /// The sender stops these priorities.
     Pause(Priorities),
-    /// Go on sending these.
+    /// The sender resumes these priorities.
     Resume(Priorities),
 }
 
@@ -237,7 +246,7 @@ pub struct IngressAccount {
 }
 
 impl IngressAccount {
-    /// Nothing held.
+    /// Makes the account of a link of which nothing is held.
     pub fn new(thresholds: &Thresholds) -> IngressAccount {
         IngressAccount { thresholds: *thresholds, held: [0; PRIORITIES], paused: Priorities::default() }
     }
@@ -280,12 +289,12 @@ impl IngressAccount {
         self.paused = Priorities::default();
     }
 
-    /// Bytes held in the class of `priority`.
+    /// Returns the bytes held in the class of `priority`.
     pub fn held_bytes(&self, priority: u8) -> u64 {
         self.held[self.class(priority).0]
     }
 
-    /// What the sender has been told to stop.
+    /// Returns the priorities that the sender was asked to stop.
     pub fn paused(&self) -> Priorities {
         self.paused
     }
@@ -299,7 +308,7 @@ impl IngressAccount {
     }
 }
 
-/// What a sender may send on its link.
+/// Keeps the priorities that a sender may send on its link.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PauseState {
     paused: Priorities,
@@ -323,7 +332,7 @@ impl PauseState {
         !self.paused.has(priority)
     }
 
-    /// What is paused.
+    /// Returns the priorities that are paused.
     pub fn paused(&self) -> Priorities {
         self.paused
     }

@@ -37,6 +37,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Mechanism, Section, Table};
 
 /// A phantom queue on a port: marks packets as if the link were slower than it is, so that senders
 /// stop before a real queue forms.
@@ -61,9 +62,11 @@ impl Default for PhantomQueueParams {
     }
 }
 
-impl PhantomQueueParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for PhantomQueueParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Port, "phantom_queue", "the port marks by its own queue, if at all");
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         let drain_ok = self.drain > 0.0 && self.drain <= 1.0;
         InvalidParam::unless(drain_ok, "drain", self.drain, "more than 0 and at most 1")?;
         InvalidParam::unless(
@@ -75,7 +78,7 @@ impl PhantomQueueParams {
     }
 }
 
-/// The counter of one link.
+/// Counts the bytes of one link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PhantomQueue {
     /// Time one byte takes at the drain rate, in 2^-16 ps.

@@ -34,6 +34,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::InvalidParam;
+use crate::mechanism::{Mechanism, Section, Table};
 
 mod sharing;
 
@@ -87,7 +88,11 @@ impl Default for QjumpParams {
     }
 }
 
-/// When a bucket is full again.
+impl Mechanism for QjumpParams {
+    const TABLE: Table = Table::replaced_whole(Section::Host, "qjump", "no priority is limited");
+}
+
+/// The time at which a bucket is full again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Refill {
@@ -101,29 +106,29 @@ pub enum Refill {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Excess {
-    /// The sender is told and keeps it.
+    /// The sender gets an error and keeps the packet.
     Refuse,
-    /// It is lost.
+    /// The packet is lost.
     Drop,
 }
 
 /// What one level may send in an epoch, as the user says it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum LevelShare {
-    /// So many packets: `"6x"`.
+    /// The share is a number of packets: `"6x"`.
     Factor(f64),
     /// What Eq. 4 gives for a target rate: `"5Gbps"`.
     Rate(Rate),
-    /// So many bytes: `"9750B"`.
+    /// The share is a number of bytes: `"9750B"`.
     Bytes(Bytes),
-    /// Anything: `"line"`.
+    /// The share has no limit: `"line"`.
     Line,
 }
 
-/// The levels of one host, worked out.
+/// The levels of one host, computed from its parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Levels {
-    /// The network epoch.
+    /// The length of the network epoch.
     pub epoch: Span,
     /// Level 0, the lowest, first; at most [`LEVELS_MAX`].
     pub levels: Vec<Level>,
@@ -222,11 +227,11 @@ pub fn priority_of(level: u8) -> u8 {
 /// What happens to a packet that asks to leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It leaves.
+    /// The packet leaves.
     Send,
-    /// It stays with the sender, who is told.
+    /// The packet stays with the sender, which gets an error.
     Refuse,
-    /// It is lost.
+    /// The packet is lost.
     Drop,
 }
 
@@ -256,7 +261,7 @@ pub struct Limiter {
 struct Bucket {
     full: u64,
     bytes: u64,
-    /// From when on a packet refills it.
+    /// A packet refills the bucket from this time on.
     next: Time,
 }
 
@@ -340,7 +345,7 @@ pub struct PeriodicLimiter {
     excess: Excess,
     full: u64,
     bytes: u64,
-    /// When the bucket was last set.
+    /// The time at which the bucket was last set.
     set_at: Time,
     active: bool,
 }

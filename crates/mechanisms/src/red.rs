@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
 use crate::chance::Chance;
+use crate::mechanism::{Mechanism, Section, Table};
 
 /// RED on a port, with every detail of ns-2's that changes results. The defaults are DCTCP with
 /// K = 30 KB as the HULL reproduction ran it.
@@ -91,9 +92,11 @@ impl Default for RedParams {
     }
 }
 
-impl RedParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for RedParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Port, "red", "the queue drops and marks no packet early");
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         let share = |value: f64| value > 0.0 && value <= 1.0;
         let max_ok = self.max >= self.min && self.max > Bytes::ZERO;
         InvalidParam::unless(max_ok, "max", self.max, "a size of at least `min`, and more than 0B")?;
@@ -107,22 +110,22 @@ impl RedParams {
     }
 }
 
-/// What happens to an arriving packet.
+/// The decision about an arriving packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It is queued as it is.
+    /// The packet is queued as it is.
     Pass,
-    /// It is queued with CE set.
+    /// The packet is queued with CE set.
     Mark,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
 }
 
-/// RED's state for one queue.
+/// Decides about the packets of one queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Red {
     params: RedParams,
-    /// Average bytes waiting.
+    /// The average of the bytes that wait.
     average: f64,
     /// Arrivals since the last mark or drop, and their bytes.
     count: u64,

@@ -17,6 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 
 /// A buffer memory that all ports of a switch share, instead of a fixed buffer per port.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -39,9 +40,15 @@ impl Default for SharedBufferParams {
     }
 }
 
+impl Mechanism for SharedBufferParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Port, "shared_buffer", "each port has a `buffer` of its own")
+            .needs(Engine::GeneralHere);
+}
+
 impl SharedBufferParams {
     /// Checks the ranges given above for a switch of `ports` ports.
-    pub fn validate(&self, ports: usize) -> Result<(), InvalidParam> {
+    pub fn validate_for(&self, ports: usize) -> Result<(), InvalidParam> {
         InvalidParam::unless(self.total > Bytes::ZERO, "total", self.total, "more than 0B")?;
         let alpha_ok = self.alpha * FIXED_ONE >= 1.0 && self.alpha <= 1024.0;
         InvalidParam::unless(alpha_ok, "alpha", self.alpha, "more than 0 (at least 2^-16) and at most 1024")?;
@@ -65,7 +72,7 @@ pub struct SharedBuffer {
     /// Size of the shared part, and how much of it is taken.
     shared: u64,
     shared_held: u64,
-    /// alpha in units of 2^-16.
+    /// alpha is kept in units of 2^-16.
     alpha: u64,
 }
 
@@ -112,12 +119,12 @@ impl SharedBuffer {
         ((free * u128::from(self.alpha)) >> ALPHA_BITS).min(u128::from(u64::MAX)) as u64
     }
 
-    /// What `port` holds, reserved and shared.
+    /// Returns the bytes that `port` holds, reserved and shared.
     pub fn port_bytes(&self, port: usize) -> u64 {
         self.held[port]
     }
 
-    /// What all ports hold together.
+    /// Returns the bytes that all ports hold together.
     pub fn total_bytes(&self) -> u64 {
         self.held.iter().sum()
     }
@@ -133,7 +140,7 @@ mod tests {
 
     fn buffer(total: u64, alpha: f64, reserved: u64, ports: usize) -> SharedBuffer {
         let params = SharedBufferParams { total: Bytes::new(total), alpha, reserved: Bytes::new(reserved) };
-        params.validate(ports).unwrap();
+        params.validate_for(ports).unwrap();
         SharedBuffer::new(&params, ports)
     }
 
@@ -178,12 +185,15 @@ mod tests {
     #[test]
     fn ranges() {
         let default = SharedBufferParams::default;
-        assert!(default().validate(48).is_ok());
-        assert_eq!(SharedBufferParams { alpha: 0.0, ..default() }.validate(4).unwrap_err().key, "alpha");
-        assert_eq!(SharedBufferParams { alpha: f64::NAN, ..default() }.validate(4).unwrap_err().key, "alpha");
+        assert!(default().validate_for(48).is_ok());
+        assert_eq!(SharedBufferParams { alpha: 0.0, ..default() }.validate_for(4).unwrap_err().key, "alpha");
+        assert_eq!(
+            SharedBufferParams { alpha: f64::NAN, ..default() }.validate_for(4).unwrap_err().key,
+            "alpha"
+        );
         let greedy = SharedBufferParams { reserved: Bytes::new(1_000_001), ..default() };
-        assert!(greedy.validate(3).is_ok());
-        assert_eq!(greedy.validate(4).unwrap_err().key, "reserved");
+        assert!(greedy.validate_for(3).is_ok());
+        assert_eq!(greedy.validate_for(4).unwrap_err().key, "reserved");
     }
 
     proptest! {

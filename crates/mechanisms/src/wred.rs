@@ -18,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 use crate::red::{Red, RedParams, Verdict};
 
 /// Random early detection by priority. Packets of a priority that has no rule are never marked and only dropped
@@ -33,14 +34,27 @@ pub struct WredParams {
     pub priority: BTreeMap<String, RedParams>,
 }
 
-/// Which queue a rule of a priority judges.
+impl Mechanism for WredParams {
+    const TABLE: Table = Table::replaced_whole(
+        Section::Port,
+        "wred",
+        "the queue treats all priorities alike when it drops and marks",
+    )
+    .needs(Engine::GeneralHere);
+
+    fn validate(&self) -> Result<(), InvalidParam> {
+        self.rules().map(|_| ())
+    }
+}
+
+/// Chooses the queue that the rule of a priority reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WredQueue {
-    /// What waits of the packet's own priority.
+    /// The rule reads the queue of the packet's own priority.
     #[default]
     Priority,
-    /// All that waits at the port.
+    /// The rule reads the whole queue of the port.
     Port,
 }
 
@@ -66,26 +80,18 @@ impl WredParams {
         Ok(rules)
     }
 
-    /// Checks names and rules.
-    ///
-    /// # Errors
-    /// As [`WredParams::rules`].
-    pub fn validate(&self) -> Result<(), InvalidParam> {
-        self.rules().map(|_| ())
-    }
-
-    /// Whether some rule marks.
+    /// Returns whether some rule marks.
     pub fn marks(&self) -> bool {
         self.priority.values().any(|params| params.ecn)
     }
 }
 
-/// The state of all rules of one port.
+/// Keeps the state of all rules of one port.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Wred {
     queue: WredQueue,
     rules: [Option<Red>; PRIORITIES],
-    /// Bytes that wait, by priority.
+    /// The number of bytes that wait, by priority.
     waiting: [u64; PRIORITIES],
     /// When the last packet of a priority had been sent.
     sent: [Time; PRIORITIES],
@@ -138,17 +144,17 @@ impl Wred {
         }
     }
 
-    /// A packet joined those that wait.
+    /// Counts a packet that has joined the queue.
     pub fn on_entered(&mut self, priority: u8, bytes: u64) {
         self.waiting[usize::from(priority)] += bytes;
     }
 
-    /// A packet waits no longer.
+    /// Counts a packet that has left the queue.
     pub fn on_left(&mut self, priority: u8, bytes: u64) {
         self.waiting[usize::from(priority)] -= bytes;
     }
 
-    /// A packet is being sent until `until`.
+    /// Notes that a packet is being sent until `until`.
     pub fn on_transmit(&mut self, priority: u8, until: Time) {
         self.sent[usize::from(priority)] = until;
     }

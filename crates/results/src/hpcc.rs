@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use plimsoll_traffic::Workload;
 use plimsoll_units::{Span, Time};
 
 use crate::outcome::{Message, Outcome};
@@ -50,8 +51,11 @@ const FIRST_PORT: u32 = 10_000;
 /// Who sent the bytes, and who got them: of what is asked for, the server sends.
 fn ends(outcome: &Outcome, message: &Message) -> (u32, u32) {
     let kind = outcome.workloads.get(usize::from(message.workload)).map_or("", |info| info.kind.as_str());
-    let is_flow = matches!(kind, "flows" | "all-to-all" | "permutation" | "incast" | "flow-list" | "packets");
-    if is_flow { (message.source, message.destination) } else { (message.destination, message.source) }
+    if Workload::FLOWS.contains(&kind) {
+        (message.source, message.destination)
+    } else {
+        (message.destination, message.source)
+    }
 }
 
 fn address(node: u32) -> u32 {

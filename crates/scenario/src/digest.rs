@@ -1,12 +1,13 @@
-//! The digest of a run's input: FNV-1a (64 bit) over the canonical text and over what it reads.
+//! The digest of a run's input: FNV-1a (64 bit) over the canonical text and over the files that it names.
 
 use std::fmt::Write;
 
-use crate::distribution::Distribution;
-use crate::flow_list::ListedFlow;
-use crate::model::{Model, Topology, Workload};
+use plimsoll_traffic::flow_list::ListedFlow;
+use plimsoll_traffic::kind::Input;
 
-/// The same digest means the same input.
+use crate::model::{Model, Topology};
+
+/// Returns the digest of a run's input; the same digest means the same input.
 pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     // Writing to the hash cannot fail.
@@ -14,56 +15,21 @@ pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
     if let Topology::File { graph, .. } = &model.topology {
         let _ = write!(hash, "{graph:?}");
     }
-    for workload in model.workload.values() {
-        match workload {
-            Workload::FlowList(list) => {
-                list.flows.iter().for_each(|flow| listed(&mut hash, flow));
+    for (section, name, version) in model.outside.named() {
+        let _ = write!(hash, "{section} {name} {version}");
+    }
+    for input in model.workload.values().flat_map(|workload| workload.params().inputs()) {
+        match input {
+            Input::Flows(flows) => flows.iter().for_each(|flow| listed(&mut hash, flow)),
+            Input::Cdf(table) => {
+                let _ = write!(hash, "{:?}", table.points());
             }
-            Workload::Rpc(rpc) => {
-                table(&mut hash, &rpc.response);
-                table(&mut hash, &rpc.service);
-            }
-            Workload::Transfer(transfer) => table(&mut hash, &transfer.size),
-            Workload::FanOut(fan_out) => {
-                table(&mut hash, &fan_out.response);
-                table(&mut hash, &fan_out.service);
-            }
-            Workload::AllToAll(all) => table(&mut hash, &all.size),
-            Workload::Packets(packets) => table(&mut hash, &packets.size),
-            Workload::ClosedLoop(closed) => {
-                table(&mut hash, &closed.request);
-                table(&mut hash, &closed.response);
-                table(&mut hash, &closed.service);
-                table(&mut hash, &closed.think);
-            }
-            Workload::Shuffle(shuffle) => {
-                table(&mut hash, &shuffle.size);
-                table(&mut hash, &shuffle.request);
-            }
-            Workload::Barrier(barrier) => table(&mut hash, &barrier.compute),
-            Workload::Pages(pages) => {
-                table(&mut hash, &pages.request);
-                pages.size.iter().for_each(|size| table(&mut hash, size));
-                table(&mut hash, &pages.service);
-            }
-            Workload::Flows(_)
-            | Workload::Permutation(_)
-            | Workload::Incast(_)
-            | Workload::Ping(_)
-            | Workload::Commit(_)
-            | Workload::Ptp(_) => {}
         }
     }
     hash.0
 }
 
-fn table<Q>(hash: &mut Fnv, distribution: &Distribution<Q>) {
-    if let Distribution::Cdf { table: Some(table), .. } = distribution {
-        let _ = write!(hash, "{:?}", table.points());
-    }
-}
-
-/// A list may have hundreds of thousands: the numbers themselves, not their texts.
+/// Hashes the numbers of a flow rather than their texts: a list may have hundreds of thousands of flows.
 fn listed(hash: &mut Fnv, flow: &ListedFlow) {
     let ListedFlow { start, source, destination, size, class } = flow;
     hash.bytes(&start.as_ps().to_le_bytes());

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+pub use plimsoll_units::spelling::did_you_mean;
+pub(crate) use plimsoll_units::spelling::nearest;
 use plimsoll_units::text::printable;
 
 use crate::node::Node;
@@ -242,20 +244,4 @@ impl fmt::Display for Rendered<'_> {
         }
         Ok(())
     }
-}
-
-/// The word of `candidates` that `word` was probably meant to be.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let word = word.to_lowercase();
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::damerau_levenshtein(&word, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().max(word.len()) / 4)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// `did you mean ...?`, where something is near enough.
-pub fn did_you_mean<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
-    nearest(word, candidates).map(|candidate| format!("did you mean `{candidate}`?"))
 }

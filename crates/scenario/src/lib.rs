@@ -10,16 +10,13 @@
 //!      -> de (serde, errors located) -> model -> check (what serde cannot know) -> Point
 //! ```
 
-mod cdf;
 mod check;
 mod de;
 mod digest;
-pub mod distribution;
 mod error;
+mod fabric_spec;
 mod files;
-mod flow_list;
 mod graph;
-mod hosts;
 pub mod import;
 mod links;
 pub mod model;
@@ -27,18 +24,20 @@ mod node;
 mod overlay;
 mod ports;
 mod program;
-pub mod quantity;
 mod reference;
+mod registry;
 mod scenario;
 mod schema;
 mod show;
 mod source;
 mod topology;
-mod workload;
 
-pub use cdf::{CdfError, CdfTable};
 pub use error::{Report, ScenarioError, Warning, did_you_mean};
-pub use hosts::UnknownHost;
+pub use plimsoll_traffic::cdf::{CdfError, CdfTable};
+pub use plimsoll_traffic::distribution;
+pub use plimsoll_traffic::hosts::UnknownHost;
+pub use plimsoll_units::quantity;
 pub use reference::reference;
+pub use registry::{Parameters, Registry};
 pub use scenario::{Overrides, Point, Scenario, replicate_seed};
 pub use schema::schema;

@@ -6,20 +6,10 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use plimsoll_mechanisms::ecn::EcnParams;
-use plimsoll_mechanisms::nic_burst::NicBurstParams;
-use plimsoll_mechanisms::pacer::PacerParams;
-use plimsoll_mechanisms::paths::adaptive::AdaptiveParams;
-use plimsoll_mechanisms::paths::flowlet::FlowletParams;
-use plimsoll_mechanisms::paths::spray::SprayParams;
-use plimsoll_mechanisms::pfabric::PfabricParams;
-use plimsoll_mechanisms::pfc::PfcParams;
-use plimsoll_mechanisms::phantom_queue::PhantomQueueParams;
-use plimsoll_mechanisms::qjump::QjumpParams;
-use plimsoll_mechanisms::red::RedParams;
-use plimsoll_mechanisms::shared_buffer::SharedBufferParams;
-use plimsoll_mechanisms::tcp::TransportParams;
-use plimsoll_mechanisms::wred::WredParams;
+use plimsoll_mechanisms::tcp::{Connections, TransportParams};
+use plimsoll_mechanisms::{HostMechanisms, PathMechanisms, PortMechanisms};
+use plimsoll_traffic::TrafficSpec;
+pub use plimsoll_traffic::Workload;
 use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -28,14 +18,10 @@ use serde::{Deserialize, Serialize};
 pub use crate::links::End;
 pub use crate::program::{Program, words};
 use crate::quantity::{BufferLimit, MaybeOff, on};
+pub use crate::registry::{Outside, OutsideMechanisms};
 pub use crate::topology::{Graph, GraphLink, Topology};
-pub use crate::workload::{
-    AllToAll, Arrivals, FanOut, FlowList, Flows, HostName, Hosts, Incast, ListedFlow, Packets, Permutation,
-    Pick, Rpc, Transfer, Workload,
-};
-pub use crate::workload::{
-    Barrier, BarrierPattern, ClosedLoop, Commit, CommitOver, PageOrder, Pages, Ping, PingOver, Ptp, Shuffle,
-};
+pub use plimsoll_traffic::flow_list::ListedFlow;
+pub use plimsoll_traffic::hosts::{HostName, Hosts};
 
 /// One concrete run: what a variant and a sweep point make of the file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -78,13 +64,45 @@ pub struct Model {
     /// What to record beyond the messages themselves.
     #[serde(default)]
     pub observe: Observe,
+    /// The mechanisms from outside, which stand in the tables of their sections.
+    #[serde(skip)]
+    pub outside: OutsideMechanisms,
 }
 
 impl Model {
+    /// Returns what the sources of the run's traffic are built from.
+    pub fn traffic_spec(&self) -> TrafficSpec<'_> {
+        TrafficSpec {
+            workloads: self.workload.iter().map(|(name, workload)| (name.as_str(), workload)).collect(),
+            facts: &self.topology,
+            duration: self.run.duration,
+            warmup: self.run.warmup,
+            drain: self.run.drain,
+            header: self.transport.header,
+            keeps_connections: self.transport.connections == Connections::LongLived,
+        }
+    }
+
     /// Whether some switch pauses its neighbours, so that every port may be paused.
     pub fn has_flow_control(&self) -> bool {
         let mut tiers = self.topology.tiers().iter();
         tiers.any(|tier| self.port.of_tier(tier).pfc().is_some())
+    }
+
+    /// The setting by which a mechanism excludes the express engine at a port of `tier`, which is `host` for a NIC.
+    pub fn general_engine_for(&self, tier: &str) -> Option<String> {
+        let at_switch = tier != "host";
+        let own = if at_switch { self.port.of_tier(tier) } else { &self.port.host };
+        let here =
+            own.mechanisms().active().into_iter().find(|active| active.engine.is_general(at_switch, true));
+        if let Some(here) = here {
+            return Some(here.engine_setting.to_owned());
+        }
+        let tiers = self.topology.tiers().iter().map(|tier| self.port.of_tier(tier));
+        let ports = tiers.flat_map(|port| port.mechanisms().active());
+        let elsewhere = ports.chain(self.paths.mechanisms().active()).chain(self.host.mechanisms().active());
+        let mut general = elsewhere.filter(|active| active.engine.is_general(at_switch, false));
+        general.next().map(|active| active.table.path())
     }
 
     /// Whether links change while the run goes on, or are dead.
@@ -201,42 +219,59 @@ impl Direction {
     }
 }
 
-/// Which of several equally short paths a packet takes. Without more (ECMP) it is the one that a hash of the
-/// packet's hosts and connection chooses, anew at every switch, so that packets of a connection keep their
-/// order. At most one of the others is on.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Paths {
-    /// Both directions of a connection take the same path. Every switch of a tier then hashes alike;
-    /// otherwise each has a salt of its own, and the two directions choose independently. Default
-    /// false.
-    pub symmetric: bool,
-    /// How long after a link has failed or come back all switches choose their paths accordingly, all at once.
-    /// Default `"0s"`. See `fault`.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub convergence_delay: Span,
-    /// Each packet by itself, by chance or in turn.
-    pub spray: Option<MaybeOff<SprayParams>>,
-    /// A flow keeps its path until it pauses.
-    pub flowlet: Option<MaybeOff<FlowletParams>>,
-    /// DeTail's adaptive load balancing: each packet takes one of the ports before which little waits.
-    pub adaptive: Option<MaybeOff<AdaptiveParams>>,
+/// Defines a table of a scenario that has the keys of a section's mechanisms among its own. The mechanisms come from
+/// the registry of crate `mechanisms`, each with its documentation and the type of its parameters.
+macro_rules! table_with_mechanisms {
+    (
+        {
+            $(#[$table:meta])* $Table:ident, $Active:ident,
+            { $($(#[$before_meta:meta])* $before:ident: $Before:ty,)* }
+            { $($(#[$after_meta:meta])* $after:ident: $After:ty,)* }
+        }
+        { $($(#[$doc:meta])* $key:ident: $Params:ty,)+ }
+    ) => {
+        $(#[$table])*
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct $Table {
+            $($(#[$before_meta])* pub $before: $Before,)*
+            $($(#[$doc])* pub $key: Option<MaybeOff<$Params>>,)+
+            $($(#[$after_meta])* pub $after: $After,)*
+        }
+
+        impl $Table {
+            $(
+                #[doc = concat!("The parameters of `", stringify!($key), "`, where it is on.")]
+                pub fn $key(&self) -> Option<&$Params> {
+                    on(&self.$key)
+                }
+            )+
+
+            /// The mechanisms that are on.
+            pub fn mechanisms(&self) -> $Active {
+                $Active { $($key: self.$key().cloned(),)+ }
+            }
+        }
+    };
 }
 
-impl Paths {
-    /// Packet spraying, where it is on.
-    pub fn spray(&self) -> Option<&SprayParams> {
-        on(&self.spray)
+plimsoll_mechanisms::with_path_mechanisms! { table_with_mechanisms! {
+    /// Which of several equally short paths a packet takes. Without more (ECMP) it is the one that a hash of the
+    /// packet's hosts and connection chooses, anew at every switch, so that packets of a connection keep their
+    /// order. At most one of the others is on.
+    Paths, PathMechanisms,
+    {
+        /// Both directions of a connection take the same path. Every switch of a tier then hashes alike;
+        /// otherwise each has a salt of its own, and the two directions choose independently. Default
+        /// false.
+        symmetric: bool,
+        /// How long after a link has failed or come back all switches choose their paths accordingly, all at once.
+        /// Default `"0s"`. See `fault`.
+        #[serde(skip_serializing_if = "is_zero")]
+        convergence_delay: Span,
     }
-    /// Flowlet switching, where it is on.
-    pub fn flowlet(&self) -> Option<&FlowletParams> {
-        on(&self.flowlet)
-    }
-    /// Adaptive load balancing, where it is on.
-    pub fn adaptive(&self) -> Option<&AdaptiveParams> {
-        on(&self.adaptive)
-    }
-}
+    {}
+} }
 
 /// Queue settings after the most specific table has won: the host's NIC and each switch tier.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, JsonSchema)]
@@ -288,66 +323,22 @@ impl<'de> Deserialize<'de> for Ports {
     }
 }
 
-/// One kind of output queue.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Port {
-    /// Most that may wait: `"500 packets"`, `"512KB"`, or `"unlimited"` (the default).
-    pub buffer: BufferLimit,
-    /// Whether `buffer` counts the packet in service.
-    pub counts: BufferCounts,
-    /// First come first served, by priority, or one queue per flow served in turn (hosts only).
-    pub order: ServiceOrder,
-    /// pFabric's queue: by the rank that the sending host gives a packet (`host.rank`). It has a limit of its
-    /// own, and `buffer` and `order` do not count.
-    pub pfabric: Option<MaybeOff<PfabricParams>>,
-    /// Priority flow control on the links into the switch: no packet is lost for lack of room. `buffer`, in
-    /// bytes, is then what arrives by one link may take, and is shared among the priorities in use.
-    pub pfc: Option<MaybeOff<PfcParams>>,
-    /// Mark ECN at a threshold on the instantaneous queue.
-    pub ecn: Option<MaybeOff<EcnParams>>,
-    /// Random early detection.
-    pub red: Option<MaybeOff<RedParams>>,
-    /// Random early detection by priority, which `order = "priorities"` serves.
-    pub wred: Option<MaybeOff<WredParams>>,
-    /// HULL's phantom queue, in series after the queue. The port's own marking is then off.
-    pub phantom_queue: Option<MaybeOff<PhantomQueueParams>>,
-    /// One buffer shared by all ports of the switch, with a dynamic threshold.
-    pub shared_buffer: Option<MaybeOff<SharedBufferParams>>,
-    /// Which of the two port engines; both give the same result wherever both apply.
-    pub engine: PortEngine,
-}
-
-impl Port {
-    /// The ECN threshold, where it is on.
-    pub fn ecn(&self) -> Option<&EcnParams> {
-        on(&self.ecn)
+plimsoll_mechanisms::with_port_mechanisms! { table_with_mechanisms! {
+    /// One kind of output queue.
+    Port, PortMechanisms,
+    {
+        /// Most that may wait: `"500 packets"`, `"512KB"`, or `"unlimited"` (the default).
+        buffer: BufferLimit,
+        /// Whether `buffer` counts the packet in service.
+        counts: BufferCounts,
+        /// First come first served, by priority, or one queue per flow served in turn (hosts only).
+        order: ServiceOrder,
     }
-    /// Random early detection, where it is on.
-    pub fn red(&self) -> Option<&RedParams> {
-        on(&self.red)
+    {
+        /// Which of the two port engines; both give the same result wherever both apply.
+        engine: PortEngine,
     }
-    /// Random early detection by priority, where it is on.
-    pub fn wred(&self) -> Option<&WredParams> {
-        on(&self.wred)
-    }
-    /// pFabric's queue, where it is on.
-    pub fn pfabric(&self) -> Option<&PfabricParams> {
-        on(&self.pfabric)
-    }
-    /// Priority flow control, where it is on.
-    pub fn pfc(&self) -> Option<&PfcParams> {
-        on(&self.pfc)
-    }
-    /// The phantom queue, where it is on. In a checked scenario `ecn`, `red` and `wred` are then off.
-    pub fn phantom_queue(&self) -> Option<&PhantomQueueParams> {
-        on(&self.phantom_queue)
-    }
-    /// The shared buffer, where it is on.
-    pub fn shared_buffer(&self) -> Option<&SharedBufferParams> {
-        on(&self.shared_buffer)
-    }
-}
+} }
 
 /// Whether a buffer limit counts the packet being sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -386,29 +377,26 @@ pub enum PortEngine {
     General,
 }
 
-/// What sits between the transport and the wire of a host.
-#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct Host {
-    /// The transport, and a pacer behind it, wait while the NIC queue is full, instead of losing the packet
-    /// there.
-    pub backpressure: bool,
-    /// HULL's pacer.
-    pub pacer: Option<MaybeOff<PacerParams>>,
-    /// Segmentation offload, interrupt coalescing and receive offload; off by default.
-    pub bursts: Option<MaybeOff<NicBurstParams>>,
-    /// QJump: each priority may send so much in a network epoch. A workload's level is its `priority`.
-    pub qjump: Option<MaybeOff<QjumpParams>>,
-    /// The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7.
-    pub priority: IndexMap<String, u8>,
-    /// Priority by the size of a message, for workloads without one in `priority`: up to the first size it is
-    /// 7, up to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none.
-    pub priority_by_size: Vec<Bytes>,
-    /// The priority of packets without data, 0 to 7. Default that of their connection.
-    pub ack_priority: Option<u8>,
-    /// What pFabric's queues sort by. Packets without data come before all others.
-    pub rank: Rank,
-}
+plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
+    /// What sits between the transport and the wire of a host.
+    Host, HostMechanisms,
+    {
+        /// The transport, and a pacer behind it, wait while the NIC queue is full, instead of losing the packet
+        /// there.
+        backpressure: bool,
+    }
+    {
+        /// The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7.
+        priority: IndexMap<String, u8>,
+        /// Priority by the size of a message, for workloads without one in `priority`: up to the first size it is
+        /// 7, up to the second 6, and so on; at most 7 sizes, each larger than the one before. Default none.
+        priority_by_size: Vec<Bytes>,
+        /// The priority of packets without data, 0 to 7. Default that of their connection.
+        ack_priority: Option<u8>,
+        /// What pFabric's queues sort by. Packets without data come before all others.
+        rank: Rank,
+    }
+} }
 
 /// What gives a packet its rank.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -419,21 +407,6 @@ pub enum Rank {
     Remaining,
     /// Its priority.
     Priority,
-}
-
-impl Host {
-    /// The pacer, where it is on.
-    pub fn pacer(&self) -> Option<&PacerParams> {
-        on(&self.pacer)
-    }
-    /// QJump, where it is on.
-    pub fn qjump(&self) -> Option<&QjumpParams> {
-        on(&self.qjump)
-    }
-    /// Offloads, where they are on.
-    pub fn bursts(&self) -> Option<&NicBurstParams> {
-        on(&self.bursts)
-    }
 }
 
 /// What to record beyond the messages themselves.

@@ -2,10 +2,12 @@
 //! which one tree is laid over another.
 
 use indexmap::IndexMap;
+use plimsoll_mechanisms::TABLES;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
+use crate::registry::DISCIPLINE;
 use crate::source::{Layer, Origin, Sources};
 
 /// A value, where it stands and where its key stands.
@@ -34,12 +36,6 @@ pub(crate) type Table = IndexMap<String, Node>;
 
 /// Tables nested deeper than this are refused: no scenario needs them, and every walk recurses.
 const DEPTH_MAX: usize = 32;
-
-/// Keys of `port.*` and `host` whose table is one mechanism.
-const MECHANISMS: &[&str] = &["ecn", "red", "wred", "phantom_queue", "shared_buffer", "pacer", "bursts"];
-
-/// Keys of a workload whose table is a distribution.
-const DISTRIBUTIONS: &[&str] = &["size", "response", "service"];
 
 impl Node {
     /// A table with nothing in it that nobody wrote.
@@ -190,13 +186,13 @@ pub(crate) fn merge(base: &mut Node, over: Node, path: &mut Vec<String>) {
     }
 }
 
-/// Whether a path leads to a table that is replaced as one.
+/// Whether a path leads to the table of a mechanism, which is replaced as one. Of the tables that a mechanism from
+/// outside may have, each is one.
 pub(crate) fn is_mechanism(path: &[String]) -> bool {
     match path {
-        [first, .., last] if first == "port" && path.len() == 3 || first == "host" && path.len() == 2 => {
-            MECHANISMS.contains(&last.as_str())
-        }
-        _ => false,
+        [section, _, key] if section == "port" && key == DISCIPLINE => true,
+        [section, _] if section == "paths" || section == "transport" => true,
+        _ => TABLES.iter().any(|table| table.is_at(path)),
     }
 }
 
@@ -208,7 +204,8 @@ fn replaces_whole(base: &Node, over: &Node, path: &[String]) -> bool {
     match path {
         [first] if first == "topology" => kind_differs(),
         [first, _] if first == "workload" => kind_differs(),
-        [first, _, last] if first == "workload" => DISTRIBUTIONS.contains(&last.as_str()),
+        // Every table of a workload is a distribution.
+        [first, _, _] if first == "workload" => true,
         _ => is_mechanism(path),
     }
 }
@@ -340,3 +337,6 @@ pub(crate) fn toml_string(text: &str) -> String {
     quoted.push('"');
     quoted
 }
+
+#[cfg(test)]
+mod tests;

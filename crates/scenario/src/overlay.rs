@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::error::{Report, did_you_mean};
-use crate::node::{self, Node, Table, Value, dotted, is_mechanism, merge};
+use crate::node::{self, Node, Table, Value, dotted, merge};
+use crate::registry::Registry;
 use crate::scenario::OUTER_KEYS;
 use crate::source::{Layer, Origin, Sources};
 
@@ -32,7 +33,7 @@ pub(crate) enum Applied {
 
 /// Puts a value at its place. A setting addresses a key that the file has or could have: it turns on
 /// no mechanism by setting one of its parameters, and it makes no workload by misspelling one.
-pub(crate) fn apply(sources: &Sources, tree: &mut Node, setting: &Setting) -> Applied {
+pub(crate) fn apply(sources: &Sources, registry: &Registry, tree: &mut Node, setting: &Setting) -> Applied {
     let Setting { path, node } = setting;
     let Some((last, parents)) = path.split_last() else { return Applied::Done };
     let mut here = tree;
@@ -43,7 +44,7 @@ pub(crate) fn apply(sources: &Sources, tree: &mut Node, setting: &Setting) -> Ap
             return Applied::Wrong(not_a_table(sources, setting, &literal, depth));
         };
         if !table.contains_key(key) {
-            if is_mechanism(so_far) {
+            if registry.is_mechanism(so_far) {
                 return Applied::MechanismOff;
             }
             if names_what_exists(so_far) {
@@ -54,7 +55,7 @@ pub(crate) fn apply(sources: &Sources, tree: &mut Node, setting: &Setting) -> Ap
             table.insert(key.clone(), empty);
         }
         let Some(child) = table.get_mut(key) else { return Applied::Done };
-        if is_mechanism(so_far) && child.as_str() == Some("off") {
+        if registry.is_mechanism(so_far) && child.as_str() == Some("off") {
             return Applied::MechanismOff;
         }
         here = child;
@@ -98,8 +99,8 @@ fn not_a_table(sources: &Sources, setting: &Setting, literal: &str, depth: usize
 }
 
 /// The error for a setting that applied to no variant.
-pub(crate) fn applies_nowhere(sources: &Sources, setting: &Setting) -> Report {
-    let (key, mechanism) = mechanism_of(setting);
+pub(crate) fn applies_nowhere(sources: &Sources, registry: &Registry, setting: &Setting) -> Report {
+    let (key, mechanism) = mechanism_of(registry, setting);
     Report::at(
         sources,
         &setting.node.key,
@@ -114,15 +115,21 @@ pub(crate) fn applies_nowhere(sources: &Sources, setting: &Setting) -> Report {
 }
 
 /// The warning for a setting that does not apply to a variant.
-pub(crate) fn applies_not_to(sources: &Sources, setting: &Setting, variant: &str) -> Report {
-    let (_, mechanism) = mechanism_of(setting);
+pub(crate) fn applies_not_to(
+    sources: &Sources,
+    registry: &Registry,
+    setting: &Setting,
+    variant: &str,
+) -> Report {
+    let (_, mechanism) = mechanism_of(registry, setting);
     let message = format!("no effect in variant `{variant}`, where `{mechanism}` is off");
     Report::at(sources, &setting.node.key, dotted(&setting.path), message)
 }
 
-fn mechanism_of(setting: &Setting) -> (String, String) {
+fn mechanism_of(registry: &Registry, setting: &Setting) -> (String, String) {
     let keys = setting.keys();
-    let end = (1..keys.len()).find(|end| is_mechanism(&setting.path[..*end])).unwrap_or(keys.len() - 1);
+    let end =
+        (1..keys.len()).find(|end| registry.is_mechanism(&setting.path[..*end])).unwrap_or(keys.len() - 1);
     (dotted(&keys[end..]), dotted(&keys[..end]))
 }
 

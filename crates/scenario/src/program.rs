@@ -4,7 +4,7 @@ use plimsoll_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::hosts::HostName;
+use plimsoll_traffic::hosts::HostName;
 
 /// A program that `plimsoll emulate` runs in a host, such as `iperf3 -s`, beside the workloads. A simulation warns
 /// that it has none of them. What it prints goes to `program-HOST.log` in the run directory. Needs `run.duration`.

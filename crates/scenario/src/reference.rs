@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use plimsoll_mechanisms::{Engine, TABLES};
 use serde_json::{Map, Value};
 
 use crate::schema::schema;
@@ -11,8 +12,12 @@ use crate::schema::schema;
 /// The text of docs/reference/scenario.md.
 pub fn reference() -> String {
     let schema = schema();
-    let mut writer =
-        Writer { schema: &schema, text: HEAD.to_owned(), done: BTreeSet::new(), waiting: Vec::new() };
+    let mut writer = Writer {
+        schema: &schema,
+        text: format!("{HEAD}{}", mechanisms()),
+        done: BTreeSet::new(),
+        waiting: Vec::new(),
+    };
     let mut root = schema.as_object().cloned().unwrap_or_default();
     if let Some(Value::Object(properties)) = root.get_mut("properties") {
         // Variants repeat all other tables.
@@ -33,8 +38,8 @@ pub fn reference() -> String {
 
 const HEAD: &str = "# Scenario file: all keys
 
-<!-- Made from the doc comments of crates/scenario and crates/mechanisms; to make it again:
-     UPDATE=1 cargo test -p plimsoll-scenario --test generated -->
+<!-- Made from the doc comments of crates/scenario, crates/traffic and crates/mechanisms; to make it again:
+     UPDATE=1 cargo test -p plimsoll-scenario --test it generated -->
 
 A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms\"`, `\"64KiB\"`,
 `\"10Gbps\"`). `b` is a bit and `B` a byte, and no other letter's case is ignored but that of K, M, G and T; `µs` is
@@ -44,13 +49,30 @@ defaults) and `\"off\"` turns it off. Of several tables the later one wins:
 1. the file that `include` names, 2. this file, 3. `[variant.NAME]`, 4. the point of `[sweep]`,
 5. `set` of the file, `--set key=value` and `--seed`.
 
-Tables merge key by key. A mechanism's table (`ecn`, `red`, `wred`, `phantom_queue`, `shared_buffer`, `pacer`,
-`bursts`), a distribution, and a topology or workload of another `kind` are replaced whole. A phantom
-queue turns off the marking (`ecn`, `red`, `wred`) of layers below its own. A sweep or `--set` of a parameter
-of a mechanism has no effect in a variant where that mechanism is off. Paths are relative to the
-scenario; that of an include is relative to the file that names it. `plimsoll scenario show` prints
-the result with where each value comes from.
+Tables merge key by key. The table of a mechanism, a distribution, and a topology or workload of another `kind` are
+replaced whole. A phantom queue turns off the marking (`ecn`, `red`, `wred`) of layers below its own. A sweep or
+`--set` of a parameter of a mechanism has no effect in a variant where that mechanism is off. Paths are relative to the
+scenario; that of an include is relative to the file that names it. `plimsoll scenario show` prints the result with
+where each value comes from.
+
+## Mechanisms
+
 ";
+
+/// What the mechanisms say about themselves: one row each.
+fn mechanisms() -> String {
+    let mut text = "| table | where it is `\"off\"` | port engine |\n|---|---|---|\n".to_owned();
+    for table in TABLES {
+        let engine = match table.engine {
+            Engine::Either => "express or general",
+            Engine::GeneralHere => "general",
+            Engine::GeneralAtSwitches => "general at all ports of switches",
+            Engine::GeneralEverywhere => "general at all ports",
+        };
+        text.push_str(&format!("| `{}` | {} | {engine} |\n", table.path(), table.off));
+    }
+    text
+}
 
 const FILE: &str =
     "A file is the description of one run, and around it the variants and the sweep that make many of it.";

@@ -11,6 +11,7 @@ use crate::error::{Report, ScenarioError, Warning};
 use crate::files;
 use crate::model::Model;
 use crate::node::Node;
+use crate::registry::Registry;
 use crate::source::Sources;
 use crate::{digest, show};
 
@@ -36,6 +37,7 @@ pub struct Scenario {
     text: String,
     base_dir: PathBuf,
     overrides: Overrides,
+    registry: Registry,
     self_contained: String,
     points: Vec<Point>,
     objectives: Vec<(String, String)>,
@@ -107,6 +109,18 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn load_with(path: impl AsRef<Path>, overrides: &Overrides) -> Result<Scenario, Vec<ScenarioError>> {
+        Scenario::load_from(&Registry::default(), path, overrides)
+    }
+
+    /// Reads and checks a file that may name the mechanisms of `registry`.
+    ///
+    /// # Errors
+    /// Returns everything that is wrong with the file.
+    pub fn load_from(
+        registry: &Registry,
+        path: impl AsRef<Path>,
+        overrides: &Overrides,
+    ) -> Result<Scenario, Vec<ScenarioError>> {
         let path = path.as_ref();
         let name = path.display().to_string();
         let text = files::read_scenario(path).map_err(|error| {
@@ -120,7 +134,7 @@ impl Scenario {
             })]
         })?;
         let base_dir = path.parent().unwrap_or_else(|| Path::new("."));
-        Scenario::parse_with(&name, &text, base_dir, overrides)
+        Scenario::parse_from(registry, &name, &text, base_dir, overrides)
     }
 
     /// Checks a text. `name` is what errors call it; paths in it are relative to `base_dir`.
@@ -141,7 +155,21 @@ impl Scenario {
         base_dir: &Path,
         overrides: &Overrides,
     ) -> Result<Scenario, Vec<ScenarioError>> {
-        let mut builder = Builder::new(base_dir);
+        Scenario::parse_from(&Registry::default(), name, text, base_dir, overrides)
+    }
+
+    /// Checks a text that may name the mechanisms of `registry`.
+    ///
+    /// # Errors
+    /// Returns everything that is wrong with the text.
+    pub fn parse_from(
+        registry: &Registry,
+        name: &str,
+        text: &str,
+        base_dir: &Path,
+        overrides: &Overrides,
+    ) -> Result<Scenario, Vec<ScenarioError>> {
+        let mut builder = Builder::new(base_dir, registry);
         let points = builder.points(name, text, overrides);
         if !builder.errors.is_empty() {
             return Err(builder.errors.reports().map(ScenarioError).collect());
@@ -151,6 +179,7 @@ impl Scenario {
             text: text.to_owned(),
             base_dir: base_dir.to_owned(),
             overrides: overrides.clone(),
+            registry: registry.clone(),
             self_contained: files::self_contained(
                 text,
                 &builder.flag_places,
@@ -168,7 +197,7 @@ impl Scenario {
     /// # Errors
     /// Everything that is wrong with the result.
     pub fn with_overrides(&self, overrides: &Overrides) -> Result<Scenario, Vec<ScenarioError>> {
-        Scenario::parse_with(&self.name, &self.text, &self.base_dir, overrides)
+        Scenario::parse_from(&self.registry, &self.name, &self.text, &self.base_dir, overrides)
     }
 
     /// What the file was called.

@@ -8,12 +8,13 @@ use serde_json::{Map, Value};
 
 use crate::model::Model;
 use crate::node::{Node, dotted, float_text, is_mechanism, quoted_key, toml_string};
+use crate::registry::written;
 use crate::source::{Layer, Origin, Sources};
 
 /// With comments, where `tree` and its sources are given.
 pub(crate) fn render(model: &Model, places: Option<(&Node, &Sources)>) -> String {
     let mut text = String::new();
-    if let Ok(Value::Object(table)) = serde_json::to_value(model) {
+    if let Some(table) = written(model) {
         Writer { places, text: &mut text }.table(&mut Vec::new(), &table);
     }
     text
@@ -23,7 +24,7 @@ pub(crate) fn render(model: &Model, places: Option<(&Node, &Sources)>) -> String
 /// a new key with a default leaves it as it is. Title and description change no run and are not in it.
 pub(crate) fn settings(model: &Model, tree: &Node) -> String {
     let mut text = format!("run.seed = {}\n", model.run.seed);
-    if let Ok(Value::Object(mut table)) = serde_json::to_value(model) {
+    if let Some(mut table) = written(model) {
         table.retain(|key, _| !["title", "description"].contains(&key.as_str()));
         set_below(&mut text, tree, &mut Vec::new(), &table);
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_traffic::facts::{Cut, NetworkFacts};
 use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -364,5 +365,50 @@ impl Topology {
             before += count;
         }
         None
+    }
+}
+
+impl NetworkFacts for Topology {
+    fn host_count(&self) -> u32 {
+        self.host_count()
+    }
+
+    fn host(&self, name: &str) -> Option<u32> {
+        self.host(name)
+    }
+
+    fn host_name(&self, host: u32) -> String {
+        self.host_name(host)
+    }
+
+    fn host_rate(&self, host: u32) -> Rate {
+        self.host_rate(host)
+    }
+
+    fn cuts(&self) -> Vec<Cut> {
+        let cut = |links, hosts: f64, bits_per_second| Cut { links, hosts, bits_per_second };
+        match self {
+            Topology::LeafSpine { leaves, spines, hosts_per_leaf, rate, fabric_rate, .. } if *leaves > 1 => {
+                let fabric = fabric_rate.unwrap_or(*rate).as_bps() as f64 * f64::from(*spines);
+                vec![cut("the links from a leaf to the spines", f64::from(*hosts_per_leaf), fabric)]
+            }
+            Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, rate, .. } => {
+                let (rate, below) = (rate.as_bps() as f64, f64::from(*hosts_per_edge));
+                let up = rate * f64::from(*aggregations);
+                let edge = cut("the links from an edge switch to its pod", below, up);
+                let in_pod = below * f64::from(*edges);
+                let pod = cut("the links from a pod to the cores", in_pod, up * f64::from(*cores));
+                [edge].into_iter().chain((*pods > 1).then_some(pod)).collect()
+            }
+            Topology::Dumbbell { left, bottleneck_rate, .. } => {
+                let rate = bottleneck_rate.as_bps() as f64;
+                vec![cut("the link between the switches", f64::from(*left), rate)]
+            }
+            Topology::File { graph: Some(graph), .. } => {
+                let links = "the links from a switch with hosts to the others";
+                graph.switches_with_hosts().into_iter().map(|(below, up)| cut(links, below, up)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 }

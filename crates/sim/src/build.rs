@@ -1,172 +1,142 @@
-//! A model becomes a world.
-
-use std::collections::BTreeMap;
+//! A model becomes a world, and a world that has run becomes an outcome.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
-use plimsoll_fabric::net::topology::Hashing;
-use plimsoll_fabric::net::{MeterReading, Network, PortId};
+use plimsoll_fabric::net::{HostId, PortId};
+use plimsoll_fabric::{Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
-use plimsoll_mechanisms::tcp::Connections;
+use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
-use plimsoll_scenario::model::{Completion, Model};
+use plimsoll_scenario::model::{Completion, Fault, Model};
+use plimsoll_traffic::Traffic;
 use plimsoll_units::{Bytes, Span, Time};
-use plimsoll_wiring::faults::{Faults, Schedule};
-use plimsoll_wiring::flow_control::FlowControl;
-use plimsoll_wiring::{self as wiring, Pools, PortExtensions, Watched, Window, port_name, ports};
 
 use crate::classes::Classes;
-use crate::faults;
+use crate::connection_pool::ConnectionPool;
+use crate::error::RunError;
+use crate::extensions::Extensions;
+use crate::hosts::Hosts;
+use crate::link_names::LinkNames;
 use crate::look_ahead::LOOK_AHEAD_PORTS;
 use crate::observe::{Recorder, connection_record};
-use crate::pool::ConnectionPool;
-use crate::receive::ReceiveOffload;
-use crate::tap::Tap;
-use crate::wires::Wires;
-use crate::world::{Rules, SAMPLING_CLOCK, World};
-use crate::{Extensions, RunError};
-use plimsoll_workloads::{Actions, Traffic};
-
-mod links;
+use crate::packet_capture::PacketCapture;
+use crate::receive_offload::ReceiveOffload;
+use crate::rules::Rules;
+use crate::sim_hooks::SimHooks;
+use crate::sources::Sources;
+use crate::world::{SAMPLING_CLOCK, World};
 
 /// A world ready to run, and what is needed to read it afterwards.
 pub(crate) struct Build {
     pub(crate) world: World,
     workloads: Vec<WorkloadInfo>,
-    watched: Vec<Watched>,
-    /// The ends of every link and its tier, where links are counted.
-    named: Vec<links::Named>,
+    /// The names of links, where links are counted.
+    link_names: Option<LinkNames>,
     warmup: Span,
     horizon: Time,
     endless: bool,
     faults: Vec<outcome::Fault>,
-    /// Programs of the scenario, which only an emulated run has.
+    /// The number of the scenario's programs, which only an emulated run has.
     programs: usize,
-}
-
-fn error(key: impl Into<String>, problem: impl ToString) -> RunError {
-    RunError::Build { key: key.into(), problem: problem.to_string() }
 }
 
 pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunError> {
     let streams = Streams::new(model.run.seed);
-    let mut transport =
-        model.transport.resolve().map_err(|invalid| error(format!("transport.{}", invalid.key), &invalid))?;
-    transport.custom = extensions.congestion_control;
-    let hashing = Hashing { salt: streams.word("paths"), symmetric: model.paths.symmetric };
-    let mut network = wiring::network(&model.topology)?.with_hashing(hashing);
-    let schedule = Schedule::new(model, &mut network)?;
-    let watched = wiring::watched(model, &network)?;
-    let traffic = Traffic::new(model, &streams)?;
-    let pools = Pools::new(model, &network);
-    let port_extensions = PortExtensions {
-        queue_discipline: extensions.queue_discipline,
-        counts_drain_bytes: extensions.path_selector.is_some(),
+    let spec = model.fabric_spec()?;
+    let hooks = SimHooks {
+        has_aftermath: spec.has_flow_control(),
+        capture: model.observe.packets.map(|room| Box::new(packet_capture(room, &spec))),
+        ..SimHooks::default()
     };
-    let mut ports =
-        ports::build(model, &network, &transport, &streams, &watched, &pools, &schedule, &port_extensions);
-    let looks_ahead = ports.len() >= LOOK_AHEAD_PORTS;
-    let mut selector =
-        wiring::selector(model, network.switches(), &streams, extensions.path_selector).map(Box::new);
-    let full_size = transport.segment + u64::from(transport.header_bytes);
-    let room_bytes = model.host.backpressure.then_some(full_size);
-    let pacers = wiring::host_pacers(model, network.hosts(), &streams, room_bytes);
-    let window = Window::of(model);
-    let mut wires = Wires::new(&network, window);
-    wires.pools = pools.buffers;
-    wires.flow_control = FlowControl::new(model, &network, &schedule)?;
-    wires.has_aftermath = wires.flow_control.is_some();
-    wires.faults = Faults::new(schedule, &mut ports);
-    if let (Some(faults), Some(selector)) = (&wires.faults, &mut selector) {
-        selector.set_detours(faults.detours(&network));
-        if let Some((at, owner)) = faults.next_event(Time::ZERO) {
-            wires.events.push(at, owner);
-        }
-    }
+    let from_outside = FabricExtensions {
+        queue_discipline: extensions.queue_discipline,
+        path_selector: extensions.path_selector,
+    };
+    let mut fabric = Fabric::build(spec, &streams, from_outside, hooks)?;
+    let hosts = hosts(model, fabric.network().hosts(), extensions.congestion_control)?;
     let recorder =
         Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
-        wires.events.push(first, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
+        fabric.schedule(first, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
-    let horizon = traffic.horizon();
-    let hosts = network.hosts();
-    let grace = network.links().iter().map(|link| link.propagation).min().unwrap_or_default();
-    let mut tap = model.observe.packets.map(|room| tap(room, &network, &watched));
-    let mut named = Vec::new();
-    if model.observe.links {
-        named = links::named(&model.topology, &network);
-        let every = network.links().len();
-        tap = Some(tap.unwrap_or_else(|| Tap::new(0, every, std::iter::empty())).counting(window));
-        wires.drops = vec![0; every];
-    }
-    let bursts = model.host.bursts();
-    let segmentation =
-        bursts.filter(|params| params.segmentation > Bytes::ZERO).map(SegmentationOffload::new);
-    let classes = Classes::new(model)?;
-    let workloads = traffic.workloads;
-    let pool = model.transport.pool;
-    let pool = (pool > 0).then(|| Box::new(ConnectionPool::new(pool, &transport)));
-    let rules = Rules {
-        horizon,
-        stop_when_finished: !traffic.endless,
-        grace,
-        looks_at_hops: selector.is_some() || tap.is_some() || wires.flow_control.is_some(),
-        holds_back: model.host.backpressure || segmentation.is_some() || classes.is_some(),
-        backpressure: model.host.backpressure,
-        completes_acknowledged: model.observe.completion == Completion::Acknowledged,
-        spreads: selector.as_ref().is_some_and(|selector| selector.spreads()),
-        close_when_idle: model.transport.connections == Connections::PerMessage,
-        segmentation,
-    };
-    let world = World {
-        network,
-        transport,
-        ports,
-        pacers,
-        receive_offload: bursts.and_then(|params| ReceiveOffload::new(params, hosts)).map(Box::new),
-        connections: Vec::new(),
-        pool,
-        workload_armed: vec![Time::MAX; workloads.len()],
-        workloads,
-        recorder,
-        tap: tap.map(Box::new),
-        wires,
-        rules,
-        actions: Actions::default(),
-        waiting_for_room: vec![Default::default(); if model.host.backpressure { hosts as usize } else { 0 }],
-        now: Time::ZERO,
-        acted: false,
-        finished: None,
-        classes,
-        early_letters: Vec::new(),
-        replicated_events: 0,
-        ahead: (looks_ahead && selector.is_none()).then(Box::default),
-        selector,
-    };
-    let workloads = traffic.infos;
-    let endless = traffic.endless;
-    let faults = faults::listed(model);
-    let programs = model.program.len();
+    let traffic = Traffic::new(&model.traffic_spec(), &streams)?;
+    let looks_ahead = fabric.ports().len() >= LOOK_AHEAD_PORTS && fabric.selector().is_none();
+    let counts_links = fabric.counts_links();
     Ok(Build {
-        world,
-        workloads,
-        watched,
-        named,
+        link_names: counts_links.then(|| LinkNames::new(&model.topology, fabric.network())),
         warmup: model.run.warmup,
-        horizon,
-        endless,
-        faults,
-        programs,
+        horizon: traffic.horizon(),
+        endless: traffic.endless,
+        faults: model.fault.iter().map(listed).collect(),
+        programs: model.program.len(),
+        world: World {
+            rules: rules(model, &fabric, &traffic, hosts.classes.is_some()),
+            fabric,
+            hosts,
+            sources: Sources::new(traffic.sources),
+            recorder,
+            now: Time::ZERO,
+            finished: None,
+            ahead: looks_ahead.then(Box::default),
+            process: None,
+        },
+        workloads: traffic.infos,
     })
 }
 
-/// Captures the watched ports; all, where none is watched.
-fn tap(room: u64, network: &Network, watched: &[Watched]) -> Tap {
-    let links = network.links().len();
-    let named = |port| (port, port_name(network, port));
-    if watched.is_empty() {
-        Tap::new(room, links, (0..links as u32).map(PortId).map(named))
+/// Builds the transports of `count` hosts.
+fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Hosts, RunError> {
+    // A controller handed to the run replaces all that the scenario names.
+    let with = |config: Config| Config { custom: custom.clone().or(config.custom), ..config };
+    let opening = model.workload.keys().map(|name| model.transport_config_of(name).map(with));
+    let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
+    let offload = model.host.bursts().and_then(|params| ReceiveOffload::new(params, count));
+    let waiting = if model.host.backpressure { count as usize } else { 0 };
+    Ok(Hosts {
+        pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
+        transport: with(model.transport_config()?),
+        opening: opening.collect::<Result<_, _>>()?,
+        connections: Vec::new(),
+        receive_offload: offload.map(Box::new),
+        classes: Classes::new(model)?,
+        waiting_for_room: vec![Default::default(); waiting],
+    })
+}
+
+fn rules(model: &Model, fabric: &Fabric<SimHooks>, traffic: &Traffic, has_classes: bool) -> Rules {
+    let bursts = model.host.bursts().filter(|params| params.segmentation > Bytes::ZERO);
+    let segmentation = bursts.map(SegmentationOffload::new);
+    let propagations = fabric.network().links().iter().map(|link| link.propagation);
+    Rules {
+        horizon: traffic.horizon(),
+        stop_when_finished: !traffic.endless,
+        grace: propagations.min().unwrap_or_default(),
+        holds_back: model.host.backpressure || segmentation.is_some() || has_classes,
+        backpressure: model.host.backpressure,
+        completes_acknowledged: model.observe.completion == Completion::Acknowledged,
+        spreads: fabric.selector().is_some_and(|selector| selector.spreads()),
+        close_when_idle: model.transport.connections == Connections::PerMessage,
+        segmentation,
+    }
+}
+
+/// Captures the packets of the watched ports; of all ports, where none is watched.
+fn packet_capture(room: u64, spec: &FabricSpec) -> PacketCapture {
+    let links = spec.network.links().len();
+    let named = |port| (port, port_name(&spec.network, port));
+    if spec.watched.is_empty() {
+        PacketCapture::new(room, links, (0..links as u32).map(PortId).map(named))
     } else {
-        Tap::new(room, links, watched.iter().map(|watched| named(watched.port)))
+        PacketCapture::new(room, links, spec.watched.iter().map(|watched| named(watched.port)))
+    }
+}
+
+/// Lists a fault as the outcome has it.
+fn listed(fault: &Fault) -> outcome::Fault {
+    outcome::Fault {
+        link: fault.link_name(),
+        from: Time::ZERO + fault.at,
+        until: fault.until.map(|until| Time::ZERO + until),
+        rate: fault.rate,
     }
 }
 
@@ -177,21 +147,43 @@ impl Build {
         self.finish_settled(end)
     }
 
-    /// Reads the settled world, which may have been put together.
+    /// Reads the settled world, which logical processes may have been merged into.
     pub(crate) fn finish_settled(mut self, end: Time) -> Outcome {
-        self.world.assert_conservation();
+        self.world.fabric.assert_conservation();
         let connections = self.connections(end);
-        let queues = self.queues(end);
-        let links = links::totals(std::mem::take(&mut self.named), &self.world, end);
-        let world = self.world;
-        let mut recorder = world.recorder;
+        let warnings = self.warnings(end);
+        let World { mut fabric, mut recorder, .. } = self.world;
         let goodput = recorder.goodput();
         recorder.messages.sort_unstable_by_key(|message| (message.workload, message.index));
         recorder.queries.sort_unstable_by_key(|query| (query.workload, query.index));
         recorder.observations.sort_unstable_by_key(|seen| (seen.workload, seen.index));
-        let mut counters = world.wires.counters;
+        let mut counters = *fabric.counters();
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
+        let links = self.link_names.map(|names| names.totals(fabric.link_readings(end)));
+        Outcome {
+            workloads: self.workloads,
+            tiers: fabric.network().tiers().iter().map(|&tier| tier.to_owned()).collect(),
+            end,
+            warmup: self.warmup,
+            messages: recorder.messages,
+            queries: recorder.queries,
+            observations: recorder.observations,
+            extra: recorder.extra,
+            queues: fabric.take_queues(end),
+            links: links.unwrap_or_default(),
+            connections,
+            series: recorder.series,
+            goodput,
+            counters,
+            faults: self.faults,
+            capture: fabric.hooks_mut().capture.take().map(|kept| kept.into_capture()).unwrap_or_default(),
+            warnings,
+        }
+    }
+
+    /// Returns what the reader must know before trusting the outcome.
+    fn warnings(&self, end: Time) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.programs > 0 {
             let programs = self.programs;
@@ -202,44 +194,21 @@ impl Build {
             warnings
                 .push(format!("the run ended at {end} with messages unfinished; `run.drain` allows longer"));
         }
-        Outcome {
-            workloads: self.workloads,
-            tiers: world.network.tiers().iter().map(|&tier| tier.to_owned()).collect(),
-            end,
-            warmup: self.warmup,
-            messages: recorder.messages,
-            queries: recorder.queries,
-            observations: recorder.observations,
-            extra: recorder.extra,
-            queues,
-            links,
-            connections,
-            series: recorder.series,
-            goodput,
-            counters,
-            faults: self.faults,
-            capture: world.tap.map(|tap| tap.into_capture()).unwrap_or_default(),
-            warnings,
-        }
+        warnings
     }
 
+    /// Returns what is kept of every connection, with the counts of its pacer.
     fn connections(&mut self, end: Time) -> Vec<outcome::Connection> {
-        let closed = std::mem::take(&mut self.world.recorder.closed);
-        let world = &mut self.world;
-        let mut records = Vec::with_capacity(world.connections.len());
-        for number in 0..world.connections.len() {
-            let record = match &world.connections[number] {
-                Some(connection) => connection_record(connection),
-                None => closed.get(&(number as u32)).cloned().unwrap_or_default(),
-            };
-            records.push(record);
-        }
-        for host in 0..world.network.hosts() as usize {
-            let counts = match world.pacers.get(host) {
-                Some(pacer) => Some(pacer.flows().counts(end).collect()),
-                None => world.ports[host].head_pacer().map(|pacer| pacer.counts(end)),
-            };
-            for (flow, counts) in counts.into_iter().flatten() {
+        let World { fabric, hosts, recorder, .. } = &mut self.world;
+        let closed = std::mem::take(&mut recorder.closed);
+        let numbered = (0..).zip(&hosts.connections);
+        let record = |(number, connection): (u32, &Option<Box<_>>)| match connection {
+            Some(connection) => connection_record(connection),
+            None => closed.get(&number).cloned().unwrap_or_default(),
+        };
+        let mut records: Vec<outcome::Connection> = numbered.map(record).collect();
+        for host in (0..fabric.network().hosts()).map(HostId) {
+            for (flow, counts) in fabric.pacing_counts(host, end) {
                 let record = &mut records[flow as usize];
                 record.pacer_associations += counts.associations - counts.renewals;
                 record.pacer_renewals += counts.renewals;
@@ -247,32 +216,5 @@ impl Build {
             }
         }
         records
-    }
-
-    fn queues(&mut self, end: Time) -> Vec<outcome::Queue> {
-        let mut queues = Vec::new();
-        // A port may be watched under several names.
-        let mut readings: BTreeMap<PortId, MeterReading> = BTreeMap::new();
-        for watched in &self.watched {
-            let link = *self.world.network.link(watched.port);
-            let read = self.world.ports[watched.port.0 as usize].take_meter(end);
-            let Some(reading) = read.or_else(|| readings.get(&watched.port).cloned()) else { continue };
-            readings.entry(watched.port).or_insert_with(|| reading.clone());
-            queues.push(outcome::Queue {
-                name: watched.name.clone(),
-                port: port_name(&self.world.network, watched.port),
-                rate: link.rate,
-                every: watched.every,
-                from: reading.from,
-                mean_bytes: reading.mean_bytes,
-                max_bytes: reading.max_bytes,
-                time_at: reading.time_at,
-                drops: reading.drops,
-                marks: reading.marks,
-                packets: reading.packets,
-                bytes: reading.bytes,
-            });
-        }
-        queues
     }
 }

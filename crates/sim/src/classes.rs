@@ -5,9 +5,8 @@ use plimsoll_mechanisms::pfabric::data_rank;
 use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, QjumpParams, Refill, Verdict};
 use plimsoll_scenario::model::{Model, Rank};
 use plimsoll_units::{Bytes, Time};
-use plimsoll_wiring::qjump_levels;
 
-use crate::RunError;
+use crate::error::RunError;
 
 /// Priorities, ranks and limits of a run.
 #[derive(Debug)]
@@ -124,9 +123,9 @@ impl Classes {
 impl Qjump {
     fn new(params: &QjumpParams, model: &Model) -> Result<Qjump, RunError> {
         let limiters = if params.refill == Refill::Periodic { 0 } else { model.topology.host_count() };
-        let limiter = |host| Ok(Limiter::new(&qjump_levels(model, params, host)?, params.excess));
+        let limiter = |host| Ok(Limiter::new(&model.qjump_levels(params, host)?, params.excess));
         Ok(Qjump {
-            levels: qjump_levels(model, params, 0)?,
+            levels: model.qjump_levels(params, 0)?,
             excess: params.excess,
             refill: params.refill,
             hosts: (0..limiters).map(limiter).collect::<Result<_, RunError>>()?,

@@ -2,15 +2,14 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Wait};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Wait, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint, Segment};
 use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::ideal_time;
 
-use plimsoll_workloads::Arrival;
-pub(crate) use plimsoll_workloads::End;
+use plimsoll_traffic::Arrival;
+pub(crate) use plimsoll_traffic::ConnectionEnd as End;
 
 /// A message in a byte stream.
 #[derive(Clone, Copy, Debug)]
@@ -189,6 +188,21 @@ pub(crate) struct Connection {
 impl Connection {
     pub(crate) fn new(config: &Config, workload: u16, client: HostId, server: HostId) -> Connection {
         Connection { workload, client, server, halves: [Half::new(config), Half::new(config)], active: None }
+    }
+
+    /// Tells the controllers that take account of it how many switches their packets pass on the shortest path.
+    pub(crate) fn set_paths(&mut self, network: &Network, number: u32) {
+        for end in [End::Client, End::Server] {
+            if !self.half(end).endpoint.regards_path() {
+                return;
+            }
+            let mut packet = Packet::new(self.host(end), self.host(end.other()), number, 0);
+            if end == End::Server {
+                packet.flags = Flags::FROM_SERVER;
+            }
+            let switches = network.path(&packet).count() as u32 - 1;
+            self.half(end).endpoint.set_path(switches);
+        }
     }
 
     #[inline]

@@ -11,10 +11,11 @@
 
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{Message, Observation, Query, SeriesPoint};
-use plimsoll_scenario::model::{HostName, Hosts, Model, Workload};
+use plimsoll_scenario::model::{Model, Workload};
+use plimsoll_traffic::kind::WorkingMemory;
 use plimsoll_units::Span;
 
-use crate::RunError;
+use crate::error::RunError;
 
 /// One thing that a run keeps.
 #[derive(Clone, PartialEq, Debug)]
@@ -151,154 +152,31 @@ fn samples(model: &Model, duration: Span, needs: &mut Vec<Need>) {
         add("goodput samples", "observe.goodput_every".to_owned(), every, duration, each, bytes);
     }
     if let Some(every) = observe.flow_series {
-        let each: f64 = model.workload.values().map(|workload| lasting_connections(model, workload)).sum();
+        let kept = model.transport.connections == Connections::LongLived;
+        let lasting = |workload: &Workload| workload.params().lasting_connections(&model.topology, kept);
+        let each: f64 = model.workload.values().map(lasting).sum();
         let bytes = size_of::<SeriesPoint>() as f64;
         add("samples of connections", "observe.flow_series".to_owned(), every, duration, each, bytes);
     }
 }
 
-/// Connections that are open for as long as the run lasts.
-fn lasting_connections(model: &Model, workload: &Workload) -> f64 {
-    let shared = model.transport.connections == Connections::LongLived;
-    match workload {
-        Workload::Flows(flows) if flows.size.is_none() => others(model, &flows.from, &flows.to),
-        Workload::Permutation(permutation) if permutation.size.is_none() => {
-            f64::from(model.topology.host_count())
-        }
-        Workload::Rpc(rpc) if shared => others(model, &rpc.servers, &rpc.client),
-        Workload::Transfer(transfer) if shared => others(model, &transfer.servers, &transfer.client),
-        Workload::FanOut(fan_out) if shared => others(model, &fan_out.servers, &fan_out.client),
-        _ => 0.0,
-    }
-}
-
-fn others(model: &Model, hosts: &Hosts, other: &HostName) -> f64 {
-    count(model, hosts, model.topology.host(&other.0).as_slice())
-}
-
-fn count(model: &Model, hosts: &Hosts, others: &[u32]) -> f64 {
-    hosts.resolve_except(&model.topology, others).map_or(0.0, |hosts| hosts.len() as f64)
-}
-
-/// What is known of the records of a workload.
-struct Arrivals {
-    /// The key that says how many there are.
-    key: &'static str,
-    /// Per second; none where they come as fast as the network lets them.
-    per_second: Option<f64>,
-    /// All, where there is an end.
-    limit: Option<f64>,
-    start: Span,
-    /// Messages, queries and observations of each.
-    messages: f64,
-    queries: f64,
-    observations: f64,
-}
-
-impl Arrivals {
-    fn new(key: &'static str, start: Span) -> Arrivals {
-        Arrivals { key, per_second: None, limit: None, start, messages: 1.0, queries: 0.0, observations: 0.0 }
-    }
-
-    fn per_second(self, per_second: f64) -> Arrivals {
-        Arrivals { per_second: Some(per_second), ..self }
-    }
-
-    fn limit(self, limit: Option<f64>) -> Arrivals {
-        Arrivals { limit, ..self }
-    }
-
-    fn queries(self, messages: f64) -> Arrivals {
-        Arrivals { messages, queries: 1.0, ..self }
-    }
-}
-
-/// What a workload records: its messages, queries and observations.
+/// Adds the records that a workload makes: its messages, queries and observations.
 fn records(model: &Model, name: &str, workload: &Workload, needs: &mut Vec<Need>) {
-    let rate = |client: &HostName| model.topology.host_rate(model.topology.host(&client.0).unwrap_or(0));
-    let number = |count: Option<u64>| count.map(|count| count as f64);
-    let arrivals = match workload {
-        Workload::Rpc(rpc) => {
-            let bits = rpc.load.bits_per_second(rate(&rpc.client));
-            let per_second = bits / 8.0 / rpc.response.sampler().mean();
-            Arrivals::new("load", rpc.start).per_second(per_second).limit(number(rpc.count))
-        }
-        Workload::Transfer(transfer) => {
-            let bits = transfer.load.bits_per_second(rate(&transfer.client));
-            let per_second = bits / 8.0 / transfer.size.sampler().mean();
-            Arrivals::new("load", transfer.start).per_second(per_second).limit(number(transfer.count))
-        }
-        Workload::FanOut(fan_out) => {
-            let servers = others(model, &fan_out.servers, &fan_out.client);
-            let arrivals = Arrivals::new("queries_per_second", fan_out.start);
-            arrivals.per_second(fan_out.queries_per_second).limit(number(fan_out.count)).queries(servers)
-        }
-        Workload::AllToAll(all) => {
-            let bits = all.load.bits_per_second(model.topology.host_rate(0))
-                * f64::from(model.topology.host_count());
-            let per_second = bits / 8.0 / all.size.sampler().mean();
-            Arrivals::new("load", all.start).per_second(per_second).limit(number(all.count))
-        }
-        Workload::Incast(incast) => {
-            let senders = others(model, &incast.from, &incast.to);
-            let per_second = senders / incast.every.as_secs_f64().max(1e-12);
-            let rounds = Arrivals::new("rounds", incast.start).limit(Some(senders * incast.rounds as f64));
-            // The last round may come late, and all are planned before the first.
-            if model.run.duration.is_some() { rounds.per_second(per_second) } else { rounds }
-        }
-        Workload::FlowList(list) => Arrivals::new("path", Span::ZERO).limit(Some(list.flows.len() as f64)),
-        Workload::Ping(ping) if !ping.one_at_a_time || model.run.duration.is_none() => {
-            let per_second = 1.0 / ping.interval.as_secs_f64().max(1e-12);
-            Arrivals::new("interval", ping.start).per_second(per_second).limit(number(ping.count))
-        }
-        Workload::Ptp(ptp) => {
-            let clients = others(model, &ptp.clients, &ptp.server);
-            let per_second = clients / ptp.interval.as_secs_f64().max(1e-12);
-            let limit = number(ptp.count).map(|count| count * clients);
-            let arrivals = Arrivals::new("interval", ptp.start).per_second(per_second).limit(limit);
-            Arrivals { messages: 0.0, observations: 1.0, ..arrivals }
-        }
-        Workload::Pages(pages) => {
-            let clients = count(model, &pages.front_ends, &[]);
-            let retrievals = pages.level_sizes().iter().map(|&level| f64::from(level)).sum();
-            let limit = number(pages.count).map(|count| count * clients);
-            let arrivals = Arrivals::new("pages_per_second", pages.start).limit(limit);
-            arrivals.per_second(pages.pages_per_second * clients).queries(retrievals)
-        }
-        Workload::ClosedLoop(closed) => {
-            let clients = count(model, &closed.clients, &[]);
-            Arrivals::new("count", closed.start).limit(number(closed.count).map(|count| count * clients))
-        }
-        Workload::Shuffle(shuffle) => {
-            let wave = count(model, &shuffle.mappers, &[]) * count(model, &shuffle.reducers, &[]);
-            // What is still to be fetched in a wave is listed when it begins.
-            let key = format!("workload.{name}.mappers");
-            needs.push(Need {
-                what: "transfers of a wave",
-                count: wave,
-                bytes: wave * 4.0,
-                key,
-                less: Less::Number,
-            });
-            Arrivals::new("waves", shuffle.start).limit(number(shuffle.waves)).queries(wave)
-        }
-        Workload::Barrier(barrier) => {
-            Arrivals::new("rounds", barrier.start).limit(number(barrier.rounds)).queries(0.0)
-        }
-        Workload::Commit(commit) => {
-            Arrivals::new("count", commit.start).limit(number(commit.count)).queries(0.0)
-        }
-        Workload::Flows(_) | Workload::Permutation(_) | Workload::Packets(_) | Workload::Ping(_) => return,
-    };
+    let has_duration = model.run.duration.is_some();
+    let Some(records) = workload.params().expected_records(&model.topology, has_duration) else { return };
+    if let Some(WorkingMemory { things, count, bytes, key }) = records.working {
+        let key = format!("workload.{name}.{key}");
+        needs.push(Need { what: things, count, bytes: count * bytes, key, less: Less::Number });
+    }
     let (uncounted, counted) = match model.run.duration {
         Some(duration) => {
-            let uncounted = model.run.warmup.max(arrivals.start).min(duration);
+            let uncounted = model.run.warmup.max(records.start).min(duration);
             (uncounted, duration - uncounted)
         }
         None => (Span::ZERO, Span::ZERO),
     };
-    let in_time = arrivals.per_second.map(|rate| rate * counted.as_secs_f64());
-    let (number, less) = match (model.run.duration, in_time, arrivals.limit) {
+    let in_time = records.per_second.map(|rate| rate * counted.as_secs_f64());
+    let (number, less) = match (model.run.duration, in_time, records.limit) {
         (Some(_), Some(in_time), limit) => {
             (in_time.min(limit.unwrap_or(f64::INFINITY)), Less::Duration { uncounted, counted })
         }
@@ -306,12 +184,12 @@ fn records(model: &Model, name: &str, workload: &Workload, needs: &mut Vec<Need>
         _ => return,
     };
     let kinds = [
-        ("messages", arrivals.messages, size_of::<Message>()),
-        ("queries", arrivals.queries, size_of::<Query>()),
-        ("observations", arrivals.observations, size_of::<Observation>()),
+        ("messages", records.messages, size_of::<Message>()),
+        ("queries", records.queries, size_of::<Query>()),
+        ("observations", records.observations, size_of::<Observation>()),
     ];
     for (what, each, bytes) in kinds {
-        let (count, key) = (number * each, format!("workload.{name}.{}", arrivals.key));
+        let (count, key) = (number * each, format!("workload.{name}.{}", records.key));
         if count > 0.0 {
             needs.push(Need { what, count, bytes: count * bytes as f64, key, less });
         }

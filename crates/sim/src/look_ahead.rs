@@ -1,4 +1,4 @@
-//! [`World::look_ahead`]: the memory of the events to come, loaded many at a time.
+//! [`LookAhead`]: prefetches the memory of the events to come, many at a time.
 //!
 //! In a network that is larger than the cache every event waits for memory several times, each time at an
 //! address that the load before gave:
@@ -16,11 +16,11 @@ use std::hint::black_box;
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::PortId;
+use plimsoll_fabric::{Fabric, Hooks};
 
-use crate::connection::End;
-use crate::world::World;
+use crate::connection::{Connection, End};
 
-/// What a look ahead has found so far; empty in between.
+/// The addresses that a look ahead has found so far; empty in between.
 #[derive(Debug, Default)]
 pub(crate) struct LookAhead {
     links: Vec<PortId>,
@@ -28,34 +28,36 @@ pub(crate) struct LookAhead {
     deliveries: Vec<(u32, End)>,
 }
 
-/// Ports from which on looking ahead pays: with fewer, what it loads is in the cache already. Measured on
-/// fat-trees: a tenth lost at 750 ports, even at 2,600, a tenth won at 6,100 and a half at 49,000.
+/// The number of ports from which on looking ahead pays: with fewer, what it loads is in the cache already. Measured
+/// on fat-trees: a tenth lost at 750 ports, even at 2,600, a tenth won at 6,100 and a half at 49,000.
 pub(crate) const LOOK_AHEAD_PORTS: usize = 4_000;
 
-impl World {
-    /// Loads what the events of a stretch of time that has just begun will use.
+impl LookAhead {
+    /// Loads what the events of a bucket that has just begun will use.
     #[inline]
-    pub(crate) fn look_ahead(&mut self) {
-        if let Some(ahead) = &mut self.ahead
-            && self.wires.events.take_turn()
-        {
-            let links = self.wires.events.soon().filter(is_link).map(|owner| PortId(owner.number()));
-            ahead.links.extend(links);
-            self.load_ahead();
+    pub(crate) fn prefetch<H: Hooks>(
+        &mut self,
+        fabric: &mut Fabric<H>,
+        connections: &[Option<Box<Connection>>],
+    ) {
+        if fabric.events().take_turn() {
+            let links = fabric.events().soon().filter(is_link).map(|owner| PortId(owner.number()));
+            self.links.extend(links);
+            self.load(fabric, connections);
         }
     }
 
-    fn load_ahead(&mut self) {
-        let Some(LookAhead { links, ports, deliveries }) = self.ahead.as_deref_mut() else { return };
-        let lanes = &self.wires.lanes;
+    fn load<H: Hooks>(&mut self, fabric: &Fabric<H>, connections: &[Option<Box<Connection>>]) {
+        let (network, lanes, all_ports) = (fabric.network(), fabric.lanes(), fabric.ports());
+        let LookAhead { links, ports, deliveries } = self;
         let mut loaded = 0;
         for &link in links.iter() {
             loaded ^= lanes.load_first(link);
         }
         for link in links.drain(..) {
             let Some(packet) = lanes.first(link) else { continue };
-            match self.network.far_switch(link) {
-                Some(switch) => ports.push(self.network.next_port(switch, packet)),
+            match network.far_switch(link) {
+                Some(switch) => ports.push(network.next_port(switch, packet)),
                 None => {
                     ports.push(PortId(packet.dst.0));
                     deliveries.push((packet.flow, End::receiving(packet)));
@@ -63,17 +65,17 @@ impl World {
             }
         }
         for port in ports.iter() {
-            loaded ^= self.ports[port.0 as usize].load();
+            loaded ^= all_ports[port.0 as usize].load();
         }
         for (flow, end) in deliveries.drain(..) {
-            if let Some(Some(connection)) = self.connections.get(flow as usize) {
+            if let Some(Some(connection)) = connections.get(flow as usize) {
                 loaded ^= connection.load(end);
             }
         }
         for port in ports.drain(..) {
-            loaded ^= self.ports[port.0 as usize].load_queue() ^ lanes.load_last(port);
+            loaded ^= all_ports[port.0 as usize].load_queue() ^ lanes.load_last(port);
         }
-        // A load whose result nobody uses would be optimised away.
+        // A load whose result is not used would be optimised away.
         black_box(loaded);
     }
 }

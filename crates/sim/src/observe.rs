@@ -6,7 +6,7 @@ use plimsoll_results::outcome::{self, ExtraLoad, GoodputInterval, Message, Obser
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::connection::Connection;
-use plimsoll_workloads::Actions;
+use plimsoll_traffic::Actions;
 
 /// Gathers records while the run goes.
 #[derive(Debug, Default)]

@@ -6,22 +6,20 @@
 //! ```
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::{Flags, HostId, Packet, PortId, Sink};
+use plimsoll_fabric::net::{Flags, Packet, ideal_time};
+use plimsoll_traffic::{Arrival, Reach, workload_of_raw};
 use plimsoll_units::Time;
-use plimsoll_wiring::ideal_time;
 
 use crate::connection::{Connection, End, acknowledged, split_of, transit_of};
-use crate::receive::prepend;
+use crate::parallel::process::Process;
+use crate::receive_offload::prepend;
 use crate::wire::{Address, packet_of, segment_of};
-use crate::wires::Wires;
 use crate::world::World;
-use plimsoll_workloads::{Arrival, Reach, workload_of_raw};
 
 impl World {
     /// A packet has reached its host.
     pub(crate) fn on_host(&mut self, now: Time, packet: &Packet) {
-        self.wires.counters.packets_delivered += 1;
-        if self.receive_offload.is_some() {
+        if self.hosts.receive_offload.is_some() {
             return self.on_nic(now, packet);
         }
         if packet.flags.has(Flags::ECE) {
@@ -34,21 +32,21 @@ impl World {
     #[inline(always)] // it has a caller for each, and single packets are all that most runs have
     pub(crate) fn receive(&mut self, now: Time, packet: &Packet, before: &[Packet]) {
         if let Some(workload) = workload_of_raw(packet.flow) {
-            let split = transit_of(&self.network, packet);
+            let split = transit_of(self.fabric.network(), packet);
             self.act(now, usize::from(workload), |workload, actions| {
                 workload.on_packet(now, packet, split, actions);
             });
             return;
         }
         let number = packet.flow;
-        let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+        let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };
         let end = End::receiving(packet);
         let endpoint = &mut connection.half(end).endpoint;
         let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
         if !before.is_empty() {
             prepend(&mut segment, before);
         }
-        let delivered = endpoint.on_segment(&self.transport, now, &segment);
+        let delivered = endpoint.on_segment(&self.hosts.transport, now, &segment);
         let received = endpoint.received();
         let workload = connection.workload;
         let completes = delivered.new_bytes > 0 && connection.half(end).has_whole(received);
@@ -77,15 +75,17 @@ impl World {
         before: &[Packet],
     ) {
         loop {
-            let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+            let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };
             let workload = usize::from(connection.workload);
             let Some(message) = connection.half(end).take_received(received) else { return };
             let packet = message.ends_in(before).unwrap_or(packet);
-            let split = split_of(&self.network, now, packet, &message);
-            let ideal =
-                ideal_time(&self.network, &self.transport, message.bytes, *packet, self.rules.spreads);
+            let (network, transport) = (self.fabric.network(), &self.hosts.transport);
+            let split = split_of(network, now, packet, &message);
+            let ideal = ideal_time(network, transport, message.bytes, *packet, self.rules.spreads);
             let arrival = Arrival { now, tag: message.tag, split, ideal };
-            if self.rules.completes_acknowledged && self.workloads[workload].reach() == Reach::Receiver {
+            if self.rules.completes_acknowledged
+                && self.sources.workloads[workload].reach() == Reach::Receiver
+            {
                 connection.half(end.other()).await_acknowledgement(&message, arrival);
                 continue;
             }
@@ -97,53 +97,53 @@ impl World {
     /// The sender at `end` has learnt from `packet` of more that was delivered.
     pub(crate) fn on_acknowledged(&mut self, now: Time, number: u32, end: End, packet: &Packet) {
         loop {
-            let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+            let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };
             let workload = usize::from(connection.workload);
             let Some(arrival) = connection.half(end).take_acknowledged() else { return };
-            let arrival =
-                acknowledged(&self.network, &self.transport, now, packet, arrival, self.rules.spreads);
+            let (network, transport) = (self.fabric.network(), &self.hosts.transport);
+            let arrival = acknowledged(network, transport, now, packet, arrival, self.rules.spreads);
             self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
             self.close_if_idle(number);
         }
     }
 
-    pub(crate) fn close_if_idle(&mut self, number: u32) {
+    fn close_if_idle(&mut self, number: u32) {
         if self.rules.close_when_idle
-            && let Some(connection) = self.connections[number as usize].as_deref()
+            && let Some(connection) = self.hosts.connections[number as usize].as_deref()
             && connection.is_idle()
         {
             self.recorder.on_closed(number, connection);
-            if let Some(pool) = &mut self.pool {
+            if let Some(pool) = &mut self.hosts.pool {
                 pool.close(connection.client, connection.server);
             }
-            self.connections[number as usize] = None;
+            self.hosts.connections[number as usize] = None;
         }
     }
 
-    /// Sends what the end may send now, and sees to its timer.
+    /// Sends what the end may send now, and arms its timer.
     pub(crate) fn send(&mut self, now: Time, number: u32, end: End) {
-        let Some(connection) = self.connections[number as usize].as_deref_mut() else { return };
+        let hosts = &mut self.hosts;
+        let Some(connection) = hosts.connections[number as usize].as_deref_mut() else { return };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
         let address = Address { flow: number, src, dst, from_server: end == End::Server };
         let workload = connection.workload;
-        let nic = &mut self.ports[src.0 as usize];
         let mut wake = Time::MAX;
         loop {
             let half = connection.half(end);
             if self.rules.holds_back {
-                let full_size = self.transport.segment + u64::from(self.transport.header_bytes);
-                if self.rules.backpressure && !nic.has_room(now, full_size) {
+                let full_size = hosts.transport.segment + u64::from(hosts.transport.header_bytes);
+                if self.rules.backpressure && !self.fabric.has_room(now, src, full_size) {
                     if !std::mem::replace(&mut half.blocked, true) {
-                        self.waiting_for_room[src.0 as usize].push_back((number, end));
+                        hosts.waiting_for_room[src.0 as usize].push_back((number, end));
                     }
                     break;
                 }
                 if let Some(offload) = &self.rules.segmentation
-                    && !half.may_send(offload, &self.transport)
+                    && !half.may_send(offload, &hosts.transport)
                 {
                     break;
                 }
-                if let Some(classes) = &self.classes
+                if let Some(classes) = &hosts.classes
                     && let Some(until) =
                         classes.waits_until(now, src, half.priority, full_size, half.limiter.as_deref())
                 {
@@ -151,88 +151,68 @@ impl World {
                     break;
                 }
             }
-            let Some(segment) = half.endpoint.poll_transmit(&self.transport, now) else { break };
-            let mut packet = packet_of(&segment, address, self.transport.wire_bytes(&segment));
-            self.wires.counters.packets_sent += 1;
+            let Some(segment) = half.endpoint.poll_transmit(&hosts.transport, now) else { break };
+            let mut packet = packet_of(&segment, address, hosts.transport.wire_bytes(&segment));
             let new_bytes = half.on_sent(&segment);
             if new_bytes > 0 {
                 self.recorder.on_sent(now, workload, new_bytes);
                 if half.has_sent_message() {
-                    self.wires.announce(now, number, connection, end);
+                    announce(self.process.as_deref_mut(), now, number, connection, end);
                 }
             }
-            if let Some(classes) = &mut self.classes {
+            if let Some(classes) = &mut hosts.classes {
                 let half = connection.half(end);
                 classes.label(&mut packet, half.priority, || half.endpoint.remaining());
                 if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
-                    self.wires.dropped(now, PortId(src.0), &packet);
+                    self.fabric.refuse(now, &packet);
                     continue;
                 }
             }
-            match self.pacers.get_mut(src.0 as usize) {
-                Some(pacer) => {
-                    let due = pacer.on_packet(now, packet, nic, &mut self.wires);
-                    self.wires.call_pacer_at(src, due);
-                }
-                None => nic.on_arrival(PortId(src.0), now, packet, &mut self.wires),
-            }
+            self.fabric.send(now, packet);
         }
         let half = connection.half(end);
         let deadline = half.endpoint.deadline().min(wake);
         if deadline < half.armed {
             half.armed = deadline;
             let owner = Owner::new(OwnerKind::Endpoint, number * 2 + end as u32);
-            self.wires.events.push(deadline, owner);
+            self.fabric.schedule(deadline, owner);
         }
     }
 
-    /// The event of an end's timer; the deadline itself may have moved on since.
+    /// The event of an end's timer has come; the deadline itself may have moved on since.
     pub(crate) fn on_endpoint_due(&mut self, now: Time, number: u32) {
         let (connection, end) = (number / 2, End::from_bit(number));
-        let Some(open) = self.connections[connection as usize].as_deref_mut() else { return };
+        let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() else { return };
         let half = open.half(end);
         if half.armed != now {
             return;
         }
         half.armed = Time::MAX;
         if half.endpoint.deadline() <= now {
-            half.endpoint.on_deadline(&self.transport, now);
+            half.endpoint.on_deadline(&self.hosts.transport, now);
         }
         self.send(now, connection, end);
     }
 
-    /// A packet with ECE has reached its host: the pacer may associate the connection.
+    /// A packet with ECE has reached its host: the pacer may associate the connection, if that is still open.
     #[cold]
     pub(crate) fn on_ece(&mut self, now: Time, packet: &Packet) {
-        let (host, connection) = (packet.dst, packet.flow);
-        if self.connections.get(connection as usize).is_none_or(Option::is_none) {
-            return;
-        }
-        if let Some(pacer) = self.pacers.get_mut(host.0 as usize) {
-            pacer.on_ece(now, connection);
-        } else if let Some(pacer) = self.ports[host.0 as usize].head_pacer() {
-            pacer.on_ece(connection);
+        if self.hosts.connections.get(packet.flow as usize).is_some_and(Option::is_some) {
+            self.fabric.on_ece(now, packet);
         }
     }
 
-    pub(crate) fn on_pacer_due(&mut self, now: Time, host: HostId) {
-        let nic = &mut self.ports[host.0 as usize];
-        let due = self.pacers[host.0 as usize].on_due(now, nic, &mut self.wires);
-        self.wires.call_pacer_at(host, due);
-    }
-
-    /// What waited for room gets its turn: what a pacer holds, then the transports, one after the other.
+    /// Packets and ends that wait for room in a NIC get their turn: first what a pacer holds, then the ends, one
+    /// after the other.
+    #[inline]
     pub(crate) fn offer_room(&mut self, now: Time) {
-        while let Some(nic) = self.wires.room.pop() {
-            if let Some(pacer) = self.pacers.get_mut(nic.0 as usize) {
-                let due = pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.wires);
-                self.wires.call_pacer_at(HostId(nic.0), due);
-            }
-            let waiting = self.waiting_for_room[nic.0 as usize].len();
+        while let Some(nic) = self.fabric.hooks_mut().room.pop() {
+            self.fabric.release_paced(now, nic);
+            let waiting = self.hosts.waiting_for_room[nic.0 as usize].len();
             for _ in 0..waiting {
-                let next = self.waiting_for_room[nic.0 as usize].pop_front();
+                let next = self.hosts.waiting_for_room[nic.0 as usize].pop_front();
                 let Some((connection, end)) = next else { break };
-                if let Some(open) = self.connections[connection as usize].as_deref_mut() {
+                if let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() {
                     open.half(end).blocked = false;
                     self.send(now, connection, end);
                 }
@@ -241,17 +221,21 @@ impl World {
     }
 }
 
-impl Wires {
-    /// `end` of a connection has sent messages to their last byte: the other end is told what to expect, by a
-    /// letter where it is in another part of the network.
-    #[inline(never)] // few segments end a message
-    fn announce(&mut self, now: Time, number: u32, connection: &mut Connection, end: End) {
-        let (to, host) = (end.other(), connection.host(end.other()));
-        while let Some(message) = connection.half(end).take_sent(now) {
-            match &mut self.border {
-                Some(border) if !border.has(host) => border.announce(host, number, to, message),
-                _ => connection.half(to).expect(message),
-            }
+/// `end` of a connection has sent messages to their last byte: the other end is told what to expect, by a message
+/// where another logical process simulates it.
+#[inline(never)] // few segments end a message
+fn announce(
+    mut process: Option<&mut Process>,
+    now: Time,
+    number: u32,
+    connection: &mut Connection,
+    end: End,
+) {
+    let (to, host) = (end.other(), connection.host(end.other()));
+    while let Some(message) = connection.half(end).take_sent(now) {
+        match &mut process {
+            Some(process) if !process.has(host) => process.announce(host, number, to, message),
+            _ => connection.half(to).expect(message),
         }
     }
 }

@@ -1,17 +1,18 @@
-//! [`Folder`]: state that a privileged program believes when it finds it again, and that nobody else may have written.
+//! [`Folder`] holds state that a privileged program trusts when it reads it again, and that nobody else may have
+//! written.
 //!
-//! What is in such a folder names things to remove and settings to write. So it is believed only where nobody but its
-//! owner (this user, or root) could have put it there:
+//! The files in such a folder name resources to remove and settings to write. They are trusted only where nobody but
+//! the owner (this user, or root) could have written them:
 //!
 //! ```text
-//! /            every folder on the way: root's or this user's, and no other's to write in, but for sticky ones such as /tmp
+//! /            each ancestor: owned by root or this user, writable by nobody else, except sticky ones such as /tmp
 //! /run
-//! /run/plimsoll         made here: mode 700, whatever the umask
-//!   plan.json           made here: mode 600; a regular file with one name
+//! /run/plimsoll         created here: mode 700, whatever the umask
+//!   plan.json           created here: mode 600; a regular file with one hard link
 //! ```
 //!
-//! Every step is from an open folder to what is in it (`openat`), and no symbolic link is ever followed, so that what
-//! was looked at is what is used. Names are single parts of a path.
+//! Every step goes from an open folder to an entry in it (`openat`), and no symbolic link is followed, so that the
+//! entry that was checked is the one that is used. Names are single components of a path.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -22,7 +23,7 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdi
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-/// An open folder that is its owner's alone.
+/// An open folder that only its owner can write.
 #[derive(Debug)]
 pub struct Folder {
     descriptor: OwnedFd,
@@ -30,19 +31,19 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Opens the folder at `path`, which is absolute; it and those above it are made where they are missing, with
-    /// mode 700.
+    /// Opens the folder at the absolute path `path`; it and its ancestors are created with mode 700 where they are
+    /// missing.
     ///
     /// # Errors
-    /// If others could have had a hand in it, which says how, or the system refuses.
+    /// Returns an error that names the reason if others could have written to it, and any error of the system.
     pub fn make(path: &Path) -> io::Result<Folder> {
         Folder::walk(path, true)
     }
 
-    /// Opens the folder at `path`; none if there is none.
+    /// Opens the folder at `path`; returns none if it does not exist.
     ///
     /// # Errors
-    /// As [`Folder::make`].
+    /// Returns the errors of [`Folder::make`].
     pub fn open(path: &Path) -> io::Result<Option<Folder>> {
         there(Folder::walk(path, false))
     }
@@ -58,10 +59,10 @@ impl Folder {
             .collect();
         let Some((names, last)) = names.as_deref().and_then(<[_]>::split_last).map(|(last, all)| (all, last))
         else {
-            return Err(refused(path, "it is no absolute path without `.` and `..`"));
+            return Err(refused(path, "expected an absolute path without `.` and `..`"));
         };
         if !root {
-            return Err(refused(path, "it is no absolute path without `.` and `..`"));
+            return Err(refused(path, "expected an absolute path without `.` and `..`"));
         }
         let descriptor = rustix::fs::open("/", ABOVE, Mode::empty())?;
         let mut above = Folder { descriptor, path: PathBuf::from("/") };
@@ -72,35 +73,35 @@ impl Folder {
         above.own(last, makes)
     }
 
-    /// The folder `name` in this one, made where it is missing.
+    /// Opens the folder `name` in this one, and creates it where it is missing.
     ///
     /// # Errors
-    /// As [`Folder::make`].
+    /// Returns the errors of [`Folder::make`].
     pub fn folder(&self, name: &str) -> io::Result<Folder> {
         self.own(name, true)
     }
 
-    /// The folder `name` in this one; none if there is none.
+    /// Opens the folder `name` in this one; returns none if it does not exist.
     ///
     /// # Errors
-    /// As [`Folder::make`].
+    /// Returns the errors of [`Folder::make`].
     pub fn find(&self, name: &str) -> io::Result<Option<Folder>> {
         there(self.own(name, false))
     }
 
-    /// Where it is, for people.
+    /// Returns the folder's path, for messages.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The names of all that is in it.
+    /// Returns the names of all entries.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns any error of the system.
     pub fn names(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.descriptor)? {
-            // Another's name is none of ours.
+            // Names that are not UTF-8 are not written by this program.
             if let Ok(name) = entry?.file_name().to_str()
                 && ![".", ".."].contains(&name)
             {
@@ -110,22 +111,23 @@ impl Folder {
         Ok(names)
     }
 
-    /// Whether there is anything of this name.
+    /// Returns whether an entry of this name exists.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns any error of the system.
     pub fn has(&self, name: &str) -> io::Result<bool> {
         let found = rustix::fs::statat(&self.descriptor, part(name)?, AtFlags::SYMLINK_NOFOLLOW);
         Ok(there(found.map_err(io::Error::from))?.is_some())
     }
 
-    /// Opens the file `name` as `flags` say ([`OFlags::CREATE`] among them); none if there is none. It ends up with
-    /// mode 600.
+    /// Opens the file `name` with `flags`, which may include [`OFlags::CREATE`]; returns none if it does not exist. Its
+    /// mode becomes 600.
     ///
     /// # Errors
-    /// As [`Folder::make`], also of what is no regular file, or has a second name.
+    /// Returns the errors of [`Folder::make`], and an error if the entry is not a regular file or has a second hard
+    /// link.
     pub fn file(&self, name: &str, flags: OFlags) -> io::Result<Option<File>> {
-        // Whoever plants a pipe has nobody wait for it.
+        // Without blocking, opening a planted named pipe cannot make this program wait.
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let path = self.path.join(name);
         let opened = openat(&self.descriptor, part(name)?, flags, Mode::RUSR | Mode::WUSR);
@@ -133,17 +135,17 @@ impl Folder {
         let Some(descriptor) = there(opened)? else { return Ok(None) };
         let about = fstat(&descriptor)?;
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile || about.st_nlink > 1 {
-            return Err(refused(&path, "it is no regular file with one name"));
+            return Err(refused(&path, "expected a regular file with one hard link"));
         }
         is_own(&path, &about)?;
         close_to_others(&descriptor, &about, Mode::RUSR | Mode::WUSR);
         Ok(Some(File::from(descriptor)))
     }
 
-    /// All of the file `name`; none if there is none.
+    /// Reads the whole file `name`; returns none if it does not exist.
     ///
     /// # Errors
-    /// As [`Folder::file`], and if it is longer than `most` bytes.
+    /// Returns the errors of [`Folder::file`], and an error if the file is longer than `most` bytes.
     pub fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
         let Some(file) = self.file(name, OFlags::RDONLY)? else { return Ok(None) };
         let mut bytes = Vec::new();
@@ -154,10 +156,10 @@ impl Folder {
         Ok(Some(bytes))
     }
 
-    /// Writes the file `name`, which is not there yet, and has it on the disk.
+    /// Creates the file `name`, which must not exist, and syncs it to the disk.
     ///
     /// # Errors
-    /// As [`Folder::file`].
+    /// Returns the errors of [`Folder::file`].
     pub fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
         let mut file = self.file(name, flags)?.ok_or(io::ErrorKind::NotFound)?;
@@ -165,27 +167,27 @@ impl Folder {
         file.sync_all()
     }
 
-    /// Gives `from` the name `to`, in place of what has it, and has that on the disk.
+    /// Renames `from` to `to`, replaces any file of that name, and syncs the folder to the disk.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns any error of the system.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         rustix::fs::renameat(&self.descriptor, part(from)?, &self.descriptor, part(to)?)?;
         self.descriptor_to_read()?.sync_all()
     }
 
-    /// Removes the file `name`, a link itself and not what it leads to. None is no error.
+    /// Removes the file `name`; a symbolic link is removed itself. A missing file is not an error.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns any error of the system.
     pub fn remove(&self, name: &str) -> io::Result<()> {
         there(unlinkat(&self.descriptor, part(name)?, AtFlags::empty()).map_err(io::Error::from)).map(drop)
     }
 
-    /// Removes the empty folder `name`. None is no error.
+    /// Removes the empty folder `name`. A missing folder is not an error.
     ///
     /// # Errors
-    /// If the system refuses, as where something is in it.
+    /// Returns any error of the system, as where the folder is not empty.
     pub fn remove_folder(&self, name: &str) -> io::Result<()> {
         there(unlinkat(&self.descriptor, part(name)?, AtFlags::REMOVEDIR).map_err(io::Error::from)).map(drop)
     }
@@ -205,7 +207,7 @@ impl Folder {
         let mut opened: Result<OwnedFd, Refused> = open();
         if makes && matches!(opened, Err(Refused::System(Errno::NOENT))) {
             match mkdirat(&self.descriptor, name, Mode::RWXU) {
-                // Somebody else may have been quicker.
+                // Another process may have created it in the meantime.
                 Ok(()) | Err(Errno::EXIST) => opened = open(),
                 Err(error) => return Err(explained(&path, error)),
             }
@@ -217,7 +219,7 @@ impl Folder {
         }
     }
 
-    /// Of a folder on the way only the way matters: nobody else can put another in its place.
+    /// Checks an ancestor: nobody else may be able to replace the next component of the path.
     fn check_way(&self) -> io::Result<()> {
         let about = fstat(&self.descriptor)?;
         let mode = Mode::from_raw_mode(about.st_mode);
@@ -252,23 +254,23 @@ impl From<io::Error> for Refused {
 const FOLDER: OFlags = OFlags::DIRECTORY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 const ABOVE: OFlags = OFlags::PATH.union(FOLDER);
 
-/// A name that is one part of a path.
+/// Returns the name if it is a single component of a path.
 fn part(name: &str) -> io::Result<&str> {
     let mut parts = Path::new(name).components();
     match (parts.next(), parts.next()) {
         (Some(Component::Normal(part)), None) if part == name => Ok(name),
-        _ => Err(refused(Path::new(name), "it is no name of a file")),
+        _ => Err(refused(Path::new(name), "expected the name of a file")),
     }
 }
 
-/// That the folder or file is this user's or root's, and nobody else may write it.
+/// Checks that the folder or file belongs to this user or root, and that nobody else may write it.
 fn is_own(path: &Path, about: &Stat) -> io::Result<()> {
     is_owned(path, about)?;
     let mode = Mode::from_raw_mode(about.st_mode);
     if mode.intersects(Mode::WGRP | Mode::WOTH) {
         let why = format!(
-            "others than its owner can write it (mode {:o}), so that what is there may be anybody's; look at it, and remove \
-             it or take that right away (chmod go-w)",
+            "others than its owner may write it (mode {:o}), so its content cannot be trusted; look at it, and \
+                         remove it or that permission (chmod go-w)",
             mode.bits() & 0o7777
         );
         return Err(refused(path, &why));
@@ -287,7 +289,7 @@ fn is_owned(path: &Path, about: &Stat) -> io::Result<()> {
     }
 }
 
-/// Takes rights from others that it need not have, where this user may.
+/// Removes permissions of others that they do not need, where this user may.
 fn close_to_others(descriptor: &OwnedFd, about: &Stat, mode: Mode) {
     if Mode::from_raw_mode(about.st_mode) != mode {
         let _ = fchmod(descriptor, mode);
@@ -298,7 +300,7 @@ fn explained(path: &Path, error: Errno) -> io::Error {
     match error {
         Errno::LOOP | Errno::NOTDIR => refused(
             path,
-            "it is a symbolic link or of another kind than it should be; look at it, and remove it",
+            "it is a symbolic link or another unexpected kind of file; look at it, and remove it",
         ),
         error => io::Error::from(error),
     }
@@ -308,7 +310,7 @@ fn refused(path: &Path, why: &str) -> io::Error {
     io::Error::other(format!("{} is not trusted: {why}", path.display()))
 }
 
-/// None of what is not there.
+/// Turns the error 'not found' into none.
 fn there<T>(found: io::Result<T>) -> io::Result<Option<T>> {
     match found {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -17,7 +17,7 @@ fn said<T: std::fmt::Debug>(found: io::Result<T>) -> String {
     found.unwrap_err().to_string()
 }
 
-/// The umask is the process's, so that a test of it needs a process of its own: `tests/umask.rs`.
+/// The umask belongs to the process, so its test has a process of its own: `tests/umask.rs`.
 #[test]
 fn what_is_made_is_the_owners_alone() {
     let place = tempfile::tempdir().unwrap();
@@ -34,7 +34,7 @@ fn what_is_made_is_the_owners_alone() {
     folder.remove("other").unwrap();
     assert!(folder.find("none").unwrap().is_none() && folder.read("none", 1).unwrap().is_none());
     assert!(Folder::open(&place.path().join("none/of/these")).unwrap().is_none());
-    // What others may only read, they may no longer.
+    // A folder that others may read loses that permission when it is opened.
     set_mode(&path, 0o755);
     assert!(Folder::open(&path).unwrap().is_some());
     assert_eq!(mode(&path), 0o700);
@@ -53,7 +53,7 @@ fn what_others_may_write_is_not_trusted() {
     set_mode(&path.join("file"), 0o620);
     let folder = Folder::open(&path).unwrap().unwrap();
     assert!(said(folder.read("file", 9)).contains("(mode 620)"));
-    // On the way, only a sticky one is: what is in it is not others' to rename.
+    // A writable ancestor is accepted only where it is sticky, since others cannot rename its entries then.
     set_mode(&place.path().join("a"), 0o777);
     assert!(said(Folder::open(&path)).contains("(mode 777)"));
     set_mode(&place.path().join("a"), 0o1777);
@@ -80,18 +80,18 @@ fn no_link_is_followed() {
     assert!(said(folder.read("file", 99)).contains("symbolic link"));
     assert!(said(folder.file("file", OFlags::WRONLY | OFlags::CREATE)).contains("symbolic link"));
     assert!(said(folder.folder("folder")).contains("symbolic link"));
-    assert!(said(folder.read("second", 99)).contains("with one name"));
+    assert!(said(folder.read("second", 99)).contains("with one hard link"));
     assert!(folder.has("file").unwrap());
     for name in ["file", "folder", "second"] {
         folder.remove(name).unwrap();
     }
     assert_eq!(fs::read_to_string(elsewhere.join("file")).unwrap(), "precious");
     for name in ["..", ".", "", "/etc", "a/b", "a/"] {
-        assert!(said(folder.read(name, 9)).contains("no name of a file"), "{name}");
-        assert!(said(folder.folder(name)).contains("no name of a file"), "{name}");
+        assert!(said(folder.read(name, 9)).contains("expected the name of a file"), "{name}");
+        assert!(said(folder.folder(name)).contains("expected the name of a file"), "{name}");
     }
     for path in ["own", "/a/../b", "/"] {
-        assert!(said(Folder::make(Path::new(path))).contains("no absolute path"), "{path}");
+        assert!(said(Folder::make(Path::new(path))).contains("expected an absolute path"), "{path}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Under the umask that takes nothing away, in a process of its own, whose umask it is.
+//! Checks the modes of new files and folders under umask 0, in a process of its own, since the umask belongs to it.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;

@@ -1,17 +1,17 @@
-//! Writes to stdout and stderr that never panic: the only way for the programs of this workspace to write there.
+//! Writes to stdout and stderr without panics; the programs of this workspace write there in no other way.
 //!
-//! `println!` and `eprintln!` panic where the stream is a closed pipe, a full disk or a terminal that has gone, and a
-//! release build aborts on a panic. The rules here:
+//! `println!` and `eprintln!` panic where the stream is a closed pipe, a full disk or a closed terminal, and a release
+//! build aborts on a panic. This crate does the following instead:
 //!
 //! | stream | closed pipe | any other error |
 //! |---|---|---|
-//! | stdout | the program ends as if all had been read | an error; the exit status becomes 2 |
-//! | stderr | the message is lost | the message is lost |
+//! | stdout | the program ends as if the reader had read everything | an error is returned; the exit status becomes 2 |
+//! | stderr | the message is dropped | the message is dropped |
 //!
-//! What a message to stderr quotes cannot steer the terminal: control characters are written out, line breaks stay.
+//! Quoted text in a message to stderr cannot control the terminal: control characters are escaped, line breaks stay.
 //!
-//! A descriptor that was closed before the start (`>&-`) is `/dev/null`: Rust's runtime opens it there, so that no file
-//! of the program gets the number 1 or 2 and is written into.
+//! A descriptor that was closed before the start (`>&-`) becomes `/dev/null`: Rust's runtime opens it there, so that no
+//! file of the program gets the number 1 or 2 and receives its output.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -19,10 +19,10 @@ use std::process;
 
 use plimsoll_units::text::printable_lines;
 
-/// Exit status where stdout could not be written.
+/// The exit status where stdout could not be written.
 pub const ERROR: u8 = 2;
 
-/// Prints a message and a line break to stderr, as `eprintln!` does; a message that cannot be written is lost.
+/// Prints a message and a line break to stderr, as `eprintln!` does; a message that cannot be written is dropped.
 #[macro_export]
 macro_rules! note {
     () => {
@@ -33,8 +33,9 @@ macro_rules! note {
     };
 }
 
-/// Prints a line of results to stdout, as `println!` does. Ends the program where it cannot be written, so it is for
-/// programs that have nothing to keep: with status 0 if the reader has gone, else with status 2.
+/// Prints a line of results to stdout, as `println!` does. Where the line cannot be written, the macro ends the
+/// program, with status 0 if the reader has closed the pipe and with status 2 otherwise; so it is only for programs
+/// that have no state to save.
 #[macro_export]
 macro_rules! outln {
     () => {
@@ -45,18 +46,18 @@ macro_rules! outln {
     };
 }
 
-/// The function behind [`note!`].
+/// Writes the message of [`note!`].
 pub fn note(message: fmt::Arguments<'_>) {
-    // One write, so that messages of several threads or processes do not mix.
+    // A single write keeps the messages of several threads and processes apart.
     let message = message.to_string();
-    // Names in it may be a stranger's.
+    // Names in the message may be foreign text.
     let _ = io::stderr().write_all(format!("{}\n", printable_lines(&message)).as_bytes());
 }
 
-/// Writes results to stdout. A reader that has gone (`| head`) is no error.
+/// Writes results to stdout. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
-/// If stdout cannot be written, as on a full disk.
+/// Returns an error if stdout cannot be written, as on a full disk.
 pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -65,7 +66,7 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// The function behind [`outln!`].
+/// Writes the line of [`outln!`].
 pub fn out_or_end(line: fmt::Arguments<'_>) {
     let mut stdout = io::stdout().lock();
     if let written @ Err(_) = stdout.write_all(line.to_string().as_bytes()).and_then(|()| stdout.flush()) {
@@ -75,7 +76,7 @@ pub fn out_or_end(line: fmt::Arguments<'_>) {
 }
 
 /// Ends the program after its last write, such as that of `--help`: with `status`, or with 2 if the write failed for
-/// another reason than that the reader has gone.
+/// any reason other than a closed pipe.
 pub fn end(written: io::Result<()>, status: i32) -> ! {
     let status = match written.and_then(|()| io::stdout().flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {

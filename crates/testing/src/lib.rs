@@ -1,7 +1,7 @@
-//! What tests of all crates share: how one says that it is left out, and whether others kept the processors busy.
+//! Shared code of tests: reporting a skipped test, and measuring the processor time that other programs took.
 //!
-//! The test runner keeps what a test prints unless it fails, so a test that finds something missing and passes would say so to
-//! nobody. What is said here goes past that, and stands among the runner's own lines.
+//! The test runner captures what a passing test prints, so a test that skips itself would do so unnoticed. The macros
+//! of this crate write to stderr directly, between the runner's own lines.
 
 mod others;
 #[cfg(target_os = "linux")]
@@ -13,7 +13,8 @@ use std::thread;
 
 pub use others::Others;
 
-/// Says that the test of this thread is left out, and why: what is missing, and where it is to be had. As with `format!`.
+/// Reports that the test of this thread is skipped, and why: what is missing, and how to get it. The arguments are
+/// those of `format!`.
 #[macro_export]
 macro_rules! skipped {
     ($($why:tt)+) => {
@@ -21,23 +22,23 @@ macro_rules! skipped {
     };
 }
 
-/// Says that the test of this thread is left out for want of a program. Where the environment variable CI is set it fails:
-/// what the Makefile's TEST_PACKAGES name is installed there.
+/// Reports that the test of this thread is skipped because a program is missing. Where the environment variable CI is
+/// set, the test fails instead: CI installs the packages that the Makefile lists in TEST_PACKAGES.
 ///
 /// # Panics
-/// With CI set.
+/// Panics where CI is set.
 #[track_caller]
 pub fn missing(what: impl fmt::Display) {
     let is_build_machine = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
-    assert!(!is_build_machine, "CI is set, and no test is left out then: {what}");
+    assert!(!is_build_machine, "CI is set, where no test may be skipped: {what}");
     skipped!("{what}");
 }
 
-/// What [`skipped!`] calls.
+/// Writes the line of [`skipped!`] to stderr.
 pub fn say_skipped(why: fmt::Arguments<'_>) {
-    // The runner names a test's thread after it.
+    // The test runner gives a test's thread the name of the test.
     let thread = thread::current();
     let test = thread.name().unwrap_or("a test");
-    // Nobody listens: then nobody is told.
+    // With stderr closed, the line is dropped.
     let _ = writeln!(io::stderr(), "skipped: {test}: {why}");
 }

@@ -1,9 +1,9 @@
-//! What other programs and other machines take from the processors while a test watches what its own do in time.
+//! Measures the processor time that other programs and other virtual machines take while a test measures time.
 
 use std::fs;
 
-/// The processors' time so far, in ticks: all of it, what nobody used, and what this process and those it has waited for
-/// did.
+/// Processor time so far, in ticks: all of it, the idle part, and the part of this process and the children that it has
+/// waited for.
 #[derive(Clone, Copy, Debug)]
 struct Ticks {
     all: u64,
@@ -11,18 +11,18 @@ struct Ticks {
     own: u64,
 }
 
-/// Watches from when it is made.
+/// The processor time of others since the moment at which this value was created.
 #[derive(Clone, Copy, Debug)]
 pub struct Others(Option<Ticks>);
 
 impl Others {
-    /// Starts to watch.
+    /// Starts the measurement.
     pub fn watch() -> Others {
         Others(Ticks::now())
     }
 
-    /// The share of all processors' time since then, from 0 to 1, that went to other programs, or to other machines on the
-    /// same hardware (steal); interrupts count as nobody's. 0 where the system does not tell.
+    /// Returns the share of all processor time since the start, from 0 to 1, that went to other programs or to other
+    /// virtual machines (steal). Interrupts count as idle. Returns 0 where the system does not report it.
     pub fn share(self) -> f64 {
         let (Some(then), Some(now)) = (self.0, Ticks::now()) else { return 0.0 };
         let [all, unused, own] =
@@ -30,12 +30,15 @@ impl Others {
         ((all - unused - own) / all.max(1.0)).max(0.0)
     }
 
-    /// Says so and is true if others took so much that what a test saw in time tells of them: more than a fifth.
+    /// Returns true, and reports the test as skipped, where others took more than a fifth of the processor time.
     pub fn were_busy(self) -> bool {
         let share = self.share();
         let were_busy = share > 0.2;
         if were_busy {
-            crate::skipped!("others took {:.0} % of the processors, so times say nothing", share * 100.0);
+            crate::skipped!(
+                "others took {:.0} % of the processor time, so times are not comparable",
+                share * 100.0
+            );
         }
         were_busy
     }
@@ -46,13 +49,13 @@ impl Ticks {
         Ticks::parse(&fs::read_to_string("/proc/stat").ok()?, &fs::read_to_string("/proc/self/stat").ok()?)
     }
 
-    /// From the files of those names (proc(5)).
+    /// Parses the contents of `/proc/stat` and `/proc/self/stat` (proc(5)).
     fn parse(all: &str, own: &str) -> Option<Ticks> {
         let numbers =
             |text: &str| text.split_whitespace().map_while(|word| word.parse().ok()).collect::<Vec<u64>>();
-        // user, nice, system, idle, iowait, irq, softirq, steal; guests' are in user and nice.
+        // The fields are user, nice, system, idle, iowait, irq, softirq and steal; guest time is part of user and nice.
         let all = numbers(all.strip_prefix("cpu ")?.lines().next()?);
-        // The name, in parentheses, may hold anything; the letter after it is the state, field 3.
+        // The name, in parentheses, may contain anything; the letter after it is the state, which is field 3.
         let own: Vec<&str> = own.rsplit_once(')')?.1.split_whitespace().collect();
         let own = own.get(11..15)?.iter().map(|word| word.parse::<u64>().ok()).sum::<Option<u64>>()?;
         let eight = all.get(..8)?;

@@ -1,5 +1,5 @@
-//! Standard streams that cannot be written, as programs meet them: the other end of a pipe has gone, a disk is full, a
-//! descriptor was closed before the start, a terminal was closed.
+//! Standard streams that cannot be written: a pipe without reader, a full disk, a descriptor that was closed before the
+//! start, a closed terminal.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,19 +13,19 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// A standard stream.
+/// One of the two standard streams that a program writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
-    /// Where results go.
+    /// The standard output, which carries results.
     Stdout,
-    /// Where messages go.
+    /// The standard error, which carries messages.
     Stderr,
 }
 
-/// Why a stream cannot be written.
+/// The reason why a stream cannot be written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lost {
-    /// The reader of the pipe has gone: `| head -1`.
+    /// The reader has closed the pipe: `| head -1`.
     ClosedPipe,
     /// The disk is full: `> /dev/full`.
     FullDisk,
@@ -36,20 +36,21 @@ pub enum Lost {
 }
 
 impl Lost {
-    /// Every way to lose a stream.
+    /// All reasons why a stream cannot be written.
     pub const ALL: [Lost; 4] =
         [Lost::ClosedPipe, Lost::FullDisk, Lost::ClosedDescriptor, Lost::ClosedTerminal];
 
-    /// Whether a program that has results to print ends with an error. Rust's runtime opens /dev/null in the place of a
-    /// closed descriptor.
+    /// Returns whether a program that prints results ends with an error. Rust's runtime opens /dev/null in the place of
+    /// a closed descriptor.
     pub fn is_error_of(self, stream: Stream) -> bool {
         stream == Stream::Stdout && matches!(self, Lost::FullDisk | Lost::ClosedTerminal)
     }
 
-    /// A command whose `stream` is lost like this; the caller adds arguments and chooses the other streams.
+    /// Returns a command whose `stream` cannot be written for this reason; the caller adds arguments and the other
+    /// streams.
     ///
     /// # Errors
-    /// If the system has no such stream.
+    /// Returns an error if the system has no such stream.
     pub fn command(self, program: &str, stream: Stream) -> io::Result<Command> {
         let lost = match self {
             Lost::ClosedDescriptor => {
@@ -74,16 +75,16 @@ impl Lost {
     }
 }
 
-/// The end of a terminal that a terminal's window has; the terminal is closed when it is dropped.
+/// The controlling end of a pseudoterminal; dropping it closes the terminal.
 #[derive(Debug)]
 pub struct Terminal(File);
 
 impl Terminal {
-    /// A new terminal, and the end of it that a program has. It is nobody's controlling terminal, so that nobody gets
-    /// a SIGHUP when it is closed.
+    /// Opens a pseudoterminal, and returns the end for a program with it. It is no process's controlling terminal, so
+    /// that closing it sends no SIGHUP.
     ///
     /// # Errors
-    /// If the system has none left.
+    /// Returns an error if the system has no pseudoterminal left.
     pub fn open() -> io::Result<(Terminal, File)> {
         let window = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
         grantpt(&window)?;
@@ -100,11 +101,11 @@ impl io::Read for Terminal {
     }
 }
 
-/// Checks that a server serves and ends with status 0 at SIGTERM however its streams are lost. `arguments` makes it say
-/// as much as it can, and listen at this UNIX socket.
+/// Checks that a server serves requests and ends with status 0 at SIGTERM, whichever stream cannot be written.
+/// `arguments` receives the path of a UNIX socket to listen on, and should make the server print as much as it can.
 ///
 /// # Panics
-/// If it does not.
+/// Panics if the server does not.
 pub fn serves_without_streams(program: &str, folder: &Path, arguments: impl Fn(&str) -> Vec<String>) {
     for stream in [Stream::Stdout, Stream::Stderr] {
         for lost in Lost::ALL {
@@ -129,11 +130,11 @@ pub fn serves_without_streams(program: &str, folder: &Path, arguments: impl Fn(&
     }
 }
 
-/// Checks what a program ends with however its streams are lost: with `normal` where stderr or a reader of stdout has
-/// gone, with 2 where stdout cannot be written otherwise. It has to print results.
+/// Checks a program's exit status for each stream that cannot be written: `normal` for stderr and for a closed pipe at
+/// stdout, 2 for any other stdout. The program must print results.
 ///
 /// # Panics
-/// If it does not.
+/// Panics if a status differs.
 pub fn ends_without_streams(program: &str, arguments: &[&str], normal: i32) {
     for stream in [Stream::Stdout, Stream::Stderr] {
         for lost in Lost::ALL {
@@ -153,7 +154,7 @@ pub fn ends_without_streams(program: &str, arguments: &[&str], normal: i32) {
     }
 }
 
-/// Waits until the process has ended, and tries `done` until it is true.
+/// Waits until the process has ended, and calls `done` until it returns true.
 fn wait(child: &mut Child, mut done: impl FnMut(&Child) -> bool) -> ExitStatus {
     let deadline = Instant::now() + Duration::from_secs(60);
     let mut is_done = false;
@@ -163,7 +164,7 @@ fn wait(child: &mut Child, mut done: impl FnMut(&Child) -> bool) -> ExitStatus {
         }
         is_done = is_done || done(child);
         if Instant::now() > deadline {
-            // It has not ended yet, as was just seen.
+            // The process has not ended: `try_wait` just returned none.
             let _ = child.kill();
             panic!("it neither serves nor ends");
         }

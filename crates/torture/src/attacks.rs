@@ -1,4 +1,4 @@
-//! The attacks, by name.
+//! The attacks, listed by name.
 
 mod digests;
 mod emulations;
@@ -10,7 +10,7 @@ mod servers;
 use crate::program::Programs;
 use crate::trial::{Outcome, Trial};
 
-/// An attack, and what must hold under it.
+/// An attack on a program, and the promise that must hold under it.
 #[derive(Debug)]
 pub struct Attack {
     pub name: &'static str,
@@ -22,12 +22,12 @@ pub struct Attack {
 pub const ATTACKS: &[Attack] = &[
     Attack {
         name: "sweeps-killed",
-        promise: "a sweep killed at random moments resumes to the bytes of one that was not",
+        promise: "a sweep killed at random moments resumes, and ends with the bytes of an undisturbed one",
         run: runs::killed,
     },
     Attack {
         name: "two-in-one-directory",
-        promise: "of two runs in one directory one waits or is refused; the bytes are those of one",
+        promise: "of two runs in one directory, one waits or is rejected; the bytes are those of one run",
         run: runs::two_at_once,
     },
     Attack {
@@ -37,7 +37,7 @@ pub const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "files-damaged",
-        promise: "files cut, flipped, grown and removed are harmless, or reported and repaired",
+        promise: "damaged and removed files are harmless, or are reported and repaired",
         run: runs::damaged,
     },
     Attack {
@@ -62,7 +62,7 @@ pub const ATTACKS: &[Attack] = &[
     },
     Attack {
         name: "policies-killed",
-        promise: "a host is as before after applies and rollbacks killed at random moments, and a rollback",
+        promise: "after applies and rollbacks killed at random moments, a rollback restores the host",
         run: policies::killed,
     },
     Attack {

@@ -1,4 +1,4 @@
-//! [`Inventory`]: what the kernel holds in this namespace, to compare before and after.
+//! [`Inventory`] lists the objects that the kernel holds in this namespace, to compare before and after.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,15 +6,15 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections that the kernel keeps for no program.
+/// TCP connections that the kernel keeps after their process has closed them.
 const ORPHANS: &str = "orphaned TCP sockets";
 
-/// What the kernel holds, by kind and name, each with how often it is there.
+/// The kernel's objects, by kind and name, each with its count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory(BTreeMap<String, u64>);
 
 impl Inventory {
-    /// Lists what is there now. What a missing tool would list is left out, before as after.
+    /// Lists the current objects. Kinds that need a missing tool are omitted, before as after.
     pub fn take() -> Inventory {
         let mut inventory = Inventory::default();
         for folder in ["/run/netns", "/run/plimsoll", "/sys/fs/bpf", "/sys/fs/bpf/plimsoll", "/sys/fs/cgroup"]
@@ -33,7 +33,7 @@ impl Inventory {
                 inventory.add(&format!("{program} {}: {}", arguments[0], stable(line)));
             }
         }
-        // Numbers are given out anew, and programs of others come and go: kinds and names are compared.
+        // The kernel assigns numbers anew, and programs of others come and go, so only kinds and names are compared.
         for kind in ["prog", "map", "link", "struct_ops"] {
             let list = text("bpftool", &["-j", kind, "list"]);
             let list: serde_json::Value = serde_json::from_str(&list).unwrap_or_default();
@@ -42,7 +42,7 @@ impl Inventory {
                 inventory.add(&format!("bpf {kind} {} {}", part("type"), part("name")));
             }
         }
-        // Sockets that no process has any more; TIME-WAIT is the protocol's own, and ends by itself.
+        // Orphaned sockets belong to no process; TIME-WAIT is part of the protocol and ends by itself.
         let sockets = fs::read_to_string("/proc/net/sockstat").unwrap_or_default();
         let words: Vec<&str> = sockets.split_whitespace().collect();
         let after = |key: &str| words.iter().position(|word| *word == key).and_then(|at| words.get(at + 1));
@@ -51,7 +51,8 @@ impl Inventory {
         inventory
     }
 
-    /// Waits until nothing changes any more, as after programs that ended just now, but no longer than `patience`.
+    /// Waits until the inventory no longer changes, as after programs that have just ended, but no longer than
+    /// `patience`.
     pub fn settle(patience: Duration) {
         let begun = Instant::now();
         let mut last = Inventory::take();
@@ -69,11 +70,11 @@ impl Inventory {
         *self.0.entry(name.to_owned()).or_default() += 1;
     }
 
-    /// Waits until the kernel holds no more and no less than this, but no longer than `patience`; returns how long that
-    /// took, a look included.
+    /// Waits until the inventory equals this one, but no longer than `patience`; returns the time waited, which
+    /// includes one listing.
     ///
     /// # Errors
-    /// What is new and what is gone.
+    /// Returns a message that lists the additional and the missing objects.
     pub fn is_restored(&self, patience: Duration) -> Result<Duration, String> {
         let begun = Instant::now();
         loop {
@@ -88,13 +89,13 @@ impl Inventory {
         }
     }
 
-    /// What `after` has more or less often.
+    /// Returns the objects whose count differs in `after`.
     fn differences(&self, after: &Inventory) -> Vec<String> {
         let mut names: Vec<&String> = self.0.keys().chain(after.0.keys()).collect();
         names.sort();
         names.dedup();
         let count = |inventory: &Inventory, name: &str| inventory.0.get(name).copied().unwrap_or(0);
-        // Orphans of programs that ended before this was taken end by themselves.
+        // Orphans of programs that ended before the first inventory end by themselves.
         let is_decay = |name: &str| name == ORPHANS && count(after, ORPHANS) < count(self, ORPHANS);
         let changed =
             names.into_iter().filter(|name| count(self, name) != count(after, name) && !is_decay(name));
@@ -104,14 +105,14 @@ impl Inventory {
     }
 }
 
-/// A line of `ip` or `tc` without numbers that are given out anew.
+/// Removes from a line of `ip` or `tc` the numbers that the kernel assigns anew.
 fn stable(line: &str) -> String {
     let first_is_number = line.split(':').next().is_some_and(|first| first.parse::<u64>().is_ok());
     let rest = if first_is_number { line.split_once(':').map_or(line, |(_, rest)| rest) } else { line };
     rest.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a program prints; nothing if it cannot be run.
+/// Returns the output of a program; an empty text if it cannot be run.
 fn text(program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program).args(arguments).stdin(Stdio::null()).stderr(Stdio::null()).output();
     output.map_or_else(|_| String::new(), |output| String::from_utf8_lossy(&output.stdout).into_owned())

@@ -1,4 +1,4 @@
-//! `plimsoll-torture`: attacks the programs of this workspace from outside, and counts what is lost.
+//! `plimsoll-torture` attacks the programs of this workspace from outside, and counts broken promises.
 //!
 //! ```text
 //! seed ──> Trial (attack, number, random numbers) ──> attack ──> held | lost: what | not tried: why
@@ -7,9 +7,8 @@
 //! table of tries and losses ──> stdout;  exit status 1 if anything was lost
 //! ```
 //!
-//! A trial draws everything that it chooses from its seed, its attack's name and its number, so
-//! `plimsoll-torture --seed S --attack NAME --first N --tries 1` repeats it; only the moments at which the machine
-//! itself acts differ.
+//! A trial draws all its choices from the seed, the attack's name and the trial's number, so `plimsoll-torture --seed S
+//! --attack NAME --first N --tries 1` repeats it; only the timing of the machine differs.
 
 mod attacks;
 mod kernel;
@@ -35,25 +34,25 @@ use trial::{Broken, Trial};
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll-torture", version)]
 struct Options {
-    /// Seconds after which no further trial begins.
+    /// Seconds after which no further trial starts.
     #[arg(long, default_value_t = 1800)]
     seconds: u64,
-    /// Seed of every choice.
+    /// Seed of all random choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Only this attack; may be given often. Without it all take turns.
+    /// Run only this attack; may be repeated. Without it, all attacks take turns.
     #[arg(long, value_name = "NAME")]
     attack: Vec<String>,
-    /// Trials of each attack at most.
+    /// At most this many trials of each attack.
     #[arg(long, value_name = "N")]
     tries: Option<u64>,
-    /// Number of the first trial, to repeat one that lost.
+    /// Number of the first trial, to repeat one that failed.
     #[arg(long, value_name = "N", default_value_t = 0)]
     first: u64,
-    /// Folder of the programs that are attacked [default: this program's own].
+    /// Folder of the programs under attack [default: this program's own].
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
-    /// Keep the folders of trials that lost something.
+    /// Keep the folders of failed trials.
     #[arg(long)]
     keep: bool,
 }
@@ -71,7 +70,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs trials in turn until the time is up; returns how many lost something.
+/// Runs trials in turn until the time is up; returns the number of losses.
 fn run(options: &Options) -> Result<u64> {
     let attacks = chosen(&options.attack)?;
     let folder = match &options.programs {
@@ -108,10 +107,11 @@ fn run(options: &Options) -> Result<u64> {
     Ok(table.losses())
 }
 
-/// How long the kernel may take to be as before.
+/// The longest time in which the kernel must return to its initial state.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// One trial, with what the kernel holds compared before and after: how long the kernel took to be as before.
+/// Runs one trial, and compares the kernel's objects before and after; returns how long the kernel took to return to
+/// its initial state.
 fn attempt(
     programs: &Programs,
     options: &Options,
@@ -128,7 +128,7 @@ fn attempt(
     Ok(outcome)
 }
 
-/// The attacks with these names; all if there are none.
+/// Returns the attacks with these names, or all if no name is given.
 fn chosen(names: &[String]) -> Result<Vec<&'static Attack>> {
     if names.is_empty() {
         return Ok(ATTACKS.iter().collect());

@@ -1,4 +1,4 @@
-//! The programs that are attacked, and how they are started, watched and killed.
+//! Finds, starts, watches and kills the programs under attack.
 
 use std::fs;
 use std::io;
@@ -12,9 +12,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::trial::Broken;
 
-/// How long a program may take to do anything before it counts as hanging.
+/// The longest time that a program may take for anything before it counts as hanging.
 pub const PATIENCE: Duration = Duration::from_secs(120);
-/// How long to rest between two looks at something awaited.
+/// The pause between two checks of an awaited condition.
 const REST: Duration = Duration::from_millis(2);
 
 /// The folder that holds the programs under attack.
@@ -22,10 +22,10 @@ const REST: Duration = Duration::from_millis(2);
 pub struct Programs(PathBuf);
 
 impl Programs {
-    /// The programs in this folder.
+    /// Finds the programs in this folder.
     ///
     /// # Errors
-    /// One of them is missing.
+    /// Returns an error if one of them is missing.
     pub fn find(folder: &Path) -> Result<Programs> {
         for name in ["plimsoll", "chronos-memcached", "chronos-search", "chronos-openflow"] {
             if !folder.join(name).is_file() {
@@ -39,14 +39,14 @@ impl Programs {
         Ok(Programs(fs::canonicalize(folder)?))
     }
 
-    /// A command of this program, without standard input.
+    /// Returns a command that runs this program without standard input.
     pub fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.0.join(name));
         command.stdin(Stdio::null());
         command
     }
 
-    /// A command of `plimsoll` that runs in this folder.
+    /// Returns a command that runs `plimsoll` in this folder.
     pub fn plimsoll(&self, folder: &Path, arguments: &[&str]) -> Command {
         let mut command = self.command("plimsoll");
         command.args(arguments).current_dir(folder);
@@ -54,7 +54,7 @@ impl Programs {
     }
 }
 
-/// How a program ended, and what it wrote.
+/// The exit status of a program, and its output.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -63,12 +63,12 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// The exit status; none after a signal.
+    /// Returns the exit status; none after a signal.
     pub fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
-    /// How it ended and the last of what it wrote, for a message.
+    /// Describes how the program ended and the last lines of its output, for a message.
     pub fn told(&self) -> String {
         let last = |text: &str| {
             text.chars().rev().take(600).collect::<Vec<_>>().into_iter().rev().collect::<String>()
@@ -77,7 +77,7 @@ impl Ended {
     }
 }
 
-/// A program that is running; killed when dropped.
+/// A running program, which is killed when dropped.
 #[derive(Debug)]
 pub struct Running {
     child: Child,
@@ -86,7 +86,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts a command, whose output goes to files, so that it never waits for a reader.
+    /// Starts a command with its output in files, so that it never blocks on a reader.
     pub fn start(command: &mut Command) -> Result<Running, Broken> {
         let folder = tempfile::tempdir()?;
         command.stdout(fs::File::create(folder.path().join("stdout"))?);
@@ -95,25 +95,25 @@ impl Running {
         Ok(Running { child: command.spawn()?, what, folder })
     }
 
-    /// The process's number.
+    /// Returns the process ID.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Whether it has not ended yet.
+    /// Returns whether the process is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Sends a signal.
+    /// Sends a signal to the process.
     pub fn signal(&self, signal: Signal) {
         if let Some(pid) = Pid::from_raw(self.child.id().cast_signed()) {
-            // One that has ended already needs no signal.
+            // A process that has ended needs no signal.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Kills it after this long, unless it ends before. Returns whether it was killed.
+    /// Kills the process after this time unless it ends before; returns whether it was killed.
     pub fn kill_after(&mut self, wait: Duration) -> bool {
         let moment = Instant::now() + wait;
         while Instant::now() < moment && self.is_running() {
@@ -127,7 +127,7 @@ impl Running {
         is_running
     }
 
-    /// Waits until it ends.
+    /// Waits until the process ends.
     pub fn ended(mut self) -> Result<Ended, Broken> {
         let deadline = Instant::now() + PATIENCE;
         let status = loop {
@@ -135,7 +135,11 @@ impl Running {
                 break status;
             }
             if Instant::now() > deadline {
-                return Err(Broken::Lost(format!("hangs for {} s: {}", PATIENCE.as_secs(), self.what)));
+                return Err(Broken::Lost(format!(
+                    "does not end within {} s: {}",
+                    PATIENCE.as_secs(),
+                    self.what
+                )));
             }
             thread::sleep(REST);
         };
@@ -153,24 +157,24 @@ impl Drop for Running {
     }
 }
 
-/// Runs a command to its end.
+/// Runs a command until it ends.
 pub fn run(command: &mut Command) -> Result<Ended, Broken> {
     Running::start(command)?.ended()
 }
 
-/// Waits until `ready`; an error with `what` if it does not come about.
+/// Waits until `ready` returns true; after [`PATIENCE`], returns an error that names `what`.
 pub fn wait_until(what: &str, mut ready: impl FnMut() -> bool) -> Result<(), Broken> {
     let deadline = Instant::now() + PATIENCE;
     while !ready() {
         if Instant::now() > deadline {
-            return Err(Broken::Lost(format!("{what} did not come about within {} s", PATIENCE.as_secs())));
+            return Err(Broken::Lost(format!("no {what} within {} s", PATIENCE.as_secs())));
         }
         thread::sleep(REST);
     }
     Ok(())
 }
 
-/// The time that a command takes to its end, and how it ended.
+/// Runs a command; returns how long it took and how it ended.
 pub fn timed(command: &mut Command) -> Result<(Duration, Ended), Broken> {
     let begun = Instant::now();
     let ended = run(command)?;

@@ -1,4 +1,4 @@
-//! [`Table`]: tries and losses of each attack, as Markdown.
+//! [`Table`] prints the tries and losses of each attack as Markdown.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::attacks::Attack;
 use crate::trial::Broken;
 
-/// Losses of one attack after which it is not tried again: more of the same show nothing new.
+/// The number of losses after which an attack is not tried again: more of the same would show nothing new.
 const LOSSES_MAX: u64 = 3;
 
 #[derive(Debug)]
@@ -15,12 +15,12 @@ struct Row {
     tries: u64,
     losses: u64,
     time: Duration,
-    /// The longest that the kernel took to be as before.
+    /// The longest time that the kernel took to return to its initial state.
     restored: Duration,
     not_tried: Option<String>,
 }
 
-/// What came of all trials so far, a row an attack.
+/// The results of all trials so far, one row an attack.
 #[derive(Debug)]
 pub struct Table(Vec<Row>);
 
@@ -37,7 +37,7 @@ impl Table {
         Table(attacks.iter().map(row).collect())
     }
 
-    /// Counts one trial of the attack in this row, and how long the kernel took to be as before it.
+    /// Counts one trial of the attack in this row, and the time that the kernel took to return to its initial state.
     pub fn count(&mut self, row: usize, outcome: Result<Duration, Broken>, time: Duration) {
         let row = &mut self.0[row];
         row.time += time;
@@ -48,13 +48,13 @@ impl Table {
         }
     }
 
-    /// Whether the attack in this row is not worth another trial.
+    /// Returns whether the attack in this row is not tried again.
     pub fn gives_up(&self, row: usize) -> bool {
         let row = &self.0[row];
         row.losses >= LOSSES_MAX || row.not_tried.is_some()
     }
 
-    /// Losses of all attacks together.
+    /// Returns the losses of all attacks together.
     pub fn losses(&self) -> u64 {
         self.0.iter().map(|row| row.losses).sum()
     }

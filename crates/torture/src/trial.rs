@@ -1,4 +1,4 @@
-//! [`Trial`]: one try of one attack: its random numbers and its folder.
+//! [`Trial`] is one run of one attack, with its random numbers and its folder.
 
 use std::fs;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use twox_hash::XxHash3_64;
 /// The reason why a trial is not counted as held.
 #[derive(Debug)]
 pub enum Broken {
-    /// A promise was broken: which, and what was seen.
+    /// The trial broke a promise; the text says which, and what was observed.
     Lost(String),
-    /// The trial could not be made here: what is missing.
+    /// The trial cannot run on this machine; the text says what is missing.
     NotTried(String),
 }
 
@@ -25,10 +25,10 @@ impl From<std::io::Error> for Broken {
     }
 }
 
-/// What an attack returns: nothing if all promises held.
+/// The result of an attack: no value if all promises held.
 pub type Outcome = Result<(), Broken>;
 
-/// Ends a trial as lost, with a message as of `format!`, unless the condition holds.
+/// Ends the trial as lost, with a message as of `format!`, unless the condition holds.
 macro_rules! hold {
     ($condition:expr, $($what:tt)+) => {
         if !$condition {
@@ -38,7 +38,7 @@ macro_rules! hold {
 }
 pub(crate) use hold;
 
-/// One try of one attack.
+/// One run of one attack.
 #[derive(Debug)]
 pub struct Trial {
     random: Pcg64Mcg,
@@ -47,7 +47,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// A trial with an empty folder, and random numbers that depend on seed, attack and number only.
+    /// Creates a trial with an empty folder, and random numbers that depend on seed, attack and number only.
     pub fn new(seed: u64, attack: &str, number: u64) -> Result<Trial> {
         let stream = XxHash3_64::oneshot(format!("{seed}/{attack}/{number}").as_bytes());
         let folder = TempDir::with_prefix("plimsoll-torture-").context("a folder for the trial")?;
@@ -55,12 +55,12 @@ impl Trial {
         Ok(Trial { random: Pcg64Mcg::seed_from_u64(stream), folder: Some(folder), path })
     }
 
-    /// The folder that goes with the trial.
+    /// Returns the folder, which is deleted with the trial.
     pub fn folder(&self) -> &Path {
         &self.path
     }
 
-    /// A path in the trial's folder.
+    /// Returns the path of this name in the trial's folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
@@ -78,18 +78,18 @@ impl Trial {
         &self.path
     }
 
-    /// A number in the range, each as likely.
+    /// Draws a uniform number in the range.
     pub fn number(&mut self, range: Range<u64>) -> u64 {
         self.random.random_range(range)
     }
 
-    /// One of the choices, each as likely.
+    /// Draws one of the choices, each with the same probability.
     pub fn one_of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         let index = self.number(0..choices.len() as u64) as usize;
         &choices[index]
     }
 
-    /// True once in `times`.
+    /// Returns true with probability 1 in `times`.
     pub fn once_in(&mut self, times: u64) -> bool {
         self.number(0..times) == 0
     }

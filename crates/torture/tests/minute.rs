@@ -1,4 +1,4 @@
-//! A minute of torture on the build machine, and one trial of each attack on runs elsewhere.
+//! Runs the attacks for a minute on the build machine, and one trial of the quick ones elsewhere.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -6,9 +6,9 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Seconds of all attacks where CI is set.
+/// Seconds for all attacks together where CI is set.
 const SECONDS: &str = "60";
-/// What is quick and needs no root.
+/// The attacks that are quick and need no root.
 const QUICK: [&str; 4] =
     ["--tries=1", "--attack=sweeps-killed", "--attack=files-damaged", "--attack=digests"];
 
@@ -31,7 +31,7 @@ fn nothing_is_lost() {
     }
     let output = command.stdin(Stdio::null()).output().unwrap();
     let table = String::from_utf8(output.stdout).unwrap();
-    // Past the test runner's capture: the table is what this minute is for.
+    // The table goes past the test runner's capture, since it is what this minute is for.
     let _ = write!(io::stderr(), "{table}");
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{table}\n{said}");

@@ -1,32 +1,32 @@
-//! [`Bytes`]: a size in bytes.
+//! [`Bytes`] is a size in bytes.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 
-/// A number of bytes.
+/// A size, counted in whole bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Bytes(u64);
 
 impl Bytes {
-    /// Nothing.
+    /// The size of zero bytes.
     pub const ZERO: Bytes = Bytes(0);
 
-    /// `bytes` bytes.
+    /// Creates a size of `bytes` bytes.
     pub const fn new(bytes: u64) -> Bytes {
         Bytes(bytes)
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The number of bits.
+    /// Returns the number of bits: eight a byte.
     pub const fn bits(self) -> u64 {
         self.0 * 8
     }
 
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero where `other` is larger.
     pub const fn saturating_sub(self, other: Bytes) -> Bytes {
         Bytes(self.0.saturating_sub(other.0))
     }
@@ -61,7 +61,7 @@ impl Mul<u64> for Bytes {
     }
 }
 
-/// Exact, in decimal units: `900B`, `1.5KB`, `10MB`.
+/// Prints the exact size in decimal units: `900B`, `1.5KB`, `10MB`.
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {

@@ -1,22 +1,24 @@
-//! Quantities as types: points in time, lengths of time, bytes and rates.
+//! Quantities as types: points in time, lengths of time, sizes and rates.
 //!
-//! Everything that orders events is an integer: time is counted in picoseconds, sizes in bytes,
-//! rates in bits per second. One rule turns bytes and a rate into a length of time
-//! ([`ByteTime::span`], rounding up), so that two parts of the program can never disagree about
-//! when a packet has left.
+//! Everything that orders events is an integer: time is counted in picoseconds, sizes in bytes, rates in bits per
+//! second. One function turns bytes and a rate into a length of time ([`ByteTime::span`], which rounds up), so that two
+//! parts of the program never disagree about when a packet has left.
 //!
-//! Text forms (`"10Gbps"`, `"1.5us"`, `"64KiB"`) are parsed by [`parse`]; a missing or wrong unit
-//! is an error that lists the units allowed.
+//! [`parse`] reads the text forms (`"10Gbps"`, `"1.5us"`, `"64KiB"`); for a missing or wrong unit it returns an error
+//! that lists the allowed ones.
 //!
-//! [`text`] makes texts of others fit to be shown; it is here because everything that shows one is above.
-//! [`csv`] reads tables, for the same reason.
+//! [`text`] escapes foreign text before it is shown; it is here because every crate that shows text depends on this
+//! one.
+//! [`csv`] reads tables; it is here for the same reason.
 
 mod bytes;
 pub mod csv;
 mod number;
 mod parse;
+pub mod quantity;
 mod rate;
 mod serde_impl;
+pub mod spelling;
 pub mod text;
 mod time;
 

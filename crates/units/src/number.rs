@@ -1,12 +1,12 @@
-//! [`whole`]: whole numbers of a command line within bounds, which its errors name in words.
+//! [`whole`] parses whole numbers of a command line within bounds, which its errors state in words.
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 use std::str::FromStr;
 
-/// A type of whole numbers.
+/// A type of whole numbers that a flag can have.
 pub trait Whole: FromStr + PartialOrd + Display + Default + Copy + Send + Sync + 'static {
-    /// The largest of them.
+    /// The largest number of this type.
     const LARGEST: Self;
 }
 
@@ -20,8 +20,8 @@ macro_rules! whole {
 
 whole!(u8, u16, u32, u64, usize, i32);
 
-/// A parser of whole numbers within `range`, which has the end with it if it has one. Its error says which are allowed:
-/// `write a whole number from 0 to 7`.
+/// Returns a parser of whole numbers within `range`, which includes its end if it has one. Its error states the allowed
+/// numbers: `write a whole number from 0 to 7`.
 pub fn whole<T: Whole>(
     range: impl RangeBounds<T>,
 ) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
@@ -38,7 +38,7 @@ pub fn whole<T: Whole>(
         text.parse().ok().filter(|number| (first..=most).contains(number)).ok_or_else(|| {
             let is_large = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
             match last {
-                // What the type can hold is of interest only to who wants more.
+                // The type's own limit is stated only where the text exceeds it.
                 None if !is_large || text.parse::<T>().is_ok() => {
                     format!("write a whole number of at least {first}")
                 }

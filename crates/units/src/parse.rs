@@ -1,14 +1,14 @@
-//! Text to quantity: a number, then a unit that must be there. All quantities of files and command lines are read here.
+//! Parses quantities: a number followed by a mandatory unit. Files and command lines share this parser.
 //!
-//! The case of a unit's letters matters: `b` is a bit and `B` a byte, and `Ms` is no `ms`. Only the first letter of a
-//! decimal or binary multiple may be of either case (`KB`, `kB`; `Gbps`, `gbps`), since nothing else differs by it.
+//! Units are case-sensitive: `b` is a bit and `B` a byte, and `Ms` is not `ms`. Only the first letter of a decimal or
+//! binary multiple may have either case (`KB`, `kB`; `Gbps`, `gbps`), since nothing else differs by it.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::{Bytes, Rate, Span};
 
-/// Why a text is not a quantity. The message names the text and what would be allowed.
+/// The reason why a text is not a quantity. Its message quotes the text and states what is allowed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseQuantityError {
     text: String,
@@ -16,12 +16,12 @@ pub struct ParseQuantityError {
     problem: Problem,
 }
 
-/// A kind of quantity and its units, the smallest first, each with its size in the smallest.
+/// A kind of quantity with its units in ascending order, each with its size in the smallest one.
 #[derive(PartialEq, Eq, Debug)]
 struct Kind {
     name: &'static str,
     units: &'static [(&'static str, u64)],
-    /// First letters of units that say how many of the basic unit they are.
+    /// First letters of units, which scale the basic unit.
     prefixes: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for ParseQuantityError {
 }
 
 impl ParseQuantityError {
-    /// What is wrong, and which unit was probably meant, without the list of units.
+    /// Describes the error and the unit that was probably meant, without the list of units.
     pub fn problem(&self) -> impl fmt::Display {
         let ParseQuantityError { text, kind: Kind { name: kind, units, .. }, problem } = self;
         let smallest = units[0].0;
@@ -60,7 +60,7 @@ impl ParseQuantityError {
         }
     }
 
-    /// ` (did you mean `10Gbps`?)`, where one unit is near enough.
+    /// Returns ` (did you mean `10Gbps`?)` where exactly one unit is similar enough, else an empty text.
     fn advice(&self, unit: &str) -> String {
         let number = self.text.trim().trim_end_matches(unit);
         self.kind
@@ -70,13 +70,13 @@ impl ParseQuantityError {
 }
 
 impl Kind {
-    /// The size of a unit in the smallest one.
+    /// Returns the size of a unit, counted in the smallest one.
     fn factor(&self, unit: &str) -> Option<u64> {
         let normal = self.normal(unit);
         self.units.iter().find(|(name, _)| *name == normal).map(|&(_, factor)| factor)
     }
 
-    /// A unit's spelling in the list, where it differs by the case of its prefix or by which letter mu it has.
+    /// Returns a unit's spelling in the list, where it differs by the case of its prefix or by the Unicode letter mu.
     fn normal(&self, unit: &str) -> String {
         let mut letters = unit.chars();
         let rest = |letters: std::str::Chars<'_>| letters.as_str().to_owned();
@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// Why a unit is none, where only the case of its letters is wrong.
+    /// Explains a unit that is wrong only in the case of its letters.
     fn confusion(&self, unit: &str) -> Option<&'static str> {
         self.units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
         Some(match self.units[0].0 {
@@ -99,12 +99,12 @@ impl Kind {
         })
     }
 
-    /// The one unit that is a slip of the keyboard or two away from `unit`. None where it could be units of different
-    /// sizes: what the first letter says of the size is believed, and everything else must leave no choice.
+    /// Returns the one unit within a typing error or two of `unit`. Returns none where units of different sizes are as
+    /// near: the first letter is taken to state the size, and the rest must leave no choice.
     fn nearest(&self, unit: &str) -> Option<&'static str> {
         let normal = self.normal(unit);
         let first = normal.chars().next()?;
-        // Whoever writes the letter of the other one means bits for bytes, or bytes for bits.
+        // A `b` in a size, or a `B` in a rate, confuses bits with bytes.
         let other = [("B", 'b'), ("bps", 'B')].into_iter().find(|(unit, _)| *unit == self.units[0].0);
         if other.is_some_and(|(_, letter)| unit.contains(letter)) {
             return None;
@@ -117,13 +117,13 @@ impl Kind {
         }
         let &&(name, factor) = near.first()?;
         let is_clear = near.iter().all(|(_, other)| *other == factor);
-        // One letter is too little to go by: `10m` may be minutes.
+        // One letter is too little evidence: `10m` may mean minutes.
         (is_clear && name.starts_with(first) && normal.len() > 1).then_some(name)
     }
 }
 
-/// `number` and one of the kind's units, as an integer count of the smallest unit. Exact: the decimals are
-/// not taken through a float.
+/// Parses `number` and one of the kind's units into an integer count of the smallest unit. The result is exact:
+/// decimals never pass through a float.
 fn parse_with_units(text: &str, kind: &'static Kind) -> Result<u64, ParseQuantityError> {
     let error = |problem| ParseQuantityError { text: text.to_owned(), kind, problem };
     let trimmed = text.trim();
@@ -153,7 +153,7 @@ fn parse_with_units(text: &str, kind: &'static Kind) -> Result<u64, ParseQuantit
     u64::try_from(scaled / scale).map_err(|_| error(Problem::TooLarge))
 }
 
-/// Why a text is not a share.
+/// The reason why a text is not a share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParseShareError(String);
 
@@ -165,21 +165,21 @@ impl fmt::Display for ParseShareError {
     }
 }
 
-/// A share of a whole, as a number or in per cent: `0.05`, `5%`. Its range is the caller's to check.
+/// Parses a share of a whole, written as a number or in per cent: `0.05`, `5%`. The caller checks its range.
 ///
 /// # Errors
-/// For what is neither, and for numbers that are not finite.
+/// Returns an error for any other text, and for numbers that are not finite.
 pub fn parse_share(text: &str) -> Result<f64, ParseShareError> {
     let trimmed = text.trim();
     let read = match trimmed.strip_suffix('%') {
-        // As decimals, since 99.9 / 100 is not 0.999 in binary.
+        // Decimal arithmetic is exact here, whereas 99.9 / 100 is not 0.999 in binary.
         Some(number) => format!("{}e-2", number.trim_end()).parse::<f64>(),
         None => trimmed.parse(),
     };
     read.ok().filter(|share| share.is_finite()).ok_or_else(|| ParseShareError(text.to_owned()))
 }
 
-/// Writes `value / unit` with exactly the decimals that it has.
+/// Writes `value / unit` with exactly its decimals.
 pub(crate) fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, unit: u64) -> fmt::Result {
     let (whole, rest) = (value / unit, value % unit);
     write!(f, "{whole}")?;
@@ -302,7 +302,7 @@ mod tests {
         }
     }
 
-    /// Every way to write a unit's letters in upper and lower case.
+    /// Returns every combination of upper and lower case of a unit's letters.
     fn cases(unit: &str) -> Vec<String> {
         let mut all = vec![String::new()];
         for letter in unit.chars() {
@@ -326,7 +326,7 @@ mod tests {
         }
     }
 
-    /// Everything that one slip of the keyboard makes of a unit.
+    /// Returns every text that is one typing error away from a unit.
     fn slips(unit: &str) -> Vec<String> {
         let letters: Vec<char> = unit.chars().collect();
         let keys = || ('a'..='z').chain('A'..='Z').chain(['\u{b5}', '/', '%']);
@@ -357,7 +357,7 @@ mod tests {
                 for slip in slips(name).into_iter().filter(|slip| kind.factor(slip).is_none()) {
                     let Some(meant) = kind.nearest(&slip) else { continue };
                     suggestions += 1;
-                    // A slip may spell the first letter of another multiple, whose size it then says.
+                    // A typing error may produce the first letter of another multiple, which then states the size.
                     let first = kind.normal(&slip).chars().next().unwrap();
                     let is_said = kind.prefixes.contains(first) && !name.starts_with(first);
                     let same = kind.factor(meant) == Some(factor);

@@ -1,48 +1,48 @@
-//! [`Rate`] and the one function that turns bytes and a rate into time.
+//! [`Rate`], and the one function that turns bytes and a rate into time.
 
 use std::fmt;
 
 use crate::{Bytes, Span};
 
-/// A rate in bits per second.
+/// A data rate in bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Rate(u64);
 
 impl Rate {
-    /// Nothing moves.
+    /// The rate at which nothing is sent.
     pub const ZERO: Rate = Rate(0);
 
-    /// `bits` bits per second.
+    /// Creates a rate of `bits` bits per second.
     pub const fn from_bps(bits: u64) -> Rate {
         Rate(bits)
     }
-    /// `megabits` million bits per second.
+    /// Creates a rate of `megabits` million bits per second.
     pub const fn from_mbps(megabits: u64) -> Rate {
         Rate(megabits * 1_000_000)
     }
-    /// `gigabits` billion bits per second.
+    /// Creates a rate of `gigabits` billion bits per second.
     pub const fn from_gbps(gigabits: u64) -> Rate {
         Rate(gigabits * 1_000_000_000)
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     pub const fn as_bps(self) -> u64 {
         self.0
     }
-    /// Megabits per second, for reports.
+    /// Returns the rate in megabits per second, for reports.
     pub fn as_mbps_f64(self) -> f64 {
         self.0 as f64 / 1e6
     }
 
-    /// The fraction `share` of this rate, to the nearest bit per second.
+    /// Returns the fraction `share` of this rate, rounded to the nearest bit per second.
     pub fn scaled(self, share: f64) -> Rate {
         Rate((self.0 as f64 * share).round() as u64)
     }
 
-    /// The time one byte takes, as a multiplier for [`ByteTime::span`].
+    /// Returns the time that one byte takes, as a multiplier for [`ByteTime::span`].
     ///
     /// # Panics
-    /// If the rate is zero; scenarios reject a zero rate before anything is built.
+    /// Panics if the rate is zero; scenarios reject a zero rate before anything is built.
     pub const fn byte_time(self) -> ByteTime {
         assert!(self.0 > 0, "a rate of zero has no byte time");
         let scaled_ps = (8u128 * 1_000_000_000_000u128) << FRACTION_BITS;
@@ -61,8 +61,8 @@ pub struct ByteTime(u64);
 const FRACTION_BITS: u32 = 20;
 
 impl ByteTime {
-    /// How long `bytes` bytes take, rounded up to a picosecond. The only place where bytes and a
-    /// rate become time.
+    /// Returns the transmission time of `bytes` bytes, rounded up to a picosecond. No other function turns bytes and a
+    /// rate into time.
     #[inline]
     pub const fn span(self, bytes: u64) -> Span {
         let scaled = bytes as u128 * self.0 as u128 + ((1 << FRACTION_BITS) - 1);
@@ -71,13 +71,13 @@ impl ByteTime {
 }
 
 impl Bytes {
-    /// How long this many bytes take at `rate`, rounded up to a picosecond.
+    /// Returns the transmission time of this many bytes at `rate`, rounded up to a picosecond.
     pub const fn time_at(self, rate: Rate) -> Span {
         rate.byte_time().span(self.get())
     }
 }
 
-/// Exact, in decimal units: `10Gbps`, `0.09Mbps` prints as `90Kbps`.
+/// Prints the exact rate in decimal units: `10Gbps`; `0.09Mbps` prints as `90Kbps`.
 impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {
@@ -106,7 +106,7 @@ mod tests {
     }
 
     proptest! {
-        /// The fixed-point span is never shorter than the exact one and at most 1 ps longer.
+        /// The fixed-point span is never shorter than the exact one, and at most 1 ps longer.
         #[test]
         fn span_rounds_up(bytes in 0u64..=65_536, rate in 1_000u64..=1_600_000_000_000) {
             let exact = (bytes as u128 * 8_000_000_000_000).div_ceil(rate as u128) as u64;

@@ -1,4 +1,4 @@
-//! Quantities in files: strings with a unit, and their JSON Schema.
+//! Quantities in files are strings with a unit; this module reads, writes and describes them in JSON Schema.
 
 use std::borrow::Cow;
 use std::fmt;

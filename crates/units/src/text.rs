@@ -1,29 +1,30 @@
-//! Texts of others, made fit to be shown: in a terminal, on a page, in a cell of a table.
+//! Escapes foreign text before it is shown in a terminal, on a page or in a table cell.
 //!
-//! A name in a scenario may hold whatever its author likes, and a run directory or a scenario may be a stranger's.
-//! Raw, ESC and OSC sequences would steer the reader's terminal, and bidirectional marks make a line read as
-//! another than it is (CVE-2021-42574). Everything that is shown passes [`printable`], and every cell of CSV
-//! [`csv_cell`], which a spreadsheet would otherwise take for a formula.
+//! A name in a scenario may contain any character, and a run directory or a scenario may come from a stranger. Raw ESC
+//! and OSC sequences would control the reader's terminal, and bidirectional marks make a line read as a different one
+//! (CVE-2021-42574). All text that is shown passes through [`printable`], and each CSV cell through [`csv_cell`], since
+//! a spreadsheet would take some cells for formulas.
 
 use std::borrow::Cow;
 
-/// `text` with each character that is not to be seen written as `\u{1b}`: control characters, line breaks among
-/// them, separators of lines and bidirectional marks.
+/// Returns `text` with each hidden character written as `\u{1b}`: control characters including line breaks, line and
+/// paragraph separators, and bidirectional marks.
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |_, c| is_hidden(c))
 }
 
-/// [`printable`] for a text of several lines, which keeps its line breaks and tabs.
+/// Escapes a text of several lines as [`printable`] does, but keeps its line breaks and tabs.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |_, c| is_hidden(c) && c != '\n' && c != '\t')
 }
 
-/// [`printable`], so that [`original`] gives the text back: where it has the form of an escape itself, that is escaped.
+/// Escapes as [`printable`] does, and also escapes what already has the form of an escape, so that [`original`]
+/// restores the text.
 fn reversible(text: &str) -> Cow<'_, str> {
     escaped(text, |rest, c| is_hidden(c) || c == '\\' && rest.starts_with(ESCAPE))
 }
 
-/// `text` with those characters escaped of which `is_escaped` says so, by the text from there on and the character.
+/// Returns `text` with the selected characters escaped; `is_escaped` receives the rest of the text and the character.
 fn escaped(text: &str, is_escaped: impl Fn(&str, char) -> bool) -> Cow<'_, str> {
     let Some(first) = text.char_indices().position(|(at, c)| is_escaped(&text[at..], c)) else {
         return Cow::Borrowed(text);
@@ -39,10 +40,10 @@ fn escaped(text: &str, is_escaped: impl Fn(&str, char) -> bool) -> Cow<'_, str> 
     Cow::Owned(shown)
 }
 
-/// How an escaped character begins.
+/// The prefix of an escaped character.
 const ESCAPE: &str = "\\u{";
 
-/// The text that [`reversible`] was given.
+/// Returns the text that was given to [`reversible`].
 fn original(shown: &str) -> Cow<'_, str> {
     if !shown.contains(ESCAPE) {
         return Cow::Borrowed(shown);
@@ -69,10 +70,10 @@ fn original(shown: &str) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// A text of JSON in which all that is not to be seen is escaped, as JSON itself does with the first 32 characters.
-/// It means the same.
+/// Escapes the hidden characters of a JSON text, as JSON itself does with the first 32 characters. The JSON value stays
+/// the same.
 pub fn printable_json(json: &str) -> Cow<'_, str> {
-    // Between its tokens JSON has no characters but line breaks and blanks that this could meet.
+    // Between its tokens, JSON has only blanks and line breaks, which stay as they are.
     let is_raw = |c: char| is_hidden(c) && c != '\n';
     if !json.contains(is_raw) {
         return Cow::Borrowed(json);
@@ -80,7 +81,7 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     let mut shown = String::with_capacity(json.len() + 16);
     for c in json.chars() {
         if is_raw(c) {
-            // All of them are below the first surrogate.
+            // All hidden characters are below the first surrogate.
             shown.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
             shown.push(c);
@@ -89,16 +90,16 @@ pub fn printable_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Whether a character is not to be seen, or changes how others are seen.
+/// Returns whether a character is invisible or changes how others are displayed.
 pub fn is_hidden(c: char) -> bool {
     let is_bidirectional =
         matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     c.is_control() || is_bidirectional || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// A text as a cell of CSV: printable, no formula, and in quotes where it must be (RFC 4180). What a spreadsheet would
-/// take for a formula gets an apostrophe in front, as a spreadsheet itself writes it; numbers stay numbers.
-/// [`from_csv_cell`] gives the text back.
+/// Returns a text as a CSV cell: printable, never a formula, and quoted where RFC 4180 requires it. A text that a
+/// spreadsheet would take for a formula gets a leading apostrophe, as spreadsheets write it themselves; numbers stay
+/// numbers. [`from_csv_cell`] restores the text.
 pub fn csv_cell(text: &str) -> Cow<'_, str> {
     let shown = reversible(text);
     let is_number = || shown.parse::<f64>().is_ok();
@@ -113,7 +114,7 @@ pub fn csv_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// The text that [`csv_cell`] was given, from a cell without its quotes.
+/// Returns the text that was given to [`csv_cell`], from a cell without its quotes.
 pub fn from_csv_cell(cell: &str) -> Cow<'_, str> {
     original(cell.strip_prefix('\'').unwrap_or(cell))
 }

@@ -1,14 +1,14 @@
-//! [`Time`] (a point) and [`Span`] (a length), both in integer picoseconds.
+//! [`Time`] is a point in time and [`Span`] a length of time, both in integer picoseconds.
 
 use std::fmt;
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, Sub, SubAssign};
 
-/// A point in simulated time: picoseconds since the start of the run. The range is 213 days.
+/// A point in simulated time, in picoseconds since the start of the run; it covers 213 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Time(u64);
 
-/// A length of time in picoseconds.
+/// A length of time, in picoseconds; it covers 213 days.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct Span(u64);
 
@@ -18,98 +18,98 @@ const PS_PER_MS: u64 = 1_000_000_000;
 const PS_PER_S: u64 = 1_000_000_000_000;
 
 impl Time {
-    /// The start of the run.
+    /// The point in time at which the run starts.
     pub const ZERO: Time = Time(0);
-    /// Later than every event: 'never'.
+    /// The latest point in time, which stands for 'never'.
     pub const MAX: Time = Time(u64::MAX);
 
-    /// The point `ps` picoseconds after the start.
+    /// Creates the point `ps` picoseconds after the start.
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
-    /// Picoseconds since the start.
+    /// Returns the picoseconds since the start.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the start, for reports only.
+    /// Returns the seconds since the start, for reports only.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// The time since `earlier`, or zero if that is later than `self`.
+    /// Returns the time since `earlier`, or zero where `earlier` is later than `self`.
     pub const fn saturating_since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + span`, or [`Time::MAX`] where that would overflow.
+    /// Returns `self + span`, or [`Time::MAX`] where that would overflow.
     pub const fn saturating_add(self, span: Span) -> Time {
         Time(self.0.saturating_add(span.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// The length of time zero.
     pub const ZERO: Span = Span(0);
-    /// The longest span.
+    /// The longest length of time.
     pub const MAX: Span = Span(u64::MAX);
 
-    /// `ps` picoseconds.
+    /// Creates a span of `ps` picoseconds.
     pub const fn from_ps(ps: u64) -> Span {
         Span(ps)
     }
-    /// `ns` nanoseconds.
+    /// Creates a span of `ns` nanoseconds.
     pub const fn from_ns(ns: u64) -> Span {
         Span(ns * PS_PER_NS)
     }
-    /// `us` microseconds.
+    /// Creates a span of `us` microseconds.
     pub const fn from_us(us: u64) -> Span {
         Span(us * PS_PER_US)
     }
-    /// `ms` milliseconds.
+    /// Creates a span of `ms` milliseconds.
     pub const fn from_ms(ms: u64) -> Span {
         Span(ms * PS_PER_MS)
     }
-    /// `s` seconds.
+    /// Creates a span of `s` seconds.
     pub const fn from_secs(s: u64) -> Span {
         Span(s * PS_PER_S)
     }
-    /// The nearest whole picosecond to `s` seconds; negative and NaN become zero. For drawn
-    /// (random) lengths of time.
+    /// Creates the span nearest to `s` seconds, in whole picoseconds; negative numbers and NaN become zero. It is meant
+    /// for lengths of time that are drawn at random.
     pub fn from_secs_f64(s: f64) -> Span {
         Span((s * PS_PER_S as f64).round() as u64)
     }
 
-    /// Whole picoseconds.
+    /// Returns the number of whole picoseconds.
     pub const fn as_ps(self) -> u64 {
         self.0
     }
-    /// Nanoseconds, for reports and for the few formulas that are stated in them.
+    /// Returns nanoseconds, for reports and for the few formulas that are stated in them.
     pub fn as_ns_f64(self) -> f64 {
         self.0 as f64 / PS_PER_NS as f64
     }
-    /// Microseconds, for reports.
+    /// Returns microseconds, for reports.
     pub fn as_us_f64(self) -> f64 {
         self.0 as f64 / PS_PER_US as f64
     }
-    /// Milliseconds, for reports.
+    /// Returns milliseconds, for reports.
     pub fn as_ms_f64(self) -> f64 {
         self.0 as f64 / PS_PER_MS as f64
     }
-    /// Seconds, for reports.
+    /// Returns seconds, for reports.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
-    /// `self - other`, or zero.
+    /// Returns `self - other`, or zero where `other` is longer.
     pub const fn saturating_sub(self, other: Span) -> Span {
         Span(self.0.saturating_sub(other.0))
     }
-    /// `self * factor`, or [`Span::MAX`].
+    /// Returns `self * factor`, or [`Span::MAX`] where that would overflow.
     pub const fn saturating_mul(self, factor: u64) -> Span {
         Span(self.0.saturating_mul(factor))
     }
-    /// Whether this is no time at all.
+    /// Returns whether the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -132,7 +132,7 @@ impl Sub<Span> for Time {
         Time(self.0 - span.0)
     }
 }
-/// The time from `earlier` to `self`, which must not be before it.
+/// Returns the time from `earlier` to `self`; `earlier` must not be after `self`.
 impl Sub<Time> for Time {
     type Output = Span;
     fn sub(self, earlier: Time) -> Span {
@@ -185,7 +185,7 @@ impl fmt::Display for Time {
     }
 }
 
-/// Exact, in the largest unit that the value reaches: `1.5us`, `250ns`, `3s`.
+/// Prints the exact span in the largest unit that it reaches: `1.5us`, `250ns`, `3s`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = match self.0 {

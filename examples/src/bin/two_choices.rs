@@ -1,30 +1,9 @@
-//! A path selector of one's own: of two ports drawn at random, the one before which less waits (the power of two
-//! choices, Mitzenmacher, IEEE TPDS 2001; per packet in a fabric: DRILL, SIGCOMM 2017).
+//! Runs a scenario with a path selector that compares two random ports, by the library.
 
+use plimsoll_examples::two_choices::TwoChoices;
 use plimsoll_examples::{percentile_us, with_and_without};
-use plimsoll_fabric::net::{Packet, SelectPath};
 use plimsoll_sim::Extensions;
 use plimsoll_stdio::outln;
-use plimsoll_units::Time;
-
-#[derive(Debug)]
-struct TwoChoices;
-
-impl SelectPath for TwoChoices {
-    fn choose(
-        &mut self,
-        _: Time,
-        _switch: u32,
-        _: &Packet,
-        count: u32,
-        drain_bytes: &dyn Fn(u32) -> u64,
-        draw: &mut dyn FnMut() -> u64,
-    ) -> u32 {
-        let mut any = || ((u128::from(draw()) * u128::from(count)) >> 64) as u32;
-        let (one, other) = (any(), any());
-        if drain_bytes(other) < drain_bytes(one) { other } else { one }
-    }
-}
 
 const SCENARIO: &str = r#"
     version = 1

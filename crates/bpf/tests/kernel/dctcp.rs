@@ -1,4 +1,4 @@
-//! DCTCP: its arithmetic against Rust, and a transfer over a link that marks.
+//! Compares DCTCP's arithmetic with Rust, and sends a transfer over a link that marks.
 #![allow(clippy::print_stderr, reason = "a test; its runner shows it where it fails")]
 
 use std::io::{BufRead, BufReader, Write};
@@ -51,7 +51,7 @@ fn the_arithmetic_is_that_of_rust() {
     }
 }
 
-/// The guard leaves what ACKs can do, and puts back the last window that was known, cut once.
+/// The guard leaves windows that ACKs can explain, and otherwise restores the last recorded window, cut once.
 #[test]
 fn the_guard_puts_a_window_back() {
     let Some(program) = loaded(DctcpArithmetic::load()) else { return };
@@ -67,7 +67,8 @@ fn the_guard_puts_a_window_back() {
     }
 }
 
-/// One connection: nothing is marked, then every packet, then nothing again; 40 MB each is some tens of windows.
+/// Sends on one connection while nothing is marked, then every packet, then nothing again; 40 MB each are some tens of
+/// windows.
 #[test]
 fn alpha_follows_the_marks_of_a_link() {
     let config = TransportParams::default().resolve().unwrap();

@@ -1,4 +1,4 @@
-//! Frames to put in, and what they have to look like when they come out: an independent reference for headers.
+//! Builds frames, and computes the frames to expect: an independent reference for headers.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,7 @@ const CE: u8 = 0b11;
 const TCP: u8 = 6;
 const TCP_HEADER: usize = 20;
 
-/// IPv4 with this ECN field and DSCP, and so many bytes behind its header.
+/// Returns an IPv4 packet with this ECN field and DSCP, and so many bytes behind its header.
 pub fn ipv4(ecn: u8, dscp: u8, payload: usize) -> Vec<u8> {
     let mut frame = vec![0x02; 12];
     frame.extend([0x08, 0x00]);
@@ -26,7 +26,7 @@ pub fn ipv4(ecn: u8, dscp: u8, payload: usize) -> Vec<u8> {
     frame
 }
 
-/// IPv6 with this ECN field, DSCP and flow label, and so many bytes behind its header.
+/// Returns an IPv6 packet with this ECN field, DSCP and flow label, and so many bytes behind its header.
 pub fn ipv6(ecn: u8, dscp: u8, flow: u32, payload: usize) -> Vec<u8> {
     let mut frame = vec![0x02; 12];
     frame.extend([0x86, 0xdd]);
@@ -39,7 +39,7 @@ pub fn ipv6(ecn: u8, dscp: u8, flow: u32, payload: usize) -> Vec<u8> {
     frame
 }
 
-/// A packet of TCP with these flags, and so many bytes behind its header.
+/// Returns a TCP packet with these flags, and so many bytes behind its header.
 pub fn tcp(source: SocketAddr, destination: SocketAddr, flags: u8, payload: usize) -> Vec<u8> {
     let mut frame = match (source.ip(), destination.ip()) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
@@ -67,7 +67,7 @@ pub fn tcp(source: SocketAddr, destination: SocketAddr, flags: u8, payload: usiz
     frame
 }
 
-/// The traffic class: DSCP and ECN. None if the frame is neither IPv4 nor IPv6.
+/// Returns the traffic class: DSCP and ECN. Returns none if the frame is neither IPv4 nor IPv6.
 pub fn class(frame: &[u8]) -> Option<u8> {
     match frame[12..14] {
         [0x08, 0x00] => Some(frame[ETHERNET + 1]),
@@ -76,7 +76,7 @@ pub fn class(frame: &[u8]) -> Option<u8> {
     }
 }
 
-/// The frame with another traffic class and a checksum to match.
+/// Returns the frame with another traffic class and a checksum to match.
 pub fn with_class(frame: &[u8], class: u8) -> Vec<u8> {
     let mut frame = frame.to_vec();
     match frame[12..14] {
@@ -93,7 +93,7 @@ pub fn with_class(frame: &[u8], class: u8) -> Vec<u8> {
     frame
 }
 
-/// What a marked packet looks like: CE if it can carry it (ECT), else as it was.
+/// Returns the frame with CE set if it can carry a mark (ECT), else unchanged.
 pub fn marked(frame: &[u8]) -> Vec<u8> {
     match class(frame) {
         Some(class) if class & CE != 0 => with_class(frame, class | CE),
@@ -101,7 +101,7 @@ pub fn marked(frame: &[u8]) -> Vec<u8> {
     }
 }
 
-/// RFC 1071 over the whole header, not an update of what was there.
+/// Computes the checksum over the whole header (RFC 1071), not as an update.
 fn write_checksum(frame: &mut [u8]) {
     let header = &mut frame[ETHERNET..ETHERNET + 20];
     header[10..12].fill(0);
@@ -112,7 +112,7 @@ fn write_checksum(frame: &mut [u8]) {
     header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
 }
 
-/// Every traffic class in both families, and frames without one.
+/// Returns frames with every traffic class in both families, and frames without one.
 pub fn all_classes() -> Vec<Vec<u8>> {
     let mut frames = vec![arp(), ipv4(0b10, 0, 0)];
     for class in 0..=u8::MAX {
@@ -132,7 +132,7 @@ fn arp() -> Vec<u8> {
 
 #[test]
 fn the_reference_knows_a_checksum() {
-    // RFC 1071 as Wikipedia works it out: b861.
+    // The example of RFC 1071 on Wikipedia has the sum b861.
     let mut frame = vec![0; 14];
     frame.extend([0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7]);
     write_checksum(&mut frame);

@@ -1,4 +1,4 @@
-//! Levels by port, the 802.1Q tag, and the limiter's counts.
+//! Tests levels by port, the 802.1Q tag, and the limiter's counts.
 
 use plimsoll_bpf::shared::QjumpCounts;
 use plimsoll_bpf::{Direction, Inputs, Limiter, Packet, PortClassifier, Tag};
@@ -12,7 +12,7 @@ const TCP: u8 = 6;
 const UDP: u8 = 17;
 const ICMP: u8 = 1;
 
-/// Ethernet, IPv4 without options, and two ports.
+/// Returns an Ethernet and IPv4 header without options, and two ports.
 fn ipv4(protocol: u8, fragment: u16, source: u16, destination: u16) -> Vec<u8> {
     let mut frame = frames::ipv4(0, 0, 20);
     frame[14 + 6..14 + 8].copy_from_slice(&fragment.to_be_bytes());
@@ -74,7 +74,7 @@ fn what_passed_and_what_was_refused_is_counted_by_level() {
     assert_eq!(limiter.counts(5).unwrap(), QjumpCounts::default());
 }
 
-/// What arrives at the other end of a link has the tag, whose priority is the level.
+/// A packet that arrives at the other end of a link has the tag, whose priority is the level.
 #[test]
 fn the_level_is_the_priority_of_the_tag() {
     let limiter =
@@ -83,7 +83,7 @@ fn the_level_is_the_priority_of_the_tag() {
     let Some(link) = Namespace::new("pcp", 7).filter(|_| python_is_here()) else { return };
     assert!(link.run("ip", "link set {device} arp off"));
     let mut receiver = link.python(RECEIVER);
-    // It listens once it has said so.
+    // The receiver listens once it has printed a line.
     let mut output = std::io::BufReader::new(receiver.stdout.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut output, &mut line).unwrap();
@@ -103,7 +103,7 @@ sender.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, 6)
 sender.sendto(b"level" * 20, ("ADDRESS", 9))
 "#;
 
-/// Prints the tag of the first frame that is the sender's (PACKET_AUXDATA, linux/if_packet.h).
+/// Prints the tag of the sender's first frame (PACKET_AUXDATA, linux/if_packet.h).
 const RECEIVER: &str = r#"
 import socket, struct
 receiver = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))

@@ -1,4 +1,4 @@
-//! The limiter: thousands of sequences, each decision and each bucket as in Rust.
+//! Compares the limiter with Rust in thousands of sequences: each decision and each bucket.
 
 use plimsoll_bpf::shared::QJUMP_UNLIMITED;
 use plimsoll_bpf::{Inputs, Limiter, Packet};
@@ -62,7 +62,7 @@ fn time_after_the_end_of_time_saturates() {
     let packet = Packet { now_ns: u64::MAX, wire_len: 60, ..Packet::new(&frame) };
     assert_eq!(limiter.test_run(&packet).unwrap(), Verdict::Send);
     assert_eq!(limiter.bucket(0).unwrap().next_ns, u64::MAX);
-    // The end of the epoch cannot be later, so every packet refills.
+    // The epoch cannot end later, so every packet refills the bucket.
     assert_eq!(limiter.test_run(&packet).unwrap(), Verdict::Send);
 }
 
@@ -78,7 +78,7 @@ fn excess_is_counted_per_level() {
     assert_eq!(excess, [0, 0, 0, 0, 0, 0, 3, 0]);
 }
 
-/// Epochs of all magnitudes, also such as are no whole nanosecond; one to eight levels.
+/// Returns levels with epochs of all magnitudes, also fractions of a nanosecond; one to eight levels.
 fn levels(draw: &mut Draw) -> Levels {
     let count = 1 + draw.below(8);
     let bucket = |draw: &mut Draw| match draw.below(6) {
@@ -96,7 +96,7 @@ fn level(bucket: u64) -> Level {
     Level { bucket: Bytes::new(bucket), rate: Rate::from_gbps(10), latency_bound: None }
 }
 
-/// None, as of UDP; the time itself, or one that is earlier, as of TCP; now and then one that is later.
+/// Draws a stamp: none, as of UDP; the time itself or an earlier one, as of TCP; sometimes a later one.
 fn stamp(draw: &mut Draw, now_ns: u64) -> u64 {
     match draw.below(8) {
         0..=2 => 0,
@@ -106,7 +106,7 @@ fn stamp(draw: &mut Draw, now_ns: u64) -> u64 {
     }
 }
 
-/// At once, within the epoch, to its very end, beyond it, or back.
+/// Draws the next time: at once, within the epoch, at its very end, beyond it, or back.
 fn next(draw: &mut Draw, now_ns: u64, epoch_ns: u64) -> u64 {
     match draw.below(8) {
         0 | 1 => now_ns,

@@ -1,4 +1,4 @@
-//! The limiter at a device, by the kernel's own clock: what the sender is told.
+//! Tests the limiter at a device with the kernel's own clock: the errors that the sender gets.
 
 use plimsoll_bpf::{Direction, Inputs, Limiter};
 use plimsoll_mechanisms::qjump::{Excess, Level, Levels};
@@ -7,10 +7,10 @@ use plimsoll_units::{Bytes, Rate, Span};
 use crate::loaded;
 use crate::namespace::{Namespace, python, python_is_here};
 
-/// Ethernet, IPv4 and UDP headers with 1,000 bytes.
+/// The length of a packet: Ethernet, IPv4 and UDP headers with 1,000 bytes.
 const PACKET: u64 = 14 + 20 + 8 + 1_000;
 
-/// Thirty packets in one epoch that has room for ten.
+/// Sends thirty packets in one epoch with a share of ten.
 #[test]
 fn a_refused_sender_hears_of_it_and_a_dropped_one_does_not() {
     let level = Level { bucket: Bytes::new(10 * PACKET), rate: Rate::from_gbps(10), latency_bound: None };
@@ -18,7 +18,7 @@ fn a_refused_sender_hears_of_it_and_a_dropped_one_does_not() {
     for (excess, told) in [(Excess::Refuse, "20"), (Excess::Drop, "0")] {
         let Some(limiter) = loaded(Limiter::load(&levels, excess, true, Inputs::Kernel)) else { return };
         let Some(link) = Namespace::new("lim", 3).filter(|_| python_is_here()) else { return };
-        // Nobody has to answer for a packet to leave.
+        // Without ARP, a packet leaves without an answer from the other end.
         assert!(link.run("ip", "link set {device} arp off"));
         let _attached = limiter.program().attach(link.near_ifindex(), Direction::Egress).unwrap();
         let sender = python("python3", &[], &SENDER.replace("ADDRESS", &link.address()));

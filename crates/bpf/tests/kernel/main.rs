@@ -1,5 +1,5 @@
-//! The programs in the kernel against their twins in Rust. Needs clang at build time and root; skips with the reason
-//! elsewhere.
+//! Compares the programs in the kernel with their implementations in Rust. The tests need clang at build time and root,
+//! and are skipped elsewhere with the reason.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod dctcp;
@@ -18,7 +18,7 @@ mod sockets;
 
 use plimsoll_bpf::{Error, Packet, Program};
 
-/// What was loaded, or None with the reason on standard error if this machine cannot.
+/// Returns the loaded program; prints the reason and returns none if this machine cannot load it.
 fn loaded<T>(result: Result<T, Error>) -> Option<T> {
     match result {
         Err(Error::Unsupported(reason)) => {
@@ -29,7 +29,7 @@ fn loaded<T>(result: Result<T, Error>) -> Option<T> {
     }
 }
 
-/// A stream of numbers from a seed: as many sequences as wanted, each repeatable by its number.
+/// A generator of numbers from a seed: each sequence is repeatable by its number.
 struct Draw(rand_pcg::Pcg64);
 
 impl Draw {
@@ -37,12 +37,12 @@ impl Draw {
         Draw(rand::SeedableRng::seed_from_u64(seed))
     }
 
-    /// A number below `limit`.
+    /// Draws a number below `limit`.
     fn below(&mut self, limit: u64) -> u64 {
         rand::Rng::next_u64(&mut self.0) % limit
     }
 
-    /// Of all magnitudes below 2^`bits`, each as likely as any other.
+    /// Draws a number of any magnitude below 2^`bits`, each magnitude with the same probability.
     fn magnitude(&mut self, bits: u64) -> u64 {
         let shift = 64 - self.below(bits) - 1;
         rand::Rng::next_u64(&mut self.0) >> shift

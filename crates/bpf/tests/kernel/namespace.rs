@@ -1,8 +1,8 @@
-//! A network namespace at the end of a veth pair, gone when dropped.
+//! Creates a network namespace at the end of a veth pair, and removes it when dropped.
 
 use std::process::{Child, Command, Stdio};
 
-/// A pair of devices: the near one here, the far one in a namespace of its own.
+/// A pair of devices: the near one is in this namespace, the far one in a namespace of its own.
 pub struct Namespace {
     name: String,
     near: String,
@@ -10,8 +10,8 @@ pub struct Namespace {
 }
 
 impl Namespace {
-    /// A namespace for the test `label`, a word of at most three letters; `subnet` is less than 256 and that test's
-    /// own. None, with the reason on standard error, if this machine cannot.
+    /// Creates a namespace for the test `label`, a word of at most three letters; `subnet` is less than 256 and used by
+    /// no other test. Prints the reason and returns none if this machine cannot.
     pub fn new(label: &str, subnet: u32) -> Option<Namespace> {
         let id = std::process::id();
         let namespace =
@@ -29,29 +29,29 @@ impl Namespace {
         made.then_some(namespace)
     }
 
-    /// The near device's number.
+    /// Returns the interface index of the near device.
     pub fn near_ifindex(&self) -> i32 {
         let text = std::fs::read_to_string(format!("/sys/class/net/{}/ifindex", self.near)).unwrap();
         text.trim().parse().unwrap()
     }
 
-    /// The far end's address.
+    /// Returns the address of the far end.
     pub fn address(&self) -> String {
         format!("198.18.{}.2", self.subnet)
     }
 
-    /// Runs `ip` or `tc`: `{device}` in `arguments` is the near device. True if it did what it was asked.
+    /// Runs `ip` or `tc`, with `{device}` in `arguments` replaced by the near device. Returns whether it succeeded.
     pub fn run(&self, program: &str, arguments: &str) -> bool {
         succeeds(program, &arguments.replace("{device}", &self.near))
     }
 
-    /// Python in the namespace, its input and output piped.
+    /// Starts Python in the namespace, its input and output piped.
     pub fn python(&self, source: &str) -> Child {
         python("ip", &["netns", "exec", &self.name, "python3"], source)
     }
 }
 
-/// Python started by `program` with `arguments`, its input and output piped.
+/// Starts Python by `program` with `arguments`, its input and output piped.
 pub fn python(program: &str, arguments: &[&str], source: &str) -> Child {
     let mut command = Command::new(program);
     command.args(arguments).args(["-c", source]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -60,13 +60,13 @@ pub fn python(program: &str, arguments: &[&str], source: &str) -> Child {
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // The pair goes with its far end.
+        // Deleting the near device deletes the pair.
         ip(&format!("link del {}", self.near));
         ip(&format!("netns del {}", self.name));
     }
 }
 
-/// Whether python3 runs; says so if not.
+/// Returns whether python3 runs, and prints a message if not.
 pub fn python_is_here() -> bool {
     let here = Command::new("python3").arg("--version").output().is_ok_and(|output| output.status.success());
     if !here {

@@ -1,5 +1,5 @@
-//! The pacer: thousands of sequences of acknowledgements and packets; each association, each departure and the whole
-//! state as in Rust.
+//! Compares the pacer with Rust in thousands of sequences of acknowledgements and packets: each association, each
+//! departure and the whole state.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd as _;
@@ -26,12 +26,12 @@ fn every_association_and_departure_is_that_of_rust() {
         let mut draw = Draw::new(seed);
         let params = params(&mut draw);
         let Some((pacer, feedback)) = both(&params) else { return };
-        // Flows outlast a sequence, in both twins.
+        // Flows outlive a sequence in both implementations.
         let mut now_ns = draw.magnitude(50);
         for sequence in 0..SEQUENCES {
             pacer.reset().unwrap();
             let mut twin = EarliestDeparture::new(&params).unwrap();
-            // What the last sequence knew is over.
+            // By now the associations of the last sequence have ended.
             now_ns += 1 << 36;
             for index in 0..PACKETS {
                 let connection = &connections[draw.below(4) as usize];
@@ -77,7 +77,7 @@ fn assert_same(pacer: &Pacer, twin: &EarliestDeparture, number: u64, at: &str) {
         (expected.free_ns, expected.backlog, expected.backlog_ns),
         "{at}"
     );
-    // One of an earlier sequence, or none, is the same as none of this.
+    // A flow of an earlier sequence counts as not associated in this one.
     if let Some(flow) = twin.flow(number) {
         let found = pacer.flow(number).unwrap().unwrap();
         assert_eq!(found.until_ns, flow.until_ns, "{at}");
@@ -118,7 +118,7 @@ fn only_acknowledgements_with_ece_associate_and_only_their_connection() {
         for flags in [0, ACK, SYN | ACK | ECE, ECE] {
             feedback.program().test_run(&Packet::new(&connection.arriving(flags))).unwrap();
         }
-        // What leaves is not what arrives.
+        // A packet that leaves is no feedback.
         feedback.program().test_run(&Packet::new(&connection.data)).unwrap();
     }
     feedback.program().test_run(&Packet::new(&frames::ipv4(0, 0, 40))).unwrap();
@@ -133,7 +133,7 @@ fn only_acknowledgements_with_ece_associate_and_only_their_connection() {
     }
 }
 
-/// TCP's own pace is kept where it is slower.
+/// A lower rate of TCP's own pacing is kept.
 #[test]
 fn a_packet_never_leaves_before_its_own_time() {
     let params = PacerParams { association_probability: 1.0, ..with_floor() };
@@ -143,7 +143,7 @@ fn a_packet_never_leaves_before_its_own_time() {
     for (own, wire_len, leaves) in [(0, 3_000, 0), (50, 1_250, 100_000), (900_000, 200, 900_000)] {
         let packet = Packet { wire_len, leaves_ns: own, ..Packet::new(&connection.data) };
         let run = pacer.program().test_run(&packet).unwrap();
-        // 1,250 B at 100 Mb/s.
+        // A packet of 1,250 B takes 100 us at 100 Mb/s.
         assert!(run.leaves_ns >= own && run.leaves_ns <= leaves, "{run:?}");
     }
     let counts = pacer.counts().unwrap();
@@ -151,7 +151,7 @@ fn a_packet_never_leaves_before_its_own_time() {
     assert!(counts.held_ns > 0);
 }
 
-/// With a class, a paced packet is put there and keeps its time; one that is not paced keeps its priority.
+/// With a class, a paced packet is put there and keeps its time; a packet that is not paced keeps its priority.
 #[test]
 fn with_a_class_packets_are_put_there() {
     let params = PacerParams { association_probability: 1.0, ..with_floor() };
@@ -200,7 +200,7 @@ fn params(draw: &mut Draw) -> PacerParams {
     }
 }
 
-/// At once, within some intervals, after a long time, or back.
+/// Draws the next time: at once, within some intervals, after a long time, or back.
 fn next(draw: &mut Draw, now_ns: u64, params: &PacerParams) -> u64 {
     let interval_ns = params.interval.as_ps() / 1_000;
     match draw.below(8) {

@@ -1,4 +1,4 @@
-//! The phantom queue: thousands of sequences, each mark and each level as in Rust, on frames of every kind.
+//! Compares the phantom queue with Rust in thousands of sequences on frames of every kind: each mark and each level.
 
 use plimsoll_bpf::{Error, Inputs, Packet, PhantomQueue};
 use plimsoll_mechanisms::phantom_queue::{self as mechanism, PhantomQueueParams};
@@ -43,7 +43,7 @@ fn every_mark_and_level_is_that_of_rust() {
     assert!(over > 10_000 && under > 10_000, "vectors that show little: {over} over, {under} under");
 }
 
-/// The vectors of the mechanism's own test, in ns.
+/// Replays the vectors of the mechanism's own test, in ns.
 #[test]
 fn fixed_vectors() {
     let (params, link) = (PhantomQueueParams::default(), Rate::from_gbps(1));
@@ -110,7 +110,7 @@ fn port(draw: &mut Draw) -> (PhantomQueueParams, Rate) {
     (params, link)
 }
 
-/// At once, about as fast as the link sends, after a long time, or back.
+/// Draws the next time: at once, about as fast as the link sends, after a long time, or back.
 fn next(draw: &mut Draw, now_ns: u64, bytes: u64, link: Rate) -> u64 {
     let serialisation_ns = (Bytes::new(bytes).time_at(link).as_ps() / 1_000).min(1 << 40);
     match draw.below(8) {

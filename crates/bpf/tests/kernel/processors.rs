@@ -1,4 +1,4 @@
-//! Several processors on one state: nothing is counted twice, and nothing is lost.
+//! Several processors change one state: no packet is counted twice, and none is lost.
 
 use std::os::fd::AsFd as _;
 use std::sync::Barrier;
@@ -16,7 +16,7 @@ const THREADS: u64 = 2;
 const RUNS: u32 = 3_000_000;
 const BYTES: u64 = 64;
 
-/// One after the other, so that each has the processors to itself.
+/// The cases run one after the other, so that each has the processors to itself.
 #[test]
 fn shared_state_counts_every_packet_once() {
     a_bucket_is_spent_once();
@@ -30,7 +30,7 @@ fn a_bucket_is_spent_once() {
     let level = Level { bucket: Bytes::new(full), rate: Rate::from_gbps(10), latency_bound: None };
     let levels = Levels { epoch: Span::from_secs(1_000), levels: vec![level] };
     let Some(limiter) = loaded(Limiter::load(&levels, Excess::Refuse, false, Inputs::Packet)) else { return };
-    // The first packet refills; from then on the bucket is only spent.
+    // The first packet refills the bucket; the others only spend it.
     send_at_once(limiter.program());
     let bucket = limiter.bucket(0).unwrap();
     let sent = THREADS * u64::from(RUNS) - bucket.excess;
@@ -48,7 +48,7 @@ fn a_phantom_queue_counts_every_packet() {
     send_at_once(queue.program());
     let counted = queue.state().unwrap().level / (BYTES * twin.byte_cost());
     let sent = THREADS * u64::from(RUNS);
-    // Who loses the race for the level eight times in a row is not counted.
+    // A packet that loses the race for the level eight times in a row is not counted.
     assert!(counted <= sent && counted * 100 >= sent * 99, "{counted} of {sent}");
 }
 
@@ -61,12 +61,12 @@ fn send_at_once(program: &Program) {
     });
 }
 
-/// A pacer whose rate stays as it is for the length of a test, and one connection that is associated with it.
+/// Returns a pacer whose rate is constant during a test, and one connection that is associated with it.
 fn pacer_of(rate: Rate) -> Option<(Pacer, PacerFeedback, PacerParams, Vec<u8>, u64)> {
     let params = PacerParams {
         association_probability: 1.0,
         association_timeout: Span::from_secs(4),
-        // The least weight of what arrives, over the longest interval, and nothing of what waits.
+        // Arrivals have the least weight over the longest interval, and the backlog has none.
         eta: 0.001,
         beta: 0.0,
         interval: Span::from_us(999_999),
@@ -87,7 +87,7 @@ fn pacer_of(rate: Rate) -> Option<(Pacer, PacerFeedback, PacerParams, Vec<u8>, u
 const START_NS: u64 = 1_000_000_000;
 const PACER_THREADS: u64 = 4;
 
-/// Equal packets at one instant come to the same state in any order: that of the twin, which has them one by one, unless
+/// Equal packets at one instant lead to the same state in any order, that of the sequential Rust implementation, unless
 /// an update was lost.
 fn a_pacer_is_paid_for_every_packet() {
     const RUNS: u32 = 400_000;
@@ -113,8 +113,8 @@ fn a_pacer_is_paid_for_every_packet() {
     assert_eq!((counts.paced, counts.bypassed, counts.held_ns), (sent, 0, held));
 }
 
-/// Packets from several threads, each half as fast again as the rate lets pass: what leaves up to any time is within the
-/// bucket and the rate, and nothing that came is forgotten.
+/// Several threads send packets at half again the rate each: departures up to any time are within the bucket and the
+/// rate, and no packet is forgotten.
 fn a_pacer_keeps_its_rate() {
     const PACKETS: u64 = 5_000;
     const BITS: u64 = 8 * 1_500;
@@ -142,7 +142,7 @@ fn a_pacer_keeps_its_rate() {
     for (number, at_ns) in (1..).zip(&leaves) {
         assert!(number * BITS <= allowed(*at_ns), "{number} packets by {at_ns} ns");
     }
-    // Each packet's wait is rounded up by less than a nanosecond.
+    // Each packet's waiting time is rounded up by less than a nanosecond.
     let sent = PACER_THREADS * PACKETS;
     let last = *leaves.last().unwrap();
     assert!(allowed(last - sent) <= sent * BITS + BITS, "{sent} packets took until {last} ns");

@@ -1,4 +1,4 @@
-//! The marker by queue length: decisions as in Rust.
+//! Compares the decisions of the marker by queue length with Rust.
 
 use std::net::UdpSocket;
 
@@ -46,12 +46,12 @@ fn every_mark_is_that_of_rust() {
     assert!(over > 5_000 && under > 5_000, "vectors that show little: {over} over, {under} under");
 }
 
-/// A token bucket filter with a rate that sends next to nothing while the test looks.
+/// The token bucket filter sends almost nothing while the test observes it.
 #[test]
 fn the_backlog_is_that_of_the_devices_queue() {
     let Some(marker) = loaded(QueueLength::load(&three_packets(), Inputs::Kernel)) else { return };
     let Some(link) = Namespace::new("ql", 2) else { return };
-    // Nobody has to answer for a packet to join the queue.
+    // Without ARP, a packet joins the queue without an answer from the other end.
     assert!(link.run("ip", "link set {device} arp off"));
     if !link.run("tc", "qdisc add dev {device} root tbf rate 8kbit burst 1600 limit 100000") {
         plimsoll_testing::skipped!("this kernel has no tbf");
@@ -62,7 +62,7 @@ fn the_backlog_is_that_of_the_devices_queue() {
     for sent in 0..20u64 {
         socket.send_to(&[0; 1_400], (link.address(), 9)).unwrap();
         let counts = marker.counts().unwrap();
-        // One may be under way, and others of the kernel's may wait: neighbour discovery.
+        // One packet may be in transmission, and the kernel may queue its own: neighbour discovery.
         assert!(counts.longest + 4 >= sent && counts.longest <= sent + 4, "{sent} sent: {counts:?}");
     }
     let counts = marker.counts().unwrap();

@@ -1,5 +1,4 @@
-//! What the program of AF_XDP sockets takes from a device, by test runs: without sockets it answers FRAME_DROP to what
-//! it would hand over.
+//! Tests which frames the program of AF_XDP sockets redirects. Without sockets, it returns FRAME_DROP for those frames.
 
 use std::net::SocketAddr;
 
@@ -17,11 +16,11 @@ fn load(places: &[&str]) -> Option<DatagramRedirect> {
     loaded(DatagramRedirect::load(&options))
 }
 
-/// A datagram to `place`; `spoil` changes the frame.
+/// Returns a datagram to `place`; `spoil` changes the frame.
 fn frame(place: &str, spoil: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     let place: SocketAddr = place.parse().unwrap();
     let source = if place.is_ipv4() { "192.0.2.9:4242" } else { "[2001:db8::9]:4242" };
-    // Ports are where TCP has them.
+    // UDP has its ports at the same offset as TCP.
     let mut frame = frames::tcp(source.parse().unwrap(), place, 0, 4);
     frame[..6].copy_from_slice(&HARDWARE);
     let protocol = if place.is_ipv4() { 23 } else { 20 };
@@ -43,7 +42,7 @@ fn only_plain_datagrams_for_the_server_are_taken() {
     {
         assert_eq!(answer(&frame(place, |_| {})), FRAME_PASS, "{place}");
     }
-    // Whatever a frame says of its lengths and checksums: that is for the server to count.
+    // Wrong lengths and checksums do not matter: the server counts them.
     for (name, frame) in [
         ("checksum", frame(v4, |frame| frame[24] ^= 1)),
         ("IPv4's length", frame(v4, |frame| frame[17] = 255)),
@@ -82,7 +81,7 @@ fn what_is_cut_off_stays_with_the_kernel() {
     let (v4, v6) = ("192.0.2.1:11211", "[2001:db8::1]:11211");
     let Some(redirect) = load(&[v4, v6]) else { return };
     for (place, headers) in [(v4, 42), (v6, 62)] {
-        // The kernel's test takes no frame that is shorter than an Ethernet header.
+        // The kernel's test rejects a frame that is shorter than an Ethernet header.
         for length in 14..headers {
             let cut = frame(place, |frame| frame.truncate(length));
             assert_eq!(redirect.program().test_frame(&cut).unwrap(), FRAME_PASS, "{place}, {length} bytes");

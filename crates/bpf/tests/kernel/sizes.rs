@@ -1,6 +1,6 @@
-//! How large the programs are: what the verifier walked, and what is left of them after translation. A compiler or
-//! kernel of another version may differ by a little; more is a change of the program, to be read and then written
-//! down here.
+//! Checks the sizes of the programs: the instructions that the verifier walked, and those after translation. Another
+//! version of the compiler or kernel may differ by a little; a larger difference is a change of the program, which is
+//! to be reviewed and then recorded here.
 
 use std::os::fd::AsFd as _;
 
@@ -16,7 +16,7 @@ use plimsoll_units::{Bytes, Rate};
 
 use crate::loaded;
 
-/// By clang 14, on Linux 6.18.
+/// The sizes as compiled by clang 14, on Linux 6.18.
 const EXPECTED: &[(&str, Size)] = &[
     ("empty", Size { verified: 2, translated: 2 }),
     ("limiter", Size { verified: 467, translated: 302 }),
@@ -28,7 +28,7 @@ const EXPECTED: &[(&str, Size)] = &[
     ("pacer's association", Size { verified: 157, translated: 159 }),
     ("datagrams to sockets", Size { verified: 108, translated: 91 }),
 ];
-/// Of 100.
+/// The tolerance in per cent.
 const TOLERANCE: usize = 25;
 
 #[test]
@@ -76,8 +76,8 @@ fn the_programs_are_as_large_as_written_down() {
     }
 }
 
-/// Fails if `found` is not what is written down, within the tolerance. A verifier may find that it has to walk less: that of
-/// Linux 6.1 walks 643 instructions of the phantom queue.
+/// Fails if `found` is outside the tolerance. A verifier may walk fewer instructions: that of Linux 6.1 walks 643 of
+/// the phantom queue.
 pub fn assert_near(name: &str, found: Size, expected: Size) {
     let above = |found: usize, expected: usize| found * 100 > expected * (100 + TOLERANCE);
     let below = found.translated * 100 < expected.translated * (100 - TOLERANCE);
@@ -86,7 +86,7 @@ pub fn assert_near(name: &str, found: Size, expected: Size) {
     assert!(ok, "{name}: {found:?}, written down is {expected:?}");
 }
 
-/// The branch on where inputs come from is gone from the program that reads the clock.
+/// The program that reads the clock has no branch on the source of its inputs.
 #[test]
 fn what_is_off_is_not_in_the_program() {
     if loaded(Program::empty()).is_none() {

@@ -1,4 +1,4 @@
-//! The classifier of sockets: what a program in the cgroup opens has the level, and no other.
+//! Tests the classifier of sockets: only sockets that a program in the cgroup opens have the level.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,7 @@ fn a_program_in_the_cgroup_gets_the_level() {
     assert_eq!((classified.0.as_str(), classified.1.as_str(), afterwards.as_str()), ("5", "0", "0"));
 }
 
-/// The cgroups (version 2), mounted in a folder until dropped: where they usually are, there may be version 1.
+/// The cgroups (version 2), mounted in a folder until dropped, since the usual path may have version 1.
 struct Cgroups(TempDir);
 
 impl Cgroups {

@@ -1,4 +1,4 @@
-//! `chronos-load compare`: two servers, in turn, on the same processors.
+//! Implements `chronos-load compare`: two servers, in turn, on the same processors.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use plimsoll_units::whole;
 use super::run::parse_rate;
 use super::{Done, print, status};
 use crate::arrivals::parse_share;
-use crate::compare::{Open, OpenRate, Plan};
+use crate::compare::{ComparisonPlan, Open, OpenRate};
 use crate::options::{Format, Load, Times};
 use crate::process::{Recipe, Transport};
 
@@ -22,7 +22,7 @@ pub struct Compare {
     #[arg(help_heading = "Servers", long = "server", required = true, value_name = "NAME=COMMAND",
           value_parser = Recipe::parse)]
     servers: Vec<Recipe>,
-    /// How requests get to them
+    /// Transport of the requests
     #[arg(help_heading = "Servers", long, value_enum, default_value_t = Transport::Tcp)]
     transport: Transport,
     /// Processors of the servers, such as 0 or 0,1
@@ -34,41 +34,41 @@ pub struct Compare {
     /// Operations outstanding on each connection at saturation
     #[arg(help_heading = "Load", long, default_value_t = 1, value_parser = whole::<u32>(1..=10_000))]
     outstanding: u32,
-    /// Do not measure saturation (then --rate says how much to ask for)
+    /// Skip the measurement of saturation (then --rate sets the load)
     #[arg(help_heading = "Load", long, requires = "rate")]
     no_saturation: bool,
-    /// Follow with an open loop at this share of what the first server carried in the first pair
+    /// Then run an open loop at this share of the first server's rate in the first pair
     #[arg(help_heading = "Load", long, conflicts_with = "rate", value_parser = parse_share)]
     at: Option<f64>,
-    /// Follow with an open loop of so many operations a second
+    /// Then run an open loop of this many operations a second
     #[arg(help_heading = "Load", long, value_parser = parse_rate)]
     rate: Option<f64>,
     #[command(flatten)]
     load: Load,
     #[command(flatten)]
     times: Times,
-    /// What is printed
+    /// Form of the printed report
     #[arg(help_heading = "Output", long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also write every number here
+    /// Also write the complete results to this JSON file
     #[arg(help_heading = "Output", long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
 impl Compare {
-    /// Runs the comparison.
+    /// Runs the comparison and prints its report.
     ///
     /// # Errors
-    /// If options contradict each other, or a server does not run.
+    /// Returns an error if options contradict each other, or a server cannot be started.
     pub fn execute(&self) -> Done {
         let [first, second] = &self.servers[..] else {
-            bail!("--server: {} servers; a comparison is of two", self.servers.len());
+            bail!("--server: {} servers; expected two", self.servers.len());
         };
         let rate = match (self.rate, self.at) {
             (Some(rate), _) => Some(OpenRate::Fixed(rate)),
             (None, at) => at.map(OpenRate::OfFirst),
         };
-        let plan = Plan {
+        let plan = ComparisonPlan {
             recipes: [first.clone(), second.clone()],
             transport: self.transport,
             server_cpus: self.server_cpus.clone(),
@@ -79,7 +79,7 @@ impl Compare {
             outstanding: (!self.no_saturation).then_some(self.outstanding),
             open: rate.map(|rate| Open { arrivals: self.load.timetable.arrivals, rate }),
             pairs: self.pairs,
-            belief: self.load.belief,
+            validity: self.load.validity,
         };
         let comparison = plan.run(|turn| note!("{turn}"))?;
         let json = serde_json::to_string_pretty(&comparison)? + "\n";

@@ -1,4 +1,5 @@
-//! The commands of `chronos-load`. stdout is results; exit status 0, 1 where a run is not to be believed, 2 for errors.
+//! The commands of `chronos-load`. Results go to stdout; the exit status is 0, or 1 for a suspect run, or 2 for an
+//! error.
 
 pub mod compare;
 pub mod openflow;
@@ -10,13 +11,13 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 
-/// Exit status of a run that is not to be believed.
+/// The exit status of a suspect run.
 pub const SUSPECT: u8 = 1;
 
-/// What a command ends with.
+/// The result of a command.
 pub type Done = anyhow::Result<ExitCode>;
 
-/// Writes to stdout. A reader that has gone away (`| head`) is no error.
+/// Writes to stdout. A closed pipe (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     plimsoll_stdio::print(text).context("cannot write to stdout")
 }

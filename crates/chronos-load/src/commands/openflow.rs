@@ -1,4 +1,4 @@
-//! `chronos-load openflow` and `compare-openflow`: switches that ask a controller, or two in turn.
+//! Implements `chronos-load openflow` and `compare-openflow`: switches that query a controller, or two in turn.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,16 +12,16 @@ use serde::Serialize;
 use super::{Done, print, status};
 use crate::drive::Wait;
 use crate::endpoint::Endpoint;
-use crate::openflow::Plan;
+use crate::openflow::SwitchLoad;
 use crate::openflow::compare::compare;
 use crate::openflow::wire::Version;
 use crate::options::{Format, Times};
 use crate::process::Recipe;
 
-/// Be switches that ask an OpenFlow controller about packets, as cbench does
+/// Emulate switches that query an OpenFlow controller about packets, as cbench does
 #[derive(Debug, Args)]
 pub struct OpenFlow {
-    /// Where the controller listens: HOST:PORT or unix:PATH
+    /// Address of the controller: HOST:PORT or unix:PATH
     #[arg(help_heading = "Controller", long)]
     controller: Endpoint,
     #[command(flatten)]
@@ -49,13 +49,13 @@ pub struct CompareOpenFlow {
     output: Output,
 }
 
-/// Switches, and for how long they ask.
+/// The switches, and how long they send.
 #[derive(Debug, Args)]
 struct Switches {
-    /// The version that switches speak
+    /// OpenFlow version of the switches
     #[arg(help_heading = "Switches", long, value_enum, default_value_t = Version::V13)]
     openflow_version: Version,
-    /// Number of switches
+    /// Number of emulated switches
     #[arg(help_heading = "Switches", long, default_value_t = 16, value_parser = whole::<u32>(1..=10_000))]
     switches: u32,
     /// One packet-in outstanding at each switch, or many
@@ -64,50 +64,50 @@ struct Switches {
     /// Packet-ins outstanding at each switch in throughput mode
     #[arg(help_heading = "Load", long, default_value_t = 256, value_parser = whole::<u32>(1..=1_000_000))]
     outstanding: u32,
-    /// Addresses that the packets of a switch come from
+    /// Number of source addresses in the packets of a switch
     #[arg(help_heading = "Switches", long, default_value_t = 1_000_000,
           value_parser = whole::<u64>(2..=1 << 24))]
     macs: u64,
-    /// Packet-ins name no buffer, and a packet-out answers the oldest
+    /// Send packet-ins without a buffer; a packet-out then answers the oldest
     #[arg(help_heading = "Switches", long)]
     unbuffered: bool,
-    /// How long an answer is waited for
+    /// How long to wait for an answer
     #[arg(help_heading = "Time", long, default_value = "1s")]
     timeout: Span,
     #[command(flatten)]
     times: Times,
-    /// Processor to run on: all switches are one thread's
+    /// Processor to run on; one thread runs all switches
     #[arg(help_heading = "Clients", long = "cpus", alias = "cpu", value_name = "CPU")]
     cpu: Option<usize>,
-    /// What to do when there is nothing to do
+    /// How to wait when there is no work
     #[arg(help_heading = "Clients", long, value_enum, default_value_t = Wait::Spin)]
     wait: Wait,
 }
 
-/// What becomes of the report.
+/// The form of the report.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 struct Output {
-    /// What is printed
+    /// Form of the printed report
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also write every number here
+    /// Also write the complete results to this JSON file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
 
-/// How much a switch asks at once.
+/// The number of packet-ins that a switch has outstanding.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Mode {
-    /// One packet-in at a time.
+    /// One packet-in is outstanding at a time.
     Latency,
-    /// Many.
+    /// Many packet-ins are outstanding.
     Throughput,
 }
 
 impl Switches {
-    fn plan(&self) -> Plan {
-        Plan {
+    fn plan(&self) -> SwitchLoad {
+        SwitchLoad {
             version: self.openflow_version,
             switches: self.switches,
             outstanding: match self.mode {
@@ -136,10 +136,10 @@ impl Output {
 }
 
 impl OpenFlow {
-    /// Runs the load.
+    /// Runs the load and prints its report.
     ///
     /// # Errors
-    /// If the controller is not there, or speaks no OpenFlow of this version.
+    /// Returns an error if the controller cannot be reached, or speaks another version of OpenFlow.
     pub fn execute(&self) -> Done {
         let report = self.switches.plan().run(&self.controller, |_| ())?;
         self.output.put(&report.to_string(), &report)?;
@@ -148,13 +148,13 @@ impl OpenFlow {
 }
 
 impl CompareOpenFlow {
-    /// Runs the comparison.
+    /// Runs the comparison and prints its report.
     ///
     /// # Errors
-    /// If a controller does not run, or speaks no OpenFlow of this version.
+    /// Returns an error if a controller cannot be started, or speaks another version of OpenFlow.
     pub fn execute(&self) -> Done {
         let [first, second] = &self.servers[..] else {
-            bail!("--server: {} controllers; a comparison is of two", self.servers.len());
+            bail!("--server: {} controllers; expected two", self.servers.len());
         };
         let recipes = [first.clone(), second.clone()];
         let plan = self.switches.plan();

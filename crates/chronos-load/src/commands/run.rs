@@ -1,4 +1,4 @@
-//! `chronos-load run`: one load, one report.
+//! Implements `chronos-load run`: one load and its report.
 
 use std::fs;
 use std::path::PathBuf;
@@ -29,14 +29,14 @@ pub struct Run {
     output: Output,
 }
 
-/// What becomes of the report.
+/// The form of the report.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub struct Output {
-    /// What is printed
+    /// Form of the printed report
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Also write every number here
+    /// Also write the complete results to this JSON file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write all latencies here: an HDR interval log if it ends in .hlog, else the text of percentiles
@@ -44,19 +44,19 @@ pub struct Output {
     hdr: Option<PathBuf>,
 }
 
-/// A rate from one operation a second.
+/// Parses a rate of at least one operation in 1000 s.
 pub fn parse_rate(text: &str) -> Result<f64, String> {
     match text.replace('_', "").parse::<f64>() {
         Ok(rate) if (1e-3..=1e9).contains(&rate) => Ok(rate),
-        _ => Err(format!("`{text}` is no rate; write operations a second, from 0.001 to 1000000000")),
+        _ => Err(format!("`{text}` is not a rate; write operations a second, from 0.001 to 1000000000")),
     }
 }
 
 impl Run {
-    /// Runs the load.
+    /// Runs the load and prints its report.
     ///
     /// # Errors
-    /// If options contradict each other, or a server is not there.
+    /// Returns an error if options contradict each other, or a server cannot be reached.
     pub fn execute(&self) -> Done {
         let pace = match self.rate {
             Some(rate) => Pace::Open(self.timetable.arrivals, rate),

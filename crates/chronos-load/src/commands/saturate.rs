@@ -1,4 +1,4 @@
-//! `chronos-load saturate`: how many operations a second servers carry at most.
+//! Implements `chronos-load saturate`, which searches the highest rate of operations that servers sustain.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use crate::options::Format;
 use crate::report::Report;
 use crate::setup::Pace;
 
-/// Find the most operations a second: a closed loop with ever more outstanding on each connection
+/// Find the highest rate of operations: a closed loop with ever more outstanding on each connection
 #[derive(Debug, Args)]
 pub struct Saturate {
     #[command(flatten)]
@@ -19,16 +19,16 @@ pub struct Saturate {
     /// The most outstanding on each connection; 1, 2, 4 and so on are tried up to it
     #[arg(help_heading = "Load", long, default_value_t = 16, value_parser = whole::<u32>(1..=10_000))]
     outstanding: u32,
-    /// What is printed
+    /// Form of the printed report
     #[arg(help_heading = "Output", long, value_enum, default_value_t = Format::Table)]
     format: Format,
 }
 
 impl Saturate {
-    /// Runs the search.
+    /// Runs the search and prints its results.
     ///
     /// # Errors
-    /// If options contradict each other, or a server is not there.
+    /// Returns an error if options contradict each other, or a server cannot be reached.
     pub fn execute(&self) -> Done {
         let ready = self.target.prepare()?;
         let steps = std::iter::successors(Some(1), |outstanding| Some(outstanding * 2));

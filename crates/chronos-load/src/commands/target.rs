@@ -1,4 +1,4 @@
-//! The servers that a command puts its load on, and what that load is.
+//! The servers under load, and the load.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use clap::Args;
 
 use crate::book::Book;
 use crate::endpoint::Endpoint;
-use crate::options::{Belief, Clients, Times, Workload};
-use crate::phase::{Crew, phase};
+use crate::options::{Clients, Times, ValidityOptions, Workload};
+use crate::phase::{ClientThreads, phase};
 use crate::report::Report;
 use crate::setup::{Pace, Setup};
 
-/// Which servers are asked what, by whom and for how long.
+/// The servers, their requests, the clients and the length of the run.
 #[derive(Debug, Args)]
 pub(super) struct Target {
-    /// Where a server listens: HOST:PORT, udp:HOST:PORT, or unix:PATH; once for each server
+    /// Address of a server: HOST:PORT, udp:HOST:PORT, or unix:PATH; once for each server
     #[arg(help_heading = "Servers", long = "server", required = true, value_name = "SERVER")]
     servers: Vec<Endpoint>,
     #[command(flatten)]
@@ -24,41 +24,41 @@ pub(super) struct Target {
     #[command(flatten)]
     times: Times,
     #[command(flatten)]
-    belief: Belief,
+    validity: ValidityOptions,
 }
 
-/// Servers that have all keys.
+/// Servers in which all keys are stored.
 pub(super) struct Ready<'a> {
     target: &'a Target,
     setup: Arc<Setup>,
-    crew: Crew,
+    client_threads: ClientThreads,
 }
 
 impl Target {
-    /// Stores all keys.
+    /// Stores all keys in the servers.
     ///
     /// # Errors
-    /// If options contradict each other, or a server is not there.
+    /// Returns an error if options contradict each other, or a server cannot be reached.
     pub(super) fn prepare(&self) -> anyhow::Result<Ready<'_>> {
         let setup = self.workload.setup(&self.servers, self.clients.connections)?;
-        let crew = self.clients.crew(self.servers.clone());
+        let client_threads = self.clients.client_threads(self.servers.clone());
         if self.workload.loads() {
-            crew.store(&setup)?;
+            client_threads.store(&setup)?;
         }
-        Ok(Ready { target: self, setup, crew })
+        Ok(Ready { target: self, setup, client_threads })
     }
 }
 
 impl Ready<'_> {
-    /// Runs the phase `index`.
+    /// Runs the phase of this index at `pace`.
     ///
     /// # Errors
-    /// If a server has gone, or a processor is not there.
+    /// Returns an error if a server has ended, or a processor does not exist.
     pub(super) fn run(&self, index: u8, pace: Pace) -> anyhow::Result<(Book, Report)> {
-        let Target { times, belief, .. } = self.target;
+        let Target { times, validity, .. } = self.target;
         let phase = phase(index, pace, times.warm_up, times.time);
-        let book = self.crew.run(&self.setup, phase, |_| ())?;
-        let report = Report::new(&book, &phase, self.crew.threads, belief.doubts());
+        let book = self.client_threads.run(&self.setup, phase, |_| ())?;
+        let report = Report::new(&book, &phase, self.client_threads.threads, validity.limits());
         Ok((book, report))
     }
 }

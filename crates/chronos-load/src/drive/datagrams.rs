@@ -1,4 +1,4 @@
-//! Several datagrams a system call.
+//! Sends and receives several datagrams a system call.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::AsRawFd;
@@ -6,14 +6,14 @@ use std::os::fd::AsRawFd;
 use nix::sys::socket::{MsgFlags, MultiHeaders, recvmmsg, sendmmsg};
 use socket2::Socket;
 
-/// What datagrams are received into.
+/// The buffers that receive datagrams.
 pub struct Batch {
     headers: MultiHeaders<()>,
     buffers: Box<[[u8; DATAGRAM_BYTES]; BATCH]>,
 }
 
 impl Batch {
-    /// Room for some datagrams.
+    /// Allocates buffers for one call.
     pub fn new() -> Batch {
         Batch {
             headers: MultiHeaders::preallocate(BATCH, None),
@@ -21,10 +21,10 @@ impl Batch {
         }
     }
 
-    /// The datagrams that have come to `socket`; those that do not fit come with the next call.
+    /// Receives datagrams of `socket`; those beyond the buffers come with the next call.
     ///
     /// # Errors
-    /// `WouldBlock` if there is none; else what the socket says.
+    /// `WouldBlock` if there is none; else the error of the socket.
     pub fn receive(&mut self, socket: &Socket) -> io::Result<impl Iterator<Item = &[u8]>> {
         let mut lengths = [0; BATCH];
         let mut slices = self.buffers.each_mut().map(|buffer| [IoSliceMut::new(buffer)]);
@@ -39,10 +39,10 @@ impl Batch {
     }
 }
 
-/// Sends the datagrams of `out`, which end at `ends`: how many bytes and datagrams were taken.
+/// Sends the datagrams of `out`, which end at `ends`; returns how many bytes and datagrams were sent.
 ///
 /// # Errors
-/// `WouldBlock` if none was taken; else what the socket says.
+/// `WouldBlock` if none was sent; else the error of the socket.
 pub fn send(socket: &Socket, out: &[u8], ends: &[usize]) -> io::Result<(usize, usize)> {
     if let [end] = *ends {
         socket.send(&out[..end])?;
@@ -59,7 +59,7 @@ pub fn send(socket: &Socket, out: &[u8], ends: &[usize]) -> io::Result<(usize, u
     Ok((ends[..taken].last().copied().unwrap_or(0), taken))
 }
 
-/// Datagrams a call.
+/// The number of datagrams a call.
 pub const BATCH: usize = 32;
-/// A reply's datagram has at most 1400 bytes (memcached's UDP_MAX_PAYLOAD_SIZE).
+/// The length of a buffer in bytes: a reply's datagram has at most 1400 (memcached's UDP_MAX_PAYLOAD_SIZE).
 const DATAGRAM_BYTES: usize = 2048;

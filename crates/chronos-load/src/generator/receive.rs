@@ -1,4 +1,4 @@
-//! What came in: replies are taken apart, values checked, operations ended.
+//! Handles input: parses replies, checks values, ends operations.
 
 use std::mem;
 
@@ -10,21 +10,21 @@ use crate::link::{Link, Pending};
 use crate::protocol::{Answer, Frame, Kind, Parsed, Protocol, excerpt};
 use crate::setup::{Pace, Setup};
 
-/// What the head of some input did to a request.
+/// The effect of the head of some input on a request.
 enum Taken {
-    /// It is not all there.
+    /// The reply is not complete.
     Incomplete { consumed: usize },
-    /// It was the rest of the reply.
+    /// The input completed the reply.
     Ended { consumed: usize, failure: Option<Failure> },
-    /// It was no reply.
+    /// The input is not a reply.
     Bad(String),
 }
 
 impl Generator {
-    /// `input` has come on connection `link`. An error says why the connection is to be given up.
+    /// Handles `input` of connection `link`. An error states why the connection must be closed.
     ///
     /// # Errors
-    /// If the server answered with something that is no reply.
+    /// Returns an error if the server sent something that is not a reply.
     pub fn receive(&mut self, link: usize, now: Time, input: &[u8]) -> Result<(), String> {
         let mut kept = mem::take(&mut self.links[link].input);
         if kept.is_empty() {
@@ -44,7 +44,7 @@ impl Generator {
         while consumed < input.len() {
             let Self { setup, links, book, .. } = self;
             let Some(pending) = links[link].front() else {
-                return Err(format!("`{}` came, which nothing had asked for", excerpt(&input[consumed..])));
+                return Err(format!("`{}` was received without a request", excerpt(&input[consumed..])));
             };
             match take(setup, book, pending, &input[consumed..]) {
                 Taken::Incomplete { consumed: done } => return Ok(consumed + done),
@@ -59,7 +59,7 @@ impl Generator {
         Ok(consumed)
     }
 
-    /// `datagram` has come on the ports of `link`.
+    /// Handles a datagram that was received on the socket of `link`.
     pub fn receive_datagram(&mut self, link: usize, now: Time, datagram: &[u8]) {
         let Self { setup, links, book, .. } = self;
         let Some((frame, body)) = Frame::split(datagram) else {
@@ -100,7 +100,7 @@ impl Generator {
         self.end_request(ended, now, failure);
     }
 
-    /// Connection `link` is gone, and with it all that was outstanding on it.
+    /// Closes connection `link`; all its outstanding requests are lost.
     pub fn close(&mut self, link: usize, now: Time, reason: &str) {
         if mem::replace(&mut self.links[link].closed, true) {
             return;
@@ -118,7 +118,7 @@ impl Generator {
         }
     }
 
-    /// Gives requests up that were sent longer ago than the timeout.
+    /// Times out requests that were sent longer ago than the timeout.
     pub(super) fn give_up(&mut self, now: Time) {
         for link in 0..self.links.len() {
             while let Some(front) = self.links[link].front()
@@ -138,7 +138,7 @@ impl Generator {
     }
 }
 
-/// Takes as much of `input` as belongs to the reply to `pending`.
+/// Consumes the part of `input` that belongs to the reply to `pending`.
 fn take(setup: &Setup, book: &mut Book, pending: &mut Pending, input: &[u8]) -> Taken {
     let mut consumed = 0;
     loop {
@@ -165,7 +165,7 @@ fn take(setup: &Setup, book: &mut Book, pending: &mut Pending, input: &[u8]) -> 
                 }
                 let failure = match answer {
                     Answer::Refused(reason) => {
-                        book.example(|| format!("the server refused: {reason}"));
+                        book.example(|| format!("the server rejected a request: {reason}"));
                         Some(Failure::Refused)
                     }
                     Answer::Done => pending.wrong.then_some(Failure::Wrong),
@@ -187,7 +187,7 @@ fn wrong_value(setup: &Setup, key: u64, reason: &str, value: &[u8]) -> String {
     format!("wrong value of key `{}` (number {key}): {reason}; it starts with `{got}`", text.escape_ascii())
 }
 
-/// The whole reply, once its last datagram has come.
+/// Returns the whole reply, once its last datagram has arrived.
 fn join(pending: &mut Pending, frame: Frame, body: &[u8]) -> Option<Vec<u8>> {
     let total = usize::from(frame.total);
     if pending.parts.len() != total {

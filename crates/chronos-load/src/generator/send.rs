@@ -1,4 +1,4 @@
-//! What an operation asks of which server, put into the connections' output.
+//! Encodes an operation's requests into the output of its servers' connections.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ impl Generator {
         let setup = Arc::clone(&self.setup);
         if kind == Kind::Set {
             let key = setup.keys(kind, id, number, part, due)[0];
-            // Every part of a chain stores a version of its own.
+            // Each part of a chain stores a version of its own.
             let version = setup.texts.values.next_version(id, (number << PART_BITS) | u64::from(part));
             return self.send_to_homes(operation, key, version, due);
         }
@@ -43,7 +43,7 @@ impl Generator {
         }
     }
 
-    /// Sends a set of `key` to all servers that it is stored on.
+    /// Sends a set of `key` to all servers that store it.
     pub(super) fn send_to_homes(&mut self, operation: usize, key: u64, version: u64, due: Time) {
         let setup = Arc::clone(&self.setup);
         for server in setup.homes(key) {
@@ -51,7 +51,7 @@ impl Generator {
         }
     }
 
-    /// Sends a get to the server that has its keys, or each server a get of those that it has.
+    /// Sends a get to the server that has its keys, or, if there are several servers, to each a get of its keys.
     fn send_by_owner(&mut self, operation: usize, keys: SmallVec<[u64; 2]>, due: Time) {
         let setup = Arc::clone(&self.setup);
         let placement = &setup.placement;
@@ -112,7 +112,7 @@ impl Generator {
     }
 }
 
-/// Requests without a reply on a connection: their lowest 16 bits tell them apart.
+/// The most requests without a reply on a connection, which are identified by their lowest 16 bits.
 const LINK_REQUESTS_MAX: usize = 32_768;
-/// A version's count has so many bits for the part of a chain.
+/// The bits of a version's count for the part of a chain.
 const PART_BITS: u32 = 8;

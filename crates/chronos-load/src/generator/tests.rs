@@ -1,4 +1,4 @@
-//! Latencies, losses and wrong values against servers that are a few lines long, by a clock that the test turns.
+//! Tests latencies, losses and wrong values with servers of a few lines, on a clock that the test advances.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -41,10 +41,10 @@ fn phase(pace: Pace, to_us: u64) -> Phase {
     Phase { index: 1, pace, from: Time::ZERO, to: us(to_us) }
 }
 
-/// One request a millisecond.
+/// A rate of one request a millisecond.
 const EVERY_MS: Pace = Pace::Open(Arrivals::Uniform, 1_000.0);
 
-/// A cache in a few lines: whole requests in, replies out.
+/// A cache that replies to whole requests.
 #[derive(Default)]
 struct Cache(BTreeMap<Vec<u8>, Vec<u8>>);
 
@@ -76,7 +76,7 @@ impl Cache {
     }
 }
 
-/// Everything that `generator` sends at `now`, by connection.
+/// Returns everything that `generator` sends at `now`, by connection.
 fn sent(generator: &mut Generator, now: Time) -> Vec<(usize, Vec<u8>)> {
     std::iter::from_fn(|| {
         let link = generator.take_sendable()?;
@@ -121,7 +121,7 @@ fn run(
     }
 }
 
-/// Latencies in microseconds, in order.
+/// Returns the latencies in microseconds, in order.
 fn latencies(book: &Book) -> Vec<u64> {
     book.latency
         .iter_recorded()
@@ -131,12 +131,12 @@ fn latencies(book: &Book) -> Vec<u64> {
 
 #[test]
 fn a_stalled_server_is_seen_by_every_request_that_was_due_meanwhile() {
-    // Replies come after 100 us, but whatever is sent from 10 ms to 20 ms is answered at 20 ms.
+    // Replies arrive after 100 us, but requests sent from 10 ms to 20 ms are answered at 20 ms.
     let stall = |_, at| if (10_000..20_000).contains(&at) { 20_000 - at } else { 100 };
     let book = run(&setup(|_| ()), phase(EVERY_MS, 30_000), 1, 100, stall);
     let mut expected = vec![100; 20];
     expected.extend((1..=10).map(|ms| ms * 1_000));
-    // The histogram keeps three digits: compare with what it makes of exact values.
+    // The histogram keeps three digits, so exact values are rounded in the same way.
     let about = latencies(&book);
     assert_eq!(about.len(), expected.len());
     for (found, expected) in about.iter().zip(&expected) {
@@ -152,7 +152,7 @@ fn a_generator_that_was_away_hides_nothing_and_says_so() {
     let mut cache = Cache::default();
     let mut at = 0;
     while !generator.is_over(us(at)) {
-        // Nobody calls from 5 ms to 15 ms.
+        // The generator is not called from 5 ms to 15 ms.
         at = if at == 5_000 { 15_000 } else { at + 100 };
         generator.advance(us(at));
         for (link, bytes) in sent(&mut generator, us(at)) {
@@ -161,7 +161,7 @@ fn a_generator_that_was_away_hides_nothing_and_says_so() {
     }
     let book = generator.finish();
     assert_eq!(book.counts.completed, 20);
-    // Those of 6 to 14 ms were sent at 15 ms: 1 to 9 ms late; the one of 0 ms at 0.1 ms.
+    // Operations due at 6 to 14 ms were sent at 15 ms, 1 to 9 ms late; the one due at 0 ms was sent at 0.1 ms.
     let late = latencies(&book);
     let expected: Vec<u64> = [0; 10].into_iter().chain([100]).chain((1..=9).map(|ms| ms * 1_000)).collect();
     assert!(late.iter().zip(&expected).all(|(found, expected)| found.abs_diff(*expected) <= 20), "{late:?}");
@@ -172,7 +172,7 @@ fn a_generator_that_was_away_hides_nothing_and_says_so() {
 #[test]
 fn a_closed_loop_sends_on_reply_and_counts_from_the_sending() {
     let book = run(&setup(|_| ()), phase(Pace::Closed(2), 10_000), 3, 100, |_, _| 500);
-    // Six outstanding, each 500 us: 20 rounds, the last of which ends with the phase.
+    // Six are outstanding for 500 us each: 20 rounds, the last of which ends with the phase.
     assert_eq!(book.counts.due, 6 * 20);
     assert_eq!(book.counts.completed, 6 * 19);
     assert!(latencies(&book).iter().all(|&latency| latency.abs_diff(500) <= 1), "{:?}", latencies(&book));
@@ -193,7 +193,7 @@ fn values_are_found_right_or_wrong() {
     assert_eq!((due, gets + sets, hits + misses, wrong), (500, 500, gets, 0));
     assert!(hits > 100 && misses > 10, "{:?}", whole.counts);
 
-    // The same again, from a server that mixes two keys up and turns a bit of a third.
+    // The server now swaps two keys and flips a bit of a third.
     let mut generator = Generator::new(Arc::clone(&setup), phase(EVERY_MS, 500_000), 0..1, 0, 1);
     let mut cache = Cache::default();
     let mut value = Vec::new();
@@ -218,7 +218,7 @@ fn values_are_found_right_or_wrong() {
         "{:?}",
         book.examples
     );
-    // Nothing that was wrong counts as a latency.
+    // A wrong value does not count as a latency.
     assert_eq!(book.latency.len(), 500 - expected);
 }
 
@@ -235,7 +235,7 @@ fn what_is_cut_short_or_refused_is_counted() {
     step(0, b"\n").unwrap();
     step(1_000, b"SERVER_ERROR busy\r\n").unwrap();
     let bad = step(2_000, b"+OK\r\n").unwrap_err();
-    assert_eq!(bad, "`+OK` is no reply to the request");
+    assert_eq!(bad, "`+OK` is not a reply to the request");
     step(3_000, b"").unwrap();
     generator.close(0, us(3_500), "the server closed it");
     generator.advance(us(5_000));
@@ -272,7 +272,7 @@ fn datagrams_are_joined_matched_and_given_up() {
     setup.texts.values.write(key, 0, &mut reply);
     reply.extend_from_slice(b"\r\nEND\r\n");
     let (one, two) = reply.split_at(25);
-    // The third is answered first, its datagrams out of order; the first is answered when it was given up.
+    // The third request is answered first, with its datagrams out of order; the first is answered after its timeout.
     generator.receive_datagram(0, us(2_500), &[b"\0\x02\0\x01\0\x02\0\0", two].concat());
     assert_eq!(generator.book().counts.completed, 0);
     generator.receive_datagram(0, us(2_600), &[b"\0\x02\0\0\0\x02\0\0", one].concat());
@@ -282,7 +282,7 @@ fn datagrams_are_joined_matched_and_given_up() {
     generator.receive_datagram(0, us(100_500), b"\0\x01\0\0\0\x01\0\0END\r\n");
     let book = generator.finish();
     assert_eq!((book.counts.lost, book.counts.late, book.latency.len()), (1, 1, 2));
-    // What was lost counts as the timeout or longer.
+    // A lost operation counts as the timeout or longer.
     let (longest, count) = (book.waits().max(), book.waits().len());
     assert!(longest >= setup.timeout.as_ps() / 1_000 && count == 3, "{count} operations, {longest} ns");
 }
@@ -315,7 +315,7 @@ fn a_get_of_many_keys_goes_to_the_servers_that_have_them() {
     let Counts { due, completed, gets, hits, misses, wrong, .. } = book.counts;
     assert_eq!((due, completed, wrong), (2_000, 2_000, 0));
     assert!(gets > 2 * 1_750 && hits > misses, "{:?}", book.counts);
-    // Over with the last reply: of ten keys, one is nearly always on the slowest.
+    // The operation ends with the last reply: of ten keys, one is nearly always on the slowest server.
     assert!(book.latency.value_at_quantile(0.5).abs_diff(700_000) <= 1_000);
 }
 
@@ -337,7 +337,7 @@ fn partition_and_aggregate_waits_for_all_and_a_chain_for_each() {
     assert!(latencies(&first).iter().all(|&latency| latency == 100), "{:?}", latencies(&first));
     let chain = with(Shape::Chain(10));
     assert_eq!((chain.counts.completed, chain.counts.gets), (100, 1_000));
-    // Ten in a row of 375 us on average.
+    // A chain of ten takes 375 us each on average.
     assert!((chain.latency.mean() - 3_750_000.0).abs() < 300_000.0, "{}", chain.latency.mean());
 }
 

@@ -1,53 +1,53 @@
-//! Two controllers under the same load on the same processors, in turn.
+//! Compares two controllers under the same load on the same processors, in turn.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{OpenFlowReport, Plan};
+use super::{OpenFlowReport, SwitchLoad};
 use crate::compare::{Figure, in_pairs, write_figures};
 use crate::process::{Recipe, Server, Stopwatch, Transport};
 
-/// One controller's turn.
+/// The results of one controller's turn.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Turn {
-    /// What the switches saw.
+    /// The results that the switches measured.
     pub report: OpenFlowReport,
-    /// Microseconds of processor time that the controller took for an answer.
+    /// The controller's processor time per answer, in microseconds.
     pub server_us_per_answer: f64,
 }
 
-/// All turns.
+/// The results of all turns.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ControllerComparison {
-    /// What the controllers are called.
+    /// The names of the controllers.
     pub names: [String; 2],
-    /// Both controllers' turns, pair by pair.
+    /// The turns of both controllers, pair by pair.
     pub pairs: Vec<[Turn; 2]>,
-    /// Why a figure is not to be believed.
+    /// The reasons why a figure is suspect.
     pub suspect: Vec<String>,
 }
 
-/// The turn of one controller, on `cpus`.
+/// Runs the turn of one controller, on `cpus`.
 ///
 /// # Errors
-/// If it cannot be started, or does not answer.
-pub fn turn(plan: &Plan, recipe: &Recipe, cpus: &[usize]) -> anyhow::Result<Turn> {
+/// Returns an error if it cannot be started, or does not answer.
+pub fn turn(plan: &SwitchLoad, recipe: &Recipe, cpus: &[usize]) -> anyhow::Result<Turn> {
     let server = Server::start(recipe, Transport::Tcp, cpus)?;
     let mut watch = Stopwatch::of(std::slice::from_ref(&server));
-    let report = plan.run(&server.endpoint, |moment| watch.look(moment))?;
+    let report = plan.run(&server.endpoint, |edge| watch.look(edge))?;
     let spent = watch.taken()?.ran.as_us_f64();
     let answers = report.replies.answered;
     let server_us_per_answer = if answers > 0 { spent / answers as f64 } else { 0.0 };
     Ok(Turn { report, server_us_per_answer })
 }
 
-/// Runs all pairs of `plan`, the controllers on `cpus`; `tell` hears of each turn.
+/// Runs all pairs of `plan`, the controllers on `cpus`; `tell` is called before each turn.
 ///
 /// # Errors
-/// If a controller cannot be started, or does not answer.
+/// Returns an error if a controller cannot be started, or does not answer.
 pub fn compare(
-    plan: &Plan,
+    plan: &SwitchLoad,
     recipes: &[Recipe; 2],
     cpus: &[usize],
     pairs: u32,

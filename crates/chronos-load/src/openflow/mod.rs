@@ -1,9 +1,9 @@
-//! Switches that ask an OpenFlow controller what to do with packets, as cbench does.
+//! Emulates switches that query an OpenFlow controller about packets, as cbench does.
 //!
 //! ```text
 //!  Switch (no socket) ── packet-in ──> controller ── flow-mod or packet-out that names its buffer ──> Switch
 //! ```
-//! In latency mode each switch has one packet-in outstanding, in throughput mode as many as are asked for.
+//! In latency mode each switch has one packet-in outstanding, in throughput mode as many as requested.
 
 pub mod compare;
 pub mod switch;
@@ -23,62 +23,62 @@ use socket2::Socket;
 use crate::book::Book;
 use crate::drive::{Clock, Wait};
 use crate::endpoint::Endpoint;
-use crate::phase::{Moment, pin};
+use crate::phase::{MeasurementEdge, pin};
 use crate::process::ProcessorTime;
-use crate::report::{Distribution, Doubts};
+use crate::report::{Distribution, SuspectLimits};
 use switch::{Replies, Switch};
 use wire::Version;
 
-/// What is asked of a controller.
+/// The load on a controller.
 #[derive(Clone, Debug)]
-pub struct Plan {
-    /// The version that switches speak.
+pub struct SwitchLoad {
+    /// The OpenFlow version of the switches.
     pub version: Version,
-    /// How many there are; their datapath ids are 1 and so on.
+    /// The number of switches; their datapath IDs are 1 and so on.
     pub switches: u32,
-    /// Packet-ins outstanding at each: 1 is cbench's latency mode.
+    /// The packet-ins outstanding at each switch: 1 is cbench's latency mode.
     pub outstanding: usize,
-    /// Addresses that each switch's packets come from.
+    /// The number of source addresses in each switch's packets.
     pub macs: u64,
-    /// Packet-ins name a buffer.
+    /// Whether packet-ins name a buffer.
     pub buffered: bool,
-    /// The processor to run on; none: where the system likes.
+    /// The processor to run on; none leaves the choice to the system.
     pub cpu: Option<usize>,
-    /// What to do when there is nothing to do.
+    /// How to wait when there is no work.
     pub wait: Wait,
-    /// Before anything is measured.
+    /// The length of the load before the measurement.
     pub warm_up: Span,
-    /// What is measured.
+    /// The measured length of the run.
     pub time: Span,
-    /// How long an answer is waited for.
+    /// The time after which a packet-in counts as lost.
     pub timeout: Span,
 }
 
-/// What a run has come to. Times are in microseconds.
+/// The results of a run. Times are in microseconds.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OpenFlowReport {
-    /// Why this run is not to be believed; empty if it may be.
+    /// The reasons why this run is suspect; empty if it is valid.
     pub suspect: Vec<String>,
-    /// Packet-ins answered a second.
+    /// The packet-ins answered a second.
     pub rate: f64,
-    /// From sending a packet-in to the first message that names its buffer.
+    /// The time from sending a packet-in to the first message that names its buffer.
     pub latency: Distribution,
-    /// Answers counted within the measured time; flow-mods and packet-outs, errors and losses of the whole run.
+    /// The answers within the measured time; flow-mods, packet-outs, errors and losses of the whole run.
     pub replies: Replies,
-    /// Share of the time in which the generator could have run, but others had its processor.
+    /// The share of the time in which the generator was runnable, but others had its processor.
     pub generator_waited: f64,
-    /// The first few things that went wrong.
+    /// Descriptions of the first few errors.
     pub examples: Vec<String>,
 }
 
-/// A switch at its socket.
+/// A switch with its socket.
 struct Port {
     switch: Switch,
     socket: Socket,
 }
 
 struct Bench<'a> {
-    plan: &'a Plan,
+    plan: &'a SwitchLoad,
     controller: &'a Endpoint,
     ports: Vec<Port>,
     poll: OwnedFd,
@@ -91,18 +91,19 @@ struct Bench<'a> {
     to: Time,
 }
 
-impl Plan {
-    /// Connects all switches to `controller`, waits until it has asked who they are, and runs the load; `look` is called
-    /// at its moments.
+impl SwitchLoad {
+    /// Connects all switches to `controller`, waits until it has requested their features, and runs the load; `look` is
+    /// called at the start and the end of the measured time.
     ///
     /// # Errors
-    /// If the controller is not there, hangs up, or speaks no OpenFlow of this version.
+    /// Returns an error if the controller cannot be reached, closes a connection, or speaks another version of
+    /// OpenFlow.
     pub fn run(
         &self,
         controller: &Endpoint,
-        look: impl FnMut(Moment) + Send,
+        look: impl FnMut(MeasurementEdge) + Send,
     ) -> anyhow::Result<OpenFlowReport> {
-        // On a thread of its own, so that only it is put on the processor.
+        // The load has a thread of its own, so that only this thread is bound to the processor.
         let load = || {
             self.cpu.map_or(Ok(()), |cpu| pin(&[cpu]))?;
             self.run_here(controller, look)
@@ -110,7 +111,11 @@ impl Plan {
         thread::scope(|scope| scope.spawn(load).join().expect("a thread that panics has said why"))
     }
 
-    fn run_here(&self, controller: &Endpoint, look: impl FnMut(Moment)) -> anyhow::Result<OpenFlowReport> {
+    fn run_here(
+        &self,
+        controller: &Endpoint,
+        look: impl FnMut(MeasurementEdge),
+    ) -> anyhow::Result<OpenFlowReport> {
         let mut bench = Bench {
             plan: self,
             controller,
@@ -124,8 +129,8 @@ impl Plan {
             from: Time::MAX,
             to: Time::MAX,
         };
-        // One after the other: ovs-testcontroller hangs up on a switch that says nothing for a second, and takes so
-        // long to accept many at once.
+        // The switches connect one after the other: ovs-testcontroller disconnects a switch that is silent for a
+        // second, and takes that long to accept many at once.
         for number in 0..self.switches {
             bench.connect(number)?;
         }
@@ -141,9 +146,9 @@ impl Plan {
 }
 
 impl Bench<'_> {
-    /// Connects switch `number`, counted from 0, and waits until it has been asked who it is.
+    /// Connects switch `number`, counted from 0, and waits for the features request.
     fn connect(&mut self, number: u32) -> anyhow::Result<()> {
-        let Plan { version, macs, buffered, .. } = self.plan;
+        let SwitchLoad { version, macs, buffered, .. } = self.plan;
         let controller = self.controller;
         let socket = controller.connect().with_context(|| format!("cannot connect to {controller}"))?;
         epoll::add(&self.poll, &socket, epoll::EventData::new_u64(u64::from(number)), epoll::EventFlags::IN)
@@ -165,18 +170,18 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Packet-ins until the end.
-    fn ask(&mut self, mut look: impl FnMut(Moment)) -> anyhow::Result<()> {
+    /// Sends packet-ins until the end of the run.
+    fn ask(&mut self, mut look: impl FnMut(MeasurementEdge)) -> anyhow::Result<()> {
         let mut next_check = Time::ZERO;
         let mut is_measured = false;
         loop {
             let now = self.clock.now();
             if now >= self.from && !is_measured {
                 is_measured = true;
-                look(Moment::From);
+                look(MeasurementEdge::Start);
             }
             if now >= self.to {
-                look(Moment::To);
+                look(MeasurementEdge::End);
                 return Ok(());
             }
             if now >= next_check {
@@ -194,7 +199,7 @@ impl Bench<'_> {
         }
     }
 
-    /// Packet-ins as many as may be outstanding.
+    /// Sends packet-ins until the limit of outstanding ones.
     fn fill(&mut self, port: usize) -> anyhow::Result<()> {
         let now = self.clock.now();
         let switch = &mut self.ports[port].switch;
@@ -215,13 +220,13 @@ impl Bench<'_> {
                 switch.out.drain(..bytes);
                 Ok(())
             }
-            // The next turn tries again.
+            // The next iteration tries again.
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
             Err(error) => Err(error).with_context(|| format!("switch {}: cannot send", port + 1)),
         }
     }
 
-    /// Takes what has come, or comes within `wait`.
+    /// Handles input that is available, or arrives within `wait`.
     fn turn(&mut self, wait: Span) -> anyhow::Result<()> {
         let timeout = Timespec { tv_sec: 0, tv_nsec: (wait.as_ps() / 1_000) as i64 };
         let mut events = std::mem::take(&mut self.events);
@@ -253,7 +258,7 @@ impl Bench<'_> {
             .receive(now, &buffer[..bytes], measured, replies, book)
             .map_err(anyhow::Error::msg)
             .with_context(|| format!("switch {}", port + 1))?;
-        // In latency mode the next packet-in goes at once, not after the other switches' replies.
+        // In latency mode the next packet-in is sent at once, not after the other switches' replies.
         if self.to == Time::MAX { self.send(port) } else { self.fill(port) }
     }
 
@@ -272,7 +277,7 @@ impl Bench<'_> {
         if replies.errors > 0 {
             suspect.push(format!("the controller sent {} errors", replies.errors));
         }
-        if generator_waited > Doubts::default().waited_share {
+        if generator_waited > SuspectLimits::default().waited_share {
             let percent = 100.0 * generator_waited;
             suspect.push(format!("the generator waited for a processor for {percent:.0} % of the time"));
         }
@@ -298,17 +303,18 @@ impl fmt::Display for OpenFlowReport {
         let Replies { answered, flow_mods, packet_outs, errors, lost } = self.replies;
         writeln!(
             f,
-            "packet-ins    {answered} answered, {lost} lost; {flow_mods} flow-mods, {packet_outs} packet-outs, {errors} errors"
+            "packet-ins    {answered} answered, {lost} lost; {flow_mods} flow-mods, {packet_outs} packet-outs, \
+             {errors} errors"
         )?;
         self.examples.iter().try_for_each(|example| writeln!(f, "  {example}"))
     }
 }
 
-/// A handshake takes less, unless the controller waits for something that this switch does not send.
+/// The longest handshake: a slower controller waits for something that this switch does not send.
 const HANDSHAKE_MAX: Span = Span::from_secs(10);
-/// How often packet-ins are looked through for those that are to be given up.
+/// The interval at which packet-ins are checked for timeouts.
 const CHECK_EVERY: Span = Span::from_ms(10);
-/// What is not yet taken by the kernel keeps more packet-ins from being made.
+/// While more bytes than this are unsent, no further packet-ins are created.
 const OUT_BYTES_MAX: usize = 64 * 1024;
 const READ_BYTES: usize = 64 * 1024;
 const EVENTS_MAX: usize = 256;

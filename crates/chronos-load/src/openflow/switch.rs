@@ -1,4 +1,4 @@
-//! A switch without its socket: the handshake, packets that it knows no rule for, and which replies are to which.
+//! A switch without its socket: the handshake, packets without a rule, and the match of replies to packet-ins.
 
 use std::collections::VecDeque;
 
@@ -7,18 +7,18 @@ use plimsoll_units::Time;
 use super::wire::{Kind, NO_BUFFER, PORTS, Version, mac};
 use crate::book::Book;
 
-/// What came from the controller.
+/// The counts of messages from the controller.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Replies {
-    /// Packet-ins that were answered.
+    /// The packet-ins that were answered.
     pub answered: u64,
-    /// Rules.
+    /// The flow-mods, which install rules.
     pub flow_mods: u64,
-    /// Packets to be sent.
+    /// The packet-outs, which send packets.
     pub packet_outs: u64,
-    /// Errors.
+    /// The error messages.
     pub errors: u64,
-    /// Packet-ins that were given up.
+    /// The packet-ins that timed out.
     pub lost: u64,
 }
 
@@ -27,29 +27,29 @@ pub struct Replies {
 pub struct Switch {
     version: Version,
     datapath: u64,
-    /// Source addresses that its packets have.
+    /// The number of source addresses of its packets.
     macs: u64,
-    /// Packet-ins name a buffer, and replies name it too.
+    /// Whether packet-ins name a buffer, which replies name too.
     buffered: bool,
-    /// The controller has asked who this is.
+    /// Whether the controller has requested the switch's features.
     pub is_ready: bool,
-    /// What is to be sent.
+    /// The bytes to send.
     pub out: Vec<u8>,
     input: Vec<u8>,
-    /// When each packet-in was sent that has no answer; none in between where there was one.
+    /// The send time of each packet-in without an answer; none for an answered one between them.
     pending: VecDeque<Option<Time>>,
-    /// Number of the first in `pending`.
+    /// The number of the first packet-in in `pending`.
     first: u64,
     packet: [u8; PACKET_BYTES],
 }
 
 impl Switch {
-    /// A switch that has said hello. `macs` is 2 or more.
+    /// Creates a switch that has sent its hello. `macs` is 2 or more.
     pub fn new(version: Version, datapath: u64, macs: u64, buffered: bool) -> Switch {
         let mut out = Vec::new();
         version.hello(&mut out);
         let mut packet = [0; PACKET_BYTES];
-        // IPv4, UDP from 10.0.0.1 to 10.0.0.2, 46 bytes.
+        // The packet is UDP over IPv4 from 10.0.0.1 to 10.0.0.2, with 46 bytes.
         packet[12..16].copy_from_slice(&[0x08, 0x00, 0x45, 0x00]);
         packet[16..24].copy_from_slice(&[0, 46, 0, 0, 0, 0, 64, 17]);
         packet[26..34].copy_from_slice(&[10, 0, 0, 1, 10, 0, 0, 2]);
@@ -68,13 +68,13 @@ impl Switch {
         }
     }
 
-    /// Packet-ins without an answer.
+    /// Returns the number of packet-ins without an answer.
     pub fn outstanding(&self) -> usize {
         self.pending.len()
     }
 
-    /// Reports a packet that no rule is known for. Its source is the next address, at its port; its destination is the
-    /// source of the packet before, which a learning controller therefore knows.
+    /// Sends a packet-in for a packet without a rule. The packet's source is the next address, at its port; its
+    /// destination is the source of the packet before, whose port a learning controller therefore knows.
     pub fn packet_in(&mut self, now: Time) {
         let number = self.first + self.pending.len() as u64;
         let (source, destination) = (number % self.macs, (number + self.macs - 1) % self.macs);
@@ -86,10 +86,10 @@ impl Switch {
         self.pending.push_back(Some(now));
     }
 
-    /// Takes what came from the controller. What was answered is counted, and its time noted if `measured`.
+    /// Handles input from the controller. Answers are counted, and their latencies recorded if `measured`.
     ///
     /// # Errors
-    /// If it is no OpenFlow, or of another version.
+    /// Returns an error if the input is not OpenFlow, or of another version.
     pub fn receive(
         &mut self,
         now: Time,
@@ -137,7 +137,7 @@ impl Switch {
         Ok(())
     }
 
-    /// When the packet-in was sent that a message is the first answer to.
+    /// Returns the send time of the packet-in to which a message is the first answer.
     fn answered(&mut self, named: Option<u32>, kind: Kind) -> Option<Time> {
         let offset = match named? {
             NO_BUFFER if !self.buffered && kind == Kind::PacketOut => 0,
@@ -156,7 +156,7 @@ impl Switch {
         }
     }
 
-    /// Gives packet-ins up that were sent before `limit`; returns how many.
+    /// Times out packet-ins that were sent before `limit`; returns how many.
     pub fn give_up(&mut self, limit: Time) -> u64 {
         let mut count = 0;
         while let Some(Some(sent)) = self.pending.front()
@@ -171,9 +171,9 @@ impl Switch {
     }
 }
 
-/// The shortest Ethernet frame, without its checksum.
+/// The length of the shortest Ethernet frame, without its checksum.
 const PACKET_BYTES: usize = 60;
-/// Buffers are numbered by the lowest bits of a packet-in's number, so that none is [`NO_BUFFER`].
+/// The bits of a packet-in's number that number its buffer; none of them equals [`NO_BUFFER`].
 const BUFFER_MASK: u32 = 0x7fff_ffff;
 
 #[cfg(test)]
@@ -191,7 +191,7 @@ mod tests {
         Time::ZERO + Span::from_us(us)
     }
 
-    /// What the switch sends when it is told `text`.
+    /// Returns the switch's output after the message `text`.
     fn told(switch: &mut Switch, now: Time, text: &str) -> (Vec<u8>, Replies, Book) {
         let (mut replies, mut book) = (Replies::default(), Book::default());
         switch.out.clear();
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(told(&mut switch, us(0), "04 02 000a 00000005 abcd").0, hex("04 03 000a 00000005 abcd"));
         assert_eq!(told(&mut switch, us(0), "04 14 0008 00000006").0, hex("04 15 0008 00000006"));
         assert_eq!(told(&mut switch, us(0), "04 07 0008 00000006").0, hex("04 08 000c 00000006 0000ffff"));
-        // Descriptions of ports: 16 and 64 each.
+        // The descriptions of ports follow: 16 and 64 bytes each.
         let (ports, ..) = told(&mut switch, us(0), "04 12 0010 00000007 000d0000 00000000");
         assert_eq!((ports[1], ports.len()), (19, 16 + 4 * 64));
         let mut switch = Switch::new(Version::V10, 1, 10, true);
@@ -252,7 +252,7 @@ mod tests {
         assert_eq!(replies, Replies { answered: 1, flow_mods: 1, packet_outs: 1, ..Replies::default() });
         assert_eq!(book.latency.max() / 1_000, 10);
         assert_eq!(told(&mut switch, us(12), &flow_mod(NO_BUFFER)).1.answered, 0);
-        // Cut in the middle of a message, which is taken when the rest comes.
+        // The first part ends within a message, which is handled when the rest arrives.
         let whole = packet_out(0);
         let (first, second) = whole.split_at(14);
         assert_eq!(told(&mut switch, us(12), first).1.answered, 0);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a controller sends, it is taken or told to be wrong.
+        /// Any input is either handled or rejected.
         #[test]
         fn any_bytes_are_taken_or_refused(
             kind in 0..32_u8,

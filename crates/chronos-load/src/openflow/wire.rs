@@ -1,4 +1,4 @@
-//! Messages of OpenFlow 1.0.0 and 1.3.5, as far as a switch needs them that only asks (specification, sections 5 and 7).
+//! The messages of OpenFlow 1.0.0 and 1.3.5 that a querying switch needs (specification, sections 5 and 7).
 
 use clap::ValueEnum;
 
@@ -13,55 +13,55 @@ pub enum Version {
     V13,
 }
 
-/// What a controller sends, as far as it matters here.
+/// The kinds of messages that a controller sends, as far as the switch distinguishes them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// The version that it speaks.
+    /// States the sender's version.
     Hello,
-    /// Something that the switch sent was wrong.
+    /// Reports an error in a message of the switch.
     Error,
-    /// To be sent back.
+    /// Requests that its content is sent back.
     EchoRequest,
-    /// Who the switch is.
+    /// Requests the datapath ID and features.
     FeaturesRequest,
-    /// Its settings.
+    /// Requests the configuration.
     GetConfigRequest,
-    /// A packet to be sent, or let go of its buffer.
+    /// Sends a packet, or releases its buffer.
     PacketOut,
-    /// A rule.
+    /// Installs or changes a rule.
     FlowMod,
-    /// Descriptions and counters: stats in 1.0, multipart in 1.3.
+    /// Requests descriptions and counters: stats in 1.0, multipart in 1.3.
     StatsRequest,
-    /// All before it is done.
+    /// Requests a reply after all earlier messages are processed.
     BarrierRequest,
-    /// Whether it is the master.
+    /// Requests or states the role of the controller.
     RoleRequest,
-    /// Needs no answer.
+    /// Needs no answer by the switch.
     Other,
 }
 
 /// A whole message at the head of some input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message<'a> {
-    /// What it is.
+    /// The kind of the message.
     pub kind: Kind,
-    /// Its number, which a reply has too.
+    /// The transaction ID, which a reply repeats.
     pub xid: u32,
-    /// The version that it is of.
+    /// The protocol version of the message.
     pub version: u8,
-    /// All of it, header included.
+    /// The whole message, header included.
     pub bytes: &'a [u8],
 }
 
-/// Bytes of a header.
+/// The length of a header in bytes.
 pub const HEADER: usize = 8;
-/// A buffer that is none.
+/// The buffer number that stands for none.
 pub const NO_BUFFER: u32 = u32::MAX;
-/// Ports of a switch, numbered from 1.
+/// The number of ports of a switch, numbered from 1.
 pub const PORTS: u16 = 4;
 
 impl Version {
-    /// Its number on the wire.
+    /// Returns the version's number on the wire.
     pub fn number(self) -> u8 {
         match self {
             Version::V10 => 1,
@@ -69,15 +69,15 @@ impl Version {
         }
     }
 
-    /// The message at the head of `input`; none if it is not all there.
+    /// Returns the message at the head of `input`; none if it is not complete.
     ///
     /// # Errors
-    /// If the input is no message.
+    /// Returns an error if the input is not a message.
     pub fn split(self, input: &[u8]) -> Result<Option<Message<'_>>, String> {
         let Some(header) = input.first_chunk::<HEADER>() else { return Ok(None) };
         let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
         if length < HEADER {
-            return Err(format!("a message of {length} bytes came, shorter than its header of {HEADER}"));
+            return Err(format!("a message of {length} bytes is shorter than its header of {HEADER}"));
         }
         let Some(bytes) = input.get(..length) else { return Ok(None) };
         let xid = u32::from_be_bytes([header[4], header[5], header[6], header[7]]);
@@ -100,7 +100,7 @@ impl Version {
         }
     }
 
-    /// The buffer that a flow-mod or packet-out names; none for other messages and for those cut short.
+    /// Returns the buffer that a flow-mod or packet-out names; none for other messages and for truncated ones.
     pub fn buffer(self, message: &Message<'_>) -> Option<u32> {
         let at = match (self, message.kind) {
             (_, Kind::PacketOut) => 8,
@@ -124,7 +124,7 @@ impl Version {
         out[start + 2..start + 4].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Appends a hello.
+    /// Appends a hello message.
     pub fn hello(self, out: &mut Vec<u8>) {
         self.message(0, 0, out, |_| ());
     }
@@ -137,7 +137,7 @@ impl Version {
                 self.message(3, xid, out, |out| out.extend_from_slice(&bytes[HEADER..]))
             }
             (_, Kind::FeaturesRequest) => self.features(xid, datapath, out),
-            // No flags, and packets are sent whole.
+            // There are no flags, and packets are sent whole.
             (_, Kind::GetConfigRequest) => {
                 self.message(8, xid, out, |out| out.extend_from_slice(&[0, 0, 0xff, 0xff]))
             }
@@ -155,12 +155,12 @@ impl Version {
         self.message(6, xid, out, |out| {
             out.extend_from_slice(&datapath.to_be_bytes());
             out.extend_from_slice(&BUFFERS.to_be_bytes());
-            // One table; in 1.3 the auxiliary connection 0 follows; padding.
+            // There is one table; in 1.3 the auxiliary connection 0 follows; the rest is padding.
             out.extend_from_slice(&[1, 0, 0, 0]);
             out.extend_from_slice(&[0; 4]);
             match self {
                 Version::V10 => {
-                    // The action OFPAT_OUTPUT.
+                    // The action is OFPAT_OUTPUT.
                     out.extend_from_slice(&1_u32.to_be_bytes());
                     self.ports(datapath, out);
                 }
@@ -186,7 +186,7 @@ impl Version {
             name[..5].copy_from_slice(b"port0");
             name[4] += port as u8;
             out.extend_from_slice(&name);
-            // Configuration, state, features; in 1.3 two speeds.
+            // These are configuration, state and features; in 1.3 also two speeds.
             out.extend_from_slice(&[0; 24]);
             if self == Version::V13 {
                 out.extend_from_slice(&[0; 8]);
@@ -215,21 +215,22 @@ impl Version {
         });
     }
 
-    /// Appends a packet-in: `packet` came in at `port` and stays in `buffer`.
+    /// Appends a packet-in: `packet` arrived at `port` and is stored in `buffer`.
     pub fn packet_in(self, buffer: u32, port: u16, packet: &[u8], out: &mut Vec<u8>) {
         self.message(10, 0, out, |out| {
             out.extend_from_slice(&buffer.to_be_bytes());
             out.extend_from_slice(&(packet.len() as u16).to_be_bytes());
             match self {
-                // Reason OFPR_NO_MATCH, padding.
+                // The reason is OFPR_NO_MATCH; padding follows.
                 Version::V10 => {
                     out.extend_from_slice(&port.to_be_bytes());
                     out.extend_from_slice(&[0, 0]);
                 }
                 Version::V13 => {
-                    // Reason OFPR_NO_MATCH, table 0, cookie.
+                    // The reason is OFPR_NO_MATCH; the table is 0; a cookie follows.
                     out.extend_from_slice(&[0; 10]);
-                    // A match of 12 bytes: the field in_port of class OpenFlow basic, 4 bytes; padded to 8, and 2 more.
+                    // The match has 12 bytes: the field in_port of class OpenFlow basic, 4 bytes; padded to 8, and 2
+                    // more.
                     out.extend_from_slice(&[0, 1, 0, 12, 0x80, 0, 0, 4]);
                     out.extend_from_slice(&u32::from(port).to_be_bytes());
                     out.extend_from_slice(&[0; 6]);
@@ -240,18 +241,18 @@ impl Version {
     }
 }
 
-/// An address that is locally administered: of what `space`, which switch, which number.
+/// Returns a locally administered address of an address space, a switch and a number.
 pub fn mac(space: u8, datapath: u64, number: u64) -> [u8; 6] {
     let [.., third, second, first] = number.to_be_bytes();
     let switch = datapath as u8 ^ (datapath >> 8) as u8;
     [0x02, space, switch, third, second, first]
 }
 
-/// Packets that a switch says it can keep.
+/// The number of packets that the switch claims to buffer.
 const BUFFERS: u32 = 1 << 16;
-/// OFPST_DESC, OFPMP_DESC.
+/// The type of a request for descriptions (OFPST_DESC, OFPMP_DESC).
 const DESCRIPTION: u16 = 0;
-/// OFPMP_PORT_DESC.
+/// The type of a request for ports (OFPMP_PORT_DESC).
 const PORT_DESCRIPTION: u16 = 13;
-/// Manufacturer, hardware, software, serial number, datapath.
+/// The bytes of a description: manufacturer, hardware, software, serial number, datapath.
 const DESCRIPTION_BYTES: usize = 256 + 256 + 256 + 32 + 256;

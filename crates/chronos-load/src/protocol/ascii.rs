@@ -1,4 +1,4 @@
-//! memcached's text protocol (protocol.txt, "Storage commands" and "Retrieval command").
+//! Implements memcached's text protocol (protocol.txt, "Storage commands" and "Retrieval command").
 
 use super::{Answer, Kind, Parsed, Request, Texts, bad, block, line, no_line, number, position, refusal};
 
@@ -49,7 +49,7 @@ pub fn parse<'a>(request: &Request, passed: usize, texts: &Texts, input: &'a [u8
     }
 }
 
-/// The first word of `line`, and what follows the space after it.
+/// Returns the first word of `line`, and the rest after the space.
 fn word(line: &[u8]) -> (&[u8], &[u8]) {
     match memchr::memchr(b' ', line) {
         Some(end) => (&line[..end], &line[end + 1..]),

@@ -1,5 +1,6 @@
-//! memcached's binary protocol (protocol-binary.txt). A get of many keys is one quiet `GetKQ` a key, which a miss leaves
-//! unanswered, with `Noop` after the last. The opaque field holds the request's tag and the key's position.
+//! Implements memcached's binary protocol (protocol-binary.txt). A get of many keys is one quiet `GetKQ` a key, to
+//! which a miss gets no reply, with `Noop` after the last. The opaque field holds the request's tag and the key's
+//! position.
 
 use super::{Answer, Kind, Parsed, Request, Texts, bad, excerpt};
 use crate::draws::{below, mix64};
@@ -42,7 +43,7 @@ fn header(opcode: u8, key: u64, extras: usize, value: usize, opaque: u32, texts:
     out.extend_from_slice(&header);
 }
 
-/// The virtual bucket of `key`, below `vbuckets`.
+/// Returns the virtual bucket of `key`, below `vbuckets`.
 fn vbucket(key: u64, vbuckets: u16) -> u16 {
     below(mix64(key), u64::from(vbuckets)) as u16
 }
@@ -97,7 +98,7 @@ const GET: u8 = 0x00;
 const SET: u8 = 0x01;
 const NOOP: u8 = 0x0a;
 const GETKQ: u8 = 0x0d;
-/// Flags and expiry.
+/// The bytes of flags and expiry.
 const SET_EXTRAS: usize = 8;
 const OK: usize = 0;
 const NOT_FOUND: usize = 1;

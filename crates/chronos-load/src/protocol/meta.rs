@@ -1,5 +1,5 @@
-//! memcached's meta commands (protocol.txt, "Meta Commands"). A get of many keys is one quiet `mg` a key, which a miss
-//! leaves unanswered, with `mn` after the last.
+//! Implements memcached's meta commands (protocol.txt, "Meta Commands"). A get of many keys is one quiet `mg` a key, to
+//! which a miss gets no reply, with `mn` after the last.
 
 use super::{Answer, Kind, Parsed, Request, Texts, bad, block, line, no_line, number, position, refusal};
 

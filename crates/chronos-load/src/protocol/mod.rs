@@ -1,9 +1,9 @@
-//! Requests as bytes, and bytes as replies: no socket, no clock.
+//! Encodes requests as bytes, and parses replies, without sockets or a clock.
 //!
 //! ```text
 //! Request ──> Protocol::encode ──> bytes ──> (network) ──> bytes ──> Protocol::parse ──> Parsed
 //! ```
-//! A reply is read a value at a time, so that a long multi-get is never read twice.
+//! A reply is parsed value by value, so that a long multi-get is never parsed twice.
 
 mod ascii;
 mod binary;
@@ -18,7 +18,7 @@ pub use frame::{FRAME_BYTES, Frame};
 use crate::keys::KeyText;
 use crate::values::Values;
 
-/// What is spoken.
+/// The protocol of requests and replies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Protocol {
     /// memcached's text protocol: `get`, `set`.
@@ -27,11 +27,11 @@ pub enum Protocol {
     Meta,
     /// memcached's binary protocol.
     Binary,
-    /// `get TERM` to chronos-search, whose replies are posting lists: the same term, the same list.
+    /// `get TERM` of chronos-search, whose replies are posting lists: the same list each time for a term.
     Search,
 }
 
-/// What a request does.
+/// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Reads all its keys.
@@ -40,66 +40,66 @@ pub enum Kind {
     Set,
 }
 
-/// What is sent at once to one server.
+/// A request to one server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// Reads or stores.
+    /// Whether it reads or stores.
     pub kind: Kind,
-    /// Numbers of keys.
+    /// The numbers of its keys.
     pub keys: SmallVec<[u64; 2]>,
-    /// What a set stores.
+    /// The version that a set stores.
     pub version: u64,
-    /// Which request of its connection it is; the binary protocol has it sent back.
+    /// The low bits of the request's number on its connection; the binary protocol returns them.
     pub tag: u16,
 }
 
-/// The head of some input, as a part of the reply to a request.
+/// The head of some input, parsed as part of the reply to a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Parsed<'a> {
-    /// More is needed.
+    /// More input is needed.
     Incomplete,
-    /// The value of a key; the reply goes on.
+    /// The value of a key; the reply continues.
     Value {
-        /// Bytes of input.
+        /// The bytes of input to consume.
         consumed: usize,
-        /// Which of the request's keys.
+        /// The index of the key in the request.
         position: usize,
-        /// What it is.
+        /// The bytes of the value.
         value: &'a [u8],
     },
-    /// The reply is over.
+    /// The reply is complete.
     Over {
-        /// Bytes of input.
+        /// The bytes of input to consume.
         consumed: usize,
-        /// What came of the request.
+        /// The result of the request.
         answer: Answer,
     },
-    /// No reply to this request: all that follows means nothing.
+    /// The input is not a reply to this request, and cannot be parsed further.
     Bad(String),
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It was done; keys of a get that had no value are not there.
+    /// The request succeeded; a get's keys without a value are absent.
     Done,
-    /// The server refused, and said why.
+    /// The server rejected the request with this message.
     Refused(String),
 }
 
-/// All that requests and replies are written with.
+/// The texts of which requests and replies consist.
 #[derive(Debug)]
 pub struct Texts {
-    /// How keys are written.
+    /// The text of keys.
     pub keys: KeyText,
-    /// What they hold.
+    /// The content of values.
     pub values: Values,
-    /// Number of virtual buckets (the vBucket field of the binary protocol); 0 leaves the field 0.
+    /// The number of virtual buckets (the vBucket field of the binary protocol); 0 leaves the field 0.
     pub vbuckets: u16,
 }
 
 impl Protocol {
-    /// Appends `request`.
+    /// Appends the encoded `request`.
     pub fn encode(self, request: &Request, texts: &Texts, out: &mut Vec<u8>) {
         match self {
             Protocol::Ascii | Protocol::Search => ascii::encode(request, texts, out),
@@ -108,7 +108,7 @@ impl Protocol {
         }
     }
 
-    /// Reads the head of `input` as the next part of the reply to `request`, of whose keys the first `passed` have
+    /// Parses the head of `input` as the next part of the reply to `request`, of whose keys the first `passed` have
     /// been answered, or are known to be missing.
     pub fn parse<'a>(self, request: &Request, passed: usize, texts: &Texts, input: &'a [u8]) -> Parsed<'a> {
         match self {
@@ -118,42 +118,42 @@ impl Protocol {
         }
     }
 
-    /// The most bytes that a value may have over UDP, where a request is one datagram of at most 1400 bytes.
+    /// Returns the longest value over UDP, where a request is one datagram of at most 1400 bytes.
     pub fn value_bytes_max_udp(key_bytes: usize) -> usize {
         1400 - FRAME_BYTES - key_bytes - 64
     }
 }
 
-/// A line and where the bytes after it start; none if there is no whole line.
+/// Returns a line and the start of the bytes after it; none if there is no whole line.
 fn line(input: &[u8]) -> Option<(&[u8], usize)> {
     let end = memchr::memchr(b'\n', input)?;
     Some((input[..end].strip_suffix(b"\r").unwrap_or(&input[..end]), end + 1))
 }
 
-/// Without a whole line: more may come, or it is no line at all.
+/// Decides about input without a whole line: more may follow, or it is too long for a line.
 fn no_line(input: &[u8]) -> Parsed<'static> {
     if input.len() <= LINE_BYTES_MAX { Parsed::Incomplete } else { bad(input) }
 }
 
-/// A reply that is none.
+/// Rejects input that is not a reply.
 fn bad(found: &[u8]) -> Parsed<'static> {
-    Parsed::Bad(format!("`{}` is no reply to the request", excerpt(found)))
+    Parsed::Bad(format!("`{}` is not a reply to the request", excerpt(found)))
 }
 
-/// The start of `bytes`, as something to print.
+/// Returns the printable start of `bytes`.
 pub fn excerpt(bytes: &[u8]) -> String {
     let end = bytes.len().min(60);
     format!("{}{}", bytes[..end].escape_ascii(), if end < bytes.len() { "..." } else { "" })
 }
 
-/// A line that refuses the request, as all text protocols have it.
+/// Returns the rejection in a line, which has the same form in all text protocols.
 fn refusal(line: &[u8]) -> Option<Answer> {
     let refusals: [&[u8]; 5] = [b"ERROR", b"SERVER_ERROR", b"CLIENT_ERROR", b"NOT_STORED", b"NS"];
     let word = line.split(|&byte| byte == b' ').next().unwrap_or_default();
     refusals.contains(&word).then(|| Answer::Refused(excerpt(line)))
 }
 
-/// A number in decimal.
+/// Parses a decimal number.
 fn number(text: &[u8]) -> Option<usize> {
     if text.is_empty() || text.len() > 10 {
         return None;
@@ -163,7 +163,7 @@ fn number(text: &[u8]) -> Option<usize> {
     })
 }
 
-/// A value of `bytes` bytes that starts at `start` and has a line end of its own.
+/// Parses a value of `bytes` bytes that starts at `start` and ends with a line end.
 fn block(input: &[u8], start: usize, bytes: usize, position: usize) -> Parsed<'_> {
     let end = start + bytes;
     match input.get(end..end + 2) {
@@ -173,12 +173,12 @@ fn block(input: &[u8], start: usize, bytes: usize, position: usize) -> Parsed<'_
     }
 }
 
-/// Which of the keys from `passed` on is `text`.
+/// Returns the index of the key from `passed` on whose text is `text`.
 fn position(request: &Request, passed: usize, texts: &Texts, text: &[u8]) -> Option<usize> {
     (passed..request.keys.len()).find(|&position| texts.keys.is(request.keys[position], text))
 }
 
-/// Bytes of a line without a line's end that are too many for one.
+/// The length from which input without a line end is not a line.
 const LINE_BYTES_MAX: usize = 2048;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Requests and replies as tables of bytes.
+//! Tests requests and replies as tables of bytes.
 
 use proptest::prelude::*;
 use smallvec::smallvec;
@@ -30,7 +30,7 @@ fn encoded(protocol: Protocol, request: &Request) -> Vec<u8> {
     out
 }
 
-/// All parts of a reply, and that it is incomplete at every shorter length.
+/// Checks all parts of a reply, and that it is incomplete at every shorter length.
 #[track_caller]
 fn parts(protocol: Protocol, request: &Request, reply: &[u8]) -> Result<Parts, String> {
     let texts = texts();
@@ -59,7 +59,7 @@ fn parts(protocol: Protocol, request: &Request, reply: &[u8]) -> Result<Parts, S
     Ok((values, answer))
 }
 
-/// Values by position, and the answer.
+/// The values by position, and the answer.
 type Parts = (Vec<(usize, Vec<u8>)>, Answer);
 
 fn hex(text: &str) -> Vec<u8> {
@@ -193,7 +193,7 @@ fn frames_are_written_and_read() {
     assert_eq!(Frame::split(&[3, 4, 0]), None);
 }
 
-/// Replies, which the property below breaks.
+/// The replies that the property below damages.
 const REPLIES: [&[u8]; 5] = [
     b"VALUE k007 0 3\r\nabc\r\nEND\r\n",
     b"VA 3 kk007\r\nabc\r\nMN\r\n",
@@ -203,7 +203,7 @@ const REPLIES: [&[u8]; 5] = [
 ];
 
 proptest! {
-    /// Whatever a server sends, it is a reply, a part of one, or told to be none.
+    /// Any input is a reply, a part of one, or is rejected.
     #[test]
     fn any_bytes_are_taken_or_refused(
         start in prop::sample::select(&REPLIES[..]),

@@ -2,8 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 
+use std::sync::Arc;
+
 use anyhow::{Context, Result, bail};
 use plimsoll_chronos::{Listen, Tls};
+use plimsoll_chronos_xdp::XdpDevice;
 use plimsoll_stdio::note;
 
 use super::Options;
@@ -58,7 +61,8 @@ impl Options {
         // The kernel's sockets stay, for other devices, and for fragments.
         let udp = |place: &Listen| if let Listen::Udp(address) = place { Some(*address) } else { None };
         let udp: Vec<SocketAddr> = places.iter().filter_map(udp).collect();
-        let device = |name: &String| Listen::Device { interface: name.clone(), places: udp.clone() };
+        let device =
+            |name: &String| Listen::Device { device: Arc::new(XdpDevice::new(name)), places: udp.clone() };
         places.extend(extended.devices.iter().map(device));
         Ok(places)
     }

@@ -324,9 +324,7 @@ pub fn settings(settings: &Settings, shared: &Shared, memory_limit: u64, sink: &
     sink.line("memory_file", &"(null)");
     sink.line("chronos_partitions", &settings.partitions);
     for device in shared.runtime.get().map(|runtime| runtime.devices()).unwrap_or_default() {
-        // "chronos_xdp:eth0 native XDP, zero copy, ..."
-        let how = device.to_string();
-        let how = how.split_once(": ").map_or(&how[..], |(_, how)| how);
-        sink.line(&format!("chronos_xdp:{}", device.interface), &how);
+        // A line such as "chronos_xdp:eth0 native XDP, zero copy, ..."
+        sink.line(&format!("chronos_xdp:{}", device.name), &device.mode);
     }
 }

@@ -29,6 +29,7 @@ use crate::connection::Link;
 use crate::datagrams::Datagrams;
 use crate::look_ahead::DISTANCE;
 use crate::mail::Newcomer;
+use crate::port::Port;
 use crate::shared::Shared;
 use crate::sockets::{ACCEPT_PAUSE, Listener, set_up};
 use crate::worker::{Driver, Worker};
@@ -103,7 +104,7 @@ impl UringDriver {
         };
         driver.poll(shared.alarm(me).as_raw_fd(), POLL_ALARM).map_err(failed("io_uring"))?;
         let ports: Vec<(u64, i32)> =
-            driver.datagrams.polled().map(|(number, port)| (number, port.descriptor().as_raw_fd())).collect();
+            driver.datagrams.polled().map(|(number, port)| (number, port.as_raw_fd())).collect();
         for (number, port) in ports {
             driver.poll(port, POLL_DATAGRAMS | number).map_err(failed("io_uring"))?;
         }
@@ -200,7 +201,7 @@ impl UringDriver {
                     self.again.push(number as usize);
                 }
                 let port = self.datagrams.ports().get(number as usize);
-                let port = port.map(|port| port.descriptor().as_raw_fd());
+                let port = port.and_then(Port::descriptor).map(|port| port.as_raw_fd());
                 if let Some(port) = port.filter(|_| !cqueue::more(flags) && result >= 0) {
                     return self.poll(port, token);
                 }

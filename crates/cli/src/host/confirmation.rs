@@ -1,5 +1,5 @@
-//! Who applies a policy with `--confirm-within` waits here for the confirmation: by `plimsoll host confirm`, or by Enter on
-//! its terminal while it is in the foreground there. Whatever else happens, the wait ends.
+//! Waits for the confirmation of a policy that was applied with `--confirm-within`: by `plimsoll host confirm`, or by
+//! Enter on the terminal while this process is in the foreground. The wait always ends.
 
 use std::io::{self, IsTerminal as _};
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use plimsoll_host::{Journal, Places, PolicyName};
+use plimsoll_host::{Journal, PolicyName, StateFolders};
 use plimsoll_units::Span;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -17,22 +17,22 @@ use rustix::termios::{QueueSelector, tcflush, tcgetpgrp};
 
 use super::kernel::say;
 
-/// How the wait ended.
+/// The result of the wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// The policy is to stay, or is no more.
+    /// The policy was confirmed, or rolled back by another process.
     Kept,
-    /// It is to be taken back, for this reason.
+    /// The policy must be rolled back, for this reason.
     Unconfirmed(&'static str),
 }
 
-/// Waits until the policy `name` is confirmed or taken back by somebody, `signal` is one, or `within` is over.
-pub fn wait(name: &PolicyName, places: &Places, within: Span, signal: &AtomicUsize) -> Ended {
+/// Waits until the policy `name` is confirmed or rolled back, `signal` is set, or `within` has passed.
+pub fn wait(name: &PolicyName, folders: &StateFolders, within: Span, signal: &AtomicUsize) -> Ended {
     let deadline = Instant::now() + Duration::from_nanos(within.as_ps() / 1_000);
-    let journal = Journal::of(places, name);
+    let journal = Journal::of(folders, name);
     let entered = Arc::new(AtomicBool::new(false));
     if io::stdin().is_terminal() {
-        // What was typed before this could be read answers something else.
+        // Input that was typed before the question is discarded.
         let _ = tcflush(io::stdin(), QueueSelector::IFlush);
         say(&format!("to keep it, press Enter or run `plimsoll host confirm {name}` within {within}"));
         let entered = entered.clone();
@@ -59,7 +59,8 @@ pub fn wait(name: &PolicyName, places: &Places, within: Span, signal: &AtomicUsi
     }
 }
 
-/// Waits for a line on the terminal; false if it goes. In the background nothing is read, which is others' to read.
+/// Waits for a line on the terminal; returns false if the terminal is lost. In the background, the input belongs to
+/// other processes and is not read.
 fn is_entered() -> bool {
     let stdin = io::stdin();
     let terminal = stdin.as_fd();
@@ -80,16 +81,16 @@ fn is_entered() -> bool {
             continue;
         }
         match rustix::io::read(terminal, &mut bytes) {
-            // The end of input is a terminal that has gone, and no confirmation.
+            // The end of input means that the terminal was lost; it is not a confirmation.
             Ok(0) => return false,
             Ok(length) if bytes[..length].contains(&b'\n') => return true,
-            // In the background since: then it cannot be read.
+            // The process has moved to the background, where it cannot read.
             Ok(_) | Err(_) => thread::sleep(LOOK_AGAIN),
         }
     }
 }
 
-/// Whether what is typed there is for this process. A terminal that controls no process is everybody's.
+/// Returns whether the terminal's input is for this process. A terminal that controls no process is shared.
 fn in_foreground(terminal: BorrowedFd<'_>) -> bool {
     match tcgetpgrp(terminal) {
         Ok(group) => group == getpgrp(),
@@ -97,6 +98,6 @@ fn in_foreground(terminal: BorrowedFd<'_>) -> bool {
     }
 }
 
-/// Short beside what a person takes to press a key.
+/// The polling interval: short compared with a person's reaction.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 const LOOK_AGAIN_OF_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

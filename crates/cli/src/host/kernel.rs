@@ -1,34 +1,34 @@
-//! What of `plimsoll host` needs the eBPF programs.
+//! The parts of `plimsoll host` that need the eBPF programs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use plimsoll_host::{Error, Kernel, Listener, Lock, Moment, RolledBack, Status};
+use plimsoll_host::{ApplyPlan, Error, Kernel, Listener, Lock, Progress, RolledBack, Status};
 use plimsoll_stdio::note;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::confirmation::{self, Ended};
 use super::*;
 
-/// What keeps this build from applying a policy.
+/// The reason why this build cannot apply a policy.
 pub const LACKS: Option<&str> = None;
 
-pub fn apply(args: &ApplyArgs, places: &Places) -> Done {
+pub fn apply(args: &ApplyArgs, folders: &StateFolders) -> Done {
     let policy = Policy::read(&args.policy)?;
     let name = policy.name().clone();
     if args.confirm_within.is_some() {
-        // Who is stopped takes nothing back.
+        // A stopped process could not roll the policy back.
         plimsoll_linux::job_control::ignore()?;
     }
     let signal = watched()?;
-    let plan = match make(&policy, args, places, &signal) {
+    let plan = match make(&policy, args, folders, &signal) {
         Err(Error::Busy) if signal.load(Ordering::Relaxed) > 0 => return Ok(ended_by(&signal)),
         made => made?,
     };
     if let Some(within) = args.confirm_within {
-        let ended = confirmation::wait(&name, places, within, &signal);
-        if let Some(why) = settle(&plan, places, ended)? {
+        let ended = confirmation::wait(&name, folders, within, &signal);
+        if let Some(why) = settle(&plan, folders, ended)? {
             say(&why);
             return Ok(ended_by(&signal));
         }
@@ -37,12 +37,17 @@ pub fn apply(args: &ApplyArgs, places: &Places) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Plans and applies, between two changes of others.
-fn make(policy: &Policy, args: &ApplyArgs, places: &Places, signal: &AtomicUsize) -> Result<Plan, Error> {
-    let lock = locked(places, &mut || signal.load(Ordering::Relaxed) == 0)?;
-    let plan = plimsoll_host::plan(policy, &Host, places)?;
+/// Plans and applies the policy, between two changes of other processes.
+fn make(
+    policy: &Policy,
+    args: &ApplyArgs,
+    folders: &StateFolders,
+    signal: &AtomicUsize,
+) -> Result<ApplyPlan, Error> {
+    let lock = locked(folders, &mut || signal.load(Ordering::Relaxed) == 0)?;
+    let plan = plimsoll_host::plan(policy, &Host, folders)?;
     let mut tell = |moment| {
-        if let Moment::Begun(index) = moment {
+        if let Progress::Begun(index) = moment {
             say(&format!("[{}/{}] {}", index + 1, plan.steps.len(), plan.steps[index]));
         }
     };
@@ -50,19 +55,21 @@ fn make(policy: &Policy, args: &ApplyArgs, places: &Places, signal: &AtomicUsize
     Ok(plan)
 }
 
-/// Keeps or takes back what was applied, by how the wait ended and what others have done until then. What there is to say
-/// if it does not stay, which is said afterwards: a terminal that has gone takes no words.
-fn settle(plan: &Plan, places: &Places, ended: Ended) -> Result<Option<String>, Error> {
+/// Keeps or rolls back an applied policy, depending on the confirmation and on other processes' changes. If it does not
+/// stay, returns a message, which is printed afterwards, since a lost terminal accepts no output.
+fn settle(plan: &ApplyPlan, folders: &StateFolders, ended: Ended) -> Result<Option<String>, Error> {
     let name = plan.policy.name();
-    let lock = Journal::lock(places, &mut || true)?;
-    let (why, back) = match (Journal::of(places, name).read(), ended) {
-        (Ok(None), _) => return Ok(Some("it was rolled back by somebody else".to_owned())),
+    let lock = Journal::lock(folders, &mut || true)?;
+    let (why, back) = match (Journal::of(folders, name).read(), ended) {
+        (Ok(None), _) => return Ok(Some("it was rolled back by another process".to_owned())),
         (Ok(Some(applied)), _) if applied.confirmed => return Ok(None),
         (Ok(Some(_)), Ended::Kept) => return plimsoll_host::confirm(&lock, name).map(|_| None),
         (Ok(Some(_)), Ended::Unconfirmed(why)) => {
             (why.to_owned(), plimsoll_host::rollback(&lock, name, &mut Kernel(&lock))?.unwrap_or_default())
         }
-        (Err(error), _) => (error.to_string(), plimsoll_host::take_back(&lock, plan, &mut Kernel(&lock))?),
+        (Err(error), _) => {
+            (error.to_string(), plimsoll_host::roll_back_plan(&lock, plan, &mut Kernel(&lock))?)
+        }
     };
     Ok(Some(format!("{why}\n{}{}", warnings(&back), rolled_back(name, &back))))
 }
@@ -72,19 +79,19 @@ pub fn say(line: &str) {
     note!("{line}");
 }
 
-/// Waits for whoever else changes this host, as long as `goes_on`, and says so.
-fn locked(places: &Places, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
+/// Waits for other processes that change this host, as long as `goes_on` returns true, and prints a message.
+fn locked(folders: &StateFolders, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
     let mut is_said = false;
-    Journal::lock(places, &mut || {
+    Journal::lock(folders, &mut || {
         if !is_said {
-            say("waiting: somebody else changes this host by a policy");
+            say("waiting: another process is changing this host by a policy");
             is_said = true;
         }
         goes_on()
     })
 }
 
-/// The status of a process that a signal has ended, or of a finding.
+/// Returns the exit status of a process that a signal has ended, or of a finding.
 fn ended_by(signal: &AtomicUsize) -> ExitCode {
     match signal.load(Ordering::Relaxed) {
         0 => ExitCode::from(output::FINDING),
@@ -92,7 +99,7 @@ fn ended_by(signal: &AtomicUsize) -> ExitCode {
     }
 }
 
-/// The first of the signals that would otherwise end this process half way; 0 for none yet.
+/// Watches the signals that would otherwise end this process within a change; 0 stands for none yet.
 fn watched() -> Result<Arc<AtomicUsize>> {
     let caught = Arc::new(AtomicUsize::new(0));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -101,20 +108,20 @@ fn watched() -> Result<Arc<AtomicUsize>> {
     Ok(caught)
 }
 
-pub fn confirm(name: &PolicyName, places: &Places) -> Done {
+pub fn confirm(name: &PolicyName, folders: &StateFolders) -> Done {
     let begun = Instant::now();
-    let lock = locked(places, &mut || begun.elapsed() < PATIENCE)?;
+    let lock = locked(folders, &mut || begun.elapsed() < PATIENCE)?;
     if !plimsoll_host::confirm(&lock, name)? {
-        let error = Error::not_applied(name, &Journal::all(places)?);
+        let error = Error::not_applied(name, &Journal::all(folders)?);
         return Err(anyhow!("{error}; it may have been rolled back already"));
     }
-    output::print(&format!("policy {name} stays\n"))?;
+    output::print(&format!("policy {name} is confirmed\n"))?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn rollback(args: &RollbackArgs, places: &Places) -> Done {
+pub fn rollback(args: &RollbackArgs, folders: &StateFolders) -> Done {
     let name = &args.policy.0;
-    let lock = locked(places, &mut || true)?;
+    let lock = locked(folders, &mut || true)?;
     let rollback = if args.gone { plimsoll_host::rollback_rest } else { plimsoll_host::rollback };
     let Some(back) = rollback(&lock, name, &mut Kernel(&lock))? else {
         output::print(&format!("policy {name} is not applied: nothing to do\n"))?;
@@ -139,43 +146,43 @@ fn rolled_back(name: &PolicyName, back: &RolledBack) -> String {
     }
 }
 
-pub fn statuses(name: Option<&PolicyName>, places: &Places) -> Result<Vec<Status>, Error> {
+pub fn statuses(name: Option<&PolicyName>, folders: &StateFolders) -> Result<Vec<Status>, Error> {
     if let Some(name) = name {
-        return Ok(vec![plimsoll_host::observe(&Journal::applied(places, name)?)?]);
+        return Ok(vec![plimsoll_host::observe(&Journal::applied(folders, name)?)?]);
     }
-    let names = Journal::all(places)?;
-    let applied = names.iter().filter_map(|name| Journal::of(places, name).read().transpose());
+    let names = Journal::all(folders)?;
+    let applied = names.iter().filter_map(|name| Journal::of(folders, name).read().transpose());
     applied.map(|applied| plimsoll_host::observe(&applied?)).collect()
 }
 
-pub fn serve(args: &MetricsArgs, places: &Places) -> Done {
+pub fn serve(args: &MetricsArgs, folders: &StateFolders) -> Done {
     let listener = Listener::bind(&args.listen)?;
     note!("metrics at {}, path /metrics", listener.address());
-    plimsoll_host::serve(&listener, &mut || Ok(plimsoll_host::open_metrics(&statuses(None, places)?)))?;
+    plimsoll_host::serve(&listener, &mut || Ok(plimsoll_host::open_metrics(&statuses(None, folders)?)))?;
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn attach_unit(name: &PolicyName, unit: &UnitName, places: &Places) -> Done {
-    if !plimsoll_host::attach_unit(name, unit, places)? {
-        note!("policy {name} gives {unit} no level");
+pub fn attach_unit(name: &PolicyName, unit: &UnitName, folders: &StateFolders) -> Done {
+    if !plimsoll_host::attach_unit(name, unit, folders)? {
+        note!("policy {name} has no level for {unit}");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-pub fn pace(args: &PaceArgs, places: &Places) -> Done {
+pub fn pace(args: &PaceArgs, folders: &StateFolders) -> Done {
     let name = &args.policy.0;
-    let applied = Journal::applied(places, name)?;
+    let applied = Journal::applied(folders, name)?;
     if args.stop {
         plimsoll_host::pace_nothing(&applied)?;
         say(&format!("policy {name}: the filter has the link's rate"));
         return Ok(ExitCode::SUCCESS);
     }
     let signal = watched()?;
-    say(&format!("policy {name}: the filter follows the pacer, until Ctrl-C or a rollback"));
+    say(&format!("policy {name}: the filter follows the pacer until Ctrl-C or a rollback"));
     let changes = plimsoll_host::pace(&applied, &mut || signal.load(Ordering::Relaxed) > 0)?;
-    say(&format!("its rate was set {changes} times; it paces nothing now"));
+    say(&format!("its rate was set {changes} times; the filter now has the link's rate"));
     Ok(ExitCode::SUCCESS)
 }
 
-/// Longer than the steps of another policy take: who confirms has a deadline.
+/// The longest wait for the lock: longer than the steps of another policy take, since a confirmation has a deadline.
 const PATIENCE: Duration = Duration::from_secs(5);

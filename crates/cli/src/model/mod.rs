@@ -8,6 +8,7 @@ mod table;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use plimsoll_scenario::Registry;
 
 use crate::output::{self, Done};
 
@@ -30,7 +31,7 @@ fn quantity<T: std::str::FromStr>(text: &str) -> Result<T, T::Err> {
     text.parse()
 }
 
-pub fn model(args: &Args) -> Done {
+pub fn run(args: &Args, _: &Registry) -> Done {
     let text = match &args.model {
         Model::Qjump(qjump) => qjump.printed(),
         Model::FanOut(fan_out) => fan_out.printed(),

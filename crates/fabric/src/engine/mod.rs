@@ -1,12 +1,13 @@
-//! What a simulated world is driven by.
+//! The event engine: a queue of events in a total order, a lane for each link's packets, and named random streams.
 //!
 //! ```text
-//! Schedule::next ──> (time, owner) ──> the owner acts ──> Schedule::{push, transmit} ──> ...
+//! EventQueue::pop ──> (time, owner) ──> the owner's handler ──> EventQueue::push, Lanes::push ──> ...
 //! ```
 //!
-//! Order is total and has nothing to do with memory: time first, then the [`Owner`], and an owner
-//! has at most one thing to do at a time. A link's packets wait in a lane of their own, first in
-//! first out, and only the first is an event.
+//! Events are ordered by time. Events of the same instant are ordered by a rank of their [`Owner`], which is a
+//! permutation of the owners that differs from instant to instant, so that no owner wins every tie. The order does not
+//! depend on memory addresses or on the order of insertion. The packets in flight on a link wait in a lane of their
+//! own, first in, first out, and only the first one is an event.
 
 mod calendar;
 mod lanes;
@@ -17,8 +18,8 @@ pub use lanes::Lanes;
 pub use queue::EventQueue;
 pub use streams::{Stream, Streams};
 
-/// Who acts: a kind, and a number within the kind. Owners order events of the same instant, in the
-/// order in which the kinds are declared.
+/// The owner of an event: a kind, and a number within the kind. [`EventQueue`] says how the owners of one instant are
+/// ordered; the order of owners themselves means nothing.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner(u32);
 

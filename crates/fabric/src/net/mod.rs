@@ -1,6 +1,7 @@
 //! Packets, ports, switches, topologies and paths.
 
 pub mod detours;
+mod ideal;
 pub mod meter;
 pub mod packet;
 pub mod paths;
@@ -9,9 +10,10 @@ pub mod sink;
 pub mod topology;
 
 pub use detours::Detours;
+pub use ideal::ideal_time;
 pub use meter::{MeterReading, QueueMeter};
 pub use packet::{Ecn, Flags, HostId, Packet, PortId, Wait};
-pub use paths::{PathSelector, SelectPath};
+pub use paths::{PathSelector, SelectPath, SelectorFactory};
 pub use port::{Port, PortConfig};
 pub use sink::Sink;
 pub use topology::{Network, Node};

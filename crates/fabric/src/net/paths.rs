@@ -8,7 +8,9 @@
 //! A packet that is sent so carries what its links took ([`Packet::transit`]).
 
 use std::fmt;
+use std::sync::Arc;
 
+use plimsoll_mechanisms::PathMechanisms;
 use plimsoll_mechanisms::paths::adaptive::{Adaptive, AdaptiveParams, Candidate};
 use plimsoll_mechanisms::paths::flowlet::{FlowletParams, Flowlets};
 use plimsoll_mechanisms::paths::spray::{Spray, SprayParams};
@@ -57,6 +59,28 @@ pub trait SelectPath: fmt::Debug + Send {
     ) -> u32;
 }
 
+/// Makes the path selector of a fabric: a closure, which may hold parameters.
+#[derive(Clone)]
+pub struct SelectorFactory(Arc<dyn Fn() -> Box<dyn SelectPath> + Send + Sync>);
+
+impl SelectorFactory {
+    /// A factory that calls `make` once for each fabric that is built.
+    pub fn new(make: impl Fn() -> Box<dyn SelectPath> + Send + Sync + 'static) -> SelectorFactory {
+        SelectorFactory(Arc::new(make))
+    }
+
+    /// Makes the selector of a new fabric.
+    pub fn make(&self) -> Box<dyn SelectPath> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for SelectorFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SelectorFactory")
+    }
+}
+
 /// The ports by which a switch may pass on a packet.
 #[derive(Clone, Copy)]
 struct NextHops<'a> {
@@ -79,6 +103,16 @@ impl NextHops<'_> {
 impl PathSelector {
     fn new(rule: Rule, streams: Vec<Pcg64>) -> PathSelector {
         PathSelector { rule, streams, detours: None }
+    }
+
+    /// The selector of the mechanism that is on, if one is. `streams` gives every switch a random stream of its own.
+    pub fn of(paths: &PathMechanisms, streams: impl FnOnce() -> Vec<Pcg64>) -> Option<PathSelector> {
+        match paths {
+            PathMechanisms { spray: Some(params), .. } => Some(PathSelector::spray(params, streams())),
+            PathMechanisms { flowlet: Some(params), .. } => Some(PathSelector::flowlet(params, streams())),
+            PathMechanisms { adaptive: Some(params), .. } => Some(PathSelector::adaptive(params, streams())),
+            PathMechanisms { spray: None, flowlet: None, adaptive: None } => None,
+        }
     }
 
     /// The path that the flow's hash chooses, for a network whose links may die.

@@ -1,17 +1,17 @@
-//! Routes in the words of `ip route`: which of them make the same route again.
+//! Parses routes in the words of `ip route`, and decides which words restore the same route.
 
 use std::net::IpAddr;
 
 use super::Route;
 use crate::Error;
 
-/// What `ip route` says of a route, without states, which it does not take back.
+/// Returns the words of a route without its states, which `ip route` does not accept as input.
 pub(crate) fn lasting_words(line: &str) -> String {
     let words: Vec<&str> = line.split_whitespace().filter(|word| !STATES.contains(word)).collect();
     words.join(" ")
 }
 
-/// The words of a route that make the same route again.
+/// Returns the words that restore this route exactly.
 pub(super) fn repeatable(line: &str, prefix: &str) -> Result<String, Error> {
     let words = lasting_words(line);
     match words.split(' ').find(|word| NOT_REPEATABLE.contains(word)) {
@@ -20,10 +20,10 @@ pub(super) fn repeatable(line: &str, prefix: &str) -> Result<String, Error> {
     }
 }
 
-/// A route to `prefix` by the way that its addresses go without one: what `routes`, which `ip route` has listed, says of
-/// the longest network, and of those of the smallest metric.
+/// Returns a route to `prefix` that copies the path which its addresses take now: in the output `routes` of `ip route`,
+/// the route with the longest prefix and, among those, with the smallest metric.
 pub(super) fn wider(routes: &str, prefix: &str) -> Result<Option<Route>, Error> {
-    // The hops of a route with several have lines of their own, which are indented.
+    // The next hops of a multipath route have indented lines of their own.
     let routes = routes.replace("\n\t", " ");
     let mut lines: Vec<&str> = routes.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.sort_by_key(|line| (u8::MAX - length_of(line), metric_of(line)));
@@ -37,7 +37,7 @@ pub(super) fn wider(routes: &str, prefix: &str) -> Result<Option<Route>, Error> 
     let mut rest = rest.split(' ').filter(|word| !word.is_empty());
     while let Some(word) = rest.next() {
         match word {
-            // Who made the wider route, until when, and which of several it is.
+            // A copy omits the origin, the metric and the lifetime of the wider route.
             "proto" | "metric" | "expires" => drop(rest.next()),
             word if NOT_REPEATABLE.contains(&word) => {
                 return Err(not_repeatable(prefix, &format!("the route that it follows has `{word}`")));
@@ -48,7 +48,7 @@ pub(super) fn wider(routes: &str, prefix: &str) -> Result<Option<Route>, Error> 
     Ok(Some(Route::Wider(kept.join(" "))))
 }
 
-/// How many bits of a route's network count.
+/// Returns the prefix length of a route's network.
 fn length_of(line: &str) -> u8 {
     let to = line.split_whitespace().find(|word| !TYPES.contains(word)).unwrap_or_default();
     let address = to.parse::<IpAddr>().ok();
@@ -62,15 +62,15 @@ fn metric_of(line: &str) -> u32 {
 }
 
 pub(super) fn not_repeatable(prefix: &str, why: &str) -> Error {
-    Error::Unavailable(vec![format!("the route to {prefix} could not be put back exactly: {why}")])
+    Error::Unavailable(vec![format!("the route to {prefix} could not be restored exactly: {why}")])
 }
 
-/// What `ip route` says of a route and does not take back.
+/// States that `ip route` prints and does not accept as input.
 const STATES: &[&str] =
     &["linkdown", "dead", "offload", "offload_failed", "rt_offload", "trap", "rt_trap", "unresolved"];
-/// What a copy of a route would not have, or not keep.
+/// Attributes that a copy of a route would lose.
 const NOT_REPEATABLE: &[&str] = &["nexthop", "nhid", "expires", "congctl", "encap"];
-/// What `ip route` says first of a route that is no plain one.
+/// The first word of a route that is not a plain unicast route.
 const TYPES: &[&str] =
     &["unreachable", "blackhole", "prohibit", "throw", "local", "broadcast", "multicast", "anycast", "nat"];
 
@@ -105,7 +105,8 @@ mod tests {
         for (routes, part) in [
             ("default dev eth0\nunreachable 8.0.0.0/6 dev lo\n", "is of type `unreachable`"),
             (
-                "default proto static \n\tnexthop via 192.0.2.1 dev a weight 1 \n\tnexthop via 192.0.2.2 dev b weight 1 \n",
+                "default proto static \n\tnexthop via 192.0.2.1 dev a weight 1 \n\tnexthop via 192.0.2.2 dev b weight \
+                 1 \n",
                 "has `nexthop`",
             ),
             ("default nhid 7 via 192.0.2.1 dev eth0\n", "has `nhid`"),

@@ -1,6 +1,5 @@
-//! What a plan may hold that is read again from a journal: nothing that planning its policy could not have come to. A
-//! rollback does as root what is there, so that a journal which names other settings, folders and devices is not one
-//! of ours.
+//! Checks a plan that is read from a journal: it may contain only steps that planning its policy could produce. A
+//! rollback executes the plan as root, so a journal that names other settings, folders and devices is rejected.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -8,26 +7,26 @@ use plimsoll_mechanisms::qjump::Levels;
 
 use super::levels::{SYSTEMD_RUN, drop_in_name};
 use super::pacer::{FEEDBACK, PACER};
-use super::{CONGESTION_CONTROL, DCTCP_NAME, KERNELS_DCTCP, Plan, phantom_queue_pins};
-use crate::journal::Places;
+use super::{ApplyPlan, CONGESTION_CONTROL, DCTCP_NAME, KERNELS_DCTCP, phantom_queue_pins};
+use crate::journal::StateFolders;
 use crate::names::{CgroupPath, DeviceName, PolicyName, Prefix, UnitName};
 use crate::policy::{Policy, Side, Subject};
 use crate::step::{Hold, Member, PortProgram, Step};
 
-impl Plan {
-    /// Whether this can be the plan of the policy `name`.
+impl ApplyPlan {
+    /// Checks that this is a possible plan of the policy `name`.
     ///
     /// # Errors
-    /// What cannot.
-    pub(crate) fn check(&self, name: &PolicyName, places: &Places) -> Result<(), String> {
+    /// Returns a message that names the impossible part.
+    pub(crate) fn check(&self, name: &PolicyName, folders: &StateFolders) -> Result<(), String> {
         if self.policy.name.as_ref() != Some(name) {
-            return Err(format!("it is not about the policy {name}"));
+            return Err(format!("it is not a plan of the policy {name}"));
         }
         self.policy.check().map_err(|error| error.to_string())?;
         if self.cgroups.as_ref().is_some_and(|root| !is_plain(root)) {
-            return Err("its folder of cgroups is no absolute path without `.` and `..`".to_owned());
+            return Err("its folder of cgroups is not an absolute path without `.` and `..`".to_owned());
         }
-        let pins = places.pins.join(name.as_str());
+        let pins = folders.pins.join(name.as_str());
         let levels =
             self.policy.qjump.as_ref().map(|qjump| qjump.levels().map_err(|error| error.to_string()));
         let allowed = Allowed { plan: self, policy: &self.policy, pins: &pins, levels: levels.transpose()? };
@@ -39,7 +38,7 @@ impl Plan {
 }
 
 struct Allowed<'a> {
-    plan: &'a Plan,
+    plan: &'a ApplyPlan,
     policy: &'a Policy,
     pins: &'a Path,
     levels: Option<Levels>,
@@ -88,7 +87,8 @@ impl Allowed<'_> {
         }
     }
 
-    /// Where the policy has this program: its device and side, and the folder of its pins in the policy's.
+    /// Returns where the policy has this program: its device and direction, and the folder of its pins within the
+    /// policy's.
     fn program(&self, program: &PortProgram) -> Option<(&DeviceName, Side, String)> {
         let Policy { qjump, pacer, phantom_queue, .. } = self.policy;
         match program {
@@ -119,14 +119,14 @@ impl Allowed<'_> {
         }
     }
 
-    /// A cgroup that the policy names, or one above it.
+    /// Returns whether the folder is a cgroup that the policy names, or an ancestor of one.
     fn is_cgroup_to_make(&self, folder: &Path) -> bool {
         let Some(root) = &self.plan.cgroups else { return false };
         let assigned = self.policy.qjump.iter().flat_map(|qjump| &qjump.assign);
         let assigned = assigned.filter_map(|one| one.cgroup.as_ref());
         let paced = self.policy.pacer.iter().flat_map(|pacer| &pacer.cgroups);
         let named = assigned.chain(paced).any(|path| path.under(root).starts_with(folder));
-        // A unit's, which systemd has removed since it was asked for.
+        // The folder may be a unit's cgroup, which systemd has removed since the plan was made.
         let of_unit = self.plan.steps.iter().any(|step| match step {
             Step::Level { members, .. } => {
                 members.iter().any(|member| member.unit.is_some() && member.cgroup.starts_with(folder))
@@ -160,14 +160,14 @@ impl Allowed<'_> {
     }
 }
 
-/// An absolute path that is written without `.`, `..` and needless slashes.
+/// Returns whether a path is absolute and has no `.`, `..` or repeated slashes.
 fn is_plain(path: &Path) -> bool {
     let is_plain = |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
     let again: PathBuf = path.components().collect();
     path.is_absolute() && path.components().all(is_plain) && again.as_os_str() == path.as_os_str()
 }
 
-/// One word such as the name of a queue or a congestion control.
+/// Returns whether a text is one word, such as the name of a queue or a congestion control.
 fn is_word(text: &str) -> bool {
     (1..=64).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric() || "._-".contains(c))
 }
@@ -176,18 +176,18 @@ fn is_dctcp(name: &str) -> bool {
     [DCTCP_NAME, KERNELS_DCTCP].contains(&name)
 }
 
-/// What follows `congctl`.
+/// Returns the word that follows `congctl`.
 fn control_of(route: &str) -> Option<&str> {
     route.split_whitespace().skip_while(|word| *word != "congctl").nth(1)
 }
 
-/// Words of `ip route` that are about this network, and no options.
+/// Returns whether the words of `ip route` concern this network and contain no options.
 fn is_route(words: &str, prefix: Prefix) -> bool {
     let is_safe = |word: &str| {
         word.starts_with(|first: char| first.is_ascii_alphanumeric() || first == ':')
             && word.chars().all(|c| c.is_ascii_alphanumeric() || "._-:/@".contains(c))
     };
-    // Ahead of the network may stand what kind of route it is.
+    // The type of a route may precede the network.
     words.split_whitespace().all(is_safe)
         && words.split_whitespace().take(2).any(|word| prefix.is_written(word))
 }

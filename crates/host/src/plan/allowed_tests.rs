@@ -4,28 +4,28 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// A policy with all that there is.
+/// A policy with every kind of section.
 const POLICY: &str = "version = 1\n[qjump]\ndevice = 'eth0'\nhosts = 12\nrate = '10Gbps'\n\
     [[qjump.assign]]\nlevel = 1\ncgroup = '/app/one'\n[[qjump.assign]]\nlevel = 2\nunit = 'db.service'\n\
     [[qjump.assign]]\nlevel = 3\nport = 319\n\
-    [[phantom-queue]]\ndevice = 'eth1'\nrate = '1Gbps'\n\
+    [[phantom_queue]]\ndevice = 'eth1'\nrate = '1Gbps'\n\
     [pacer]\ndevice = 'eth2'\nrate = '1Gbps'\ncgroups = ['/paced']\n\
     [dctcp]\ndestinations = ['10.0.0.0/8', '192.0.2.7/32', '0.0.0.0/0']\ndefault = true\n";
 
-/// Its plan as a journal has it, with these steps.
-fn plan(steps: &[Value]) -> Plan {
+/// Returns the plan of that policy, as a journal stores it, with these steps.
+fn plan(steps: &[Value]) -> ApplyPlan {
     let mut policy = serde_json::to_value(Policy::parse(POLICY, "rack").unwrap()).unwrap();
     policy["name"] = json!("rack");
     let plan = json!({ "policy": policy, "steps": steps, "notes": [], "cgroups": "/cgroups" });
     serde_json::from_value(plan).unwrap()
 }
 
-fn places() -> Places {
-    Places { state: "/run/plimsoll/host".into(), pins: "/sys/fs/bpf/plimsoll".into() }
+fn folders() -> StateFolders {
+    StateFolders { state: "/run/plimsoll/host".into(), pins: "/sys/fs/bpf/plimsoll".into() }
 }
 
 fn is_allowed(step: Value) -> bool {
-    plan(&[step]).check(&"rack".parse().unwrap(), &places()).is_ok()
+    plan(&[step]).check(&"rack".parse().unwrap(), &folders()).is_ok()
 }
 
 fn qjump() -> Value {
@@ -136,9 +136,9 @@ fn what_it_does_not_lead_to_is_not() {
 
 #[test]
 fn a_plan_is_of_the_policy_of_its_name() {
-    let check = |plan: &Plan, name: &str| plan.check(&name.parse().unwrap(), &places());
+    let check = |plan: &ApplyPlan, name: &str| plan.check(&name.parse().unwrap(), &folders());
     assert_eq!(check(&plan(&[]), "rack"), Ok(()));
-    assert_eq!(check(&plan(&[]), "other"), Err("it is not about the policy other".to_owned()));
+    assert_eq!(check(&plan(&[]), "other"), Err("it is not a plan of the policy other".to_owned()));
     let mut nameless = plan(&[]);
     nameless.policy.name = None;
     assert!(check(&nameless, "rack").is_err());

@@ -1,4 +1,4 @@
-//! QJump's part of a plan: the limiter at its device, and who has which level.
+//! Plans QJump: the levels at the device, and the programs that have each level.
 
 use std::path::Path;
 
@@ -27,20 +27,22 @@ impl Planning<'_> {
         }
         if qjump.tag == Tagging::Dscp {
             self.note(format!(
-                "tag = \"dscp\": all that leaves {} gets DSCP 8 x its level, also of programs that are not named here: a DSCP of \
+                "tag = \"dscp\": every packet that leaves {} gets DSCP 8 x its level, also those of programs that are \
+                 not named here: a DSCP of \
                  their own is lost; tag = \"none\" leaves it",
                 qjump.device
             ));
         }
         self.notes.push(
-            "programs without a level here that set IP_TOS or SO_PRIORITY themselves, such as ssh, have the level of that \
+            "programs without a level here that set IP_TOS or SO_PRIORITY themselves, such as ssh, have the level of \
+             that \
              priority (2, 4 or 6), and the kernel's control packets level 7: over ssh, apply with --confirm-within 60s"
                 .to_owned(),
         );
         Ok(())
     }
 
-    /// Who has `level` by cgroup or unit.
+    /// Adds the members of `level` by cgroup or unit.
     fn level(&mut self, qjump: &Qjump, levels: &Levels, level: u8) -> Result<(), Error> {
         let pins = self.pins.join(format!("level-{level}"));
         let shape = &levels.levels[usize::from(level)];
@@ -54,7 +56,7 @@ impl Planning<'_> {
                 }
                 Some(Subject::Unit(unit)) => match self.facts.unit(unit)? {
                     Unit::Unknown => {
-                        self.reasons.push(format!("qjump.assign[{index}]: systemd knows no unit {unit}"));
+                        self.reasons.push(format!("qjump.assign[{index}]: systemd has no unit {unit}"));
                     }
                     Unit::Stopped => units.push(unit),
                     Unit::Running(path) => {
@@ -70,14 +72,14 @@ impl Planning<'_> {
             return Ok(());
         }
         self.steps.push(Step::Level { level, members, share, pins: pins.clone() });
-        // A scope is made by the program that runs in it, once.
+        // A scope is created by its program at run time, only once.
         for unit in units.into_iter().filter(|unit| !unit.as_str().ends_with(".scope")) {
             self.drop_in(unit, level, &pins)?;
         }
         Ok(())
     }
 
-    /// systemd is told of a unit's level, until the next boot.
+    /// Adds a step that configures a unit's level in systemd, until the next boot.
     fn drop_in(&mut self, unit: &UnitName, level: u8, pins: &Path) -> Result<(), Error> {
         let policy = self.pins.file_name().unwrap_or_default().display().to_string();
         let told = if unit.as_str().ends_with(".slice") {
@@ -93,28 +95,29 @@ impl Planning<'_> {
             };
             if !program.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
                 self.reasons.push(format!(
-                    "qjump.assign: {unit} is to call {program}, in a path that systemd might read otherwise; use a copy in a path of \
+                    "qjump.assign: {unit} is to call {program}, in a path that systemd might read otherwise; use a \
+                     copy in a path of \
                      letters, digits, `.`, `_`, `+` and `-`"
                 ));
             }
-            // A unit starts without its level rather than not at all; and it may have no right to give itself one.
-            // systemd reads `\x2d` of a name as a character.
+            // The prefix `-` starts a unit without its level rather than not at all; `+` gives the call the privileges
+            // that the unit may lack. systemd reads `\x2d` of a name as a character.
             let name = unit.as_str().replace('\\', "\\\\");
             format!("[Service]\nExecStartPre=-+{program} host attach-unit {policy} {name}\n")
         };
         let file = Path::new(SYSTEMD_RUN).join(format!("{unit}.d")).join(drop_in_name(&policy));
-        let text = format!("# Level {level} of QJump; plimsoll host rollback takes it away.\n{told}");
+        let text = format!("# Level {level} of QJump; plimsoll host rollback removes it.\n{told}");
         self.steps.push(Step::DropIn { unit: unit.clone(), level, file, text });
         Ok(())
     }
 }
 
-/// The file by which systemd knows of a policy's level of a unit.
+/// Returns the name of the drop-in file for a policy's level of a unit.
 pub(super) fn drop_in_name(policy: &impl std::fmt::Display) -> String {
     format!("50-plimsoll-{policy}.conf")
 }
 
-/// Where systemd looks for what is not to outlast a boot.
+/// The folder of systemd's configuration that does not survive a reboot.
 pub(super) const SYSTEMD_RUN: &str = "/run/systemd/system";
-/// The pin of the program that classifies a level's traffic.
+/// The name of the pin of the program that classifies a level's traffic.
 pub(crate) const TRAFFIC: &str = "traffic";

@@ -1,4 +1,4 @@
-//! The pacer's part of a plan: its two programs, and the queue that holds packets back.
+//! Plans the pacer: its two programs, and the queue that delays packets.
 
 use plimsoll_units::Bytes;
 
@@ -27,26 +27,29 @@ impl Planning<'_> {
         let feedback = PortProgram::PacerFeedback { pacer: pacer.clone(), flows: pins.join("flows") };
         self.program(name, Side::Ingress, vec![(feedback, FEEDBACK.to_owned())])?;
         self.notes.push(
-            "pacer: only TCP connections with ECN (net.ipv4.tcp_ecn = 1, or DCTCP) hear of congestion and are paced"
+            "pacer: only TCP connections with ECN (net.ipv4.tcp_ecn = 1, or DCTCP) get congestion feedback and are \
+             paced"
                 .to_owned(),
         );
         Ok(())
     }
 
-    /// The queue that holds the pacer's packets back; whether it is a shaper.
+    /// Adds the queue that delays the pacer's packets; returns whether it is a shaper.
     fn pacer_queue(&mut self, pacer: &Pacer, device: Device) -> Result<bool, Error> {
         let name = &pacer.device;
         let before = match self.facts.root_queue(name)? {
             RootQueue::Departures if pacer.departure != Some(Departure::Tbf) => return Ok(false),
             RootQueue::Departures => {
                 self.reasons.push(format!(
-                    "pacer.departure = \"tbf\": the root queue of {name} is fq, which keeps departure times; leave it at \"edt\""
+                    "pacer.departure = \"tbf\": the root queue of {name} is fq, which obeys departure times; use \
+                     \"edt\""
                 ));
                 return Ok(true);
             }
             RootQueue::Set(kind) => {
                 self.reasons.push(format!(
-                    "pacer: the root queue of {name} is {kind}, which somebody has set; it must be fq, which keeps departure \
+                    "pacer: the root queue of {name} is {kind}, which was configured; it must be fq, which obeys \
+                     departure \
                      times, or the kernel's default"
                 ));
                 return Ok(false);
@@ -55,7 +58,7 @@ impl Planning<'_> {
         };
         if before == "mq" {
             self.note(format!(
-                "pacer: {name} has a queue for each of its hardware's (mq). One for all of them takes their place, at which the \
+                "pacer: {name} has a queue for each hardware queue (mq). A single queue replaces them, at which the \
                  processors wait for each other; `tc qdisc` with fq below mq, set before, keeps them apart"
             ));
         }
@@ -64,8 +67,9 @@ impl Planning<'_> {
         match choice {
             Departure::Edt if fq => self.steps.push(Step::Departures { device: name.clone(), before }),
             Departure::Edt => self.reasons.push(format!(
-                "pacer: this kernel lacks fq (CONFIG_NET_SCH_FQ), the queue that keeps departure times at {name}{}",
-                if shapers { "; departure = \"tbf\" does without" } else { ", and HTB and TBF (CONFIG_NET_SCH_HTB, _TBF) in its place" }
+                "pacer: this kernel lacks fq (CONFIG_NET_SCH_FQ), the queue that obeys departure times at {name}{}",
+                if shapers { "; departure = \"tbf\" works without it" } else { ", and HTB and TBF \
+                    (CONFIG_NET_SCH_HTB, _TBF) in its place" }
             )),
             Departure::Tbf if !shapers => self.reasons.push(
                 "pacer.departure = \"tbf\": this kernel lacks HTB or TBF (CONFIG_NET_SCH_HTB, CONFIG_NET_SCH_TBF)"
@@ -77,7 +81,8 @@ impl Planning<'_> {
                 self.steps.push(Step::Shaper { device: name.clone(), before, shape });
                 let why = if pacer.departure.is_some() { "as the policy says" } else { "as this kernel lacks fq" };
                 self.notes.push(format!(
-                    "pacer: by a TBF, {why}. It has the link's rate, and so paces nothing, unless `plimsoll host pace` runs"
+                    "pacer: by a TBF, {why}. It has the link's rate, and so paces nothing, unless `plimsoll host \
+                     pace` runs"
                 ));
             }
         }
@@ -85,7 +90,7 @@ impl Planning<'_> {
     }
 }
 
-/// The folder of the pacer's pins.
+/// The name of the folder of the pacer's pins.
 pub(super) const PACER: &str = "pacer";
-/// Of those of its feedback.
+/// The name of the folder of the pins of its feedback program.
 pub(super) const FEEDBACK: &str = "pacer-feedback";

@@ -1,15 +1,15 @@
-//! A [`Plan`] as it is printed.
+//! Prints an [`ApplyPlan`].
 
 use std::fmt;
 use std::fmt::Write as _;
 
 use plimsoll_mechanisms::qjump::{Levels, latency_bound, priority_of};
 
-use super::Plan;
+use super::ApplyPlan;
 use crate::policy::{Qjump, Tagging};
 
-/// The diff, with the numbers behind it and what else has to be done.
-impl fmt::Display for Plan {
+/// Prints the diff, the computed numbers, and the steps that are left to the operator.
+impl fmt::Display for ApplyPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(qjump) = &self.policy.qjump {
             f.write_str(&shown(qjump))?;
@@ -30,7 +30,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The epoch and the budgets of its levels.
+/// Prints the epoch and the budgets of its levels.
 fn shown(qjump: &Qjump) -> String {
     let Levels { epoch, levels } =
         qjump.levels().expect("a policy's levels were resolved when it was checked");
@@ -45,7 +45,7 @@ fn shown(qjump: &Qjump) -> String {
         "  bound of one packet from each host: {}\n",
         latency_bound(*hosts, *packet, *packet, *rate, *epsilon)
     );
-    let _ = writeln!(text, "  level  bytes per epoch            rate  waits at most  who");
+    let _ = writeln!(text, "  level  bytes per epoch            rate  longest wait  members");
     for (number, level) in levels.iter().enumerate() {
         let bytes = level.latency_bound.map_or_else(|| "any".to_owned(), |_| level.bucket.to_string());
         let bound = level.latency_bound.map_or_else(|| "no bound".to_owned(), |bound| bound.to_string());
@@ -62,7 +62,7 @@ fn shown(qjump: &Qjump) -> String {
     text
 }
 
-/// What the switches must be set to, for the tags to mean something.
+/// Returns how to configure the switches, so that they handle the tags.
 fn for_the_switch(qjump: &Qjump) -> Option<String> {
     let count = qjump.levels.len() as u8;
     let map = |value: fn(u8) -> u8| {
@@ -74,7 +74,8 @@ fn for_the_switch(qjump: &Qjump) -> Option<String> {
     match qjump.tag {
         Tagging::Dscp => Some(format!("trust DSCP; map DSCP {}; {strict}", map(|level| 8 * level))),
         Tagging::Pcp => Some(format!(
-            "trust the 802.1Q priority, and accept tags of VLAN {} (0 is a priority tag) at the hosts' ports; map PCP {}; {strict}",
+            "trust the 802.1Q priority, and accept tags of VLAN {} (0 is a priority tag) at the hosts' ports; map PCP \
+             {}; {strict}",
             qjump.vlan,
             map(|level| level)
         )),

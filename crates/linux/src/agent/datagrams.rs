@@ -10,38 +10,39 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_traffic::raw_packet;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::driver::{Place, packet_of, token};
-use super::pipes::{ready, watch};
-use super::plan::Driven;
+use super::context::AgentContext;
+use super::events::{DATAGRAMS, ready, watch};
+use super::plan::DrivenSource;
 use super::sockets::{self, DRIVER_PORT};
 use crate::frame::ipv4;
 
-/// The sockets of one source, by host.
+/// The UDP sockets of one source, by host.
 #[derive(Debug)]
 pub(super) struct Datagrams {
-    place: Arc<Place>,
-    driven: Driven,
+    context: Arc<AgentContext>,
+    driven: DrivenSource,
     sockets: BTreeMap<u32, UdpSocket>,
     hosts: BTreeMap<IpAddr, u32>,
     room: Box<[u8]>,
 }
 
-/// What may wait for the agent at a socket: a tenth of a second of 1 Gb/s with all that the kernel counts beside it.
-/// What is lost there is no loss of the network.
+/// The bytes that may wait for the agent at a socket: a tenth of a second of 1 Gb/s with all that the kernel counts
+/// beside it. A datagram dropped there is no loss of the network.
 const ROOM: usize = 32 << 20;
-/// Sequence and acknowledgement number.
+/// The bytes of sequence and acknowledgement number.
 const LABEL: usize = 8;
-/// UDP over IPv4 carries no more.
+/// The largest payload of UDP over IPv4.
 const PAYLOAD_MAX: u64 = 65_507;
 
 impl Datagrams {
-    /// None yet.
-    pub(super) fn new(place: &Arc<Place>, driven: Driven) -> Datagrams {
-        let hosts = 0..place.names.len() as u32;
+    /// Returns a set of sockets that is empty.
+    pub(super) fn new(context: &Arc<AgentContext>, driven: DrivenSource) -> Datagrams {
+        let hosts = 0..context.names.len() as u32;
         Datagrams {
-            place: Arc::clone(place),
+            context: Arc::clone(context),
             driven,
             room: vec![0; PAYLOAD_MAX as usize].into(),
             sockets: BTreeMap::new(),
@@ -49,15 +50,15 @@ impl Datagrams {
         }
     }
 
-    /// Bytes that `packet` carries: what is left of it without its header.
+    /// Returns the payload of `packet` in bytes, its size without the header.
     pub(super) fn payload(&self, packet: &Packet) -> u64 {
         u64::from(packet.size).saturating_sub(self.driven.packet_header)
     }
 
-    /// Sends a packet. Whether it arrives is another matter.
+    /// Sends a packet; a packet that the system does not take is lost.
     ///
     /// # Errors
-    /// If the system refuses a socket.
+    /// Fails if the system refuses a socket.
     pub(super) fn send(&mut self, epoll: &OwnedFd, packet: &Packet) -> io::Result<()> {
         self.open(epoll, packet.dst.0)?;
         self.open(epoll, packet.src.0)?;
@@ -70,13 +71,13 @@ impl Datagrams {
         Ok(())
     }
 
-    /// The next packet that has come to `host`.
+    /// Returns the next packet that has arrived at `host`.
     ///
     /// # Errors
-    /// If its socket is broken.
+    /// Fails if its socket is broken.
     pub(super) fn receive(&mut self, host: u32) -> io::Result<Option<Packet>> {
         while let Some((length, from)) = ready(self.sockets[&host].recv_from(&mut self.room))? {
-            // Others may send what they like.
+            // A program of another host may send to the socket.
             let Some(&from) = self.hosts.get(&from.ip()) else { continue };
             let Some((label, _)) = self.room[..length].split_first_chunk::<LABEL>() else { continue };
             let [a, b, c, d, e, f, g, h] = *label;
@@ -91,15 +92,22 @@ impl Datagrams {
         if self.sockets.contains_key(&host) {
             return Ok(());
         }
-        crate::namespaces::enter(&self.place.names[host as usize])?;
+        crate::namespaces::enter(&self.context.names[host as usize])?;
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
         sockets::prepare(&socket, self.driven.priority)?;
         socket.set_nonblocking(true)?;
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, ROOM)?;
         socket.bind(&sockets::address(host, DRIVER_PORT + self.driven.number).into())?;
         let socket = UdpSocket::from(socket);
-        watch(epoll, &socket, token::DATAGRAMS | u64::from(host))?;
+        watch(epoll, &socket, DATAGRAMS | u64::from(host))?;
         self.sockets.insert(host, socket);
         Ok(())
     }
+}
+
+/// Returns a single packet as it was sent.
+fn packet_of(workload: u16, (from, to): (u32, u32), size: u16, seq: u32, ack: u32) -> Packet {
+    let mut packet = raw_packet(workload, HostId(from), HostId(to), size);
+    (packet.seq, packet.ack) = (seq, ack);
+    packet
 }

@@ -1,14 +1,15 @@
-//! [`Driver`]: a source of traffic that reacts to what arrives, by the wall's clock and over the kernel's sockets.
+//! [`SourceDriver`]: drives a source of traffic by the wall's clock and over the kernel's sockets.
 //!
 //! ```text
-//! on_due, at the time it asked for ──> Workload ──Actions──> Pipes: TCP, a byte stream each way
-//!                                         ^                  Datagrams: UDP, single packets
-//!                                         └── on_message, on_packet <── epoll ──┘
+//! on_due, at the time it asked for ──> Source ──Actions──> Pipes: TCP, a byte stream in each direction
+//!                                        ^                 Datagrams: UDP, single packets
+//!                                        └── on_message, on_packet <── epoll ──┘
 //! ```
 //!
 //! The source is the simulator's own, with the same draws and the same records. One thread acts for all hosts of a
-//! source, as the simulator does: a socket belongs to the namespace that it was made in, whoever uses it. What is due
-//! happens at the time that it was due, so that a thread that wakes up late makes answers late, not questions fewer.
+//! source, as the simulator does: a socket belongs to the namespace that it was made in, whichever thread uses it.
+//! An event is handled with the time that it was due, so a thread that wakes up late delays answers and drops no
+//! request.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
@@ -17,45 +18,37 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use plimsoll_fabric::net::{HostId, Network, Packet};
-use plimsoll_mechanisms::tcp::{Config, Connections};
-use plimsoll_results::outcome::{self, ExtraLoad, Message, Observation, Query, Split};
+use plimsoll_fabric::net::{HostId, Packet, ideal_time};
+use plimsoll_mechanisms::tcp::Connections;
+use plimsoll_results::outcome;
+use plimsoll_traffic::record::{ExtraLoad, Message, Observation, Query, Split};
+use plimsoll_traffic::{Actions, Arrival, ConnectionEnd, Reach, Source, Write};
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::ideal_time;
-use plimsoll_workloads::{Actions, Arrival, Workload, Write, raw_packet};
 use rustix::event::{Timespec, epoll};
 
+use super::context::{AgentContext, PATIENCE, Shared};
 use super::datagrams::Datagrams;
-use super::pipes::Pipes;
-use super::plan::Driven;
-use super::run::{PATIENCE, Settings, Shared};
-
-/// What the hosts of a source need to know.
-#[derive(Clone, Debug)]
-pub(crate) struct Place {
-    pub(crate) settings: Settings,
-    /// The hosts' namespaces.
-    pub(crate) names: Vec<String>,
-    /// What the ideal times are computed from.
-    pub(crate) network: Network,
-    pub(crate) transport: Config,
-}
+use super::events::{DATAGRAMS, LISTENER};
+use super::pipes::{PipedMessage, Pipes};
+use super::plan::DrivenSource;
 
 /// A source of traffic and its sockets.
-pub(crate) struct Driver {
-    place: Arc<Place>,
+pub(super) struct SourceDriver {
+    context: Arc<AgentContext>,
     shared: Arc<Shared>,
-    source: Box<dyn Workload>,
+    source: Box<dyn Source>,
     epoll: OwnedFd,
     pipes: Pipes,
     datagrams: Datagrams,
-    /// By number of a connection, its pipe.
+    /// The pipe of each connection, by the source's number.
     pipe_of: Vec<usize>,
-    /// Pipes that were opened beforehand, by client and server.
+    /// Whether a connection stays open when its messages have arrived.
+    keeps_connections: bool,
+    /// The pipes that were opened before the run, by client and server.
     spare: BTreeMap<(u32, u32), VecDeque<usize>>,
-    /// Packets that have not arrived, and when they were made last.
-    under_way: BTreeMap<PacketName, Time>,
-    /// In that order; some have arrived, or were sent again.
+    /// The packets in flight, and the times at which they were last sent.
+    in_flight: BTreeMap<PacketName, Time>,
+    /// The packets in the order of their last sending; some have arrived, or were sent again.
     sent: VecDeque<(Time, PacketName)>,
     given_up: BTreeSet<PacketName>,
     actions: Actions,
@@ -65,7 +58,7 @@ pub(crate) struct Driver {
 /// Sender, sequence and acknowledgement number.
 type PacketName = (u32, u32, u32);
 
-/// What a source has recorded.
+/// The records of a source.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     pub(crate) messages: Vec<Message>,
@@ -75,38 +68,33 @@ pub(crate) struct Records {
     pub(crate) connections: Vec<outcome::Connection>,
 }
 
-/// A single packet that has not arrived by then is lost.
+/// The time after which a single packet counts as lost.
 const LOST_AFTER: Span = Span::from_secs(1);
-/// Events taken from the kernel at once.
+/// The number of events taken from the kernel at once.
 const EVENTS: usize = 256;
 
-/// What an event is about: the upper bits say of which kind its number is.
-pub(super) mod token {
-    pub(in super::super) const LISTENER: u64 = 1 << 62;
-    pub(in super::super) const DATAGRAMS: u64 = 1 << 63;
-}
-
-impl Driver {
-    /// Drives `source`, which is `driven` in the plan.
+impl SourceDriver {
+    /// Returns a driver of `source`, without connections.
     ///
     /// # Errors
-    /// If the system refuses.
-    pub(crate) fn new(
-        place: &Arc<Place>,
+    /// Fails if the system refuses.
+    pub(super) fn new(
+        context: &Arc<AgentContext>,
         shared: &Arc<Shared>,
-        driven: Driven,
-        source: Box<dyn Workload>,
-    ) -> io::Result<Driver> {
-        Ok(Driver {
-            pipes: Pipes::new(place, driven),
-            datagrams: Datagrams::new(place, driven),
-            place: Arc::clone(place),
+        driven: DrivenSource,
+        source: Box<dyn Source>,
+    ) -> io::Result<SourceDriver> {
+        Ok(SourceDriver {
+            pipes: Pipes::new(context, driven),
+            datagrams: Datagrams::new(context, driven),
+            context: Arc::clone(context),
             shared: Arc::clone(shared),
             source,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             pipe_of: Vec::new(),
+            keeps_connections: true,
             spare: BTreeMap::new(),
-            under_way: BTreeMap::new(),
+            in_flight: BTreeMap::new(),
             sent: VecDeque::new(),
             given_up: BTreeSet::new(),
             actions: Actions::default(),
@@ -114,11 +102,11 @@ impl Driver {
         })
     }
 
-    /// Drives the source until it is finished or the run is over.
+    /// Drives the source until it is finished or the run has ended.
     ///
     /// # Errors
-    /// If the system refuses, or a connection breaks.
-    pub(crate) fn run(mut self) -> io::Result<Records> {
+    /// Fails if the system refuses, or a connection breaks.
+    pub(super) fn run(mut self) -> io::Result<Records> {
         self.prepare()?;
         while !self.is_over() {
             let now = self.catch_up()?;
@@ -139,9 +127,13 @@ impl Driver {
         self.shared.stop.load(Ordering::Relaxed)
     }
 
-    /// Opens what is certain to be opened, and waits until workloads begin.
+    /// Opens the connections that are kept, and waits until workloads begin.
     fn prepare(&mut self) -> io::Result<()> {
-        for opened in self.source.kept_connections() {
+        let kept = self.source.kept_connections();
+        let per_message = self.context.transport.connections == Connections::PerMessage;
+        // Flows that keep none have a connection each.
+        self.keeps_connections = !per_message && (self.source.reach() != Reach::Receiver || !kept.is_empty());
+        for opened in kept {
             let (client, server) = (opened.client.0, opened.server.0);
             let pipe = self.pipes.open(&self.epoll, client, server)?;
             self.spare.entry((client, server)).or_default().push_back(pipe);
@@ -150,16 +142,16 @@ impl Driver {
             self.wait(PATIENCE_SPAN)?;
         }
         self.shared.connected.fetch_add(1, Ordering::Relaxed);
-        let begin = Time::ZERO + self.place.settings.origin;
-        while !self.is_over() && self.place.settings.clock.now() < begin {
-            self.wait(begin.saturating_since(self.place.settings.clock.now()))?;
+        let begin = Time::ZERO + self.context.settings.origin;
+        while !self.is_over() && self.context.settings.clock.now() < begin {
+            self.wait(begin.saturating_since(self.context.settings.clock.now()))?;
         }
         Ok(())
     }
 
-    /// Everything that is due up to now happens, each at its own time. Gives now.
+    /// Handles all events that are due, each with its own time, and returns the time now.
     fn catch_up(&mut self) -> io::Result<Time> {
-        let now = self.place.settings.now();
+        let now = self.context.settings.now();
         loop {
             let due = self.source.next_due();
             let lost = self.sent.front().map_or(Time::MAX, |(sent, _)| sent.saturating_add(LOST_AFTER));
@@ -174,18 +166,18 @@ impl Driver {
         }
     }
 
-    /// The packet that was sent first is lost, unless it has arrived or was sent again.
+    /// Reports the first packet sent as lost, unless it has arrived or was sent again.
     fn give_up(&mut self, now: Time) -> io::Result<()> {
         let Some((sent, name)) = self.sent.pop_front() else { return Ok(()) };
-        if self.under_way.get(&name) != Some(&sent) {
+        if self.in_flight.get(&name) != Some(&sent) {
             return Ok(());
         }
-        self.under_way.remove(&name);
+        self.in_flight.remove(&name);
         self.given_up.insert(name);
         self.act(now, |source, _| source.on_lost(now))
     }
 
-    /// Waits for the sockets, at most `span`, and takes what they have.
+    /// Waits for the sockets, at most `span`, and handles their events.
     fn wait(&mut self, span: Span) -> io::Result<()> {
         let span = span.min(PATIENCE_SPAN).as_ps();
         let timeout = Timespec {
@@ -199,10 +191,10 @@ impl Driver {
         }
         for event in events {
             let word = event.data.u64();
-            if word & token::DATAGRAMS != 0 {
-                self.on_datagrams((word & !token::DATAGRAMS) as u32)?;
-            } else if word & token::LISTENER != 0 {
-                self.pipes.accept(&self.epoll, (word & !token::LISTENER) as u32)?;
+            if word & DATAGRAMS != 0 {
+                self.on_datagrams((word & !DATAGRAMS) as u32)?;
+            } else if word & LISTENER != 0 {
+                self.pipes.accept(&self.epoll, (word & !LISTENER) as u32)?;
             } else {
                 self.on_pipe((word >> 1) as usize, (word & 1) as usize)?;
             }
@@ -212,13 +204,18 @@ impl Driver {
 
     fn on_pipe(&mut self, pipe: usize, end: usize) -> io::Result<()> {
         self.pipes.flush(pipe, end)?;
-        for (tag, ideal) in self.pipes.read(pipe, end)? {
+        for message in self.pipes.read(pipe, end)? {
             let now = self.catch_up()?;
-            let arrival = Arrival { now, tag, split: Split::default(), ideal };
+            let (client, server) = self.pipes.hosts(pipe);
+            let (from, to) = if end == 0 { (server, client) } else { (client, server) };
+            let packet = Packet::new(HostId(from), HostId(to), message.connection, 0);
+            let ideal = self.ideal(packet, message.bytes);
+            let arrival = Arrival { now, tag: message.tag, split: Split::default(), ideal };
             self.act(now, |source, actions| source.on_message(arrival, actions))?;
         }
-        // What a connection was opened for is done when its client has an answer.
-        if end == 0 && self.place.transport.connections == Connections::PerMessage {
+        // A connection of one message has served when its client has the answer, or its server a flow.
+        let is_last = end == ConnectionEnd::Client as usize || self.source.reach() == Reach::Receiver;
+        if is_last && !self.keeps_connections {
             self.pipes.close_if_idle(pipe);
         }
         Ok(())
@@ -230,11 +227,10 @@ impl Driver {
             if self.given_up.contains(&name) {
                 continue;
             }
-            let made = self.under_way.remove(&name);
+            let made = self.in_flight.remove(&name);
             let now = self.catch_up()?;
             let payload = self.datagrams.payload(&packet);
-            // Its part that is known is what it takes on idle links; the rest is lent to the NIC, so that the sum is
-            // right.
+            // Of its latency the part on idle links is known; the rest is attributed to the NIC, so that the sum is right.
             let took = made.map_or(Span::MAX, |made| now.saturating_since(made));
             let propagation = self.ideal(packet, payload).min(took);
             let nic = made.map_or(Span::ZERO, |_| took - propagation);
@@ -245,11 +241,11 @@ impl Driver {
     }
 
     fn ideal(&self, packet: Packet, bytes: u64) -> Span {
-        ideal_time(&self.place.network, &self.place.transport, bytes, packet, false)
+        ideal_time(&self.context.network, &self.context.transport, bytes, packet, false)
     }
 
-    /// Lets the source act at its time `at`, and does what it wants.
-    fn act(&mut self, at: Time, act: impl FnOnce(&mut dyn Workload, &mut Actions)) -> io::Result<()> {
+    /// Lets the source act at its time `at`, and carries out its actions.
+    fn act(&mut self, at: Time, act: impl FnOnce(&mut dyn Source, &mut Actions)) -> io::Result<()> {
         self.actions.next_connection = self.pipe_of.len() as u32;
         act(self.source.as_mut(), &mut self.actions);
         for opened in mem::take(&mut self.actions.opened) {
@@ -263,7 +259,7 @@ impl Driver {
         }
         for packet in mem::take(&mut self.actions.packets) {
             let name = (packet.src.0, packet.seq, packet.ack);
-            self.under_way.insert(name, at);
+            self.in_flight.insert(name, at);
             self.sent.push_back((at, name));
             self.datagrams.send(&self.epoll, &packet)?;
         }
@@ -274,28 +270,17 @@ impl Driver {
     fn write(&mut self, write: Write) -> io::Result<()> {
         let Write { connection, end, bytes, tag, .. } = write;
         let pipe = self.pipe_of[connection as usize];
-        let (client, server) = self.pipes.hosts(pipe);
-        let ends = [HostId(client), HostId(server)];
-        let (from, to) = (ends[end as usize], ends[end.other() as usize]);
-        let ideal = self.ideal(Packet::new(from, to, connection, 0), bytes);
-        self.pipes.write(pipe, end as usize, bytes, tag, ideal)
+        self.pipes.write(pipe, end as usize, PipedMessage { connection, bytes, tag })
     }
 
     fn take_records(&mut self) {
-        // Where its time went is not known of an emulated message, but for the parts that were lent for its ideal time.
+        // The components of an emulated message's latency are not known, but for those that its ideal time was taken from.
         let unsplit = |message: Message| Message { split: Split::default(), ..message };
         self.records.messages.extend(self.actions.messages.drain(..).map(unsplit));
         self.records.queries.append(&mut self.actions.queries);
         self.records.observations.append(&mut self.actions.observations);
         self.records.extra.append(&mut self.actions.extra);
     }
-}
-
-/// A single packet as it was sent: who sent it, and what it says.
-pub(super) fn packet_of(workload: u16, (from, to): (u32, u32), size: u16, seq: u32, ack: u32) -> Packet {
-    let mut packet = raw_packet(workload, HostId(from), HostId(to), size);
-    (packet.seq, packet.ack) = (seq, ack);
-    packet
 }
 
 const PATIENCE_SPAN: Span = Span::from_ms(PATIENCE.as_millis() as u64);

@@ -1,21 +1,26 @@
-//! The traffic agent: programs of the hosts, over the kernel's sockets.
+//! The traffic agent: the sources of a simulated run, driven over the kernel's sockets.
 //!
 //! ```text
-//! Plan (drawn before the run) ── a connection: client thread, server thread, reader of answers ──> Done
-//! Workload (reacts to what arrives) ── a thread for all of its hosts: Driver ──> Records
+//! AgentPlan ──> Agents: a thread a source ──> SourceDriver ──> Pipes (TCP), Datagrams (UDP)
+//!                                                 └──> Records
 //! ```
 //!
-//! Requests are written when the plan says so, whatever is still under way before them. Both ends know the plan, so
-//! nothing but the messages' own bytes travels.
+//! Both ends of a connection belong to one driver, so a message needs no header: its bytes alone travel.
 
+mod context;
+mod counts;
 mod datagrams;
-pub(crate) mod driver;
+mod driver;
+mod events;
 mod pace;
 mod pipes;
-pub(crate) mod plan;
+mod plan;
 mod run;
 mod sockets;
 
-pub(crate) use driver::{Place, Records};
+pub(crate) use context::{AgentContext, Settings};
+pub(crate) use counts::Counts;
+pub(crate) use driver::Records;
 pub(crate) use pace::Shares;
-pub(crate) use run::{Agents, Counts, Done, Settings};
+pub(crate) use plan::AgentPlan;
+pub(crate) use run::Agents;

@@ -5,10 +5,10 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd as _};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use plimsoll_fabric::Unbuildable;
 use plimsoll_mechanisms::qjump::{HeardOf, LEVELS_MAX, Sharers, pace};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Bytes, Span, Time};
-use plimsoll_wiring::{Unbuildable, qjump_levels};
 
 /// What the levels with a limit may send, and who shares them.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ impl Shares {
         let mut shares = Shares { segment, header, ..Shares::default() };
         let Some(params) = model.host.qjump() else { return Ok(shares) };
         for host in 0..model.topology.host_count() {
-            let levels = qjump_levels(model, params, host)?;
+            let levels = model.qjump_levels(params, host)?;
             shares.epoch = levels.epoch;
             let mut buckets = [None; LEVELS_MAX];
             for (bucket, level) in buckets.iter_mut().zip(&levels.levels) {

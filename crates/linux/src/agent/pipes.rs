@@ -1,38 +1,36 @@
 //! [`Pipes`]: TCP connections between namespaces, and the messages in their byte streams.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use plimsoll_results::outcome;
-use plimsoll_units::Span;
-use rustix::event::epoll;
 use socket2::{Domain, Socket, Type};
 
-use super::driver::{Place, token};
+use super::context::AgentContext;
+use super::events::{LISTENER, ready, watch};
 use super::pace::Pace;
-use super::plan::Driven;
-use super::run::{PIECE, ZEROS};
+use super::plan::{CONNECTIONS_MAX, DrivenSource};
 use super::sockets::{self, DRIVER_PORT};
 
 /// The connections of one source.
 #[derive(Debug)]
 pub(super) struct Pipes {
-    place: Arc<Place>,
-    driven: Driven,
+    context: Arc<AgentContext>,
+    driven: DrivenSource,
     pipes: Vec<Pipe>,
-    /// Those that have been closed.
+    /// The number of connections that have been closed.
     closed: usize,
-    /// By host.
+    /// The listeners, by host.
     listeners: BTreeMap<u32, Socket>,
     expected: Expected,
     piece: Vec<u8>,
 }
 
-/// Pipes that their server has not accepted, by the client's address and the server: one address may have connections to
-/// several, and which of them is accepted first is nobody's choice.
+/// The connections that their server has not accepted, by the client's address and the server: one address may have
+/// connections to several servers, which accept them in any order.
 #[derive(Debug, Default)]
 struct Expected(BTreeMap<(SocketAddr, u32), usize>);
 
@@ -41,7 +39,7 @@ impl Expected {
         self.0.insert((client, server), pipe);
     }
 
-    /// The pipe of a connection from `client` that `server` has accepted; none of one that nobody has opened.
+    /// Returns the number of a connection from `client` that `server` has accepted; `None` if no source has opened it.
     fn accepted(&mut self, client: SocketAddr, server: u32) -> Option<usize> {
         self.0.remove(&(client, server))
     }
@@ -55,36 +53,47 @@ impl Expected {
 struct Pipe {
     client: u32,
     server: u32,
-    /// The client's and the server's.
+    /// The client's end and the server's.
     ends: [End; 2],
     delivered: u64,
 }
 
-/// One end: what it has yet to write, and the messages that are on the way to it.
+/// One end of a connection: the bytes it has yet to write, and the messages in flight to it.
 #[derive(Debug, Default)]
 struct End {
     stream: Option<TcpStream>,
     pace: Pace,
     unsent: u64,
-    messages: VecDeque<OnTheWay>,
+    messages: VecDeque<InFlight>,
+}
+
+/// A message as its source wrote it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PipedMessage {
+    /// The number that the source gave the connection.
+    pub(super) connection: u32,
+    pub(super) bytes: u64,
+    /// The source's tag, which its arrival returns.
+    pub(super) tag: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct OnTheWay {
-    /// Bytes that have not arrived.
+struct InFlight {
+    /// The bytes that have not arrived.
     left: u64,
-    tag: u64,
-    ideal: Span,
+    message: PipedMessage,
 }
 
-/// Most connections of a source at a time: each has two sockets.
-const PIPES_MAX: usize = 4_000;
+/// The number of bytes written or read at once.
+const PIECE: usize = 64 << 10;
+
+static ZEROS: [u8; PIECE] = [0; PIECE];
 
 impl Pipes {
-    /// None yet.
-    pub(super) fn new(place: &Arc<Place>, driven: Driven) -> Pipes {
+    /// Returns a set of connections that is empty.
+    pub(super) fn new(context: &Arc<AgentContext>, driven: DrivenSource) -> Pipes {
         Pipes {
-            place: Arc::clone(place),
+            context: Arc::clone(context),
             driven,
             pipes: Vec::new(),
             closed: 0,
@@ -94,15 +103,15 @@ impl Pipes {
         }
     }
 
-    /// Begins to open a connection, and gives its number.
+    /// Begins to open a connection and returns its number.
     ///
     /// # Errors
-    /// If the system refuses, or there are too many.
+    /// Fails if the system refuses, or too many connections are open.
     pub(super) fn open(&mut self, epoll: &OwnedFd, client: u32, server: u32) -> io::Result<usize> {
         let number = self.pipes.len();
-        if number - self.closed >= PIPES_MAX {
+        if number - self.closed >= CONNECTIONS_MAX {
             let text = format!(
-                "more than {PIPES_MAX} connections at a time; `transport.connections = \"long-lived\"` needs fewer"
+                "more than {CONNECTIONS_MAX} connections at a time; `transport.connections = \"long-lived\"` needs fewer"
             );
             return Err(io::Error::other(text));
         }
@@ -119,7 +128,7 @@ impl Pipes {
         self.expected.insert(own, server, number);
         let stream = TcpStream::from(socket);
         watch(epoll, &stream, (number as u64) << 1)?;
-        let pace = |host| Pace::new(&self.place.settings.shares, host, self.driven.priority);
+        let pace = |host| Pace::new(&self.context.settings.shares, host, self.driven.priority);
         let ends = [
             End { stream: Some(stream), pace: pace(client), ..End::default() },
             End { pace: pace(server), ..End::default() },
@@ -133,10 +142,10 @@ impl Pipes {
     }
 
     fn socket(&self, host: u32) -> io::Result<Socket> {
-        crate::namespaces::enter(&self.place.names[host as usize])?;
-        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.place.settings.protocol()))?;
+        crate::namespaces::enter(&self.context.names[host as usize])?;
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.context.settings.protocol()))?;
         sockets::prepare(&socket, self.driven.priority)?;
-        socket.set_tcp_congestion(self.place.settings.congestion_control.as_bytes())?;
+        socket.set_tcp_congestion(self.context.settings.congestion_control.as_bytes())?;
         socket.set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
         Ok(socket)
@@ -149,16 +158,16 @@ impl Pipes {
         let listener = self.socket(host)?;
         listener.set_reuse_address(true)?;
         listener.bind(&sockets::address(host, self.port()).into())?;
-        listener.listen(PIPES_MAX as i32)?;
-        watch(epoll, &listener, token::LISTENER | u64::from(host))?;
+        listener.listen(CONNECTIONS_MAX as i32)?;
+        watch(epoll, &listener, LISTENER | u64::from(host))?;
         self.listeners.insert(host, listener);
         Ok(())
     }
 
-    /// The server on `host` takes the connections that have come in.
+    /// Accepts the connections that wait at the server on `host`.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Fails if the system refuses.
     pub(super) fn accept(&mut self, epoll: &OwnedFd, host: u32) -> io::Result<()> {
         while let Some((socket, from)) = ready(self.listeners[&host].accept())? {
             let Some(number) = from.as_socket().and_then(|from| self.expected.accepted(from, host)) else {
@@ -175,7 +184,7 @@ impl Pipes {
         Ok(())
     }
 
-    /// Closes a connection, unless something is under way on it.
+    /// Closes a connection, unless a message is in flight on it.
     pub(super) fn close_if_idle(&mut self, pipe: usize) {
         let ends = &mut self.pipes[pipe].ends;
         let idle = |end: &End| end.stream.is_some() && end.unsent == 0 && end.messages.is_empty();
@@ -185,44 +194,37 @@ impl Pipes {
         }
     }
 
-    /// Whether every connection is open.
+    /// Returns whether every connection is open.
     pub(super) fn are_open(&self) -> bool {
         self.expected.is_empty()
     }
 
-    /// Client and server.
+    /// Returns the client and the server of a connection.
     pub(super) fn hosts(&self, pipe: usize) -> (u32, u32) {
         (self.pipes[pipe].client, self.pipes[pipe].server)
     }
 
-    /// Writes a message at one end, as far as there is room; the rest follows.
+    /// Writes a message at one end, as far as the socket has room; the rest follows when it has more.
     ///
     /// # Errors
-    /// If the connection is broken.
-    pub(super) fn write(
-        &mut self,
-        pipe: usize,
-        end: usize,
-        bytes: u64,
-        tag: u64,
-        ideal: Span,
-    ) -> io::Result<()> {
+    /// Fails if the connection is broken.
+    pub(super) fn write(&mut self, pipe: usize, end: usize, message: PipedMessage) -> io::Result<()> {
         let ends = &mut self.pipes[pipe].ends;
-        ends[1 - end].messages.push_back(OnTheWay { left: bytes, tag, ideal });
-        ends[end].unsent += bytes;
+        ends[1 - end].messages.push_back(InFlight { left: message.bytes, message });
+        ends[end].unsent += message.bytes;
         self.flush(pipe, end)
     }
 
-    /// Writes what is left to write, as far as there is room.
+    /// Writes the bytes that are left, as far as the socket has room.
     ///
     /// # Errors
-    /// If the connection is broken.
+    /// Fails if the connection is broken.
     pub(super) fn flush(&mut self, pipe: usize, end: usize) -> io::Result<()> {
         let End { stream: Some(stream), unsent, pace, .. } = &mut self.pipes[pipe].ends[end] else {
             return Ok(());
         };
         if *unsent > 0 {
-            pace.keep(&*stream, self.place.settings.clock.now())?;
+            pace.keep(&*stream, self.context.settings.clock.now())?;
         }
         while *unsent > 0 {
             let most = (*unsent).min(PIECE as u64) as usize;
@@ -234,11 +236,11 @@ impl Pipes {
         Ok(())
     }
 
-    /// Reads what there is: tags and ideal times of the messages that are whole now.
+    /// Reads the bytes that have arrived and returns the messages that they complete.
     ///
     /// # Errors
-    /// If the connection is broken.
-    pub(super) fn read(&mut self, pipe: usize, end: usize) -> io::Result<Vec<(u64, Span)>> {
+    /// Fails if the connection is broken.
+    pub(super) fn read(&mut self, pipe: usize, end: usize) -> io::Result<Vec<PipedMessage>> {
         let Pipe { ends, delivered, .. } = &mut self.pipes[pipe];
         let End { stream: Some(stream), messages, .. } = &mut ends[end] else { return Ok(Vec::new()) };
         let mut whole = Vec::new();
@@ -249,12 +251,12 @@ impl Pipes {
             *delivered += read as u64;
             let mut left = read as u64;
             while left > 0 {
-                let message =
+                let first =
                     messages.front_mut().ok_or_else(|| io::Error::other("more came than was sent"))?;
-                let part = left.min(message.left);
-                (left, message.left) = (left - part, message.left - part);
-                if message.left == 0 {
-                    whole.push((message.tag, message.ideal));
+                let part = left.min(first.left);
+                (left, first.left) = (left - part, first.left - part);
+                if first.left == 0 {
+                    whole.push(first.message);
                     messages.pop_front();
                 }
             }
@@ -262,7 +264,7 @@ impl Pipes {
         Ok(whole)
     }
 
-    /// Records of the connections, by their numbers in `pipe_of`.
+    /// Returns the records of the connections, by their numbers in `pipe_of`.
     pub(super) fn records(&self, pipe_of: &[usize]) -> Vec<outcome::Connection> {
         let record = |pipe: &Pipe| outcome::Connection {
             workload: self.driven.number,
@@ -272,22 +274,6 @@ impl Pipes {
             ..outcome::Connection::default()
         };
         pipe_of.iter().map(|pipe| record(&self.pipes[*pipe])).collect()
-    }
-}
-
-/// Tells of every change of the socket's readiness.
-pub(super) fn watch(epoll: &OwnedFd, socket: impl AsFd, token: u64) -> io::Result<()> {
-    let flags = epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::ET;
-    Ok(epoll::add(epoll, socket, epoll::EventData::new_u64(token), flags)?)
-}
-
-/// None where it would have to wait.
-pub(super) fn ready<T>(done: io::Result<T>) -> io::Result<Option<T>> {
-    match done {
-        Ok(done) => Ok(Some(done)),
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::NotConnected) => Ok(None),
-        Err(error) if error.kind() == ErrorKind::Interrupted => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What all sockets of the agent have in common.
+//! The priority and the addresses of the agent's sockets.
 
 use std::io;
 use std::net::SocketAddr;
@@ -8,16 +8,14 @@ use socket2::Socket;
 
 use crate::frame::ipv4;
 
-/// Port of the first connection's server.
-pub(super) const FIRST_PORT: u16 = 10_000;
-/// Ports of the sources that are driven, by their number in the scenario.
+/// The port of the first source; those of the others follow by their number in the scenario.
 pub(super) const DRIVER_PORT: u16 = 20_000;
 
 /// Gives what the socket sends a priority, 0 to 7: as the class selector of its DSCP, which the fabric reads, and as
 /// `SO_PRIORITY`, which a limiter of the host reads.
 ///
 /// # Errors
-/// If the system refuses.
+/// Fails if the system refuses.
 pub(super) fn prepare(socket: &Socket, priority: u8) -> io::Result<()> {
     let priority = u32::from(priority & 7);
     socket.set_tos_v4(priority << 5)?;
@@ -25,7 +23,7 @@ pub(super) fn prepare(socket: &Socket, priority: u8) -> io::Result<()> {
     socket.set_priority(priority)
 }
 
-/// A port of a host.
+/// Returns the address of a port of a host.
 pub(super) fn address(host: u32, port: u16) -> SocketAddr {
     SocketAddr::from((ipv4(HostId(host)), port))
 }

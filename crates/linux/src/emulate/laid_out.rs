@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use plimsoll_fabric::engine::Streams;
+use plimsoll_fabric::Unbuildable;
 use plimsoll_mechanisms::tcp::{Config, Recovery};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
+use plimsoll_traffic::Source;
 use plimsoll_units::{Span, Time};
-use plimsoll_wiring::Unbuildable;
-use plimsoll_workloads::{Traffic, Workload};
 
 use super::observed::listed;
 use super::{EmulateError, Options};
-use crate::agent::plan::Plan;
-use crate::agent::{Settings, Shares};
+use crate::agent::{AgentPlan, Settings, Shares};
 use crate::clock::Clock;
 use crate::congestion::CongestionControl;
 use crate::live::LiveFabric;
@@ -32,7 +30,7 @@ const MTU: std::ops::RangeInclusive<u64> = 576..=65_500;
 
 /// What a model comes to on this kernel, before anything is made.
 pub(super) struct LaidOut {
-    pub(super) plan: Arc<Plan>,
+    pub(super) plan: Arc<AgentPlan>,
     pub(super) transport: Config,
     pub(super) congestion: CongestionControl,
     /// How long before the workloads the fabric's clock starts.
@@ -50,19 +48,16 @@ impl LaidOut {
     pub(super) fn of(
         model: &Model,
         options: &Options,
-    ) -> Result<(LaidOut, Vec<Box<dyn Workload>>), EmulateError> {
-        let plan = Arc::new(Plan::new(model)?);
+    ) -> Result<(LaidOut, Vec<Box<dyn Source>>), EmulateError> {
+        let (plan, sources) = AgentPlan::new(model)?;
         let transport = resolved(model)?;
         let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
-        let sources = Traffic::new(model, &Streams::new(model.run.seed))?.workloads;
-        let driven = plan.driven.iter().map(|driven| &sources[usize::from(driven.number)]);
-        let kept: usize = driven.map(|source| source.kept_connections().len()).sum();
-        let lead = LEAD + LEAD_PER_CONNECTION * (plan.lanes.len() + kept) as u64;
+        let lead = LEAD + LEAD_PER_CONNECTION * plan.kept_connections as u64;
         let has_timestamps = u64::from(transport.header_bytes) >= TIMESTAMPS_HEADER;
         let header = if has_timestamps { TIMESTAMPS_HEADER } else { PLAIN_HEADER };
         let mtu = (transport.segment + header).clamp(*MTU.start(), *MTU.end()) as u32;
         let shifted = shifted(model, lead);
-        Ok((LaidOut { plan, transport, congestion, lead, shifted, header, mtu }, sources))
+        Ok((LaidOut { plan: Arc::new(plan), transport, congestion, lead, shifted, header, mtu }, sources))
     }
 
     pub(super) fn host_settings(&self, model: &Model, options: &Options) -> HostSettings {

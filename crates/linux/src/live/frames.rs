@@ -1,20 +1,20 @@
-//! What goes into a [`LiveFabric`](super::LiveFabric), and what becomes of it.
+//! What enters a [`LiveFabric`](super::LiveFabric), and what leaves it.
 
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
 use crate::frame::Header;
 
-/// A frame that came in, as far as the fabric is concerned.
+/// A frame that has come in: all of it that the fabric uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ingress {
-    /// Its time.
+    /// The time with which it was stamped.
     pub at: Time,
     /// The host that sent it.
     pub from: HostId,
-    /// What it says.
+    /// What its headers say.
     pub header: Header,
-    /// Its bytes, Ethernet header included.
+    /// Its size in bytes, Ethernet header included.
     pub size: u16,
 }
 
@@ -25,7 +25,7 @@ pub struct Egress {
     pub at: Time,
     /// The host that it is for.
     pub to: HostId,
-    /// What the caller gave it as its frame.
+    /// The number of the frame, as the caller gave it.
     pub frame: u32,
     /// Whether the fabric has marked it.
     pub marked: bool,
@@ -33,7 +33,7 @@ pub struct Egress {
     pub waited: Span,
 }
 
-/// 64 bits over everything that left or was dropped, in its order. Not cryptographic.
+/// 64 bits over everything that left or was lost, in order. The digest is not cryptographic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Digest64(pub u64);
 
@@ -46,15 +46,15 @@ impl Digest64 {
     }
 }
 
-/// What becomes of frames.
+/// Receives the frames that leave the fabric.
 pub trait Out {
     /// A frame has reached its host.
     fn delivered(&mut self, egress: Egress);
-    /// The fabric has lost a frame.
+    /// The fabric has lost the frame of that number.
     fn dropped(&mut self, frame: u32);
 }
 
-/// Nobody wants the frames.
+/// Discards all frames.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nowhere;
 

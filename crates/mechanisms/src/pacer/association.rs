@@ -14,7 +14,7 @@ pub struct AssociationCounts {
     pub associations: u64,
     /// Those of `associations` that found the flow associated and restarted its timeout.
     pub renewals: u64,
-    /// Associations that timed out.
+    /// The number of associations that timed out.
     pub dissociations: u64,
 }
 
@@ -60,7 +60,7 @@ impl Entry {
     }
 }
 
-/// What was known of one flow at one time.
+/// The state of one flow at one time.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowState(Entry);
 
@@ -96,7 +96,7 @@ impl FlowAssociations {
         success
     }
 
-    /// Whether `flow` is paced at `now`.
+    /// Returns whether `flow` is paced at `now`.
     pub fn is_associated(&self, now: Time, flow: u64) -> bool {
         self.find(flow).is_some_and(|entry| entry.until.is_some_and(|until| now < until))
     }

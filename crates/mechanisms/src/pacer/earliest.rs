@@ -35,33 +35,34 @@ use plimsoll_units::Rate;
 
 use super::PacerParams;
 use crate::InvalidParam;
+use crate::mechanism::Mechanism;
 
 /// A pacer's parameters, worked out: what both twins calculate with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct EarliestDepartureConstants {
-    /// The token bucket, in bits.
+    /// The size of the token bucket is given in bits.
     pub bucket_bits: u64,
-    /// T_r, in ns.
+    /// T_r is the interval after which R changes, in ns.
     pub interval_ns: u64,
-    /// R before the first interval, in bit/s.
+    /// R has this value before the first interval, in bit/s.
     pub initial_rate: u64,
-    /// The least R, in bit/s.
+    /// R never falls below this value, in bit/s.
     pub floor: u64,
     /// What R keeps over 2^i intervals, in 2^-23.
     pub keep: [u64; KEEP_POWERS],
-    /// eta / T_r, in 2^-16 /s.
+    /// eta / T_r weighs the measured rate, in 2^-16 /s.
     pub measured: u64,
-    /// beta, in 2^-16 /s.
+    /// beta weighs the backlog, in 2^-16 /s.
     pub push: u64,
     /// More bits than these make no difference to `measured`.
     pub received_max: u64,
     /// More bits than these make no difference to `push`.
     pub pushing_max: u64,
-    /// Pushes that R remembers: 1 / eta.
+    /// R remembers this many pushes: 1 / eta.
     pub pushes_max: u64,
-    /// Of 2^32 draws, so many hit.
+    /// This many of 2^32 draws associate a flow.
     pub hits: u64,
-    /// T_i, in ns.
+    /// T_i is the time after which an association ends, in ns.
     pub timeout_ns: u64,
 }
 
@@ -103,22 +104,22 @@ impl EarliestDepartureConstants {
     }
 }
 
-/// All of a pacer that moves with time.
+/// The state of a pacer that changes with time.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct EarliestDepartureState {
-    /// R, in bit/s.
+    /// R is the pacing rate, in bit/s.
     pub rate: u64,
     /// When the interval ends, in ns; 0 before the first packet.
     pub tick_ns: u64,
-    /// M_r: bits in this interval.
+    /// M_r counts the bits that came in this interval.
     pub received: u64,
     /// When all that has left or will leave is paid for, in ns.
     pub free_ns: u64,
-    /// Bits of the bucket, as of `free_ns`.
+    /// The bucket held this many bits at `free_ns`.
     pub tokens: u64,
     /// Q: bits that leave later than `backlog_ns`.
     pub backlog: u64,
-    /// When `backlog` was taken, in ns.
+    /// The time at which `backlog` was computed, in ns.
     pub backlog_ns: u64,
 }
 
@@ -130,12 +131,12 @@ pub struct EarliestDeparture {
     flows: BTreeMap<u64, PacedFlow>,
 }
 
-/// A flow that was associated.
+/// A flow that was associated at least once.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct PacedFlow {
-    /// Associated until then, in ns.
+    /// The association ends at this time, in ns.
     pub until_ns: u64,
-    /// When its last packet leaves, in ns.
+    /// Its last packet leaves at this time, in ns.
     pub leaves_ns: u64,
 }
 
@@ -180,7 +181,7 @@ impl EarliestDeparture {
         self.flows.retain(|_, flow| now_ns < flow.until_ns || now_ns < flow.leaves_ns);
     }
 
-    /// All that moves with time.
+    /// Returns the state that changes with time.
     pub fn state(&self) -> EarliestDepartureState {
         self.state
     }
@@ -223,7 +224,7 @@ impl EarliestDepartureState {
         (kept + measured + pushed).min(RATE_MAX).max(constants.floor)
     }
 
-    /// R after `intervals` without traffic.
+    /// Lowers R for `intervals` without traffic.
     fn decay(&mut self, constants: &EarliestDepartureConstants, intervals: u64) {
         if intervals >> KEEP_POWERS > 0 {
             self.rate = 0;
@@ -258,7 +259,7 @@ impl EarliestDepartureState {
         self.free_ns = now_ns;
     }
 
-    /// When a packet leaves that must pay.
+    /// Returns the time at which a packet that takes tokens leaves.
     fn pay(&mut self, constants: &EarliestDepartureConstants, now_ns: u64, bits: u64) -> u64 {
         self.drain(now_ns);
         self.refill(constants, now_ns);
@@ -288,7 +289,7 @@ const RATE_MAX: u64 = 1_000_000_000_000;
 const PRODUCT_MAX: u64 = 1 << 63;
 const BYTES_MAX: u64 = (1 << 24) - 1;
 const BACKLOG_MAX: u64 = (1 << 31) - 1;
-/// Less than fq's own horizon of 10 s.
+/// fq drops packets beyond its horizon of 10 s, and this is less.
 const HORIZON_NS: u64 = (1 << 32) - 1;
 const NS_PER_S: u64 = 1_000_000_000;
 const PS_PER_NS: u64 = 1_000;

@@ -100,24 +100,24 @@ impl<T> HostPacer<T> {
         self.queue.front().map(|head| self.bucket.due(head.bits).min(self.bucket.next_tick))
     }
 
-    /// The pacing rate at `now`.
+    /// Returns the pacing rate at `now`.
     pub fn rate(&self, now: Time) -> Rate {
         let mut bucket = self.bucket;
         bucket.advance(now);
         bucket.law.rate()
     }
 
-    /// Bytes waiting.
+    /// Returns the bytes that wait.
     pub fn backlog_bytes(&self) -> u64 {
         self.bucket.backlog / 8
     }
 
-    /// Packets waiting.
+    /// Returns the number of packets that wait.
     pub fn backlog_packets(&self) -> usize {
         self.queue.len()
     }
 
-    /// Packets paced and passed.
+    /// Returns how many packets were paced, and how many passed.
     pub fn counts(&self) -> PacedCounts {
         self.counts
     }
@@ -139,12 +139,12 @@ struct Bucket {
     law: RateLaw,
     interval: Span,
     depth: i128,
-    /// As of `filled_at`.
+    /// The bucket held this many tokens at `filled_at`.
     tokens: i128,
     filled_at: Time,
-    /// Never, before the first packet.
+    /// The next change of the rate; never, before the first packet.
     next_tick: Time,
-    /// Bits waiting.
+    /// The number of bits that wait.
     backlog: u64,
 }
 
@@ -170,7 +170,7 @@ impl Bucket {
         }
     }
 
-    /// Brings the bucket to `now`.
+    /// Brings the state of the bucket up to `now`.
     fn advance(&mut self, now: Time) {
         while self.next_tick <= now {
             if self.backlog == 0 && self.law.is_settled() {
@@ -196,7 +196,7 @@ impl Bucket {
         self.filled_at = self.filled_at.max(now);
     }
 
-    /// The tokens that let a packet go.
+    /// Returns the tokens that a packet needs to leave.
     fn needed(&self, bits: u64) -> i128 {
         cost(bits).min(self.depth)
     }

@@ -22,7 +22,7 @@ use super::{FlowAssociations, PacedCounts, PacerParams};
 /// When the packet at the head of the NIC queue may start on the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Release {
-    /// At once.
+    /// The packet leaves at once.
     Now,
     /// At this time, later than now. Final: nothing that happens meanwhile changes it, because nothing
     /// else gets into the pacer.
@@ -96,17 +96,17 @@ impl LinkPacer {
         bucket.take(now, 8 * bytes)
     }
 
-    /// The pacing rate at `now`.
+    /// Returns the pacing rate at `now`.
     pub fn rate(&self, now: Time) -> Rate {
         self.at(now).law.rate()
     }
 
-    /// Bytes held at `now`: none or one packet.
+    /// Returns the bytes held at `now`: those of one packet, or none.
     pub fn backlog_bytes(&self, now: Time) -> u64 {
         self.at(now).backlog() / 8
     }
 
-    /// Packets paced and passed.
+    /// Returns how many packets were paced, and how many passed.
     pub fn counts(&self) -> PacedCounts {
         self.counts
     }
@@ -149,7 +149,7 @@ struct Held {
     due: Time,
 }
 
-/// What happened next in a bucket.
+/// The next event in a bucket.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Nothing,
@@ -213,7 +213,7 @@ impl Bucket {
         }
     }
 
-    /// Brings the bucket to `now`.
+    /// Brings the state of the bucket up to `now`.
     fn advance(&mut self, now: Time) {
         loop {
             if self.held.is_none() && self.law.is_settled() {

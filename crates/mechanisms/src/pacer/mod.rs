@@ -46,6 +46,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Mechanism, Section, Table};
 
 pub use association::{AssociationCounts, FlowAssociations, FlowState};
 pub use earliest::{
@@ -117,9 +118,10 @@ impl Default for PacerParams {
     }
 }
 
-impl PacerParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for PacerParams {
+    const TABLE: Table = Table::replaced_whole(Section::Host, "pacer", "no flow is paced");
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         let bucket_ok = (1..=1_000_000_000).contains(&self.bucket.get());
         InvalidParam::unless(bucket_ok, "bucket", self.bucket, "1B to 1GB")?;
         let eta_ok = (0.0001..=1.0).contains(&self.eta);

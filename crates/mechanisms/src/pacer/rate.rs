@@ -15,7 +15,7 @@ use plimsoll_units::{Rate, Time};
 
 use super::PacerParams;
 
-/// R, and what it is computed from.
+/// Computes R from what is received and what waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct RateLaw {
     rate: u64,
@@ -23,7 +23,7 @@ pub(super) struct RateLaw {
     eta: u64,
     beta: u64,
     interval_ps: u64,
-    /// Bits received since the last tick.
+    /// The number of bits received since the last tick.
     received: u64,
 }
 
@@ -61,7 +61,7 @@ impl RateLaw {
         self.received == 0 && self.rate == self.floor
     }
 
-    /// The tokens that `ps` picoseconds bring.
+    /// Returns the tokens that `ps` picoseconds bring.
     pub(super) fn tokens_in(&self, ps: u64) -> i128 {
         i128::from(self.rate) * i128::from(ps)
     }
@@ -76,13 +76,13 @@ impl RateLaw {
         }
     }
 
-    /// In whole bits per second, rounded down.
+    /// Returns R in whole bits per second, rounded down.
     pub(super) fn rate(&self) -> Rate {
         Rate::from_bps(self.rate >> RATE_BITS)
     }
 }
 
-/// What sending `bits` bits costs.
+/// Returns the tokens that sending `bits` bits costs.
 pub(super) fn cost(bits: u64) -> i128 {
     (i128::from(bits) * PS_PER_S as i128) << RATE_BITS
 }

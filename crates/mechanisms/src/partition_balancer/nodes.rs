@@ -21,7 +21,7 @@ use super::{AWAY, Balance, BalanceCounts, Share, place};
 /// A policy within each NUMA node, and Algorithm 1 across them.
 #[derive(Clone, Debug)]
 pub struct NodeBalance<B> {
-    /// Each thread's node.
+    /// The node of each thread.
     node_of: Vec<u32>,
     nodes: Vec<Node<B>>,
     /// Deviations beyond which a node has too much; `None` lets nothing cross.
@@ -29,7 +29,7 @@ pub struct NodeBalance<B> {
     crossings: u64,
     /// Whether what moves as one is in one node.
     has_begun: bool,
-    /// What each thread has.
+    /// The load of the partitions that each thread has.
     assigned: Vec<u64>,
     owner: Vec<u32>,
 }
@@ -118,7 +118,7 @@ impl<B: Balance> NodeBalance<B> {
 }
 
 impl<B> Node<B> {
-    /// Of what each thread has.
+    /// Returns the load of a node, the sum over its threads.
     fn load(&self, assigned: &[u64]) -> u64 {
         self.threads.iter().map(|&thread| assigned[thread as usize]).sum()
     }

@@ -3,7 +3,7 @@
 /// The share of the load that a thread, or the threads of a node, are due.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Share {
-    /// All of the load times `part`.
+    /// The whole load is multiplied by `part`.
     fair: u128,
     of: u128,
     requests: u128,

@@ -60,7 +60,7 @@ const COOL: u32 = 8;
 const COOL_EPOCHS: u32 = 64;
 
 impl SplitBalance {
-    /// The most partitions of a group.
+    /// A group has at most this many partitions.
     pub const WAYS_MAX: u32 = 64;
 
     /// Groups of `ways` neighbours (1 to [`SplitBalance::WAYS_MAX`]; one alone is Algorithm 1 over partitions), and

@@ -224,7 +224,7 @@ fn wandering(epoch: u64, random: &mut Random) -> usize {
     if random.below(2) == 0 { first + random.below(8) as usize } else { uniform(epoch, random) }
 }
 
-/// 40 % are for one partition.
+/// One partition gets 40 % of the requests.
 fn key(epoch: u64, random: &mut Random) -> usize {
     if random.below(10) < 4 { 43 } else { uniform(epoch, random) }
 }
@@ -236,10 +236,10 @@ fn skewed(_epoch: u64, random: &mut Random) -> usize {
     (octave + random.below(octave) - 1) as usize * 197 % FINE
 }
 
-/// What 2000 epochs came to.
+/// The results of 2000 epochs.
 #[derive(Debug)]
 struct Run {
-    /// Fine partitions moved.
+    /// The number of fine partitions that moved.
     moves: usize,
     /// The most loaded thread's load of each epoch to the ideal, in the mean.
     imbalance: f64,

@@ -22,8 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use super::uniform;
 use crate::InvalidParam;
+use crate::mechanism::{Engine, Mechanism, Section, Table};
 
-/// Adaptive load balancing at every switch.
+/// Every switch balances load adaptively.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdaptiveParams {
@@ -39,9 +40,12 @@ impl Default for AdaptiveParams {
     }
 }
 
-impl AdaptiveParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for AdaptiveParams {
+    const TABLE: Table =
+        Table::replaced_whole(Section::Paths, "adaptive", "the load does not choose the path")
+            .needs(Engine::GeneralAtSwitches);
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         let count = self.thresholds.len();
         InvalidParam::unless(count <= 15, "thresholds", count, "at most 15 of them")?;
         let rises = self.thresholds.is_sorted_by(|a, b| a < b);
@@ -50,7 +54,7 @@ impl AdaptiveParams {
     }
 }
 
-/// What waits at one port, by priority.
+/// Counts the bytes that wait at one port, by priority.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct DrainBytes {
     /// Bytes that wait with this or a higher priority.
@@ -91,10 +95,10 @@ impl DrainBytes {
     }
 }
 
-/// A port by which a packet may leave.
+/// A packet may leave by this port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Its number.
+    /// The number of the port.
     pub port: u32,
     /// Its drain bytes for the packet's priority.
     pub drain_bytes: u64,

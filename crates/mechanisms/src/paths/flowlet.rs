@@ -15,8 +15,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::InvalidParam;
+use crate::mechanism::{Mechanism, Section, Table};
 
-/// Flowlet switching at every switch.
+/// Every switch sends flowlets by paths of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FlowletParams {
@@ -35,16 +36,17 @@ impl Default for FlowletParams {
     }
 }
 
-impl FlowletParams {
-    /// Checks the ranges given above.
-    pub fn validate(&self) -> Result<(), InvalidParam> {
+impl Mechanism for FlowletParams {
+    const TABLE: Table = Table::replaced_whole(Section::Paths, "flowlet", "a flow keeps its path");
+
+    fn validate(&self) -> Result<(), InvalidParam> {
         InvalidParam::unless(!self.gap.is_zero(), "gap", self.gap, "more than 0s")?;
         let ok = (1..=1 << 24).contains(&self.entries);
         InvalidParam::unless(ok, "entries", self.entries, "1 to 16777216")
     }
 }
 
-/// The flowlets of one switch.
+/// Keeps the flowlets of one switch.
 #[derive(Clone, Debug)]
 pub struct Flowlets {
     gap: Span,
@@ -60,7 +62,7 @@ struct Entry {
 }
 
 impl Flowlets {
-    /// No flowlet yet. `params` must be valid.
+    /// Makes an empty table of flowlets. `params` must be valid.
     pub fn new(params: &FlowletParams) -> Flowlets {
         Flowlets { gap: params.gap, size: params.entries, entries: Vec::new() }
     }

@@ -8,8 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::uniform;
+use crate::mechanism::{Mechanism, Section, Table};
 
-/// Packet spraying at every switch.
+/// Every switch sprays packets over all shortest paths.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SprayParams {
@@ -18,18 +19,22 @@ pub struct SprayParams {
     pub by: SprayBy,
 }
 
-/// How a packet's path is chosen.
+impl Mechanism for SprayParams {
+    const TABLE: Table = Table::replaced_whole(Section::Paths, "spray", "packets are not sprayed");
+}
+
+/// Chooses a packet's path.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SprayBy {
-    /// Uniformly by chance.
+    /// The path is drawn uniformly.
     #[default]
     Random,
-    /// In turn, for each destination host.
+    /// The paths take turns, for each destination host.
     RoundRobin,
 }
 
-/// The spraying of one switch.
+/// Sprays the packets of one switch.
 #[derive(Clone, Debug)]
 pub struct Spray {
     by: SprayBy,

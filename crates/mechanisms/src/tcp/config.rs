@@ -2,7 +2,8 @@
 
 use plimsoll_units::{Bytes, Span};
 
-use super::controller::CongestionControl;
+use super::congestion::{Limits, MakeController};
+use super::controller::swift::SwiftParams;
 use super::params::{
     BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, Kind, LossAfterEcn,
     Recovery, RttError, RttSampling, TransportParams, WindowUnit,
@@ -10,7 +11,7 @@ use super::params::{
 use super::segment::Segment;
 use crate::InvalidParam;
 
-/// What an endpoint needs to know, resolved. Windows are in bytes. The fields are those of
+/// The configuration of an endpoint, resolved. Windows are in bytes. The fields are those of
 /// [`TransportParams`], which describes them.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each field is the key of TransportParams with the same name")]
@@ -57,19 +58,17 @@ pub struct Config {
     pub ecn_on_acks: bool,
     pub echo_marked_acks: bool,
     pub ece_growth: EceGrowth,
-    /// g in units of 2^-32.
+    /// DCTCP's gain g in units of 2^-32.
     pub dctcp_gain: u64,
-    /// Alpha in units of 2^-30.
+    /// DCTCP's first alpha in units of 2^-30.
     pub initial_alpha: u32,
     pub cubic_c: f64,
     pub cubic_beta: f64,
     pub fast_convergence: bool,
+    pub swift: SwiftParams,
     /// Makes the controller of each endpoint instead of `kind`, for experiments in code.
     pub custom: Option<MakeController>,
 }
-
-/// Makes a controller for one endpoint.
-pub type MakeController = fn(&Config) -> Box<dyn CongestionControl>;
 
 impl TransportParams {
     /// Checks the ranges given at the keys and resolves them.
@@ -109,7 +108,7 @@ impl TransportParams {
             fast_retransmit_guard: self.fast_retransmit_guard,
             limited_transmit: self.limited_transmit,
             loss_after_ecn: self.loss_after_ecn,
-            ack_every: self.ack_every,
+            ack_every: if self.kind == Kind::Swift { 1 } else { self.ack_every },
             ack_delay: self.ack_delay,
             nagle: self.nagle,
             handshake: self.handshake,
@@ -126,6 +125,7 @@ impl TransportParams {
             cubic_c: self.cubic_c,
             cubic_beta: self.cubic_beta,
             fast_convergence: self.fast_convergence,
+            swift: self.swift,
             custom: None,
         })
     }
@@ -171,7 +171,8 @@ impl TransportParams {
         let ok = self.cubic_c > 0.0 && self.cubic_c.is_finite();
         Invalid::unless(ok, "cubic_c", self.cubic_c, "more than 0")?;
         let beta = self.cubic_beta;
-        Invalid::unless(beta > 0.0 && beta < 1.0, "cubic_beta", beta, "more than 0 and less than 1")
+        Invalid::unless(beta > 0.0 && beta < 1.0, "cubic_beta", beta, "more than 0 and less than 1")?;
+        self.swift.validate()
     }
 }
 
@@ -182,6 +183,11 @@ impl Config {
         let blocks = segment.sack.as_slice().len() as u32;
         let options = if self.count_options && blocks > 0 { 2 + 8 * blocks } else { 0 };
         self.header_bytes + options + segment.len
+    }
+
+    /// What controllers that are called through their trait see of the configuration.
+    pub(super) fn limits(&self) -> Limits {
+        Limits { segment: self.segment, max_window: self.max_window, initial_window: self.initial_window }
     }
 
     /// The payload of a full segment.

@@ -6,20 +6,26 @@ use plimsoll_units::{Span, Time};
 use super::config::Config;
 use super::receiver::Receiver;
 use super::segment::{Ecn, Flags, SackBlocks, Segment};
-use super::sender::Sender;
+use super::sender::{Offer, Sender};
 
 /// One end of a connection.
 ///
+/// What `kind` decides (the controller, ECN, how marks are echoed and segments acknowledged) is taken from the
+/// [`Config`] with which the endpoint is made. The configuration that its methods take may differ in that, so that
+/// connections of different kinds can share one.
+///
 /// After every [`write`](Endpoint::write), [`on_segment`](Endpoint::on_segment) and
 /// [`on_deadline`](Endpoint::on_deadline), call [`poll_transmit`](Endpoint::poll_transmit) until it
-/// returns `None`, and see to it that `on_deadline` is called at [`deadline`](Endpoint::deadline).
+/// returns `None`, and call `on_deadline` at [`deadline`](Endpoint::deadline).
 #[derive(Debug)]
 pub struct Endpoint {
     state: State,
-    /// A SYN or SYN-ACK leaves now.
+    /// A SYN or SYN-ACK must be sent now.
     syn_due: bool,
     /// How often the SYN or SYN-ACK was sent.
     syns_sent: u16,
+    /// This end asks for ECN, or accepts it, in the handshake.
+    wants_ecn: bool,
     /// The other end asked for ECN in its SYN.
     peer_ecn: bool,
     /// When the SYN or SYN-ACK was first sent.
@@ -39,26 +45,13 @@ enum State {
     Established,
 }
 
-/// What a segment brought.
+/// What changed with a segment that arrived.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Delivered {
     /// Bytes handed to the application, in order.
     pub new_bytes: u64,
     /// Bytes of this end newly acknowledged by the other.
     pub acked: u64,
-}
-
-/// New data that may be sent, in bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Offer {
-    /// What window and data permit: whole segments, or all that there is.
-    pub allowed: u64,
-    /// The whole window.
-    pub window: u64,
-    /// What is outstanding.
-    pub in_flight: u64,
-    /// The application has written more than `allowed`.
-    pub more_data: bool,
 }
 
 /// The window, for time series.
@@ -93,7 +86,7 @@ pub struct Counters {
     pub fast_retransmits: u64,
     /// ACKs of new data with ECE.
     pub ece_acks: u64,
-    /// Cuts for marks.
+    /// Cuts of the window for marks.
     pub ecn_cuts: u64,
     /// Segments received with CE.
     pub ce_received: u64,
@@ -106,13 +99,24 @@ impl Endpoint {
             state: if config.handshake { State::Listen } else { State::Established },
             syn_due: false,
             syns_sent: 0,
+            wants_ecn: config.ecn,
             peer_ecn: false,
             syn_sent_at: Time::ZERO,
             sender: Sender::new(config),
-            receiver: Receiver::new(),
+            receiver: Receiver::new(config),
             segments_sent: 0,
             ce_received: 0,
         }
+    }
+
+    /// Whether the controller may take account of the path ([`Endpoint::set_path`]).
+    pub fn regards_path(&self) -> bool {
+        self.sender.controller.is_boxed()
+    }
+
+    /// Tells the controller that the packets of this end pass `switches` switches on their way.
+    pub fn set_path(&mut self, switches: u32) {
+        self.sender.controller.on_path(switches);
     }
 
     /// Opens the connection actively. Does nothing if it is open or opening.
@@ -152,7 +156,7 @@ impl Endpoint {
         if segment.len > 0 {
             delivered.new_bytes = self.receiver.on_data(config, self.sender.ecn, now, segment);
         } else if self.sender.ecn && config.echo_marked_acks {
-            self.receiver.on_ecn(config, segment);
+            self.receiver.on_ecn(segment);
         }
         delivered
     }
@@ -205,17 +209,20 @@ impl Endpoint {
         }
     }
 
-    /// When [`on_deadline`](Endpoint::on_deadline) must be called, the earlier of the retransmission
-    /// timer and the delayed ACK; `Time::MAX` if neither is set. A call before that does no harm.
+    /// When [`on_deadline`](Endpoint::on_deadline) must be called, the earliest of the retransmission
+    /// timer, the delayed ACK and the pacer; `Time::MAX` if none is set. A call before that does no harm.
     #[inline]
     pub fn deadline(&self) -> Time {
-        self.sender.deadline.min(self.receiver.deadline())
+        self.sender.deadline.min(self.receiver.deadline()).min(self.sender.pacing_deadline)
     }
 
-    /// Time has come to [`deadline`](Endpoint::deadline).
+    /// Handles the [`deadline`](Endpoint::deadline) that has passed.
     pub fn on_deadline(&mut self, config: &Config, now: Time) {
         if now >= self.receiver.deadline() {
             self.receiver.on_deadline();
+        }
+        if now >= self.sender.pacing_deadline {
+            self.sender.pacing_deadline = Time::MAX;
         }
         if now < self.sender.deadline {
             return;
@@ -230,25 +237,25 @@ impl Endpoint {
         }
     }
 
-    /// Bytes handed to the application.
+    /// Returns the bytes handed to the application.
     #[inline]
     pub fn received(&self) -> u64 {
         self.receiver.nxt()
     }
 
-    /// Bytes of this end that the other has acknowledged.
+    /// Returns the bytes of this end that the other has acknowledged.
     #[inline]
     pub fn acknowledged(&self) -> u64 {
         self.sender.una
     }
 
-    /// Bytes sent at least once.
+    /// Returns the bytes sent at least once.
     #[inline]
     pub fn sent(&self) -> u64 {
         self.sender.max
     }
 
-    /// Bytes that the application wrote.
+    /// Returns the bytes that the application wrote.
     #[inline]
     pub fn written(&self) -> u64 {
         self.sender.written
@@ -260,7 +267,7 @@ impl Endpoint {
         self.sender.remaining()
     }
 
-    /// Whether the handshake is done.
+    /// Returns whether the handshake is done.
     pub fn is_established(&self) -> bool {
         self.state == State::Established
     }
@@ -282,7 +289,7 @@ impl Endpoint {
         }
     }
 
-    /// What has been counted.
+    /// Returns the counters.
     pub fn counters(&self) -> Counters {
         let stats = &self.sender.stats;
         Counters {
@@ -342,7 +349,7 @@ impl Endpoint {
     fn establish(&mut self, config: &Config, now: Time) {
         self.state = State::Established;
         self.syn_due = false;
-        self.sender.ecn = config.ecn && self.peer_ecn;
+        self.sender.ecn = self.wants_ecn && self.peer_ecn;
         self.sender.deadline = Time::MAX;
         if self.syns_sent == 1 {
             self.sender.rto.sample(config, now.saturating_since(self.syn_sent_at));
@@ -365,13 +372,13 @@ impl Endpoint {
         self.segments_sent += 1;
         let flags = match self.state {
             State::SynReceived => {
-                Flags::SYN.with(Flags::ACK).with_if(config.ecn && self.peer_ecn, Flags::ECE)
+                Flags::SYN.with(Flags::ACK).with_if(self.wants_ecn && self.peer_ecn, Flags::ECE)
             }
-            _ => Flags::SYN.with_if(config.ecn, Flags::ECE.with(Flags::CWR)),
+            _ => Flags::SYN.with_if(self.wants_ecn, Flags::ECE.with(Flags::CWR)),
         };
         Some(Segment {
             flags,
-            ecn: if config.ecn && config.ecn_on_acks { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: if self.wants_ecn && config.ecn_on_acks { Ecn::Ect0 } else { Ecn::NotEct },
             ..Segment::default()
         })
     }

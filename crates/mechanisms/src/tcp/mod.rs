@@ -18,6 +18,7 @@
 //! reneging on SACK.
 
 mod config;
+mod congestion;
 pub mod controller;
 mod endpoint;
 mod params;
@@ -25,14 +26,17 @@ mod ranges;
 mod receiver;
 mod recovery;
 mod rto;
+mod scoreboard;
 mod segment;
 mod sender;
 
-pub use config::{Config, MakeController};
-pub use controller::{Ack, Cause, CongestionControl, Controller, Cut, Window};
-pub use endpoint::{Counters, Delivered, Endpoint, Offer, WindowState};
+pub use config::Config;
+pub use congestion::{Ack, Cause, CongestionControl, Cut, Limits, MakeController, Window};
+pub use controller::Controller;
+pub use endpoint::{Counters, Delivered, Endpoint, WindowState};
 pub use params::{
     BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, Kind, LossAfterEcn,
     Recovery, RttError, RttSampling, TransportParams, WindowUnit,
 };
 pub use segment::{Ecn, Flags, SackBlocks, Segment};
+pub use sender::Offer;

@@ -1,16 +1,20 @@
 //! [`TransportParams`]: the `[transport]` table of a scenario.
 
+use std::collections::BTreeMap;
+
 use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use super::controller::swift::SwiftParams;
 
 /// The transport that carries every message. The defaults follow the RFCs; a study that ran on ns-2
 /// sets the keys where ns-2 does otherwise. Windows are counted in segments of `segment` bytes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TransportParams {
-    /// The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438) or `dctcp` (RFC 8257). Default
-    /// `tcp`.
+    /// The congestion controller: `tcp` (RFC 5681), `cubic` (RFC 9438), `dctcp` (RFC 8257) or `swift` (SIGCOMM
+    /// 2020). Default `tcp`.
     pub kind: Kind,
     /// How losses are repaired: `reno` (RFC 5681: one loss a window), `newreno` (RFC 6582) or `sack`
     /// (RFC 2018 and 6675). Default `sack`.
@@ -107,7 +111,8 @@ pub struct TransportParams {
     /// halves cwnd (ns-2; in the spirit of RFC 3168, section 6.1.2). Default `cut`.
     pub loss_after_ecn: LossAfterEcn,
 
-    /// Segments per ACK in order: 1 or more (RFC 5681, section 4.2: at most 2). Default 2.
+    /// Segments per ACK in order: 1 or more (RFC 5681, section 4.2: at most 2). With `swift` every segment has its
+    /// ACK. Default 2.
     pub ack_every: u32,
     /// Longest time that an ACK waits for further segments: more than 0, at most 500 ms (RFC 9293,
     /// section 3.8.6.3). Default 40 ms.
@@ -148,6 +153,25 @@ pub struct TransportParams {
     pub cubic_beta: f64,
     /// CUBIC's fast convergence (RFC 9438, section 4.7). Default true.
     pub fast_convergence: bool,
+    /// Swift's target delay, and how its window follows it.
+    #[serde(skip_serializing_if = "SwiftParams::is_default")]
+    pub swift: SwiftParams,
+    /// The congestion controllers of single workloads, by the workload's name, where it is not `kind`:
+    /// `workload.background = "cubic"`. All other keys are for all workloads. Default none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub workload: BTreeMap<String, Kind>,
+}
+
+impl TransportParams {
+    /// The congestion controller of the workload called `name`.
+    pub fn kind_of(&self, name: &str) -> Kind {
+        self.workload.get(name).copied().unwrap_or(self.kind)
+    }
+
+    /// Whether some workload may have the congestion controller `kind`.
+    pub fn has(&self, kind: Kind) -> bool {
+        self.kind == kind || self.workload.values().any(|of_workload| *of_workload == kind)
+    }
 }
 
 impl Default for TransportParams {
@@ -198,6 +222,8 @@ impl Default for TransportParams {
             cubic_c: 0.4,
             cubic_beta: 0.7,
             fast_convergence: true,
+            swift: SwiftParams::default(),
+            workload: BTreeMap::new(),
         }
     }
 }
@@ -220,6 +246,32 @@ choice! {
         Cubic,
         /// DCTCP (RFC 8257).
         Dctcp,
+        /// Swift (Kumar et al., SIGCOMM 2020). Its ACKs are not delayed.
+        Swift,
+    }
+}
+impl Kind {
+    /// All kinds, in the order of the schema.
+    pub const ALL: [Kind; 4] = [Kind::Tcp, Kind::Cubic, Kind::Dctcp, Kind::Swift];
+
+    /// Returns the name in a scenario.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Tcp => "tcp",
+            Kind::Cubic => "cubic",
+            Kind::Dctcp => "dctcp",
+            Kind::Swift => "swift",
+        }
+    }
+
+    /// Returns the Linux kernel's name of this congestion control; `None` if the kernel has none like it.
+    pub fn kernel_name(self) -> Option<&'static str> {
+        match self {
+            Kind::Tcp => Some("reno"),
+            Kind::Cubic => Some("cubic"),
+            Kind::Dctcp => Some("dctcp"),
+            Kind::Swift => None,
+        }
     }
 }
 choice! {

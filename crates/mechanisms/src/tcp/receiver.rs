@@ -14,11 +14,15 @@ use super::segment::{Ecn, Flags, SackBlocks, Segment};
 /// The receiving half of an endpoint.
 #[derive(Debug)]
 pub(super) struct Receiver {
-    /// RCV.NXT.
+    /// The next offset expected in order (RCV.NXT).
     nxt: u64,
+    /// Segments in order that an ACK stands for.
+    ack_every: u32,
+    /// ECE is the CE state of what arrived last (RFC 8257), not latched until CWR (RFC 3168).
+    exact_echo: bool,
     /// Segments in order since the last ACK.
     unacked: u32,
-    /// An ACK leaves now.
+    /// An ACK must be sent now.
     ack_now: bool,
     /// ECE on every ACK: latched until CWR (RFC 3168), or DCTCP.CE (RFC 8257).
     ece: bool,
@@ -39,9 +43,11 @@ struct Reassembly {
 }
 
 impl Receiver {
-    pub(super) fn new() -> Receiver {
+    pub(super) fn new(config: &Config) -> Receiver {
         Receiver {
             nxt: 0,
+            ack_every: config.ack_every,
+            exact_echo: config.kind == Kind::Dctcp,
             unacked: 0,
             ack_now: false,
             ece: false,
@@ -68,7 +74,7 @@ impl Receiver {
         self.ack_now
     }
 
-    /// Whether an ACK is due now or waits.
+    /// Returns whether an ACK is due now or delayed.
     pub(super) fn has_pending_ack(&self) -> bool {
         self.ack_now || self.unacked > 0
     }
@@ -82,7 +88,7 @@ impl Receiver {
     #[inline]
     pub(super) fn on_data(&mut self, config: &Config, ecn: bool, now: Time, segment: &Segment) -> u64 {
         if ecn {
-            self.on_ecn(config, segment);
+            self.on_ecn(segment);
         }
         let holes = self.reassembly.as_ref().is_some_and(|reassembly| !reassembly.ranges.is_empty());
         if segment.seq != self.nxt || holes {
@@ -90,7 +96,7 @@ impl Receiver {
         }
         self.nxt += u64::from(segment.len);
         self.unacked += config.segments_in(segment.len);
-        if self.unacked >= config.ack_every {
+        if self.unacked >= self.ack_every {
             self.ack_now = true;
         } else if self.deadline == Time::MAX {
             self.deadline = now + config.ack_delay;
@@ -121,11 +127,11 @@ impl Receiver {
         self.nxt - before
     }
 
-    /// RFC 3168, section 6.1.3, or RFC 8257, section 3.2.
+    /// Updates the echo for the ECN field of `segment` (RFC 3168, section 6.1.3, or RFC 8257, section 3.2).
     #[inline]
-    pub(super) fn on_ecn(&mut self, config: &Config, segment: &Segment) {
+    pub(super) fn on_ecn(&mut self, segment: &Segment) {
         let ce = segment.ecn == Ecn::Ce;
-        if config.kind == Kind::Dctcp {
+        if self.exact_echo {
             if ce != self.ece && (ce || segment.len > 0) {
                 self.on_ce_change(segment.len > 0);
             }
@@ -147,7 +153,7 @@ impl Receiver {
         self.ack_now |= has_data;
     }
 
-    /// The waiting ACK's time has come.
+    /// The delayed ACK is due.
     pub(super) fn on_deadline(&mut self) {
         self.deadline = Time::MAX;
         self.ack_now = true;
@@ -204,7 +210,7 @@ impl Reassembly {
     }
 }
 
-/// Up to three offsets and their number.
+/// Up to three offsets, and how many there are.
 struct Vec3([u64; SackBlocks::MAX], usize);
 
 impl FromIterator<u64> for Vec3 {

@@ -13,13 +13,13 @@ use plimsoll_units::{Span, Time};
 use super::config::Config;
 use super::params::{BackoffReset, RttError, RttSampling};
 
-/// RTT estimator, backoff, and the segments being timed.
+/// The RTT estimator, the backoff, and the segments being timed.
 #[derive(Debug)]
 pub(super) struct Rto {
-    /// Zero before the first sample.
+    /// The smoothed RTT; zero before the first sample.
     srtt: Span,
     rttvar: Span,
-    /// RTO without backoff.
+    /// The RTO without backoff.
     base: Span,
     backoff: u32,
     /// The timer's length: `base` backed off.
@@ -44,18 +44,18 @@ impl Rto {
         }
     }
 
-    /// Smoothed RTT; zero before the first sample.
+    /// Returns the smoothed RTT; zero before the first sample.
     pub(super) fn srtt(&self) -> Span {
         self.srtt
     }
 
-    /// The timer's length, backed off.
+    /// Returns the timer's length, backed off.
     #[inline]
     pub(super) fn current(&self) -> Span {
         self.current
     }
 
-    /// RFC 6298, section 5.5: back off the timer.
+    /// Doubles the timer's length, up to `max_rto` (RFC 6298, section 5.5).
     pub(super) fn back_off(&mut self, config: &Config) {
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
         self.current = self.base.saturating_mul(1 << self.backoff).min(config.max_rto);
@@ -123,7 +123,7 @@ impl Rto {
         Some(sample)
     }
 
-    /// RFC 6298, sections 2.2 and 2.3.
+    /// Updates SRTT, RTTVAR and RTO with a sample (RFC 6298, sections 2.2 and 2.3).
     #[inline]
     pub(super) fn sample(&mut self, config: &Config, rtt: Span) {
         if self.srtt.is_zero() {
@@ -153,5 +153,5 @@ fn wrapped(config: &Config, error: i64) -> i64 {
     }
 }
 
-/// Beyond any `max_rto` that makes sense, and a shift that cannot overflow.
+/// The most doublings: beyond any `max_rto` that makes sense, and a shift that cannot overflow.
 const MAX_BACKOFF: u32 = 20;

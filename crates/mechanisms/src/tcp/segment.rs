@@ -6,9 +6,9 @@ pub enum Ecn {
     /// The sender does not react to marks.
     #[default]
     NotEct,
-    /// ECN-capable transport.
+    /// The sender reacts to marks: ECN-capable transport, ECT(0).
     Ect0,
-    /// Congestion experienced.
+    /// A queue has marked the packet: congestion experienced.
     Ce,
 }
 
@@ -17,9 +17,9 @@ pub enum Ecn {
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// No flag.
+    /// The empty set of flags.
     pub const NONE: Flags = Flags(0);
-    /// Opens a connection.
+    /// The segment opens a connection.
     pub const SYN: Flags = Flags(1);
     /// The acknowledgement number is valid.
     pub const ACK: Flags = Flags(2);
@@ -32,19 +32,19 @@ impl Flags {
     /// Some of the payload was sent before. Not on the wire; for counters and captures.
     pub const RETRANSMISSION: Flags = Flags(32);
 
-    /// Whether all of `flags` are set.
+    /// Returns whether all of `flags` are set.
     #[inline]
     pub const fn has(self, flags: Flags) -> bool {
         self.0 & flags.0 == flags.0
     }
 
-    /// These flags and `flags`.
+    /// Returns these flags and `flags`.
     #[inline]
     pub const fn with(self, flags: Flags) -> Flags {
         Flags(self.0 | flags.0)
     }
 
-    /// These flags, and `flags` if `on`.
+    /// Returns these flags, and `flags` if `on`.
     #[inline]
     pub const fn with_if(self, on: bool, flags: Flags) -> Flags {
         if on { self.with(flags) } else { self }
@@ -62,7 +62,7 @@ pub struct SackBlocks {
 impl SackBlocks {
     /// The most blocks a segment carries: what fits beside a timestamp option.
     pub const MAX: usize = 3;
-    /// No block.
+    /// The option without a block.
     pub const NONE: SackBlocks = SackBlocks { count: 0, blocks: [(0, 0); SackBlocks::MAX] };
 
     /// Appends a block; a fourth is left out.
@@ -80,7 +80,7 @@ impl SackBlocks {
         &self.blocks[..self.count as usize]
     }
 
-    /// Whether there is no block.
+    /// Returns whether there is no block.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -95,25 +95,25 @@ impl FromIterator<(u64, u64)> for SackBlocks {
     }
 }
 
-/// One TCP segment.
+/// A TCP segment, with offsets of the stream for sequence numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Segment {
     /// Stream offset of the first payload byte.
     pub seq: u64,
-    /// Payload bytes.
+    /// The bytes of payload.
     pub len: u32,
     /// Next stream offset expected from the other end.
     pub ack: u64,
-    /// Header flags.
+    /// The flags of the TCP header.
     pub flags: Flags,
-    /// ECN field of the IP header.
+    /// The ECN field of the IP header.
     pub ecn: Ecn,
-    /// SACK option.
+    /// The SACK option (RFC 2018).
     pub sack: SackBlocks,
 }
 
 impl Segment {
-    /// Stream offset after the last payload byte.
+    /// Returns the stream offset after the last payload byte.
     #[inline]
     pub fn end(&self) -> u64 {
         self.seq + u64::from(self.len)

@@ -7,22 +7,22 @@
 //! `nxt == max` except after a timeout, when `nxt` returns to `una` and ACKs of what the receiver had
 //! kept move it on. How losses are repaired is in [`super::recovery`].
 
-use plimsoll_units::Time;
+use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::config::Config;
-use super::controller::{Ack, Cause, Controller, Cut, Window};
-use super::endpoint::Offer;
+use super::congestion::{Ack, Cause, Cut, Window};
+use super::controller::Controller;
 use super::params::{CutBase, EceGrowth, LossAfterEcn, Recovery};
-use super::recovery::Scoreboard;
 use super::rto::Rto;
+use super::scoreboard::Scoreboard;
 use super::segment::{Flags, Segment};
 
-/// Where loss recovery stands.
+/// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// No loss known.
+    /// No loss is known.
     Open,
-    /// Fast recovery.
+    /// Fast recovery is repairing a loss.
     Recovery,
     /// Not all of what was outstanding at the last loss is acknowledged, but fast recovery is over or
     /// a timeout ended it.
@@ -32,19 +32,21 @@ pub(super) enum Phase {
 /// The sending half of an endpoint.
 #[derive(Debug)]
 pub(super) struct Sender {
-    /// SND.UNA.
+    /// The first offset that is not acknowledged (SND.UNA).
     pub(super) una: u64,
-    /// SND.NXT.
+    /// The next offset to send (SND.NXT).
     pub(super) nxt: u64,
-    /// Highest offset sent.
+    /// The end of what has been sent at least once.
     pub(super) max: u64,
     /// Bytes that the application wrote.
     pub(super) written: u64,
     pub(super) window: Window,
+    /// The smallest that cwnd can be: one segment, or one byte where the controller sets the window.
+    least_cwnd: u64,
     /// `window.cwnd` within `max_window`, in the unit in use: what may be outstanding.
     usable: u64,
     pub(super) phase: Phase,
-    /// Reason of the last cut, if any.
+    /// The reason of the last cut, if there was one.
     pub(super) last_cut: Option<Cause>,
     /// The segment at `una` must be sent again now.
     pub(super) resend: bool,
@@ -52,20 +54,20 @@ pub(super) struct Sender {
     cwr: bool,
     /// The last ACK of new data carried ECE.
     ece_run: bool,
-    /// Both ends do ECN.
+    /// Both ends use ECN.
     pub(super) ecn: bool,
     /// The first partial ACK of this recovery has been seen (RFC 6582).
     pub(super) partial_seen: bool,
     pub(super) dup_acks: u32,
     /// Bytes sent by limited transmit since the last new ACK.
     limited_bytes: u32,
-    /// `max` at the last loss; `None` before any.
+    /// What `max` was at the last loss; `None` before the first.
     pub(super) recover: Option<u64>,
-    /// `una` at the last timeout.
+    /// What `una` was at the last timeout.
     timed_out_at: Option<u64>,
     /// Segments of any kind that have arrived.
     pub(super) heard: u64,
-    /// `heard` at the last timeout, and how many timeouts in a row found nothing new.
+    /// What `heard` was at the last timeout, and how many timeouts in a row found nothing new.
     heard_at_timeout: u64,
     silent_timeouts: u32,
     /// `max` at the last cut: a mark cuts again once the ACK is beyond.
@@ -75,19 +77,23 @@ pub(super) struct Sender {
     flight_end: u64,
     /// The window was full at some time in that window of data.
     was_full: bool,
-    /// The application wrote after everything had been acknowledged, and nothing was sent since.
-    resumes: bool,
+    /// What new data is checked for before it leaves: [`RESUMES`], [`PACES`].
+    checks: u8,
+    /// The controller sets the window itself.
+    sets_window: bool,
+    /// When data that only the pacer holds back may leave; `Time::MAX` if there is none.
+    pub(super) pacing_deadline: Time,
     last_sent: Time,
     pub(super) rto: Rto,
     /// When the retransmission timer fires; `Time::MAX` if it is off.
     pub(super) deadline: Time,
     pub(super) controller: Controller,
-    /// What was selectively acknowledged; made when needed.
+    /// The selectively acknowledged ranges; allocated at the first SACK block.
     pub(super) scoreboard: Option<Box<Scoreboard>>,
     pub(super) stats: SenderStats,
 }
 
-/// What a sender counts.
+/// The counters of a sender.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct SenderStats {
     pub(super) data_segments: u64,
@@ -98,22 +104,39 @@ pub(super) struct SenderStats {
     pub(super) ecn_cuts: u64,
 }
 
-/// A piece of the stream that leaves now.
+/// A segment of the stream that is sent now.
 pub(super) struct Chunk {
     pub(super) seq: u64,
     pub(super) len: u32,
     pub(super) flags: Flags,
 }
 
+/// New data that may be sent, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Offer {
+    /// What window and data permit: whole segments, or all that there is.
+    pub allowed: u64,
+    /// The window that limits what is outstanding.
+    pub window: u64,
+    /// The bytes sent and not acknowledged.
+    pub in_flight: u64,
+    /// The application has written more than `allowed`.
+    pub more_data: bool,
+}
+
 impl Sender {
     pub(super) fn new(config: &Config) -> Sender {
-        let window = Window { cwnd: config.initial_window, ssthresh: config.initial_ssthresh, count: 0 };
+        let controller = Controller::new(config);
+        let sets_window = controller.sets_window();
+        let ssthresh = if sets_window { 0 } else { config.initial_ssthresh };
+        let window = Window { cwnd: config.initial_window, ssthresh, count: 0 };
         Sender {
             una: 0,
             nxt: 0,
             max: 0,
             written: 0,
             window,
+            least_cwnd: if sets_window { 1 } else { config.segment },
             usable: config.whole(config.initial_window),
             phase: Phase::Open,
             last_cut: None,
@@ -133,11 +156,13 @@ impl Sender {
             flight_max: 0,
             flight_end: 0,
             was_full: false,
-            resumes: false,
+            checks: if controller.is_boxed() { PACES } else { 0 },
+            sets_window,
+            pacing_deadline: Time::MAX,
             last_sent: Time::ZERO,
             rto: Rto::new(config),
             deadline: Time::MAX,
-            controller: Controller::new(config),
+            controller,
             scoreboard: None,
             stats: SenderStats::default(),
         }
@@ -146,7 +171,7 @@ impl Sender {
     /// The application appends `bytes`.
     #[inline]
     pub(super) fn write(&mut self, config: &Config, bytes: u64) {
-        self.resumes |= self.una == self.written;
+        self.checks |= u8::from(self.una == self.written) * RESUMES;
         self.written += bytes;
         if config.restart_on_write {
             self.set_cwnd(config, config.initial_window);
@@ -154,11 +179,19 @@ impl Sender {
         }
     }
 
-    /// Sets cwnd, at least one segment, and what may be outstanding with it.
+    /// Sets cwnd, at least one segment unless the controller sets the window, and what may be outstanding with it:
+    /// always one segment.
     #[inline]
     pub(super) fn set_cwnd(&mut self, config: &Config, cwnd: u64) {
-        self.window.cwnd = cwnd.max(config.segment);
+        self.window.cwnd = cwnd.max(self.least_cwnd);
         self.usable = config.whole(self.window.cwnd.min(config.max_window)).max(config.segment);
+    }
+
+    /// Sets cwnd as loss recovery wants it, unless the controller sets the window.
+    pub(super) fn set_cwnd_in_recovery(&mut self, config: &Config, cwnd: u64) {
+        if !self.sets_window {
+            self.set_cwnd(config, cwnd);
+        }
     }
 
     /// RFC 5681, section 3.1: the initial window is one segment if the SYN was lost.
@@ -212,9 +245,15 @@ impl Sender {
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         self.resend = false;
-        self.rto.on_ack(config, now, ack);
-        let event = Ack { now, acked, ack, nxt: self.nxt, ece: ece && self.ecn, srtt: self.rto.srtt() };
-        self.controller.on_ack(config, &event);
+        let rtt = self.rto.on_ack(config, now, ack);
+        let (ece, srtt) = (ece && self.ecn, self.rto.srtt());
+        let event = Ack { now, acked, ack, nxt: self.nxt, ece, rtt, srtt, window_limited: true };
+        let (was_full, flight_max) = (self.was_full, self.flight_max);
+        let limited =
+            |window: &Window| config.app_limited_growth || is_window_limited(window, was_full, flight_max);
+        if self.controller.on_ack(config, &mut self.window, &event, limited) {
+            self.set_cwnd(config, self.window.cwnd);
+        }
 
         let (may_grow, restart) = match self.phase {
             Phase::Open => (true, true),
@@ -240,11 +279,14 @@ impl Sender {
             ece_allows = !event.ece || (config.ece_growth == EceGrowth::AfterFirst && self.ece_run);
             if event.ece {
                 self.stats.ece_acks += 1;
-                self.on_ece(config);
+                self.on_ece(config, now);
             }
             self.ece_run = event.ece;
         }
-        if may_grow && ece_allows && (config.app_limited_growth || self.is_window_limited()) {
+        if may_grow
+            && ece_allows
+            && (config.app_limited_growth || is_window_limited(&self.window, self.was_full, self.flight_max))
+        {
             self.controller.grow(config, &mut self.window, &event);
             self.set_cwnd(config, self.window.cwnd);
         }
@@ -260,21 +302,25 @@ impl Sender {
     }
 
     /// RFC 3168, section 6.1.2: a mark cuts at most once a window, and not in one that a loss cut.
-    fn on_ece(&mut self, config: &Config) {
-        if self.una <= self.cut_end || self.phase == Phase::Recovery {
+    fn on_ece(&mut self, config: &Config, now: Time) {
+        if self.una <= self.cut_end || self.phase == Phase::Recovery || self.sets_window {
             return;
         }
-        let target = self.cut_target(config, Cause::Ecn);
+        let target = self.cut_target(config, now, Cause::Ecn);
         self.window.ssthresh = config.whole(target).max(config.min_ssthresh);
         self.set_cwnd(config, target.max(config.min_window));
         self.stats.ecn_cuts += 1;
     }
 
-    /// Has the controller say what a cut leads to, and notes that it was made.
-    fn cut_target(&mut self, config: &Config, cause: Cause) -> u64 {
+    /// Asks the controller what a cut leads to, and records that it was made.
+    fn cut_target(&mut self, config: &Config, now: Time, cause: Cause) -> u64 {
         // RFC 5681, section 3.2, step 2: limited transmit does not count.
         let flight = (self.max - self.una).saturating_sub(u64::from(self.limited_bytes));
-        let cut = Cut::new(config, &self.window, cause, flight, self.una);
+        let base = match (cause, config.cut_from) {
+            (Cause::Loss | Cause::Timeout, CutBase::Flight) => flight,
+            _ => self.window.cwnd.min(config.max_window),
+        };
+        let cut = Cut { now, cause, base, una: self.una, srtt: self.rto.srtt() };
         let target = self.controller.cut(config, &self.window, &cut);
         self.window.count = 0;
         self.cut_end = self.max;
@@ -284,12 +330,17 @@ impl Sender {
     }
 
     /// Cuts for a loss found by duplicate ACKs. True if ssthresh says where cwnd goes.
-    pub(super) fn cut_for_loss(&mut self, config: &Config) -> bool {
+    pub(super) fn cut_for_loss(&mut self, config: &Config, now: Time) -> bool {
+        if self.sets_window {
+            let cwnd = self.cut_target(config, now, Cause::Loss);
+            self.set_cwnd(config, cwnd);
+            return false;
+        }
         let keep = config.loss_after_ecn == LossAfterEcn::KeepSsthresh
             && self.last_cut == Some(Cause::Ecn)
             && self.una <= self.cut_end;
         let cwnd = self.window.cwnd.min(config.max_window);
-        let target = self.cut_target(config, Cause::Loss);
+        let target = self.cut_target(config, now, Cause::Loss);
         if keep {
             self.set_cwnd(config, cwnd / 2);
         } else {
@@ -311,8 +362,11 @@ impl Sender {
             && self.last_cut == Some(Cause::Timeout)
             && self.timed_out_at == Some(self.una);
         let keep = config.loss_after_ecn == LossAfterEcn::KeepSsthresh && self.last_cut == Some(Cause::Ecn);
-        if !again && !keep {
-            let target = self.cut_target(config, Cause::Timeout);
+        if self.sets_window {
+            let cwnd = self.cut_target(config, now, Cause::Timeout);
+            self.set_cwnd(config, cwnd);
+        } else if !again && !keep {
+            let target = self.cut_target(config, now, Cause::Timeout);
             let mut ssthresh = config.whole(target).max(config.min_ssthresh);
             if config.cut_from == CutBase::Flight && self.phase != Phase::Open {
                 // FlightSize then counts what duplicate ACKs have reported as received; without this,
@@ -322,7 +376,7 @@ impl Sender {
             self.window.ssthresh = ssthresh;
         }
         self.window.count = 0;
-        self.set_cwnd(config, config.segment);
+        self.set_cwnd_in_recovery(config, config.segment);
         self.timed_out_at = Some(self.una);
         // A mark cuts again at once, unless the window was already cut for a mark and not now.
         self.cut_end = if keep { self.max } else { 0 };
@@ -340,7 +394,7 @@ impl Sender {
 
     // ---- window use ----
 
-    /// Keeps the most that was outstanding in this window of data, and whether the window was full.
+    /// Records the most that was outstanding in this window of data, and whether the window was full.
     #[inline]
     fn note_flight(&mut self, config: &Config, flight: u64) {
         let full = flight + config.segment > self.usable;
@@ -354,20 +408,13 @@ impl Sender {
         }
     }
 
-    /// Whether the window is what limits the sender (RFC 7661, section 4.3): it was full, or in slow
-    /// start, where it doubles in a round trip, half of it was in use.
-    #[inline]
-    fn is_window_limited(&self) -> bool {
-        self.was_full || (self.window.in_slow_start() && self.window.cwnd < 2 * self.flight_max)
-    }
-
     // ---- sending ----
 
     /// The next piece of the stream that may leave now.
     #[inline]
     pub(super) fn next_chunk(&mut self, config: &Config, now: Time) -> Option<Chunk> {
         if self.resend {
-            return Some(self.resend_first(config, now));
+            return self.resend_first(config, now);
         }
         if self.nxt < self.max {
             return self.next_after_timeout(config, now);
@@ -384,8 +431,8 @@ impl Sender {
         if len == 0 {
             return None;
         }
-        if self.resumes {
-            self.restart_after_idle(config, now);
+        if self.checks != 0 && !self.passes_checks(config, now, len) {
+            return None;
         }
         let flight = self.flight(config);
         // Silly window avoidance (RFC 9293, section 3.8.6.2.1): what is cut from the middle of the
@@ -432,7 +479,7 @@ impl Sender {
             return (self.nxt == self.una).then(|| self.send(config, now, self.una, 1));
         }
         let len = (end - self.nxt).min(config.segment);
-        if self.flight(config) + len > self.usable {
+        if self.flight(config) + len > self.usable || !self.may_leave(config, now, len) {
             return None;
         }
         Some(self.send(config, now, self.nxt, len))
@@ -469,16 +516,61 @@ impl Sender {
         u64::from(self.dup_acks.min(2)) * config.segment
     }
 
-    /// Written, and not known to be received.
+    /// Returns the bytes written that are not known to be received.
     pub(super) fn remaining(&self) -> u64 {
         let sacked = self.scoreboard.as_ref().map_or(0, |scoreboard| scoreboard.sacked_below(self.max));
         self.written - self.una - sacked
     }
 
-    /// RFC 5681, section 4.1.
+    /// What `checks` lists, for new data of `len` bytes. False if the pacer holds back what the window lets go.
+    #[cold]
+    fn passes_checks(&mut self, config: &Config, now: Time, len: u64) -> bool {
+        if self.checks & RESUMES != 0 {
+            self.restart_after_idle(config, now);
+        }
+        let allowed = self.usable + self.limited_transmit_allowance(config);
+        self.flight(config) + len > allowed || self.may_leave(config, now, len)
+    }
+
+    /// Whether the pacer lets `len` bytes leave now; if not, `pacing_deadline` says when it does. The time counts
+    /// from the last departure at the pace of now, so a window that opens shortens the wait.
+    pub(super) fn may_leave(&mut self, config: &Config, now: Time, len: u64) -> bool {
+        if self.checks & PACES == 0 {
+            return true;
+        }
+        self.pacing_deadline = Time::MAX;
+        let due = self.last_sent.saturating_add(self.pacing_gap(config, len));
+        let may_leave = self.max == 0 || due <= now;
+        if !may_leave {
+            self.pacing_deadline = due;
+            if self.nxt == self.una && self.deadline != Time::MAX {
+                // Nothing is outstanding but what timed out: the timer runs from its next departure.
+                self.deadline = self.deadline.max(due.saturating_add(self.rto.current()));
+            }
+        }
+        may_leave
+    }
+
+    /// How long before `len` bytes the last data must have left: where cwnd is below one segment, as many round trips
+    /// as they are windows, and what the controller's rate takes.
+    fn pacing_gap(&self, config: &Config, len: u64) -> Span {
+        let cwnd = self.window.cwnd;
+        let by_window = if cwnd < config.segment {
+            let gap = u128::from(self.rto.srtt().as_ps()) * u128::from(len) / u128::from(cwnd);
+            Span::from_ps(u64::try_from(gap).unwrap_or(u64::MAX))
+        } else {
+            Span::ZERO
+        };
+        let rate = self.controller.pacing_rate().filter(|rate| *rate != Rate::ZERO);
+        let by_rate =
+            rate.map_or(Span::ZERO, |rate| Bytes::new(len + u64::from(config.header_bytes)).time_at(rate));
+        by_window.max(by_rate)
+    }
+
+    /// Restarts after an idle time: cwnd falls back (RFC 5681, section 4.1), and the controller is told how long it was.
     #[cold]
     fn restart_after_idle(&mut self, config: &Config, now: Time) {
-        self.resumes = false;
+        self.checks &= !RESUMES;
         let idle = now.saturating_since(self.last_sent);
         if self.max == 0 || idle.is_zero() {
             return;
@@ -490,15 +582,18 @@ impl Sender {
         self.controller.on_restart(idle);
     }
 
-    /// Sends the segment at `una` again, whatever the window.
+    /// Sends the segment at `una` again, whatever the window, when the pacer lets it leave.
     #[cold]
-    fn resend_first(&mut self, config: &Config, now: Time) -> Chunk {
-        self.resend = false;
+    fn resend_first(&mut self, config: &Config, now: Time) -> Option<Chunk> {
         let len = (self.max - self.una).min(config.segment);
-        self.send(config, now, self.una, len)
+        if !self.may_leave(config, now, len) {
+            return None;
+        }
+        self.resend = false;
+        Some(self.send(config, now, self.una, len))
     }
 
-    /// Books `len` bytes at `seq` as sent now.
+    /// Records `len` bytes at `seq` as sent now.
     #[inline]
     pub(super) fn send(&mut self, config: &Config, now: Time, seq: u64, len: u64) -> Chunk {
         let end = seq + len;
@@ -528,3 +623,15 @@ impl Sender {
         Chunk { seq, len: len as u32, flags }
     }
 }
+
+/// Whether the window is what limits the sender (RFC 7661, section 4.3): it was full, or in slow
+/// start, where it doubles in a round trip, half of it was in use.
+#[inline]
+fn is_window_limited(window: &Window, was_full: bool, flight_max: u64) -> bool {
+    was_full || (window.in_slow_start() && window.cwnd < 2 * flight_max)
+}
+
+/// The application wrote after everything had been acknowledged, and nothing was sent since.
+const RESUMES: u8 = 1;
+/// The controller may pace.
+const PACES: u8 = 2;

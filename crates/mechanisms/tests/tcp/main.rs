@@ -7,6 +7,7 @@ mod hull;
 mod loss;
 mod model;
 mod net;
+mod pacing;
 mod params;
 mod receiver;
 mod script;

@@ -1,8 +1,8 @@
 //! How the window opens, and what may leave with it.
 
 use plimsoll_mechanisms::tcp::{
-    Ack, Config, CongestionControl, Cut, CutBase, Ecn, Endpoint, Growth, Offer, Recovery, TransportParams,
-    Window, WindowUnit,
+    Ack, Config, CongestionControl, Cut, CutBase, Ecn, Endpoint, Growth, Limits, MakeController, Offer,
+    Recovery, TransportParams, Window, WindowUnit,
 };
 use plimsoll_units::Span;
 
@@ -258,13 +258,13 @@ struct Gentle {
 }
 
 impl CongestionControl for Gentle {
-    fn on_ack(&mut self, _config: &Config, _ack: &Ack) {
+    fn on_ack(&mut self, _limits: &Limits, _window: &mut Window, _ack: &Ack) {
         self.acks += 1;
     }
-    fn grow(&mut self, _config: &Config, window: &mut Window, _ack: &Ack) {
+    fn grow(&mut self, _limits: &Limits, window: &mut Window, _ack: &Ack) {
         window.cwnd += 100;
     }
-    fn cut(&mut self, _config: &Config, _window: &Window, cut: &Cut) -> u64 {
+    fn cut(&mut self, _limits: &Limits, _window: &Window, cut: &Cut) -> u64 {
         cut.base * 3 / 4
     }
     fn alpha(&self) -> f64 {
@@ -275,7 +275,7 @@ impl CongestionControl for Gentle {
 #[test]
 fn a_controller_of_ones_own() {
     let mut s = Script::new(TransportParams { recovery: Recovery::NewReno, ..params() });
-    s.config.custom = Some(|_| Box::new(Gentle { acks: 0 }));
+    s.config.custom = Some(MakeController::new(|| Box::new(Gentle { acks: 0 })));
     s.end = Endpoint::new(&s.config);
     s.write(100 * MSS).sends(0, 10).at(100).ack(1000).cwnd(10_100).ack(2000).cwnd(10_200);
     assert_eq!(s.end.window().alpha, 2.0);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use plimsoll_chronos_load::drive::Wait;
-use plimsoll_chronos_load::openflow::Plan;
+use plimsoll_chronos_load::openflow::SwitchLoad;
 use plimsoll_chronos_load::openflow::compare::{Turn, turn};
 use plimsoll_chronos_load::openflow::wire::Version;
 use plimsoll_chronos_load::process::Recipe;
@@ -33,7 +33,7 @@ impl Controllers {
 
     fn run(&self, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
         let [server, generator] = two_processors().map_err(anyhow::Error::msg)?;
-        let plan = Plan {
+        let plan = SwitchLoad {
             version: Version::V13,
             switches: self.switches,
             outstanding: self.outstanding,

@@ -51,8 +51,8 @@ impl Turns {
     fn start(&self, side: &Side, cpus: [usize; 2], load: &LoadOptions) -> anyhow::Result<Bench> {
         let recipe = Recipe { name: side.series.to_owned(), words: side.words(&self.servers) };
         let recipes = vec![recipe; side.processes as usize];
-        let LoadOptions { workload, clients, belief, .. } = load;
-        Bench::start(&recipes, Transport::Tcp, self.server_cpus(&cpus), workload, clients, *belief)
+        let LoadOptions { workload, clients, validity, .. } = load;
+        Bench::start(&recipes, Transport::Tcp, self.server_cpus(&cpus), workload, clients, *validity)
     }
 
     fn server_cpus<'c>(&self, cpus: &'c [usize; 2]) -> &'c [usize] {

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::tcp::{EcnMode, Kind};
-use plimsoll_units::{Bytes, Rate, Span};
+use plimsoll_traffic::check::{InvalidValue, unknown_host};
+use plimsoll_units::{Rate, Span};
 
 use crate::error::{Report, did_you_mean};
 use crate::files::Files;
@@ -53,9 +54,6 @@ const HOSTS_MAX: u32 = 1_000_000;
 /// The largest fat-tree within [`HOSTS_MAX`] has three million; a port at each end takes some hundred bytes.
 const LINKS_MAX: u64 = 4_000_000;
 
-/// The largest IP packet.
-const PACKET_MAX: Bytes = Bytes::new(65_535);
-
 struct Checker<'a> {
     sources: &'a Sources,
     tree: &'a Node,
@@ -82,7 +80,7 @@ impl Checker<'_> {
     /// A mechanism's own verdict on its parameters.
     fn params(&mut self, path: &[&str], verdict: Result<(), InvalidParam>) {
         if let Err(InvalidParam { key, value, allowed }) = verdict {
-            let path: Vec<&str> = path.iter().copied().chain([key]).collect();
+            let path: Vec<&str> = path.iter().copied().chain(key.split('.')).collect();
             self.error(&path, format!("{value} does not fit"), allowed);
         }
     }
@@ -204,7 +202,13 @@ impl Checker<'_> {
     fn transport(&mut self, model: &Model) {
         let transport = &model.transport;
         self.params(&["transport"], transport.validate());
-        if transport.ack_every > 1 && transport.ack_delay >= transport.min_rto {
+        for name in transport.workload.keys() {
+            self.known_workload(&["transport", "workload", name], name, model);
+        }
+        let delays_acks = transport.ack_every > 1
+            && (transport.kind != Kind::Swift
+                || transport.workload.values().any(|kind| *kind != Kind::Swift));
+        if delays_acks && transport.ack_delay >= transport.min_rto {
             self.warn(
                 &["transport", "ack_delay"],
                 format!(
@@ -217,7 +221,7 @@ impl Checker<'_> {
         let markable = match transport.ecn {
             EcnMode::On => true,
             EcnMode::Off => false,
-            EcnMode::Auto => transport.kind == Kind::Dctcp,
+            EcnMode::Auto => transport.has(Kind::Dctcp),
         };
         let marker = self.marker(model);
         if let (Some(marker), false) = (&marker, markable) {
@@ -236,8 +240,10 @@ impl Checker<'_> {
     }
 
     fn host(&mut self, model: &Model) {
+        for active in model.host.mechanisms().active() {
+            self.params(&["host", active.table.key], active.verdict);
+        }
         if let Some(pacer) = model.host.pacer() {
-            self.params(&["host", "pacer"], pacer.validate());
             let packet = model.transport.segment.get().saturating_add(model.transport.header.get());
             if pacer.bucket.get() < packet {
                 let message = format!("a bucket of {} never holds the tokens of a full packet", pacer.bucket);
@@ -248,9 +254,6 @@ impl Checker<'_> {
                 );
             }
         }
-        if let Some(bursts) = model.host.bursts() {
-            self.params(&["host", "bursts"], bursts.validate());
-        }
         self.qjump(model);
         self.priorities(model);
     }
@@ -259,14 +262,7 @@ impl Checker<'_> {
         let host = &model.host;
         for (name, priority) in &host.priority {
             let path = ["host", "priority", name];
-            if !model.workload.contains_key(name) {
-                let names = || model.workload.keys().map(String::as_str);
-                let report = self
-                    .report(&path, format!("no workload `{name}`"))
-                    .allowed(names().collect::<Vec<_>>().join(", "))
-                    .maybe_help(did_you_mean(name, names()));
-                self.found.errors.push(report);
-            }
+            self.known_workload(&path, name, model);
             self.priority(&path, *priority);
         }
         if let Some(priority) = host.ack_priority {
@@ -283,6 +279,18 @@ impl Checker<'_> {
         }
     }
 
+    /// Reports an error at `path` if the scenario has no workload called `name`.
+    fn known_workload(&mut self, path: &[&str], name: &str, model: &Model) {
+        if !model.workload.contains_key(name) {
+            let names = || model.workload.keys().map(String::as_str);
+            let report = self
+                .report(path, format!("no workload `{name}`"))
+                .allowed(names().collect::<Vec<_>>().join(", "))
+                .maybe_help(did_you_mean(name, names()));
+            self.found.errors.push(report);
+        }
+    }
+
     fn priority(&mut self, path: &[&str], priority: u8) {
         if priority > 7 {
             self.error(path, format!("priority {priority}"), "0 to 7, the highest");
@@ -290,19 +298,12 @@ impl Checker<'_> {
     }
 
     fn paths(&mut self, model: &Model) {
-        let paths = &model.paths;
-        if let Some(flowlet) = paths.flowlet() {
-            self.params(&["paths", "flowlet"], flowlet.validate());
+        let on = model.paths.mechanisms().active();
+        for active in &on {
+            self.params(&["paths", active.table.key], active.verdict.clone());
         }
-        if let Some(adaptive) = paths.adaptive() {
-            self.params(&["paths", "adaptive"], adaptive.validate());
-        }
-        let selectors = [
-            ("spray", paths.spray().is_some()),
-            ("flowlet", paths.flowlet().is_some()),
-            ("adaptive", paths.adaptive().is_some()),
-        ];
-        let mut selectors = selectors.iter().filter(|(_, on)| *on).map(|(name, _)| *name);
+        let outside = model.outside.selector.iter().map(|outside| outside.name.as_str());
+        let mut selectors = on.iter().map(|active| active.table.key).chain(outside);
         if let (Some(first), Some(second)) = (selectors.next(), selectors.next()) {
             let message = format!("`{first}` and `{second}` would both choose a packet's path");
             let allowed = format!("one of them; turn one off: `paths.{first} = \"off\"`");
@@ -376,18 +377,14 @@ impl Checker<'_> {
         self.host_named(path, port.strip_prefix("nic:").unwrap_or(port), topology);
     }
 
-    /// The number of a host, or an error with the nearest name.
+    /// Returns the number of a host, or reports the nearest name.
     fn host_named(&mut self, path: &[&str], name: &str, topology: &Topology) -> Option<u32> {
         let found = topology.host(name);
         if found.is_none() {
-            let count = topology.host_count();
-            let names: Vec<String> = (0..count.min(NAMES_MAX)).map(|host| topology.host_name(host)).collect();
-            let candidates = names.iter().map(String::as_str).chain(["client"]);
-            let help = did_you_mean(name, candidates);
-            let last = topology.host_name(count.saturating_sub(1));
-            let allowed = format!("\"client\", \"{}\" to \"{last}\"", topology.host_name(0));
-            let report = self.report(path, format!("there is no host `{name}`"));
-            self.found.errors.push(report.allowed(allowed).maybe_help(help));
+            let InvalidValue { problem, allowed, help, .. } = unknown_host(topology, "", name);
+            let mut report = self.report(path, problem).maybe_help(help);
+            report.allowed = allowed;
+            self.found.errors.push(report);
         }
         found
     }
@@ -395,6 +392,3 @@ impl Checker<'_> {
 
 /// A captured packet takes about 100 bytes of memory.
 const CAPTURE_MAX: u64 = 10_000_000;
-
-/// Host names compared for the nearest spelling.
-const NAMES_MAX: u32 = 1_000;

@@ -1,12 +1,12 @@
 //! Checks of `port.*`.
 
-use plimsoll_mechanisms::ecn::MarkAt;
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::wred::WredParams;
 
 use super::Checker;
 use crate::model::{BufferCounts, Model, Port, PortEngine, ServiceOrder};
 use crate::quantity::BufferLimit;
+use crate::registry::DISCIPLINE;
 
 impl Checker<'_> {
     /// The NIC and every tier; `port.switch` only through its tiers.
@@ -18,26 +18,18 @@ impl Checker<'_> {
     }
 
     fn port(&mut self, name: &str, port: &Port, model: &Model) {
-        let on = |key| self.path_of(name, key);
-        let (ecn, red, phantom, shared) = (on("ecn"), on("red"), on("phantom_queue"), on("shared_buffer"));
-        let (pfabric, wred) = (on("pfabric"), on("wred"));
-        if let Some(params) = port.ecn() {
-            self.params(&keys(&ecn), params.validate());
+        for active in port.mechanisms().active() {
+            let path = self.path_of(name, active.table.key);
+            self.params(&keys(&path), active.verdict);
         }
-        if let Some(params) = port.red() {
-            self.params(&keys(&red), params.validate());
-        }
-        if let Some(params) = port.wred() {
-            self.params(&keys(&wred), params.validate());
-        }
-        if let Some(params) = port.phantom_queue() {
-            self.params(&keys(&phantom), params.validate());
-        }
+        let shared = self.path_of(name, "shared_buffer");
         if let Some(params) = port.shared_buffer() {
-            self.params(&keys(&shared), params.validate(model.topology.switch_ports(name)));
+            self.params(&keys(&shared), params.validate_for(model.topology.switch_ports(name)));
         }
-        if let Some(params) = port.pfabric() {
-            self.params(&keys(&pfabric), params.validate());
+        if port.pfabric().is_some() && model.outside.disciplines.contains_key(name) {
+            let path = self.path_of(name, DISCIPLINE);
+            let help = "turn one off: `pfabric = \"off\"` or `discipline = \"off\"`";
+            self.error(&keys(&path), "pfabric and a discipline would both order the queue", help);
         }
         self.flow_control(name, port, model);
         if name == "host" && port.shared_buffer().is_some() {
@@ -114,19 +106,19 @@ impl Checker<'_> {
         if port.engine != PortEngine::Express {
             return;
         }
-        let at_dequeue = port.ecn().is_some_and(|ecn| ecn.at == MarkAt::Dequeue);
         let reason = match () {
-            () if port.order == ServiceOrder::FairPerFlow => "order = \"fair-per-flow\"",
-            () if port.order == ServiceOrder::Priorities => "order = \"priorities\"",
-            () if port.pfabric().is_some() => "pfabric",
-            () if model.has_flow_control() => "pfc on the links of a switch",
-            () if model.has_scheduled_faults() => "links that change during the run",
-            () if model.paths.adaptive().is_some() => "paths.adaptive",
-            () if port.shared_buffer().is_some() => "shared_buffer",
-            () if port.wred().is_some() => "wred",
-            () if at_dequeue => "ecn.at = \"dequeue\"",
-            () if name == "host" && model.host.backpressure => "host.backpressure",
-            () => return,
+            () if port.order == ServiceOrder::FairPerFlow => "order = \"fair-per-flow\"".to_owned(),
+            () if port.order == ServiceOrder::Priorities => "order = \"priorities\"".to_owned(),
+            () if model.outside.disciplines.contains_key(name) => DISCIPLINE.to_owned(),
+            () if name != "host" && model.outside.selector.is_some() => {
+                "a path selector from outside".to_owned()
+            }
+            () if model.has_scheduled_faults() => "links that change during the run".to_owned(),
+            () if name == "host" && model.host.backpressure => "host.backpressure".to_owned(),
+            () => match model.general_engine_for(name) {
+                Some(setting) => setting,
+                None => return,
+            },
         };
         let path = self.path_of(name, "engine");
         let message = format!("the express engine cannot do {reason}");

@@ -3,7 +3,7 @@
 use plimsoll_mechanisms::qjump::Levels;
 
 use super::Checker;
-use crate::model::{CommitOver, Model, PingOver, Workload};
+use crate::model::Model;
 
 impl Checker<'_> {
     pub(super) fn qjump(&mut self, model: &Model) {
@@ -38,7 +38,7 @@ impl Checker<'_> {
         let packet = model.transport.segment + model.transport.header;
         let mut used = [None; 8];
         for (name, workload) in &model.workload {
-            if uses_transport(workload) {
+            if workload.params().uses_transport() {
                 for priority in priorities(model, name) {
                     used[usize::from(priority & 7)].get_or_insert(name);
                 }
@@ -57,15 +57,6 @@ impl Checker<'_> {
             let allowed = format!("at least segment and header, {packet}");
             self.error(if written { &path } else { &path[..2] }, message, allowed);
         }
-    }
-}
-
-fn uses_transport(workload: &Workload) -> bool {
-    match workload {
-        Workload::Packets(_) | Workload::Ptp(_) => false,
-        Workload::Ping(ping) => ping.over == PingOver::Tcp,
-        Workload::Commit(commit) => commit.over == CommitOver::Tcp,
-        _ => true,
     }
 }
 

@@ -11,6 +11,7 @@ use crate::files::{Files, Flags, foreign_start};
 use crate::model::Model;
 use crate::node::{self, Node, Table, Value, merge};
 use crate::overlay::{self, Applied, Axis, Setting};
+use crate::registry::Registry;
 use crate::source::{Layer, Origin, Sources};
 use crate::{check, de, ports};
 
@@ -37,6 +38,8 @@ const MODEL_KEYS: &[&str] = &[
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) base_dir: PathBuf,
+    /// The mechanisms from outside that the file may name.
+    registry: Registry,
     pub(super) files: Files,
     /// What the command line adds to the file.
     pub(super) flags: Flags,
@@ -49,9 +52,10 @@ pub(super) struct Builder {
 }
 
 impl Builder {
-    pub(super) fn new(base_dir: &Path) -> Builder {
+    pub(super) fn new(base_dir: &Path, registry: &Registry) -> Builder {
         Builder {
             base_dir: base_dir.to_owned(),
+            registry: registry.clone(),
             files: Files::new(base_dir.to_owned()),
             ..Builder::default()
         }
@@ -222,7 +226,9 @@ impl Builder {
                     self.errors.add(report.allowed("in the file itself; `--set` takes all other keys"));
                 }
                 Ok(setting) if OUTER_KEYS.contains(&setting.path[0].as_str()) => {
-                    if let Applied::Wrong(report) = overlay::apply(&self.sources, root, &setting) {
+                    if let Applied::Wrong(report) =
+                        overlay::apply(&self.sources, &self.registry, root, &setting)
+                    {
                         self.errors.add(report);
                     }
                 }
@@ -318,10 +324,10 @@ impl Builder {
     ) -> Option<Merged> {
         let before = self.errors.len();
         for setting in sweep.iter().chain(settings) {
-            match overlay::apply(&self.sources, &mut tree, setting) {
+            match overlay::apply(&self.sources, &self.registry, &mut tree, setting) {
                 Applied::Done => {}
                 Applied::MechanismOff => {
-                    let report = overlay::applies_not_to(&self.sources, setting, variant);
+                    let report = overlay::applies_not_to(&self.sources, &self.registry, setting, variant);
                     self.warnings.add(report);
                 }
                 Applied::Wrong(report) => self.errors.add_for(report, variant),
@@ -329,12 +335,15 @@ impl Builder {
         }
         let mut reports = Vec::new();
         ports::resolve(&self.sources, &mut tree, &mut reports);
-        let model = match de::deserialize::<Model>(&self.sources, &tree) {
+        let mut own = tree.clone();
+        let outside = self.registry.take(&self.sources, &mut own, &mut reports);
+        let model = match de::deserialize::<Model>(&self.sources, &own) {
             Err(mut errors) => {
                 reports.append(&mut errors);
                 None
             }
             Ok(mut model) => {
+                model.outside = outside;
                 let mut checked = check::check(&self.sources, &tree, &mut model, &self.files);
                 reports.append(&mut checked.errors);
                 checked.warnings.into_iter().for_each(|warning| self.warnings.add_for(warning, variant));
@@ -391,10 +400,13 @@ impl Builder {
             let off = |over: &Node| {
                 let mut tree = root.clone();
                 merge(&mut tree, over.clone(), &mut Vec::new());
-                matches!(overlay::apply(&self.sources, &mut tree, &setting), Applied::MechanismOff)
+                matches!(
+                    overlay::apply(&self.sources, &self.registry, &mut tree, &setting),
+                    Applied::MechanismOff
+                )
             };
             if variants.iter().all(|(_, over)| off(over)) {
-                let report = overlay::applies_nowhere(&self.sources, &setting);
+                let report = overlay::applies_nowhere(&self.sources, &self.registry, &setting);
                 self.errors.add(report);
             }
         }

@@ -1,4 +1,4 @@
-//! [`Exchange`]: how far every part is, and what they have for each other.
+//! [`Exchange`]: how far every logical process is, and the messages between them.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -7,9 +7,9 @@ use std::{hint, thread};
 
 use plimsoll_units::{Span, Time};
 
-use super::border::{Border, Letter};
+use super::process::LpMessage;
 
-/// What the parts of a run share.
+/// What the logical processes of a run share.
 #[derive(Debug)]
 pub(super) struct Exchange {
     seats: Vec<Seat>,
@@ -17,34 +17,35 @@ pub(super) struct Exchange {
     horizon: Time,
     /// How long the run goes on when all workloads have finished.
     grace: Span,
-    /// A part has failed.
+    /// A process has failed.
     failed: AtomicBool,
-    /// Letters posted so far.
+    /// Messages posted so far.
     posted: AtomicU64,
-    /// Letters posted and not yet taken.
+    /// Messages posted and not yet taken.
     in_transit: AtomicU64,
     news: News,
 }
 
-/// A part as the others see it: cache lines of its own. Times are in picoseconds, the largest number is never.
+/// A logical process as the others see it, in cache lines of its own. Times are in picoseconds; the largest number
+/// means never.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Seat {
     /// All events before this have been handled, and what they sent has been posted.
     clock: AtomicU64,
-    /// When its next event is, of those that it knows of.
+    /// When its next event is, as far as its queue has it.
     next: AtomicU64,
     /// When its workloads had all finished.
     finished: AtomicU64,
     packet_hops: AtomicU64,
     events: AtomicU64,
-    /// By sender.
-    letters: Vec<Mutex<Vec<Letter>>>,
+    /// The messages for it, by sender.
+    messages: Vec<Mutex<Vec<LpMessage>>>,
 }
 
-/// What a part shows the others.
+/// What a logical process shows the others.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Report {
+pub(super) struct LpStatus {
     /// All events before this have been handled.
     pub(super) done: Time,
     pub(super) next: Time,
@@ -53,7 +54,7 @@ pub(super) struct Report {
     pub(super) events: u64,
 }
 
-/// How far a part may go.
+/// How far a logical process may go.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     /// Up to here, this time included.
@@ -63,30 +64,30 @@ pub(super) struct Bound {
 }
 
 impl Exchange {
-    pub(super) fn new(parts: u8, lookahead: Span, horizon: Time, grace: Span) -> Exchange {
+    pub(super) fn new(processes: u8, lookahead: Span, horizon: Time, grace: Span) -> Exchange {
         let seat = |_| Seat {
             clock: AtomicU64::new(0),
             next: AtomicU64::new(0),
             finished: AtomicU64::new(u64::MAX),
             packet_hops: AtomicU64::new(0),
             events: AtomicU64::new(0),
-            letters: (0..parts).map(|_| Mutex::default()).collect(),
+            messages: (0..processes).map(|_| Mutex::default()).collect(),
         };
         Exchange {
-            seats: (0..parts).map(seat).collect(),
+            seats: (0..processes).map(seat).collect(),
             lookahead,
             horizon,
             grace,
             failed: AtomicBool::new(false),
             posted: AtomicU64::new(0),
             in_transit: AtomicU64::new(0),
-            news: News::new(usize::from(parts)),
+            news: News::new(usize::from(processes)),
         }
     }
 
-    /// Sees to it that the others do not wait for a part that is no more.
-    pub(super) fn watch(&self) -> Watch<'_> {
-        Watch { exchange: self, ended_well: Cell::new(false) }
+    /// Returns a guard that, when dropped, has the others stop, unless its process has ended well.
+    pub(super) fn guard(&self) -> FailureGuard<'_> {
+        FailureGuard { exchange: self, ended_well: Cell::new(false) }
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -103,11 +104,11 @@ impl Exchange {
         self.news.wait(seen);
     }
 
-    /// How far the others' clocks let a part go. Read before the letters: then whatever arrives by then is among
-    /// those.
+    /// Computes how far the others' clocks let a process go. Read before the messages: then whatever arrives by then
+    /// is among those.
     pub(super) fn bound(&self) -> Bound {
         let now = self.slowest_clock().max(self.first_event().unwrap_or(0));
-        // Whoever has not finished by now will not have before now, so that the end is a grace, and with it a
+        // A process that has not finished by now will not have before now, so that the end is a grace, and with it a
         // lookahead, away.
         let finished = self.seats.iter().map(|seat| seat.finished.load(Ordering::SeqCst)).max();
         let finished = Time::from_ps(finished.unwrap_or(u64::MAX));
@@ -125,10 +126,10 @@ impl Exchange {
         clocks.min().unwrap_or(u64::MAX)
     }
 
-    /// When something next happens in any part, if no letter is under way: over idle time the parts leap.
+    /// Returns when something next happens in any process, if no message is under way: idle time is skipped.
     ///
-    /// A part that is handling events shows the first of them. One that takes a letter shows its new next event
-    /// before the letter is off the count; one that posts a letter counts it before it shows its next event. So
+    /// A process that is handling events shows the first of them. One that takes a message shows its new next event
+    /// before the message is off the count; one that posts a message counts it before it shows its next event. So
     /// if none was counted, and none was posted while we looked, nothing earlier can come from anywhere.
     fn first_event(&self) -> Option<u64> {
         let posted = self.posted.load(Ordering::SeqCst);
@@ -139,17 +140,17 @@ impl Exchange {
         first.filter(|_| self.posted.load(Ordering::SeqCst) == posted)
     }
 
-    /// Hands over what the others have posted to `part`; `take_all` does with it what it wants and says when the
-    /// next event is then.
-    pub(super) fn take_letters(
+    /// Hands over what the others have posted to process `here`; `take_all` takes it and returns when the next event
+    /// is then.
+    pub(super) fn take_messages(
         &self,
-        part: u8,
-        batch: &mut Vec<Letter>,
-        mut take_all: impl FnMut(&mut Vec<Letter>) -> Time,
+        here: u8,
+        batch: &mut Vec<LpMessage>,
+        mut take_all: impl FnMut(&mut Vec<LpMessage>) -> Time,
     ) {
-        let seat = &self.seats[usize::from(part)];
-        for letters in &seat.letters {
-            std::mem::swap(&mut *lock(letters), batch);
+        let seat = &self.seats[usize::from(here)];
+        for messages in &seat.messages {
+            std::mem::swap(&mut *lock(messages), batch);
             if !batch.is_empty() {
                 let count = batch.len() as u64;
                 let next = take_all(batch);
@@ -159,39 +160,40 @@ impl Exchange {
         }
     }
 
-    /// Posts what `part` has for the others, and shows them how far it is. The clock is the last: whoever reads
-    /// it sees what was known by then.
-    pub(super) fn publish(&self, part: u8, border: &mut Border, report: Report) {
-        for (to, letters) in self.seats.iter().zip(&mut border.outgoing) {
-            if !letters.is_empty() {
-                let count = letters.len() as u64;
+    /// Posts what process `here` has for the others, and shows them how far it is. The clock is the last: a process
+    /// that reads it sees what was posted by then.
+    pub(super) fn publish(&self, here: u8, outgoing: &mut [Vec<LpMessage>], status: LpStatus) {
+        for (to, messages) in self.seats.iter().zip(outgoing) {
+            if !messages.is_empty() {
+                let count = messages.len() as u64;
                 self.in_transit.fetch_add(count, Ordering::SeqCst);
                 self.posted.fetch_add(count, Ordering::SeqCst);
-                lock(&to.letters[usize::from(part)]).append(letters);
+                lock(&to.messages[usize::from(here)]).append(messages);
             }
         }
-        let seat = &self.seats[usize::from(part)];
-        seat.packet_hops.store(report.packet_hops, Ordering::Relaxed);
-        seat.events.store(report.events, Ordering::Relaxed);
-        seat.finished.store(report.finished.as_ps(), Ordering::SeqCst);
-        seat.next.store(report.next.as_ps(), Ordering::SeqCst);
-        seat.clock.store(report.done.as_ps(), Ordering::SeqCst);
+        let seat = &self.seats[usize::from(here)];
+        seat.packet_hops.store(status.packet_hops, Ordering::Relaxed);
+        seat.events.store(status.events, Ordering::Relaxed);
+        seat.finished.store(status.finished.as_ps(), Ordering::SeqCst);
+        seat.next.store(status.next.as_ps(), Ordering::SeqCst);
+        seat.clock.store(status.done.as_ps(), Ordering::SeqCst);
         self.news.publish();
     }
 
-    /// Packet-hops and events of all parts but `part`.
-    pub(super) fn work_beside(&self, part: u8) -> (u64, u64) {
-        let others = self.seats.iter().enumerate().filter(|(other, _)| *other != usize::from(part));
+    /// Returns the packet-hops and events of all processes but `here`.
+    pub(super) fn work_beside(&self, here: u8) -> (u64, u64) {
+        let others = self.seats.iter().enumerate().filter(|(other, _)| *other != usize::from(here));
         others.fold((0, 0), |(hops, events), (_, seat)| {
             let hops = hops + seat.packet_hops.load(Ordering::Relaxed);
             (hops, events + seat.events.load(Ordering::Relaxed))
         })
     }
 
-    /// Letters that nobody took, by the part that they were for.
-    pub(super) fn into_letters(self) -> impl Iterator<Item = Vec<Letter>> {
-        let letters = |mutex: Mutex<Vec<Letter>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
-        self.seats.into_iter().map(move |seat| seat.letters.into_iter().flat_map(letters).collect())
+    /// Returns the messages that were never taken, by the process that they were for.
+    pub(super) fn into_messages(self) -> impl Iterator<Item = Vec<LpMessage>> {
+        let messages =
+            |mutex: Mutex<Vec<LpMessage>>| mutex.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.seats.into_iter().map(move |seat| seat.messages.into_iter().flat_map(messages).collect())
     }
 }
 
@@ -199,19 +201,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// See [`Exchange::watch`].
-pub(super) struct Watch<'a> {
+/// Has the other processes stop if its own fails: see [`Exchange::guard`].
+pub(super) struct FailureGuard<'a> {
     exchange: &'a Exchange,
     ended_well: Cell<bool>,
 }
 
-impl Watch<'_> {
+impl FailureGuard<'_> {
     pub(super) fn ended_well(&self) {
         self.ended_well.set(true);
     }
 }
 
-impl Drop for Watch<'_> {
+impl Drop for FailureGuard<'_> {
     fn drop(&mut self) {
         if !self.ended_well.get() {
             self.exchange.failed.store(true, Ordering::SeqCst);
@@ -220,7 +222,7 @@ impl Drop for Watch<'_> {
     }
 }
 
-/// Wakes who waits for the others: those spin for a while, where there is a core for each, and sleep then.
+/// Wakes the processes that wait for others: they spin for a while, where there is a core for each, and then sleep.
 #[derive(Debug)]
 struct News {
     edition: AtomicU64,
@@ -231,14 +233,14 @@ struct News {
 }
 
 impl News {
-    fn new(parts: usize) -> News {
+    fn new(processes: usize) -> News {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         News {
             edition: AtomicU64::new(0),
             sleepers: AtomicU64::new(0),
             sleep: Mutex::default(),
             wake: Condvar::new(),
-            spins: if parts <= cores { SPINS } else { 0 },
+            spins: if processes <= cores { SPINS } else { 0 },
         }
     }
 

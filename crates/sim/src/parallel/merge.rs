@@ -1,23 +1,23 @@
-//! The worlds of a run's parts become one.
+//! The worlds of the logical processes become one.
 
 use plimsoll_fabric::net::Node;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_units::Time;
 
 use super::exchange::Exchange;
-use super::plan::Plan;
+use super::plan::LpPlan;
 use crate::build::Build;
 use crate::connection::{Connection, End};
 use crate::world::World;
 
-/// The outcome of the whole run.
-pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange, plan: &Plan) -> Outcome {
+/// Merges the worlds of the logical processes, and returns the outcome of the whole run.
+pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange, plan: &LpPlan) -> Outcome {
     let worlds = std::iter::once(&mut first.world).chain(others.iter_mut().map(|other| &mut other.world));
-    for (world, letters) in worlds.zip(exchange.into_letters()) {
-        letters.into_iter().for_each(|letter| world.take(letter));
+    for (world, messages) in worlds.zip(exchange.into_messages()) {
+        messages.into_iter().for_each(|message| world.take(message));
     }
     let all = || std::iter::once(&first.world).chain(others.iter().map(|other| &other.world));
-    let end = if all().all(|world| world.wires.events.is_empty()) {
+    let end = if all().all(|world| world.fabric.next_event_time().is_none()) {
         all().map(|world| world.now).max().unwrap_or(Time::ZERO)
     } else {
         let finished = all().map(|world| world.finished).collect::<Option<Vec<Time>>>();
@@ -27,46 +27,39 @@ pub(super) fn merge(mut first: Build, mut others: Vec<Build>, exchange: Exchange
         first.world.rules.horizon
     };
     first.world.settle(end);
-    for (part, other) in (1..).zip(others) {
+    for (process, other) in (1..).zip(others) {
         let mut other = other.world;
         other.settle(end);
-        first.world.absorb(other, plan, part);
+        first.world.absorb(other, plan, process);
     }
     first.finish_settled(end)
 }
 
 impl World {
-    /// Takes what `part` was responsible for from its world. Both are settled.
-    fn absorb(&mut self, mut other: World, plan: &Plan, part: u8) {
-        for (port, link) in other.network.links().iter().enumerate() {
-            if plan.part(link.from) == part {
-                std::mem::swap(&mut self.ports[port], &mut other.ports[port]);
-                if let (Node::Host(_), Some(pacer)) = (link.from, self.pacers.get_mut(port)) {
-                    std::mem::swap(pacer, &mut other.pacers[port]);
-                }
-            }
+    /// Takes from the world of `process` what that was responsible for. Both are settled.
+    fn absorb(&mut self, mut other: World, plan: &LpPlan, process: u8) {
+        let connections = std::mem::take(&mut other.hosts.connections);
+        if self.hosts.connections.len() < connections.len() {
+            self.hosts.connections.resize_with(connections.len(), || None);
         }
-        let connections = std::mem::take(&mut other.connections);
-        if self.connections.len() < connections.len() {
-            self.connections.resize_with(connections.len(), || None);
-        }
-        for (own, other) in self.connections.iter_mut().zip(connections) {
+        for (own, other) in self.hosts.connections.iter_mut().zip(connections) {
             match (own.as_deref_mut(), other) {
                 (Some(own), Some(other)) => {
-                    own.absorb(*other, |end, other| plan.part(Node::Host(other.host(end))) == part)
+                    own.absorb(*other, |end, other| plan.process_of(Node::Host(other.host(end))) == process)
                 }
                 (None, other) => *own = other,
                 (Some(_), None) => {}
             }
         }
-        other.wires.counters.events -= other.replicated_events;
-        self.wires.counters += other.wires.counters;
+        let links = other.fabric.network().links().iter();
+        let is_other: Vec<bool> = links.map(|link| plan.process_of(link.from) == process).collect();
+        self.fabric.absorb(other.fabric, other.sources.events, |port| is_other[port.0 as usize]);
         self.recorder.absorb(other.recorder);
     }
 }
 
 impl Connection {
-    /// Takes the ends for which `other` is responsible.
+    /// Takes the ends of `other` for which that is responsible.
     fn absorb(&mut self, mut other: Connection, is_responsible: impl Fn(End, &Connection) -> bool) {
         for end in [End::Client, End::Server] {
             if is_responsible(end, &other) {

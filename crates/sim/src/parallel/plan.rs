@@ -1,64 +1,65 @@
-//! [`Plan`]: which part each host and switch belongs to.
+//! [`LpPlan`]: which logical process simulates each host and switch.
 
 use plimsoll_fabric::net::{Network, Node};
 use plimsoll_units::Span;
 
-use crate::Progress;
+use crate::progress::Progress;
 use crate::world::World;
-use plimsoll_workloads::Reach;
+use plimsoll_traffic::Reach;
 
-/// A network in parts.
+/// How a network is divided among logical processes.
 #[derive(Debug)]
-pub(crate) struct Plan {
-    /// How many there are, from 2.
-    pub(crate) parts: u8,
-    /// By host: its part.
+pub(crate) struct LpPlan {
+    /// The number of processes, at least 2.
+    pub(crate) processes: u8,
+    /// By host: its process.
     pub(crate) hosts: Vec<u8>,
-    /// By switch: its part.
+    /// By switch: its process.
     pub(crate) switches: Vec<u8>,
-    /// How long whatever leaves a part takes to have an effect in another.
+    /// How long whatever leaves a process takes to have an effect in another.
     pub(crate) lookahead: Span,
 }
 
-impl Plan {
-    /// At most `threads` parts; none where one thread must do, or the network is not worth two.
-    pub(crate) fn new(world: &World, threads: usize) -> Option<Plan> {
-        let network = &world.network;
+impl LpPlan {
+    /// Plans at most `threads` processes; none where one thread must do, or the network is not worth two.
+    pub(crate) fn new(world: &World, threads: usize) -> Option<LpPlan> {
+        let network = world.fabric.network();
         if obstacle(world).is_some() || network.switches() == 0 {
             return None;
         }
         let levels = Levels::of(network);
-        let threads = threads.min(MAX_PARTS);
+        let threads = threads.min(MAX_PROCESSES);
         let edges = levels.switches[0].len();
-        let (parts, hosts, switches) = if hosts_are_apart(world) && edges > 1 {
-            let parts = threads.min(edges);
-            let switches = levels.shared_out(parts);
+        let (processes, hosts, switches) = if hosts_are_apart(world) && edges > 1 {
+            let processes = threads.min(edges);
+            let switches = levels.divided(processes);
             let hosts = levels.edge_of.iter().map(|&edge| switches[edge as usize]).collect();
-            (parts, hosts, switches)
+            (processes, hosts, switches)
         } else {
-            let parts = threads.min(network.switches() as usize + 1);
-            let mut switches = levels.shared_out(parts.saturating_sub(1).max(1));
-            switches.iter_mut().for_each(|part| *part += 1);
-            (parts, vec![0; network.hosts() as usize], switches)
+            let processes = threads.min(network.switches() as usize + 1);
+            let mut switches = levels.divided(processes.saturating_sub(1).max(1));
+            switches.iter_mut().for_each(|process| *process += 1);
+            (processes, vec![0; network.hosts() as usize], switches)
         };
-        let mut plan = Plan { parts: parts as u8, hosts, switches, lookahead: Span::MAX };
-        let between = network.links().iter().filter(|link| plan.part(link.from) != plan.part(link.to));
+        let mut plan = LpPlan { processes: processes as u8, hosts, switches, lookahead: Span::MAX };
+        let between =
+            network.links().iter().filter(|link| plan.process_of(link.from) != plan.process_of(link.to));
         plan.lookahead = between.map(|link| link.propagation).min().unwrap_or(Span::MAX);
         if world.rules.stop_when_finished {
-            // No part goes further than it could be told of the end.
+            // No process goes further than it could be told of the end.
             plan.lookahead = plan.lookahead.min(world.rules.grace);
         }
-        (parts > 1 && !plan.lookahead.is_zero()).then_some(plan)
+        (processes > 1 && !plan.lookahead.is_zero()).then_some(plan)
     }
 
-    /// Whether a part has so much to do in a lookahead that waiting for the others costs little beside it.
+    /// Whether a process has so much to do in a lookahead that waiting for the others costs little beside it.
     pub(super) fn is_worth_it(&self, so_far: Progress) -> bool {
         let lookaheads = so_far.now.as_ps() / self.lookahead.as_ps() + 1;
-        so_far.events / lookaheads >= u64::from(self.parts) * EVENTS_MIN
+        so_far.events / lookaheads >= u64::from(self.processes) * EVENTS_MIN
     }
 
-    /// The part of `node`.
-    pub(crate) fn part(&self, node: Node) -> u8 {
+    /// Returns the process that simulates `node`.
+    pub(crate) fn process_of(&self, node: Node) -> u8 {
         match node {
             Node::Host(host) => self.hosts[host.0 as usize],
             Node::Switch(switch) => self.switches[switch as usize],
@@ -66,38 +67,38 @@ impl Plan {
     }
 }
 
-/// What keeps a run on one thread: something that acts in several places at one instant.
+/// Returns what keeps a run on one thread, if anything does: something that acts in several places at one instant.
 pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
-    if world.selector.as_ref().is_some_and(|selector| !selector.is_local()) {
+    if world.fabric.selector().is_some_and(|selector| !selector.is_local()) {
         Some("a path selector from outside may know the whole network")
-    } else if world.wires.flow_control.is_some() {
+    } else if world.fabric.has_flow_control() {
         Some("flow control looks for deadlocks in the whole network")
-    } else if world.tap.is_some() {
+    } else if world.fabric.counts_links() || world.fabric.hooks().capture.is_some() {
         Some("packets are captured or counted in the order of the whole network")
     } else if world.recorder.first_sample().is_some() {
         Some("`observe.flow_series` samples both ends of a connection at one instant")
-    } else if world.workloads.iter().any(|workload| workload.reach() == Reach::Network) {
+    } else if world.sources.workloads.iter().any(|workload| workload.reach() == Reach::Network) {
         Some("raw packets learn at once of their drops")
     } else {
         None
     }
 }
 
-/// Whether hosts may be in different parts.
+/// Whether hosts may be in different processes.
 fn hosts_are_apart(world: &World) -> bool {
     let rules = &world.rules;
-    world.workloads.iter().all(|workload| workload.reach() == Reach::Receiver)
+    world.sources.workloads.iter().all(|workload| workload.reach() == Reach::Receiver)
         && !rules.close_when_idle
         && !rules.completes_acknowledged
 }
 
-/// Switches by their distance from the hosts.
+/// The switches by their distance from the hosts.
 struct Levels {
     /// By level, in the order of their numbers: those with hosts, those next to these, and so on.
     switches: Vec<Vec<u32>>,
-    /// By host: the switch that it hangs on.
+    /// By host: the switch that it is connected to.
     edge_of: Vec<u32>,
-    /// By switch: how many hosts hang on it.
+    /// By switch: how many hosts are connected to it.
     hosts_at: Vec<u32>,
 }
 
@@ -134,27 +135,27 @@ impl Levels {
         Levels { switches, edge_of, hosts_at }
     }
 
-    /// By switch: its part out of `parts`. Each level is cut into runs of numbers of about equal weight, so that
-    /// pods, which are numbered together, stay together.
-    fn shared_out(&self, parts: usize) -> Vec<u8> {
-        let mut part_of = vec![0; self.hosts_at.len()];
+    /// Returns the process of each switch, out of `processes`. Each level is cut into runs of numbers of about equal
+    /// weight, so that pods, which are numbered together, stay together.
+    fn divided(&self, processes: usize) -> Vec<u8> {
+        let mut process_of = vec![0; self.hosts_at.len()];
         for level in &self.switches {
             let weight = |switch: &u32| u64::from(self.hosts_at[*switch as usize]) + 1;
             let total: u64 = level.iter().map(weight).sum();
             let mut before = 0;
             for switch in level {
                 let middle = 2 * before + weight(switch);
-                part_of[*switch as usize] = (middle * parts as u64 / (2 * total)) as u8;
+                process_of[*switch as usize] = (middle * processes as u64 / (2 * total)) as u8;
                 before += weight(switch);
             }
         }
-        part_of
+        process_of
     }
 }
 
-/// Events of a part in a lookahead from which on it gains: measured on fat-trees of 16 to 1,024 hosts, two threads
+/// Events of a process in a lookahead from which on it gains: measured on fat-trees of 16 to 1,024 hosts, two threads
 /// are 1.3 times as fast with 40 and 1.8 times with 200, if both cores are idle.
 const EVENTS_MIN: u64 = 100;
 
 /// More threads than any of today's machines would give a run.
-const MAX_PARTS: usize = 128;
+const MAX_PROCESSES: usize = 128;

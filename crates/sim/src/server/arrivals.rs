@@ -2,7 +2,7 @@
 
 use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_mechanisms::InvalidParam;
-use plimsoll_scenario::distribution::{Sampler, TimeDistribution, exponential, uniform};
+use plimsoll_traffic::distribution::{Sampler, TimeDistribution, exponential, uniform};
 use plimsoll_units::{Span, Time};
 
 use super::model::{is_rate, is_share, is_time, unless};

@@ -2,7 +2,7 @@
 
 use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_mechanisms::InvalidParam;
-use plimsoll_scenario::distribution::uniform;
+use plimsoll_traffic::distribution::uniform;
 use plimsoll_units::{Span, Time};
 use rand::Rng;
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use plimsoll_fabric::engine::{EventQueue, Owner, OwnerKind, Streams};
-use plimsoll_scenario::distribution::{Sampler, uniform};
+use plimsoll_traffic::distribution::{Sampler, uniform};
 use plimsoll_units::{Span, Time};
 
 use super::arrivals::{Arrivals, Client};

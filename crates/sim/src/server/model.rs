@@ -2,7 +2,7 @@
 
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::partition_balancer::SplitBalance;
-use plimsoll_scenario::distribution::TimeDistribution;
+use plimsoll_traffic::distribution::TimeDistribution;
 use plimsoll_units::Span;
 
 use super::arrivals::Arrivals;

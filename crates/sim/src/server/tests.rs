@@ -1,6 +1,6 @@
 //! The model beside queues whose answer is known, and its parts one by one.
 
-use plimsoll_scenario::distribution::TimeDistribution;
+use plimsoll_traffic::distribution::TimeDistribution;
 use plimsoll_units::Span;
 
 use super::*;

@@ -1,4 +1,4 @@
-//! Random scenarios: the outcome depends on the scenario and the seed, not on threads or on what is captured.
+//! Random scenarios: the outcome depends on the scenario and the seed, not on threads or on captured packets.
 
 use std::fmt::Write as _;
 
@@ -7,11 +7,11 @@ use serde_json::Value;
 use crate::program::{Programs, run};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
-/// Four ways to run one scenario.
+/// Four command lines that run one scenario.
 const WAYS: [&[&str]; 4] =
     [&["--threads", "1"], &["--threads", "2"], &["--threads", "4"], &["--threads", "2", "--pcap"]];
 
-/// A random scenario runs in every way, and has the same digests in all of them.
+/// Runs a random scenario with each command line, and expects the same digests from all.
 pub fn equal(trial: &mut Trial, programs: &Programs) -> Outcome {
     let text = scenario(trial);
     trial.write("random.toml", &text)?;
@@ -30,7 +30,7 @@ pub fn equal(trial: &mut Trial, programs: &Programs) -> Outcome {
     Ok(())
 }
 
-/// The digests of a run's points.
+/// Returns the digests of a run's points.
 fn digests(trial: &Trial, out: &str) -> Result<Vec<Value>, Broken> {
     let text = std::fs::read_to_string(trial.path(out).join("manifest.json"))?;
     let manifest: Value = serde_json::from_str(&text).map_err(|error| Broken::Lost(error.to_string()))?;
@@ -40,7 +40,7 @@ fn digests(trial: &Trial, out: &str) -> Result<Vec<Value>, Broken> {
     Ok(digests)
 }
 
-/// A random network, its mechanisms and one to three workloads, of a few milliseconds.
+/// Writes a random network with mechanisms and one to three workloads that lasts a few milliseconds.
 fn scenario(trial: &mut Trial) -> String {
     let rate = trial.one_of(&["1Gbps", "10Gbps"]);
     let delay = trial.one_of(&["100ns", "1us", "5us"]);

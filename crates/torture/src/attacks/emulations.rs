@@ -1,4 +1,4 @@
-//! Emulated runs that end, are interrupted or are killed: the kernel is compared by the caller.
+//! Emulated runs that end, are interrupted or are killed; the caller compares the state of the kernel.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use crate::program::{Programs, Running, run};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
-/// Writes a random scenario of `milliseconds` that this machine can carry.
+/// Writes a random scenario of `milliseconds` whose load this machine can emulate.
 fn begin(trial: &mut Trial, programs: &Programs, milliseconds: u64) -> Outcome {
     let check = run(&mut programs.plimsoll(trial.folder(), &["check"]))?;
     if check.code() != Some(0) {
@@ -31,7 +31,7 @@ fn begin(trial: &mut Trial, programs: &Programs, milliseconds: u64) -> Outcome {
     trial.write("live.toml", &text)
 }
 
-/// Killed at a random moment, then `--clean`.
+/// Kills an emulation at a random moment, then runs `--clean`.
 pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     begin(trial, programs, 3000)?;
     let moment = Duration::from_millis(trial.number(0..2500));
@@ -42,7 +42,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     Ok(())
 }
 
-/// Ends by itself, or by an interrupt at a random moment.
+/// Lets an emulation end by itself, or interrupts it at a random moment.
 pub fn ended(trial: &mut Trial, programs: &Programs) -> Outcome {
     begin(trial, programs, 500)?;
     let mut command = programs.plimsoll(trial.folder(), &["emulate", "live.toml", "--out", "out"]);

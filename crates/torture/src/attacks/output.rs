@@ -12,17 +12,18 @@ use crate::trial::{Broken, Outcome, Trial, hold};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sink {
     Kept,
-    /// A device that has no room.
+    /// A device without free space.
     Full,
-    /// A pipe whose reader has gone.
+    /// A pipe whose reader has closed it.
     Broken,
-    /// No descriptor at all.
+    /// A descriptor that is closed at the start.
     Closed,
 }
 
 const SINKS: [Sink; 4] = [Sink::Kept, Sink::Full, Sink::Broken, Sink::Closed];
 
-/// A run with random outputs comes to the bytes of one with all of them, and its status tells of lost results only.
+/// Runs a scenario with broken outputs: its files match those of an undisturbed run, and its exit status reports lost
+/// results only.
 pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
     let sweep = runs::sweep(trial);
     trial.write("sweep.toml", &sweep)?;
@@ -32,7 +33,7 @@ pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
     let mut arguments = vec!["run", "sweep.toml", "--out", "out"];
     arguments.extend(*trial.one_of(&[&[][..], &["--quiet"], &["--verbose"], &["--format", "json"]]));
 
-    // The shell gives way to the program, with the descriptors closed that are to be.
+    // The shell replaces itself by the program, after it has closed the descriptors.
     let mut script = "exec \"$0\" \"$@\"".to_owned();
     script += if stdout == Sink::Closed { " >&-" } else { "" };
     script += if stderr == Sink::Closed { " 2>&-" } else { "" };
@@ -50,13 +51,13 @@ pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
     if ended.is_err() {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(Broken::Lost(format!("hangs for {} s: {what}", PATIENCE.as_secs())));
+        return Err(Broken::Lost(format!("does not end within {} s: {what}", PATIENCE.as_secs())));
     }
     let code = status.and_then(|status| status.code());
     let is_right = match stdout {
         Sink::Kept | Sink::Broken => code == Some(0),
         Sink::Full => code == Some(2),
-        // Whoever closes an output may not want it.
+        // A program whose output was closed on purpose may end normally.
         Sink::Closed => matches!(code, Some(0 | 2)),
     };
     hold!(is_right, "{what} ended with {status:?}");

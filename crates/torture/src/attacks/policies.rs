@@ -1,4 +1,4 @@
-//! Policies of `plimsoll host` whose applies and rollbacks are killed, in namespaces that go with the trial.
+//! Kills applies and rollbacks of `plimsoll host`, in namespaces that end with the trial.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -6,25 +6,26 @@ use std::time::{Duration, Instant};
 use crate::program::{Programs, Running, run, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
-/// Prepares the namespaces and stays in them: a pair of devices, a BPF file system, a place for journals.
+/// Prepares the namespaces and keeps them: a pair of devices, a BPF file system, a folder for journals.
 const STAY: &str = "mount -t bpf bpf /sys/fs/bpf && mkdir -p /run/plimsoll && mount -t tmpfs tmpfs /run/plimsoll && \
     ip link set lo up && ip link add near type veth peer name far && ip addr add 198.18.9.1/24 dev near && \
     ip link set near up && ip link set far up && ip route add 10.0.0.0/8 via 198.18.9.2 && touch \"$0\" && exec sleep 900";
 
-/// What the host is like, without numbers that are given out anew and counters.
+/// Prints the host's network state, without counters and without numbers that the kernel assigns anew.
 const LOOK: &str = "tc qdisc show; tc filter show dev near ingress; tc filter show dev near egress; \
     ip -4 route show table all; ip -6 route show table main; ip -d link show dev near; ip -d link show dev far; \
-    bpftool net show dev near | sed -E 's/ (prog_)?id [0-9]+//g'; find /sys/fs/bpf/plimsoll /run/plimsoll -type f ! -name '.*' 2>/dev/null; \
+    bpftool net show dev near | sed -E 's/ (prog_)?id [0-9]+//g'; \
+         find /sys/fs/bpf/plimsoll /run/plimsoll -type f ! -name '.*' 2>/dev/null; \
     sysctl -a 2>/dev/null | grep '^net\\.' | \
     grep -vE 'count|route.flush|random|fastopen_key|stable_secret|available_congestion|allowed_congestion|\\.fs\\.'";
 
-/// Up to six applies and rollbacks, each killed at a random moment; then a rollback restores the host.
+/// Kills up to six applies and rollbacks, each at a random moment; a last rollback must restore the host.
 pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     let ready = trial.path("ready");
     let mut stay = Command::new("unshare");
     stay.args(["--net", "--mount", "sh", "-c", STAY]).arg(&ready);
     let mut holder = Running::start(&mut stay)?;
-    wait_until("the namespaces", || ready.exists() || !holder.is_running())?;
+    wait_until("namespaces", || ready.exists() || !holder.is_running())?;
     if !ready.exists() {
         let why = holder.ended()?.stderr;
         return Err(Broken::NotTried(format!("no namespaces with a BPF file system: {}", why.trim())));
@@ -51,7 +52,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     }
     let back = run(&mut inside.plimsoll(programs, &["host", "rollback", &name]))?;
     hold!(back.code() == Some(0), "rollback: {}\n{policy}", back.told());
-    // What a child of a killed apply does after the rollback would be seen only later.
+    // A child of a killed apply may still act after the rollback, so several looks are taken.
     let deadline = Instant::now() + Duration::from_secs(5);
     let mut calm = 0;
     while calm < 5 {
@@ -64,7 +65,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     Ok(())
 }
 
-/// The namespaces of a process that stays in them.
+/// The namespaces of a process that does nothing but hold them.
 struct Inside {
     holder: String,
 }
@@ -89,14 +90,14 @@ impl Inside {
     }
 }
 
-/// Lines that one text has and the other has not.
+/// Returns the lines that are in only one of the two texts.
 fn differences(before: &str, after: &str) -> String {
     let gone = before.lines().filter(|line| !after.contains(line)).map(|line| format!("gone: {line}"));
     let new = after.lines().filter(|line| !before.contains(line)).map(|line| format!("new: {line}"));
     gone.chain(new).collect::<Vec<_>>().join("; ")
 }
 
-/// A policy of one to three mechanisms.
+/// Writes a policy of one to three mechanisms.
 fn policy(trial: &mut Trial, name: &str) -> String {
     let parts = [
         format!(
@@ -109,7 +110,7 @@ fn policy(trial: &mut Trial, name: &str) -> String {
     ];
     let first = trial.number(0..3) as usize;
     let count = trial.number(1..4) as usize;
-    // In the order of the file, as tables of one kind must not be torn apart.
+    // The mechanisms keep the order of the file, since tables of one kind must stay together.
     let chosen = |index: usize| (index + 3 - first) % 3 < count;
     let text = parts.iter().enumerate().filter(|(index, _)| chosen(*index)).map(|(_, part)| part.as_str());
     format!("version = 1\n{}", text.collect::<String>())

@@ -1,4 +1,4 @@
-//! Runs that are killed, crossed, starved of disk and damaged: whatever happens, the same command comes to the same bytes.
+//! Runs that are killed, started twice, out of disk space, or damaged: the same command must produce the same bytes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,10 +9,10 @@ use std::time::Duration;
 use crate::program::{Ended, Programs, Running, run, timed};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
-/// The arguments of the sweep's run into `out`.
+/// The arguments that run the sweep into the folder `out`.
 const RUN: [&str; 4] = ["run", "sweep.toml", "--out", "out"];
 
-/// Writes a random sweep of short points, and runs it whole into `whole`. Returns how long that took.
+/// Writes a random sweep of short points, and runs it undisturbed into `whole`. Returns how long that took.
 fn begin(trial: &mut Trial, programs: &Programs) -> Result<Duration, Broken> {
     let sweep = sweep(trial);
     trial.write("sweep.toml", &sweep)?;
@@ -22,7 +22,7 @@ fn begin(trial: &mut Trial, programs: &Programs) -> Result<Duration, Broken> {
     Ok(time)
 }
 
-/// A sweep of 4 to 16 points of some 10 to 100 milliseconds of processor time each.
+/// Writes a sweep of 4 to 16 points of some 10 to 100 milliseconds of processor time each.
 pub fn sweep(trial: &mut Trial) -> String {
     let duration = trial.number(100..1500);
     let replicates = trial.number(1..3);
@@ -44,13 +44,13 @@ pub fn sweep(trial: &mut Trial) -> String {
     )
 }
 
-/// The run into `out`, with a number of threads that does not matter.
+/// Returns the command that runs the sweep into `out`, with a random number of threads.
 fn again(trial: &mut Trial, programs: &Programs, more: &[&str]) -> Command {
     let threads = trial.one_of(&["1", "2", "3"]);
     programs.plimsoll(trial.folder(), &[&RUN[..], &["--threads", threads], more].concat())
 }
 
-/// Every file of a run directory with its bytes.
+/// Reads every file of a run directory.
 pub fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Broken> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
@@ -69,7 +69,7 @@ pub fn files(folder: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Broken> {
     Ok(found)
 }
 
-/// Ends the trial as lost unless both folders have the same files with the same bytes.
+/// Reports a loss unless both folders hold the same files with the same bytes.
 pub fn equal(trial: &Trial, one: &str, other: &str) -> Outcome {
     let (first, second) = (files(&trial.path(one))?, files(&trial.path(other))?);
     let mut names: Vec<&PathBuf> = first.keys().chain(second.keys()).collect();
@@ -84,14 +84,14 @@ pub fn equal(trial: &Trial, one: &str, other: &str) -> Outcome {
     Ok(())
 }
 
-/// What ends with 0 or an error, not by a signal.
+/// Expects one of these exit statuses, not a signal.
 fn ends(ended: &Ended, codes: &[i32]) -> Outcome {
     let is_right = ended.code().is_some_and(|code| codes.contains(&code));
     hold!(is_right, "expected an exit status of {codes:?}: {}", ended.told());
     Ok(())
 }
 
-/// Killed up to four times at random moments.
+/// Kills a run up to four times at random moments, and resumes it.
 pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     let time = begin(trial, programs)?;
     for _ in 0..trial.number(1..5) {
@@ -105,7 +105,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     equal(trial, "whole", "out")
 }
 
-/// Two at once, one of which may be killed.
+/// Starts two runs in one directory, one of which may be killed.
 pub fn two_at_once(trial: &mut Trial, programs: &Programs) -> Outcome {
     let time = begin(trial, programs)?;
     let mut first = Running::start(&mut again(trial, programs, &[]))?;
@@ -122,7 +122,7 @@ pub fn two_at_once(trial: &mut Trial, programs: &Programs) -> Outcome {
     equal(trial, "whole", "out")
 }
 
-/// A disk of its own, which goes with the value.
+/// A small file system of its own, which is unmounted when the value is dropped.
 struct Disk(PathBuf);
 
 impl Disk {
@@ -155,7 +155,7 @@ impl Drop for Disk {
     }
 }
 
-/// A disk with room for a part of the run.
+/// Runs on a file system with space for a part of the results.
 pub fn full_disk(trial: &mut Trial, programs: &Programs) -> Outcome {
     begin(trial, programs)?;
     let all: usize = files(&trial.path("whole"))?.values().map(Vec::len).sum();
@@ -168,8 +168,8 @@ pub fn full_disk(trial: &mut Trial, programs: &Programs) -> Outcome {
     equal(trial, "whole", "disk/out")
 }
 
-/// One to four damages to random files of a finished run: what reads it ends by no signal, and what it says to do repairs
-/// it.
+/// Damages up to four random files of a finished run: no program that reads them ends by a signal, and the advice that
+/// it prints repairs them.
 pub fn damaged(trial: &mut Trial, programs: &Programs) -> Outcome {
     begin(trial, programs)?;
     ends(&run(&mut again(trial, programs, &[]))?, &[0])?;
@@ -187,7 +187,7 @@ pub fn damaged(trial: &mut Trial, programs: &Programs) -> Outcome {
         let advice = ["--repair", "--force"].into_iter().find(|flag| ended.stderr.contains(flag));
         hold!(advice.is_some(), "{damages:?}: no advice: {}", ended.told());
         let mended = run(&mut again(trial, programs, advice.as_slice()))?;
-        hold!(mended.code() == Some(0), "{damages:?}: {advice:?} does not mend it: {}", mended.told());
+        hold!(mended.code() == Some(0), "{damages:?}: {advice:?} does not repair it: {}", mended.told());
     }
     let same = equal(trial, "whole", "out");
     same.map_err(|error| match error {
@@ -196,7 +196,7 @@ pub fn damaged(trial: &mut Trial, programs: &Programs) -> Outcome {
     })
 }
 
-/// Damages a file of `out`, if it is there still, and says how.
+/// Damages a file of `out` if it still exists, and describes the damage.
 fn damage(trial: &mut Trial, name: &Path) -> Result<String, Broken> {
     let path = trial.path("out").join(name);
     let Ok(mut bytes) = fs::read(&path) else { return Ok("was gone".to_owned()) };

@@ -1,5 +1,5 @@
-//! The three servers under clients that churn, flood, never read, say nothing or speak another protocol: they go on
-//! serving, and what the clients held returns.
+//! Clients that churn, flood, never read, send nothing or speak another protocol: the three servers must keep serving,
+//! and must free the clients' memory and sockets.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -12,28 +12,28 @@ use rustix::process::Signal;
 use crate::program::{PATIENCE, Programs, Running, wait_until};
 use crate::trial::{Broken, Outcome, Trial, hold};
 
-/// Clients of one flood at most; the servers accept 1024 at a time.
+/// The most clients of one flood; the servers accept 1024 at a time.
 const CLIENTS: u64 = 200;
-/// Memory that a server may keep beyond what it had when it was started and what its flags give it, in bytes: code,
-/// threads, rings and the allocator's own.
+/// Memory that a server may keep beyond its initial memory and the budget of its flags, in bytes: code, threads, rings
+/// and the allocator's own.
 const OVERHEAD_BYTES: u64 = 96 << 20;
 
-/// What a server's clients may send, and what must come back.
+/// The bytes that a server's clients send, and the replies to expect.
 struct Protocol {
-    /// What a connection must begin with.
+    /// The bytes that open a connection.
     greeting: &'static [u8],
     question: &'static [u8],
-    /// What the answer to the question ends with.
+    /// The end of the reply to the test request.
     answer: &'static [u8],
-    /// A command without an answer, by number.
+    /// Returns the command of this number, which has no reply.
     silent: fn(u64) -> Vec<u8>,
-    /// A command with a long answer.
+    /// A command with a long reply.
     long: &'static [u8],
-    /// Bytes that the server's flags let it keep.
+    /// The memory in bytes that the server's flags allow.
     budget_bytes: u64,
 }
 
-/// A server that is running.
+/// A server process under attack.
 struct Target {
     running: Running,
     address: SocketAddr,
@@ -61,18 +61,18 @@ const SEARCH: Protocol = Protocol {
     ..MEMCACHED
 };
 
-/// OpenFlow 1.0: a hello, and an echo request that is answered.
+/// OpenFlow 1.0: a hello, and an echo request whose reply is awaited.
 const OPENFLOW: Protocol = Protocol {
     greeting: b"\x01\x00\x00\x08\x00\x00\x00\x01",
     question: b"\x01\x02\x00\x08\x00\x00\x00\x07",
     answer: b"\x01\x03\x00\x08\x00\x00\x00\x07",
-    // Echo replies, which nobody answers.
+    // Echo replies, which get no reply themselves.
     silent: |number| [b"\x01\x03\x00\x08".as_slice(), &(number as u32).to_be_bytes()].concat(),
     long: b"\x01\x02\x00\x0f\x00\x00\x00\x07payload",
     budget_bytes: 256 << 20,
 };
 
-/// Attacks chronos-memcached with random threads and ways to wait.
+/// Attacks chronos-memcached with a random number of threads and a random way of waiting.
 pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
     let address = free_address()?;
     let mut command = programs.command("chronos-memcached");
@@ -87,17 +87,17 @@ pub fn memcached(trial: &mut Trial, programs: &Programs) -> Outcome {
     torture(trial, target)
 }
 
-/// Attacks chronos-search with random threads and ways to wait.
+/// Attacks chronos-search with a random number of threads and a random way of waiting.
 pub fn search(trial: &mut Trial, programs: &Programs) -> Outcome {
     on_runtime(trial, programs, "chronos-search", SEARCH)
 }
 
-/// Attacks chronos-openflow with random threads and ways to wait.
+/// Attacks chronos-openflow with a random number of threads and a random way of waiting.
 pub fn openflow(trial: &mut Trial, programs: &Programs) -> Outcome {
     on_runtime(trial, programs, "chronos-openflow", OPENFLOW)
 }
 
-/// Attacks a server that takes the flags of the runtime.
+/// Attacks a server that has the flags of the Chronos runtime.
 fn on_runtime(trial: &mut Trial, programs: &Programs, name: &str, protocol: Protocol) -> Outcome {
     let address = free_address()?;
     let mut command = programs.command(name);
@@ -108,7 +108,7 @@ fn on_runtime(trial: &mut Trial, programs: &Programs, name: &str, protocol: Prot
     torture(trial, Target::start(&mut command, address, protocol)?)
 }
 
-/// Three to six floods; then descriptors and memory are as before, and the server ends when it is asked to.
+/// Runs three to six floods; then sockets and memory must be as before, and SIGTERM must end the server.
 fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
     target.answers("at the start")?;
     let sockets = target.least_sockets()?;
@@ -125,7 +125,8 @@ fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
         };
         target.answers(&what)?;
     }
-    let back = wait_until("as many sockets as before", || target.sockets().is_ok_and(|now| now <= sockets));
+    let back =
+        wait_until("the initial number of sockets", || target.sockets().is_ok_and(|now| now <= sockets));
     hold!(back.is_ok(), "{} sockets, {sockets} before the clients", target.sockets()?);
     let bound = memory + target.protocol.budget_bytes + OVERHEAD_BYTES;
     let now = target.resident_bytes()?;
@@ -137,10 +138,10 @@ fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
 }
 
 impl Target {
-    /// Starts a server, and waits until it can be connected to.
+    /// Starts a server, and waits until its port accepts connections.
     fn start(command: &mut Command, address: SocketAddr, protocol: Protocol) -> Result<Target, Broken> {
         let running = Running::start(command)?;
-        wait_until("a server's port", || TcpStream::connect(address).is_ok())?;
+        wait_until("a listening server", || TcpStream::connect(address).is_ok())?;
         Ok(Target { running, address, protocol })
     }
 
@@ -151,13 +152,13 @@ impl Target {
         Ok(stream)
     }
 
-    /// Whether a client that behaves well is answered.
+    /// Checks that a well-behaved client gets a reply.
     fn answers(&mut self, after: &str) -> Outcome {
         hold!(self.running.is_running(), "the server is gone after {after}");
         self.ask(&[]).map_err(|error| self::after(error, after))
     }
 
-    /// Asks the question behind `commands` that have no answer, on a connection of its own.
+    /// Sends the test request after `commands` without replies, on a connection of its own.
     fn ask(&self, commands: &[u8]) -> Outcome {
         ask(
             &self.address,
@@ -166,14 +167,14 @@ impl Target {
         )
     }
 
-    /// Descriptors that are sockets: threads make their others when they get to it.
+    /// Counts the descriptors that are sockets; threads open other kinds only when they need them.
     fn sockets(&self) -> Result<usize, Broken> {
         let entries = fs::read_dir(format!("/proc/{}/fd", self.running.id()))?;
         let links = entries.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
         Ok(links.filter(|link| link.to_string_lossy().starts_with("socket:")).count())
     }
 
-    /// The fewest sockets within a fifth of a second, in which the first client's is closed.
+    /// Returns the fewest sockets within a fifth of a second, by when the first client's socket is closed.
     fn least_sockets(&self) -> Result<usize, Broken> {
         let mut least = usize::MAX;
         for _ in 0..20 {
@@ -190,20 +191,20 @@ impl Target {
     }
 }
 
-/// An address of the loopback that nobody listens on.
+/// Returns a loopback address without a listener.
 fn free_address() -> Result<SocketAddr, Broken> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
-/// The same error, with what happened before it.
+/// Adds to an error what happened before it.
 fn after(error: Broken, what: &str) -> Broken {
     match error {
-        Broken::Lost(lost) => Broken::Lost(format!("no answer after {what}: {lost}")),
+        Broken::Lost(lost) => Broken::Lost(format!("no reply after {what}: {lost}")),
         other => other,
     }
 }
 
-/// Sends a question on a connection of its own, and reads until the answer ends as it must.
+/// Sends a request on a connection of its own, and reads until the expected end of the reply.
 fn ask(address: &SocketAddr, question: &[u8], end: &[u8]) -> Outcome {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -220,7 +221,7 @@ fn ask(address: &SocketAddr, question: &[u8], end: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// Connections that come and go, some with half a command.
+/// Opens and closes connections, some of them with half a command.
 fn churn(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     let count = trial.number(1..CLIENTS * 3);
     for _ in 0..count {
@@ -235,7 +236,7 @@ fn churn(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     Ok(format!("{count} connections that came and went"))
 }
 
-/// Long pipelines without an answer, then a question; a part of the clients leave without it.
+/// Sends long pipelines of commands without replies, then a request; some clients disconnect without it.
 fn silent_pipelines(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     let (clients, commands) = (trial.number(1..20), trial.number(1..5001));
     let mut pipeline = Vec::new();
@@ -254,7 +255,7 @@ fn silent_pipelines(trial: &mut Trial, target: &Target) -> Result<String, Broken
     Ok(format!("{clients} silent pipelines of {commands}"))
 }
 
-/// Clients that ask for much and read nothing, held while another is served.
+/// Holds clients that request much and read nothing, while another client is served.
 fn never_readers(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     let clients = trial.number(1..CLIENTS);
     let mut held = Vec::new();
@@ -273,7 +274,7 @@ fn never_readers(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     Ok(format!("{clients} clients that read nothing"))
 }
 
-/// Random bytes.
+/// Sends random bytes from many connections.
 fn garbage(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     let clients = trial.number(1..50);
     for _ in 0..clients {
@@ -284,7 +285,7 @@ fn garbage(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     Ok(format!("{clients} clients of random bytes"))
 }
 
-/// HTTP whose body holds commands.
+/// Sends HTTP whose body contains commands.
 fn other_protocol(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     let body = "set smuggled 0 0 3\r\nbad\r\n".repeat(trial.number(1..20) as usize);
     let path = trial.one_of(&["/", "/set", "*", "http://localhost/"]);
@@ -296,13 +297,13 @@ fn other_protocol(trial: &mut Trial, target: &Target) -> Result<String, Broken> 
     let _ = stream.write_all(body.as_bytes());
     let _ = stream.shutdown(Shutdown::Write);
     let mut answer = Vec::new();
-    // An end or a reset: both are refusals.
+    // The server may close or reset the connection: both reject the client.
     let _ = stream.read_to_end(&mut answer);
     hold!(!answer.windows(6).any(|part| part == b"STORED"), "{method} {path} stores");
     Ok(format!("a {method} of HTTP"))
 }
 
-/// Clients that stay with half a command.
+/// Holds clients that have sent half a command.
 fn unfinished(trial: &mut Trial, target: &Target) -> Result<String, Broken> {
     let clients = trial.number(1..CLIENTS);
     let mut held = Vec::new();

@@ -2,12 +2,27 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
+use plimsoll_mechanisms::PortMechanisms;
 use plimsoll_mechanisms::pfabric::{PfabricParams, PfabricQueue};
 use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_units::Time;
 
+use crate::net::topology::Link;
 use crate::net::{Flags, Packet};
+
+/// The order in which a queue is served where no mechanism and no discipline from outside decides it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ServiceOrder {
+    /// The packet that came first is served first.
+    #[default]
+    Fifo,
+    /// Of eight strict priorities (802.1p), the highest that has a packet is served first.
+    Priorities,
+    /// One queue per flow is served by deficit round robin.
+    FairPerFlow,
+}
 
 /// How waiting packets are served.
 #[derive(Debug)]
@@ -39,6 +54,25 @@ pub trait QueueDiscipline: fmt::Debug + Send {
     /// Whether no packet waits.
     fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+/// Makes the queue discipline of each port that a scenario gives it to: a closure, which may hold parameters.
+#[derive(Clone)]
+pub struct DisciplineFactory(Arc<dyn Fn(&Link) -> Box<dyn QueueDiscipline> + Send + Sync>);
+
+impl DisciplineFactory {
+    /// A factory that calls `make` for each port with the link that the port sends on.
+    pub fn new(
+        make: impl Fn(&Link) -> Box<dyn QueueDiscipline> + Send + Sync + 'static,
+    ) -> DisciplineFactory {
+        DisciplineFactory(Arc::new(make))
+    }
+}
+
+impl fmt::Debug for DisciplineFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DisciplineFactory")
     }
 }
 
@@ -78,6 +112,24 @@ pub struct PriorityQueues {
 }
 
 impl Discipline {
+    /// The discipline of a port: that of a mechanism that is on, else `order`. Under per-flow
+    /// fairness a flow may send `quantum` bytes in its turn.
+    pub fn of(order: ServiceOrder, mechanisms: &PortMechanisms, quantum: u64) -> Discipline {
+        if let Some(params) = &mechanisms.pfabric {
+            return Discipline::pfabric(params);
+        }
+        match order {
+            ServiceOrder::Fifo => Discipline::fifo(),
+            ServiceOrder::Priorities => Discipline::priorities(),
+            ServiceOrder::FairPerFlow => Discipline::fair_per_flow(quantum),
+        }
+    }
+
+    /// The discipline that a factory from outside makes for the port that sends on `link`.
+    pub fn custom(factory: &DisciplineFactory, link: &Link) -> Discipline {
+        Discipline::Custom((factory.0)(link))
+    }
+
     /// First come, first served.
     pub fn fifo() -> Discipline {
         Discipline::Fifo(VecDeque::new())

@@ -20,7 +20,9 @@ use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
-pub use discipline::{Discipline, FairQueues, PriorityQueues, QueueDiscipline, Queued};
+pub use discipline::{
+    Discipline, DisciplineFactory, FairQueues, PriorityQueues, QueueDiscipline, Queued, ServiceOrder,
+};
 pub use express::Express;
 pub use general::General;
 pub use head_pacer::HeadPacer;

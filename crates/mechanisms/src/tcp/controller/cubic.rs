@@ -10,10 +10,11 @@
 
 use plimsoll_units::{Span, Time};
 
-use super::{Ack, Cause, Cut, Window, reno};
+use super::reno;
 use crate::tcp::config::Config;
+use crate::tcp::congestion::{Ack, Cause, Cut, Window};
 
-/// CUBIC's state; windows are in segments.
+/// The state of CUBIC; windows are in segments.
 #[derive(Clone, Debug)]
 pub struct Cubic {
     /// Window just before the last cut, lowered by fast convergence.
@@ -54,7 +55,7 @@ impl Cubic {
         config.cubic_c * (x * x * x) + self.w_max
     }
 
-    /// RFC 9438, sections 4.2 to 4.5; slow start is Reno's (section 4.10).
+    /// Opens the window (RFC 9438, sections 4.2 to 4.5); slow start is Reno's (section 4.10).
     pub(super) fn grow(&mut self, config: &Config, window: &mut Window, ack: &Ack) {
         if window.in_slow_start() {
             return reno::grow(config, window, ack.acked);
@@ -99,7 +100,7 @@ impl Cubic {
         self.flat_start = false;
     }
 
-    /// RFC 9438, sections 4.6 (decrease), 4.7 (fast convergence) and 4.8 (timeout).
+    /// Returns the window after a cut (RFC 9438, sections 4.6, 4.7 for fast convergence, 4.8 for a timeout).
     pub(super) fn cut(&mut self, config: &Config, window: &Window, cut: &Cut) -> u64 {
         let cwnd = window.cwnd.min(config.max_window) as f64 / config.segment as f64;
         let beta = config.cubic_beta;
@@ -111,7 +112,7 @@ impl Cubic {
         (cut.base as f64 * beta) as u64
     }
 
-    /// RFC 9438, section 5.8: idle time is not time in the epoch.
+    /// Leaves idle time out of the epoch (RFC 9438, section 5.8).
     pub(super) fn on_restart(&mut self, idle: Span) {
         if self.epoch_start != Time::MAX {
             self.epoch_start = self.epoch_start.saturating_add(idle);

@@ -15,13 +15,13 @@
 //! window = base - ((base x alpha) >> 31)           base < 2^33
 //! ```
 
-use super::{Ack, Cause, Cut};
 use crate::tcp::config::Config;
+use crate::tcp::congestion::{Ack, Cause, Cut};
 
-/// DCTCP's estimator.
+/// The estimator of the share of marked bytes.
 #[derive(Clone, Debug)]
 pub struct Dctcp {
-    /// In units of 2^-30.
+    /// The smoothed share of marked bytes in units of 2^-30.
     alpha: u32,
     bytes_acked: u64,
     bytes_marked: u64,
@@ -39,7 +39,7 @@ impl Dctcp {
         f64::from(self.alpha) / f64::from(ONE)
     }
 
-    /// RFC 8257, section 3.3, steps 1 to 8.
+    /// Counts an ACK, and updates alpha once a window (RFC 8257, section 3.3, steps 1 to 8).
     #[inline]
     pub(super) fn on_ack(&mut self, config: &Config, ack: &Ack) {
         self.bytes_acked += ack.acked;
@@ -74,7 +74,7 @@ pub fn updated_alpha(alpha: u32, marked: u64, acked: u64, gain: u64) -> u32 {
     updated(alpha, (marked << SHIFT) / acked.max(1), gain)
 }
 
-/// To what a mark cuts a window of `base`, less than 2^33, at `alpha` in 2^-30.
+/// Returns the window to which a mark cuts `base`, less than 2^33, at `alpha` in 2^-30.
 #[inline]
 pub fn reduced_window(base: u64, alpha: u32) -> u64 {
     base - ((base * u64::from(alpha)) >> (SHIFT + 1))

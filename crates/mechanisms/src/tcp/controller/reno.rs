@@ -6,10 +6,11 @@
 //!
 //! acked:   slow start    cwnd += acked, up to ssthresh      congestion avoidance   cwnd += SMSS acked / cwnd
 //! ```
-//! `count` is ns-2's windowOption 0; `acked` is RFC 3465 without its limit, as Linux has it. On a loss Reno halves, see [`super::Controller`].
+//! `count` is ns-2's windowOption 0; `acked` is RFC 3465 without its limit, as Linux has it. On a loss Reno halves the
+//! window ([`super::Controller`]).
 
-use super::Window;
 use crate::tcp::config::Config;
+use crate::tcp::congestion::Window;
 use crate::tcp::params::Growth;
 
 /// Opens the window for an ACK of `acked` new bytes.

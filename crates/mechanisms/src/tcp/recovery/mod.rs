@@ -5,12 +5,10 @@ mod newreno;
 mod reno;
 mod sack;
 
-pub(super) use sack::Scoreboard;
-
 use plimsoll_units::Time;
 
 use super::config::Config;
-use super::controller::Cause;
+use super::congestion::Cause;
 use super::params::{FastRetransmitGuard, Recovery};
 use super::sender::{Phase, Sender};
 
@@ -50,7 +48,7 @@ impl Sender {
     /// cut lowered ssthresh.
     fn enter_recovery(&mut self, config: &Config, now: Time) -> bool {
         self.stats.fast_retransmits += 1;
-        let lowered = self.cut_for_loss(config);
+        let lowered = self.cut_for_loss(config, now);
         self.phase = Phase::Recovery;
         self.recover = Some(self.max);
         self.resend = true;

@@ -12,17 +12,17 @@ use crate::tcp::params::FastRetransmitGuard;
 use crate::tcp::sender::{Phase, Sender};
 
 impl Sender {
-    /// Also NewReno's.
+    /// A duplicate ACK with Reno or NewReno: starts recovery, or inflates the window.
     pub(super) fn on_duplicate_ack_reno(&mut self, config: &Config, now: Time) {
         if self.phase == Phase::Recovery {
             // Step 4.
-            self.set_cwnd(config, self.window.cwnd + config.segment);
+            self.set_cwnd_in_recovery(config, self.window.cwnd + config.segment);
         } else if self.dup_acks == config.dup_ack_threshold {
             if self.may_fast_retransmit(config) {
                 // Steps 2 and 3.
                 if self.enter_recovery(config, now) {
                     let left = u64::from(config.dup_ack_threshold) * config.segment;
-                    self.set_cwnd(config, self.window.ssthresh + left);
+                    self.set_cwnd_in_recovery(config, self.window.ssthresh + left);
                 }
             } else if config.fast_retransmit_guard == FastRetransmitGuard::AfterTimeout {
                 // Nothing is sent, but further duplicate ACKs inflate the window.
@@ -31,9 +31,9 @@ impl Sender {
         }
     }
 
-    /// Step 6. The ACK then opens the window as any other.
+    /// Ends recovery (step 6). The ACK then opens the window as any other.
     pub(super) fn on_ack_in_recovery_reno(&mut self, config: &Config) -> (bool, bool) {
-        self.set_cwnd(config, self.window.cwnd.min(self.window.ssthresh));
+        self.set_cwnd_in_recovery(config, self.window.cwnd.min(self.window.ssthresh));
         self.leave_loss_when_repaired();
         (true, true)
     }

@@ -9,76 +9,11 @@
 use plimsoll_units::Time;
 
 use crate::tcp::config::Config;
-use crate::tcp::ranges::Ranges;
 use crate::tcp::segment::Segment;
 use crate::tcp::sender::{Chunk, Phase, Sender};
 
-/// What the receiver reported, and what has been done about the holes.
-#[derive(Debug, Default)]
-pub(crate) struct Scoreboard {
-    sacked: Ranges,
-    /// HighRxt: everything missing below it, and not below the ACK, has been sent again.
-    high_rxt: u64,
-    /// RescueRxt: the ACK beyond which another rescue is allowed.
-    rescue: u64,
-    /// Offsets below it that are not SACKed are lost.
-    lost_below: u64,
-    /// Bytes estimated to be in the network.
-    pipe: u64,
-}
-
-impl Scoreboard {
-    /// Everything not SACKed below the result is lost (RFC 6675, section 4, IsLost).
-    fn find_lost(&self, config: &Config) -> u64 {
-        let threshold = u64::from(config.dup_ack_threshold);
-        let (mut ranges, mut bytes) = (0, 0);
-        for (start, end) in self.sacked.descending() {
-            ranges += 1;
-            bytes += end - start;
-            if ranges >= threshold || bytes > (threshold - 1) * config.segment {
-                return start;
-            }
-        }
-        0
-    }
-
-    /// RFC 6675, section 4, SetPipe.
-    fn set_pipe(&mut self, config: &Config, una: u64, max: u64) {
-        self.lost_below = self.find_lost(config).max(una);
-        let high_rxt = self.high_rxt.max(una);
-        let holes =
-            |from: u64, to: u64| to - from - (self.sacked.total_below(to) - self.sacked.total_below(from));
-        self.pipe = holes(self.lost_below, max) + holes(una, high_rxt);
-    }
-
-    /// SACKed bytes below `offset`.
-    pub(crate) fn sacked_below(&self, offset: u64) -> u64 {
-        if offset >= self.sacked.end() { self.sacked.total() } else { self.sacked.total_below(offset) }
-    }
-
-    /// The first hole at or above `from`: its start, and its end or `end`.
-    pub(crate) fn next_unsacked(&self, from: u64, end: u64) -> (u64, u64) {
-        match self.sacked.hole(from) {
-            Some(hole) => hole,
-            None => (self.sacked.find(from).map_or(from, |range| range.1), end),
-        }
-    }
-
-    /// `len` bytes up to `end` were sent again.
-    pub(crate) fn on_sent(&mut self, end: u64, len: u64) {
-        self.high_rxt = self.high_rxt.max(end);
-        self.pipe += len;
-    }
-
-    /// `len` new bytes were sent.
-    #[inline]
-    pub(crate) fn on_sent_new(&mut self, len: u64) {
-        self.pipe += len;
-    }
-}
-
 impl Sender {
-    /// Takes in the SACK option. Returns the bytes newly reported.
+    /// Adds the SACK option to the scoreboard. Returns the bytes newly reported.
     #[inline]
     pub(in crate::tcp) fn on_sack(&mut self, config: &Config, segment: &Segment) -> u64 {
         let known = self.scoreboard.as_ref().is_some_and(|scoreboard| !scoreboard.sacked.is_empty());
@@ -101,7 +36,7 @@ impl Sender {
         new
     }
 
-    /// RFC 6675, section 5, steps 1 to 4.
+    /// Starts recovery when a loss is found (RFC 6675, section 5, steps 1 to 4).
     pub(super) fn on_duplicate_ack_sack(&mut self, config: &Config, now: Time) {
         let (una, max) = (self.una, self.max);
         let Some(scoreboard) = &mut self.scoreboard else { return };
@@ -114,11 +49,11 @@ impl Sender {
         scoreboard.rescue = 0;
         scoreboard.set_pipe(config, una, max);
         if self.enter_recovery(config, now) {
-            self.set_cwnd(config, self.window.ssthresh);
+            self.set_cwnd_in_recovery(config, self.window.ssthresh);
         }
     }
 
-    /// RFC 6675, section 5, steps A and B.
+    /// Ends recovery when everything is acknowledged (RFC 6675, section 5, steps A and B).
     pub(super) fn on_ack_in_recovery_sack(&mut self, _config: &Config) -> (bool, bool) {
         if self.recover.is_none_or(|recover| self.una >= recover) {
             self.phase = Phase::Open;
@@ -126,14 +61,15 @@ impl Sender {
         (false, true)
     }
 
-    /// RFC 6675, section 5, step C, and section 4, NextSeg.
+    /// Returns the next segment to send during recovery (RFC 6675, section 5, step C, and section 4, NextSeg).
     #[cold]
     pub(in crate::tcp) fn next_with_sack(&mut self, config: &Config, now: Time) -> Option<Chunk> {
         let scoreboard = self.scoreboard.as_ref()?;
-        let cwnd = self.window.cwnd.min(config.max_window);
-        if scoreboard.pipe + config.segment > cwnd {
+        let cwnd = self.window.cwnd.min(config.max_window).max(config.segment);
+        if scoreboard.pipe + config.segment > cwnd || !self.may_leave(config, now, config.segment) {
             return None;
         }
+        let scoreboard = self.scoreboard.as_ref()?;
         let from = scoreboard.high_rxt.max(self.una);
         let hole = scoreboard.sacked.hole(from);
         // Rule 1: lost.

@@ -1,0 +1,16 @@
+//! The tests of `plimsoll-chronos-memcached`, in one program: one build and one link for all of them.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod clients;
+mod common;
+mod device;
+mod differential;
+mod fuzz;
+mod instructions;
+mod memory;
+mod operation;
+mod read;
+mod reload;
+mod server;
+mod soak;
+mod streams;

@@ -1,0 +1,12 @@
+//! The tests of `plimsoll-chronos-search`, in one program: one build and one link for all of them.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod conversations;
+mod hostile;
+mod memory;
+mod ranking;
+mod server;
+mod silent;
+mod smuggling;
+mod streams;
+mod support;

@@ -1,0 +1,162 @@
+//! AF_XDP for servers on Chronos: [`XdpDevice`] is a [`DatagramDevice`] whose datagrams bypass the kernel's network stack.
+//!
+//! ```text
+//! NIC queue q ──> XDP program ──┬─ UDP to a place that is served ──> AF_XDP socket q: receive ring, in the server's memory
+//!                               └─ all else: ARP, ICMP, TCP, fragments, VLAN tags, IP options ──> the kernel's stack
+//! receive ring ──> Receiver: checks, and takes the payload out of the frame ──> Service::unseal ──> requests
+//! replies ──> Sender: writes the frame, addresses swapped ──> send ring ──> NIC queue q
+//! frame of a request ──> fill ring (the kernel receives into it again); frame of a reply ──> completion ring
+//! ```
+//!
+//! A program that serves datagrams names a device in its configuration, and the runtime does the rest:
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use plimsoll_chronos::{Config, Listen};
+//! use plimsoll_chronos_xdp::XdpDevice;
+//!
+//! let places = vec!["192.0.2.1:11211".parse().expect("an address")];
+//! let device = Listen::Device { device: Arc::new(XdpDevice::new("eth0")), places };
+//! let config = Config { listen: vec![device], ..Config::default() };
+//! assert!(config.check().is_ok());
+//! ```
+//!
+//! Threads share nothing: each queue's socket, frames and rings belong to one thread. The device chooses the queue, by
+//! the sender's address as a rule; a request for a partition of another thread crosses a ring, as one over TCP does.
+//! A reply is sent to the Ethernet address from which the request came, without a look-up of routes or neighbours.
+//!
+//! Requirements: Linux 5.9, the feature `kernel` of this crate, and the rights to administer networks and to load eBPF
+//! programs. No packet filter of the kernel sees the datagrams.
+
+mod frame;
+mod interface;
+mod program;
+mod queue;
+mod ring;
+mod socket;
+
+use std::net::SocketAddr;
+
+use interface::Interface;
+use plimsoll_chronos::{DatagramDevice, DeviceInfo, OpenDevice};
+use program::Redirect;
+use queue::{FRAME_BYTES, FRAMES, MTU_MAX, Queue};
+
+/// An Ethernet device that is used by AF_XDP. It must not have an XDP program of its own.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct XdpDevice {
+    name: String,
+}
+
+impl XdpDevice {
+    /// Names the device; nothing is changed before a server starts.
+    pub fn new(name: impl Into<String>) -> XdpDevice {
+        XdpDevice { name: name.into() }
+    }
+}
+
+impl DatagramDevice for XdpDevice {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn open(&self, places: &[SocketAddr]) -> Result<OpenDevice, String> {
+        let interface = Interface::find(&self.name)?;
+        let places = interface.places(places);
+        check(&interface, &places)?;
+        let mut redirect = Redirect::load(&interface, &places)?;
+        let open = |_| socket::open(interface.mtu);
+        let mut queues = (0..interface.receive_queues).map(open).collect::<Result<Vec<Queue>, String>>()?;
+        // Nothing has changed up to here. From now on the device has the program, which passes everything to the kernel
+        // until it has sockets.
+        let is_native = redirect.attach(&interface)?;
+        let mut is_zero_copy = true;
+        for (number, queue) in (0..).zip(&mut queues) {
+            is_zero_copy &= socket::bind(queue, interface.index, number, !is_native)?;
+        }
+        for (number, queue) in (0..).zip(&queues) {
+            redirect.set_socket(number, queue.socket())?;
+        }
+        let info = DeviceInfo {
+            name: self.name.clone(),
+            places,
+            queues: interface.receive_queues,
+            mode: mode(is_native, is_zero_copy, interface.receive_queues),
+        };
+        let queues = queues.into_iter().map(Queue::into_halves).collect();
+        Ok(OpenDevice { info, queues, guard: Box::new(redirect) })
+    }
+}
+
+/// Describes how a device is used. A native program runs in the device's driver, a generic one on the kernel's socket
+/// buffers, which costs more; with zero copy the device reads and writes frames itself.
+fn mode(is_native: bool, is_zero_copy: bool, queues: u32) -> String {
+    let program = if is_native { "native" } else { "generic" };
+    let frames = if is_zero_copy { "zero copy" } else { "copied" };
+    let queues = if queues == 1 { "1 queue".to_owned() } else { format!("{queues} queues") };
+    format!("{program} XDP, {frames}, {queues} of {FRAMES} frames of {FRAME_BYTES} bytes")
+}
+
+/// Checks that the device has an address that is served, small packets, and as many queues to send as to receive.
+fn check(interface: &Interface, places: &[SocketAddr]) -> Result<(), String> {
+    let Interface { mtu, receive_queues, send_queues, .. } = interface;
+    if places.is_empty() {
+        return Err("it has none of the addresses that are listened on".to_owned());
+    }
+    if *mtu > MTU_MAX {
+        return Err(format!("its MTU is {mtu} bytes; {MTU_MAX} or less is allowed"));
+    }
+    if *receive_queues == 0 || send_queues < receive_queues {
+        return Err(format!(
+            "it has {receive_queues} queues to receive and {send_queues} to send; as many to send as to receive, 1 or \
+             more, are needed (ethtool --set-channels)"
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_that_cannot_be_served_are_refused() {
+        let fit = Interface {
+            index: 1,
+            hardware: [2; 6],
+            addresses: Vec::new(),
+            mtu: 1500,
+            receive_queues: 2,
+            send_queues: 2,
+        };
+        let places = [SocketAddr::from(([192, 0, 2, 1], 7))];
+        assert_eq!(check(&fit, &places), Ok(()));
+        for (interface, places, expected) in [
+            (fit.clone(), &places[..0], "it has none of the addresses"),
+            (
+                Interface { mtu: 9000, ..fit.clone() },
+                &places,
+                "its MTU is 9000 bytes; 3826 or less is allowed",
+            ),
+            (
+                Interface { send_queues: 1, ..fit.clone() },
+                &places,
+                "it has 2 queues to receive and 1 to send",
+            ),
+            (Interface { receive_queues: 0, ..fit.clone() }, &places, "it has 0 queues to receive"),
+        ] {
+            let error = check(&interface, places).unwrap_err();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_mode_names_program_frames_and_queues() {
+        assert_eq!(mode(true, false, 2), "native XDP, copied, 2 queues of 3072 frames of 4096 bytes");
+        assert_eq!(mode(false, true, 1), "generic XDP, zero copy, 1 queue of 3072 frames of 4096 bytes");
+        let info =
+            DeviceInfo { name: "eth0".to_owned(), places: Vec::new(), queues: 1, mode: "m".to_owned() };
+        assert_eq!(info.to_string(), "eth0: m");
+    }
+}

@@ -1,0 +1,6 @@
+//! The tests of `plimsoll-chronos-xdp`, in one program.
+#![cfg(feature = "kernel")]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod devices;
+mod pair;

@@ -1,0 +1,139 @@
+//! The `plimsoll` command as a library: [`main_with`] runs it with mechanisms from outside (`docs/extending.md`). One
+//! file a subcommand, and no simulation logic in any of them.
+//!
+//! stdout is results; everything else goes to stderr. Exit status: 0, 1 (a finding: a figure is
+//! off, a load is above its line), 2 (an error), or 128 and the signal's number after Ctrl-C.
+
+mod batch;
+#[cfg(target_os = "linux")]
+mod check;
+mod compare;
+mod completions;
+mod config;
+#[cfg(target_os = "linux")]
+mod emulate;
+mod export;
+#[cfg(target_os = "linux")]
+mod host;
+mod import;
+mod job;
+mod line;
+mod man;
+mod memory;
+mod merge;
+mod model;
+mod output;
+mod progress;
+mod raster;
+#[cfg(test)]
+mod reference;
+mod reproduce;
+mod run;
+#[cfg(target_os = "linux")]
+mod run_at_level;
+mod scenario;
+mod signals;
+mod source;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use plimsoll_scenario::Registry;
+use plimsoll_stdio::note;
+
+/// Draws a network's load line: how much load it carries before the tail of its latency sinks, and
+/// which mechanism raises the line.
+#[derive(Parser)]
+#[command(name = "plimsoll", version = output::VERSION, arg_required_else_help = true)]
+#[command(after_help = "\
+Results go to stdout, progress and messages to stderr.
+Exit status: 0, 1 (a finding: a figure is off, a load is above its line), 2 (an error), 130 (Ctrl-C).")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Makes the subcommands: one line each, with the variant and the module that has its `Args` and its `run`.
+macro_rules! subcommands {
+    ($($(#[$only:meta])* $Variant:ident in $module:ident,)+) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($(#[$only])* $Variant($module::Args),)+
+        }
+
+        impl Command {
+            fn run(&self, registry: &Registry) -> output::Done {
+                match self {
+                    $($(#[$only])* Command::$Variant(args) => $module::run(args, registry),)+
+                }
+            }
+        }
+    };
+}
+
+subcommands! {
+    Run in run,
+    Line in line,
+    #[cfg(target_os = "linux")]
+    Emulate in emulate,
+    #[cfg(target_os = "linux")]
+    Check in check,
+    #[cfg(target_os = "linux")]
+    Host in host,
+    #[cfg(target_os = "linux")]
+    RunAtLevel in run_at_level,
+    Compare in compare,
+    Merge in merge,
+    Import in import,
+    Export in export,
+    Model in model,
+    Reproduce in reproduce,
+    Scenario in scenario,
+    Config in config,
+    Completions in completions,
+    Man in man,
+}
+
+/// Runs the command line of this process. Scenarios may name the mechanisms of `registry`, which every subcommand that
+/// reads a scenario then has.
+pub fn main_with(registry: &Registry) -> ExitCode {
+    let cli = Cli::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
+    cli.command.run(registry).unwrap_or_else(|error| {
+        match error.downcast_ref::<source::BadScenario>() {
+            // These have their own form, with the line at fault.
+            Some(bad) => note!("{bad}"),
+            None => note!("error: {}", output::reasons(&error)),
+        }
+        ExitCode::from(output::ERROR)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    /// Every option of every command, with a number that few of them allow.
+    #[test]
+    fn no_error_shows_a_range_as_rust_writes_it() {
+        let mut open = vec![(vec!["plimsoll".to_owned()], Cli::command())];
+        let mut bounded = 0;
+        while let Some((words, command)) = open.pop() {
+            for below in command.get_subcommands() {
+                open.push(([&words[..], &[below.get_name().to_owned()]].concat(), below.clone()));
+            }
+            let flags = command.get_arguments().filter(|argument| argument.get_action().takes_values());
+            for flag in flags.filter_map(clap::Arg::get_long) {
+                for value in ["-1", "99999999999999999999999"] {
+                    let words = words.iter().cloned().chain([format!("--{flag}={value}")]);
+                    let Err(error) = Cli::try_parse_from(words) else { continue };
+                    let said = error.to_string();
+                    bounded += usize::from(said.contains("write a whole number"));
+                    assert!(!said.contains("..=") && !said.contains("is not in"), "--{flag}: {said}");
+                }
+            }
+        }
+        assert!(bounded > 10, "{bounded} errors name bounds");
+    }
+}

@@ -1,0 +1,125 @@
+//! The crates depend on each other in the directions that ARCHITECTURE.md draws, and in no other.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A crate of this workspace, and the crates of this workspace that it may use outside its tests.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("units", &[]),
+    // Below every program.
+    ("stdio", &["units"]),
+    // What privileged programs believe when they find it again.
+    ("state", &[]),
+    // For tests of all others.
+    ("testing", &[]),
+    ("mechanisms", &["units"]),
+    ("fabric", &["mechanisms", "units"]),
+    // Workloads and their sources; a run records what they did, so results are above.
+    ("traffic", &["fabric", "units"]),
+    ("scenario", &["fabric", "mechanisms", "traffic", "units"]),
+    ("results", &["fabric", "traffic", "units"]),
+    ("report", &["results", "units"]),
+    // The simulator sees neither a published value nor how a result is shown.
+    ("sim", &["fabric", "mechanisms", "results", "scenario", "traffic", "units"]),
+    // What runs live does not know the simulator, nor the other way round.
+    ("linux", &["bpf", "fabric", "mechanisms", "results", "scenario", "state", "traffic", "units"]),
+    // Puts mechanisms on a real host; knows no scenario and no fabric.
+    ("host", &["bpf", "mechanisms", "state", "units"]),
+    // Formulas of the tail; of the engine only its random streams.
+    ("measure", &["fabric", "units"]),
+    ("reproduce", &["chronos-load", "linux", "measure", "report", "results", "scenario", "sim", "units"]),
+    ("line", &["report", "results", "scenario", "sim", "traffic", "units"]),
+    // The kernel's programs are held to the mechanisms, and nothing is held to them.
+    ("bpf", &["mechanisms", "units"]),
+    // Servers: a runtime, and what runs on it. They know the network only by its sockets.
+    ("chronos", &["bpf", "mechanisms"]),
+    // Datagrams past the kernel's stack, which a program hands to the runtime.
+    ("chronos-xdp", &["bpf", "chronos"]),
+    ("chronos-memcached", &["chronos", "chronos-xdp", "stdio", "units"]),
+    ("chronos-options", &["chronos", "stdio", "units"]),
+    ("chronos-search", &["chronos", "chronos-options", "stdio", "units"]),
+    ("chronos-openflow", &["chronos", "chronos-options", "stdio", "units"]),
+    ("chronos-load", &["stdio", "units"]),
+    (
+        "cli",
+        &[
+            "host",
+            "line",
+            "linux",
+            "measure",
+            "mechanisms",
+            "report",
+            "reproduce",
+            "results",
+            "scenario",
+            "sim",
+            "stdio",
+            "units",
+        ],
+    ),
+];
+
+/// Crates of the workspace that are no part of the house: they use what they measure or show.
+const OUTSIDE: [&str; 3] = ["benches", "examples", "torture"];
+
+/// Dependencies between the crates of the workspace, tests left out.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--no-deps", "--offline", "--format-version", "1", "--manifest-path", manifest])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let short = |name: &Value| name.as_str().unwrap().strip_prefix("plimsoll-").map(str::to_owned);
+    let packages = metadata["packages"].as_array().unwrap().iter();
+    packages
+        .filter_map(|package| {
+            let outside_tests = |dependency: &&Value| dependency["kind"] != "dev";
+            let all = package["dependencies"].as_array().unwrap().iter().filter(outside_tests);
+            // A crate of the same name from a registry would not have a path.
+            let ours = all.filter(|dependency| dependency["path"].is_string());
+            Some((
+                short(&package["name"])?,
+                ours.filter_map(|dependency| short(&dependency["name"])).collect(),
+            ))
+        })
+        .collect()
+}
+
+#[test]
+fn crates_depend_only_downwards() {
+    let found = dependencies();
+    let known: BTreeSet<&str> = ALLOWED.iter().map(|(name, _)| *name).chain(OUTSIDE).collect();
+    let all: BTreeSet<&str> = found.keys().map(String::as_str).collect();
+    assert_eq!(all, known, "every crate of the workspace has its directions");
+    for (name, allowed) in ALLOWED {
+        let uses = found.get(*name).unwrap_or_else(|| panic!("no crate plimsoll-{name} in the workspace"));
+        let more: Vec<_> = uses.iter().filter(|used| !allowed.contains(&used.as_str())).collect();
+        assert!(more.is_empty(), "plimsoll-{name} uses {more:?}; ARCHITECTURE.md allows {allowed:?}");
+    }
+}
+
+#[test]
+fn nothing_depends_on_the_command_line() {
+    // The examples show how a program of one's own runs the command line.
+    for (name, uses) in dependencies().into_iter().filter(|(name, _)| name != "examples") {
+        assert!(!uses.contains("cli"), "plimsoll-{name} uses plimsoll-cli");
+    }
+}
+
+/// What is above draws no circle with what is below.
+#[test]
+fn the_allowed_directions_have_no_cycle() {
+    let mut below: BTreeSet<&str> = BTreeSet::new();
+    while below.len() < ALLOWED.len() {
+        let next = ALLOWED
+            .iter()
+            .find(|(name, uses)| !below.contains(name) && uses.iter().all(|used| below.contains(used)));
+        let (name, _) = next.expect("a crate whose dependencies are all below");
+        below.insert(name);
+    }
+}

@@ -1,0 +1,20 @@
+//! The tests of `plimsoll-cli`, in one program: one build and one link for all of them.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod architecture;
+mod capture;
+mod columns;
+mod commands;
+mod common;
+mod compare;
+mod damage;
+mod exchange;
+mod hostile;
+mod kept;
+mod limits;
+mod line;
+mod parity;
+mod recipes;
+mod run;
+mod stopped;
+mod streams;

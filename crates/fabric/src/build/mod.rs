@@ -1,0 +1,93 @@
+//! A fabric is built from its specification.
+//!
+//! ```text
+//! FabricSpec ──Schedule──> ports, general where links change or switches pause
+//!            └──> shared buffers, flow control, pacers, path selector, faults
+//! ```
+
+mod ports;
+mod shared_buffers;
+
+use plimsoll_units::Time;
+
+use crate::engine::{EventQueue, Lanes, Streams};
+use crate::fabric::Fabric;
+use crate::faults::{Faults, Schedule};
+use crate::flow_control::FlowControl;
+use crate::host_pacer::host_pacers;
+use crate::links::{Hooks, Links};
+use crate::net::topology::Hashing;
+use crate::net::{PathSelector, SelectPath, SelectorFactory};
+use crate::observed::{Counters, LinkMeter};
+use crate::spec::{Extensions, FabricSpec, Unbuildable};
+use ports::PortBuilder;
+use shared_buffers::SharedBuffers;
+
+impl<H: Hooks> Fabric<H> {
+    /// Builds the fabric that `spec` describes, with mechanisms from outside where there are some. What it draws comes
+    /// from the named `streams`.
+    ///
+    /// # Errors
+    /// Fails if flow control is asked of a link that cannot be paused or whose buffer is too small.
+    pub fn build(
+        mut spec: FabricSpec,
+        streams: &Streams,
+        extensions: Extensions,
+        hooks: H,
+    ) -> Result<Fabric<H>, Unbuildable> {
+        let hashing = Hashing { salt: streams.word("paths"), symmetric: spec.symmetric_paths };
+        spec.network = spec.network.with_hashing(hashing);
+        let schedule = Schedule::new(&spec.faults, spec.convergence_delay);
+        let flow_control = FlowControl::new(&spec, &schedule)?;
+        let shared = SharedBuffers::new(&spec);
+        let mut builder = PortBuilder::new(&spec, streams, &shared, &schedule);
+        builder.queue_discipline = extensions.queue_discipline;
+        builder.counts_drain_bytes = extensions.path_selector.is_some();
+        let mut ports = builder.ports();
+        let mut selector = selector(&spec, streams, extensions.path_selector).map(Box::new);
+        let pacers = host_pacers(&spec, streams);
+        let faults = Faults::new(schedule, &mut ports);
+        let mut events = EventQueue::new();
+        let FabricSpec { network, watched, backpressure, counts_links, window, .. } = spec;
+        if let (Some(faults), Some(selector)) = (&faults, &mut selector) {
+            selector.set_detours(faults.detours(&network));
+            if let Some((at, owner)) = faults.next_event(Time::ZERO) {
+                events.push(at, owner);
+            }
+        }
+        let links = Links {
+            events,
+            lanes: Lanes::new(network.links().len()),
+            counters: Counters::default(),
+            shared_buffers: shared.buffers,
+            flow_control,
+            faults,
+            meter: counts_links.then(|| Box::new(LinkMeter::new(network.links().len(), window))),
+            boundary: None,
+            hosts: network.hosts(),
+            hooks,
+        };
+        let inspects_hops = selector.is_some()
+            || links.flow_control.is_some()
+            || links.meter.is_some()
+            || links.hooks.observes_hops();
+        Ok(Fabric { network, ports, pacers, selector, links, watched, inspects_hops, backpressure })
+    }
+}
+
+/// Builds what chooses among shortest paths in place of the flow's hash, if anything does; `custom` precedes the
+/// specification.
+fn selector(
+    spec: &FabricSpec,
+    streams: &Streams,
+    custom: Option<Box<dyn SelectPath>>,
+) -> Option<PathSelector> {
+    let switches = 0..spec.network.switches();
+    let streams = || switches.map(|switch| streams.stream(&format!("switch/{switch}/paths"))).collect();
+    if let Some(custom) = custom.or_else(|| spec.path_selector.as_ref().map(SelectorFactory::make)) {
+        return Some(PathSelector::custom(custom, streams()));
+    }
+    // Detours around dead links need a selector even where the hash chooses.
+    let hash = || (!spec.faults.is_empty()).then(PathSelector::hash);
+    PathSelector::of(&spec.paths, streams).or_else(hash)
+}

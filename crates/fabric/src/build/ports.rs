@@ -1,0 +1,156 @@
+//! The output ports of a fabric.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use plimsoll_mechanisms::ecn::Ecn;
+use plimsoll_mechanisms::pacer::PacerForm;
+use plimsoll_mechanisms::phantom_queue::PhantomQueue;
+use plimsoll_mechanisms::red::Red;
+use plimsoll_mechanisms::wred::Wred;
+use plimsoll_units::Span;
+
+use super::shared_buffers::SharedBuffers;
+use crate::engine::Streams;
+use crate::faults::Schedule;
+use crate::net::port::{Discipline, HeadPacer, PortConfig, PortRules, RedMarker, WredMarker};
+use crate::net::topology::Link;
+use crate::net::{Node, Port, PortId, QueueMeter};
+use crate::observed::Queue;
+use crate::spec::{FabricSpec, MakeDiscipline, PortSpec};
+
+/// Builds the ports of a fabric, one after the other.
+pub(super) struct PortBuilder<'a> {
+    pub(super) spec: &'a FabricSpec,
+    pub(super) streams: &'a Streams,
+    pub(super) shared: &'a SharedBuffers,
+    pub(super) schedule: &'a Schedule,
+    /// Makes the disciplines of switch ports from outside.
+    pub(super) queue_discipline: Option<&'a MakeDiscipline<'a>>,
+    /// A path selector from outside asks for the bytes that leave before a packet.
+    pub(super) counts_drain_bytes: bool,
+    /// The kinds of port that have the general engine.
+    general: General,
+    /// The interval of each watched port.
+    watched: HashMap<PortId, Span>,
+    /// The rules made so far: as many as there are kinds of port.
+    rules: Vec<Arc<PortRules>>,
+}
+
+/// The kinds of port that have the general engine, by choice or because a mechanism needs it.
+struct General {
+    nic: bool,
+    tiers: Vec<bool>,
+}
+
+impl General {
+    fn of(spec: &FabricSpec) -> General {
+        let is_general =
+            |port: &PortSpec, at_switch| port.general || spec.needs_general_engine(port, at_switch);
+        General {
+            nic: is_general(&spec.nic, false),
+            tiers: spec.tiers.iter().map(|tier| is_general(tier, true)).collect(),
+        }
+    }
+}
+
+impl<'a> PortBuilder<'a> {
+    pub(super) fn new(
+        spec: &'a FabricSpec,
+        streams: &'a Streams,
+        shared: &'a SharedBuffers,
+        schedule: &'a Schedule,
+    ) -> PortBuilder<'a> {
+        PortBuilder {
+            spec,
+            streams,
+            shared,
+            schedule,
+            queue_discipline: None,
+            counts_drain_bytes: false,
+            general: General::of(spec),
+            watched: spec.watched.iter().map(|watched| (watched.port, watched.every)).collect(),
+            rules: Vec::new(),
+        }
+    }
+
+    /// Builds every port of the network, by number.
+    pub(super) fn ports(mut self) -> Vec<Port> {
+        let spec = self.spec;
+        (0..).map(PortId).zip(spec.network.links()).map(|(port, link)| self.port(port, link)).collect()
+    }
+
+    fn port(&mut self, port: PortId, link: &Link) -> Port {
+        let spec = self.spec;
+        let settings = spec.port(link);
+        let is_host = matches!(link.from, Node::Host(_));
+        let phantom_queue =
+            settings.mechanisms.phantom_queue.as_ref().map(|params| PhantomQueue::new(params, link.rate));
+        // A phantom queue marks in place of the port.
+        let marks = phantom_queue.is_none();
+        let red = settings.mechanisms.red.as_ref().filter(|_| marks).map(|params| {
+            let stream = self.streams.stream(&format!("port/{}/red", port.0));
+            RedMarker::new(Red::new(params, link.rate), stream)
+        });
+        let wred = settings.mechanisms.wred.as_ref().filter(|_| marks).map(|params| {
+            let stream = self.streams.stream(&format!("port/{}/wred", port.0));
+            WredMarker::new(Wred::new(params, link.rate), stream)
+        });
+        let ecn = settings
+            .mechanisms
+            .ecn
+            .as_ref()
+            .filter(|_| marks && red.is_none() && wred.is_none())
+            .map(Ecn::new);
+        let head_pacer = spec.pacer.as_ref().filter(|params| is_host && params.form == PacerForm::Source);
+        let looks_at_ports = spec.paths.adaptive.is_some() || spec.path_selector.is_some();
+        Port::new(PortConfig {
+            rules: self.shared_rules(PortRules {
+                byte_time: link.rate.byte_time(),
+                propagation: link.propagation,
+                wait: link.wait(),
+                limit: settings.limit,
+                ecn,
+            }),
+            red,
+            wred,
+            shared: self.shared.room(port),
+            phantom_queue,
+            meter: self
+                .watched
+                .get(&port)
+                .map(|every| QueueMeter::new(spec.window.from, *every, Queue::BIN_BYTES)),
+            discipline: self.custom_discipline(link).unwrap_or_else(|| self.discipline(settings, link)),
+            pacer: head_pacer
+                .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),
+            announces_room: is_host && spec.backpressure,
+            accounts: spec.has_flow_control(),
+            counts_drain_bytes: !is_host && (looks_at_ports || self.counts_drain_bytes),
+            changes: self.schedule.link(port).is_some(),
+            general: if is_host { self.general.nic } else { self.general.tiers[usize::from(link.tier)] },
+        })
+    }
+
+    /// Makes the discipline from outside, if there is one for the switch port that sends on `link`.
+    fn custom_discipline(&self, link: &Link) -> Option<Discipline> {
+        let make = self.queue_discipline.filter(|_| matches!(link.from, Node::Switch(_)))?;
+        make(link).map(Discipline::Custom)
+    }
+
+    fn discipline(&self, settings: &PortSpec, link: &Link) -> Discipline {
+        match &settings.discipline {
+            Some(factory) => Discipline::custom(factory, link),
+            None => Discipline::of(settings.order, &settings.mechanisms, self.spec.full_size),
+        }
+    }
+
+    /// Returns `rules`, kept once however many ports have them.
+    fn shared_rules(&mut self, rules: PortRules) -> Arc<PortRules> {
+        if let Some(known) = self.rules.iter().find(|known| ***known == rules) {
+            return Arc::clone(known);
+        }
+        let rules = Arc::new(rules);
+        self.rules.push(Arc::clone(&rules));
+        rules
+    }
+}

@@ -1,0 +1,371 @@
+//! [`Fabric`]: the network between the hosts, with everything that moves in it.
+//!
+//! ```text
+//! send ──> pacer ──> NIC ──> link ──> switch: which port? ──> port ──> link ──> ... ──> Handled::Delivered
+//! ```
+//!
+//! The fabric owns the event queue, and its caller owns the loop over it. One total order covers the fabric's links,
+//! ports, pacers and pauses as well as whatever the caller schedules:
+//!
+//! ```text
+//! while let Some((now, owner)) = fabric.next_event(last) {
+//!     match fabric.on_event(now, owner) {
+//!         Handled::Delivered(packet) => the host at packet.dst receives it
+//!         Handled::Served            => senders that wait for room in a NIC may go on
+//!         Handled::Done              => nothing is left to do
+//!         Handled::NotMine           => the caller's own event
+//!     }
+//! }
+//! ```
+
+mod read_out;
+
+pub use read_out::LinkReading;
+
+use plimsoll_mechanisms::pfc::Priorities;
+use plimsoll_units::Time;
+
+use crate::boundary::{Boundary, Crossing};
+use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
+use crate::faults::FAULTS_CLOCK;
+use crate::flow_control::{Deadlock, deadlock};
+use crate::host_pacer::HostPacer;
+use crate::links::{Hooks, Links};
+use crate::net::{HostId, Network, Packet, PathSelector, Port, PortId, Sink};
+use crate::observed::{Counters, WatchedQueue};
+
+/// The network between the hosts.
+#[derive(Debug)]
+pub struct Fabric<H> {
+    pub(crate) network: Network,
+    /// The output ports by number; the first are the hosts' NICs.
+    pub(crate) ports: Vec<Port>,
+    /// The pacers by host; none where the hosts have none in front of their NICs.
+    pub(crate) pacers: Vec<HostPacer>,
+    /// Chooses paths where the flow's hash does not.
+    pub(crate) selector: Option<Box<PathSelector>>,
+    /// Everything behind the ports.
+    pub(crate) links: Links<H>,
+    pub(crate) watched: Vec<WatchedQueue>,
+    /// Something inspects each packet at the end of each link: a path selector, flow control, a meter or a hook.
+    pub(crate) inspects_hops: bool,
+    /// Senders wait for room in their NIC.
+    pub(crate) backpressure: bool,
+}
+
+/// What became of an event.
+#[derive(Clone, Copy, Debug)]
+pub enum Handled {
+    /// A packet has reached its host.
+    Delivered(Packet),
+    /// Ports have sent or may send, so that senders may find room in their NIC.
+    Served,
+    /// The event is done with.
+    Done,
+    /// The event has an owner outside the fabric.
+    NotMine,
+}
+
+/// Where a packet goes from the end of a link.
+enum NextHop {
+    /// A port of the switch there sends it on.
+    Port(PortId),
+    /// It has reached its host.
+    Host,
+    /// It is lost, and has been counted.
+    Nowhere,
+}
+
+impl<H: Hooks> Fabric<H> {
+    /// Schedules an event of an owner outside the fabric.
+    #[inline]
+    pub fn schedule(&mut self, at: Time, owner: Owner) {
+        self.links.events.push(at, owner);
+    }
+
+    /// Takes the next event, if it is at `last` or before, and counts it. The caller then passes it to
+    /// [`Fabric::on_event`].
+    #[inline]
+    pub fn next_event(&mut self, last: Time) -> Option<(Time, Owner)> {
+        let event = self.links.events.pop_until(last)?;
+        self.links.counters.events += 1;
+        Some(event)
+    }
+
+    /// Handles the event of `owner` at `now`, if the owner belongs to the fabric.
+    #[inline(always)] // once an event: a call would copy the packet that is delivered
+    pub fn on_event(&mut self, now: Time, owner: Owner) -> Handled {
+        let number = owner.number();
+        match owner.kind() {
+            OwnerKind::Link => return self.on_link(now, PortId(number)),
+            OwnerKind::Pacer => {
+                self.on_pacer_due(now, HostId(number));
+                return Handled::Done;
+            }
+            OwnerKind::Port => self.ports[number as usize].on_due(PortId(number), now, &mut self.links),
+            OwnerKind::Pause => self.on_pause_due(now, PortId(number)),
+            OwnerKind::Clock if number == FAULTS_CLOCK => self.on_faults_due(now),
+            _ => return Handled::NotMine,
+        }
+        Handled::Served
+    }
+
+    /// The first packet of the link of `port` has reached the far end.
+    #[inline(always)]
+    fn on_link(&mut self, now: Time, port: PortId) -> Handled {
+        let mut packet = self.links.lanes.pop(port, &mut self.links.events);
+        let next = if self.inspects_hops {
+            self.inspect_hop(now, port, &mut packet)
+        } else {
+            self.links.counters.packet_hops += 1;
+            match self.network.far_switch(port) {
+                Some(switch) => NextHop::Port(self.network.next_port(switch, &packet)),
+                None => NextHop::Host,
+            }
+        };
+        match next {
+            NextHop::Port(next) => {
+                self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.links);
+                Handled::Done
+            }
+            NextHop::Host => {
+                self.links.counters.packets_delivered += 1;
+                Handled::Delivered(packet)
+            }
+            NextHop::Nowhere => Handled::Done,
+        }
+    }
+
+    /// Decides what becomes of `packet` at the end of the link of `port`, where something inspects it on the way.
+    #[inline(never)]
+    fn inspect_hop(&mut self, now: Time, port: PortId, packet: &mut Packet) -> NextHop {
+        let left = now - self.network.link(port).propagation;
+        if self.selector.is_some() && !self.survives(left, now, port, packet) {
+            self.links.lost_on_link(now, packet);
+            return NextHop::Nowhere;
+        }
+        self.links.counters.packet_hops += 1;
+        self.links.observe_hop(left, port, packet);
+        if let Some(control) = &mut self.links.flow_control
+            && !control.admit(now, port, packet)
+        {
+            self.links.dropped(now, self.network.port_towards(packet.dst), packet);
+            return NextHop::Nowhere;
+        }
+        let Some(switch) = self.network.far_switch(port) else { return NextHop::Host };
+        let next = match &mut self.selector {
+            None => Some(self.network.next_port(switch, packet)),
+            Some(selector) => selector.next_port(now, &self.network, &self.ports, switch, packet),
+        };
+        if next.is_none() {
+            self.links.no_route(now, packet);
+        }
+        next.map_or(NextHop::Nowhere, NextHop::Port)
+    }
+
+    /// Whether `packet`, which left at `left`, was not lost on the link of `port`. It then carries the time that the
+    /// link took, because its path is not the one that the flow's hash gives.
+    fn survives(&self, left: Time, now: Time, port: PortId, packet: &mut Packet) -> bool {
+        let link = self.network.link(port);
+        match self.links.faults.as_ref().and_then(|faults| faults.link(port)) {
+            // The port of a link that changes has added the time itself: it knew the rate.
+            Some(scheduled) => !scheduled.loses(left, now),
+            None => {
+                packet.add_transit(link.rate.byte_time().span(u64::from(packet.size)) + link.propagation);
+                true
+            }
+        }
+    }
+
+    /// Pauses reach the port that they are for.
+    #[cold]
+    fn on_pause_due(&mut self, now: Time, port: PortId) {
+        while let Some(control) = &mut self.links.flow_control
+            && let Some(signal) = control.take_due(now, port)
+        {
+            self.ports[port.0 as usize].on_signal(port, now, signal, &mut self.links);
+        }
+    }
+
+    /// The time that the pacer of `host` asked for has come.
+    fn on_pacer_due(&mut self, now: Time, host: HostId) {
+        let nic = &mut self.ports[host.0 as usize];
+        let due = self.pacers[host.0 as usize].on_due(now, nic, &mut self.links);
+        self.links.call_pacer_at(host, due);
+    }
+
+    /// Sends the pauses that the event at `now` has decided on. Returns whether there were any.
+    pub fn send_pauses(&mut self, now: Time) -> bool {
+        let Links { flow_control, faults, events, .. } = &mut self.links;
+        let Some(control) = flow_control.as_mut().filter(|control| control.has_pending()) else {
+            return false;
+        };
+        control.send_pending(now, &self.ports, faults.as_deref(), events);
+        true
+    }
+
+    /// Finds the circle of links that pause each other, if nothing moves at `now` and nothing ever will.
+    pub fn find_deadlock(&self, now: Time) -> Option<Deadlock> {
+        let control = self.links.flow_control.as_ref()?;
+        let is_stuck = control.is_stuck(now, self.links.lanes.in_flight());
+        is_stuck.then(|| deadlock(&self.network, &self.ports, control.moved()))
+    }
+
+    /// `packet.src` sends a packet: through its pacer, if it has one, to its NIC.
+    #[inline(always)] // once a packet
+    pub fn send(&mut self, now: Time, packet: Packet) {
+        let host = packet.src;
+        self.links.counters.packets_sent += 1;
+        let nic = &mut self.ports[host.0 as usize];
+        match self.pacers.get_mut(host.0 as usize) {
+            Some(pacer) => {
+                let due = pacer.on_packet(now, packet, nic, &mut self.links);
+                self.links.call_pacer_at(host, due);
+            }
+            None => nic.on_arrival(PortId(host.0), now, packet, &mut self.links),
+        }
+    }
+
+    /// `packet.src` sends a packet that no pacer delays.
+    pub fn send_unpaced(&mut self, now: Time, packet: Packet) {
+        let nic = PortId(packet.src.0);
+        self.links.counters.packets_sent += 1;
+        self.ports[nic.0 as usize].on_arrival(nic, now, packet, &mut self.links);
+    }
+
+    /// `packet.src` drops a packet instead of sending it, because a limiter in the host refuses it.
+    pub fn refuse(&mut self, now: Time, packet: &Packet) {
+        self.links.counters.packets_sent += 1;
+        self.links.dropped(now, PortId(packet.src.0), packet);
+    }
+
+    /// Whether `bytes` more would find room in the NIC of `host`.
+    #[inline]
+    pub fn has_room(&mut self, now: Time, host: HostId, bytes: u64) -> bool {
+        self.ports[host.0 as usize].has_room(now, bytes)
+    }
+
+    /// Whether packets wait in the NIC of `host` and all of `priorities` are paused.
+    pub fn is_paused(&self, host: HostId, priorities: Priorities) -> bool {
+        self.ports[host.0 as usize].holds_all(priorities)
+    }
+
+    /// Hands the NIC of a host what its pacer holds, as far as there is room.
+    pub fn release_paced(&mut self, now: Time, nic: PortId) {
+        if let Some(pacer) = self.pacers.get_mut(nic.0 as usize) {
+            let due = pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.links);
+            self.links.call_pacer_at(HostId(nic.0), due);
+        }
+    }
+
+    /// `packet` has brought an ECN echo to its host, whose pacer may associate the connection.
+    #[cold]
+    pub fn on_ece(&mut self, now: Time, packet: &Packet) {
+        let host = packet.dst.0 as usize;
+        if let Some(pacer) = self.pacers.get_mut(host) {
+            pacer.on_ece(now, packet.flow);
+        } else if let Some(pacer) = self.ports[host].head_pacer() {
+            pacer.on_ece(packet.flow);
+        }
+    }
+}
+
+/// The logical processes of a parallel run.
+impl<H: Hooks> Fabric<H> {
+    /// Makes this fabric part of a parallel run: what is sent on links that leave it goes to an outbox. `leaves` says
+    /// so of each link.
+    pub fn set_boundary(&mut self, leaves: Vec<bool>) {
+        self.links.boundary = Some(Box::new(Boundary::new(leaves)));
+    }
+
+    /// Removes the packets that have crossed the boundary, in the order in which they left.
+    pub fn drain_outbox(&mut self) -> impl Iterator<Item = Crossing> + '_ {
+        self.links.boundary.iter_mut().flat_map(|boundary| boundary.drain())
+    }
+
+    /// Puts a packet that has left another logical process on its link.
+    pub fn receive(&mut self, crossing: Crossing) {
+        let Crossing { port, arrives, packet } = crossing;
+        self.links.lanes.push(port, arrives, packet, &mut self.links.events);
+    }
+
+    /// Takes over the ports of `other` for which `is_other` holds, with their pacers, and adds its counters, less the
+    /// `replicated` events that this fabric has counted as well.
+    pub fn absorb(&mut self, mut other: Fabric<H>, replicated: u64, is_other: impl Fn(PortId) -> bool) {
+        for port in (0..self.ports.len() as u32).map(PortId).filter(|port| is_other(*port)) {
+            let place = port.0 as usize;
+            std::mem::swap(&mut self.ports[place], &mut other.ports[place]);
+            if let Some(pacer) = self.pacers.get_mut(place) {
+                std::mem::swap(pacer, &mut other.pacers[place]);
+            }
+        }
+        let of_faults = other.links.faults.as_ref().map_or(0, |faults| faults.events());
+        other.links.counters.events -= replicated + of_faults;
+        self.links.counters += other.links.counters;
+    }
+}
+
+/// What the caller may look at.
+impl<H: Hooks> Fabric<H> {
+    /// Returns hosts, switches and links.
+    #[inline]
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    /// Returns the output ports by number.
+    #[inline]
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// Returns the packets in flight.
+    #[inline]
+    pub fn lanes(&self) -> &Lanes {
+        &self.links.lanes
+    }
+
+    /// Returns the event queue, for callers that prefetch what the next events will touch.
+    #[inline]
+    pub fn events(&mut self) -> &mut EventQueue {
+        &mut self.links.events
+    }
+
+    /// Returns when the next event is.
+    pub fn next_event_time(&self) -> Option<Time> {
+        self.links.events.peek_time()
+    }
+
+    /// Returns what chooses paths in place of the flow's hash, if anything does.
+    pub fn selector(&self) -> Option<&PathSelector> {
+        self.selector.as_deref()
+    }
+
+    /// Whether switches pause each other.
+    pub fn has_flow_control(&self) -> bool {
+        self.links.flow_control.is_some()
+    }
+
+    /// Whether packets, bytes and drops are counted for every link.
+    pub fn counts_links(&self) -> bool {
+        self.links.meter.is_some()
+    }
+
+    /// Returns the counters so far.
+    #[inline]
+    pub fn counters(&self) -> &Counters {
+        &self.links.counters
+    }
+
+    /// Returns the world's hooks.
+    #[inline]
+    pub fn hooks(&self) -> &H {
+        &self.links.hooks
+    }
+
+    /// Returns the world's hooks, to be changed.
+    #[inline]
+    pub fn hooks_mut(&mut self) -> &mut H {
+        &mut self.links.hooks
+    }
+}

@@ -1,0 +1,104 @@
+//! What a fabric has observed, read when the run has ended.
+
+use std::collections::BTreeMap;
+
+use plimsoll_mechanisms::pacer::AssociationCounts;
+use plimsoll_units::{Rate, Span, Time};
+
+use super::Fabric;
+use crate::host_pacer::HostPacer;
+use crate::links::Hooks;
+use crate::net::{HostId, MeterReading, Port, PortId};
+use crate::observed::{Carried, PauseTotals, Queue, port_name};
+
+/// What was observed of one direction of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LinkReading {
+    /// The link's rate.
+    pub rate: Rate,
+    /// How long it was observed.
+    pub observed: Span,
+    /// What it carried meanwhile.
+    pub carried: Carried,
+    /// How often and how long it was paused meanwhile.
+    pub pauses: PauseTotals,
+}
+
+impl<H: Hooks> Fabric<H> {
+    /// Returns how many packets wait in ports and pacers or are in flight.
+    pub fn packets_inside(&self) -> u64 {
+        let held = self.ports.iter().map(Port::held).sum::<usize>()
+            + self.pacers.iter().map(HostPacer::held).sum::<usize>();
+        (held + self.links.lanes.in_flight()) as u64
+    }
+
+    /// Completes the counters at the `end` of the run: counts the packets that are still inside, and takes back the
+    /// marks that ports have foreseen for a time after it.
+    pub fn settle(&mut self, end: Time) {
+        self.links.counters.packets_in_flight = self.packets_inside();
+        self.links.counters.marks -= self.ports.iter().map(|port| port.marks_after(end)).sum::<u64>();
+    }
+
+    /// Asserts, of a settled fabric, that packets in = packets out + lost + inside.
+    ///
+    /// # Panics
+    /// Panics if packets were not conserved.
+    pub fn assert_conservation(&self) {
+        let counters = &self.links.counters;
+        assert_eq!(
+            counters.packets_sent,
+            counters.packets_accounted_for(),
+            "packets are conserved: {counters:?}"
+        );
+    }
+
+    /// Stops watching queues, and returns what was seen of them up to `end`.
+    pub fn take_queues(&mut self, end: Time) -> Vec<Queue> {
+        let mut queues = Vec::new();
+        // A port may be watched under several names.
+        let mut readings: BTreeMap<PortId, MeterReading> = BTreeMap::new();
+        for watched in &self.watched {
+            let read = self.ports[watched.port.0 as usize].take_meter(end);
+            let Some(reading) = read.or_else(|| readings.get(&watched.port).cloned()) else { continue };
+            readings.entry(watched.port).or_insert_with(|| reading.clone());
+            queues.push(Queue {
+                name: watched.name.clone(),
+                port: port_name(&self.network, watched.port),
+                rate: self.network.link(watched.port).rate,
+                every: watched.every,
+                from: reading.from,
+                mean_bytes: reading.mean_bytes,
+                max_bytes: reading.max_bytes,
+                time_at: reading.time_at,
+                drops: reading.drops,
+                marks: reading.marks,
+                packets: reading.packets,
+                bytes: reading.bytes,
+            });
+        }
+        queues
+    }
+
+    /// Returns what every link has carried up to `end`, by number; nothing where links are not counted.
+    pub fn link_readings(&self, end: Time) -> Vec<LinkReading> {
+        let Some(meter) = &self.links.meter else { return Vec::new() };
+        let observed = meter.window().part_of(Time::ZERO, end);
+        let links = (0..).map(PortId).zip(self.network.links()).zip(meter.carried());
+        let reading = |((port, link), carried): ((PortId, &crate::net::topology::Link), &Carried)| {
+            let pauses = self.links.flow_control.as_ref().map(|control| control.pauses(port, end));
+            LinkReading { rate: link.rate, observed, carried: *carried, pauses: pauses.unwrap_or_default() }
+        };
+        links.map(reading).collect()
+    }
+
+    /// Returns how often each connection of `host` was associated with its pacer up to `end`.
+    pub fn pacing_counts(&mut self, host: HostId, end: Time) -> Vec<(u64, AssociationCounts)> {
+        match self.pacers.get(host.0 as usize) {
+            Some(pacer) => pacer.flows().counts(end).collect(),
+            None => {
+                let pacer = self.ports[host.0 as usize].head_pacer();
+                pacer.map_or_else(Vec::new, |pacer| pacer.counts(end).into_iter().collect())
+            }
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! [`FlowControl`]: what every switch holds of each of its links, and the pauses that it sends.
+//!
+//! ```text
+//! on_link ──> admit: room in the link's buffer? ──> port ──> entered ──┐
+//!                                                   port ──> left  ────┤
+//!                                      IngressAccount: pause, resume <─┘
+//!                                            │ behind the packet that the port back is sending,
+//!                                            v one frame and the propagation later
+//!                                     Port::on_signal of the port that sends on the link
+//! ```
+//!
+//! A pause frame goes ahead of waiting packets and takes no time from them.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use plimsoll_mechanisms::pfc::{IngressAccount, PAUSE_FRAME, PauseState, PausedLink, PfcParams, Signal};
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+use crate::engine::{EventQueue, Owner, OwnerKind};
+use crate::faults::{Faults, Schedule};
+use crate::net::topology::Link;
+use crate::net::{Network, Node, Packet, Port, PortId};
+use crate::observed::{MeasurementWindow, PauseTotals};
+use crate::spec::{FabricSpec, Unbuildable};
+
+/// Flow control of all switches.
+#[derive(Debug)]
+pub struct FlowControl {
+    /// By link, where the switch at its far end pauses.
+    links: Vec<Option<PausableLink>>,
+    /// By link: its number among those of the switch at its far end.
+    local: Vec<u16>,
+    /// By switch: where its links are in `ingress`.
+    first: Vec<u32>,
+    ingress: Vec<PortId>,
+    /// By port: the switch that it belongs to.
+    switch_of: Vec<Option<u32>>,
+    /// Decided in the current event.
+    pending: Vec<(PortId, Signal)>,
+    /// Packets in all switches that pause.
+    held: u64,
+    /// Signals under way.
+    travelling: u64,
+    /// When a packet last completed a link, or a signal last took effect.
+    moved: Time,
+    /// When pauses count.
+    window: MeasurementWindow,
+}
+
+#[derive(Debug)]
+struct PausableLink {
+    account: IngressAccount,
+    buffer: u64,
+    held: u64,
+    /// The port that sends the other way.
+    back: PortId,
+    /// From the start of a pause frame until it is obeyed.
+    delay: Span,
+    travelling: VecDeque<(Time, Signal)>,
+    /// What the port that sends on the link may not send now.
+    state: PauseState,
+    /// Since when that is something.
+    paused_since: Time,
+    totals: PauseTotals,
+}
+
+impl FlowControl {
+    /// Builds the flow control of `spec`, if some switch pauses its neighbours.
+    ///
+    /// # Errors
+    /// Fails if a link cannot be paused, or its buffer is too small for the headroom.
+    pub fn new(spec: &FabricSpec, schedule: &Schedule) -> Result<Option<Box<FlowControl>>, Unbuildable> {
+        if !spec.has_flow_control() {
+            return Ok(None);
+        }
+        let network = &spec.network;
+        let mut ports_between: HashMap<(Node, Node), VecDeque<PortId>> = HashMap::new();
+        for (port, link) in (0..).map(PortId).zip(network.links()) {
+            ports_between.entry((link.from, link.to)).or_default().push_back(port);
+        }
+        let mut control = FlowControl {
+            links: Vec::new(),
+            local: vec![0; network.links().len()],
+            first: Vec::new(),
+            ingress: Vec::new(),
+            switch_of: Vec::new(),
+            pending: Vec::new(),
+            held: 0,
+            travelling: 0,
+            moved: Time::ZERO,
+            window: spec.window,
+        };
+        let mut into: Vec<Vec<PortId>> = vec![Vec::new(); network.switches() as usize];
+        for (port, link) in (0..).map(PortId).zip(network.links()) {
+            control.switch_of.push(match link.from {
+                Node::Switch(switch) => Some(switch),
+                Node::Host(_) => None,
+            });
+            let Node::Switch(switch) = link.to else {
+                control.links.push(None);
+                continue;
+            };
+            control.local[port.0 as usize] = u16::try_from(into[switch as usize].len())
+                .map_err(|_| build_error("a switch with flow control has at most 65536 links"))?;
+            into[switch as usize].push(port);
+            let back = ports_between.get_mut(&(link.to, link.from)).and_then(VecDeque::pop_front);
+            let back = back.ok_or_else(|| build_error("a link that goes one way only cannot be paused"))?;
+            // The far switch's ports are all of one tier; the one that sends back is one of them.
+            control.links.push(match spec.port(network.link(back)).pfc() {
+                Some((params, buffer)) => {
+                    let back_rate = schedule.slowest(back, network.link(back).rate);
+                    Some(PausableLink::new(params, spec, link, back, back_rate, buffer)?)
+                }
+                None => None,
+            });
+        }
+        for links in into {
+            control.first.push(control.ingress.len() as u32);
+            control.ingress.extend(links);
+        }
+        Ok(Some(Box::new(control)))
+    }
+
+    /// The link that `port` sends on has failed or come back: nobody at its ends knows of pauses.
+    pub fn forget(&mut self, port: PortId) {
+        if let Some(link) = &mut self.links[port.0 as usize] {
+            link.account.forget_pauses();
+            self.travelling -= link.travelling.drain(..).count() as u64;
+        }
+    }
+
+    /// Whether the switch at the far end of `link` has room for `packet`, which then knows where it came in.
+    /// With enough headroom it always has.
+    pub fn admit(&mut self, now: Time, link: PortId, packet: &mut Packet) -> bool {
+        self.moved = now;
+        packet.ingress = self.local[link.0 as usize];
+        self.links[link.0 as usize]
+            .as_ref()
+            .is_none_or(|link| link.held + u64::from(packet.size) <= link.buffer)
+    }
+
+    /// `packet` waits at `port`.
+    pub fn entered(&mut self, port: PortId, packet: &Packet) {
+        self.held += 1;
+        self.count(port, packet, |link| {
+            link.held += u64::from(packet.size);
+            link.account.on_arrival(packet.priority & 7, u64::from(packet.size))
+        });
+    }
+
+    /// `packet` waits at `port` no longer.
+    pub fn left(&mut self, port: PortId, packet: &Packet) {
+        self.held -= 1;
+        self.count(port, packet, |link| {
+            link.held -= u64::from(packet.size);
+            link.account.on_departure(packet.priority & 7, u64::from(packet.size))
+        });
+    }
+
+    fn count(
+        &mut self,
+        port: PortId,
+        packet: &Packet,
+        count: impl FnOnce(&mut PausableLink) -> Option<Signal>,
+    ) {
+        let Some(switch) = self.switch_of[port.0 as usize] else { return };
+        let ingress = self.ingress[self.first[switch as usize] as usize + usize::from(packet.ingress)];
+        let Some(link) = &mut self.links[ingress.0 as usize] else { return };
+        self.pending.extend(count(link).map(|signal| (ingress, signal)));
+    }
+
+    /// How often and how long the link was paused until `end`.
+    pub fn pauses(&self, link: PortId, end: Time) -> PauseTotals {
+        let Some(link) = &self.links[link.0 as usize] else { return PauseTotals::default() };
+        let mut totals = link.totals;
+        if !link.state.paused().is_empty() {
+            totals.paused += self.window.part_of(link.paused_since, end);
+        }
+        totals
+    }
+
+    /// Whether packets wait and nothing will ever move them. A port that is not paused sends what it has, so if
+    /// no packet and no signal is under way, whatever waits is paused; and a pause ends only when a packet
+    /// leaves. `now` is later than what happened last: events of one instant belong together.
+    pub fn is_stuck(&self, now: Time, in_flight: usize) -> bool {
+        self.held > 0 && in_flight == 0 && self.travelling == 0 && now > self.moved
+    }
+
+    /// When a packet last completed a link, or a signal last took effect.
+    pub fn moved(&self) -> Time {
+        self.moved
+    }
+
+    /// Whether pauses were decided that have not been sent.
+    pub fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Sends the pauses that have just been decided.
+    pub fn send_pending(
+        &mut self,
+        now: Time,
+        ports: &[Port],
+        faults: Option<&Faults>,
+        events: &mut EventQueue,
+    ) {
+        // In their order: a pause and its end may be decided in one event.
+        for (port, signal) in self.pending.drain(..) {
+            let Some(link) = &mut self.links[port.0 as usize] else { continue };
+            if let Some(faults) = faults
+                && (faults.is_dead(port) || faults.is_dead(link.back))
+            {
+                link.account.forget_pauses();
+                continue;
+            }
+            self.travelling += 1;
+            let at = now.max(ports[link.back.0 as usize].busy_until()) + link.delay;
+            if link.travelling.back().is_none_or(|(last, _)| *last != at) {
+                events.push(at, Owner::new(OwnerKind::Pause, port.0));
+            }
+            link.travelling.push_back((at, signal));
+        }
+    }
+
+    /// The next signal that takes effect at `port` by `now`.
+    pub fn take_due(&mut self, now: Time, port: PortId) -> Option<Signal> {
+        let link = self.links[port.0 as usize].as_mut()?;
+        let (_, signal) = link.travelling.pop_front_if(|(at, _)| *at <= now)?;
+        self.travelling -= 1;
+        self.moved = now;
+        link.on_signal(self.window, now, signal);
+        Some(signal)
+    }
+}
+
+impl PausableLink {
+    /// A signal takes effect at the port that sends on the link.
+    fn on_signal(&mut self, window: MeasurementWindow, now: Time, signal: Signal) {
+        let was_paused = !self.state.paused().is_empty();
+        self.state.on_signal(signal);
+        match (was_paused, !self.state.paused().is_empty()) {
+            (false, true) => {
+                self.paused_since = now;
+                self.totals.pauses += u64::from(window.has(now));
+            }
+            (true, false) => {
+                self.totals.paused += window.part_of(self.paused_since, now);
+            }
+            _ => {}
+        }
+    }
+
+    fn new(
+        params: &PfcParams,
+        spec: &FabricSpec,
+        link: &Link,
+        back: PortId,
+        back_rate: Rate,
+        buffer: Bytes,
+    ) -> Result<PausableLink, Unbuildable> {
+        let (mtu, priorities) = (Bytes::new(spec.full_size), spec.priorities_in_use);
+        let (rate, propagation) = (link.rate, link.propagation);
+        let paused = PausedLink { rate, back_rate, propagation, mtu, buffer, priorities };
+        let thresholds = params.resolve(&paused).map_err(build_error)?;
+        Ok(PausableLink {
+            account: IngressAccount::new(&thresholds),
+            buffer: buffer.get(),
+            held: 0,
+            back,
+            delay: PAUSE_FRAME.time_at(link.rate) + link.propagation + params.response,
+            travelling: VecDeque::new(),
+            state: PauseState::default(),
+            paused_since: Time::ZERO,
+            totals: PauseTotals::default(),
+        })
+    }
+}
+
+fn build_error(problem: impl ToString) -> Unbuildable {
+    Unbuildable::new("port.switch.pfc", problem)
+}
+
+/// Switches that pause each other in a circle: none of these links will ever move again.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deadlock {
+    /// When something last moved.
+    pub at: Time,
+    /// The links of the circle, each as `from -> to`.
+    pub links: Vec<String>,
+}
+
+/// Describes the deadlock of `ports`, of which none has moved since `at`.
+pub(crate) fn deadlock(network: &Network, ports: &[Port], at: Time) -> Deadlock {
+    let name = |node| match node {
+        Node::Host(host) => format!("h{}", host.0),
+        Node::Switch(switch) => format!("s{switch}"),
+    };
+    let links = circle(network, ports).into_iter().map(|port| {
+        let link = network.link(port);
+        format!("{} -> {}", name(link.from), name(link.to))
+    });
+    Deadlock { at, links: links.collect() }
+}
+
+/// Returns the paused ports that wait for each other in a circle; all paused ports if none is found.
+fn circle(network: &Network, ports: &[Port]) -> Vec<PortId> {
+    let numbers = (0..ports.len() as u32).map(PortId);
+    let mut blocked: Vec<PortId> = numbers.filter(|port| ports[port.0 as usize].is_blocked()).collect();
+    let all = blocked.clone();
+    // A blocked port waits for a blocked port of the switch at the far end of its link. A port that waits for none
+    // of those is only behind the circle.
+    loop {
+        let at: HashSet<Node> = blocked.iter().map(|port| network.link(*port).from).collect();
+        let before = blocked.len();
+        blocked.retain(|port| at.contains(&network.link(*port).to));
+        if blocked.len() == before {
+            break;
+        }
+    }
+    let mut circle: Vec<PortId> = blocked.first().copied().into_iter().collect();
+    while let Some(&last) = circle.last()
+        && let Some(&next) = blocked.iter().find(|port| network.link(**port).from == network.link(last).to)
+    {
+        if let Some(first) = circle.iter().position(|port| *port == next) {
+            return circle.split_off(first);
+        }
+        circle.push(next);
+    }
+    all
+}

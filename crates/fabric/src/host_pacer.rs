@@ -1,0 +1,110 @@
+//! [`HostPacer`]: the paper's pacer in a host, between the transport and the NIC queue.
+
+use plimsoll_mechanisms::pacer::{self, Admission, FlowAssociations, PacerForm, PacerParams};
+use plimsoll_units::Time;
+use rand::Rng;
+
+use crate::engine::{Stream, Streams};
+use crate::net::{HostId, Packet, Port, PortId, Sink, Wait};
+use crate::spec::FabricSpec;
+
+/// Builds the pacers of all hosts; none where `spec` has not the paper's form.
+pub fn host_pacers(spec: &FabricSpec, streams: &Streams) -> Vec<HostPacer> {
+    let paper = spec.pacer.as_ref().filter(|params| params.form == PacerForm::Paper);
+    let room_bytes = (spec.backpressure && spec.pacers_wait).then_some(spec.full_size);
+    paper.map_or_else(Vec::new, |params| {
+        let pacer = |host| {
+            let stream = streams.stream(&format!("host/{host}/pacer"));
+            HostPacer::new(params, HostId(host), stream, room_bytes)
+        };
+        (0..spec.network.hosts()).map(pacer).collect()
+    })
+}
+
+/// A pacer with its random stream and the event that it asked for.
+///
+/// What hands packets over gives the time at which [`HostPacer::on_due`] is to be called, where there is a new one.
+#[derive(Debug)]
+pub struct HostPacer {
+    host: HostId,
+    pacer: pacer::HostPacer<Held>,
+    stream: Stream,
+    armed: Time,
+    /// Where a packet waits for room in the NIC queue: the room, in bytes, that each needs.
+    room_bytes: Option<u64>,
+}
+
+/// A packet in the pacer, and since when.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    packet: Packet,
+    since: Time,
+}
+
+impl HostPacer {
+    /// The pacer of `host`. Where a packet waits for room in the NIC queue, `room_bytes` is what each needs.
+    pub fn new(params: &PacerParams, host: HostId, stream: Stream, room_bytes: Option<u64>) -> HostPacer {
+        HostPacer { host, pacer: pacer::HostPacer::new(params), stream, armed: Time::MAX, room_bytes }
+    }
+
+    /// The transport hands over a packet.
+    #[must_use]
+    pub fn on_packet(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        nic: &mut Port,
+        sink: &mut impl Sink,
+    ) -> Option<Time> {
+        let (flow, size) = (u64::from(packet.flow), u64::from(packet.size));
+        match self.pacer.on_packet(now, flow, size, Held { packet, since: now }) {
+            Admission::Bypass(held) => {
+                nic.on_arrival(PortId(self.host.0), now, held.packet, sink);
+                None
+            }
+            Admission::Queued => self.release(now, nic, sink),
+        }
+    }
+
+    /// An acknowledgement with ECE arrived for connection `flow`.
+    pub fn on_ece(&mut self, now: Time, flow: u32) {
+        let stream = &mut self.stream;
+        self.pacer.on_ece(now, u64::from(flow), || stream.next_u64());
+    }
+
+    /// The time asked for has come, or an earlier one.
+    #[must_use]
+    pub fn on_due(&mut self, now: Time, nic: &mut Port, sink: &mut impl Sink) -> Option<Time> {
+        if self.armed != now {
+            return None;
+        }
+        self.armed = Time::MAX;
+        self.release(now, nic, sink)
+    }
+
+    /// Packets held.
+    pub fn held(&self) -> usize {
+        self.pacer.backlog_packets()
+    }
+
+    /// Which connections are associated, and how often.
+    pub fn flows(&self) -> &FlowAssociations {
+        self.pacer.flows()
+    }
+
+    /// Hands over what may go now. Who finds no room is called again when there is some.
+    #[must_use]
+    pub fn release(&mut self, now: Time, nic: &mut Port, sink: &mut impl Sink) -> Option<Time> {
+        loop {
+            if self.room_bytes.is_some_and(|size| !nic.has_room(now, size)) {
+                return None;
+            }
+            let Some(Held { mut packet, since }) = self.pacer.poll(now) else { break };
+            packet.add_wait(Wait::Pacer, now - since);
+            nic.on_arrival(PortId(self.host.0), now, packet, sink);
+        }
+        let due = self.pacer.next_due().filter(|due| *due < self.armed)?;
+        self.armed = due;
+        Some(due)
+    }
+}

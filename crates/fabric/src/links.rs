@@ -1,0 +1,151 @@
+//! [`Links`]: everything behind the ports of a fabric, and the [`Sink`] of all of them.
+//!
+//! ```text
+//! Port ── transmit ───────> lane of the link ──> event: its first packet reaches the far end
+//!                     └───> outbox, where the link leaves the logical process
+//!      ── call_at ────────> event
+//!      ── entered, left ──> flow control, which decides on pauses
+//!      ── dropped, room ──> counters, and the hooks of the world
+//! ```
+//!
+//! It lies beside the ports, so that a port and its sink can be borrowed at the same time.
+
+use plimsoll_mechanisms::shared_buffer::SharedBuffer;
+use plimsoll_units::Time;
+
+use crate::boundary::Boundary;
+use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
+use crate::faults::Faults;
+use crate::flow_control::FlowControl;
+use crate::net::{HostId, Packet, PortId, Sink};
+use crate::observed::{Counters, LinkMeter};
+
+/// What one world does and another does not when something happens to a packet. A fabric is monomorphised over its
+/// hooks, so that a hook that does nothing costs nothing.
+pub trait Hooks {
+    /// Whether [`Hooks::on_hop`] is to be called.
+    fn observes_hops(&self) -> bool {
+        false
+    }
+
+    /// A packet has completed the link of `port`, which its last bit left at `left`.
+    fn on_hop(&mut self, _left: Time, _port: PortId, _packet: &Packet) {}
+
+    /// A packet was dropped by a port, was lost on a dead link, or found no route.
+    fn on_lost(&mut self, _now: Time, _packet: &Packet) {}
+
+    /// A packet has left the queue of a NIC for which senders wait.
+    fn on_room(&mut self, _nic: PortId) {}
+}
+
+/// A world that needs no hook.
+impl Hooks for () {}
+
+/// Everything behind the ports of a fabric.
+#[derive(Debug)]
+pub(crate) struct Links<H> {
+    pub(crate) events: EventQueue,
+    /// The packets in flight.
+    pub(crate) lanes: Lanes,
+    pub(crate) counters: Counters,
+    pub(crate) hooks: H,
+    /// The buffers that ports of a switch share.
+    pub(crate) shared_buffers: Vec<SharedBuffer>,
+    /// Present where switches pause each other.
+    pub(crate) flow_control: Option<Box<FlowControl>>,
+    /// Present where links change during the run; the fabric then has a path selector.
+    pub(crate) faults: Option<Box<Faults>>,
+    /// Present where links are counted.
+    pub(crate) meter: Option<Box<LinkMeter>>,
+    /// Present in a logical process of a parallel run.
+    pub(crate) boundary: Option<Box<Boundary>>,
+    /// The number of hosts, whose NICs are the first ports.
+    pub(crate) hosts: u32,
+}
+
+impl<H: Hooks> Links<H> {
+    /// Schedules the pacer of `host` at `due`, if that is a new time.
+    #[inline]
+    pub(crate) fn call_pacer_at(&mut self, host: HostId, due: Option<Time>) {
+        if let Some(due) = due {
+            self.events.push(due, Owner::new(OwnerKind::Pacer, host.0));
+        }
+    }
+
+    /// Counts a packet that was on a link while it was dead.
+    #[cold]
+    pub(crate) fn lost_on_link(&mut self, now: Time, packet: &Packet) {
+        self.counters.link_drops += 1;
+        self.hooks.on_lost(now, packet);
+    }
+
+    /// Counts a packet at a switch from which no live link leads to its host.
+    #[cold]
+    pub(crate) fn no_route(&mut self, now: Time, packet: &Packet) {
+        self.counters.no_route_drops += 1;
+        self.hooks.on_lost(now, packet);
+    }
+
+    /// Observes a packet that has completed the link of `port`, which its last bit left at `left`.
+    pub(crate) fn observe_hop(&mut self, left: Time, port: PortId, packet: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.on_hop(left, port, packet);
+        }
+        if self.hooks.observes_hops() {
+            self.hooks.on_hop(left, port, packet);
+        }
+    }
+}
+
+impl<H: Hooks> Sink for Links<H> {
+    #[inline(always)] // once a hop: a call would copy the packet
+    fn transmit(&mut self, port: PortId, arrives: Time, packet: Packet) -> &mut Packet {
+        match &mut self.boundary {
+            Some(boundary) if boundary.is_crossed_by(port) => boundary.transmit(port, arrives, packet),
+            _ => self.lanes.push(port, arrives, packet, &mut self.events),
+        }
+    }
+
+    fn call_at(&mut self, port: PortId, at: Time) {
+        self.events.push(at, Owner::new(OwnerKind::Port, port.0));
+    }
+
+    #[inline]
+    fn marked(&mut self, _: PortId, _: &Packet) {
+        self.counters.marks += 1;
+    }
+
+    fn dropped(&mut self, now: Time, port: PortId, packet: &Packet) {
+        if let Some(meter) = &mut self.meter {
+            meter.on_drop(now, port);
+        }
+        if self.faults.as_ref().is_some_and(|faults| faults.is_dead(port)) {
+            self.counters.link_drops += 1;
+        } else if port.0 < self.hosts {
+            self.counters.nic_drops += 1;
+        } else {
+            self.counters.switch_drops += 1;
+        }
+        self.hooks.on_lost(now, packet);
+    }
+
+    fn room(&mut self, port: PortId) {
+        self.hooks.on_room(port);
+    }
+
+    fn entered(&mut self, port: PortId, packet: &Packet) {
+        if let Some(control) = &mut self.flow_control {
+            control.entered(port, packet);
+        }
+    }
+
+    fn left(&mut self, port: PortId, packet: &Packet) {
+        if let Some(control) = &mut self.flow_control {
+            control.left(port, packet);
+        }
+    }
+
+    fn pool(&mut self, pool: u32) -> &mut SharedBuffer {
+        &mut self.shared_buffers[pool as usize]
+    }
+}

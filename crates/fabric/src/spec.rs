@@ -1,0 +1,131 @@
+//! [`FabricSpec`]: everything that a fabric is built from, as plain values.
+
+use plimsoll_mechanisms::pacer::PacerParams;
+use plimsoll_mechanisms::pfc::PfcParams;
+use plimsoll_mechanisms::{Active, PathMechanisms, PortMechanisms};
+use plimsoll_units::{Bytes, Span};
+
+use crate::faults::LinkFault;
+use crate::net::port::{BufferLimit, DisciplineFactory, QueueDiscipline, ServiceOrder};
+use crate::net::topology::Link;
+use crate::net::{Network, Node, SelectPath, SelectorFactory};
+use crate::observed::{MeasurementWindow, WatchedQueue};
+
+/// Everything that a [`Fabric`](crate::Fabric) is built from. A scenario's model makes one; a program may write one
+/// by hand.
+#[derive(Clone, Debug)]
+pub struct FabricSpec {
+    /// Hosts, switches and links. A link that is slower all the time has its lower rate here.
+    pub network: Network,
+    /// The queue of every host's NIC.
+    pub nic: PortSpec,
+    /// The queues of the switches, by tier from the hosts upwards: one for each of [`Network::tiers`].
+    pub tiers: Vec<PortSpec>,
+    /// HULL's pacer in every host, in the form that its parameters say.
+    pub pacer: Option<PacerParams>,
+    /// Senders wait while their NIC's queue is full, instead of losing the packet there.
+    pub backpressure: bool,
+    /// A pacer in front of the NIC waits for room there as well, where there is backpressure.
+    pub pacers_wait: bool,
+    /// The wire size of a full segment in bytes: the room that a waiting sender asks for, and the quantum of fair
+    /// queues.
+    pub full_size: u64,
+    /// How many of the eight 802.1p priorities packets may have; flow control divides its buffers by it.
+    pub priorities_in_use: u8,
+    /// The mechanism by which a switch chooses among equally short paths; a hash of the flow (ECMP) where none is on.
+    pub paths: PathMechanisms,
+    /// The path selector from outside, in place of `paths`.
+    pub path_selector: Option<SelectorFactory>,
+    /// Both directions of a flow hash to the same path.
+    pub symmetric_paths: bool,
+    /// The time from a change of a link until all switches route accordingly.
+    pub convergence_delay: Span,
+    /// The links that fail, degrade or come back during the run.
+    pub faults: Vec<LinkFault>,
+    /// The queues to observe. A port that is watched under two names has the same interval in both.
+    pub watched: Vec<WatchedQueue>,
+    /// Packets, bytes, drops and pauses are counted for every link.
+    pub counts_links: bool,
+    /// When queues, links and pauses are measured.
+    pub window: MeasurementWindow,
+}
+
+/// One kind of output queue.
+#[derive(Clone, Debug)]
+pub struct PortSpec {
+    /// The most that may wait.
+    pub limit: BufferLimit,
+    /// The order of service where neither a mechanism nor a discipline from outside decides it.
+    pub order: ServiceOrder,
+    /// The queue discipline from outside, in place of `order` and of any mechanism that orders the queue.
+    pub discipline: Option<DisciplineFactory>,
+    /// The mechanisms of the queue. A phantom queue marks in place of the port; random early detection, by priority or
+    /// not, marks in place of the threshold.
+    pub mechanisms: PortMechanisms,
+    /// The buffer of each link into the switch, which flow control divides among the priorities.
+    pub link_buffer: Option<Bytes>,
+    /// The general engine serves the port even where the express engine could.
+    pub general: bool,
+}
+
+impl PortSpec {
+    /// Priority flow control on the links into the switch, and the buffer of each such link.
+    pub fn pfc(&self) -> Option<(&PfcParams, Bytes)> {
+        self.mechanisms.pfc.as_ref().zip(self.link_buffer)
+    }
+}
+
+/// Makes the queue discipline of the port that sends on a link.
+pub type MakeDiscipline<'a> = dyn Fn(&Link) -> Option<Box<dyn QueueDiscipline>> + 'a;
+
+/// Mechanisms from outside, in place of those that the specification names.
+#[derive(Default)]
+pub struct Extensions<'a> {
+    /// Makes the queue discipline of a switch port; where it returns `None`, the specified one stays. The port's
+    /// limit still holds.
+    pub queue_discipline: Option<&'a MakeDiscipline<'a>>,
+    /// Chooses among shortest paths at every switch.
+    pub path_selector: Option<Box<dyn SelectPath>>,
+}
+
+/// A fabric that cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{key}: {problem}")]
+pub struct Unbuildable {
+    /// The dotted key of the scenario.
+    pub key: String,
+    /// What is wrong with its value.
+    pub problem: String,
+}
+
+impl Unbuildable {
+    /// The value of `key` has a `problem`.
+    pub fn new(key: impl Into<String>, problem: impl ToString) -> Unbuildable {
+        Unbuildable { key: key.into(), problem: problem.to_string() }
+    }
+}
+
+impl FabricSpec {
+    /// The queue that sends on `link`.
+    pub fn port(&self, link: &Link) -> &PortSpec {
+        match link.from {
+            Node::Host(_) => &self.nic,
+            Node::Switch(_) => &self.tiers[usize::from(link.tier)],
+        }
+    }
+
+    /// Some switch pauses its neighbours, so that every port may be paused.
+    pub fn has_flow_control(&self) -> bool {
+        self.tiers.iter().any(|tier| tier.pfc().is_some())
+    }
+
+    /// Whether a mechanism excludes the express engine at the ports that `port` describes.
+    pub(crate) fn needs_general_engine(&self, port: &PortSpec, at_switch: bool) -> bool {
+        let general = |active: Active, has_it| active.engine.is_general(at_switch, has_it);
+        let mut here = port.mechanisms.active().into_iter();
+        let elsewhere = self.tiers.iter().flat_map(|tier| tier.mechanisms.active());
+        here.any(|active| general(active, true))
+            || elsewhere.chain(self.paths.active()).any(|active| general(active, false))
+            || at_switch && self.path_selector.is_some()
+    }
+}

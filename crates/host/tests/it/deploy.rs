@@ -1,0 +1,58 @@
+//! Checks that this crate accepts the policies, units and dashboards of `deploy/`.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use plimsoll_host::{Policy, open_metrics};
+
+fn deploy(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy").join(path)
+}
+
+#[test]
+fn every_policy_is_one() {
+    let policies = fs::read_dir(deploy("policies")).unwrap().flatten();
+    let names: Vec<String> =
+        policies.map(|entry| Policy::read(&entry.path()).unwrap().name().to_string()).collect();
+    assert!(names.len() >= 3, "{names:?}");
+}
+
+/// Every metric in a panel exists.
+#[test]
+fn the_dashboard_asks_for_metrics_that_there_are() {
+    let text = fs::read_to_string(deploy("grafana/plimsoll.json")).unwrap();
+    let dashboard: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let there = open_metrics(&[]);
+    let types = there.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+    let known: Vec<String> = types
+        .map(|line| {
+            let (name, kind) = line.split_once(' ').unwrap();
+            if kind == "counter" { format!("{name}_total") } else { name.to_owned() }
+        })
+        .collect();
+    let mut asked = BTreeSet::new();
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let query = target["expr"].as_str().unwrap();
+            let words = query.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            for name in words.filter(|word| word.starts_with("plimsoll_")) {
+                assert!(known.contains(&name.to_owned()), "{name} of {query}");
+                asked.insert(name.to_owned());
+            }
+        }
+    }
+    let unasked: Vec<&String> = known.iter().filter(|name| !asked.contains(*name)).collect();
+    assert!(unasked.is_empty(), "metrics that no panel shows: {unasked:?}");
+}
+
+/// Units do not hide from the planner the files that it reads.
+#[test]
+fn the_unit_that_applies_sees_which_modules_there_are() {
+    let unit = fs::read_to_string(deploy("systemd/plimsoll-host@.service")).unwrap();
+    let set: Vec<&str> = unit.lines().filter(|line| !line.starts_with('#')).collect();
+    // That setting would hide /usr/lib/modules, and with it the module of fq.
+    assert!(!set.iter().any(|line| line.starts_with("ProtectKernelModules=")), "{set:?}");
+    assert!(!set.iter().any(|line| line.contains("CAP_SYS_MODULE") || line.contains("@module")), "{set:?}");
+}

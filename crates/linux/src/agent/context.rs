@@ -1,0 +1,88 @@
+//! What all drivers of a run have in common: [`AgentContext`], [`Settings`] and the state [`Shared`] by their threads.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use plimsoll_fabric::net::Network;
+use plimsoll_mechanisms::tcp::Config;
+use plimsoll_units::{Span, Time};
+use socket2::Protocol;
+
+use super::pace::Shares;
+use crate::clock::Clock;
+
+/// How often a thread that waits for a socket checks whether the run has ended.
+pub(super) const PATIENCE: Duration = Duration::from_millis(200);
+
+/// The settings that all connections have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    /// The kernel's name of the congestion control.
+    pub(crate) congestion_control: String,
+    /// Whether connections are of MPTCP.
+    pub(crate) multipath: bool,
+    /// The time at which workloads begin, on the fabric's clock.
+    pub(crate) origin: Span,
+    /// The fabric's clock.
+    pub(crate) clock: Clock,
+    /// The rates of QJump's levels.
+    pub(crate) shares: Arc<Shares>,
+}
+
+impl Settings {
+    /// Returns the protocol of connections.
+    pub(super) fn protocol(&self) -> Protocol {
+        if self.multipath { Protocol::MPTCP } else { Protocol::TCP }
+    }
+
+    /// Returns the time on the workloads' clock: zero before they begin.
+    pub(crate) fn now(&self) -> Time {
+        Time::ZERO + self.clock.now().saturating_since(Time::ZERO + self.origin)
+    }
+}
+
+/// The hosts between which sources send, and the network between them.
+#[derive(Clone, Debug)]
+pub(crate) struct AgentContext {
+    /// The settings of all connections.
+    pub(crate) settings: Settings,
+    /// The names of the hosts' namespaces.
+    pub(crate) names: Vec<String>,
+    /// The network, from which ideal times are computed.
+    pub(crate) network: Network,
+    /// The parameters of the transport, from which ideal times are computed.
+    pub(crate) transport: Config,
+}
+
+/// The state that the drivers' threads share with the run.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Whether the run has ended.
+    pub(super) stop: AtomicBool,
+    /// The number of drivers whose connections are open.
+    pub(super) connected: AtomicUsize,
+    /// The number of drivers whose source is not finished.
+    pub(super) open: AtomicUsize,
+    failure: Mutex<Option<String>>,
+}
+
+impl Shared {
+    /// Returns the state of a run with so many sources.
+    pub(super) fn new(sources: usize) -> Shared {
+        Shared { open: AtomicUsize::new(sources), ..Shared::default() }
+    }
+
+    /// Records why a driver has failed, unless the run has ended.
+    pub(super) fn fail(&self, text: String) {
+        if !self.stop.load(Ordering::Relaxed) {
+            let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+            failure.get_or_insert(text);
+        }
+    }
+
+    /// Returns why a driver has failed, if one has.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}

@@ -1,0 +1,96 @@
+//! MPTCP: subflows with paths of their own.
+
+use plimsoll_linux::{Emulated, Options, Program, check};
+use plimsoll_units::Span;
+
+use crate::live::world::{RACK, lacks, model, options, run, run_with};
+
+/// Four paths of 20 Mb/s between leaves: a TCP connection has one of them, eight subflows of MPTCP most likely have several.
+const FOUR_PATHS: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 1\n\
+                          rate = '100Mbps'\nfabric_rate = '20Mbps'\ndelay = '100us'\n\
+                          [transport]\nmin_rto = '200ms'\n";
+
+#[test]
+fn subflows_of_mptcp_have_paths_of_their_own() {
+    let text = format!(
+        "{FOUR_PATHS}[run]\nduration = '1s'\n[workload.bulk]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\n"
+    );
+    let with = |mptcp| Options { mptcp, ..options() };
+    if let Err(error) = check(&model(&text), &with(Some(8))) {
+        return plimsoll_testing::skipped!("{error}");
+    }
+    let delivered = |emulated: &Emulated| emulated.outcome.connections[0].delivered;
+    let tcp = run(&text, &[]).unwrap();
+    let mptcp = run_with(&text, with(Some(8))).unwrap();
+    let counts = mptcp.multipath.unwrap();
+    assert_eq!((tcp.multipath, counts.connections, counts.fallbacks), (None, 1, 0));
+    eprintln!(
+        "{} B by TCP, {} B by MPTCP with {} further subflows",
+        delivered(&tcp),
+        delivered(&mptcp),
+        counts.joined
+    );
+    assert!((1..=7).contains(&counts.joined), "{counts:?}");
+    // 20 Mb/s for a second are 2.5 MB.
+    assert!(delivered(&tcp) <= 2_500_000, "{} B by TCP", delivered(&tcp));
+    assert!(delivered(&mptcp) > 3_000_000, "{} B by MPTCP", delivered(&mptcp));
+    // Of applications, too, whose connections are opened elsewhere.
+    let text = format!(
+        "{FOUR_PATHS}[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
+    );
+    let echo = run_with(&text, with(Some(2))).unwrap();
+    assert_eq!(echo.multipath.unwrap().connections, 1);
+    assert!(echo.outcome.messages.iter().all(|message| message.completed.is_some()));
+}
+
+/// Where the other end does not speak MPTCP a connection goes on as TCP, and the run says so: here a program's, whose listener
+/// is of TCP.
+#[test]
+fn a_fall_back_from_mptcp_is_told() {
+    let text = format!(
+        "{FOUR_PATHS}[run]\nduration = '10s'\n\
+         [workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
+    );
+    let connects = "python3 -c 'import socket; s = socket.create_server((\"10.0.0.1\", 0)); \
+                    c = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262); c.connect(s.getsockname())'";
+    let program = Program {
+        host: 0,
+        level: None,
+        command: connects.to_owned(),
+        start: Span::ZERO,
+        stop: None,
+        log: None,
+    };
+    let options = Options { mptcp: Some(2), programs: vec![program], ..options() };
+    if let Err(error) = check(&model(&text), &options) {
+        return plimsoll_testing::skipped!("{error}");
+    }
+    let emulated = run_with(&text, options).unwrap();
+    if emulated.programs.iter().any(|end| end.has_failed()) {
+        return plimsoll_testing::skipped!("no python3 to open a connection of MPTCP");
+    }
+    let counts = emulated.multipath.unwrap();
+    assert_eq!((counts.connections, counts.fallbacks), (1, 1), "{counts:?}");
+    let said = emulated.outcome.warnings.iter().any(|warning| warning.contains("suspect: MPTCP fell back"));
+    assert!(said, "{:?}", emulated.outcome.warnings);
+}
+
+#[test]
+fn subflows_that_would_share_every_link_are_refused() {
+    let text = format!(
+        "{RACK}[workload.echo]\nkind = 'ping'\nto = 'h1'\ninterval = '5ms'\ncount = 5\nover = 'tcp'\n"
+    );
+    if let Some(missing) = lacks() {
+        return plimsoll_testing::skipped!("this system lacks {missing}");
+    }
+    let with = |subflows| check(&model(&text), &Options { mptcp: Some(subflows), ..options() });
+    let said = |subflows| with(subflows).unwrap_err().to_string();
+    assert!(said(9).contains("--mptcp: 9 subflows; a connection has 1 to 8"), "{}", said(9));
+    if said(2).contains("no MPTCP") {
+        return plimsoll_testing::skipped!("{}", said(2));
+    }
+    assert!(said(2).contains("one path") && said(2).contains("--mptcp 1"), "{}", said(2));
+    let one = run_with(&text, Options { mptcp: Some(1), ..options() }).unwrap();
+    let counts = one.multipath.unwrap();
+    assert_eq!((counts.connections, counts.joined, counts.fallbacks), (1, 0, 0));
+}

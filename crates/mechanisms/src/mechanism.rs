@@ -1,0 +1,226 @@
+//! [`Mechanism`]: what a mechanism says about itself, so that no other file lists mechanisms.
+//!
+//! A scenario's reader, its checks, its reference and the choice of the port engine follow from these descriptions.
+//! [`registry!`] makes the tables of a scenario from one list, which stands in this crate's root.
+
+use crate::InvalidParam;
+
+/// The parameters of a mechanism, which are its table in a scenario file.
+pub trait Mechanism {
+    /// Where a scenario has the table, and what else is the same for all parameters.
+    const TABLE: Table;
+
+    /// Checks the ranges that the documentation of the keys states.
+    ///
+    /// # Errors
+    /// Names the first key that is out of its range.
+    fn validate(&self) -> Result<(), InvalidParam> {
+        Ok(())
+    }
+
+    /// Which port engine a mechanism with these parameters needs.
+    fn engine(&self) -> Engine {
+        Self::TABLE.engine
+    }
+
+    /// The setting to name in a message where [`Mechanism::engine`] excludes the express engine.
+    fn engine_setting(&self) -> &'static str {
+        Self::TABLE.key
+    }
+}
+
+/// The place of a mechanism's table in a scenario, and what the scenario's reader must know of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Table {
+    /// The section that has the key.
+    pub section: Section,
+    /// The key within the section.
+    pub key: &'static str,
+    /// The behaviour where the key is `"off"`, as a sentence without its full stop.
+    pub off: &'static str,
+    /// The port engine that the mechanism needs whatever its parameters are.
+    pub engine: Engine,
+    /// Whether the mechanism limits the queue in place of the port's `buffer`.
+    pub limits_queue: bool,
+}
+
+impl Table {
+    /// A table `key` of `section` that a variant replaces whole: none of the base's keys remain in it. `"off"`
+    /// removes it, and `off` says what happens then.
+    pub const fn replaced_whole(section: Section, key: &'static str, off: &'static str) -> Table {
+        Table { section, key, off, engine: Engine::Either, limits_queue: false }
+    }
+
+    /// The same table of a mechanism that needs `engine`.
+    pub const fn needs(self, engine: Engine) -> Table {
+        Table { engine, ..self }
+    }
+
+    /// The same table of a mechanism that limits the queue in place of the port's `buffer`.
+    pub const fn limits_queue(self) -> Table {
+        Table { limits_queue: true, ..self }
+    }
+
+    /// The path of the table as the reference writes it, such as `port.*.ecn`.
+    pub fn path(&self) -> String {
+        let section = match self.section {
+            Section::Port => "port.*",
+            Section::Host => "host",
+            Section::Paths => "paths",
+        };
+        format!("{section}.{}", self.key)
+    }
+
+    /// Whether a scenario's keys lead to this table.
+    pub fn is_at<S: AsRef<str>>(&self, path: &[S]) -> bool {
+        let mut keys = path.iter().map(AsRef::as_ref);
+        let in_section = match self.section {
+            Section::Port => keys.next() == Some("port") && keys.next().is_some(),
+            Section::Host => keys.next() == Some("host"),
+            Section::Paths => keys.next() == Some("paths"),
+        };
+        in_section && keys.next() == Some(self.key) && keys.next().is_none()
+    }
+}
+
+/// A section of a scenario that has mechanisms among its keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Section {
+    /// `port.host`, `port.switch` and each tier of switches: the queue of an output port.
+    Port,
+    /// `host`: what a host has between its transport and its NIC.
+    Host,
+    /// `paths`: the choice among equally short paths.
+    Paths,
+}
+
+/// Which of the two port engines a mechanism needs, and at which ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Engine {
+    /// Either engine: a packet's departure is still known when it is admitted.
+    Either,
+    /// The general engine at the port that has the mechanism.
+    GeneralHere,
+    /// The general engine at every port of a switch.
+    GeneralAtSwitches,
+    /// The general engine at every port.
+    GeneralEverywhere,
+}
+
+impl Engine {
+    /// Whether a port needs the general engine; `has_it` says that the mechanism is at this port.
+    pub fn is_general(self, at_switch: bool, has_it: bool) -> bool {
+        match self {
+            Engine::Either => false,
+            Engine::GeneralHere => has_it,
+            Engine::GeneralAtSwitches => at_switch,
+            Engine::GeneralEverywhere => true,
+        }
+    }
+}
+
+/// A mechanism that is on, as a walk over the mechanisms of a section meets it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Active {
+    /// Where the scenario has its table.
+    pub table: Table,
+    /// The port engine that its parameters need.
+    pub engine: Engine,
+    /// The setting that needs the engine.
+    pub engine_setting: &'static str,
+    /// The verdict of [`Mechanism::validate`].
+    pub verdict: Result<(), InvalidParam>,
+}
+
+impl Active {
+    /// A mechanism with these parameters.
+    pub fn new<M: Mechanism>(params: &M) -> Active {
+        Active {
+            table: M::TABLE,
+            engine: params.engine(),
+            engine_setting: params.engine_setting(),
+            verdict: params.validate(),
+        }
+    }
+}
+
+/// Makes of one list of mechanisms: [`TABLES`](crate::TABLES); for each section a struct of the parameters that are
+/// on; and a macro that hands the section's list to another macro, by which a scenario's table gets its keys.
+macro_rules! registry {
+    ($d:tt $(
+        $(#[$section_doc:meta])*
+        $Section:ident by $with_section:ident { $( $(#[$doc:meta])* $key:ident: $($Params:ident)::+, )+ }
+    )+) => {
+        /// The table of every mechanism, in the order in which scenarios and their reference have them.
+        pub const TABLES: &[Table] = &[$($( <$($Params)::+ as Mechanism>::TABLE, )+)+];
+
+        $(
+            $(#[$section_doc])*
+            #[derive(Clone, PartialEq, Debug, Default)]
+            #[allow(missing_docs, reason = "the parameters say what each mechanism is")]
+            pub struct $Section { $( pub $key: Option<$($Params)::+>, )+ }
+
+            impl $Section {
+                /// The mechanisms that are on, in the order of their tables.
+                pub fn active(&self) -> Vec<Active> {
+                    let active = [$( self.$key.as_ref().map(Active::new), )+];
+                    active.into_iter().flatten().collect()
+                }
+            }
+
+            /// Calls a macro with the arguments given, and after them with the mechanisms of a section: the
+            /// documentation, the key and the type of the parameters of each.
+            #[macro_export]
+            macro_rules! $with_section {
+                ($d callback:ident! { $d($d arguments:tt)* }) => {
+                    $d callback! { { $d($d arguments)* } { $( $(#[$doc])* $key: $d crate::$($Params)::+, )+ } }
+                };
+            }
+        )+
+    };
+}
+
+pub(crate) use registry;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::TABLES;
+
+    #[test]
+    fn a_path_leads_to_a_table() {
+        let ecn = Table::replaced_whole(Section::Port, "ecn", "");
+        for (path, leads) in [
+            (&["port", "leaf", "ecn"][..], true),
+            (&["port", "ecn"], false),
+            (&["port", "leaf", "ecn", "at"], false),
+            (&["host", "leaf", "ecn"], false),
+            (&["port", "leaf", "red"], false),
+        ] {
+            assert_eq!(ecn.is_at(path), leads, "{path:?}");
+        }
+        assert!(Table::replaced_whole(Section::Host, "pacer", "").is_at(&["host", "pacer"]));
+    }
+
+    #[test]
+    fn no_two_mechanisms_have_one_table() {
+        for (index, table) in TABLES.iter().enumerate() {
+            assert!(!TABLES[..index].iter().any(|other| other.path() == table.path()), "{}", table.path());
+            assert!(!table.off.is_empty() && !table.off.ends_with('.'), "{}: {:?}", table.path(), table.off);
+        }
+    }
+
+    #[test]
+    fn an_engine_is_needed_here_or_elsewhere() {
+        for (engine, at_switch, has_it, general) in [
+            (Engine::Either, true, true, false),
+            (Engine::GeneralHere, true, false, false),
+            (Engine::GeneralHere, false, true, true),
+            (Engine::GeneralAtSwitches, true, false, true),
+            (Engine::GeneralAtSwitches, false, false, false),
+            (Engine::GeneralEverywhere, false, false, true),
+        ] {
+            assert_eq!(engine.is_general(at_switch, has_it), general, "{engine:?} {at_switch} {has_it}");
+        }
+    }
+}

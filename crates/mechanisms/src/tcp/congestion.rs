@@ -1,0 +1,165 @@
+//! [`CongestionControl`]: what a congestion controller sees, and what it decides.
+//!
+//! The sender finds out *that* something happened and repairs losses; a controller says what the window becomes. It
+//! does so in one of two ways ([`CongestionControl::sets_window`]):
+//!
+//! ```text
+//!                  by ssthresh (the RFCs' way)                 by itself (delay- or rate-based)
+//! ACK of new data  on_ack; grow, where the RFCs allow growth   on_ack changes cwnd, also during recovery
+//! mark             cut, once a window                          Ack::ece, no cut
+//! loss, timeout    cut gives ssthresh; cwnd as recovery says   cut gives cwnd
+//! cwnd at least    one segment, and the configured floors      one byte
+//! ```
+//!
+//! **Pacing.** Where cwnd is less than a segment, one segment may be outstanding, and segments leave `segment / cwnd`
+//! round trips apart. A controller may also set a rate ([`CongestionControl::pacing_rate`]); the slower of the two
+//! holds. The built-in controllers that go by ssthresh never pace, and the sender spends nothing on it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use plimsoll_units::{Rate, Span, Time};
+
+/// The congestion window and what steers its growth, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// The congestion window.
+    pub cwnd: u64,
+    /// Slow start threshold; `u64::MAX` while slow start has no end, 0 where the controller sets the window.
+    pub ssthresh: u64,
+    /// ACKs counted since cwnd last changed, for `growth = "count"`. A cut sets it to zero.
+    pub count: u64,
+}
+
+impl Window {
+    /// Whether the window is in slow start (RFC 5681, section 3.1).
+    #[inline]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+}
+
+/// What is the same for the whole life of a connection, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The payload of a full segment.
+    pub segment: u64,
+    /// The largest window.
+    pub max_window: u64,
+    /// The window with which a connection begins.
+    pub initial_window: u64,
+}
+
+/// An ACK that acknowledges new data.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When it arrived.
+    pub now: Time,
+    /// Bytes newly acknowledged.
+    pub acked: u64,
+    /// The acknowledgement number.
+    pub ack: u64,
+    /// SND.NXT: the next offset to be sent.
+    pub nxt: u64,
+    /// Whether it carries ECE.
+    pub ece: bool,
+    /// The round-trip time of the oldest segment that it acknowledges, as measured; `None` if that was sent more
+    /// than once (Karn's algorithm) or, with `rtt_sampling = "one-per-window"`, not timed.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT, this sample included; zero before the first sample.
+    pub srtt: Span,
+    /// Whether the window is what limits the sender, not the application (RFC 7661, section 4.3). Computed for
+    /// controllers that set the window; true for others, whose `grow` is only called if it is.
+    pub window_limited: bool,
+}
+
+/// The reason of a cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Cause {
+    /// A loss found by duplicate ACKs.
+    Loss,
+    /// A loss found by the retransmission timer.
+    Timeout,
+    /// A queue marked a packet (ECE).
+    Ecn,
+}
+
+/// Why and from what the window is to be cut.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut {
+    /// When it was found.
+    pub now: Time,
+    /// What was found.
+    pub cause: Cause,
+    /// The bytes to take the share of: `cut_from` for a loss, and the window for a mark.
+    pub base: u64,
+    /// First unacknowledged offset.
+    pub una: u64,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Span,
+}
+
+/// A congestion controller. An endpoint owns one; it sees that endpoint's ACKs only.
+pub trait CongestionControl: fmt::Debug + Send {
+    /// Whether the controller sets the window itself, as the head of this file says; otherwise ssthresh does.
+    /// Asked once, when the endpoint is made.
+    fn sets_window(&self) -> bool {
+        false
+    }
+
+    /// The connection's packets pass `switches` switches on their way. Called when a connection opens, where its path
+    /// is known.
+    fn on_path(&mut self, _switches: u32) {}
+
+    /// Takes note of every ACK of new data, before the window is cut or opened for it. A controller that sets the
+    /// window does so here; the sender caps cwnd at `max_window`.
+    fn on_ack(&mut self, _limits: &Limits, _window: &mut Window, _ack: &Ack) {}
+
+    /// Opens the window for an ACK of new data. Not called during recovery, for ACKs whose ECE forbids
+    /// growth, or while the application limits what is sent. The sender caps cwnd at `max_window`. A controller that
+    /// sets the window has no use for it.
+    fn grow(&mut self, _limits: &Limits, _window: &mut Window, _ack: &Ack) {}
+
+    /// The window in bytes after `cut`. The sender rounds it, applies the floors, and sets cwnd and
+    /// ssthresh; after a timeout only ssthresh, cwnd being one segment. Where the controller sets the window, cwnd
+    /// becomes what it says here.
+    fn cut(&mut self, limits: &Limits, window: &Window, cut: &Cut) -> u64;
+
+    /// The rate, header included, at which segments leave at most; `None` for as fast as the window allows. Asked
+    /// before each segment. A rate of zero counts as none.
+    fn pacing_rate(&self) -> Option<Rate> {
+        None
+    }
+
+    /// Nothing was sent for `idle`; transmission starts again now.
+    fn on_restart(&mut self, _idle: Span) {}
+
+    /// The smoothed share of marked bytes, for time series; 0 if there is no such thing.
+    fn alpha(&self) -> f64 {
+        0.0
+    }
+}
+
+/// Makes the controller of each endpoint: a closure, which may hold parameters.
+#[derive(Clone)]
+pub struct MakeController(Arc<Factory>);
+
+type Factory = dyn Fn() -> Box<dyn CongestionControl> + Send + Sync;
+
+impl MakeController {
+    /// A factory that calls `make` for each endpoint.
+    pub fn new(make: impl Fn() -> Box<dyn CongestionControl> + Send + Sync + 'static) -> MakeController {
+        MakeController(Arc::new(make))
+    }
+
+    /// The controller of a new endpoint.
+    pub(super) fn make(&self) -> Box<dyn CongestionControl> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for MakeController {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MakeController")
+    }
+}

@@ -1,0 +1,109 @@
+//! Real servers for a few seconds, what is told where they are missing, and the committed page.
+
+use std::path::{Path, PathBuf};
+
+use plimsoll_reproduce::{CHRONOS_KERNEL, Journal, Options, Reproduction, Row, reproduce};
+
+use crate::common;
+
+fn look(part: &str, servers: &Path) -> Result<Reproduction, String> {
+    let only = vec![part.parse().expect("any text is a part")];
+    let options =
+        Options { quick: true, threads: 1, seed: 1, only, servers: servers.to_owned(), commit: None };
+    let made = reproduce(&CHRONOS_KERNEL, &options, &mut Journal::in_memory(), &|_, _, _| true);
+    made.map_err(|error| error.to_string())
+}
+
+/// The folder of this build's programs, if what the study needs is here.
+fn servers() -> Option<PathBuf> {
+    let test = std::env::current_exe().expect("a program has a path");
+    let folder = test.ancestors().nth(2).expect("tests are in a folder of the build's").to_owned();
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let skip = |why: &str| {
+        plimsoll_testing::skipped!("{why}");
+        None
+    };
+    if !std::env::split_paths(&path).any(|folder| folder.join("memcached").is_file()) {
+        return skip("memcached is not installed (Debian's package memcached)");
+    }
+    if std::thread::available_parallelism().map_or(1, Into::into) < 2 {
+        return skip("a server and its clients need two processors");
+    }
+    if !folder.join("chronos-memcached").is_file() {
+        return skip(
+            "chronos-memcached is not built; `cargo build -p plimsoll-chronos-memcached` does, as do the \
+                     workspace's tests",
+        );
+    }
+    Some(folder)
+}
+
+#[test]
+fn servers_take_turns_and_every_value_is_verified() {
+    let Some(servers) = servers() else { return };
+    let made = look("fig6.4@40", &servers).expect("both servers answer");
+    let of = |series: &str, metric: &str| {
+        let is = |row: &&Row| (row.series.as_str(), row.metric.as_str()) == (series, metric);
+        let row = made.rows.iter().find(is).unwrap_or_else(|| panic!("no {metric} of {series}"));
+        assert_eq!((row.figure.as_str(), row.base.as_str(), row.x.as_str()), ("fig6.4", "kernel", "40"));
+        assert!(row.measured.is_finite() && row.measured > 0.0, "{row:?}");
+        row.measured
+    };
+    for series in ["MC", "CH", "MC 2T", "CH 2T"] {
+        let [mean, p50, p99] =
+            ["latency_us_mean", "latency_us_p50", "latency_us_p99"].map(|metric| of(series, metric));
+        assert!(p50 <= p99 && mean > 0.0, "{series}: {p50} {p99}");
+        of(series, "server_us_per_request");
+        // Nine of ten requests read a value, in a turn of 150 ms and the 50 ms before it; on a busy machine in longer.
+        let read = of(series, "values_verified") / (of(series, "requests_per_s") * 0.2);
+        assert!(read > 0.3, "{series}: {read}");
+    }
+    for series in ["CH", "CH 2T"] {
+        for metric in ["mean_of_first", "p99_of_first", "rate_of_first", "cost_of_first"] {
+            of(series, metric);
+        }
+    }
+    assert_eq!(made.rows.len(), 4 * 6 + 2 * 4, "nothing is simulated of a machine that nothing is known of");
+    assert!(made.missing.iter().all(|[figure, base, ..]| figure != "fig6.4" || base == "kernel"));
+}
+
+#[test]
+fn a_server_that_is_not_built_is_told_with_what_builds_it() {
+    let nowhere = Path::new("/nowhere");
+    let error = look("fig6.4@40", nowhere).expect_err("there is no server");
+    assert!(
+        error.contains("/nowhere/chronos-memcached") && error.contains("`make servers`")
+            // Where less is there, that is told first.
+            || error.contains("memcached is not installed")
+            || error.contains("two processors"),
+        "{error}"
+    );
+}
+
+#[test]
+fn the_committed_page_is_what_the_committed_rows_give() {
+    common::page_is_of_its_rows(&CHRONOS_KERNEL);
+}
+
+#[test]
+fn every_committed_row_that_is_off_is_explained() {
+    common::rows_that_are_off_are_told(&CHRONOS_KERNEL);
+}
+
+/// What was asked of memcached was asked of ours: no figure has one without the other.
+#[test]
+fn every_committed_point_has_all_its_servers() {
+    let (_, reproduction) = common::committed(&CHRONOS_KERNEL);
+    let has = |figure: &str, x: &str, series: &str| {
+        reproduction.rows.iter().any(|row| {
+            row.base == "kernel"
+                && (row.figure.as_str(), row.x.as_str(), row.series.as_str()) == (figure, x, series)
+        })
+    };
+    for figure in &CHRONOS_KERNEL.figures {
+        for case in figure.cases.iter().filter(|_| figure.id != "given") {
+            let there = figure.series.iter().filter(|series| has(&figure.id, &case.x, series)).count();
+            assert!(there == 0 || there == figure.series.len(), "{} at {}: {there}", figure.id, case.x);
+        }
+    }
+}

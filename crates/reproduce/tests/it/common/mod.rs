@@ -1,0 +1,38 @@
+//! What holds for the committed page of every study.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use plimsoll_reproduce::{Reproduction, Study, page};
+
+/// The folder of the pages, and the rows of the study's page.
+pub fn committed(study: &Study) -> (PathBuf, Reproduction) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");
+    let rows = fs::read_to_string(folder.join(&study.id).join("rows.json")).expect("the rows are committed");
+    (folder, serde_json::from_str(&rows).expect("the rows are a reproduction"))
+}
+
+/// The page and its figures are what the rows give.
+pub fn page_is_of_its_rows(study: &Study) {
+    let (folder, reproduction) = committed(study);
+    for (name, text) in page::files(study, &reproduction) {
+        if std::env::var_os("UPDATE").is_some() {
+            fs::write(folder.join(&name), &text).expect("the page can be written");
+        }
+        let kept = fs::read_to_string(folder.join(&name)).unwrap_or_default();
+        assert!(
+            kept == text,
+            "docs/reproductions/{name} is out of date; \
+             run `UPDATE=1 cargo test -p plimsoll-reproduce --test it {}`",
+            study.id
+        );
+    }
+}
+
+/// A row that is off has an explanation or is an open question.
+pub fn rows_that_are_off_are_told(study: &Study) {
+    let (_, reproduction) = committed(study);
+    let is_told = |row: &_| study.explanation(row).is_some() || study.open_question(row).is_some();
+    let untold: Vec<_> = reproduction.rows.iter().filter(|row| row.is_off() && !is_told(row)).collect();
+    assert!(untold.is_empty(), "{untold:#?}");
+}

@@ -1,0 +1,14 @@
+//! The tests of `plimsoll-reproduce`, in one program: one build and one link for all of them.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod chronos;
+mod chronos_kernel;
+mod common;
+mod detail;
+mod detail_kernel;
+mod digests;
+mod hull;
+mod hull_kernel;
+mod qjump;
+mod qjump_kernel;
+mod resume;

@@ -1,0 +1,315 @@
+//! A scenario's model becomes the specification of a fabric: [`Model::fabric_spec`].
+
+use plimsoll_fabric::faults::LinkFault;
+use plimsoll_fabric::net::port::{self, BufferLimit, DisciplineFactory};
+use plimsoll_fabric::net::topology::{ClosShape, GraphLink, LinkClass};
+use plimsoll_fabric::net::{HostId, Network, Node, PortId};
+use plimsoll_fabric::{FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
+use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
+use plimsoll_mechanisms::tcp::{Config, TransportParams};
+use plimsoll_units::Time;
+
+use crate::model::{BufferCounts, Direction, End, Fault, Model, Port, PortEngine, ServiceOrder, Topology};
+use crate::quantity;
+use crate::registry::Outside;
+
+impl Model {
+    /// Describes the network between the hosts. The specification names no host and no tier: a fabric is built from
+    /// numbers.
+    ///
+    /// # Errors
+    /// Fails if a graph file was not read, or if a fault or a watched queue names what the topology does not have.
+    pub fn fabric_spec(&self) -> Result<FabricSpec, Unbuildable> {
+        let transport = self.transport_config()?;
+        let mut network = self.topology.network()?;
+        let faults = self.link_faults(&mut network)?;
+        let watched = self.watched_queues(&network)?;
+        let outside = &self.outside;
+        let tier = |name: &&str| port_spec(self.port.of_tier(name), outside.disciplines.get(*name));
+        Ok(FabricSpec {
+            nic: port_spec(&self.port.host, outside.disciplines.get("host")),
+            tiers: network.tiers().iter().map(tier).collect(),
+            network,
+            pacer: self.host.pacer().copied(),
+            backpressure: self.host.backpressure,
+            pacers_wait: true,
+            full_size: transport.segment + u64::from(transport.header_bytes),
+            priorities_in_use: self.priorities_in_use(),
+            paths: self.paths.mechanisms(),
+            path_selector: outside.selector.as_ref().map(|outside| outside.factory.clone()),
+            symmetric_paths: self.paths.symmetric,
+            convergence_delay: self.paths.convergence_delay,
+            faults,
+            watched,
+            counts_links: self.observe.links,
+            window: self.measurement_window(),
+        })
+    }
+
+    /// Resolves the transport's parameters.
+    ///
+    /// # Errors
+    /// Fails at the first key of `transport` that is out of range.
+    pub fn transport_config(&self) -> Result<Config, Unbuildable> {
+        let custom = self.outside.controller.as_ref().map(|outside| outside.factory.clone());
+        Ok(Config { custom, ..resolved(&self.transport)? })
+    }
+
+    /// Resolves the transport's parameters for the connections of `workload`, which may have a congestion controller
+    /// of its own.
+    ///
+    /// # Errors
+    /// Fails at the first key of `transport` that is out of range.
+    pub fn transport_config_of(&self, workload: &str) -> Result<Config, Unbuildable> {
+        match self.transport.workload.get(workload) {
+            Some(&kind) => resolved(&TransportParams { kind, ..self.transport.clone() }),
+            None => self.transport_config(),
+        }
+    }
+
+    /// Returns the part of the run that is measured: from the warm-up to the end of the sending.
+    pub fn measurement_window(&self) -> MeasurementWindow {
+        let until = self.run.duration.map_or(Time::MAX, |duration| Time::ZERO + duration);
+        MeasurementWindow { from: Time::ZERO + self.run.warmup, until }
+    }
+
+    /// Computes QJump's levels of `host` from the rate of its link.
+    ///
+    /// # Errors
+    /// Fails at the first key of `host.qjump` that is out of range.
+    pub fn qjump_levels(&self, params: &QjumpParams, host: u32) -> Result<Levels, Unbuildable> {
+        let levels = params.resolve(self.topology.host_count(), self.topology.host_rate(host));
+        levels.map_err(|invalid| Unbuildable::new(format!("host.qjump.{}", invalid.key), invalid))
+    }
+
+    /// Lists the faults that happen during the run. A link that is only slow all the time gets its rate in `network`.
+    fn link_faults(&self, network: &mut Network) -> Result<Vec<LinkFault>, Unbuildable> {
+        let mut faults = Vec::new();
+        for (index, fault) in self.fault.iter().enumerate() {
+            let pairs = ports_of(&self.topology, network, fault);
+            if pairs.is_empty() {
+                let problem = format!("there is no link between `{}` and `{}`", fault.from, fault.to);
+                return Err(Unbuildable::new(format!("fault.{index}"), problem));
+            }
+            for (port, back) in pairs {
+                match fault.rate.filter(|_| !fault.is_scheduled()) {
+                    Some(rate) => network.set_rate(port, rate),
+                    None => faults.push(LinkFault {
+                        port,
+                        back,
+                        at: Time::ZERO + fault.at,
+                        until: fault.until.map(|until| Time::ZERO + until),
+                        rate: fault.rate,
+                    }),
+                }
+            }
+        }
+        Ok(faults)
+    }
+
+    fn watched_queues(&self, network: &Network) -> Result<Vec<WatchedQueue>, Unbuildable> {
+        let mut watched = Vec::new();
+        for (name, queue) in &self.observe.queue {
+            let host = |text: &str| {
+                let unknown =
+                    || Unbuildable::new(format!("observe.queue.{name}.port"), format!("no host `{text}`"));
+                self.topology.host(text).map(HostId).ok_or_else(unknown)
+            };
+            let watch = |port| WatchedQueue { name: name.clone(), port, every: queue.every };
+            if let Some(nic) = queue.port.strip_prefix("nic:") {
+                watched.push(watch(PortId(host(nic)?.0)));
+            } else if let Some(tier) = queue.port.strip_prefix("tier:") {
+                let ports = (0..).map(PortId).zip(network.links()).filter(|(_, link)| {
+                    matches!(link.from, Node::Switch(_)) && network.tiers()[usize::from(link.tier)] == tier
+                });
+                watched.extend(ports.map(|(port, _)| watch(port)));
+            } else {
+                watched.push(watch(network.port_towards(host(&queue.port)?)));
+            }
+        }
+        Ok(watched)
+    }
+}
+
+impl Topology {
+    /// Builds the hosts, switches and links.
+    ///
+    /// # Errors
+    /// Fails if a graph file was not read, or if a host of it cannot be reached.
+    pub fn network(&self) -> Result<Network, Unbuildable> {
+        let class = |rate, propagation| LinkClass { rate, propagation };
+        Ok(match *self {
+            Topology::Rack { hosts, rate, delay } => Network::rack(hosts, class(rate, delay)),
+            Topology::LeafSpine {
+                leaves,
+                spines,
+                hosts_per_leaf,
+                rate,
+                fabric_rate,
+                delay,
+                fabric_delay,
+            } => {
+                let fabric = class(fabric_rate.unwrap_or(rate), fabric_delay.unwrap_or(delay));
+                Network::leaf_spine(leaves, spines, hosts_per_leaf, class(rate, delay), fabric)
+            }
+            Topology::FatTree { k, rate, delay } => Network::fat_tree(k, class(rate, delay)),
+            Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, rate, delay } => {
+                let shape = ClosShape { pods, edges, aggregations, cores, hosts_per_edge };
+                Network::clos(shape, class(rate, delay), class(rate, delay), class(rate, delay))
+            }
+            Topology::Dumbbell { left, right, rate, delay, bottleneck_rate, bottleneck_delay } => {
+                let bottleneck = class(bottleneck_rate, bottleneck_delay.unwrap_or(delay));
+                Network::dumbbell(left, right, class(rate, delay), bottleneck)
+            }
+            Topology::File { ref graph, .. } => {
+                let unread = || Unbuildable::new("topology.path", "the graph was not read");
+                let graph = graph.as_ref().ok_or_else(unread)?;
+                let hosts = graph.hosts.len() as u32;
+                let node = |number: u32| {
+                    if number < hosts { Node::Host(HostId(number)) } else { Node::Switch(number - hosts) }
+                };
+                let links: Vec<GraphLink> = graph
+                    .links
+                    .iter()
+                    .map(|link| GraphLink {
+                        a: node(link.from),
+                        b: node(link.to),
+                        rate: link.rate,
+                        propagation: link.delay,
+                    })
+                    .collect();
+                Network::graph(hosts, graph.switches.len() as u32, &links).map_err(|unreachable| {
+                    let name = &graph.hosts[unreachable.host.0 as usize];
+                    Unbuildable::new("topology.path", format!("host {name} cannot be reached"))
+                })?
+            }
+        })
+    }
+}
+
+/// Describes a queue. Under flow control and in pFabric's queue the buffer limits something else.
+fn port_spec(port: &Port, discipline: Option<&Outside<DisciplineFactory>>) -> PortSpec {
+    PortSpec {
+        limit: buffer_limit(port),
+        order: match port.order {
+            ServiceOrder::Fifo => port::ServiceOrder::Fifo,
+            ServiceOrder::Priorities => port::ServiceOrder::Priorities,
+            ServiceOrder::FairPerFlow => port::ServiceOrder::FairPerFlow,
+        },
+        discipline: discipline.map(|outside| outside.factory.clone()),
+        mechanisms: port.mechanisms(),
+        link_buffer: match port.buffer {
+            quantity::BufferLimit::Bytes(buffer) => Some(buffer),
+            quantity::BufferLimit::Unlimited | quantity::BufferLimit::Packets(_) => None,
+        },
+        general: port.engine == PortEngine::General,
+    }
+}
+
+fn buffer_limit(port: &Port) -> BufferLimit {
+    let counts_in_service = port.counts == BufferCounts::WaitingAndInService;
+    let limit = BufferLimit { counts_in_service, ..BufferLimit::UNLIMITED };
+    if port.mechanisms().active().iter().any(|active| active.table.limits_queue) {
+        return limit;
+    }
+    match port.buffer {
+        quantity::BufferLimit::Unlimited => limit,
+        quantity::BufferLimit::Packets(packets) => BufferLimit { packets, ..limit },
+        quantity::BufferLimit::Bytes(bytes) => BufferLimit { bytes: bytes.get(), ..limit },
+    }
+}
+
+/// Returns the ports of a fault's link in the directions that it concerns, each with the one that sends the other way.
+fn ports_of(topology: &Topology, network: &Network, fault: &Fault) -> Vec<(PortId, Option<PortId>)> {
+    let node = |name: &str| {
+        topology.end(name).map(|end| match end {
+            End::Host(host) => Node::Host(HostId(host)),
+            End::Switch(switch) => Node::Switch(switch),
+        })
+    };
+    let Some((from, to)) = node(&fault.from).zip(node(&fault.to)) else { return Vec::new() };
+    let forward: Vec<PortId> = network.ports_between(from, to).collect();
+    let backward: Vec<PortId> = network.ports_between(to, from).collect();
+    // Of several links between two nodes the first port belongs to the first port back.
+    let with_back = |ports: &[PortId], backs: &[PortId]| -> Vec<(PortId, Option<PortId>)> {
+        ports.iter().enumerate().map(|(index, port)| (*port, backs.get(index).copied())).collect()
+    };
+    let mut pairs = Vec::new();
+    if fault.direction != Direction::Backward {
+        pairs.extend(with_back(&forward, &backward));
+    }
+    if fault.direction != Direction::Forward {
+        pairs.extend(with_back(&backward, &forward));
+    }
+    pairs
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Scenario;
+
+    const TOPOLOGIES: [&str; 6] = [
+        "kind = 'rack'\nhosts = 3\nrate = '1Gbps'\ndelay = '1us'",
+        "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 2\nrate = '1Gbps'\ndelay = '1us'",
+        "kind = 'fat-tree'\nk = 4\nrate = '1Gbps'\ndelay = '1us'",
+        "kind = 'clos'\npods = 3\nedges = 2\naggregations = 3\ncores = 2\nhosts_per_edge = 1\nrate = '1Gbps'\n\
+         delay = '1us'",
+        "kind = 'dumbbell'\nleft = 2\nright = 1\nrate = '1Gbps'\ndelay = '1us'\nbottleneck_rate = '1Gbps'",
+        "kind = 'file'\npath = 'leaf-spine.toml'",
+    ];
+
+    fn parse(topology: &str, faults: &str) -> Option<Model> {
+        let text = format!(
+            "version = 1\ntitle = 'links'\n[topology]\n{topology}\n{faults}\
+             [workload.all]\nkind = 'all-to-all'\nsize = '1KB'\nload = 0.1\ncount = 1\n"
+        );
+        let files = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../sim/tests/files"));
+        let scenario = Scenario::parse("links", &text, files).ok()?;
+        Some(scenario.points()[0].model.clone())
+    }
+
+    /// The scenario accepts exactly those links that the network has.
+    #[test]
+    fn scenario_and_network_have_the_same_links() {
+        for topology in TOPOLOGIES {
+            let whole = parse(topology, "").unwrap();
+            let network = whole.topology.network().unwrap();
+            let hosts = (0..network.hosts()).map(|host| (Node::Host(HostId(host)), End::Host(host)));
+            let switches = (0..network.switches()).map(|switch| (Node::Switch(switch), End::Switch(switch)));
+            let nodes: Vec<_> = hosts.chain(switches).collect();
+            for (from, from_end) in &nodes {
+                for (to, to_end) in &nodes {
+                    let name = |end: &End| whole.topology.end_name(*end);
+                    let (a, b) = (name(from_end), name(to_end));
+                    let fault = format!("[[fault]]\nfrom = '{a}'\nto = '{b}'\ndown = true\nat = '1us'\n");
+                    let there = network.ports_between(*from, *to).next().is_some();
+                    assert_eq!(parse(topology, &fault).is_some(), there, "{a} and {b} of {topology}");
+                }
+            }
+        }
+    }
+
+    /// A fault reaches the specification with its ports, and a link that is slow all the time with its rate.
+    #[test]
+    fn a_specification_has_the_faults_of_the_model() {
+        let slow = "[[fault]]\nfrom = 'h0'\nto = 'tor0'\nrate = '1Mbps'\ndirection = 'forward'\n";
+        let dead = "[[fault]]\nfrom = 'h1'\nto = 'tor0'\ndown = true\nat = '20us'\nuntil = '30us'\n";
+        let spec = parse(TOPOLOGIES[0], &format!("{slow}{dead}")).unwrap().fabric_spec().unwrap();
+        assert_eq!(spec.network.link(PortId(0)).rate, plimsoll_units::Rate::from_mbps(1));
+        assert_eq!(spec.network.link(PortId(3)).rate, plimsoll_units::Rate::from_gbps(1));
+        let us = |us| Time::ZERO + plimsoll_units::Span::from_us(us);
+        let fault =
+            |port, back| LinkFault { port, back: Some(back), at: us(20), until: Some(us(30)), rate: None };
+        assert_eq!(spec.faults, [fault(PortId(1), PortId(4)), fault(PortId(4), PortId(1))]);
+    }
+}
+
+fn resolved(transport: &TransportParams) -> Result<Config, Unbuildable> {
+    let invalid = |invalid: plimsoll_mechanisms::InvalidParam| {
+        Unbuildable::new(format!("transport.{}", invalid.key), invalid)
+    };
+    transport.resolve().map_err(invalid)
+}

@@ -1,0 +1,451 @@
+//! [`Registry`]: the mechanisms from outside that a scenario may name, and how a scenario names them.
+//!
+//! ```toml
+//! [transport]
+//! kind = "my-controller"                    # a congestion controller, and its parameters:
+//! [transport.my-controller]
+//! target = "50us"
+//! [port.switch]
+//! discipline.my-queue = { target = "50us" } # a queue discipline
+//! [paths]
+//! my-paths = {}                             # a path selector
+//! ```
+//!
+//! A table is replaced whole by a variant, and `"off"` removes a discipline and a selector, as for a mechanism that
+//! Plimsoll brings along. The factories travel with the [`Model`], so whatever runs a model runs them too: `run`,
+//! `line`, sweeps, parallel runs. Name, version and all parameters enter the digest of a run that has such a
+//! mechanism, and of no other run.
+
+use std::fmt;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use plimsoll_fabric::net::port::{DisciplineFactory, QueueDiscipline};
+use plimsoll_fabric::net::topology::Link;
+use plimsoll_fabric::net::{SelectPath, SelectorFactory};
+use plimsoll_mechanisms::tcp::{CongestionControl, Kind, MakeController, TransportParams};
+use plimsoll_mechanisms::{InvalidParam, TABLES};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value as Json};
+
+use crate::de;
+use crate::error::{Report, did_you_mean};
+use crate::model::{Model, Paths};
+use crate::node::{Node, Table, dotted};
+use crate::source::Sources;
+
+/// The parameters of a mechanism from outside, which are its table in a scenario.
+///
+/// With `#[serde(deny_unknown_fields, default)]` a table may leave keys away, and a misspelt key is an error.
+pub trait Parameters: Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// Checks the ranges of the values.
+    ///
+    /// # Errors
+    /// Names the first key that is out of its range.
+    fn validate(&self) -> Result<(), InvalidParam> {
+        Ok(())
+    }
+}
+
+/// The mechanisms from outside, by name. A clone shares them.
+#[derive(Clone, Debug, Default)]
+pub struct Registry {
+    controllers: IndexMap<String, Registered<MakeController>>,
+    disciplines: IndexMap<String, Registered<DisciplineFactory>>,
+    selectors: IndexMap<String, Registered<SelectorFactory>>,
+}
+
+/// A mechanism from outside that a scenario may name.
+#[derive(Clone)]
+struct Registered<F> {
+    version: String,
+    prepare: Arc<Prepare<F>>,
+}
+
+/// Reads a table of parameters and makes the factory of it; the errors are relative to the table.
+type Prepare<F> = dyn Fn(&Sources, &Node) -> Result<(Map<String, Json>, F), Vec<Report>> + Send + Sync;
+
+/// A mechanism from outside that a scenario names.
+#[derive(Clone)]
+pub struct Outside<F> {
+    /// Its name in the scenario.
+    pub name: String,
+    /// The version that it was registered with.
+    pub version: String,
+    /// All its parameters, defaults included.
+    pub params: Map<String, Json>,
+    /// Makes its instances.
+    pub factory: F,
+}
+
+/// The mechanisms from outside that a run has.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct OutsideMechanisms {
+    /// The congestion controller, in place of `transport.kind`.
+    pub controller: Option<Outside<MakeController>>,
+    /// The queue disciplines by tier; `host` is the NIC.
+    pub disciplines: IndexMap<String, Outside<DisciplineFactory>>,
+    /// The path selector.
+    pub selector: Option<Outside<SelectorFactory>>,
+}
+
+impl<F> fmt::Debug for Registered<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "version {}", self.version)
+    }
+}
+
+impl<F> fmt::Debug for Outside<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {:?}", self.name, self.version, self.params)
+    }
+}
+
+/// Factories of the same name and version are the same.
+impl<F> PartialEq for Outside<F> {
+    fn eq(&self, other: &Outside<F>) -> bool {
+        (&self.name, &self.version, &self.params) == (&other.name, &other.version, &other.params)
+    }
+}
+
+impl Registry {
+    /// A registry without mechanisms.
+    pub fn new() -> Registry {
+        Registry::default()
+    }
+
+    /// Registers a congestion controller, which a scenario chooses by `transport.kind = "NAME"` and gives parameters
+    /// in the table `transport.NAME`. `make` is called for each end of a connection.
+    ///
+    /// # Panics
+    /// Panics if the name is taken, or is none that a key can have: lower-case letters, digits, `-` and `_`.
+    #[must_use]
+    pub fn congestion_controller<P: Parameters>(
+        mut self,
+        name: &str,
+        version: &str,
+        make: impl Fn(&P) -> Box<dyn CongestionControl> + Send + Sync + 'static,
+    ) -> Registry {
+        let is_built_in = Kind::ALL.iter().any(|kind| kind.name() == name);
+        assert!(!is_built_in && !keys_of::<TransportParams>().contains(&name.to_owned()), "{name} is taken");
+        let make = Arc::new(make);
+        let factory = move |params: Arc<P>| {
+            let make = Arc::clone(&make);
+            MakeController::new(move || make(&params))
+        };
+        register(&mut self.controllers, name, version, factory);
+        self
+    }
+
+    /// Registers a queue discipline, which a scenario gives to ports by `port.TIER.discipline.NAME = {..}`. `make` is
+    /// called for each port with the link that it sends on. The port's `buffer` limits what waits.
+    ///
+    /// # Panics
+    /// Panics as [`Registry::congestion_controller`].
+    #[must_use]
+    pub fn queue_discipline<P: Parameters>(
+        mut self,
+        name: &str,
+        version: &str,
+        make: impl Fn(&P, &Link) -> Box<dyn QueueDiscipline> + Send + Sync + 'static,
+    ) -> Registry {
+        let make = Arc::new(make);
+        let factory = move |params: Arc<P>| {
+            let make = Arc::clone(&make);
+            DisciplineFactory::new(move |link| make(&params, link))
+        };
+        register(&mut self.disciplines, name, version, factory);
+        self
+    }
+
+    /// Registers a path selector, which a scenario turns on by `paths.NAME = {..}`. `make` is called once for each
+    /// network that is built.
+    ///
+    /// # Panics
+    /// Panics as [`Registry::congestion_controller`].
+    #[must_use]
+    pub fn path_selector<P: Parameters>(
+        mut self,
+        name: &str,
+        version: &str,
+        make: impl Fn(&P) -> Box<dyn SelectPath> + Send + Sync + 'static,
+    ) -> Registry {
+        assert!(!keys_of::<Paths>().contains(&name.to_owned()), "{name} is taken");
+        let make = Arc::new(make);
+        let factory = move |params: Arc<P>| {
+            let make = Arc::clone(&make);
+            SelectorFactory::new(move || make(&params))
+        };
+        register(&mut self.selectors, name, version, factory);
+        self
+    }
+
+    /// Whether a path leads to the table of a mechanism that `"off"` removes.
+    pub(crate) fn is_mechanism(&self, path: &[String]) -> bool {
+        match path {
+            [section, _, key] if section == "port" && key == DISCIPLINE => true,
+            [section, name] if section == "paths" && self.selectors.contains_key(name) => true,
+            _ => TABLES.iter().any(|table| table.is_at(path)),
+        }
+    }
+
+    /// Takes the mechanisms from outside out of the tree of one run, whose other keys are then those of a [`Model`].
+    pub(crate) fn take(
+        &self,
+        sources: &Sources,
+        tree: &mut Node,
+        reports: &mut Vec<Report>,
+    ) -> OutsideMechanisms {
+        let mut taker = Taker { sources, reports };
+        OutsideMechanisms {
+            controller: self.take_controller(&mut taker, tree),
+            disciplines: self.take_disciplines(&mut taker, tree),
+            selector: self.take_selector(&mut taker, tree),
+        }
+    }
+
+    fn take_controller(&self, taker: &mut Taker<'_>, tree: &mut Node) -> Option<Outside<MakeController>> {
+        if self.controllers.is_empty() {
+            return None;
+        }
+        let kind = tree.at(&["transport", "kind"])?.clone();
+        let mut taken = None;
+        match (kind.as_str(), kind.as_str().and_then(|name| self.controllers.get(name))) {
+            (Some(name), Some(registered)) => {
+                let table = tree.at(&["transport", name]).cloned();
+                let table = table.unwrap_or_else(|| Node { key: kind.key.clone(), ..Node::empty_table() });
+                tree.remove(&["transport", "kind"]);
+                taken = taker.prepare(&["transport", name], name, registered, &table);
+            }
+            (Some(name), None) if Kind::ALL.iter().all(|kind| kind.name() != name) => {
+                tree.remove(&["transport", "kind"]);
+                let built_in = Kind::ALL.iter().map(|kind| kind.name());
+                let names: Vec<&str> = built_in.chain(self.controllers.keys().map(String::as_str)).collect();
+                taker.unknown(
+                    &kind,
+                    "transport.kind",
+                    format!("\"{name}\" is not one of its values"),
+                    name,
+                    &names,
+                );
+            }
+            _ => {}
+        }
+        // The parameters of a controller that another layer has chosen are kept for a variant that chooses it again.
+        for name in self.controllers.keys() {
+            tree.remove(&["transport", name]);
+        }
+        taken
+    }
+
+    fn take_disciplines(
+        &self,
+        taker: &mut Taker<'_>,
+        tree: &mut Node,
+    ) -> IndexMap<String, Outside<DisciplineFactory>> {
+        let mut taken = IndexMap::new();
+        let tiers: Vec<String> = tree
+            .get("port")
+            .and_then(Node::as_table)
+            .map_or_else(Vec::new, |ports| ports.keys().cloned().collect());
+        // `port.switch` has been laid below each tier; what is wrong with it is reported there.
+        let several = tiers.iter().any(|tier| !["host", "switch"].contains(&tier.as_str()));
+        for tier in tiers {
+            let Some(node) = tree.remove(&["port", &tier, DISCIPLINE]) else { continue };
+            if node.as_str() == Some("off") || tier == "switch" && several {
+                continue;
+            }
+            let path = ["port", &tier, DISCIPLINE];
+            let empty = Table::new();
+            let entries: Vec<(&String, &Node)> = node
+                .as_table()
+                .unwrap_or(&empty)
+                .iter()
+                .filter(|(_, inner)| inner.as_str() != Some("off"))
+                .collect();
+            match entries[..] {
+                [] if node.as_table().is_some_and(|table| !table.is_empty()) => {}
+                [(name, inner)] => match self.disciplines.get(name) {
+                    Some(registered) => {
+                        let path = ["port", &tier, DISCIPLINE, name];
+                        let outside = taker.prepare(&path, name, registered, inner);
+                        taken.extend(outside.map(|outside| (tier.clone(), outside)));
+                    }
+                    None => {
+                        let names: Vec<&str> = self.disciplines.keys().map(String::as_str).collect();
+                        let message = format!("there is no queue discipline `{name}`");
+                        taker.unknown(
+                            &Node { origin: inner.key.clone(), ..inner.clone() },
+                            &dotted(&path),
+                            message,
+                            name,
+                            &names,
+                        );
+                    }
+                },
+                _ => {
+                    let report =
+                        Report::at(taker.sources, &node.origin, dotted(&path), "this is not one discipline");
+                    taker
+                        .reports
+                        .push(report.allowed("one name with its table, such as { NAME = {} }, or \"off\""));
+                }
+            }
+        }
+        taken
+    }
+
+    fn take_selector(&self, taker: &mut Taker<'_>, tree: &mut Node) -> Option<Outside<SelectorFactory>> {
+        let mut taken: Option<Outside<SelectorFactory>> = None;
+        let own = keys_of::<Paths>();
+        let paths = tree.get("paths").and_then(Node::as_table);
+        let named: Vec<String> = paths
+            .map_or_else(Vec::new, |paths| paths.keys().filter(|key| !own.contains(key)).cloned().collect());
+        for name in named {
+            if self.selectors.is_empty() {
+                // The reader of the model reports an unknown key.
+                break;
+            }
+            let Some(node) = tree.remove(&["paths", &name]) else { continue };
+            let path = ["paths", name.as_str()];
+            match (self.selectors.get(&name), &taken) {
+                _ if node.as_str() == Some("off") && self.selectors.contains_key(&name) => {}
+                (None, _) => {
+                    let names: Vec<&str> = own
+                        .iter()
+                        .map(String::as_str)
+                        .chain(self.selectors.keys().map(String::as_str))
+                        .collect();
+                    let place = Node { origin: node.key.clone(), ..node.clone() };
+                    taker.unknown(&place, &dotted(&path), format!("unknown key `{name}`"), &name, &names);
+                }
+                (Some(_), Some(first)) => {
+                    let message = format!("`{}` and `{name}` would both choose a packet's path", first.name);
+                    let report = Report::at(taker.sources, &node.origin, dotted(&path), message);
+                    let allowed = format!("one of them; turn one off: `paths.{name} = \"off\"`");
+                    taker.reports.push(report.allowed(allowed));
+                }
+                (Some(registered), None) => taken = taker.prepare(&path, &name, registered, &node),
+            }
+        }
+        taken
+    }
+}
+
+/// The key of a port's table under which a scenario names a queue discipline from outside.
+pub(crate) const DISCIPLINE: &str = "discipline";
+
+fn register<P: Parameters, F: 'static>(
+    known: &mut IndexMap<String, Registered<F>>,
+    name: &str,
+    version: &str,
+    factory: impl Fn(Arc<P>) -> F + Send + Sync + 'static,
+) {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
+    assert!(!name.is_empty() && name.chars().all(fits), "`{name}` is no name of a mechanism");
+    let prepare = move |sources: &Sources, table: &Node| {
+        let params: P = de::deserialize(sources, table)?;
+        params.validate().map_err(|InvalidParam { key, value, allowed }| {
+            let origin = &table.nearest_at(&[key]).origin;
+            vec![Report::at(sources, origin, key, format!("{value} does not fit")).allowed(allowed)]
+        })?;
+        let Ok(Json::Object(written)) = serde_json::to_value(&params) else {
+            panic!("the parameters of a mechanism from outside are a table");
+        };
+        Ok((written, factory(Arc::new(params))))
+    };
+    let registered = Registered { version: version.to_owned(), prepare: Arc::new(prepare) };
+    let before = known.insert(name.to_owned(), registered);
+    assert!(before.is_none(), "{name} is taken");
+}
+
+/// The keys of a table of the model.
+fn keys_of<T: JsonSchema>() -> Vec<String> {
+    let schema = schemars::schema_for!(T).to_value();
+    let properties = schema.get("properties").and_then(Json::as_object);
+    properties.map_or_else(Vec::new, |properties| properties.keys().cloned().collect())
+}
+
+struct Taker<'a> {
+    sources: &'a Sources,
+    reports: &'a mut Vec<Report>,
+}
+
+impl Taker<'_> {
+    fn prepare<F>(
+        &mut self,
+        path: &[&str],
+        name: &str,
+        registered: &Registered<F>,
+        table: &Node,
+    ) -> Option<Outside<F>> {
+        match (registered.prepare)(self.sources, table) {
+            Ok((params, factory)) => {
+                Some(Outside { name: name.to_owned(), version: registered.version.clone(), params, factory })
+            }
+            Err(reports) => {
+                let within = |mut report: Report| {
+                    let below =
+                        if report.key.is_empty() { String::new() } else { format!(".{}", report.key) };
+                    report.key = format!("{}{below}", dotted(path));
+                    report
+                };
+                self.reports.extend(reports.into_iter().map(within));
+                None
+            }
+        }
+    }
+
+    fn unknown(&mut self, node: &Node, key: &str, message: String, name: &str, names: &[&str]) {
+        let allowed = if names.is_empty() { "none: none is registered".to_owned() } else { names.join(", ") };
+        let report = Report::at(self.sources, &node.origin, key, message).allowed(allowed);
+        self.reports.push(report.maybe_help(did_you_mean(name, names.iter().copied())));
+    }
+}
+
+impl OutsideMechanisms {
+    /// Puts the mechanisms into the tables of a written model, where a scenario has them.
+    pub(crate) fn write_into(&self, model: &mut Map<String, Json>) {
+        let mut put = |path: &[&str], key: &str, value: Json| {
+            let (section, inner) = (path[0], path.get(1));
+            let Some(table) = model.get_mut(section) else { return };
+            let table = match inner {
+                Some(inner) => table.get_mut(*inner),
+                None => Some(table),
+            };
+            if let Some(Json::Object(table)) = table {
+                table.insert(key.to_owned(), value);
+            }
+        };
+        if let Some(Outside { name, params, .. }) = &self.controller {
+            put(&["transport"], "kind", Json::String(name.clone()));
+            put(&["transport"], name, Json::Object(params.clone()));
+        }
+        for (tier, Outside { name, params, .. }) in &self.disciplines {
+            let named = [(name.clone(), Json::Object(params.clone()))];
+            put(&["port", tier], DISCIPLINE, Json::Object(named.into_iter().collect()));
+        }
+        if let Some(Outside { name, params, .. }) = &self.selector {
+            put(&["paths"], name, Json::Object(params.clone()));
+        }
+    }
+
+    /// The name and the version of each mechanism, and where a scenario has it.
+    pub fn named(&self) -> Vec<(String, &str, &str)> {
+        let controller =
+            self.controller.iter().map(|own| ("transport".to_owned(), &*own.name, &*own.version));
+        let disciplines = self.disciplines.iter();
+        let disciplines = disciplines.map(|(tier, own)| (format!("port.{tier}"), &*own.name, &*own.version));
+        let selector = self.selector.iter().map(|own| ("paths".to_owned(), &*own.name, &*own.version));
+        controller.chain(disciplines).chain(selector).collect()
+    }
+}
+
+/// Writes a model as the tables of a scenario.
+pub(crate) fn written(model: &Model) -> Option<Map<String, Json>> {
+    let Ok(Json::Object(mut table)) = serde_json::to_value(model) else { return None };
+    model.outside.write_into(&mut table);
+    Some(table)
+}

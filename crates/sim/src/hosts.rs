@@ -1,0 +1,30 @@
+//! [`Hosts`]: the transports of all hosts, and what lies between them and the NICs.
+
+use std::collections::VecDeque;
+
+use plimsoll_mechanisms::tcp::Config;
+
+use crate::classes::Classes;
+use crate::connection::{Connection, End};
+use crate::connection_pool::ConnectionPool;
+use crate::receive_offload::ReceiveOffload;
+
+/// The transports of all hosts.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    /// The parameters of every transport.
+    pub(crate) transport: Config,
+    /// By workload: the parameters that its connections are opened with, which differ in the congestion controller.
+    pub(crate) opening: Vec<Config>,
+    /// The connections by number; `None` once closed, or where another logical process has both ends.
+    pub(crate) connections: Vec<Option<Box<Connection>>>,
+    /// The open connections of each pair of hosts, where they stay open between messages.
+    pub(crate) pool: Option<Box<ConnectionPool>>,
+    /// The receiving NICs, where they coalesce packets.
+    pub(crate) receive_offload: Option<Box<ReceiveOffload>>,
+    /// The priorities and limits of packets, where they differ.
+    pub(crate) classes: Option<Box<Classes>>,
+    /// By host: the ends that wait for room in its NIC queue, in the order of their turns. Empty without
+    /// backpressure.
+    pub(crate) waiting_for_room: Vec<VecDeque<(u32, End)>>,
+}

@@ -1,0 +1,109 @@
+//! A world runs as one logical process beside the others.
+
+use plimsoll_units::Time;
+
+use super::exchange::{Exchange, LpStatus};
+use super::plan::LpPlan;
+use super::process::{LpMessage, Process};
+use crate::error::RunError;
+use crate::progress::Progress;
+use crate::world::World;
+
+impl World {
+    /// Leaves everything outside of logical process `here` to the others.
+    pub(super) fn become_process(&mut self, plan: &LpPlan, here: u8) {
+        let links = self.fabric.network().links();
+        let ends_in: Vec<u8> = links.iter().map(|link| plan.process_of(link.to)).collect();
+        self.fabric.set_boundary(ends_in.iter().map(|process| *process != here).collect());
+        if !plan.hosts.contains(&here) {
+            self.sources.workloads.clear();
+        }
+        self.sources.actions.here = Some(plan.hosts.iter().map(|&host| host == here).collect());
+        self.process = Some(Box::new(Process::new(here, plan.processes, plan.hosts.clone(), ends_in)));
+    }
+
+    /// Runs this logical process to the end of the run.
+    pub(super) fn run_process(
+        &mut self,
+        exchange: &Exchange,
+        here: u8,
+        progress: &mut dyn FnMut(Progress) -> bool,
+    ) -> Result<(), RunError> {
+        let mut beside = |own: Progress| {
+            let (packet_hops, events) = exchange.work_beside(here);
+            let (packet_hops, events) = (own.packet_hops + packet_hops, own.events + events);
+            progress(Progress { packet_hops, events, ..own })
+        };
+        let mut batch = Vec::new();
+        let mut done = Time::ZERO;
+        self.begin();
+        self.publish(exchange, here, done);
+        while done < Time::MAX {
+            if exchange.has_failed() {
+                return Err(RunError::Cancelled);
+            }
+            let edition = exchange.edition();
+            let bound = exchange.bound();
+            self.take_early();
+            exchange.take_messages(here, &mut batch, |messages| {
+                messages.drain(..).for_each(|message| self.take(message));
+                self.next_event_time()
+            });
+            if bound.done <= done {
+                exchange.wait(edition);
+                continue;
+            }
+            let before = self.finished;
+            self.run_until(bound.last, &mut beside)?;
+            if self.finished != before {
+                // The loop stopped where all workloads had finished; the others may still need this process.
+                self.run_until(bound.last, &mut beside)?;
+            }
+            done = bound.done;
+            self.publish(exchange, here, done);
+        }
+        Ok(())
+    }
+
+    fn next_event_time(&self) -> Time {
+        self.fabric.next_event_time().unwrap_or(Time::MAX)
+    }
+
+    /// Posts what has left this process, and shows the others how far it is.
+    fn publish(&mut self, exchange: &Exchange, here: u8, done: Time) {
+        let counters = self.fabric.counters();
+        let status = LpStatus {
+            done,
+            next: self.next_event_time(),
+            finished: self.finished.unwrap_or(Time::MAX),
+            packet_hops: counters.packet_hops,
+            events: counters.events,
+        };
+        if let Some(process) = &mut self.process {
+            self.fabric.drain_outbox().for_each(|crossing| process.post(crossing));
+            exchange.publish(here, &mut process.outgoing, status);
+        }
+    }
+
+    /// Takes what another logical process has sent.
+    pub(super) fn take(&mut self, message: LpMessage) {
+        match message {
+            LpMessage::Packet(crossing) => self.fabric.receive(crossing),
+            LpMessage::Announcement { connection, to, message: announced } => {
+                match self.hosts.connections.get_mut(connection as usize) {
+                    Some(Some(connection)) => connection.half(to).expect(announced),
+                    Some(None) => {}
+                    // The other process is ahead: the connection is yet to be opened here. It will have been before any
+                    // of the message arrives, because a stretch of time is not longer than the lookahead.
+                    None => self.process.iter_mut().for_each(|process| process.early.push(message)),
+                }
+            }
+        }
+    }
+
+    /// Takes again what came before its connection was opened.
+    fn take_early(&mut self) {
+        let early = self.process.as_mut().map(|process| std::mem::take(&mut process.early));
+        early.into_iter().flatten().for_each(|message| self.take(message));
+    }
+}

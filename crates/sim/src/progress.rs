@@ -1,0 +1,16 @@
+//! [`Progress`]: how far a run is.
+
+use plimsoll_units::Time;
+
+/// How far a run is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// The simulated time.
+    pub now: Time,
+    /// When the run ends at the latest; [`Time::MAX`] if it ends when its work is done.
+    pub horizon: Time,
+    /// Packets that have completed a link so far.
+    pub packet_hops: u64,
+    /// Events handled so far.
+    pub events: u64,
+}

@@ -1,0 +1,172 @@
+//! [`ReceiveOffload`]: a host's NIC that gathers what arrives, and merges what it has gathered. Also the
+//! other half of a NIC with offloads: [`Half::may_send`], by which trains leave.
+//!
+//! ```text
+//! link ──> Coalescer (waits for time or number) ──> merged ──> the transport, once a piece
+//! ```
+//!
+//! The time that a packet is held here counts as waiting in the NIC ([`Wait::Nic`]). The pacer is part of the
+//! NIC: it sees ECE when the packet arrives, not when the host does.
+
+use plimsoll_fabric::net::{Ecn, Flags, HostId, Packet, Wait};
+use plimsoll_mechanisms::nic_burst::{Coalescer, NicBurstParams, Segment, SegmentationOffload, merge};
+use plimsoll_mechanisms::tcp::{self, Config, Offer};
+use plimsoll_units::{Bytes, Time};
+
+use crate::connection::Half;
+use plimsoll_traffic::workload_of_raw;
+
+/// The receiving side of all NICs.
+#[derive(Debug)]
+pub(crate) struct ReceiveOffload {
+    /// By host.
+    nics: Vec<Coalescer<Held>>,
+    /// The largest piece that is made of segments.
+    largest: Bytes,
+    /// What is handed over; empty in between.
+    batch: Vec<Packet>,
+}
+
+/// A packet in a NIC, and since when.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    packet: Packet,
+    since: Time,
+}
+
+impl ReceiveOffload {
+    /// NICs of `hosts` hosts; none where coalescing is off.
+    pub(crate) fn new(params: &NicBurstParams, hosts: u32) -> Option<ReceiveOffload> {
+        let nics = (0..hosts).map(|_| Coalescer::new(params)).collect();
+        let offload = ReceiveOffload { nics, largest: params.receive_offload, batch: Vec::new() };
+        (!params.coalesce_time.is_zero()).then_some(offload)
+    }
+}
+
+impl ReceiveOffload {
+    /// Returns when the NIC of `host` interrupts it next.
+    pub(crate) fn next_due(&self, host: HostId) -> Option<Time> {
+        self.nics[host.0 as usize].next_due()
+    }
+
+    /// The NIC of `packet.dst` gathers a packet.
+    pub(crate) fn on_packet(&mut self, now: Time, packet: &Packet) {
+        self.nics[packet.dst.0 as usize].on_packet(now, Held { packet: *packet, since: now });
+    }
+
+    /// Removes what the NIC of `host` hands over at `now`, as the pieces that receive offload makes of it.
+    pub(crate) fn take_pieces(&mut self, now: Time, host: HostId) -> Vec<Vec<Packet>> {
+        self.batch.extend(self.nics[host.0 as usize].poll(now).map(|Held { mut packet, since }| {
+            packet.add_wait(Wait::Nic, now - since);
+            packet
+        }));
+        let pieces = merged(&self.batch, self.largest);
+        self.batch.clear();
+        pieces
+    }
+}
+
+/// The packets of each piece that receive offload makes of a batch, in the order of the pieces.
+fn merged(batch: &[Packet], largest: Bytes) -> Vec<Vec<Packet>> {
+    let mut left: Vec<Option<&Packet>> = batch.iter().map(Some).collect();
+    let pieces = merge(batch.iter().map(received), largest);
+    pieces
+        .into_iter()
+        .map(|piece| {
+            // A flow's packets stand in its pieces in the order in which they came.
+            let of_flow = left.iter_mut().filter(|slot| slot.is_some_and(|p| flow(p) == piece.flow));
+            of_flow.take(piece.segments as usize).filter_map(Option::take).copied().collect()
+        })
+        .collect()
+}
+
+/// A connection's direction, as one number.
+fn flow(packet: &Packet) -> u64 {
+    u64::from(packet.flow) << 1 | u64::from(packet.flags.has(Flags::FROM_SERVER))
+}
+
+/// What receive offload looks at. A raw packet counts as one without payload, which is never merged.
+fn received(packet: &Packet) -> Segment {
+    let is_raw = workload_of_raw(packet.flow).is_some();
+    // That a segment was sent before is nothing that a header says.
+    let flags = packet.flags.0 & !Flags::RETRANSMISSION.0;
+    Segment {
+        flow: flow(packet),
+        seq: u64::from(packet.seq),
+        bytes: if is_raw { 0 } else { u64::from(packet.len) },
+        ce: packet.ecn == Ecn::Ce,
+        header: u64::from(packet.ack) << 8 | u64::from(flags),
+        segments: 1,
+    }
+}
+
+/// Puts the payload of the packets `before` in front of a segment that continues it.
+#[cold]
+pub(crate) fn prepend(segment: &mut tcp::Segment, before: &[Packet]) {
+    let bytes: u32 = before.iter().map(|packet| u32::from(packet.len)).sum();
+    segment.seq -= u64::from(bytes);
+    segment.len += bytes;
+}
+
+impl Half {
+    /// Whether the end's next segment may leave now: anything but new data may, and new data in pieces
+    /// that are worth it.
+    #[cold]
+    pub(crate) fn may_send(&mut self, offload: &SegmentationOffload, config: &Config) -> bool {
+        let sent = self.endpoint.sent();
+        if sent < self.piece_end {
+            return true;
+        }
+        let Some(Offer { allowed, window, in_flight, more_data }) = self.endpoint.offer(config) else {
+            return true;
+        };
+        // A piece is cut between two segments.
+        let piece = offload.piece_bytes();
+        let piece = (piece - piece % config.segment).max(config.segment);
+        let sendable = offload.sendable(allowed, window, in_flight, more_data).min(piece);
+        self.piece_end = sent + sendable;
+        sendable > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(flow: u32, seq: u32) -> Packet {
+        let mut packet = Packet::new(HostId(1), HostId(0), flow, 1_040);
+        (packet.seq, packet.len, packet.flags) = (seq, 1_000, Flags::ACK);
+        packet
+    }
+
+    #[test]
+    fn pieces_hold_the_packets_that_they_were_made_of() {
+        let mut marked = data(1, 2_000);
+        marked.ecn = Ecn::Ce;
+        let mut again = data(2, 1_000);
+        again.flags = again.flags.with(Flags::RETRANSMISSION);
+        let mut other_ack = data(2, 2_000);
+        other_ack.ack = 1;
+        let batch = [data(1, 0), data(2, 0), data(1, 1_000), marked, again, other_ack];
+        let pieces = merged(&batch, Bytes::new(64_000));
+        let seen: Vec<Vec<(u32, u32)>> =
+            pieces.iter().map(|piece| piece.iter().map(|p| (p.flow, p.seq)).collect()).collect();
+        assert_eq!(
+            seen,
+            [vec![(1, 0), (1, 1_000)], vec![(2, 0), (2, 1_000)], vec![(1, 2_000)], vec![(2, 2_000)]]
+        );
+    }
+
+    #[test]
+    fn both_directions_and_raw_packets_stay_apart() {
+        let mut back = data(1, 1_000);
+        back.flags = back.flags.with(Flags::FROM_SERVER);
+        let batch = [data(1, 0), back, data(u32::MAX, 0), data(u32::MAX, 1_000)];
+        assert_eq!(merged(&batch, Bytes::new(64_000)).len(), 4);
+    }
+
+    #[test]
+    fn without_receive_offload_every_packet_is_a_piece() {
+        assert_eq!(merged(&[data(1, 0), data(1, 1_000)], Bytes::ZERO).len(), 2);
+    }
+}

@@ -1,0 +1,43 @@
+//! [`SimHooks`]: what a simulated world notes of what its fabric does.
+
+use plimsoll_fabric::Hooks;
+use plimsoll_fabric::net::{Packet, PortId};
+use plimsoll_traffic::workload_of_raw;
+use plimsoll_units::Time;
+
+use crate::packet_capture::PacketCapture;
+
+/// What a simulated world notes of what its fabric does.
+#[derive(Debug, Default)]
+pub(crate) struct SimHooks {
+    /// NICs with room for a transport that waits.
+    pub(crate) room: Vec<PortId>,
+    /// The workloads whose raw packets were lost, one entry a packet: no transport sends those again.
+    pub(crate) lost: Vec<u16>,
+    /// The event needs a step after it: a raw packet was lost, a workload has acted, or flow control looks after
+    /// every event.
+    pub(crate) has_aftermath: bool,
+    /// Keeps packets, where the scenario asks for a capture.
+    pub(crate) capture: Option<Box<PacketCapture>>,
+}
+
+impl Hooks for SimHooks {
+    fn observes_hops(&self) -> bool {
+        self.capture.is_some()
+    }
+
+    fn on_hop(&mut self, left: Time, port: PortId, packet: &Packet) {
+        if let Some(capture) = &mut self.capture {
+            capture.on_packet(left, port, packet);
+        }
+    }
+
+    fn on_lost(&mut self, _: Time, packet: &Packet) {
+        self.lost.extend(workload_of_raw(packet.flow));
+        self.has_aftermath |= !self.lost.is_empty();
+    }
+
+    fn on_room(&mut self, nic: PortId) {
+        self.room.push(nic);
+    }
+}

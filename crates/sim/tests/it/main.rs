@@ -1,0 +1,7 @@
+//! The tests of `plimsoll-sim`, in one program: one build and one link for all of them.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod bursts;
+mod capture;
+mod shared_buffer;
+mod truth;

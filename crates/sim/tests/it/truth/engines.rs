@@ -1,0 +1,103 @@
+//! The express port engine foresees departures, the general one waits for them. Wherever both apply a run
+//! must not tell which it was: everything observed has the same digest.
+
+use plimsoll_results::outcome::Queue;
+use proptest::prelude::*;
+
+use crate::truth::arbitrary::{Scope, config, scenario};
+use crate::truth::lab::run;
+
+proptest! {
+    #![proptest_config(config(200))]
+    #[test]
+    fn both_engines_see_the_same(text in scenario(Scope::Express)) {
+        let express = run(&text.replace("ENGINE", "engine = 'express'"));
+        let general = run(&text.replace("ENGINE", "engine = 'general'"));
+        if express.digest() != general.digest() {
+            // Say what differs first, before the digests.
+            prop_assert_eq!(express.counters, plimsoll_results::outcome::Counters { events: express.counters.events, ..general.counters });
+            for (one, other) in express.messages.iter().zip(&general.messages) {
+                prop_assert_eq!(one, other);
+            }
+            for (one, other) in express.queues.iter().zip(&general.queues) {
+                let counts = |queue: &Queue| (queue.drops, queue.marks, queue.packets, queue.bytes);
+                prop_assert_eq!(counts(one), counts(other), "drops, marks, packets, bytes of {}", one.port);
+                let interval = |queue: &Queue, index: usize| (queue.mean_bytes[index], queue.max_bytes[index]);
+                let same = |index: &usize| interval(one, *index) == interval(other, *index);
+                let different = (0..one.mean_bytes.len().min(other.mean_bytes.len())).find(|index| !same(index));
+                if let Some(index) = different {
+                    prop_assert_eq!(interval(one, index), interval(other, index), "interval {} of {}", index, one.port);
+                }
+                prop_assert!(one == other, "{} differs, as a histogram or in length", one.port);
+            }
+            prop_assert_eq!(&express.connections, &general.connections);
+            prop_assert_eq!(&express.series, &general.series);
+            prop_assert_eq!(&express.goodput, &general.goodput);
+            prop_assert_eq!(express.digest(), general.digest());
+        }
+    }
+}
+
+/// What the express engine foresees does not count before it happens. These runs end with packets waiting.
+fn assert_same_at_the_end(host: &str, switch: &str, transport: &str, seed: u64, size: &str) {
+    let text = format!(
+        r#"
+        version = 1
+        title = 'packets waiting at the end'
+        run = {{ seed = {seed}, drain = '60s', duration = '1s' }}
+        topology = {{ kind = 'fat-tree', k = 4, rate = '1Gbps', delay = '0s' }}
+        {host}
+        [port.switch]
+        buffer = 'unlimited'
+        {switch}
+        ENGINE
+        [transport]
+        {transport}
+        connections = 'per-message'
+        recovery = 'reno'
+        min_rto = '200us'
+        initial_rto = '5ms'
+        max_rto = '20ms'
+        ack_every = 1
+        handshake = false
+        rto_granularity = '10us'
+        [workload.incast]
+        kind = 'incast'
+        size = '{size}'
+        every = '300us'
+        rounds = 6
+        [observe]
+        queue.client = {{ port = 'client', every = '10us' }}
+        "#
+    );
+    let express = run(&text.replace("ENGINE", "engine = 'express'"));
+    let general = run(&text.replace("ENGINE", "engine = 'general'"));
+    assert!(express.counters.packets_in_flight > 0, "{:?}", express.counters);
+    assert_eq!(express.counters.marks, general.counters.marks);
+    assert_eq!(express.queues[0].marks, general.queues[0].marks);
+    assert_eq!(express.connections, general.connections);
+    assert_eq!(express.digest(), general.digest());
+}
+
+#[test]
+fn marks_that_the_end_forestalls() {
+    assert_same_at_the_end(
+        "port.host = { buffer = '6 packets' }\nhost = { backpressure = false }",
+        "phantom_queue = { drain = 0.8, threshold = '3KB' }",
+        "kind = 'tcp'\necn = 'on'\necn_on_acks = true\ninitial_window = 7",
+        274_323_804,
+        "9KB",
+    );
+}
+
+#[test]
+fn associations_that_the_end_forestalls() {
+    assert_same_at_the_end(
+        "[port.host]\nbuffer = '8 packets'\nENGINE\n\
+         [host]\nbackpressure = false\npacer = { form = 'source', association_probability = 1.0 }",
+        "ecn = { threshold = '1 packets', at = 'enqueue', compare = 'more' }",
+        "kind = 'dctcp'\ninitial_window = 8",
+        606_208_598,
+        "11KB",
+    );
+}

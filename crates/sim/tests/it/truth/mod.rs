@@ -1,0 +1,20 @@
+//! What a wrong simulator would get wrong: completion times that follow from arithmetic, waits that
+//! follow from queueing theory, and runs that must be equal.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod apps;
+mod arbitrary;
+mod chaos;
+mod conservation;
+mod determinism;
+mod ecmp;
+mod engines;
+mod fabrics;
+mod faults;
+mod idle;
+mod lab;
+mod parallel;
+mod queueing;
+mod standing_queue;
+mod swift;
+mod wred;

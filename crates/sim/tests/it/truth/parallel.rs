@@ -1,0 +1,174 @@
+//! A run is the same, byte for byte, on any number of threads.
+
+use plimsoll_results::Digest;
+use plimsoll_sim::run_in_parts;
+
+use crate::truth::lab::model;
+
+/// Losses, marks, timeouts, hosts shared out with their switches: everything flows that nobody answers.
+const FLOWS: &str = "
+version = 1
+title = 'flows of all kinds'
+[run]
+duration = '5ms'
+drain = '1s'
+[topology]
+kind = 'fat-tree'
+k = 4
+rate = '1Gbps'
+delay = '2us'
+[port.host]
+buffer = '100 packets'
+[port.switch]
+buffer = '20 packets'
+ecn = { threshold = '10 packets' }
+[transport]
+kind = 'dctcp'
+min_rto = '1ms'
+[workload.all]
+kind = 'all-to-all'
+size = { cdf = 'websearch' }
+load = 0.5
+count = 60
+[workload.round]
+kind = 'permutation'
+size = '50KB'
+start_within = '1ms'
+[workload.burst]
+kind = 'incast'
+size = '20KB'
+every = '2ms'
+rounds = 2
+[observe]
+goodput_every = '1ms'
+queue.edges = { port = 'tier:edge', every = '100us' }
+queue.cores = { port = 'tier:core', every = '100us' }
+";
+
+/// Flows that last as long as the run, with HULL's pacer and phantom queues, which have random streams.
+const ENDLESS: &str = "
+version = 1
+title = 'endless flows'
+[run]
+duration = '6ms'
+[topology]
+kind = 'leaf-spine'
+leaves = 5
+spines = 3
+hosts_per_leaf = 3
+rate = '1Gbps'
+delay = '1us'
+fabric_delay = '3us'
+[port.switch]
+buffer = '200 packets'
+phantom_queue = { drain = 0.95, threshold = '3KB' }
+[host]
+pacer = {}
+[transport]
+kind = 'dctcp'
+[workload.round]
+kind = 'permutation'
+[observe]
+queue.leaves = { port = 'tier:leaf', every = '100us' }
+";
+
+/// Requests and queries, which act at all hosts: these are one part, the switches are the others.
+const ANSWERED: &str = "
+version = 1
+title = 'requests and flows'
+[run]
+duration = '10ms'
+drain = '1s'
+[topology]
+kind = 'leaf-spine'
+leaves = 3
+spines = 2
+hosts_per_leaf = 4
+rate = '1Gbps'
+delay = '2us'
+[port.host]
+buffer = '100 packets'
+[port.switch]
+buffer = '20 packets'
+[host]
+backpressure = true
+bursts = {}
+[transport]
+kind = 'tcp'
+min_rto = '1ms'
+connections = 'per-message'
+[workload.rpc]
+kind = 'rpc'
+request = '100B'
+response = { kind = 'exponential', mean = '4KB' }
+load = 0.1
+pick = 'random'
+[workload.fan]
+kind = 'fan-out'
+request = '100B'
+response = '2800B'
+queries_per_second = 2000.0
+[workload.all]
+kind = 'all-to-all'
+size = '30KB'
+load = 0.3
+[observe]
+completion = 'acknowledged'
+queue.client = { port = 'client', every = '100us' }
+";
+
+/// Packets sprayed over paths of which one fails and comes back.
+const SPRAYED: &str = "
+version = 1
+title = 'sprayed around a dead link'
+[run]
+duration = '5ms'
+drain = '1s'
+[topology]
+kind = 'fat-tree'
+k = 4
+rate = '1Gbps'
+delay = '2us'
+[paths]
+convergence_delay = '300us'
+spray = { by = 'random' }
+[port.switch]
+buffer = '30 packets'
+ecn = { threshold = '10 packets' }
+[transport]
+kind = 'dctcp'
+min_rto = '1ms'
+dup_ack_threshold = 10
+[[fault]]
+from = 'edge0'
+to = 'aggregation0'
+at = '1ms'
+until = '3ms'
+down = true
+[workload.round]
+kind = 'permutation'
+size = '200KB'
+start_within = '1ms'
+";
+
+#[test]
+fn any_number_of_threads_gives_the_same_bytes() {
+    for (name, text) in [("flows", FLOWS), ("endless", ENDLESS), ("answered", ANSWERED), ("sprayed", SPRAYED)]
+    {
+        for seed in 1..=3 {
+            let model = model(text, None, Some(seed));
+            let alone = plimsoll_sim::run(&model, &mut |_| true).unwrap();
+            assert!(alone.counters.packet_hops > 10_000, "{name}: {:?}", alone.counters);
+            for threads in [1, 2, 3, 8] {
+                let outcome = run_in_parts(&model, threads, &mut |_| true).unwrap();
+                assert_eq!(outcome.counters, alone.counters, "{name}, seed {seed}, {threads} threads");
+                assert_eq!(outcome.end, alone.end, "{name}, seed {seed}, {threads} threads");
+                assert_eq!(
+                    Digest::of(&outcome),
+                    Digest::of(&alone),
+                    "{name}, seed {seed}, {threads} threads"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `all-to-all`: Poisson flows between random pairs of hosts.
+
+use plimsoll_fabric::Unbuildable;
+use plimsoll_fabric::engine::{Stream, Streams};
+use plimsoll_fabric::net::HostId;
+use plimsoll_units::quantity::Load;
+use plimsoll_units::{Bytes, Span, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::check::{Check, Demand};
+use crate::distribution::{Sampler, SizeDistribution, exponential};
+use crate::draw::{stretched, uniform_choice};
+use crate::facts::NetworkFacts;
+use crate::kind::{Context, ExpectedRecords, Input, Kind, LoadKey, cdf_inputs, number};
+use crate::one_way::{Flow, FlowSequence, OneWay};
+use crate::record::Supply;
+use crate::source::Source;
+
+/// Poisson flows between random pairs, sizes from a distribution.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllToAll {
+    /// Size of a flow.
+    pub size: SizeDistribution,
+    /// Bytes that each host sends per second: a rate, or a share of a host's link.
+    pub load: Load,
+    /// Stop after this many flows.
+    #[serde(default)]
+    pub count: Option<u64>,
+    /// When the first flow may come.
+    #[serde(default)]
+    pub start: Span,
+}
+
+impl Kind for AllToAll {
+    fn check(&mut self, check: &mut Check<'_>) -> Demand {
+        check.distribution("size", &mut self.size);
+        let bits = check.load("load", self.load, Some(check.facts().host_rate(0)));
+        check.oversubscription("load", bits);
+        Demand { ends: self.count.is_some(), start: self.start, towards: None }
+    }
+
+    fn source(&self, context: &Context<'_>) -> Result<Box<dyn Source>, Unbuildable> {
+        let hosts = context.facts.host_count();
+        let size = self.size.sampler();
+        let mut poisson = Poisson {
+            hosts,
+            mean_gap: context.mean_gap(self.load, HostId(0), size.mean()) / f64::from(hosts),
+            size,
+            count: self.count,
+            until: context.until,
+            draws: context.streams.word(&format!("workload/{}/draws", context.name)),
+            gaps: context.streams.stream(&format!("workload/{}/gaps", context.name)),
+            next: Time::ZERO + self.start,
+            drawn: 0,
+        };
+        poisson.draw_gap();
+        let source = OneWay::sequence(context.index, context.warmup, Box::new(poisson));
+        Ok(Box::new(source.sharing_connections(context.keeps_connections)))
+    }
+
+    fn supply(&self) -> Supply {
+        Supply::counted(self.count)
+    }
+
+    fn load(&self) -> Option<LoadKey> {
+        Some(LoadKey::Load(self.load))
+    }
+
+    fn inputs(&self) -> Vec<Input<'_>> {
+        cdf_inputs([self.size.table()])
+    }
+
+    fn expected_records(&self, facts: &dyn NetworkFacts, _: bool) -> Option<ExpectedRecords> {
+        let bits = self.load.bits_per_second(facts.host_rate(0)) * f64::from(facts.host_count());
+        let per_second = bits / 8.0 / self.size.sampler().mean();
+        Some(ExpectedRecords::new("load", self.start).per_second(per_second).limit(number(self.count)))
+    }
+}
+
+/// Poisson arrivals of flows between pairs of hosts, which are drawn uniformly.
+#[derive(Clone, Debug)]
+struct Poisson {
+    hosts: u32,
+    size: Sampler<Bytes>,
+    /// The mean seconds between flows of the whole network.
+    mean_gap: f64,
+    count: Option<u64>,
+    until: Time,
+    /// The family of the keyed streams.
+    draws: u64,
+    gaps: Stream,
+    next: Time,
+    drawn: u64,
+}
+
+impl Poisson {
+    fn draw_gap(&mut self) {
+        self.next = self.next.saturating_add(stretched(self.mean_gap, exponential(&mut self.gaps)));
+    }
+}
+
+impl FlowSequence for Poisson {
+    fn next(&self) -> Time {
+        let enough = self.count.is_some_and(|count| self.drawn >= count);
+        if enough || self.next >= self.until { Time::MAX } else { self.next }
+    }
+
+    fn pop(&mut self) -> Flow {
+        let mut stream = Streams::keyed(self.draws, self.drawn);
+        let source = uniform_choice(&mut stream, u64::from(self.hosts)) as u32;
+        let other = uniform_choice(&mut stream, u64::from(self.hosts) - 1) as u32;
+        let flow = Flow {
+            start: self.next,
+            source: HostId(source),
+            destination: HostId(other + u32::from(other >= source)),
+            bytes: Some(self.size.sample(&mut stream).get().max(1)),
+        };
+        self.drawn += 1;
+        self.draw_gap();
+        flow
+    }
+
+    fn copy(&self) -> Box<dyn FlowSequence> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,350 @@
+//! [`Check`]: what a workload's parameters are checked against, and the findings, to which the scenario adds file and
+//! line.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::ops::Range;
+
+use plimsoll_units::quantity::Load;
+use plimsoll_units::spelling::did_you_mean;
+use plimsoll_units::{Bytes, Rate, Span};
+
+use crate::distribution::{Distribution, DistributionError, Quantity};
+use crate::facts::NetworkFacts;
+use crate::hosts::{HostName, Hosts};
+
+/// The size of the largest IP packet.
+const PACKET_MAX: Bytes = Bytes::new(65_535);
+
+/// The largest `transport.header`.
+const HEADER_MAX: u64 = 500;
+
+/// The most retrievals of a page, and the most requests that a client keeps in flight.
+const MANY: u64 = 1_000_000;
+
+/// The number of host names that are compared for the nearest spelling.
+const NAMES_MAX: u32 = 1_000;
+
+/// Reads the files that a workload names; their paths are relative to the scenario.
+pub trait FileReader {
+    /// Returns the text of a small file, such as a distribution.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read or is too large.
+    fn read(&self, name: &str) -> io::Result<String>;
+
+    /// Returns the text of a flow list, which may be larger than other files.
+    ///
+    /// # Errors
+    /// Fails if the file cannot be read or is too large.
+    fn read_flow_list(&self, name: &str) -> io::Result<String>;
+}
+
+/// A value of a workload's table that is invalid, or valid and probably not meant.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InvalidValue {
+    /// The dotted key within the workload's table, such as `servers.2`; empty for the table itself.
+    pub key: String,
+    /// The problem in words, with the value.
+    pub problem: String,
+    /// The values that are allowed.
+    pub allowed: Option<String>,
+    /// Advice: the nearest spelling, or what to change.
+    pub help: Option<String>,
+    /// The place in another file, where the value is in one that the table names.
+    pub place: Option<FilePlace>,
+}
+
+/// A place in a file that a workload names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FilePlace {
+    /// The name of the file as the scenario writes it.
+    pub file: String,
+    /// The bytes of the file that are wrong; `None` where the first line is wrong and must not be quoted, because
+    /// the file may be of any kind.
+    pub span: Option<Range<usize>>,
+}
+
+/// The demand of a checked workload, which the scenario sums over workloads.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Demand {
+    /// Whether the workload stops by itself: `count`, `size` or `rounds` is given.
+    pub ends: bool,
+    /// The time of its first message.
+    pub start: Span,
+    /// A host, and the bits per second that are sent to it.
+    pub towards: Option<(u32, f64)>,
+}
+
+/// Checks the parameters of one workload and collects the findings.
+pub struct Check<'a> {
+    facts: &'a dyn NetworkFacts,
+    files: &'a dyn FileReader,
+    /// The values that are invalid.
+    pub errors: Vec<InvalidValue>,
+    /// The values that are allowed and probably not meant.
+    pub warnings: Vec<InvalidValue>,
+}
+
+impl<'a> Check<'a> {
+    /// Returns a check without findings.
+    pub fn new(facts: &'a dyn NetworkFacts, files: &'a dyn FileReader) -> Check<'a> {
+        Check { facts, files, errors: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Returns the facts about the network.
+    pub fn facts(&self) -> &'a dyn NetworkFacts {
+        self.facts
+    }
+
+    /// Reports an invalid value.
+    pub fn error(&mut self, key: &str, problem: impl Into<String>, allowed: impl Into<String>) {
+        self.errors.push(InvalidValue::new(key, problem, Some(allowed.into()), None));
+    }
+
+    /// Reports a value that is allowed and probably not meant.
+    pub fn warn(&mut self, key: &str, problem: impl Into<String>, help: impl Into<String>) {
+        self.warnings.push(InvalidValue::new(key, problem, None, Some(help.into())));
+    }
+
+    /// Returns the text of a flow list that a key names, or reports that it cannot be read.
+    pub fn flow_list(&mut self, key: &str, file: &str) -> Option<String> {
+        match self.files.read_flow_list(file) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                let problem = format!("cannot read \"{file}\": {error}");
+                self.error(key, problem, "a file, its path relative to the scenario");
+                None
+            }
+        }
+    }
+
+    /// Returns the number of a host, or reports the nearest name.
+    pub fn host(&mut self, key: &str, name: &HostName) -> Option<u32> {
+        self.host_named(key, &name.0)
+    }
+
+    fn host_named(&mut self, key: &str, name: &str) -> Option<u32> {
+        let found = self.facts.host(name);
+        if found.is_none() {
+            self.errors.push(unknown_host(self.facts, key, name));
+        }
+        found
+    }
+
+    /// Returns the number of hosts of a selection; an empty selection, unknown hosts and the host at the other end
+    /// are errors.
+    pub fn hosts(&mut self, key: &str, hosts: &Hosts, other: Option<u32>) -> usize {
+        self.host_names(key, hosts);
+        let Ok(found) = hosts.resolve(self.facts, other) else { return 0 };
+        self.some_hosts(key, &found, other.as_slice());
+        found.len()
+    }
+
+    /// Returns the hosts of a selection that takes each of them once; an empty selection, unknown hosts, a host
+    /// named twice and those at the other end are errors.
+    pub fn members(&mut self, key: &str, hosts: &Hosts, others: &[u32]) -> Vec<u32> {
+        self.host_names(key, hosts);
+        let Ok(found) = hosts.resolve_except(self.facts, others) else { return Vec::new() };
+        self.some_hosts(key, &found, others);
+        let mut known = BTreeSet::new();
+        if let Some(&host) = found.iter().find(|&&host| !known.insert(host)) {
+            let problem = format!("host `{}` is named twice", self.facts.host_name(host));
+            self.error(key, problem, "each host once");
+        }
+        found
+    }
+
+    fn host_names(&mut self, key: &str, hosts: &Hosts) {
+        match hosts {
+            Hosts::List(names) => {
+                for (index, name) in names.iter().enumerate() {
+                    self.host(&format!("{key}.{index}"), name);
+                }
+            }
+            Hosts::Selector(text) if text != "all" => match text.split_once("..") {
+                Some((first, last)) => {
+                    self.host_named(key, first.trim());
+                    self.host_named(key, last.trim());
+                }
+                None => {
+                    self.host_named(key, text);
+                }
+            },
+            Hosts::Selector(_) | Hosts::Others => {}
+        }
+    }
+
+    fn some_hosts(&mut self, key: &str, found: &[u32], others: &[u32]) {
+        if found.is_empty() {
+            self.error(key, "no host is left", "at least one host");
+        }
+        let known: BTreeSet<u32> = found.iter().copied().collect();
+        if let Some(&other) = others.iter().find(|other| known.contains(other)) {
+            let problem = format!("host `{}` would talk to itself", self.facts.host_name(other));
+            self.error(key, problem, "hosts other than the one at the other end; \"others\" leaves it out");
+        }
+    }
+
+    /// Reports a number that is 0.
+    pub fn at_least_one(&mut self, key: &str, number: u64, problem: &str) {
+        if number == 0 {
+            self.error(key, problem, "at least 1");
+        }
+    }
+
+    /// Reports a number that is 0 or more than a million; `things` is the plural of what is counted.
+    pub fn one_to_many(&mut self, key: &str, number: u64, things: &str) {
+        if !(1..=MANY).contains(&number) {
+            self.error(key, format!("{number} {things}"), format!("1 to {MANY}"));
+        }
+    }
+
+    /// Reports a sum of the numbers of a list that is no list of 1 to a million in all.
+    pub fn levels(&mut self, key: &str, levels: &[u32]) -> u64 {
+        let total: u64 = levels.iter().map(|&level| u64::from(level)).sum();
+        if levels.is_empty() || levels.contains(&0) || total > MANY {
+            let problem = format!("levels with {levels:?} retrievals");
+            self.error(key, problem, format!("one level or more, each 1 to {MANY} in all"));
+        }
+        total
+    }
+
+    /// Reports a rate of events that is not positive; `things` is the plural of the events.
+    pub fn per_second(&mut self, key: &str, rate: f64, things: &str) -> bool {
+        let positive = rate > 0.0 && rate.is_finite();
+        if !positive {
+            self.error(key, format!("{rate} {things} per second"), "more than 0");
+        }
+        positive
+    }
+
+    /// Reports an interval of 0.
+    pub fn interval(&mut self, key: &str, interval: Span) {
+        if interval.is_zero() {
+            self.error(key, "all at once", "more than 0s");
+        }
+    }
+
+    /// Reports a timeout of 0.
+    pub fn timeout(&mut self, key: &str, timeout: Span) {
+        if timeout.is_zero() {
+            self.error(key, "every answer is late", "more than 0s");
+        }
+    }
+
+    /// Reports a deadline of 0.
+    pub fn deadline(&mut self, key: &str, deadline: Option<Span>) {
+        if deadline == Some(Span::ZERO) {
+            self.error(key, "every response misses a deadline of 0s", "more than 0s");
+        }
+    }
+
+    /// Reports a message of 0 bytes.
+    pub fn some_bytes(&mut self, key: &str, size: Bytes) {
+        if size == Bytes::ZERO {
+            self.error(key, "a message without bytes", "at least 1B");
+        }
+    }
+
+    /// Reports a message that does not fit into one packet, to which the transport's header is added.
+    pub fn one_packet(&mut self, key: &str, size: Bytes) {
+        self.some_bytes(key, size);
+        let most = PACKET_MAX.get() - HEADER_MAX;
+        if size.get() > most {
+            self.error(key, format!("{size} in one packet"), format!("at most {most}B"));
+        }
+    }
+
+    /// Reports a constant size of a raw packet, header included, that no IP packet has.
+    pub fn raw_packet(&mut self, key: &str, size: &Distribution<Bytes>) {
+        if let Distribution::Constant(size) = *size
+            && size > PACKET_MAX
+        {
+            self.error(key, format!("a packet of {size}"), format!("at most {}B", PACKET_MAX.get()));
+        }
+    }
+
+    /// Checks a distribution and loads its points.
+    pub fn distribution<Q: Quantity>(&mut self, key: &str, distribution: &mut Distribution<Q>) {
+        if let Distribution::Constant(value) = distribution
+            && Q::NAME == "size"
+            && value.to_f64() == 0.0
+        {
+            return self.error(key, "a message without bytes", "at least 1B");
+        }
+        match distribution.validate().and_then(|()| distribution.load(&|name| self.files.read(name))) {
+            Ok(()) => {}
+            Err(DistributionError::Parameter { key: inner, value, allowed }) => {
+                self.error(&format!("{key}.{inner}"), format!("{value} does not fit"), allowed);
+            }
+            Err(DistributionError::Choice { message, allowed }) => self.error(key, message, allowed),
+            Err(DistributionError::Cdf(error)) => {
+                let key = format!("{key}.cdf");
+                self.errors.push(InvalidValue::new(&key, error.message, error.allowed, error.help));
+            }
+        }
+    }
+
+    /// Returns the bits per second of a load; a load above 1 is a warning. Without a link (an unknown host) there
+    /// is nothing to judge.
+    pub fn load(&mut self, key: &str, load: Load, link: Option<Rate>) -> f64 {
+        let Some(link) = link else { return 0.0 };
+        let bits = load.bits_per_second(link);
+        if !(bits > 0.0 && bits.is_finite()) {
+            self.error(key, format!("a load of {load}"), "a share more than 0, or a rate more than 0bps");
+        } else if link > Rate::ZERO && load.share_of(link) > 1.0 {
+            let problem = format!("load {:.3} of a link of {link}", load.share_of(link));
+            self.warn(key, problem, "queues grow as long as the run lasts; lower the load");
+        }
+        bits
+    }
+
+    /// Warns of a server that cannot keep up with its requests; the service time is in picoseconds.
+    pub fn service(&mut self, key: &str, per_second: f64, service_ps: f64) {
+        let busy = per_second * service_ps / 1e12;
+        if busy >= 1.0 {
+            let problem = format!("each server is asked to work {busy:.3} of its time");
+            self.warn(
+                key,
+                problem,
+                "its queue grows as long as the run lasts; lower the load or add servers",
+            );
+        }
+    }
+
+    /// Warns of traffic between all hosts, of `bits` per second each, that overloads the links between tiers.
+    pub fn oversubscription(&mut self, key: &str, bits: f64) {
+        let all = f64::from(self.facts.host_count());
+        // The traffic that `inside` hosts send to all others.
+        let leaving = |inside: f64| bits * inside * (all - inside) / (all - 1.0);
+        let shares =
+            self.facts.cuts().into_iter().map(|cut| (cut.links, leaving(cut.hosts) / cut.bits_per_second));
+        let Some((links, share)) = shares.max_by(|a, b| a.1.total_cmp(&b.1)) else { return };
+        if share > 1.0 {
+            let problem = format!("load {share:.3} of {links} (oversubscription)");
+            self.warn(key, problem, "queues grow as long as the run lasts; lower the load");
+        }
+    }
+}
+
+impl InvalidValue {
+    fn new(
+        key: &str,
+        problem: impl Into<String>,
+        allowed: Option<String>,
+        help: Option<String>,
+    ) -> InvalidValue {
+        InvalidValue { key: key.to_owned(), problem: problem.into(), allowed, help, place: None }
+    }
+}
+
+/// Returns the report that no host has a name, with the nearest one.
+pub fn unknown_host(facts: &dyn NetworkFacts, key: &str, name: &str) -> InvalidValue {
+    let count = facts.host_count();
+    let names: Vec<String> = (0..count.min(NAMES_MAX)).map(|host| facts.host_name(host)).collect();
+    let help = did_you_mean(name, names.iter().map(String::as_str).chain(["client"]));
+    let last = facts.host_name(count.saturating_sub(1));
+    let allowed = format!("\"client\", \"{}\" to \"{last}\"", facts.host_name(0));
+    InvalidValue::new(key, format!("there is no host `{name}`"), Some(allowed), help)
+}

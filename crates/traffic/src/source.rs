@@ -1,0 +1,173 @@
+//! [`Source`]: a sans-IO state machine that generates traffic, and the [`Actions`] it asks for.
+//!
+//! ```text
+//! on_due ──> Actions: open a connection, write a message ──> transport, network
+//! on_message (a message has arrived whole) ──> Actions: answer it, or record it
+//! ```
+
+use plimsoll_fabric::net::{Flags, HostId, Packet};
+use plimsoll_units::{Span, Time};
+
+use crate::record::{ExtraLoad, Message, Observation, Query, Split};
+
+/// A source of traffic.
+pub trait Source: Send {
+    /// Returns when the source next acts by itself; [`Time::MAX`] if only an arriving message can make it act.
+    fn next_due(&self) -> Time;
+
+    /// Acts at the time that [`Source::next_due`] returned.
+    fn on_due(&mut self, now: Time, actions: &mut Actions);
+
+    /// Handles the complete arrival of one of the source's messages.
+    fn on_message(&mut self, arrival: Arrival, actions: &mut Actions);
+
+    /// Handles the arrival of one of the source's raw packets.
+    fn on_packet(&mut self, _now: Time, _packet: &Packet, _split: Split, _actions: &mut Actions) {}
+
+    /// Handles the drop of one of the source's raw packets.
+    fn on_lost(&mut self, _now: Time) {}
+
+    /// Returns the connections that are worth opening before the run where connections are kept.
+    fn kept_connections(&self) -> Vec<Opened> {
+        Vec::new()
+    }
+
+    /// Returns where the source acts when something happens to one of its packets.
+    fn reach(&self) -> Reach {
+        Reach::Hosts
+    }
+
+    /// Returns whether the source has sent everything and everything has arrived.
+    fn is_finished(&self) -> bool;
+
+    /// Records the messages that are still open at the end of the run.
+    fn on_end(&mut self, actions: &mut Actions);
+}
+
+/// Where a source acts when something happens to one of its packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reach {
+    /// The source notes where a message has arrived, and sends at times known before. Its messages are flows,
+    /// which nobody answers.
+    Receiver,
+    /// The source may act at any host when a message has arrived.
+    Hosts,
+    /// The source may act at any host when a switch drops a packet.
+    Network,
+}
+
+/// One end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum ConnectionEnd {
+    /// The end that opened the connection.
+    Client = 0,
+    /// The end that accepted the connection.
+    Server = 1,
+}
+
+impl ConnectionEnd {
+    /// Returns the peer of this end.
+    #[inline]
+    pub fn other(self) -> ConnectionEnd {
+        match self {
+            ConnectionEnd::Client => ConnectionEnd::Server,
+            ConnectionEnd::Server => ConnectionEnd::Client,
+        }
+    }
+
+    /// Returns the end that receives `packet`.
+    #[inline]
+    pub fn receiving(packet: &Packet) -> ConnectionEnd {
+        if packet.flags.has(Flags::FROM_SERVER) { ConnectionEnd::Client } else { ConnectionEnd::Server }
+    }
+
+    /// Returns the end whose number is the lowest bit of `bit`.
+    #[inline]
+    pub fn from_bit(bit: u32) -> ConnectionEnd {
+        if bit & 1 == 0 { ConnectionEnd::Client } else { ConnectionEnd::Server }
+    }
+}
+
+/// The complete arrival of a message.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// The time at which its last byte arrived.
+    pub now: Time,
+    /// The tag that the source gave the message.
+    pub tag: u64,
+    /// The components of its latency.
+    pub split: Split,
+    /// Its completion time on idle links.
+    pub ideal: Span,
+}
+
+/// The actions that a source asks for, carried out in this order after it returns.
+#[derive(Debug, Default)]
+pub struct Actions {
+    /// Connections to open; they are numbered from `next_connection` on.
+    pub opened: Vec<Opened>,
+    /// The number of the next connection to be opened.
+    pub next_connection: u32,
+    /// Messages to write, once the connections are open.
+    pub writes: Vec<Write>,
+    /// Single packets to send.
+    pub packets: Vec<Packet>,
+    /// Records of messages.
+    pub messages: Vec<Message>,
+    /// Records of queries.
+    pub queries: Vec<Query>,
+    /// Records of observations.
+    pub observations: Vec<Observation>,
+    /// Requests beyond those that were needed, recorded at the end of a run.
+    pub extra: Vec<ExtraLoad>,
+    /// Where this is one logical process of a parallel run: whether it holds a host, by host.
+    pub here: Option<Box<[bool]>>,
+}
+
+/// A connection to open for the source that acts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Opened {
+    /// The host that opens it.
+    pub client: HostId,
+    /// The host at its other end.
+    pub server: HostId,
+}
+
+/// A message to write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Write {
+    /// The number of the connection.
+    pub connection: u32,
+    /// The end that writes.
+    pub end: ConnectionEnd,
+    /// The length of the message, at least 1.
+    pub bytes: u64,
+    /// The source's tag, which its arrival returns.
+    pub tag: u64,
+    /// The time at which it was created.
+    pub created: Time,
+}
+
+impl Actions {
+    /// Returns whether `host` is in this logical process.
+    #[inline]
+    pub fn is_here(&self, host: HostId) -> bool {
+        self.here.as_ref().is_none_or(|here| here[host.0 as usize])
+    }
+
+    /// Opens a connection and returns the number that it will have.
+    pub fn open(&mut self, client: HostId, server: HostId) -> u32 {
+        let number = self.next_connection + self.opened.len() as u32;
+        self.opened.push(Opened { client, server });
+        number
+    }
+}
+
+/// Returns every client with every server but itself.
+pub(crate) fn pairs(clients: &[HostId], servers: &[HostId]) -> impl Iterator<Item = Opened> {
+    clients.iter().flat_map(move |&client| {
+        let others = servers.iter().filter(move |server| **server != client);
+        others.map(move |&server| Opened { client, server })
+    })
+}

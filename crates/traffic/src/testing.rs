@@ -1,0 +1,111 @@
+//! Workloads of tests: parsed without a scenario, on a rack of links of 1 Gb/s, with sources that run until they have
+//! sent everything.
+
+use std::io;
+
+use plimsoll_fabric::engine::Streams;
+use plimsoll_units::{Bytes, Rate, Span, Time};
+
+use crate::check::{Check, FileReader};
+use crate::facts::{Cut, NetworkFacts};
+use crate::{Actions, Opened, Traffic, TrafficSpec, Workload};
+
+/// A rack of so many hosts.
+struct Rack(u32);
+
+impl NetworkFacts for Rack {
+    fn host_count(&self) -> u32 {
+        self.0
+    }
+
+    fn host(&self, name: &str) -> Option<u32> {
+        let number = if name == "client" { 0 } else { name.strip_prefix('h')?.parse().ok()? };
+        (number < self.0).then_some(number)
+    }
+
+    fn host_name(&self, host: u32) -> String {
+        format!("h{host}")
+    }
+
+    fn host_rate(&self, _: u32) -> Rate {
+        Rate::from_gbps(1)
+    }
+
+    fn cuts(&self) -> Vec<Cut> {
+        Vec::new()
+    }
+}
+
+/// No files at all.
+struct NoFiles;
+
+impl FileReader for NoFiles {
+    fn read(&self, _: &str) -> io::Result<String> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn read_flow_list(&self, _: &str) -> io::Result<String> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// A message that a source has written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sent {
+    pub(crate) at: Time,
+    pub(crate) source: u32,
+    pub(crate) destination: u32,
+    pub(crate) bytes: u64,
+}
+
+/// Returns the workload of a table, whose distributions are tables as well: `{ constant = '1KB' }`.
+pub(crate) fn parsed(text: &str) -> Workload {
+    let mut table: toml::Table = toml::from_str(text).expect("TOML");
+    let kind = table.remove("kind").and_then(|kind| kind.as_str().map(str::to_owned)).expect("a kind");
+    let tagged = toml::Table::from_iter([(kind, toml::Value::Table(table))]);
+    toml::Value::Table(tagged).try_into().expect("a workload")
+}
+
+/// Returns the keys that are invalid on a rack of `hosts`.
+pub(crate) fn errors(hosts: u32, workload: &Workload) -> Vec<String> {
+    let rack = Rack(hosts);
+    let mut check = Check::new(&rack, &NoFiles);
+    workload.clone().params_mut().check(&mut check);
+    check.errors.into_iter().map(|error| error.key).collect()
+}
+
+/// Returns the traffic of one workload on a rack of `hosts`.
+pub(crate) fn traffic_of(hosts: u32, workload: &Workload, seed: u64, keeps_connections: bool) -> Traffic {
+    let spec = TrafficSpec {
+        workloads: vec![("w", workload)],
+        facts: &Rack(hosts),
+        duration: None,
+        warmup: Span::ZERO,
+        drain: Span::ZERO,
+        header: Bytes::new(40),
+        keeps_connections,
+    };
+    Traffic::new(&spec, &Streams::new(seed)).expect("a source")
+}
+
+/// Returns the connections that the only source of `traffic` opens, and all messages that it writes unasked.
+pub(crate) fn drive(traffic: &mut Traffic) -> (Vec<Opened>, Vec<Sent>) {
+    let source = &mut traffic.sources[0];
+    let (mut connections, mut sent) = (Vec::new(), Vec::new());
+    while source.next_due() < Time::MAX {
+        let at = source.next_due();
+        let mut actions = Actions { next_connection: connections.len() as u32, ..Actions::default() };
+        source.on_due(at, &mut actions);
+        connections.append(&mut actions.opened);
+        sent.extend(actions.writes.iter().map(|write| {
+            let Opened { client, server } = connections[write.connection as usize];
+            Sent { at, source: client.0, destination: server.0, bytes: write.bytes }
+        }));
+    }
+    (connections, sent)
+}
+
+/// Returns all messages of a workload whose messages nobody answers, on a rack of `hosts`.
+pub(crate) fn flows_of(hosts: u32, workload: &Workload, seed: u64) -> Vec<Sent> {
+    drive(&mut traffic_of(hosts, workload, seed, true)).1
+}
