@@ -19,10 +19,10 @@ pub enum Case {
 }
 
 impl Case {
-    /// All of them.
+    /// The scenarios, in the order of the tables.
     pub const ALL: [Case; 3] = [Case::S1, Case::S2, Case::S3];
 
-    /// `S1`.
+    /// Returns the name in tables and options: `S1`.
     pub fn name(self) -> &'static str {
         match self {
             Case::S1 => "S1",
@@ -31,7 +31,7 @@ impl Case {
         }
     }
 
-    /// What it is, in words.
+    /// Returns what the scenario is, for a heading.
     pub fn title(self) -> &'static str {
         match self {
             Case::S1 => "nine TCP senders to one receiver",
@@ -40,7 +40,7 @@ impl Case {
         }
     }
 
-    /// Simulated seconds in which ns-3 stays below some eight seconds.
+    /// Returns the simulated seconds in which ns-3 stays below some eight seconds.
     pub fn beside_ns3_s(self, quick: bool) -> f64 {
         match (self, quick) {
             (Case::S1 | Case::S2, false) => 2.0,
@@ -50,7 +50,7 @@ impl Case {
         }
     }
 
-    /// Simulated seconds of a run without ns-3, long enough to be timed.
+    /// Returns the simulated seconds of a run without ns-3, long enough to be timed.
     pub fn alone_s(self, quick: bool) -> f64 {
         match (self, quick) {
             (Case::S1 | Case::S2, false) => 20.0,
@@ -59,7 +59,7 @@ impl Case {
         }
     }
 
-    /// Simulated seconds of the two runs whose difference the instruction gate divides.
+    /// Returns the simulated seconds of the two runs whose difference the instruction gate divides.
     pub fn gate_s(self) -> (f64, f64) {
         match self {
             Case::S1 | Case::S2 => (0.05, 0.15),
@@ -67,12 +67,12 @@ impl Case {
         }
     }
 
-    /// Its scenario file, without the extension.
+    /// Returns the name of its scenario file, without the extension.
     pub fn scenario(self) -> String {
         self.name().to_lowercase()
     }
 
-    /// Who is right, and why, about a result in which the two differ.
+    /// Explains a result in which the two simulators differ: which one is right, and why.
     pub fn explanation(self, result: &str) -> Option<&'static str> {
         let known: &[(&str, &str)] = match self {
             Case::S1 => S1,
@@ -83,7 +83,7 @@ impl Case {
     }
 }
 
-/// The checked model of a file of `benches/scenarios`, with `set` laid over it.
+/// Returns the checked model of a file of `benches/scenarios`, with `set` laid over it.
 pub fn model(scenario: &str, set: Vec<String>) -> Result<Model> {
     let overrides = Overrides { set, ..Overrides::default() };
     let path = folder().join("scenarios").join(format!("{scenario}.toml"));
@@ -95,12 +95,12 @@ pub fn model(scenario: &str, set: Vec<String>) -> Result<Model> {
     Ok(point.model.clone())
 }
 
-/// This crate's folder.
+/// Returns this crate's folder.
 pub fn folder() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The repository.
+/// Returns the repository's folder.
 pub fn repository() -> PathBuf {
     folder().join("..")
 }

@@ -8,24 +8,24 @@ use crate::markdown::{Table, mebibytes, median, millions, number, ratio};
 use crate::ns3::{Ns3, Skipped};
 use crate::one::{OneArguments, Report, in_words};
 
-/// What the command line asks for.
+/// The options of the command line.
 pub struct Plan {
     /// Timed runs of each simulator and scenario.
     pub rounds: u32,
-    /// Only this scenario.
+    /// The only scenario to measure; all of them if none.
     pub only: Option<Case>,
-    /// Short runs.
+    /// Whether the runs are short.
     pub quick: bool,
 }
 
 impl Plan {
-    /// The scenarios asked for.
+    /// Returns the scenarios to measure.
     pub fn cases(&self) -> impl Iterator<Item = Case> + '_ {
         Case::ALL.into_iter().filter(|case| self.only.is_none_or(|only| only == *case))
     }
 }
 
-/// Compares on every scenario asked for.
+/// Compares both simulators on every scenario of the plan.
 pub fn run(plan: &Plan) -> Result<()> {
     let ns3 = match Ns3::build()? {
         Ok(ns3) => Some(ns3),
@@ -61,7 +61,7 @@ impl Runs {
         self.timed.iter().map(of).sum::<f64>() / self.timed.len() as f64
     }
 
-    /// Names and values of what came out, as far as the scenario has it.
+    /// Returns the names and values of the results, as far as the scenario has them.
     fn results(&self, case: Case) -> Vec<(&'static str, f64)> {
         let mut results = vec![
             ("goodput, Mb/s", self.mean(|report| report.goodput_bps) / 1e6),

@@ -8,7 +8,7 @@ use crate::compare::Plan;
 use crate::markdown::{Table, mebibytes, median, millions, number, ratio};
 use crate::one::{OneArguments, Report, in_words};
 
-/// Times every scenario asked for alone, then the small fat-tree and the large one in turns.
+/// Times every scenario of the plan alone, then the small fat-tree and the large one in turns.
 pub fn run(plan: &Plan) -> Result<()> {
     outln!("### Plimsoll alone\n");
     let mut table =

@@ -99,7 +99,7 @@ fn per_hop(case: Case) -> Result<f64> {
     Ok((many - few) as f64 / (many_hops - few_hops) as f64)
 }
 
-/// Instructions and packet-hops of a run.
+/// Counts the instructions and the packet-hops of a run.
 fn count(case: Case, seconds: f64) -> Result<(u64, u64)> {
     let run = OneArguments { untimed: true, ..OneArguments::new(&case.scenario(), seconds) };
     let output = Command::new("valgrind")
@@ -118,7 +118,7 @@ fn count(case: Case, seconds: f64) -> Result<(u64, u64)> {
     Ok((instructions, report.packet_hops))
 }
 
-/// Name and minor version: patch releases rarely change code.
+/// Returns the compiler's name and minor version: patch releases rarely change code.
 fn compiler() -> Result<String> {
     let output = Command::new("rustc").arg("--version").output().context("cannot start rustc")?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -139,5 +139,5 @@ fn table_path() -> PathBuf {
 /// How this program was built.
 const PROFILE: &str = if cfg!(debug_assertions) { "test" } else { "release" };
 const TOLERANCE: f64 = 0.05;
-/// What test runners take for 'skip'.
+/// The exit status that test runners take for 'skip'.
 const EXIT_SKIP: i32 = 77;

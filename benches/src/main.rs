@@ -31,7 +31,7 @@ struct Arguments {
     /// Timed runs of each simulator and scenario, in turns; the table shows medians.
     #[arg(long, default_value_t = 5, value_parser = whole::<u32>(1..))]
     rounds: u32,
-    /// Only this scenario.
+    /// Measure only this scenario.
     #[arg(long, value_enum, ignore_case = true)]
     only: Option<Case>,
     /// One round of short runs: does it work at all?

@@ -8,12 +8,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these columns; the first is flush left, the others flush right.
+    /// Returns an empty table with these columns; the first is flush left, the others flush right.
     pub fn new(columns: &[&str]) -> Table {
         Table { rows: vec![columns.iter().map(|&column| column.to_owned()).collect()] }
     }
 
-    /// Appends a row.
+    /// Appends a row of these cells.
     pub fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().collect());
     }
@@ -48,7 +48,7 @@ impl Table {
     }
 }
 
-/// The middle one, or the mean of the middle two.
+/// Returns the middle value, or the mean of the middle two.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.into_iter().collect();
     values.sort_by(f64::total_cmp);
@@ -59,7 +59,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// Three significant digits.
+/// Formats a number with three significant digits.
 pub fn number(value: f64) -> String {
     let digits = match value.abs() {
         x if x >= 100.0 => 0,
@@ -70,17 +70,17 @@ pub fn number(value: f64) -> String {
     format!("{value:.digits$}")
 }
 
-/// Mebibytes.
+/// Formats a number of bytes in mebibytes.
 pub fn mebibytes(bytes: f64) -> String {
     format!("{} MiB", number(bytes / f64::from(1 << 20)))
 }
 
-/// Millions a second.
+/// Formats a rate in millions a second.
 pub fn millions(value: f64) -> String {
     format!("{} M", number(value / 1e6))
 }
 
-/// `x 98`.
+/// Formats a ratio: `x 98`.
 pub fn ratio(value: f64) -> String {
     format!("x {}", number(value))
 }

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use crate::cases::{Case, repository};
 use crate::one::Report;
 
-/// The driver, built.
+/// The driver, which has been built.
 pub struct Ns3 {
     driver: PathBuf,
-    /// Of ns-3.
+    /// The version that ns-3 reports.
     pub version: String,
 }
 
@@ -62,7 +62,7 @@ impl Ns3 {
         Ok(Ok(ns3))
     }
 
-    /// One run in its process.
+    /// Runs a scenario once, in a process of its own.
     pub fn run(&self, case: Case, seconds: f64, seed: u32, observe: bool) -> Result<Report> {
         let printed = self.print(case, seconds, seed, observe)?;
         let bottleneck = printed.queue.filter(|queue| queue.p99_packets.is_some());
@@ -95,5 +95,5 @@ impl Ns3 {
     }
 }
 
-/// What test runners take for 'skip'.
+/// The exit status that test runners take for 'skip'.
 const EXIT_SKIP: i32 = 77;

@@ -12,15 +12,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::{cases, process};
 
-/// What to run.
+/// The scenario to run, and with which settings.
 #[derive(Args, Clone, Debug)]
 pub struct OneArguments {
     /// The scenario: a file of `benches/scenarios`, without its extension.
     pub scenario: String,
-    /// Simulated seconds.
+    /// How many seconds to simulate.
     #[arg(long)]
     pub seconds: f64,
-    /// Keys to set.
+    /// Keys of the scenario to set: `key=value`.
     #[arg(long = "set")]
     pub set: Vec<String>,
     /// Watch queues, which costs time.
@@ -34,17 +34,17 @@ pub struct OneArguments {
     pub untimed: bool,
 }
 
-/// What a run cost and what came out, of either simulator. Queues hold packets that wait; the one
-/// in service does not count.
+/// The cost and the results of a run, of either simulator. Queues hold packets that wait; the one in service does not
+/// count.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Packets that completed a link.
     pub packet_hops: u64,
     /// CPU time; for Plimsoll with the building of the network, for ns-3 without.
     pub cpu_s: f64,
-    /// Wall time.
+    /// The wall time in seconds.
     pub wall_s: f64,
-    /// Peak of the process.
+    /// The largest resident size of the process.
     pub peak_bytes: u64,
     /// Payload delivered, in bits a second.
     pub goodput_bps: f64,
@@ -62,7 +62,7 @@ pub struct Report {
 }
 
 impl OneArguments {
-    /// A run of so many simulated `seconds`, on one thread, that watches nothing.
+    /// Returns the arguments of a run of so many simulated `seconds`, on one thread, that watches nothing.
     pub fn new(scenario: &str, seconds: f64) -> OneArguments {
         OneArguments {
             scenario: scenario.to_owned(),
@@ -74,7 +74,7 @@ impl OneArguments {
         }
     }
 
-    /// Runs and prints.
+    /// Runs the scenario and prints what it took.
     pub fn run(&self) -> Result<()> {
         let mut set = vec![format!("run.duration={}ps", (self.seconds * 1e12).round())];
         set.extend(self.set.iter().cloned());
@@ -102,7 +102,7 @@ impl OneArguments {
         report_of(command)
     }
 
-    /// The arguments that a child process needs.
+    /// Returns the arguments that a child process needs.
     pub fn words(&self) -> Vec<String> {
         let mut words = vec!["one".into(), self.scenario.clone(), format!("--seconds={}", self.seconds)];
         words.push(format!("--threads={}", self.threads));
@@ -113,7 +113,7 @@ impl OneArguments {
     }
 }
 
-/// The report that `command` prints.
+/// Runs a command and reads the report that it prints.
 pub fn report_of(mut command: Command) -> Result<Report> {
     let output = command.output().context("cannot start a run")?;
     if !output.status.success() {
@@ -144,13 +144,13 @@ fn observed(outcome: &Outcome, packet: Bytes) -> Report {
     }
 }
 
-/// (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything.
+/// Computes (sum x)^2 / (n sum x^2): 1 when all are equal, 1/n when one has everything.
 fn jain(values: &[f64]) -> f64 {
     let (sum, squares) = values.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     if squares > 0.0 { sum * sum / (values.len() as f64 * squares) } else { 0.0 }
 }
 
-/// The queue below which it is for 99 % of the time; `time_at[i]` is the time at up to `i` bins.
+/// Returns the length below which a queue is for 99 % of the time; `time_at[i]` is the time at up to `i` bins.
 fn p99_bytes(time_at: &[u64]) -> u64 {
     let total: u128 = time_at.iter().map(|&ps| u128::from(ps)).sum();
     let mut below = 0;
@@ -161,7 +161,7 @@ fn p99_bytes(time_at: &[u64]) -> u64 {
     bin.unwrap_or(0) as u64 * plimsoll_results::outcome::Queue::BIN_BYTES
 }
 
-/// A span in words, for headings.
+/// Formats a span in words, for headings.
 pub fn in_words(seconds: f64) -> String {
     Span::from_ps((seconds * 1e12).round() as u64).to_string()
 }

@@ -5,13 +5,13 @@ use std::fs;
 use anyhow::{Context, Result};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Seconds of CPU time, to the nanosecond; `/proc/self/stat` counts hundredths.
+/// Returns the seconds of CPU time, to the nanosecond; `/proc/self/stat` counts hundredths.
 pub fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Most bytes that were resident at a time.
+/// Returns the largest number of bytes that were resident at a time.
 pub fn peak_bytes() -> Result<u64> {
     let text = fs::read_to_string("/proc/self/status").context("/proc/self/status")?;
     let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;

@@ -9,7 +9,7 @@ use crate::one::{OneArguments, Report};
 /// Fat-trees of these `k`.
 const SIZES: [u32; 5] = [8, 16, 32, 48, 64];
 
-/// One millisecond of all-to-all traffic on fat-trees, then how much faster a permutation is on `threads`
+/// Times one millisecond of all-to-all traffic on fat-trees, then how much faster a permutation is on `threads`
 /// threads: in turns, `rounds` times.
 pub fn run(rounds: u32, threads: usize) -> Result<()> {
     let all_to_all = |k: u32, seconds: f64, threads: usize| OneArguments {
@@ -81,7 +81,7 @@ fn wall(runs: &[Report]) -> f64 {
     median(runs.iter().map(|report| report.wall_s))
 }
 
-/// The median of the pairs' ratios: a pair shares its moment on a machine that others use too.
+/// Returns the median of the pairs' ratios: a pair shares its moment on a machine that others use too.
 fn faster_by(alone: &[Report], together: &[Report]) -> f64 {
     median(alone.iter().zip(together).map(|(alone, together)| alone.wall_s / together.wall_s))
 }

@@ -24,7 +24,7 @@ pub fn with_and_without(scenario: &str, extensions: Extensions) -> (Outcome, Out
     (without, with)
 }
 
-/// A percentile of the completion times of the workload number `workload`, in us.
+/// Returns a percentile of the completion times of the workload number `workload`, in us.
 pub fn percentile_us(outcome: &Outcome, workload: u16, share: f64) -> f64 {
     let of = outcome.messages.iter().filter(|message| message.workload == workload);
     let mut times: Vec<f64> =

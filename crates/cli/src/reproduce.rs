@@ -116,7 +116,7 @@ impl Name {
 pub fn run(args: &Args, _: &Registry) -> Done {
     let memory = args.budget.watch()?;
     let study = args.study.study(args.on);
-    let folder = args.out.join(study.id);
+    let folder = args.out.join(&study.id);
     let rows_file = folder.join("rows.json");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let began = Instant::now();
@@ -161,7 +161,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
 
 fn closing_notes(study: &Study, args: &Args, reproduction: &Reproduction, began: Instant) {
     note!("page     {}", args.out.join(format!("{}.md", study.id)).display());
-    note!("rows     {}", args.out.join(study.id).join("rows.json").display());
+    note!("rows     {}", args.out.join(&study.id).join("rows.json").display());
     if study.is_live() && !args.redraw {
         note!("time     {:.1} minutes", began.elapsed().as_secs_f64() / 60.0);
     }
@@ -183,7 +183,7 @@ enum Ended {
     Cancelled(u8),
 }
 
-fn measure(study: &Study, args: &Args, memory: Memory, folder: &Path) -> anyhow::Result<Ended> {
+fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) -> anyhow::Result<Ended> {
     let journal = folder.join("journal.jsonl");
     if args.fresh && args.only.is_empty() && journal.exists() {
         fs::remove_file(&journal).with_context(|| format!("cannot remove {}", journal.display()))?;
@@ -280,10 +280,9 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
     let mut text = String::new();
     let held = study.bases[0].name();
     let mut figure = "";
-    let figures = (study.figures)();
     // The course of something in time has no points to run, and is for the page.
     let is_course =
-        |row: &&Row| figures.iter().any(|figure| figure.id == row.figure && figure.cases.is_empty());
+        |row: &&Row| study.figures.iter().any(|figure| figure.id == row.figure && figure.cases.is_empty());
     for row in reproduction.rows.iter().filter(|row| row.base == held && !is_course(row)) {
         if row.figure != figure {
             figure = &row.figure;

@@ -3,9 +3,9 @@
 //! One line of JSON a run, keyed by the digest of what the run's scenario sets, which holds the seed, and by its base,
 //! which says what carried the packets. Defaults are
 //! not in it, so that a journal outlives a new key of the format; where a default itself changes, the version
-//! has to. A line is written in one piece when its run is done, with a checksum; a last line that was cut short is passed
-//! over, and one that has been changed is an error, or dropped by a repair. What was published
-//! and how close a number must be are not taken from here: they are set anew beside the measured numbers.
+//! has to. A line is written in one piece when its run is done, with a checksum; a last line that was cut short is
+//! passed over, and one that has been changed is an error, or dropped by a repair. What was published and how close a
+//! number must be are not taken from here: they are set anew beside the measured numbers.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::row::Row;
 use crate::run::Part;
 
-/// One finished run.
+/// A finished run, a line of the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// Of what the run's scenario sets, as text: the same digest means the same run.
@@ -28,19 +28,19 @@ pub struct Entry {
     /// The commit that it was built from, where known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Seed of the run.
+    /// The seed that the run was made with.
     pub seed: u64,
-    /// The figure.
+    /// The figure that the run is of.
     pub figure: String,
     /// As in its rows: `source`, `standard`, `kernel` or `simulated`.
     pub base: String,
     /// The point on the figure's axis.
     pub x: String,
-    /// The scheme.
+    /// The scheme that the run is of.
     pub series: String,
     /// Packets that completed a link.
     pub packet_hops: u64,
-    /// What was measured.
+    /// The rows that the run measured.
     pub rows: Vec<Row>,
 }
 
@@ -53,13 +53,13 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// A journal that is forgotten with the program.
+    /// Returns a journal that is lost when the program ends.
     pub fn in_memory() -> Journal {
         Journal::default()
     }
 
-    /// The journal in a file, which is made if there is none. Lines of another version of the program do
-    /// not count.
+    /// Opens the journal in a file, which is made if there is none. Lines of another version of the program do not
+    /// count.
     ///
     /// # Errors
     /// If the file cannot be read or written.
@@ -123,7 +123,7 @@ impl Journal {
         Ok(())
     }
 
-    /// The run of that digest for a figure and a base, if it is done.
+    /// Returns the run of that digest for a figure and a base, if it is done.
     pub fn get(&self, digest: u64, figure: &str, base: &str) -> Option<&Entry> {
         self.entries.get(&(text(digest), figure.to_owned(), base.to_owned()))
     }
@@ -152,7 +152,7 @@ fn line_of(entry: &Entry) -> io::Result<String> {
     Ok(sealed_line::sealed(&serde_json::to_string(entry).map_err(io::Error::other)?) + "\n")
 }
 
-/// The entry of a line; none of another version.
+/// Reads the entry of a line; none of another version.
 fn entry_of(line: &str) -> Result<Option<Entry>, String> {
     #[derive(Deserialize)]
     struct Head {
@@ -188,7 +188,7 @@ fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
     })
 }
 
-/// A digest as the journal writes it: JSON's numbers do not hold 64 bits everywhere.
+/// Formats a digest as the journal writes it: JSON's numbers do not hold 64 bits everywhere.
 pub(crate) fn text(digest: u64) -> String {
     format!("{digest:016x}")
 }

@@ -3,13 +3,13 @@
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::model::Model;
 
-/// Whether this system can carry `model`; the error says what it or the model lacks.
+/// Checks that this system can carry `model`; the error says what it or the model lacks.
 #[cfg(target_os = "linux")]
 pub(crate) fn check(model: &Model) -> Result<(), String> {
     plimsoll_linux::check(model, &options()).map_err(|error| error.to_string())
 }
 
-/// Carries `model`, as `plimsoll emulate` does; `None` if it was told not to go on.
+/// Carries `model`, as `plimsoll emulate` does; `None` if it was cancelled.
 #[cfg(target_os = "linux")]
 pub(crate) fn carry(model: &Model, goes_on: &dyn Fn() -> bool) -> Result<Option<Outcome>, String> {
     let (mut asked, mut stopped) = (0u32, false);

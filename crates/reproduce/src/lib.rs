@@ -1,11 +1,14 @@
 //! The papers' experiments, measured beside their published values.
 //!
 //! ```text
-//! Study::figures ──> jobs (figure, point, scheme, base) ──batch──> rows ──> table, page, SVG
-//!                                        published/*.csv ──────────^
+//! studies/ID/study.toml ──study_file──> Study ──> jobs: figure, point, scheme, base
+//!           published.csv                 ^                    │ run: batch of scenarios, tasks of the registry
+//!           head.md, reading.md ..        │                    v
+//! scenarios/ID/*.toml ────────────────────┘                 journal ──> rows, judged ──> page, SVG
 //! ```
 //!
-//! A figure's job is a scenario, or a task of the study's own: a formula, or the model of a server.
+//! A study is data: a figure is an entry of `study.toml` with its values in `published.csv`. A figure's job is a
+//! scenario, or a task by its name in `registry.rs`: a formula, the model of a server, real servers.
 //!
 //! The simulator does not depend on this crate, so nothing in it can know a published value.
 
@@ -15,6 +18,7 @@ mod chronos;
 mod chronos_kernel;
 mod detail;
 mod detail_kernel;
+mod distribution;
 mod hull;
 mod hull_kernel;
 pub mod journal;
@@ -26,20 +30,17 @@ pub mod page;
 pub mod published;
 mod qjump;
 mod qjump_kernel;
+mod registry;
 pub mod row;
+pub mod row_filter;
 mod run;
+mod studies;
 pub mod study;
+mod study_file;
 
-pub use chronos::CHRONOS;
-pub use chronos_kernel::CHRONOS_KERNEL;
-pub use detail::DETAIL;
-pub use detail_kernel::DETAIL_KERNEL;
-pub use hull::HULL;
-pub use hull_kernel::HULL_KERNEL;
 pub use journal::Journal;
 pub use orderings::Ordering;
-pub use qjump::QJUMP;
-pub use qjump_kernel::QJUMP_KERNEL;
 pub use row::Row;
 pub use run::{Options, Part, ReproduceError, Reproduction, reproduce};
+pub use studies::{CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL};
 pub use study::Study;

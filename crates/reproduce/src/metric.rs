@@ -3,39 +3,41 @@
 use plimsoll_results::outcome::{GoodputInterval, Message, Observation, Outcome, Query, Queue};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
+use serde::Deserialize;
 
-/// What is measured: a population, and a statistic of it.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// A measurement: a statistic of a population.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Metric {
-    /// The published column.
-    pub name: &'static str,
-    /// Its unit.
-    pub unit: &'static str,
+    /// The name that rows have for it.
+    pub name: String,
+    /// The unit of the number.
+    pub unit: String,
     pub(crate) of: Population,
     pub(crate) statistic: Of,
 }
 
-/// Which samples.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// The samples that a statistic is of.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", rename_all_fields = "kebab-case")]
 pub(crate) enum Population {
     /// Means over intervals of the watched queue, as delay in us.
     Queue,
     /// Means over intervals of the watched queue of that name, as delay in us.
-    QueueOf(&'static str),
+    QueueOf(String),
     /// Megabits per second that passed the watched queue of that name: one number.
-    Throughput(&'static str),
+    Throughput(String),
     /// Percent of the time in which at most so many bytes waited in the watched queue of that name: one number.
-    TimeUpTo(&'static str, u64),
+    TimeUpTo(String, u64),
     /// Megabits per second sent for the first time, by interval.
     Goodput,
     /// Completion times of a workload in us.
-    CompletionUs(&'static str),
+    CompletionUs(String),
     /// Completion times of a workload in ms.
-    CompletionMs(&'static str),
+    CompletionMs(String),
     /// Query completion in ms.
     Query,
     /// Query completion of a workload in ms.
-    QueryOf(&'static str),
+    QueryOf(String),
     /// For each query 100 if it is not complete at the end, else 0.
     QueryUnfinished,
     /// Mean over servers in ms, by query.
@@ -45,25 +47,31 @@ pub(crate) enum Population {
     /// Servers within the deadline, by query.
     InDeadline,
     /// Clock offsets of a workload in us.
-    OffsetUs(&'static str),
+    OffsetUs(String),
     /// Completion times of a workload's rounds or transactions in us.
-    RoundUs(&'static str),
+    RoundUs(String),
     /// Requests, rounds or transactions of a workload completed per second: one number.
-    PerSecond(&'static str),
+    PerSecond(String),
     /// Payload of a workload's completed messages, in Gb/s: one number.
-    Gbps(&'static str),
+    Gbps(String),
     /// Completion time over the one of idle links, of messages larger than `over` packets and of at most
     /// `up_to`.
     Slowdown {
-        /// Packets.
+        /// The size in packets that a message exceeds.
         over: u64,
-        /// Packets.
+        /// The largest size in packets; without it, there is none.
+        #[serde(default = "no_limit")]
         up_to: u64,
     },
 }
 
-/// Which statistic of them.
-#[derive(Clone, Copy, PartialEq, Debug)]
+fn no_limit() -> u64 {
+    u64::MAX
+}
+
+/// The statistic of the samples.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Of {
     Mean,
     /// The root of the mean square.
@@ -81,13 +89,9 @@ pub(crate) enum Of {
 }
 
 impl Metric {
-    pub(crate) const fn new(name: &'static str, unit: &'static str, of: Population, statistic: Of) -> Metric {
-        Metric { name, unit, of, statistic }
-    }
-
     /// Measures; `warmup` is cut from the beginning.
     pub fn measure(&self, outcome: &Outcome, warmup: Span) -> Option<Estimate> {
-        let samples = samples(self.of, outcome, warmup);
+        let samples = samples(&self.of, outcome, warmup);
         match self.statistic {
             Of::Mean => Samples::new(vec![samples]).estimate(Statistic::Mean),
             Of::Rms => rms(samples),
@@ -108,8 +112,8 @@ impl Metric {
     }
 }
 
-fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
-    let messages = |name: &'static str| {
+pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
+    let messages = |name: &str| {
         let workload = outcome.workloads.iter().position(|info| info.name == name);
         let counts = move |message: &&Message| {
             Some(usize::from(message.workload)) == workload && message.created.as_ps() >= warmup.as_ps()
@@ -152,7 +156,7 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
         Population::QueueOf(name) => queue_delays(queue_of(outcome, name), warmup),
         Population::Throughput(name) => throughput(outcome, name).into_iter().collect(),
         Population::TimeUpTo(name, bytes) => {
-            queue_of(outcome, name).and_then(|queue| percent_up_to(queue, bytes)).into_iter().collect()
+            queue_of(outcome, name).and_then(|queue| percent_up_to(queue, *bytes)).into_iter().collect()
         }
         Population::Goodput => goodput(outcome),
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
@@ -174,7 +178,7 @@ fn samples(of: Population, outcome: &Outcome, warmup: Span) -> Vec<f64> {
             queries(|query| query.completed.map(|_| query.response_min.as_ms_f64()))
         }
         Population::InDeadline => queries(|query| query.completed.map(|_| f64::from(query.in_deadline))),
-        Population::Slowdown { over, up_to } => slowdowns(outcome, over, up_to),
+        Population::Slowdown { over, up_to } => slowdowns(outcome, *over, *up_to),
     }
 }
 
@@ -188,7 +192,7 @@ fn throughput(outcome: &Outcome, name: &str) -> Option<f64> {
     (seconds > 0.0).then(|| queue.bytes as f64 * 8e-6 / seconds)
 }
 
-/// In how many percent of the time at most `bytes` waited, rounded up to a bin.
+/// Computes in how many percent of the time at most `bytes` waited, rounded up to a bin.
 fn percent_up_to(queue: &Queue, bytes: u64) -> Option<f64> {
     let time = |bins: &[u64]| bins.iter().sum::<u64>() as f64;
     let within = bytes.div_ceil(Queue::BIN_BYTES) as usize + 1;
@@ -196,8 +200,8 @@ fn percent_up_to(queue: &Queue, bytes: u64) -> Option<f64> {
     (all > 0.0).then(|| 100.0 * time(&queue.time_at[..within.min(queue.time_at.len())]) / all)
 }
 
-/// Interval means of a watched queue as delay, without the empty intervals before the first
-/// packet and after the last: the study's scripts trim those and keep empty ones between.
+/// Returns interval means of a watched queue as delay, without the empty intervals before the first packet and after
+/// the last: the study's scripts trim those and keep empty ones between.
 fn queue_delays(queue: Option<&Queue>, warmup: Span) -> Vec<f64> {
     let Some(queue) = queue else { return Vec::new() };
     let us_per_byte = 8e6 / queue.rate.as_bps() as f64;
@@ -211,7 +215,7 @@ fn goodput(outcome: &Outcome) -> Vec<f64> {
     trimmed(outcome.goodput.iter().map(mbps).collect())
 }
 
-/// The sum of what was done from the warm-up to the last creation of any message, over that time.
+/// Divides the sum of what was done from the warm-up to the last creation of any message by that time.
 fn per_second(outcome: &Outcome, done: impl Iterator<Item = (Option<Time>, f64)>) -> Vec<f64> {
     let Some(end) = outcome.messages.iter().map(|message| message.created).max() else { return Vec::new() };
     let length = end.as_ps().saturating_sub(outcome.warmup.as_ps()) as f64 * 1e-12;
@@ -231,7 +235,7 @@ fn slowdowns(outcome: &Outcome, over: u64, up_to: u64) -> Vec<f64> {
 /// Payload of a full packet of 1500 B.
 pub(crate) const SEGMENT_BYTES: u64 = 1460;
 
-/// The interval is that of the mean square.
+/// Computes the root of the mean square, with the interval of the mean square.
 fn rms(samples: Vec<f64>) -> Option<Estimate> {
     let squares = samples.iter().map(|sample| sample * sample).collect();
     let Estimate { value, interval, samples } = Samples::new(vec![squares]).estimate(Statistic::Mean)?;
@@ -282,12 +286,13 @@ mod tests {
         queue.time_at = vec![1, 1, 0, 1, 2];
         let outcome =
             Outcome { queues: vec![queue], end: Time::ZERO + Span::from_secs(3), ..Outcome::default() };
-        let one = |of| samples(of, &outcome, Span::ZERO);
-        assert_eq!(one(Population::Throughput("receiver")), [5.0]);
-        assert_eq!(one(Population::TimeUpTo("receiver", 0)), [20.0]);
-        assert_eq!(one(Population::TimeUpTo("receiver", 2_500)), [60.0]);
-        assert_eq!(one(Population::TimeUpTo("receiver", 9_000)), [100.0]);
-        assert!(one(Population::Throughput("sender")).is_empty());
+        let one = |of| samples(&of, &outcome, Span::ZERO);
+        let receiver = || "receiver".to_owned();
+        assert_eq!(one(Population::Throughput(receiver())), [5.0]);
+        assert_eq!(one(Population::TimeUpTo(receiver(), 0)), [20.0]);
+        assert_eq!(one(Population::TimeUpTo(receiver(), 2_500)), [60.0]);
+        assert_eq!(one(Population::TimeUpTo(receiver(), 9_000)), [100.0]);
+        assert!(one(Population::Throughput("sender".to_owned())).is_empty());
     }
 
     fn synthetic_queue() -> Queue {

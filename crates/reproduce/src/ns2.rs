@@ -23,9 +23,9 @@ pub struct PairArrivals {
     pub hosts: u64,
     /// Share of a host's 10 Gb/s link that the scripts mean to load: it counts 1500 B for a packet of 1460 B.
     pub load: f64,
-    /// What the scripts take for the mean size in packets; not quite that of the sizes they draw.
+    /// The mean size in packets by which the scripts compute the load; not quite that of the sizes they draw.
     pub mean_packets: f64,
-    /// Sizes: bytes and cumulative share, as a bundled CSV.
+    /// The sizes as a bundled CSV: bytes and cumulative share.
     pub sizes: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl Mrg32k3a {
         Mrg32k3a { first: [seed as i64; 3], second: [seed as i64; 3] }
     }
 
-    /// Between 0 and 1, both excluded.
+    /// Draws a number between 0 and 1, both excluded.
     fn uniform(&mut self) -> f64 {
         let [a, b, c] = self.first;
         let next = (1_403_580 * b - 810_728 * a).rem_euclid(M1);
@@ -68,7 +68,7 @@ struct Pair {
 }
 
 impl PairArrivals {
-    /// The first `flows` of them as a flow list.
+    /// Returns the first `flows` of them as a flow list.
     pub fn list(&self, flows: u64) -> String {
         const PACKET_BITS: f64 = 1500.0 * 8.0;
         let table = table(self.sizes);
@@ -104,7 +104,7 @@ fn picoseconds(seconds: f64) -> u64 {
     (seconds * 1e12).round() as u64
 }
 
-/// Sizes in packets and their cumulative shares.
+/// Reads sizes in packets and their cumulative shares.
 fn table(sizes: &str) -> Vec<(f64, f64)> {
     let number = |text: &str| text.parse::<f64>().expect("a bundled table has numbers");
     let point = |row: Row<'_>| match row.cells()[..] {
@@ -114,7 +114,7 @@ fn table(sizes: &str) -> Vec<(f64, f64)> {
     rows(sizes, None).skip(1).map(point).collect()
 }
 
-/// The size at a share: linear between two of the table, rounded up to a packet.
+/// Returns the size at a share: linear between two of the table, rounded up to a packet.
 fn packets(table: &[(f64, f64)], share: f64) -> u64 {
     let above = table.iter().position(|(_, of)| *of >= share).unwrap_or(table.len() - 1);
     let (size, of) = table[above];

@@ -7,11 +7,11 @@ use crate::row::Row;
 /// Two schemes at one point of a figure.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Ordering {
-    /// The figure.
+    /// The figure whose rows are compared.
     pub figure: String,
     /// The point on its axis.
     pub x: String,
-    /// What is compared.
+    /// The metric that is compared.
     pub metric: String,
     /// The scheme with the smaller published value.
     pub smaller: String,
@@ -22,10 +22,10 @@ pub struct Ordering {
     pub holds: Option<bool>,
 }
 
-/// Every pair of schemes that has published values and as many flows, of the rows of `base`, but for the figures
-/// `without`.
-pub fn orderings(rows: &[Row], base: &str, without: &[&str]) -> Vec<Ordering> {
-    let counts = |row: &&Row| row.base == base && !without.contains(&row.figure.as_str());
+/// Compares every pair of schemes that has published values and as many flows, of the rows of `base`, but for the
+/// figures `without`.
+pub fn orderings(rows: &[Row], base: &str, without: &[String]) -> Vec<Ordering> {
+    let counts = |row: &&Row| row.base == base && !without.contains(&row.figure);
     let of_base: Vec<&Row> = rows.iter().filter(counts).collect();
     let mut orderings = Vec::new();
     for (index, a) in of_base.iter().enumerate() {
@@ -52,7 +52,8 @@ pub fn orderings(rows: &[Row], base: &str, without: &[&str]) -> Vec<Ordering> {
     orderings
 }
 
-/// A number without an interval counts as exact.
+/// Returns whether the order is the published one, if the intervals are apart; a number without an interval counts as
+/// exact.
 fn decided(smaller: &Row, larger: &Row) -> Option<bool> {
     let interval = |row: &Row| row.ci.unwrap_or((row.measured, row.measured));
     let ((low_a, high_a), (low_b, high_b)) = (interval(smaller), interval(larger));

@@ -11,15 +11,15 @@ pub struct Row {
     /// `source`: as the study's scripts ran it, held to its values; `standard`: by the book. `kernel`: between
     /// network namespaces, held to the values; `simulated`: the same, simulated.
     pub base: String,
-    /// The scheme.
+    /// The scheme that was measured.
     pub series: String,
     /// The value on the figure's x axis.
     pub x: String,
-    /// What is measured.
+    /// The name of what is measured.
     pub metric: String,
-    /// Its unit.
+    /// The unit of all its numbers.
     pub unit: String,
-    /// The measured number.
+    /// The number that was measured.
     pub measured: f64,
     /// Its 95 % interval, where there are enough samples for one.
     pub ci: Option<(f64, f64)>,
@@ -32,14 +32,14 @@ pub struct Row {
     pub original: Option<f64>,
     /// Measured / published.
     pub ratio: Option<f64>,
-    /// The largest factor, either way, that counts as reproduced; `None` where none is asked for.
+    /// The largest factor, either way, that counts as reproduced; `None` if the row is held to none.
     pub tolerance: Option<f64>,
     /// Whether the ratio is within the tolerance.
     pub within: Option<bool>,
     /// How many flows the run had, where a page has runs of different length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
-    /// Whether a shorter run than the page's stands in for one that was not run: it is held to nothing.
+    /// Whether the run is shorter than the page's, in place of one that was not run: it is held to nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
     /// Whether `within` says only that two schemes are in the published order: the number itself is another machine's.
@@ -97,29 +97,29 @@ impl Row {
         self
     }
 
-    /// Holds it to nothing, whatever it was held to: what a machine was too slow for shows neither way.
+    /// Removes the tolerance and the verdict: a run for which the machine was too slow shows neither way.
     pub(crate) fn let_go(&mut self) {
         (self.tolerance, self.within) = (None, None);
     }
 
-    /// Whether other seeds give numbers on both sides of the published one.
+    /// Returns whether other seeds give numbers on both sides of the published one.
     pub fn is_the_draw(&self) -> bool {
         let (Some((low, high)), Some(published)) = (self.seeds, self.published) else { return false };
         (low..=high).contains(&published)
     }
 
-    /// Whether the number is far from the published one though only an order is held.
+    /// Returns whether the number is far from the published one though only an order is held.
     pub fn is_apart(&self) -> bool {
         let is_near = |ratio: f64| (1.0 / APART..=APART).contains(&ratio);
         self.order_only && !self.suspect && self.ratio.is_some_and(|ratio| !is_near(ratio))
     }
 
-    /// What an explanation has to account for: the ratio to the published number, or the number where none is published.
+    /// Returns what an explanation has to account for: the ratio to the published number, or the number itself.
     pub(crate) fn deviation(&self) -> f64 {
         self.ratio.unwrap_or(self.measured)
     }
 
-    /// Whether the row is outside the tolerance that it is held to.
+    /// Returns whether the row is outside the tolerance that it is held to.
     pub fn is_off(&self) -> bool {
         self.within == Some(false)
     }

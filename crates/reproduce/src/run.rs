@@ -4,8 +4,8 @@
 //! figures ──> jobs ──(without those in the journal)──batch──> journal ──> rows, in the figures' order
 //! ```
 //!
-//! Rows are made of what the journal has: where the full run of a point is not there, its quick one, which is marked and
-//! held to nothing; both are named as missing.
+//! Rows are made of what the journal has: where the full run of a point is not there, its quick one, which is marked
+//! and held to nothing; both are named as missing.
 
 mod bench;
 mod compose;
@@ -13,6 +13,7 @@ mod gather;
 
 use std::path::{Path, PathBuf};
 
+use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::{Overrides, Scenario};
 use plimsoll_sim::batch::BatchError;
 use serde::{Deserialize, Serialize};
@@ -24,14 +25,14 @@ use crate::study::{Figure, Study};
 use bench::{Bench, Job};
 use compose::Composed;
 
-/// What to run.
+/// The options of a reproduction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Short runs: the shape of every figure, without its tails.
     pub quick: bool,
-    /// Cores to use.
+    /// The number of cores to use.
     pub threads: usize,
-    /// Seed of every run.
+    /// The seed of every run.
     pub seed: u64,
     /// Run only these; everything if empty.
     pub only: Vec<Part>,
@@ -44,7 +45,7 @@ pub struct Options {
 /// A figure, or some of its points.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Part {
-    /// The figure.
+    /// The name of the figure.
     pub figure: String,
     /// Points on its axis; all if empty.
     pub xs: Vec<String>,
@@ -53,13 +54,13 @@ pub struct Part {
 /// Everything that was measured.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Reproduction {
-    /// Whether only short runs were asked for.
+    /// Whether the runs are those of a quick look.
     pub quick: bool,
-    /// Seed of every run.
+    /// The seed that every run was made with.
     pub seed: u64,
-    /// One row a number.
+    /// One row for each number.
     pub rows: Vec<Row>,
-    /// Which scheme is better, as published and as measured.
+    /// The pairs of schemes: which is better, as published and as measured.
     pub orderings: Vec<Ordering>,
     /// Packets that completed a link, in all runs.
     pub packet_hops: u64,
@@ -72,8 +73,8 @@ pub struct Reproduction {
 }
 
 impl Reproduction {
-    /// Of the numbers that are held to a tolerance, or of the ratios of which the order is (`order_only`): how many are as
-    /// published, and how many there are.
+    /// Counts the numbers that are held to a tolerance, or the ratios of which the order is (`order_only`): those that
+    /// are as published, and all.
     pub fn held(&self, order_only: bool) -> (usize, usize) {
         let of = || self.rows.iter().filter(|row| row.order_only == order_only);
         let count = |within| of().filter(|row| row.within == Some(within)).count();
@@ -87,17 +88,17 @@ pub enum ReproduceError {
     /// A shipped scenario is wrong: a defect of this crate.
     #[error("the shipped scenario {name} does not load: {problem}")]
     Scenario {
-        /// Its name.
+        /// The name of its file.
         name: String,
-        /// The first error.
+        /// The first error that it has.
         problem: String,
     },
     /// The study has no such figure or point.
     #[error("there is no {part}; there is {known}")]
     Part {
-        /// What was asked for.
+        /// The figure or point that the caller named.
         part: String,
-        /// What could have been.
+        /// The names that there are.
         known: String,
     },
     /// The scenarios could not be laid out for loading.
@@ -109,11 +110,11 @@ pub enum ReproduceError {
     /// This system cannot carry a run, or a run on it failed; or a task did.
     #[error("{scheme} at {x}: {problem}")]
     Kernel {
-        /// The scheme.
+        /// The scheme of the run that failed.
         scheme: String,
-        /// The point.
+        /// The point on the axis that it is of.
         x: String,
-        /// What is missing or went wrong.
+        /// The reason: what is missing or went wrong.
         problem: String,
     },
     /// A run by the wall's clock was cancelled.
@@ -127,22 +128,21 @@ pub enum ReproduceError {
 /// Hears `(done, of, packet_hops so far)` and may stop everything by returning false.
 pub type OnProgress<'a> = &'a (dyn Fn(usize, usize, u64) -> bool + Sync);
 
-/// Runs what is asked for and is not in the journal yet.
+/// Runs the parts that the options name and the journal does not have.
 ///
 /// # Errors
 /// If a run is cancelled, or a shipped scenario does not load. The journal then has what was finished.
 pub fn reproduce(
-    study: &Study,
+    study: &'static Study,
     options: &Options,
     journal: &mut Journal,
     progress: OnProgress<'_>,
 ) -> Result<Reproduction, ReproduceError> {
-    let figures = (study.figures)();
-    check(&options.only, &figures)?;
-    let bench = Bench { study, figures, folder: study.laid_out()?, options };
+    check(&options.only, &study.figures)?;
+    let bench = Bench { study, folder: study.laid_out()?, options };
     let jobs = bench.jobs(options.quick, options.seed)?;
     let is_wanted = |job: &Job| {
-        let Figure { id, cases, .. } = &bench.figures[job.figure];
+        let Figure { id, cases, .. } = &study.figures[job.figure];
         options.only.is_empty() || options.only.iter().any(|part| part.has(id, &cases[job.case].x))
     };
     let mut wanted: Vec<Job> = jobs.iter().filter(|job| is_wanted(job)).cloned().collect();
@@ -158,10 +158,11 @@ pub fn reproduce(
         bench.vary_seeds(&jobs, &mut rows, journal, progress)?;
     }
     let mut rows: Vec<Row> = rows.into_iter().flatten().collect();
-    rows.extend((study.exact)(options.seed, bench.folder.path())?);
-    rows.extend((study.summary)(&rows));
+    rows.extend(study.exact_rows(options.seed, bench.folder.path())?);
+    let summary = study.summary.map_or_else(Vec::new, |summary| summary(study, &rows));
+    rows.extend(summary);
     rows.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
-    let orderings = orderings(&rows, study.bases[0].name(), study.unordered);
+    let orderings = orderings(&rows, study.bases[0].name(), &study.unordered);
     let Options { quick, seed, .. } = *options;
     Ok(Reproduction { quick, seed, rows, orderings, packet_hops, builds, missing })
 }
@@ -174,7 +175,7 @@ impl Part {
 
 impl std::str::FromStr for Part {
     type Err = std::convert::Infallible;
-    /// `fig9` or `fig9@0.2,0.5`; whether there is such a part only the study knows.
+    /// Reads `fig9` or `fig9@0.2,0.5`; `reproduce` checks that the study has such a part.
     fn from_str(text: &str) -> Result<Part, Self::Err> {
         let (figure, xs) = text.split_once('@').unwrap_or((text, ""));
         let xs = xs.split(',').map(str::trim).filter(|x| !x.is_empty());
@@ -185,7 +186,7 @@ impl std::str::FromStr for Part {
 fn check(only: &[Part], figures: &[Figure]) -> Result<(), ReproduceError> {
     for part in only {
         let Some(figure) = figures.iter().find(|figure| figure.id == part.figure) else {
-            let known: Vec<&str> = figures.iter().map(|figure| figure.id).collect();
+            let known: Vec<&str> = figures.iter().map(|figure| figure.id.as_str()).collect();
             return Err(ReproduceError::Part { part: part.figure.clone(), known: known.join(", ") });
         };
         let known: Vec<&str> = figure.cases.iter().map(|case| case.x.as_str()).collect();
@@ -197,12 +198,25 @@ fn check(only: &[Part], figures: &[Figure]) -> Result<(), ReproduceError> {
     Ok(())
 }
 
-pub(crate) fn load(
+/// Runs a scenario of a study, with the settings of its first base and others, with the scheme `series`.
+pub(crate) fn run_once(
+    study: &Study,
     name: &str,
-    text: &str,
+    series: &str,
+    set: &[&str],
+    seed: u64,
     folder: &Path,
-    overrides: &Overrides,
-) -> Result<Scenario, ReproduceError> {
+) -> Result<Outcome, ReproduceError> {
+    let set = set.iter().map(|&set| set.to_owned()).collect();
+    let overrides = Overrides { set, seed: Some(seed), replicates: 1 };
+    let scenario = load(name, &study.text(name, study.bases[0]), folder, &overrides)?;
+    let point = scenario.points().iter().find(|point| point.variant == series);
+    let point = point.expect("the scenario has a variant of that name");
+    let outcome = plimsoll_sim::run(&point.model, &mut |_| true);
+    outcome.map_err(|error| ReproduceError::Batch(error.into()))
+}
+
+fn load(name: &str, text: &str, folder: &Path, overrides: &Overrides) -> Result<Scenario, ReproduceError> {
     Scenario::parse_with(name, text, folder, overrides).map_err(|errors| ReproduceError::Scenario {
         name: name.to_owned(),
         problem: errors.first().map(ToString::to_string).unwrap_or_default(),

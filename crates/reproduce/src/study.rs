@@ -1,73 +1,83 @@
-//! [`Study`]: what the reproduction of one paper consists of, as plain data and functions.
+//! [`Study`]: what the reproduction of one paper consists of, as its folder under `studies/` says.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use plimsoll_results::outcome::Outcome;
 use plimsoll_results::stats::Estimate;
 use plimsoll_units::Span;
 
+use crate::distribution::Distribution;
 use crate::metric::Metric;
 use crate::ns2::PairArrivals;
+use crate::published::Published;
+use crate::registry::{Exact, MakeTask, RunRows, Summary};
 use crate::row::Row;
+use crate::row_filter::RowFilter;
 use crate::run::ReproduceError;
 
 /// A paper's evaluation: its figures, its published values, and what is known about the differences.
 #[derive(Debug)]
 pub struct Study {
-    /// The name of its page and of the folder of its figures.
-    pub id: &'static str,
-    /// What asks for it on the command line, after `plimsoll reproduce`.
-    pub command: &'static str,
+    /// The name of its folder, of its page and of the folder of its figures.
+    pub id: String,
+    /// The words that ask for it on the command line, after `plimsoll reproduce`.
+    pub command: String,
     /// The base that is held to the published values, and the one printed beside it.
     pub bases: [Base; 2],
-    /// Every scenario file, so that the program needs none of them beside it.
+    /// The name and text of every scenario file, so that the program needs none of them beside it.
     pub scenarios: &'static [(&'static str, &'static str)],
-    /// The text of a figure's scenario with the settings of a base; if none, the file's as it is.
-    pub scenario_text: Option<fn(file: &str, base: Base) -> String>,
     /// The figures, in the study's order.
-    pub figures: fn() -> Vec<Figure>,
-    /// Rows of a run that belong to no figure.
-    pub also: fn(&Figure, &Case, series: &str, Base, &Outcome) -> Vec<Row>,
-    /// Rows whose value theory or raw data settle exactly, from runs of a second or so; the folder holds
-    /// the scenarios.
-    pub exact: fn(seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError>,
-    /// Rows computed from all others.
-    pub summary: fn(&[Row]) -> Vec<Row>,
-    /// Figures whose schemes are not compared.
-    pub unordered: &'static [&'static str],
-    /// Seeds beside the first with which an experiment that is off is run.
+    pub figures: Vec<Figure>,
+    /// The values that the paper gives.
+    pub published: Published,
+    /// Computes rows of a run beyond its figure's metrics.
+    pub(crate) run_rows: Option<RunRows>,
+    /// Computes the rows whose value theory or raw data settle exactly.
+    pub(crate) exact: Option<Exact>,
+    /// Computes rows from all others.
+    pub(crate) summary: Option<Summary>,
+    /// The figures whose schemes are not compared.
+    pub unordered: Vec<String>,
+    /// The number of seeds beside the first with which an experiment that is off is run.
     pub other_seeds: u64,
-    /// The metrics of a figure that are worth a picture.
-    pub drawn: fn(figure: &str) -> &'static [&'static str],
-    /// Tables that are no figure of the study: figure in the rows, heading.
-    pub tables: &'static [(&'static str, &'static str)],
+    /// The tables that are no figure of the study.
+    pub tables: Vec<Table>,
     /// Whether rows have the value of an original paper that the study repeats.
     pub has_original: bool,
     /// Every known deviation.
-    pub explanations: &'static [Explanation],
-    /// What is off and not understood.
-    pub open: &'static [Explanation],
+    pub explanations: Vec<Explanation>,
+    /// The deviations that are not understood.
+    pub open: Vec<Explanation>,
     /// The page's title and what the study is about.
-    pub head: &'static str,
-    /// How to read the page, before the figures.
-    pub reading: &'static str,
-    /// What is said after the explanations.
-    pub closing: &'static str,
-    /// What is said about pairs of schemes in the other order.
-    pub orderings: &'static str,
+    pub head: String,
+    /// The section before the figures, which says how to read the page.
+    pub reading: String,
+    /// The section after the explanations.
+    pub closing: String,
+    /// The section about pairs of schemes in the other order.
+    pub orderings: String,
 }
 
-/// Which settings an experiment runs with.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+/// A table of the page that is no figure of the study.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// The figure that its rows name.
+    pub figure: String,
+    /// The heading above it.
+    pub title: String,
+}
+
+/// The settings that an experiment runs with.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Base {
-    /// As the study's scripts ran it.
+    /// The settings of the study's own scripts.
     Source,
-    /// By the book.
+    /// The settings of the RFCs and of the paper.
     Standard,
-    /// On this machine's kernel: between network namespaces, or real servers.
+    /// The runs are on this machine's kernel: between network namespaces, or real servers.
     Kernel,
-    /// The same, simulated.
+    /// The same runs are simulated.
     Simulated,
 }
 
@@ -75,42 +85,57 @@ pub enum Base {
 #[derive(Clone, Debug)]
 pub struct Figure {
     /// Its name in rows: `fig2b`.
-    pub id: &'static str,
-    /// What it shows.
-    pub title: &'static str,
-    /// What a point runs.
+    pub id: String,
+    /// The heading above it.
+    pub title: String,
+    /// How its points are run.
     pub runs: Runs,
     /// The settings that it runs with.
-    pub bases: &'static [Base],
-    /// What the x axis is.
-    pub axis: &'static str,
+    pub bases: Vec<Base>,
+    /// The label of the x axis.
+    pub axis: String,
     /// Whether the y axis is logarithmic however little the values span.
     pub log: bool,
     /// The points on the x axis.
     pub cases: Vec<Case>,
     /// The points of a quick look; if empty, the first, a middle and the last.
-    pub quick: &'static [&'static str],
+    pub quick: Vec<String>,
     /// Whether the standard base has the points and the length of a quick look also in a full run.
     pub standard_is_quick: bool,
     /// The schemes, as variants of the scenario.
-    pub series: &'static [&'static str],
-    /// What is measured in the outcome of a scenario; a task says itself.
+    pub series: Vec<String>,
+    /// The metrics measured in the outcome of a scenario; a task names its own.
     pub metrics: Vec<Metric>,
-    /// Where the published value of a row stands.
-    pub published: fn(series: &str, x: &str, metric: &str) -> Option<f64>,
-    /// The original paper's value of a row.
-    pub original: fn(series: &str, x: &str, metric: &str) -> Option<f64>,
-    /// The factor within which a row counts as reproduced.
-    pub tolerance: fn(series: &str, x: &str, metric: &str, published: f64) -> Option<f64>,
+    /// The metrics measured in the same outcome whose rows have another x.
+    pub also: Vec<(String, Vec<Metric>)>,
+    /// The distribution, of another figure's runs, that the figure shows.
+    pub distribution: Option<Distribution>,
+    /// The metrics that are worth a picture.
+    pub drawn: Vec<String>,
+    /// The factors within which rows count as reproduced: the first that fits a row holds.
+    pub tolerance: Vec<Tolerance>,
 }
 
-/// What a point of a figure runs.
-#[derive(Clone, Copy, Debug)]
+/// The factor within which rows count as reproduced.
+#[derive(Clone, Debug)]
+pub struct Tolerance {
+    /// The rows that it is for.
+    pub rows: RowFilter,
+    /// The largest published value that it is for.
+    pub up_to: Option<f64>,
+    /// The factor, either way; `None` if the rows are held to nothing.
+    pub factor: Option<f64>,
+}
+
+/// The work of a figure's point.
+#[derive(Clone, Debug)]
 pub enum Runs {
-    /// A network: a scenario, one of the study's files, with the series as its variant.
-    Scenario(&'static str),
-    /// A task of the study's own; `None` where a series does not have the point.
-    Task(fn(&Point<'_>) -> Option<Arc<dyn Task>>),
+    /// It runs a network: a scenario, one of the study's files, with the series as its variant.
+    Scenario(String),
+    /// It runs a task of the study's own; `None` where a series does not have the point.
+    Task(MakeTask),
+    /// It runs nothing: its rows are made of other figures' runs.
+    Nothing,
 }
 
 /// A point of a figure, with all that its task may depend on.
@@ -118,13 +143,13 @@ pub enum Runs {
 pub struct Point<'a> {
     /// The value on the figure's x axis.
     pub x: &'a str,
-    /// The scheme.
+    /// The scheme that the point is of.
     pub series: &'static str,
     /// The settings that it runs with.
     pub base: Base,
     /// Whether it is as short as a quick look has it.
     pub quick: bool,
-    /// Seed of the run.
+    /// The seed that the run has.
     pub seed: u64,
     /// Where the servers' programs are.
     pub servers: &'a Path,
@@ -132,10 +157,11 @@ pub struct Point<'a> {
 
 /// Something that is measured by other means than a scenario: a formula, the model of a server, a server.
 pub trait Task: Send + Sync {
-    /// All that its numbers follow from, its seed as well: tasks of a figure with the same text are the same run.
+    /// Returns all that its numbers follow from, its seed as well: tasks of a figure with the same text are the same
+    /// run.
     fn settings(&self) -> String;
 
-    /// Whether this system has what the task needs; asked before anything runs.
+    /// Checks that this system has what the task needs, before anything runs.
     ///
     /// # Errors
     /// What is missing, and what brings it.
@@ -143,7 +169,7 @@ pub trait Task: Send + Sync {
         Ok(())
     }
 
-    /// Measures. A task by the wall's clock has the machine for itself, and asks `goes_on` between its parts; once that
+    /// Measures. A task by the wall's clock has the machine for itself, and calls `goes_on` between its parts; once that
     /// was false, whatever it returns does not count.
     ///
     /// # Errors
@@ -156,13 +182,13 @@ pub trait Task: Send + Sync {
 pub struct Measured {
     /// The scheme that it is of, where a task measures several in turn; none: the point's.
     pub series: Option<&'static str>,
-    /// What is measured.
+    /// The name of what is measured.
     pub metric: String,
-    /// Its unit.
+    /// The unit of the number.
     pub unit: String,
-    /// The number.
+    /// The number, with its interval.
     pub estimate: Estimate,
-    /// Whether it is not to be believed: the machine was too slow for it.
+    /// Whether the machine was too slow for it.
     pub suspect: bool,
 }
 
@@ -171,16 +197,15 @@ pub struct Measured {
 pub struct Case {
     /// The value on the axis.
     pub x: String,
-    /// What it sets, as `--set` would.
+    /// The settings, as `--set` takes them.
     pub set: Vec<String>,
-    /// What a quick look sets as well.
+    /// The further settings of a quick look.
     pub quick_set: Vec<String>,
-    /// What the study cut from the beginning.
+    /// The time that the study cut from the beginning.
     pub warmup: Span,
-    /// How long the workloads run when the whole figure is asked for, and in a quick look.
+    /// How long the workloads run in the whole figure, and in a quick look.
     pub duration: Option<(Span, Span)>,
-    /// How many flows there are when the whole figure is asked for, and in a quick look, where the rows say
-    /// so.
+    /// How many flows there are in the whole figure, and in a quick look, where the rows say so.
     pub flows: Option<(u64, u64)>,
     /// Where the workload `flows` has those of the study, recomputed; without it the scenario's own, of which
     /// there are so many.
@@ -188,86 +213,108 @@ pub struct Case {
 }
 
 /// A deviation and its mechanism.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Explanation {
-    /// Short name, the heading on the page.
-    pub title: &'static str,
-    /// Which rows it explains.
-    pub covers: fn(&Row) -> bool,
-    /// The smallest and the largest ratio to the published number that the mechanism accounts for (the number itself where
-    /// none is published): what was seen here, and somewhat more. A row beyond is not explained.
+    /// Its short name, the heading on the page.
+    pub title: String,
+    /// The rows that it explains: those that fit any of these.
+    pub rows: Vec<RowFilter>,
+    /// The smallest and the largest ratio to the published number that the mechanism accounts for (the number itself
+    /// where none is published): what was seen here, and somewhat more. A row beyond is not explained.
     pub reach: (f64, f64),
     /// The mechanism, and the run that shows it.
-    pub text: &'static str,
+    pub text: String,
+}
+
+/// A finished run of a figure's point.
+pub(crate) struct FinishedRun<'a> {
+    pub(crate) figure: &'a Figure,
+    pub(crate) case: &'a Case,
+    pub(crate) series: &'a str,
+    pub(crate) base: Base,
+    pub(crate) outcome: &'a Outcome,
 }
 
 impl Explanation {
     fn accounts_for(&self, row: &Row) -> bool {
-        (self.covers)(row) && (self.reach.0..=self.reach.1).contains(&row.deviation())
+        self.rows.iter().any(|rows| rows.has(row)) && (self.reach.0..=self.reach.1).contains(&row.deviation())
     }
 }
 
 impl Study {
-    /// What studies on this machine's kernel have in common: their second base is a model, nothing is settled exactly,
-    /// and claims are not compared.
-    pub(crate) const ON_KERNEL: Study = Study {
-        id: "",
-        command: "",
-        bases: [Base::Kernel, Base::Simulated],
-        scenarios: &[],
-        scenario_text: None,
-        figures: Vec::new,
-        also: |_, _, _, _, _| Vec::new(),
-        exact: |_, _| Ok(Vec::new()),
-        summary: |_| Vec::new(),
-        unordered: &["claims"],
-        other_seeds: 0,
-        drawn: |_| &[],
-        tables: &[],
-        has_original: false,
-        explanations: &[],
-        open: &[],
-        head: "",
-        reading: "",
-        closing: "",
-        orderings: "",
-    };
-
-    /// The text of the scenario `file` with the settings of `base`.
+    /// Returns the text of the scenario `file` with the settings of `base`: of `NAME-BASE.toml` instead of `NAME.toml`
+    /// if there is one, else of the file with an include of `source.toml` turned into one of `BASE.toml`.
     pub(crate) fn text(&self, file: &str, base: Base) -> String {
-        match self.scenario_text {
-            Some(text) => text(file, base),
-            None => {
-                let found = self.scenarios.iter().find(|(name, _)| *name == file);
-                found.expect("figures name files of their study").1.to_owned()
-            }
-        }
+        let find =
+            |name: &str| self.scenarios.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+        let own = find(&file.replace(".toml", &format!("-{}.toml", base.name())));
+        let include = |base: &str| format!("include = \"{base}.toml\"");
+        own.map(str::to_owned).unwrap_or_else(|| {
+            let text = find(file).expect("a study names files of its folder, which loading has checked");
+            text.replace(&include(Base::Source.name()), &include(base.name()))
+        })
     }
 
-    /// The explanation of a row, if there is one.
-    pub fn explanation(&self, row: &Row) -> Option<&'static Explanation> {
+    /// Returns the figure of that name.
+    pub(crate) fn figure(&self, id: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.id == id)
+    }
+
+    /// Returns the places on a figure's x axis; none if there is no such figure.
+    pub(crate) fn xs(&self, figure: &str) -> impl Iterator<Item = &str> {
+        self.figure(figure).into_iter().flat_map(|figure| figure.cases.iter().map(|case| case.x.as_str()))
+    }
+
+    /// Returns the explanation of a row, if there is one.
+    pub fn explanation(&self, row: &Row) -> Option<&Explanation> {
         self.explanations.iter().find(|explanation| explanation.accounts_for(row))
     }
 
-    /// The open question that a row belongs to, if it does.
-    pub fn open_question(&self, row: &Row) -> Option<&'static Explanation> {
+    /// Returns the open question that a row belongs to, if it does.
+    pub fn open_question(&self, row: &Row) -> Option<&Explanation> {
         self.open.iter().find(|open| open.accounts_for(row))
     }
 
-    /// Whether its measured runs go by the wall's clock.
+    /// Returns whether its measured runs go by the wall's clock.
     pub fn is_live(&self) -> bool {
         self.bases[0].is_live()
     }
 
-    /// The rows that are settled exactly, measured: a second of work.
+    /// Measures the rows that are settled exactly: a second of work.
     ///
     /// # Errors
     /// If a shipped scenario does not load.
     pub fn measure_exact(&self, seed: u64) -> Result<Vec<Row>, ReproduceError> {
-        (self.exact)(seed, self.laid_out()?.path())
+        self.exact_rows(seed, self.laid_out()?.path())
     }
 
-    /// The shipped scenarios in a temporary folder, where they find what they include.
+    /// Measures the same with the scenarios that are in a folder.
+    pub(crate) fn exact_rows(&self, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError> {
+        self.exact.map_or(Ok(Vec::new()), |exact| exact(self, seed, folder))
+    }
+
+    /// Returns the rows of a run that are beyond its figure's metrics.
+    pub(crate) fn further_rows(&self, run: &FinishedRun<'_>) -> Vec<Row> {
+        let mut rows = Vec::new();
+        for (x, metrics) in &run.figure.also {
+            for metric in metrics {
+                let mut row =
+                    Row::new(&run.figure.id, run.base.name(), run.series, x, &metric.name, &metric.unit);
+                if let Some(estimate) = metric.measure(run.outcome, Span::ZERO) {
+                    row.set_measured(&estimate);
+                    rows.push(row);
+                }
+            }
+        }
+        for figure in &self.figures {
+            let distribution = figure.distribution.iter().filter(|shown| shown.of == run.figure.id);
+            rows.extend(distribution.flat_map(|shown| shown.rows(&figure.id, run)));
+        }
+        rows.extend(self.run_rows.iter().flat_map(|of| of(self, run)));
+        rows
+    }
+
+    /// Writes the shipped scenarios to a temporary folder, where they find what they include.
     pub(crate) fn laid_out(&self) -> std::io::Result<tempfile::TempDir> {
         let folder = tempfile::tempdir()?;
         for (name, text) in self.scenarios {
@@ -278,14 +325,14 @@ impl Study {
 }
 
 impl Case {
-    /// How many flows there are in a quick look or else in the whole figure, where the rows say so.
+    /// Returns how many flows there are in a quick look or else in the whole figure, where the rows say so.
     pub(crate) fn flows(&self, quick: bool) -> Option<u64> {
         self.flows.map(|(full, few)| if quick { few } else { full })
     }
 }
 
 impl Base {
-    /// The name in rows and files.
+    /// Returns the name in rows and files.
     pub fn name(self) -> &'static str {
         match self {
             Base::Source => "source",
@@ -295,29 +342,27 @@ impl Base {
         }
     }
 
-    /// Whether its runs go by the wall's clock.
+    /// Returns whether its runs go by the wall's clock.
     pub fn is_live(self) -> bool {
         self == Base::Kernel
     }
 }
 
 impl Figure {
-    /// Whether a quick look has the point.
+    /// Returns whether a quick look has the point.
     pub(crate) fn is_in_quick(&self, case: usize) -> bool {
         if !self.quick.is_empty() {
-            return self.quick.contains(&self.cases[case].x.as_str());
+            return self.quick.contains(&self.cases[case].x);
         }
         let last = self.cases.len() - 1;
         case == 0 || case == last || case == last / 2
     }
-}
 
-/// For figures without published values.
-pub(crate) fn nothing(_: &str, _: &str, _: &str) -> Option<f64> {
-    None
-}
-
-/// For figures that are not held to their published values.
-pub(crate) fn no_tolerance(_: &str, _: &str, _: &str, _: f64) -> Option<f64> {
-    None
+    /// Returns the factor within which a row with this published value counts as reproduced, or `None`.
+    pub(crate) fn tolerance(&self, row: &Row, published: f64) -> Option<f64> {
+        let fits = |tolerance: &&Tolerance| {
+            tolerance.rows.has(row) && tolerance.up_to.is_none_or(|most| published <= most)
+        };
+        self.tolerance.iter().find(fits)?.factor
+    }
 }

@@ -29,7 +29,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Puts mechanisms on a real host; knows no scenario and no fabric.
     ("host", &["bpf", "mechanisms", "state", "units"]),
     // Formulas of the tail; of the engine only its random streams.
-    ("measure", &["fabric"]),
+    ("measure", &["fabric", "units"]),
     ("reproduce", &["chronos-load", "linux", "measure", "report", "results", "scenario", "sim", "units"]),
     ("line", &["report", "results", "scenario", "sim", "traffic", "units"]),
     // The kernel's programs are held to the mechanisms, and nothing is held to them.

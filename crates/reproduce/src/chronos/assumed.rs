@@ -1,53 +1,31 @@
 //! What the dissertation leaves open, varied one thing at a time.
 
+use std::sync::Arc;
+
 use plimsoll_sim::server::{Arrivals, Dispatch, Locking, ServerModel, Spacing};
 use plimsoll_units::Span;
 
-use super::figures::{MakeTask, figure, in_step};
+use super::points::in_step;
 use super::tasks::{Gauge, P99, P999, ServerTask};
 use super::testbed::{self, Kind, THREADS};
-use crate::study::{Base, Figure};
+use crate::study::{Point, Task};
 
-/// The two figures: memcached's, at its maximum; Chronos's, at two rates.
-pub(super) fn figures() -> Vec<Figure> {
-    let baseline: MakeTask = |point| {
-        let mut model = testbed::server(Kind::Baseline, 1.0, point);
-        vary_baseline(&mut model, point.x);
-        let clients = if point.series == "MC, 20 clients" { 20 } else { 140 };
-        let model = testbed::asked_by(model, testbed::memslap(clients, None));
-        ServerTask::of(model, point, &[Gauge::Rate, Gauge::Waiting, Gauge::Contended, P99])
-    };
-    let chronos: MakeTask = |point| {
-        let rate = if point.series == "CH, 500k/s" { 500_000.0 } else { 1_000_000.0 };
-        let mut model = testbed::server(Kind::Chronos, rate, point);
-        vary_chronos(&mut model, point.x);
-        ServerTask::of(model, point, &[Gauge::Mean, P99, P999, Gauge::Moves])
-    };
-    vec![
-        Figure {
-            quick: &["as on this page"],
-            series: &["MC, 20 clients", "MC, 140 clients"],
-            ..figure("assumed-mc", "Sensitivity: what was assumed about memcached", baseline, BASELINE)
-        },
-        Figure {
-            quick: &["as on this page"],
-            bases: &[Base::Source, Base::Standard],
-            series: &["CH, 500k/s", "CH, 1M/s"],
-            ..figure("assumed-ch", "Sensitivity: what was assumed about Chronos", chronos, CHRONOS)
-        },
-    ]
+/// Measures memcached at its maximum.
+pub(super) fn of_memcached(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let mut model = testbed::server(Kind::Baseline, 1.0, point);
+    vary_baseline(&mut model, point.x);
+    let clients = if point.series == "MC, 20 clients" { 20 } else { 140 };
+    let model = testbed::asked_by(model, testbed::memslap(clients, None));
+    ServerTask::of(model, point, &[Gauge::Rate, Gauge::Waiting, Gauge::Contended, P99])
 }
 
-const BASELINE: &[&str] = &[
-    "as on this page",
-    "half of the application locked",
-    "no time to wake the next in line",
-    "8 us to wake the next in line",
-    "16 us of the kernel on the thread",
-    "30 us of the kernel on the thread",
-    "the kernel's times constant",
-    "a thread a client",
-];
+/// Measures Chronos at two rates.
+pub(super) fn of_chronos(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let rate = if point.series == "CH, 500k/s" { 500_000.0 } else { 1_000_000.0 };
+    let mut model = testbed::server(Kind::Chronos, rate, point);
+    vary_chronos(&mut model, point.x);
+    ServerTask::of(model, point, &[Gauge::Mean, P99, P999, Gauge::Moves])
+}
 
 fn vary_baseline(model: &mut ServerModel, x: &str) {
     match x {
@@ -69,23 +47,6 @@ fn vary_baseline(model: &mut ServerModel, x: &str) {
         _ => {}
     }
 }
-
-const CHRONOS: &[&str] = &[
-    "as on this page",
-    "4 partitions",
-    "16 partitions",
-    "1024 partitions",
-    "balanced every 10 us",
-    "balanced every 1 ms",
-    "a mapping that stays",
-    "8 threads",
-    "4 us of application",
-    "no price of a moved partition",
-    "4 us to a thread",
-    "Poisson arrivals",
-    "bursts of 32",
-    "bursts of 128",
-];
 
 fn vary_chronos(model: &mut ServerModel, x: &str) {
     let epoch = |model: &mut ServerModel, epoch| {

@@ -1,10 +1,14 @@
 //! What the text says in words and bounds, from the rows; and values that formulas settle.
 
+use std::path::Path;
+
 use plimsoll_measure::fan_out;
 
-use super::figures::{ABOUT, of_kind};
 use super::tasks::OBSERVED;
+use crate::published::Kind;
 use crate::row::Row;
+use crate::run::ReproduceError;
+use crate::study::Study;
 
 /// A number over another, as the text compares them.
 struct Claim {
@@ -100,7 +104,8 @@ const BOUNDS: &[[&str; 4]] = &[
     ["fig6.5", "CH 1 ms", "40", "latency_us_p99"],
 ];
 
-pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
+/// Computes the ratios that the text gives, and the numbers that it bounds.
+pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
     let find = |[figure, series, x, metric]: [&str; 4]| {
         let is = |row: &&Row| {
             row.base == "source"
@@ -112,22 +117,25 @@ pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
     let ratios = CLAIMS.iter().filter_map(|claim| {
         let mut row = Row::new("claims", "source", claim.series, claim.x, claim.metric, "x");
         row.measured = find(claim.of)?.measured / find(claim.over)?.measured;
-        Some(held(row, "claims", claim.x))
+        Some(held(study, row, "claims", claim.x))
     });
     let bounds = BOUNDS.iter().filter_map(|&[figure, series, x, metric]| {
         let of = find([figure, series, x, metric])?;
         let at = format!("{figure} at {x}");
         let mut row = Row::new("claims", "source", series, &at, metric, &of.unit);
         (row.measured, row.ci) = (of.measured, of.ci);
-        Some(held(row, figure, if figure == "fig5.1" { "all" } else { x }))
+        Some(held(study, row, figure, if figure == "fig5.1" { "all" } else { x }))
     });
     ratios.chain(bounds).collect()
 }
 
-/// The row beside what the text says: a bound or two, or a number that it must come near.
-fn held(row: Row, figure: &str, x: &str) -> Row {
-    let said = |kind: &str| of_kind(kind, figure, &row.series, x, &row.metric);
-    let (least, most, about) = (said("at least"), said("at most"), said("about"));
+/// How close a number of the text, *about* so much, must be.
+const ABOUT: f64 = 1.35;
+
+/// Returns the row beside what the text says: a bound or two, or a number that it must come near.
+fn held(study: &Study, row: Row, figure: &str, x: &str) -> Row {
+    let said = |kind| study.published.value(kind, figure, &row.series, x, &row.metric);
+    let (least, most, about) = (said(Kind::AtLeast), said(Kind::AtMost), said(Kind::About));
     let mut row = row.compare(about.or(least).or(most), None, about.map(|_| ABOUT));
     if least.or(most).is_some() {
         let measured = row.measured;
@@ -137,8 +145,9 @@ fn held(row: Row, figure: &str, x: &str) -> Row {
     row
 }
 
-/// N(90, 50): its percentiles by tables of the normal distribution, and expected maxima by those of order statistics.
-pub(super) fn exact() -> Vec<Row> {
+/// Computes N(90, 50): its percentiles by tables of the normal distribution, and expected maxima by those of order
+/// statistics.
+pub(crate) fn normal_law(_: &Study, _: u64, _: &Path) -> Result<Vec<Row>, ReproduceError> {
     let row = |x: &str, metric: &str, measured: f64, exact: f64| {
         let mut row = Row::new("oracles", "source", "N(90, 50)", x, metric, "us");
         row.measured = measured;
@@ -147,11 +156,11 @@ pub(super) fn exact() -> Vec<Row> {
     let expected = |servers, exact| {
         row(&format!("{servers} servers"), "latency_us_mean", fan_out::expected(&OBSERVED, servers), exact)
     };
-    vec![
+    Ok(vec![
         row("p99", "latency_us", OBSERVED.quantile(0.99), 90.0 + 50.0 * 2.326_348),
         row("p99.95", "latency_us", OBSERVED.quantile(0.9995), 90.0 + 50.0 * 3.290_527),
         expected(1, 90.0),
         expected(10, 90.0 + 50.0 * 1.538_753),
         expected(100, 90.0 + 50.0 * 2.507_594),
-    ]
+    ])
 }

@@ -9,14 +9,14 @@ use plimsoll_sim::server::{self, Served, ServerModel, ServerOutcome};
 
 use crate::study::{Measured, Point, Task};
 
-/// What is measured of a server.
+/// A measurement of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gauge {
     Mean,
     /// A percentile, as a share, and its name.
     Percentile(f64, &'static str),
     Max,
-    /// Answers per second.
+    /// The number of answers per second.
     Rate,
     Lost,
     /// Of lock requests, those that found the lock taken.
@@ -110,7 +110,7 @@ fn measured(metric: &str, unit: &str, estimate: Option<Estimate>) -> Option<Meas
 }
 
 impl Gauge {
-    /// What it says of a run, whose latencies in us are `latencies`.
+    /// Returns the measurement of a run, whose latencies in us are `latencies`.
     pub(crate) fn read(self, outcome: &ServerOutcome, latencies: &Samples) -> Vec<Measured> {
         let count = latencies.len() as u64;
         let bare =

@@ -7,8 +7,8 @@
 //! | application | 2 us, p99 3 us | Table 5.1 |
 //! | kernel | 76 us | Table 5.1 |
 //! | its deviation | 50 us | section 4.1: N(90, 50) *based on our observations* |
-//! | of the 76 us, on the thread | 20.2 us | four threads, 120 000 requests/s, a third of the time in line for the lock (section 5.2) |
-//! | waking the next in line for a mutex | 7 us | the same third: what makes four threads wait so long for 2 us of application |
+//! | of the 76 us, on the thread | 20.2 us | four threads, 120 000 requests/s, a third of it waiting (section 5.2) |
+//! | waking the next in line for a mutex | 7 us | the same third: why four threads wait so long for 2 us |
 //! | user-level networking | 2.5 us | section 6.1.1: 1-4 us |
 //! | memslap's own kernel | 60 us | section 6.2: 50-70 us |
 //!
@@ -47,18 +47,19 @@ const SOCKET: u32 = 256;
 /// Descriptors of a receive ring.
 const RING: u32 = 4096;
 
-/// Whose server it is.
+/// The design of a server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Kind {
     /// memcached over the kernel's sockets, with one lock.
     Baseline,
     /// The same over user-level networking.
     UserLevel,
-    /// Chronos.
+    /// The server is Chronos: user-level networking and steering.
     Chronos,
 }
 
-/// The server of a point, asked `rate` times a second by the dissertation's ten open-loop clients with uniform gaps.
+/// Returns the server of a point, with `rate` requests a second from the dissertation's ten open-loop clients at
+/// uniform gaps.
 pub(super) fn server(kind: Kind, rate: f64, point: &Point<'_>) -> ServerModel {
     let (dispatch, locking, limit) = match kind {
         Kind::Baseline => (Dispatch::Shared, Locking::Global { wake: WAKE }, SOCKET),
@@ -89,8 +90,8 @@ pub(super) fn server(kind: Kind, rate: f64, point: &Point<'_>) -> ServerModel {
 /// Requests of a run, and of a quick one.
 const REQUESTS: (u64, u64) = (400_000, 40_000);
 
-/// Chronos as the paper has it, with a mutex for each partition; by the standard base as this project's runtime has it,
-/// where a moved partition waits for its old owner.
+/// Returns the dispatch and the locks of Chronos: the paper's mutex for each partition, or by the standard base this
+/// project's runtime, where a moved partition waits for its old owner.
 pub(super) fn chronos(base: Base) -> (Dispatch, Locking) {
     let drains = base == Base::Standard;
     let steering = Steering { epoch: EPOCH, hand_over: Span::from_us(1), drains, split: None };
@@ -115,7 +116,7 @@ fn costs(kind: Kind) -> Costs {
     }
 }
 
-/// The kernel's time before the thread and on it, which deviate in proportion and independently.
+/// Returns the kernel's time before the thread and on it, which deviate in proportion and independently.
 pub(super) fn kernel(system_ns: u64) -> (TimeDistribution, TimeDistribution) {
     let system_sd = system_ns * KERNEL_SD_NS / KERNEL_NS;
     let delivery_sd = libm::sqrt((KERNEL_SD_NS * KERNEL_SD_NS - system_sd * system_sd) as f64) as u64;
@@ -130,17 +131,17 @@ pub(crate) fn lognormal(mean_ns: u64, sd_ns: u64) -> TimeDistribution {
     TimeDistribution::Lognormal { mean: Span::from_ns(mean_ns), sd: Some(Span::from_ns(sd_ns)), sigma: None }
 }
 
-/// Memslap's closed loop, whose clients' own kernel takes 60 us between an answer and the next request.
+/// Returns memslap's closed loop, whose clients' own kernel takes 60 us between an answer and the next request.
 pub(super) fn memslap(clients: u32, rate: Option<f64>) -> Arrivals {
     Arrivals::Closed { clients, think: constant(Span::from_us(60)), rate }
 }
 
-/// With clients that wait for answers nothing is lost.
+/// Returns the server with clients that wait for answers, so that nothing is lost.
 pub(super) fn asked_by(model: ServerModel, arrivals: Arrivals) -> ServerModel {
     ServerModel { arrivals, queue_limit: None, ..model }
 }
 
-/// The web search's index in place of memcached: postings of 1400 B, and a lock of its kind.
+/// Returns the web search's index in place of memcached: postings of 1400 B, and a lock of its kind.
 pub(super) fn search(series: &str, point: &Point<'_>) -> ServerModel {
     let kind = if series == "CH" { Kind::Chronos } else { Kind::UserLevel };
     let mut model = server(kind, 1.0, point);
@@ -154,11 +155,8 @@ pub(super) fn search(series: &str, point: &Point<'_>) -> ServerModel {
     model
 }
 
-/// The designs that `cores` compares, all over user-level networking.
-pub(super) const DESIGNS: &[&str] =
-    &["global lock", "read/write lock", "RCU", "partition locks", "static", "steered"];
-
-/// One of them, with 16 partitions a thread and a line that is not in the way.
+/// Returns one of the designs that `cores` compares: over user-level networking, with 16 partitions a thread and a line
+/// that is not in the way.
 pub(super) fn design(series: &str, threads: u32, point: &Point<'_>) -> ServerModel {
     let mut model = server(Kind::UserLevel, 1.0, point);
     model.threads = threads;

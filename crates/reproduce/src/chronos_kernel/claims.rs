@@ -1,59 +1,41 @@
 //! What is published as a ratio, and the same ratio here. Times are another machine's; who is better need not be.
 
 use super::plan::CONTROLLERS;
-use crate::chronos::of_kind;
-use crate::published::Published;
 use crate::row::Row;
-use crate::study::Base;
+use crate::study::{Base, Study};
 
-/// One number over another: figure, point, metric, the two schemes, and what is published.
-type Claim = (&'static str, &'static str, &'static str, [&'static str; 2], fn() -> Option<f64>);
-
-/// What the dissertation says of a ratio: `about`, or a bound.
-fn said(figure: &str, series: &str, x: &str, metric: &str) -> Option<f64> {
-    let kinds = ["about", "at least", "at most"];
-    kinds.iter().find_map(|kind| of_kind(kind, figure, series, x, metric))
-}
-
-/// Table 6.1: the controller over the kernel's TCP to that over the card's.
-fn table(switches: &str, column: &str) -> Option<f64> {
-    let table = Published::parse(include_str!("../../published/chronos_table6_1.csv"));
-    let of = |system| table.value(&[("system", system), ("switches", switches)], column);
-    Some(of("baseline")? / of("Chronos-OF")?)
-}
+/// One number over another: figure, point, metric, and the two schemes.
+type Claim = (&'static str, &'static str, &'static str, [&'static str; 2]);
 
 const CLAIMS: &[Claim] = &[
-    ("fig5.3", "160", MEAN, ["reader/writer lock", "steering"], || {
-        said("claims", "CH", "160", "mean_of_read_write_lock")
-    }),
-    ("fig6.3", "110", MEAN, ["MC", "CH"], || said("claims", "CH", "200", "mean_of_MC")),
-    ("fig6.4", "400", "requests_per_s", ["CH", "MC"], || {
-        Some(said("fig6.4", "CH", "400", "requests_per_s")? / said("lock", "MC", "20", "requests_per_s")?)
-    }),
-    ("fig6.5", "10", P99, ["MC", "CH"], || said("claims", "CH", "10", "burst_p99_of_MC")),
-    ("fig6.7", "1", P99, ["static", "100 us"], || said("claims", "static", "1", "p99_of_100_us")),
-    ("fig6.7", "10", P99, ["static", "100 us"], || said("claims", "static", "10", "p99_of_100_us")),
-    ("fig6.7", "1", P99, ["100 us", "10 us"], || said("claims", "100 us", "1", "p99_of_10_us")),
-    ("fig6.7", "10", P99, ["100 us", "10 us"], || said("claims", "100 us", "10", "p99_of_10_us")),
-    ("table6.1", "1", MEAN, CONTROLLERS, || table("1", "mean_us")),
-    ("table6.1", "1", P99, CONTROLLERS, || table("1", "p99_us")),
-    ("table6.1", "16", MEAN, CONTROLLERS, || table("16", "mean_us")),
-    ("table6.1", "16", P99, CONTROLLERS, || table("16", "p99_us")),
+    ("fig5.3", "160", MEAN, ["reader/writer lock", "steering"]),
+    ("fig6.3", "110", MEAN, ["MC", "CH"]),
+    ("fig6.4", "400", "requests_per_s", ["CH", "MC"]),
+    ("fig6.5", "10", P99, ["MC", "CH"]),
+    ("fig6.7", "1", P99, ["static", "100 us"]),
+    ("fig6.7", "10", P99, ["static", "100 us"]),
+    ("fig6.7", "1", P99, ["100 us", "10 us"]),
+    ("fig6.7", "10", P99, ["100 us", "10 us"]),
+    // Table 6.1 has the controller over the kernel's TCP, and that over the card's.
+    ("table6.1", "1", MEAN, CONTROLLERS),
+    ("table6.1", "1", P99, CONTROLLERS),
+    ("table6.1", "16", MEAN, CONTROLLERS),
+    ("table6.1", "16", P99, CONTROLLERS),
 ];
 const MEAN: &str = "latency_us_mean";
 const P99: &str = "latency_us_p99";
 
-/// The claims, of both bases; only this machine's are held to the published order.
-pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
+/// Computes the claims of both bases; only this machine's are held to the published order.
+pub(super) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
     let of_base = |base: Base| {
-        let ratios = CLAIMS.iter().filter_map(move |claim| ratio(rows, claim, base));
-        ratios.chain(beside_a_job(rows, base))
+        let ratios = CLAIMS.iter().filter_map(move |claim| ratio(study, rows, claim, base));
+        ratios.chain(beside_a_job(study, rows, base))
     };
     of_base(Base::Kernel).chain(of_base(Base::Simulated)).collect()
 }
 
-fn ratio(rows: &[Row], claim: &Claim, base: Base) -> Option<Row> {
-    let &(figure, x, metric, series, published) = claim;
+fn ratio(study: &Study, rows: &[Row], claim: &Claim, base: Base) -> Option<Row> {
+    let &(figure, x, metric, series) = claim;
     let find = |series: &str| {
         rows.iter().find(|row| {
             (row.base.as_str(), row.series.as_str()) == (base.name(), series)
@@ -69,11 +51,11 @@ fn ratio(rows: &[Row], claim: &Claim, base: Base) -> Option<Row> {
     let interval = |row: &Row| row.ci.filter(|_| base == Base::Kernel);
     row.ci = interval(one).zip(interval(other)).map(|(one, other)| (one.0 / other.1, one.1 / other.0));
     row.suspect = one.suspect || other.suspect;
-    Some(held(row, published()))
+    Some(held(study, row))
 }
 
-/// Section 6.3: what a job that receives bulk streams does to the tail.
-fn beside_a_job(rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
+/// Computes what a job that receives bulk streams does to the tail (section 6.3).
+fn beside_a_job(study: &Study, rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
     let ratios = rows.iter().filter(move |row| {
         (row.figure.as_str(), row.metric.as_str()) == ("neighbour", "p99_of_alone") && row.base == base.name()
     });
@@ -81,24 +63,23 @@ fn beside_a_job(rows: &[Row], base: Base) -> impl Iterator<Item = Row> {
         let x = format!("{} at {}", ratio.figure, ratio.x);
         let mut row = Row::new("claims", &ratio.base, &ratio.series, &x, &ratio.metric, &ratio.unit);
         (row.measured, row.ci, row.suspect) = (ratio.measured, ratio.ci, ratio.suspect);
-        let server = if ratio.series.starts_with("MC") { "MC" } else { "CH" };
-        held(row, said("neighbour", server, "all", "p99_of_alone"))
+        held(study, row)
     })
 }
 
-/// The claim beside what is published. Held is the order, where the interval leaves one; and that nothing changes, where
-/// that is what is said and the interval decides it. What is not to be believed is not held.
-fn held(row: Row, published: Option<f64>) -> Row {
+/// Returns the claim beside what is published. It is held to the order, where the interval leaves one; or to there
+/// being no change, where that is published and the interval decides it. A suspect row is held to nothing.
+fn held(study: &Study, row: Row) -> Row {
     let is_kernel = row.base == Base::Kernel.name() && !row.suspect;
-    let is_unchanged = published == Some(1.0) && row.x.starts_with("neighbour");
-    let mut row = row.compare(published, None, None);
+    let mut row = study.published.beside(row, None);
+    let is_unchanged = row.published == Some(1.0) && row.x.starts_with("neighbour");
     row.order_only = row.base == Base::Kernel.name();
     let order = |(low, high): (f64, f64)| (low > 1.0).then_some(true).or((high < 1.0).then_some(false));
     let same = |(low, high): (f64, f64)| {
         let (least, most) = (1.0 / UNCHANGED, UNCHANGED);
         if low >= least && high <= most { Some(true) } else { (low > most || high < least).then_some(false) }
     };
-    let interval = row.ci.filter(|_| is_kernel && published.is_some());
+    let interval = row.ci.filter(|_| is_kernel && row.published.is_some());
     row.within = interval.and_then(|interval| if is_unchanged { same(interval) } else { order(interval) });
     row
 }
@@ -109,6 +90,8 @@ const UNCHANGED: f64 = 1.35;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::published::Kind;
+    use crate::studies::CHRONOS_KERNEL;
 
     fn row(series: &str, measured: f64, half: f64) -> Row {
         let ci = Some((measured - half, measured + half));
@@ -116,7 +99,7 @@ mod tests {
     }
 
     fn claimed(lock: Row, steering: Row) -> Row {
-        let rows = rows(&[lock, steering]);
+        let rows = rows(&CHRONOS_KERNEL, &[lock, steering]);
         assert_eq!(rows.len(), 1, "{rows:?}");
         rows[0].clone()
     }
@@ -133,8 +116,10 @@ mod tests {
 
     #[test]
     fn every_claim_is_published_as_one_above_or_at_1() {
-        for (figure, x, _, _, published) in CLAIMS {
-            let published = published().unwrap_or_else(|| panic!("{figure} at {x}"));
+        for (figure, x, metric, [series, over]) in CLAIMS {
+            let (at, metric) = (format!("{figure} at {x}"), format!("{metric} over {over}"));
+            let published = CHRONOS_KERNEL.published.value(Kind::About, "claims", series, &at, &metric);
+            let published = published.unwrap_or_else(|| panic!("{figure} at {x}"));
             assert!(published >= 1.0, "{figure} at {x}: {published}");
         }
     }
@@ -145,10 +130,11 @@ mod tests {
             let ci = Some((measured - 0.1, measured + 0.1));
             Row { measured, ci, ..Row::new("neighbour", "kernel", series, "50", "p99_of_alone", "x") }
         };
-        let held: Vec<_> = rows(&[beside("MC beside a job", 1.7), beside("CH beside a job", 1.5)])
-            .into_iter()
-            .map(|row| (row.published, row.within))
-            .collect();
+        let held: Vec<_> =
+            rows(&CHRONOS_KERNEL, &[beside("MC beside a job", 1.7), beside("CH beside a job", 1.5)])
+                .into_iter()
+                .map(|row| (row.published, row.within))
+                .collect();
         assert_eq!(held, [(Some(1.6), Some(true)), (Some(1.0), Some(false))]);
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! | parameter | from |
 //! |---|---|
-//! | time of a request on its thread | threads over the requests/s at saturation: whatever is the limit, server or generator |
-//! | delivery, log-normal | latency at low load less that time: the mean, and the spread between median and 99th percentile |
+//! | time of a request on its thread | threads over the requests/s at saturation, of server or generator |
+//! | delivery, log-normal | latency at low load less that time: mean, and median to 99th percentile |
 //! | waking a thread | the wake-up between the two processors |
 //! | rate at a share of the most | the share of the rate at saturation |
 //! | under the lock | 1 us, assumed |
@@ -16,13 +16,13 @@ use plimsoll_sim::server::{
 };
 use plimsoll_units::Span;
 
-use super::figures::{CHAIN, groups};
 use super::plan::Beside;
+use super::points::{CHAIN, groups};
 use crate::chronos::{Gauge, P50, P99, constant, lognormal, number};
 use crate::row::Row;
 use crate::study::{Base, Measured};
 
-/// The model's numbers wherever this machine's are.
+/// Computes the model's numbers wherever this machine's are measured.
 pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
     let machine = Machine { rows };
     let mut simulated: Vec<Row> = Vec::new();
@@ -53,7 +53,7 @@ fn same_point(row: &Row, other: &Row) -> bool {
     (&row.figure, &row.x) == (&other.figure, &other.x)
 }
 
-/// The model's ratio beside a measured one to the first server.
+/// Computes the model's ratio beside a measured one to the first server.
 fn ratio(row: &Row, simulated: &[Row]) -> Option<Row> {
     let group = groups(&row.figure).iter().find(|group| group.contains(&row.series.as_str()))?;
     let of = |series: &str| {
@@ -70,14 +70,14 @@ fn ratio(row: &Row, simulated: &[Row]) -> Option<Row> {
     Some(ratio)
 }
 
-/// What was measured of this machine.
+/// The rows that were measured of this machine.
 struct Machine<'a> {
     rows: &'a [Row],
 }
 
 /// A server as the model has it.
 struct Server {
-    /// Whose numbers of `given` it has.
+    /// The scheme whose numbers of `given` it has.
     given: &'static str,
     processes: u32,
     threads: u32,
@@ -94,7 +94,7 @@ impl Machine<'_> {
         self.rows.iter().find(is).map(|row| row.measured)
     }
 
-    /// The model's numbers at the point and for the scheme of a measured row.
+    /// Computes the model's numbers at the point and for the scheme of a measured row.
     fn at(&self, row: &Row) -> Option<Vec<Measured>> {
         let server = self.server(&row.series)?;
         // What the first server of a figure carries says how much is asked.
@@ -151,7 +151,7 @@ impl Machine<'_> {
         Some(gauges.iter().flat_map(|gauge| gauge.read(&outcome, &latencies)).collect())
     }
 
-    /// The server of a scheme; none where the model has none.
+    /// Returns the server of a scheme, if the model has one.
     fn server(&self, series: &str) -> Option<Server> {
         let wake = self.given("this machine", "wake-up", "latency_us_p50").map(us)?;
         let steered =
@@ -214,7 +214,7 @@ impl Machine<'_> {
     }
 }
 
-/// Chains of independent requests: sums of latencies that are far apart in the run.
+/// Adds up chains of independent requests: latencies that are far apart in the run.
 fn in_chains(outcome: &ServerOutcome) -> Vec<Measured> {
     let latencies = outcome.latencies_us();
     let chains = latencies.len() / CHAIN;
@@ -239,7 +239,7 @@ fn us(us: f64) -> Span {
     Span::from_ns((us * 1e3).round() as u64)
 }
 
-/// What a request does under a lock: a look-up and a copy of 1 KB.
+/// The time of a request under a lock, in us: a look-up and a copy of 1 KB.
 const APPLICATION_US: f64 = 1.0;
 /// A change of the count of a reader/writer lock: a cache line from another core.
 const COUNT: Span = Span::from_ns(100);
@@ -256,7 +256,7 @@ mod tests {
         Row { measured, ..Row::new(figure, "kernel", series, x, metric, "") }
     }
 
-    /// A machine on which a request takes 10 us of the server, and 40 us in all where nothing waits.
+    /// Returns a machine on which a request takes 10 us of the server, and 40 us in all where nothing waits.
     fn machine() -> Vec<Row> {
         let mut rows = vec![kernel("given", "this machine", "wake-up", "latency_us_p50", 30.0)];
         for (series, most) in [("MC", 100_000.0), ("CH", 125_000.0)] {

@@ -1,4 +1,4 @@
-//! What a point of a figure measures, as plain data: the servers that take turns, what they are asked, and what is read.
+//! What a point of a figure measures, as plain data: the servers that take turns, their requests, and what is read.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::study::Point;
 pub(super) struct Side {
     /// Its name in the rows.
     pub(super) series: &'static str,
-    /// What is started.
+    /// The program that is started.
     pub(super) program: Program,
     /// Threads of each process.
     pub(super) threads: u32,
@@ -17,9 +17,9 @@ pub(super) struct Side {
     pub(super) processes: u32,
     /// Words of its command line beyond what all have.
     pub(super) options: &'static [&'static str],
-    /// Whether a job beside it receives bulk streams while it is asked.
+    /// Whether a job beside it receives bulk streams during the measurement.
     pub(super) has_neighbour: bool,
-    /// What its numbers are set beside, if anything.
+    /// The server that its numbers are set beside, if any.
     pub(super) beside: Option<Beside>,
 }
 
@@ -28,14 +28,14 @@ pub(super) struct Side {
 pub(super) struct Beside {
     /// Its place in the order of the servers.
     pub(super) place: usize,
-    /// What it is called in the names of ratios.
+    /// The name that ratios have for it.
     pub(super) name: &'static str,
 }
 
 impl Beside {
     /// The first server of a figure.
     pub(super) const FIRST: Beside = Beside { place: 0, name: "first" };
-    /// The name of a ratio: that of `latency_us_p99` is `p99_of_first`.
+    /// Returns the name of a ratio: that of `latency_us_p99` is `p99_of_first`.
     pub(super) fn metric(self, metric: &str) -> String {
         let short = match metric {
             "requests_per_s" => "rate",
@@ -58,12 +58,12 @@ pub(super) enum Program {
 }
 
 impl Side {
-    /// memcached, or chronos-memcached, with so many threads.
+    /// Returns memcached, or chronos-memcached, with so many threads.
     pub(super) fn new(series: &'static str, program: Program, threads: u32) -> Side {
         Side { series, program, threads, processes: 1, options: &[], has_neighbour: false, beside: None }
     }
 
-    /// The words of its command line, with `{port}` still in them.
+    /// Returns the words of its command line, with `{port}` still in them.
     pub(super) fn words(&self, servers: &Path) -> Vec<String> {
         let program = match self.program {
             Program::Memcached => "memcached".to_owned(),
@@ -95,7 +95,7 @@ pub(super) enum Processors {
     Shared,
 }
 
-/// What the servers of a point are asked.
+/// The requests to the servers of a point.
 #[derive(Clone, Debug)]
 pub(super) struct Load {
     /// Clients, each with a connection to every process.
@@ -117,13 +117,13 @@ pub(super) enum Pace {
     Share(f64),
 }
 
-/// What is read of a turn.
+/// A number that is read of a turn.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Gauge {
     Mean,
     P50,
     P99,
-    /// Operations a second.
+    /// The number of operations a second.
     Rate,
     /// Processor time of the server for each operation.
     Cost,
@@ -136,7 +136,7 @@ pub(super) enum Gauge {
 }
 
 impl Gauge {
-    /// Its name and its unit in the rows; those of the server's model where it has them.
+    /// Returns its name and its unit in the rows; those of the server's model where it has them.
     pub(super) fn name(self) -> (&'static str, &'static str) {
         match self {
             Gauge::Mean => ("latency_us_mean", "us"),
@@ -150,7 +150,7 @@ impl Gauge {
         }
     }
 
-    /// Whether the first server's number is set beside it.
+    /// Returns whether the first server's number is set beside it.
     pub(super) fn is_compared(self) -> bool {
         matches!(self, Gauge::Mean | Gauge::P99 | Gauge::Rate | Gauge::Cost)
     }
@@ -159,13 +159,13 @@ impl Gauge {
 /// Servers that take turns.
 #[derive(Clone, Debug)]
 pub(super) struct TurnsPlan {
-    /// The servers, the first of which says how much is asked.
+    /// The servers, the first of which decides the rate.
     pub(super) sides: Vec<Side>,
-    /// Where they run.
+    /// The processors on which they run.
     pub(super) processors: Processors,
-    /// What they are asked.
+    /// The requests that they get.
     pub(super) load: Load,
-    /// What is read.
+    /// The numbers that are read.
     pub(super) gauges: Vec<Gauge>,
 }
 
@@ -178,7 +178,7 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    /// The rounds of a point, of turns of so many milliseconds in full and in a quick look.
+    /// Returns the rounds of a point, of turns of so many milliseconds in full and in a quick look.
     pub(super) fn of(point: &Point<'_>, (full, quick): (u64, u64)) -> Rounds {
         if point.quick {
             Rounds { count: ROUNDS_QUICK, warm_up_ms: 50, turn_ms: quick }

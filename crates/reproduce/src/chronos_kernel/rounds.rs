@@ -35,8 +35,8 @@ pub(super) fn in_rounds<T>(
     Ok(turns)
 }
 
-/// Medians of the rounds, and of the rounds' ratios to the side that a side is set beside. A side of which more than half of the turns are
-/// doubted is suspect.
+/// Returns medians of the rounds, and of the rounds' ratios to the side that a side is set beside. A side is suspect if
+/// more than half of its turns are.
 pub(super) fn medians<T>(
     sides: &[(&'static str, Option<Beside>)],
     turns: &[Vec<T>],

@@ -31,7 +31,7 @@ impl Turns {
         Turns { plan, rounds, seed: point.seed, point: name, servers: point.servers.to_owned() }
     }
 
-    /// The words that chronos-load would be given for the load.
+    /// Returns the words that chronos-load would be given for the load.
     fn words(&self, cpus: [usize; 2]) -> Vec<String> {
         let [server, generator] = cpus;
         let place = match self.plan.processors {
@@ -93,7 +93,7 @@ impl Turns {
         Ok(self.rows(&turns))
     }
 
-    /// What the first server carries: the median of three closed loops.
+    /// Measures the highest rate of the first server: the median of three closed loops.
     fn most(&self, bench: &Bench, warm_up: Span) -> anyhow::Result<f64> {
         let outstanding = OUTSTANDING.div_ceil(self.plan.load.clients);
         let mut rates = Vec::new();
@@ -120,7 +120,8 @@ impl Turns {
     }
 }
 
-/// Every value that was read is what had been stored, and nothing was refused: else numbers mean nothing.
+/// Checks that every value that was read is what had been stored, and that nothing was refused: else numbers mean
+/// nothing.
 fn verify(turn: &Measure, series: &str) -> anyhow::Result<()> {
     let counts = turn.report.counts;
     anyhow::ensure!(
@@ -175,7 +176,7 @@ impl Task for Turns {
     }
 }
 
-/// The two processors that servers and generator have.
+/// Returns the two processors that servers and generator have.
 pub(super) fn two_processors() -> Result<[usize; 2], String> {
     let cpus = allowed_cpus().map_err(|error| format!("cannot ask which processors there are: {error}"))?;
     match cpus[..] {
@@ -186,7 +187,7 @@ pub(super) fn two_processors() -> Result<[usize; 2], String> {
     }
 }
 
-/// Whether a program of this project is in the folder of the servers.
+/// Checks that a program of this project is in the folder of the servers.
 pub(super) fn built(servers: &Path, name: &str) -> Result<(), String> {
     let path = servers.join(name);
     if path.is_file() {
@@ -198,7 +199,7 @@ pub(super) fn built(servers: &Path, name: &str) -> Result<(), String> {
     ))
 }
 
-/// Whether a program of the system is in the search path.
+/// Checks that a program of the system is in the search path.
 pub(super) fn installed(name: &str, package: &str) -> Result<(), String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     if std::env::split_paths(&path).any(|folder| folder.join(name).is_file()) {

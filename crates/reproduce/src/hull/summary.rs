@@ -1,18 +1,18 @@
 //! The study's headline percentages: ratios of sums over the three loads of Table II.
 
 use crate::row::Row;
+use crate::study::Study;
 
-/// What HULL takes off, or adds to, another scheme, in percent.
-pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
-    // The study's own numbers; the original paper's beside them.
+/// Computes what HULL takes off, or adds to, another scheme, in percent.
+pub(crate) fn reductions(study: &Study, rows: &[Row]) -> Vec<Row> {
     let published = [
-        ("queue_us_p99", "TCP", -98.2, -98.3),
-        ("queue_us_p99", "DCTCP-30K", -82.5, -88.6),
-        ("small_fct_us_p99", "TCP", -96.4, -89.1),
-        ("small_fct_us_p99", "DCTCP-30K", -86.8, -60.2),
-        ("bkg_fct_ms_p99", "TCP", 0.2, 20.3),
-        ("bkg_fct_ms_p99", "DCTCP-30K", 8.5, 35.8),
-        ("bkg_fct_ms_mean", "DCTCP-30K", 62.2, 34.8),
+        ("queue_us_p99", "TCP"),
+        ("queue_us_p99", "DCTCP-30K"),
+        ("small_fct_us_p99", "TCP"),
+        ("small_fct_us_p99", "DCTCP-30K"),
+        ("bkg_fct_ms_p99", "TCP"),
+        ("bkg_fct_ms_p99", "DCTCP-30K"),
+        ("bkg_fct_ms_mean", "DCTCP-30K"),
     ];
     let mut summary = Vec::new();
     for base in ["source", "standard"] {
@@ -24,13 +24,13 @@ pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
             let loads: Vec<f64> = rows.iter().filter(of).map(|row| row.measured).collect();
             (loads.len() == 3).then(|| loads.iter().sum())
         };
-        for (metric, other, study, original) in published {
+        for (metric, other) in published {
             let Some((hull, other_sum)) = sum("DCTCP-PQ-Pacer", metric).zip(sum(other, metric)) else {
                 continue;
             };
             let mut row = Row::new("summary", base, other, "HULL against it", metric, "%");
             row.measured = 100.0 * (hull / other_sum - 1.0);
-            summary.push(row.compare(Some(study), Some(original), None));
+            summary.push(study.published.beside(row, None));
         }
     }
     summary

@@ -1,11 +1,12 @@
 //! What the experiment's text says, in words and without a table: held point by point.
 
 use crate::row::Row;
+use crate::study::Study;
 
-/// Metric, arm, other arm, and what is said of the one over the other, if anything.
+/// Metric, arm, other arm, and the published range of the one over the other, if there is one.
 type Claim = (&'static str, &'static str, &'static str, Option<(f64, f64)>);
 
-/// What an arm has over another in a metric, in percent, and between what the text says it is.
+/// The ratios of two arms in a metric, in percent, and the ranges that the text gives.
 const CLAIMS: &[Claim] = &[
     // "average throughput was still over 90% of TCP's maximum bandwidth".
     ("throughput", "DCTCP-PQ", "TCP", Some((90.0, f64::INFINITY))),
@@ -18,8 +19,8 @@ const CLAIMS: &[Claim] = &[
     ("queue_us_mean", "DCTCP-PQ-Pacer", "DCTCP-PQ", None),
 ];
 
-/// The claims at every number of hosts, for both bases.
-pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
+/// Computes the claims at every number of hosts, for both bases.
+pub(crate) fn claims(_: &Study, rows: &[Row]) -> Vec<Row> {
     let mut claims = Vec::new();
     for (metric, arm, other, said) in CLAIMS {
         let of =
@@ -50,7 +51,7 @@ pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
     claims
 }
 
-/// Only what the kernel did is held to the text.
+/// Returns whether a row is held to the text: only the kernel's is.
 fn is_held(row: &Row) -> bool {
     row.base == "kernel"
 }

@@ -1,16 +1,15 @@
 //! What the testbed's rows say together: Fig. 7's ranking, ratios to the application alone, claims.
 
-use super::testbed::WRED;
-use crate::published::Published;
 use crate::row::Row;
+use crate::study::Study;
 
-pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
+pub(super) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
     let rows = Rows(rows);
-    let mut summary = ranking(&rows);
+    let mut summary = ranking(study, &rows);
     summary.extend(ratios(&rows, "fig3b"));
     summary.extend(ratios(&rows, "fig3c"));
-    summary.extend(beside_idle(&rows));
-    summary.extend(claims(&rows));
+    summary.extend(beside_idle(study, &rows));
+    summary.extend(claims(study, &rows));
     summary
 }
 
@@ -35,7 +34,7 @@ impl Rows<'_> {
 const APPLICATIONS: &[(&str, &str)] =
     &[("hadoop", "hadoop_gbps"), ("ptpd", "ptp_us_rms"), ("memcached", "memcached_us_rms")];
 
-/// A row over the application alone: the runtime of a job goes as one over its throughput.
+/// Divides a row by the application's alone; of a job's throughput the inverse counts, as its runtime does.
 fn over_ideal(rows: &Rows<'_>, application: &str, row: &Row) -> Option<Row> {
     let metric = &row.metric;
     let alone = if application == "hadoop" { "hadoop" } else { "ideal" };
@@ -50,8 +49,8 @@ fn over_ideal(rows: &Rows<'_>, application: &str, row: &Row) -> Option<Row> {
     Some(over)
 }
 
-/// Fig. 7: five ways to share the testbed, ECN with the best of its settings.
-fn ranking(rows: &Rows<'_>) -> Vec<Row> {
+/// Computes Fig. 7: five ways to share the testbed, ECN with the best of its settings.
+fn ranking(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     let of = |figure: &str, series: &str, x: &str, application: &(&str, &str)| {
         over_ideal(rows, application.0, rows.find(figure, series, x, application.1)?)
     };
@@ -60,7 +59,7 @@ fn ranking(rows: &Rows<'_>) -> Vec<Row> {
         let all = APPLICATIONS.iter().map(|application| of("fig7-wred", "ECN", x, application));
         all.map(|row| Some(row?.measured.max(1.0))).product()
     };
-    let settings = WRED.iter().filter_map(|x| Some((*x, cost(x)?)));
+    let settings = study.xs("fig7-wred").filter_map(|x| Some((x, cost(x)?)));
     let best = settings.min_by(|(_, a), (_, b)| a.total_cmp(b)).map(|(x, _)| x);
     let schemes = [
         ("contended", Some(("apps", "TCP", "shared"))),
@@ -75,20 +74,18 @@ fn ranking(rows: &Rows<'_>) -> Vec<Row> {
             let Some((figure, series, x)) = run else { continue };
             let Some(mut row) = of(figure, series, x, application) else { continue };
             column.clone_into(&mut row.series);
-            let published = Published::parse(include_str!("../../published/qjump_fig7_rms.csv"))
-                .value(&[("application", application.0)], column);
-            ranking.push(row.compare(published, None, None));
+            ranking.push(study.published.beside(row, None));
         }
     }
     if let Some(best) = best {
         let mut row = Row::new("claims-testbed", "source", "ECN", "best of ten", "wred_min", "segments");
         row.measured = best.parse().unwrap_or(f64::NAN);
-        ranking.push(row.compare(Some(40.0), None, None));
+        ranking.push(study.published.beside(row, None));
     }
     ranking
 }
 
-/// A distribution beside the same application's alone. With QJump it is the application's alone; how much it
+/// Computes a distribution over the same application's alone. With QJump it is the application's alone; how much it
 /// suffers without depends on how hard, and where, the job pushes.
 fn ratios(rows: &Rows<'_>, figure: &str) -> Vec<Row> {
     let mut ratios = Vec::new();
@@ -108,19 +105,8 @@ fn ratios(rows: &Rows<'_>, figure: &str) -> Vec<Row> {
     ratios
 }
 
-/// What is left of the commits in Fig. 6, of those without bursts; read off its text.
-pub(crate) fn published_share(series: &str, x: &str) -> Option<f64> {
-    match (series, x) {
-        ("QJump", _) => Some(1.0),
-        (_, "0.3") => Some(0.84),
-        (_, "1") => Some(0.5),
-        (_, "1.5" | "2") => Some(0.18),
-        _ => None,
-    }
-}
-
-/// Fig. 6 beside itself without bursts.
-fn beside_idle(rows: &Rows<'_>) -> Vec<Row> {
+/// Computes Fig. 6 over itself without bursts.
+fn beside_idle(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
     let mut shares = Vec::new();
     for series in ["TCP", "UDP", "QJump"] {
         let at = |x: &str| rows.measured("fig6", series, x, "commits_per_s");
@@ -130,42 +116,35 @@ fn beside_idle(rows: &Rows<'_>) -> Vec<Row> {
             let mut row = Row::new("fig6-share", "source", series, x, "commits_over_idle", "x idle");
             row.measured = measured / idle;
             // The claim is that bursts do not matter to QJump.
-            shares.push(row.compare(published_share(series, x), None, (series == "QJump").then_some(1.06)));
+            shares.push(study.published.beside(row, (series == "QJump").then_some(1.06)));
         }
     }
     shares
 }
 
-fn claims(rows: &Rows<'_>) -> Vec<Row> {
-    let claim = |series: &str, x: &str, metric: &str, unit: &str, measured: Option<f64>, published: f64| {
+fn claims(study: &Study, rows: &Rows<'_>) -> Vec<Row> {
+    let claim = |series: &str, x: &str, metric: &str, unit: &str, measured: Option<f64>| {
         let mut row = Row::new("claims-testbed", "source", series, x, metric, unit);
         row.measured = measured?;
-        Some(row.compare(Some(published), None, None))
+        Some(study.published.beside(row, None))
     };
     let ratio = |a: Option<f64>, b: Option<f64>| Some(a? / b?);
     let ping = |series: &str| rows.measured("fig3a", series, "99", "latency_us");
-    let mut jump = claim(
-        "QJump",
-        "ping",
-        "times_shorter_p99",
-        "x",
-        ratio(ping("+iperf"), ping("+iperf,QJump")),
-        1246.0 / 3.9,
-    );
+    let mut jump =
+        claim("QJump", "ping", "times_shorter_p99", "x", ratio(ping("+iperf"), ping("+iperf,QJump")));
     if let Some(row) = &mut jump {
         row.within = Some(row.measured > 300.0);
     }
     let rtt = |x: &str| rows.measured("table1", "TCP", x, "rtt_us_p50");
     let queue = ratio(rtt("shared queue"), rtt("idle"));
-    // 200 to 500 us.
     let offset = rows.measured("apps", "TCP", "shared", "ptp_us_max");
     let rate = |x: &str| rows.measured("fig10", "QJump", x, "requests_per_s");
     let highest = ["3.75", "4.5", "5", "7.5", "10"].iter().filter_map(|x| rate(x)).reduce(f64::max);
     [
         jump,
-        claim("TCP", "ping", "shared_queue_over_idle", "x", queue, 1920.0 / 85.0),
-        claim("TCP", "ptp", "largest_offset", "us", offset, 500.0),
-        claim("QJump", "memcached", "throughput_at_5_over_best", "x", ratio(rate("5"), highest), 1.0),
+        claim("TCP", "ping", "shared_queue_over_idle", "x", queue),
+        claim("TCP", "ptp", "largest_offset", "us", offset),
+        claim("QJump", "memcached", "throughput_at_5_over_best", "x", ratio(rate("5"), highest)),
     ]
     .into_iter()
     .flatten()

@@ -1,15 +1,13 @@
 //! What the rows say together, for both bases: ratios to the application alone, Fig. 7, what the text says.
 
-use super::figures::{LOADS, published, times};
-use crate::published::Published;
-use crate::qjump::{WRED, published_share};
 use crate::row::Row;
+use crate::study::Study;
 
-/// Everything that is computed from the figures' rows.
-pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
+/// Computes everything that follows from the figures' rows.
+pub(crate) fn summary(study: &Study, rows: &[Row]) -> Vec<Row> {
     let mut summary = Vec::new();
     for base in ["kernel", "simulated"] {
-        let of = Measured { rows, base };
+        let of = Measured { study, rows, base };
         summary.extend(claims(&of));
         for distribution in DISTRIBUTIONS {
             summary.extend(beside_alone(&of, distribution));
@@ -22,6 +20,7 @@ pub(super) fn rows(rows: &[Row]) -> Vec<Row> {
 
 /// The rows of one base.
 struct Measured<'a> {
+    study: &'a Study,
     rows: &'a [Row],
     base: &'a str,
 }
@@ -35,12 +34,17 @@ impl Measured<'_> {
         self.rows.iter().find(is)
     }
 
-    /// Only what the kernel did is held to what is published.
+    /// Returns a row beside what is published; only what the kernel did is held to it.
+    fn beside(&self, row: Row, tolerance: Option<f64>) -> Row {
+        self.study.published.beside(row, tolerance.filter(|_| self.is_held()))
+    }
+
+    /// Returns whether the rows are held to what is published.
     fn is_held(&self) -> bool {
         self.base == "kernel"
     }
 
-    /// One row over another, named by `row`; the interval is that of the first.
+    /// Divides one row by another, under the name of `row`; the interval is that of the first.
     fn over(&self, mut row: Row, one: Option<&Row>, other: Option<&Row>) -> Option<Row> {
         let (one, other) = (one?, other?);
         row.measured = one.measured / other.measured;
@@ -50,7 +54,8 @@ impl Measured<'_> {
     }
 }
 
-/// The text: "QJump ... over 300x better" at the 99th percentile, and a shared queue beside an idle network.
+/// Computes what the text says: "QJump ... over 300x better" at the 99th percentile, and a shared queue over an idle
+/// network.
 fn claims(of: &Measured<'_>) -> Vec<Row> {
     let row = |series: &str, x: &str, metric: &str| Row::new("claims", of.base, series, x, metric, "x");
     let mut claims = Vec::new();
@@ -63,29 +68,28 @@ fn claims(of: &Measured<'_>) -> Vec<Row> {
             ping("+iperf,QJump", "rtt_us_p99"),
         );
         claims.extend(jump.map(|row| {
-            let mut row = row.compare(Some(1246.0 / 3.9), None, None);
+            let mut row = of.beside(row, None);
             row.within = of.is_held().then_some(row.measured > 300.0);
             row
         }));
         claims.extend(["+iperf", "+iperf,QJump"].iter().filter_map(|series| added(of, series, rate)));
     }
-    for (metric, published) in [("rtt_us_p50", 1920.0 / 85.0), ("rtt_us_p99", 2100.0 / 126.0)] {
+    for metric in ["rtt_us_p50", "rtt_us_p99"] {
         let at = |series: &str, x: &str| of.find("table1", series, x, metric);
         let name = format!("{}_over_idle", metric.trim_start_matches("rtt_us_"));
         let contended =
             of.over(row("TCP", "shared queue", &name), at("TCP", "shared queue"), at("TCP", "idle"));
-        let tolerance = of.is_held().then_some(1.35);
-        claims.extend(contended.map(|row| row.compare(Some(published), None, tolerance)));
+        claims.extend(contended.map(|row| of.beside(row, Some(1.35))));
         // With QJump a ping does not notice.
         let jumped =
             of.over(row("QJump", "shared queue", &name), at("QJump", "shared queue"), at("QJump", "idle"));
-        let tolerance = of.is_held().then_some(1.2);
-        claims.extend(jumped.map(|row| row.compare(Some(1.0), None, tolerance)));
+        claims.extend(jumped.map(|row| of.beside(row, Some(1.2))));
     }
     claims
 }
 
-/// What a ping takes longer than alone, in the median: the time in its hosts, which is in both, is not in it.
+/// Computes what a ping takes longer than alone, in the median: the time in its hosts, which is in both, is not in
+/// it.
 fn added(of: &Measured<'_>, series: &str, rate: &str) -> Option<Row> {
     let ping = |series: &str| of.find("fig3a", series, rate, "rtt_us_p50");
     let (one, alone) = (ping(series)?, ping("alone")?);
@@ -93,23 +97,18 @@ fn added(of: &Measured<'_>, series: &str, rate: &str) -> Option<Row> {
     row.measured = one.measured - alone.measured;
     row.ci = one.ci.map(|(low, high)| (low - alone.measured, high - alone.measured));
     row.suspect = one.suspect || alone.suspect;
-    let value = |series: &str| Some(times(rate)? * published("3a", series, "p50")?);
-    let beside = value(series).zip(value("alone")).map(|(one, alone)| one - alone);
-    let tolerance = (series == "+iperf" && of.is_held()).then_some(1.35);
-    Some(row.compare(beside, None, tolerance))
+    Some(of.beside(row, (series == "+iperf").then_some(1.35)))
 }
 
-/// Panel, figure, application, percentiles.
-type Distribution = (&'static str, &'static str, &'static str, &'static [&'static str]);
+/// Figure, application, percentiles.
+type Distribution = (&'static str, &'static str, &'static [&'static str]);
 
-const DISTRIBUTIONS: &[Distribution] = &[
-    ("3b", "apps", "memcached", &["p50", "p90", "p95", "p99"]),
-    ("3c", "barrier", "barrier", &["p50", "p90", "p95"]),
-];
+const DISTRIBUTIONS: &[Distribution] =
+    &[("apps", "memcached", &["p50", "p90", "p95", "p99"]), ("barrier", "barrier", &["p50", "p90", "p95"])];
 
-/// A distribution beside the same application's alone. With QJump it is the application's alone; how much it
+/// Computes a distribution over the same application's alone. With QJump it is the application's alone; how much it
 /// suffers without depends on how hard, and where, the job pushes.
-fn beside_alone(of: &Measured<'_>, (panel, figure, application, percentiles): &Distribution) -> Vec<Row> {
+fn beside_alone(of: &Measured<'_>, (figure, application, percentiles): &Distribution) -> Vec<Row> {
     let mut ratios = Vec::new();
     for (scheme, case) in [("TCP", "+Hadoop"), ("QJump", "+Hadoop,QJump")] {
         for percentile in *percentiles {
@@ -118,20 +117,17 @@ fn beside_alone(of: &Measured<'_>, (panel, figure, application, percentiles): &D
             let x = format!("{application} {percentile}");
             let row = Row::new("ratios", of.base, case, &x, "over_alone", "x");
             let Some(row) = of.over(row, find(scheme), find("ideal")) else { continue };
-            let value = |case: &str| published(panel, case, percentile);
-            let beside = value(case).zip(value("alone")).map(|(other, alone)| other / alone);
-            let tolerance = (scheme == "QJump" && of.is_held()).then_some(1.2);
-            ratios.push(row.compare(beside, None, tolerance));
+            ratios.push(of.beside(row, (scheme == "QJump").then_some(1.2)));
         }
     }
     ratios
 }
 
-/// What shares the testbed in Fig. 7, and the metric of each.
+/// The applications that share the testbed in Fig. 7, and the metric of each.
 const APPLICATIONS: [(&str, &str); 3] =
     [("hadoop", "hadoop_gbps"), ("ptpd", "ptp_us_rms"), ("memcached", "memcached_us_rms")];
 
-/// Fig. 7: five ways to share the testbed, ECN with the best of its settings.
+/// Computes Fig. 7: five ways to share the testbed, ECN with the best of its settings.
 fn schemes(of: &Measured<'_>) -> Vec<Row> {
     let mut schemes = Vec::new();
     let best = best_setting(of);
@@ -144,20 +140,18 @@ fn schemes(of: &Measured<'_>) -> Vec<Row> {
             let (figure, x) = if scheme == "ECN" { ecn } else { ("apps", "shared") };
             let Some(mut row) = over_ideal(of, figure, scheme, x, application) else { continue };
             column.clone_into(&mut row.series);
-            let published = Published::parse(include_str!("../../published/qjump_fig7_rms.csv"))
-                .value(&[("application", application.0)], column);
-            schemes.push(row.compare(published, None, None));
+            schemes.push(of.beside(row, None));
         }
     }
     if let Some(best) = best {
         let mut row = Row::new("claims", of.base, "ECN", "best of ten", "wred_min", "segments");
         row.measured = best.parse().unwrap_or(f64::NAN);
-        schemes.push(row.compare(Some(40.0), None, None));
+        schemes.push(of.beside(row, None));
     }
     schemes
 }
 
-/// An application beside itself alone. The runtime of a job goes as one over its throughput.
+/// Divides an application by itself alone; of a job's throughput the inverse counts, as its runtime does.
 fn over_ideal(
     of: &Measured<'_>,
     figure: &str,
@@ -174,29 +168,31 @@ fn over_ideal(
     }
 }
 
-/// The setting of WRED with the smallest product of the three applications, each at least 1; none unless every one was
-/// measured.
-fn best_setting(of: &Measured<'_>) -> Option<&'static str> {
+/// Returns the setting of WRED with the smallest product of the three applications, each at least 1; none unless
+/// every one was measured.
+fn best_setting<'a>(of: &Measured<'a>) -> Option<&'a str> {
     let cost = |x: &str| -> Option<f64> {
         let all = APPLICATIONS.iter().map(|application| over_ideal(of, "fig7-wred", "ECN", x, *application));
         all.map(|row| Some(row?.measured.max(1.0))).product()
     };
-    let settings: Option<Vec<(&'static str, f64)>> = WRED.iter().map(|x| Some((*x, cost(x)?))).collect();
+    let settings: Option<Vec<(&str, f64)>> = of.study.xs("fig7-wred").map(|x| Some((x, cost(x)?))).collect();
     let best = settings?.into_iter().min_by(|(_, a), (_, b)| a.total_cmp(b));
     best.map(|(x, _)| x)
 }
 
-/// Fig. 6 beside itself without bursts.
+/// Computes Fig. 6 over itself without bursts.
 fn beside_idle(of: &Measured<'_>) -> Vec<Row> {
     let mut shares = Vec::new();
     for series in ["TCP", "UDP", "QJump"] {
         let at = |x: &str| of.find("fig6", series, x, "commits_per_s");
-        for x in &LOADS[1..] {
+        // The first load is as good as none.
+        let mut loads = of.study.xs("fig6");
+        let idle = loads.next().and_then(at);
+        for x in loads {
             let row = Row::new("fig6-share", of.base, series, x, "commits_over_idle", "x idle");
-            let Some(row) = of.over(row, at(x), at(LOADS[0])) else { continue };
+            let Some(row) = of.over(row, at(x), idle) else { continue };
             // The claim is that bursts do not matter to QJump.
-            let tolerance = (series == "QJump" && of.is_held()).then_some(1.2);
-            shares.push(row.compare(published_share(series, x), None, tolerance));
+            shares.push(of.beside(row, (series == "QJump").then_some(1.2)));
         }
     }
     shares
@@ -205,12 +201,13 @@ fn beside_idle(of: &Measured<'_>) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::studies::QJUMP_KERNEL;
 
     fn row(figure: &str, series: &str, x: &str, metric: &str, measured: f64) -> Row {
         Row { measured, ..Row::new(figure, "kernel", series, x, metric, "") }
     }
 
-    /// The applications under a scheme: the job at `share` of its rate, the others `times` as long as alone.
+    /// Returns the applications under a scheme: the job at `share` of its rate, the others `times` as long as alone.
     fn applications(figure: &str, scheme: &str, x: &str, share: f64, times: f64) -> [Row; 3] {
         [
             row(figure, scheme, x, "hadoop_gbps", share),
@@ -220,7 +217,7 @@ mod tests {
     }
 
     fn ecn(rows: &[Row]) -> Vec<f64> {
-        let schemes = schemes(&Measured { rows, base: "kernel" });
+        let schemes = schemes(&Measured { study: &QJUMP_KERNEL, rows, base: "kernel" });
         let of_ecn = schemes.iter().filter(|row| row.figure == "fig7" && row.series == "ECN");
         of_ecn.map(|row| row.measured).collect()
     }
@@ -231,14 +228,14 @@ mod tests {
         rows.extend(applications("apps", "hadoop", "shared", 1.0, 1.0));
         rows.extend(applications("apps", "ECN", "shared", 0.5, 3.0));
         assert_eq!(ecn(&rows), [2.0, 3.0, 3.0]);
-        for (number, x) in WRED.iter().enumerate() {
+        for (number, x) in QJUMP_KERNEL.xs("fig7-wred").enumerate() {
             assert_eq!(ecn(&rows), [2.0, 3.0, 3.0], "{x} is missing");
             // The fourth is the best: less is better than none, and more than needed is no gain.
             let times = if number == 3 { 1.5 } else { 2.0 + number as f64 };
             rows.extend(applications("fig7-wred", "ECN", x, 0.8, times));
         }
         assert_eq!(ecn(&rows), [1.25, 1.5, 1.5]);
-        let schemes = schemes(&Measured { rows: &rows, base: "kernel" });
+        let schemes = schemes(&Measured { study: &QJUMP_KERNEL, rows: &rows, base: "kernel" });
         let best = schemes.iter().find(|row| row.metric == "wred_min").unwrap();
         assert_eq!(best.measured, 40.0);
     }
@@ -250,7 +247,7 @@ mod tests {
             row("fig6", "QJump", "1.5", "commits_per_s", 49.0),
             row("fig6", "TCP", "1.5", "commits_per_s", 9.0),
         ];
-        let shares = beside_idle(&Measured { rows: &rows, base: "kernel" });
+        let shares = beside_idle(&Measured { study: &QJUMP_KERNEL, rows: &rows, base: "kernel" });
         assert_eq!(shares.len(), 1, "TCP lacks its run without bursts");
         assert_eq!(
             (shares[0].measured, shares[0].published, shares[0].within),

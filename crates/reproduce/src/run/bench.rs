@@ -17,12 +17,11 @@ use crate::journal::{self, Entry, Journal};
 use crate::kernel;
 use crate::ns2::PairArrivals;
 use crate::row::Row;
-use crate::study::{Base, Case, Figure, Measured, Point, Runs, Study, Task};
+use crate::study::{Base, Case, Figure, FinishedRun, Measured, Point, Runs, Study, Task};
 
 /// A study laid out to be run.
 pub(super) struct Bench<'a> {
-    pub(super) study: &'a Study,
-    pub(super) figures: Vec<Figure>,
+    pub(super) study: &'static Study,
     pub(super) folder: tempfile::TempDir,
     pub(super) options: &'a Options,
 }
@@ -41,7 +40,7 @@ pub(super) struct Job {
     pub(super) work: Work,
 }
 
-/// What is to be done for a job.
+/// The work that a job consists of.
 #[derive(Clone)]
 pub(super) enum Work {
     Network(Model),
@@ -49,7 +48,7 @@ pub(super) enum Work {
 }
 
 impl Job {
-    /// How long the network of a scenario runs.
+    /// Returns how long the network of a scenario runs.
     pub(super) fn duration(&self) -> Option<Span> {
         match &self.work {
             Work::Network(model) => model.run.duration,
@@ -59,11 +58,11 @@ impl Job {
 }
 
 impl Bench<'_> {
-    /// Every run, in the order of the figures.
+    /// Returns every run, in the order of the figures.
     pub(super) fn jobs(&self, quick: bool, seed: u64) -> Result<Vec<Job>, ReproduceError> {
         let mut jobs = Vec::new();
         for base in self.study.bases {
-            for (index, figure) in self.figures.iter().enumerate() {
+            for (index, figure) in self.study.figures.iter().enumerate() {
                 if figure.bases.contains(&base) {
                     let quick = quick || base == Base::Standard && figure.standard_is_quick;
                     jobs.extend(self.figure_jobs(index, base, quick, seed)?);
@@ -80,18 +79,20 @@ impl Bench<'_> {
         quick: bool,
         seed: u64,
     ) -> Result<Vec<Job>, ReproduceError> {
-        let figure = &self.figures[index];
+        let figure = &self.study.figures[index];
         let mut jobs = Vec::new();
         for case in 0..figure.cases.len() {
             if quick && !figure.is_in_quick(case) {
                 continue;
             }
-            jobs.extend(self.point(index, case, figure.series, base, quick, seed)?);
+            let series: Vec<&str> = figure.series.iter().map(String::as_str).collect();
+            jobs.extend(self.point(index, case, &series, base, quick, seed)?);
         }
         Ok(jobs)
     }
 
-    /// The runs of a point of a figure by those of `series` that it has: its scenario is read once for all of them.
+    /// Returns the runs of a point of a figure by those of `series` that it has: its scenario is read once for all of
+    /// them.
     pub(super) fn point(
         &self,
         figure: usize,
@@ -101,9 +102,10 @@ impl Bench<'_> {
         quick: bool,
         seed: u64,
     ) -> Result<Vec<Job>, ReproduceError> {
-        let Figure { runs, cases, .. } = &self.figures[figure];
+        let Figure { runs, cases, .. } = &self.study.figures[figure];
         let job = |series, digest, work| Job { figure, case, series, base, quick, seed, digest, work };
         let name = match runs {
+            Runs::Nothing => return Ok(Vec::new()),
             Runs::Scenario(name) => name,
             Runs::Task(task) => {
                 let servers = self.options.servers.as_path();
@@ -136,7 +138,7 @@ impl Bench<'_> {
     }
 
     pub(super) fn finished<'j>(&self, journal: &'j Journal, job: &Job) -> Option<&'j Entry> {
-        journal.get(job.digest, self.figures[job.figure].id, job.base.name())
+        journal.get(job.digest, &self.study.figures[job.figure].id, job.base.name())
     }
 
     /// Runs the jobs that are not in the journal.
@@ -181,7 +183,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Tasks share nothing: each core takes the next.
+    /// Runs tasks, which share nothing: each core takes the next.
     fn run_tasks(&self, tasks: &[(&Job, &Arc<dyn Task>)], gather: &Gather<'_>) -> Result<(), ReproduceError> {
         let next = AtomicUsize::new(0);
         let work = || {
@@ -214,11 +216,11 @@ impl Bench<'_> {
             return Err(ReproduceError::Cancelled);
         }
         let measured = measured.map_err(|problem| self.kernel_error(job, problem))?;
-        let figure = &self.figures[job.figure];
+        let figure = &self.study.figures[job.figure];
         let x = &figure.cases[job.case].x;
         let row = |Measured { series, metric, unit, estimate, suspect }: Measured| {
             let series = series.unwrap_or(job.series);
-            let mut row = Row::new(figure.id, job.base.name(), series, x, &metric, &unit);
+            let mut row = Row::new(&figure.id, job.base.name(), series, x, &metric, &unit);
             row.set_measured(&estimate);
             row.suspect = suspect;
             row
@@ -244,13 +246,13 @@ impl Bench<'_> {
     }
 
     fn kernel_error(&self, job: &Job, problem: String) -> ReproduceError {
-        let x = self.figures[job.figure].cases[job.case].x.clone();
+        let x = self.study.figures[job.figure].cases[job.case].x.clone();
         ReproduceError::Kernel { scheme: job.series.to_owned(), x, problem }
     }
 
-    /// What a run gives, as it goes to the journal.
+    /// Makes the journal's entry of a run.
     pub(super) fn entry(&self, job: &Job, outcome: &Outcome) -> Entry {
-        let figure = &self.figures[job.figure];
+        let figure = &self.study.figures[job.figure];
         let case = &figure.cases[job.case];
         // A short run has no time to cut what the study cut.
         let warmup = match (case.duration, job.duration()) {
@@ -258,26 +260,27 @@ impl Bench<'_> {
             (Some(_), _) => case.warmup,
             (None, _) => Span::ZERO,
         };
-        let row = |name, unit| Row::new(figure.id, job.base.name(), job.series, &case.x, name, unit);
+        let row = |name, unit| Row::new(&figure.id, job.base.name(), job.series, &case.x, name, unit);
         let measured = figure.metrics.iter().filter_map(|metric| {
-            let mut row = row(metric.name, metric.unit);
+            let mut row = row(&metric.name, &metric.unit);
             row.set_measured(&metric.measure(outcome, warmup)?);
             row.flows = case.flows(job.quick);
             Some(row)
         });
         let mut rows: Vec<Row> = measured.collect();
-        rows.extend((self.study.also)(figure, case, job.series, job.base, outcome));
+        let (series, base) = (job.series, job.base);
+        rows.extend(self.study.further_rows(&FinishedRun { figure, case, series, base, outcome }));
         self.entry_of(job, outcome.counters.packet_hops, rows)
     }
 
     fn entry_of(&self, job: &Job, packet_hops: u64, rows: Vec<Row>) -> Entry {
-        let figure = &self.figures[job.figure];
+        let figure = &self.study.figures[job.figure];
         Entry {
             digest: journal::text(job.digest),
             version: journal::VERSION.to_owned(),
             commit: self.options.commit.clone(),
             seed: job.seed,
-            figure: figure.id.to_owned(),
+            figure: figure.id.clone(),
             base: job.base.name().to_owned(),
             x: figure.cases[job.case].x.clone(),
             series: job.series.to_owned(),

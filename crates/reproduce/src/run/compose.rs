@@ -3,13 +3,14 @@
 use super::bench::{Bench, Job};
 use super::{OnProgress, ReproduceError};
 use crate::journal::Journal;
+use crate::published::Kind;
 use crate::row::Row;
 use crate::study::Figure;
 
-/// What the journal gives.
+/// The rows that the journal gives, with their jobs.
 pub(super) struct Composed {
     pub(super) jobs: Vec<Job>,
-    /// By job.
+    /// The rows of each job.
     pub(super) rows: Vec<Vec<Row>>,
     pub(super) packet_hops: u64,
     pub(super) missing: Vec<[String; 4]>,
@@ -17,7 +18,8 @@ pub(super) struct Composed {
 }
 
 impl Bench<'_> {
-    /// The rows of every point, from its full run if that is there, else from its quick one, which is then held to nothing.
+    /// Makes the rows of every point from its full run if that is there, else from its quick one, which is then held
+    /// to nothing.
     pub(super) fn compose(&self, quick: &[Job], full: &[Job], journal: &Journal) -> Composed {
         let mut of = Composed {
             jobs: Vec::new(),
@@ -35,8 +37,8 @@ impl Bench<'_> {
             let stands_in = full.is_none() && !self.options.quick;
             let found = full.or_else(|| quick.and_then(found));
             if stands_in || found.is_none() && quick.is_some() {
-                let Figure { id, cases, .. } = &self.figures[job.figure];
-                let names = [*id, job.base.name(), &cases[job.case].x, job.series];
+                let Figure { id, cases, .. } = &self.study.figures[job.figure];
+                let names = [id, job.base.name(), &cases[job.case].x, job.series];
                 of.missing.push(names.map(str::to_owned));
             }
             let Some((job, entry)) = found else { continue };
@@ -85,14 +87,13 @@ impl Bench<'_> {
     }
 
     fn beside_published(&self, job: &Job, row: Row) -> Row {
-        let Some(figure) = self.figures.iter().find(|figure| figure.id == row.figure) else { return row };
-        let published = (figure.published)(&row.series, &row.x, &row.metric);
-        let original = (figure.original)(&row.series, &row.x, &row.metric);
+        let Some(figure) = self.study.figure(&row.figure) else { return row };
+        let [published, original] =
+            [Kind::About, Kind::Original].map(|kind| self.study.published.of(kind, &row));
         // Too few flows show the shape, but are not what was published.
         let is_judged = job.base == self.study.bases[0] && !row.quick && !(job.quick && row.flows.is_some());
-        let tolerance = published
-            .filter(|_| is_judged)
-            .and_then(|published| (figure.tolerance)(&row.series, &row.x, &row.metric, published));
+        let tolerance =
+            published.filter(|_| is_judged).and_then(|published| figure.tolerance(&row, published));
         row.compare(published, original, tolerance)
     }
 }

@@ -27,7 +27,7 @@ pub(super) struct Gather<'a> {
 }
 
 impl<'a> Gather<'a> {
-    /// For `of` runs, of which these are simulated networks.
+    /// Returns a gatherer of `of` runs, of which these are simulated networks.
     pub(super) fn new(
         bench: &'a Bench<'a>,
         jobs: &'a [&'a Job],
@@ -42,7 +42,7 @@ impl<'a> Gather<'a> {
         self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    /// Tells how far it is; false if everything is to stop.
+    /// Reports how far it is; false if everything is to stop.
     pub(super) fn tell(&self) -> bool {
         let state = self.state();
         (self.progress)(state.done, self.of, state.packet_hops)

@@ -100,9 +100,9 @@ fn every_committed_point_has_all_its_servers() {
                 && (row.figure.as_str(), row.x.as_str(), row.series.as_str()) == (figure, x, series)
         })
     };
-    for figure in (CHRONOS_KERNEL.figures)() {
+    for figure in &CHRONOS_KERNEL.figures {
         for case in figure.cases.iter().filter(|_| figure.id != "given") {
-            let there = figure.series.iter().filter(|series| has(figure.id, &case.x, series)).count();
+            let there = figure.series.iter().filter(|series| has(&figure.id, &case.x, series)).count();
             assert!(there == 0 || there == figure.series.len(), "{} at {}: {there}", figure.id, case.x);
         }
     }

@@ -8,7 +8,7 @@ use plimsoll_reproduce::{Reproduction, Study, page};
 /// The folder of the pages, and the rows of the study's page.
 pub fn committed(study: &Study) -> (PathBuf, Reproduction) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");
-    let rows = fs::read_to_string(folder.join(study.id).join("rows.json")).expect("the rows are committed");
+    let rows = fs::read_to_string(folder.join(&study.id).join("rows.json")).expect("the rows are committed");
     (folder, serde_json::from_str(&rows).expect("the rows are a reproduction"))
 }
 

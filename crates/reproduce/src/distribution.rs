@@ -1,0 +1,44 @@
+//! [`Distribution`]: a figure by percentile, made of the runs of another figure.
+
+use std::collections::BTreeMap;
+
+use plimsoll_results::stats::{Samples, Statistic};
+use plimsoll_units::Span;
+use serde::Deserialize;
+
+use crate::metric::{Population, samples};
+use crate::row::Row;
+use crate::study::FinishedRun;
+
+/// A distribution of what another figure's runs measured.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Distribution {
+    /// The figure whose runs it shows.
+    pub of: String,
+    /// The samples that are distributed.
+    pub(crate) samples: Population,
+    /// The metric of its rows.
+    pub metric: String,
+    /// The unit of its rows.
+    pub unit: String,
+    /// The percentiles, which are the x axis.
+    pub percentiles: Vec<String>,
+    /// The runs' schemes, and their names on this figure; the others are not shown.
+    pub series: BTreeMap<String, String>,
+}
+
+impl Distribution {
+    /// Returns the rows that a run gives.
+    pub(crate) fn rows(&self, figure: &str, run: &FinishedRun<'_>) -> Vec<Row> {
+        let Some(series) = self.series.get(run.series) else { return Vec::new() };
+        let samples = Samples::new(vec![samples(&self.samples, run.outcome, Span::ZERO)]);
+        let row = |x: &String| {
+            let percent: f64 = x.parse().ok()?;
+            let mut row = Row::new(figure, run.base.name(), series, x, &self.metric, &self.unit);
+            row.set_measured(&samples.estimate(Statistic::Percentile(percent / 100.0))?);
+            Some(row)
+        };
+        self.percentiles.iter().filter_map(row).collect()
+    }
+}

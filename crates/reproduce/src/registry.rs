@@ -1,0 +1,85 @@
+//! The functions that a `study.toml` names: what cannot be said as data.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::row::Row;
+use crate::run::ReproduceError;
+use crate::study::{FinishedRun, Point, Study, Task};
+use crate::{chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel};
+
+/// Computes rows of a finished run beyond its figure's metrics.
+pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
+/// Computes rows whose value theory or raw data settle, with the scenarios in a folder.
+pub(crate) type Exact = fn(&Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError>;
+/// Computes rows from all others.
+pub(crate) type Summary = fn(&Study, &[Row]) -> Vec<Row>;
+/// Makes the task of a point; `None` where a series does not have the point.
+pub type MakeTask = fn(&Point<'_>) -> Option<Arc<dyn Task>>;
+
+/// Functions of a kind, each with the name that a study file has for it.
+pub(crate) type Named<F> = &'static [(&'static str, F)];
+
+pub(crate) const RUN_ROWS: Named<RunRows> =
+    &[("hull.association", hull::association), ("hull-kernel.occupancy", hull_kernel::occupancy)];
+
+pub(crate) const EXACT: Named<Exact> = &[
+    ("hull.idle", hull::idle),
+    ("qjump.theory", qjump::theory),
+    ("detail.theory", detail::theory),
+    ("chronos.normal-law", chronos::normal_law),
+];
+
+pub(crate) const SUMMARY: Named<Summary> = &[
+    ("hull.reductions", hull::reductions),
+    ("hull-kernel.claims", hull_kernel::claims),
+    ("qjump.summary", qjump::summary),
+    ("qjump-kernel.summary", qjump_kernel::summary),
+    ("detail.claims", detail::claims),
+    ("detail-kernel.claims", detail_kernel::claims),
+    ("chronos.claims", chronos::claims),
+    ("chronos-kernel.summary", chronos_kernel::summary),
+];
+
+const TASKS: [Named<MakeTask>; 2] = [chronos::TASKS, chronos_kernel::TASKS];
+
+/// Finds a function by name; the error says which names there are.
+pub(crate) fn find<F: Copy>(what: &str, name: &str, among: Named<F>) -> Result<F, String> {
+    among.iter().find(|(known, _)| *known == name).map(|(_, function)| *function).ok_or_else(|| {
+        let known: Vec<&str> = among.iter().map(|(known, _)| *known).collect();
+        format!("there is no {what} `{name}`; allowed: {}", known.join(", "))
+    })
+}
+
+/// Finds a task by name; the error says which names there are.
+pub(crate) fn task(name: &str) -> Result<MakeTask, String> {
+    let all = TASKS.concat();
+    all.iter().find(|(known, _)| *known == name).map(|(_, make)| *make).ok_or_else(|| {
+        let known: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
+        format!("there is no task `{name}`; allowed: {}", known.join(", "))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reproduction;
+    use crate::studies::all;
+
+    /// Computes the sums of every committed page again; those of chronos-kernel take half a minute of its model.
+    #[test]
+    fn committed_rows_that_are_computed_follow_from_the_others() {
+        let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");
+        for study in all().filter(|study| study.id != "chronos-kernel") {
+            let rows =
+                std::fs::read_to_string(pages.join(&study.id).join("rows.json")).expect("it is committed");
+            let made: Reproduction = serde_json::from_str(&rows).expect("the rows are a reproduction");
+            let measured = |row: &&Row| study.figure(&row.figure).is_some();
+            let measured: Vec<Row> = made.rows.iter().filter(measured).cloned().collect();
+            let mut computed = study.summary.map_or_else(Vec::new, |summary| summary(&study, &measured));
+            computed.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
+            assert!(!computed.is_empty(), "{}", study.id);
+            assert!(made.rows.ends_with(&computed), "{}: {computed:#?}", study.id);
+        }
+    }
+}

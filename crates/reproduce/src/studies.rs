@@ -1,0 +1,46 @@
+//! The studies that the program holds: their folders under `studies/` and `scenarios/`, which `build.rs` lists.
+
+use std::sync::LazyLock;
+
+use crate::study::Study;
+use crate::study_file::{self, Files};
+
+/// A folder with the texts of its files.
+struct Folder {
+    name: &'static str,
+    files: Files,
+}
+
+include!(concat!(env!("OUT_DIR"), "/files.rs"));
+
+/// Chronos by a model of its server.
+pub static CHRONOS: LazyLock<Study> = LazyLock::new(|| shipped("chronos"));
+/// Chronos's servers on this machine.
+pub static CHRONOS_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("chronos-kernel"));
+/// DeTail in the simulator.
+pub static DETAIL: LazyLock<Study> = LazyLock::new(|| shipped("detail"));
+/// DeTail on this machine's kernel.
+pub static DETAIL_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("detail-kernel"));
+/// HULL in the simulator.
+pub static HULL: LazyLock<Study> = LazyLock::new(|| shipped("hull"));
+/// HULL on this machine's kernel.
+pub static HULL_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("hull-kernel"));
+/// QJump in the simulator.
+pub static QJUMP: LazyLock<Study> = LazyLock::new(|| shipped("qjump"));
+/// QJump on this machine's kernel.
+pub static QJUMP_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("qjump-kernel"));
+
+/// Reads a study whose files are part of the program; a test reads every one.
+fn shipped(id: &str) -> Study {
+    let files = |folders: &[Folder], name: &str| {
+        folders.iter().find(|folder| folder.name == name).map_or::<Files, _>(&[], |folder| folder.files)
+    };
+    let study = study_file::load(id, files(STUDIES, id), files(SCENARIOS, id), files(SCENARIOS, "cdf"));
+    study.unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Reads every study that has a folder.
+#[cfg(test)]
+pub(crate) fn all() -> impl Iterator<Item = Study> {
+    STUDIES.iter().map(|folder| shipped(folder.name))
+}

@@ -1,0 +1,459 @@
+//! Reads `study.toml`, `published.csv` and the sections of the page into a [`Study`].
+//!
+//! The structs below are the file's keys. What is wrong is an error that names the file, the key and what is allowed.
+
+use std::collections::BTreeMap;
+
+use plimsoll_units::Span;
+use serde::Deserialize;
+
+use crate::distribution::Distribution;
+use crate::metric::{Metric, Of, Population};
+use crate::ns2::PairArrivals;
+use crate::published::Published;
+use crate::registry::{self, EXACT, RUN_ROWS, SUMMARY};
+use crate::row_filter::RowFilter;
+use crate::study::{Base, Case, Explanation, Figure, Runs, Study, Table, Tolerance};
+
+/// A study's file that cannot be used: its path, and what is wrong where.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {problem}")]
+pub struct StudyError {
+    file: String,
+    problem: String,
+}
+
+/// The files of a folder, by name.
+pub(crate) type Files = &'static [(&'static str, &'static str)];
+
+/// The keys of `study.toml`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct StudyFile {
+    /// The words that ask for it on the command line, after `plimsoll reproduce`.
+    command: String,
+    /// The base that is held to the published values, and the one printed beside it.
+    bases: [Base; 2],
+    /// The figures whose schemes are not compared.
+    #[serde(default)]
+    unordered: Vec<String>,
+    /// The number of seeds beside the first with which an experiment that is off is run.
+    #[serde(default)]
+    other_seeds: u64,
+    /// Whether `published.csv` has values of an original paper too.
+    #[serde(default)]
+    has_original: bool,
+    /// Rows that are computed by the functions of these names in `registry.rs`.
+    #[serde(default)]
+    computed: Computed,
+    /// The metrics, by the names under which figures ask for them.
+    #[serde(default)]
+    metrics: BTreeMap<String, MetricFile>,
+    /// The figures, in the page's order.
+    figure: Vec<FigureFile>,
+    /// The tables of rows that belong to no figure.
+    #[serde(default)]
+    table: Vec<TableFile>,
+    /// The known deviations.
+    #[serde(default)]
+    explanation: Vec<ExplanationFile>,
+    /// The deviations that are not understood.
+    #[serde(default)]
+    open: Vec<ExplanationFile>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Computed {
+    /// Rows of a finished run, beyond its figure's metrics.
+    run_rows: Option<String>,
+    /// Rows whose value theory or raw data settle.
+    exact: Option<String>,
+    /// Rows made of all others.
+    summary: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct MetricFile {
+    /// The name in rows, where it is not the key.
+    name: Option<String>,
+    unit: String,
+    of: Population,
+    statistic: Of,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct FigureFile {
+    id: String,
+    title: String,
+    /// The scenario that a point runs, a file of `scenarios/STUDY`.
+    scenario: Option<String>,
+    /// The task that a point runs instead, by its name in `registry.rs`.
+    task: Option<String>,
+    bases: Vec<Base>,
+    /// The label of the x axis.
+    #[serde(default)]
+    axis: String,
+    /// Whether the y axis is logarithmic in any case.
+    #[serde(default)]
+    log: bool,
+    /// The metrics that are drawn.
+    #[serde(default)]
+    drawn: Vec<String>,
+    /// The points of a quick look; if empty, the first, a middle and the last.
+    #[serde(default)]
+    quick: Vec<String>,
+    /// Whether the standard base is always as short as in a quick look.
+    #[serde(default)]
+    standard_is_quick: bool,
+    /// The schemes: variants of the scenario.
+    series: Vec<String>,
+    /// The metrics, by their keys.
+    #[serde(default)]
+    metrics: Vec<String>,
+    /// The factors within which rows count as reproduced; the first that fits holds.
+    #[serde(default)]
+    tolerance: Vec<ToleranceFile>,
+    /// The flows of ns-2's scripts, at the load that x names.
+    arrivals: Option<ArrivalsFile>,
+    /// Points that differ by their x alone.
+    #[serde(default)]
+    xs: Vec<String>,
+    /// Points that have keys of their own, after the others.
+    #[serde(default)]
+    point: Vec<PointFile>,
+    /// The settings of every point that has none of its own, as `--set` takes them; `{x}` is the point's x.
+    set: Option<Vec<String>>,
+    /// The further settings of a quick look.
+    quick_set: Option<Vec<String>>,
+    /// The time that is cut from the beginning.
+    warmup: Option<Span>,
+    /// How long the workloads run in full, and in a quick look.
+    duration: Option<(Span, Span)>,
+    /// How many flows there are in full, and in a quick look.
+    flows: Option<(u64, u64)>,
+    /// Metrics of the same runs whose rows have another x.
+    #[serde(default)]
+    also: Vec<AlsoFile>,
+    /// The distribution that the figure shows of another figure's runs.
+    distribution: Option<Distribution>,
+}
+
+/// A point, whose keys come before those of its figure.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct PointFile {
+    x: String,
+    set: Option<Vec<String>>,
+    quick_set: Option<Vec<String>>,
+    warmup: Option<Span>,
+    duration: Option<(Span, Span)>,
+    flows: Option<(u64, u64)>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ToleranceFile {
+    series: Option<Vec<String>>,
+    x: Option<Vec<String>>,
+    metric: Option<Vec<String>>,
+    /// The largest published value that it is for.
+    up_to: Option<f64>,
+    /// The factor either way; without it, the rows are held to nothing.
+    factor: Option<f64>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ArrivalsFile {
+    hosts: u64,
+    mean_packets: f64,
+    /// A bundled distribution, a file of `scenarios/cdf`.
+    sizes: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct AlsoFile {
+    x: String,
+    metrics: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct TableFile {
+    figure: String,
+    title: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct ExplanationFile {
+    title: String,
+    rows: Vec<RowFilter>,
+    /// The smallest and the largest ratio that the mechanism accounts for.
+    reach: (f64, f64),
+    text: String,
+}
+
+/// Reads the study `id` from the files of its folder, with its scenarios and the bundled distributions.
+///
+/// # Errors
+/// At the first file, key or name that is wrong.
+pub(crate) fn load(id: &str, files: Files, scenarios: Files, cdfs: Files) -> Result<Study, StudyError> {
+    let find = |name: &str| files.iter().find(|(known, _)| *known == name).map(|(_, text)| *text);
+    let wrong = |name: &str, problem: String| StudyError { file: format!("studies/{id}/{name}"), problem };
+    let text = find(STUDY).ok_or_else(|| wrong(STUDY, "the file is missing".to_owned()))?;
+    let file: StudyFile = toml::from_str(text).map_err(|error| wrong(STUDY, error.to_string()))?;
+    let published = Published::parse(find(PUBLISHED).unwrap_or(NOTHING_PUBLISHED));
+    let published = published.map_err(|problem| wrong(PUBLISHED, problem))?;
+    let section = |name: &str, before: &str, after: &str| {
+        find(name).map_or_else(String::new, |text| format!("{before}{}{after}", text.trim_matches('\n')))
+    };
+    let built = build(file, scenarios, cdfs).map_err(|problem| wrong(STUDY, problem))?;
+    Ok(Study {
+        id: id.to_owned(),
+        published,
+        scenarios,
+        head: section("head.md", "\n", "\n\n"),
+        reading: section("reading.md", "\n", "\n"),
+        closing: section("closing.md", "\n", "\n"),
+        orderings: section("orderings.md", "\n", "\n\n"),
+        ..built
+    })
+}
+
+const STUDY: &str = "study.toml";
+const PUBLISHED: &str = "published.csv";
+const NOTHING_PUBLISHED: &str = "figure,series,x,metric,kind,value,text\n";
+
+fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String> {
+    let StudyFile { computed, metrics, figure, table, explanation, open, .. } = file;
+    let named = |name, of: MetricFile| Metric {
+        name: of.name.unwrap_or(name),
+        unit: of.unit,
+        of: of.of,
+        statistic: of.statistic,
+    };
+    let metrics: BTreeMap<String, Metric> =
+        metrics.into_iter().map(|(key, of)| (key.clone(), named(key, of))).collect();
+    let known = Known { metrics: &metrics, scenarios, cdfs, bases: file.bases };
+    let figures = figure
+        .into_iter()
+        .map(|figure| {
+            let id = figure.id.clone();
+            known.figure(figure).map_err(|problem| format!("figure `{id}`: {problem}"))
+        })
+        .collect::<Result<Vec<Figure>, String>>()?;
+    let explained = |list: Vec<ExplanationFile>| {
+        let explanation =
+            |ExplanationFile { title, rows, reach, text }| Explanation { title, rows, reach, text };
+        list.into_iter().map(explanation).collect()
+    };
+    Ok(Study {
+        id: String::new(),
+        command: file.command,
+        bases: file.bases,
+        scenarios: &[],
+        figures,
+        published: Published::default(),
+        run_rows: computed.run_rows.map(|name| registry::find("run-rows", &name, RUN_ROWS)).transpose()?,
+        exact: computed.exact.map(|name| registry::find("exact", &name, EXACT)).transpose()?,
+        summary: computed.summary.map(|name| registry::find("summary", &name, SUMMARY)).transpose()?,
+        unordered: file.unordered,
+        other_seeds: file.other_seeds,
+        tables: table.into_iter().map(|TableFile { figure, title }| Table { figure, title }).collect(),
+        has_original: file.has_original,
+        explanations: explained(explanation),
+        open: explained(open),
+        head: String::new(),
+        reading: String::new(),
+        closing: String::new(),
+        orderings: String::new(),
+    })
+}
+
+/// The names that a figure may use.
+struct Known<'a> {
+    metrics: &'a BTreeMap<String, Metric>,
+    scenarios: Files,
+    cdfs: Files,
+    bases: [Base; 2],
+}
+
+impl Known<'_> {
+    fn figure(&self, mut file: FigureFile) -> Result<Figure, String> {
+        let runs = match (file.scenario.take(), file.task.take()) {
+            (Some(_), Some(_)) => return Err("it has `scenario` and `task`; allowed: one of them".to_owned()),
+            (Some(name), None) => {
+                one_of("scenario", &name, self.scenarios.iter().map(|(name, _)| *name))?;
+                Runs::Scenario(name)
+            }
+            (None, Some(name)) => Runs::Task(registry::task(&name)?),
+            (None, None) => Runs::Nothing,
+        };
+        for base in &file.bases {
+            one_of("base", base.name(), self.bases.map(Base::name).into_iter())?;
+        }
+        let points = std::mem::take(&mut file.point);
+        let xs = std::mem::take(&mut file.xs).into_iter().map(|x| PointFile { x, ..PointFile::default() });
+        let cases: Vec<Case> =
+            xs.chain(points).map(|point| self.case(point, &file)).collect::<Result<_, _>>()?;
+        for x in &file.quick {
+            one_of("quick point", x, cases.iter().map(|case| case.x.as_str()))?;
+        }
+        if let (Runs::Nothing, false) = (&runs, cases.is_empty()) {
+            return Err("it has points and nothing to run; allowed: `scenario` or `task`".to_owned());
+        }
+        let also = file.also.into_iter().map(|AlsoFile { x, metrics }| Ok((x, self.metrics(&metrics)?)));
+        let tolerance = |ToleranceFile { series, x, metric, up_to, factor }| {
+            let rows = RowFilter { series, x, metric, ..RowFilter::default() };
+            Tolerance { rows, up_to, factor }
+        };
+        Ok(Figure {
+            id: file.id,
+            title: file.title,
+            runs,
+            bases: file.bases,
+            axis: file.axis,
+            log: file.log,
+            cases,
+            quick: file.quick,
+            standard_is_quick: file.standard_is_quick,
+            series: file.series,
+            metrics: self.metrics(&file.metrics)?,
+            also: also.collect::<Result<_, String>>()?,
+            distribution: file.distribution,
+            drawn: file.drawn,
+            tolerance: file.tolerance.into_iter().map(tolerance).collect(),
+        })
+    }
+
+    fn metrics(&self, keys: &[String]) -> Result<Vec<Metric>, String> {
+        let metric = |key: &String| {
+            one_of("metric", key, self.metrics.keys().map(String::as_str))?;
+            Ok(self.metrics[key].clone())
+        };
+        keys.iter().map(metric).collect()
+    }
+
+    fn case(&self, own: PointFile, all: &FigureFile) -> Result<Case, String> {
+        let x = own.x;
+        let arrivals = all.arrivals.as_ref().map(|arrivals| self.arrivals(arrivals, &x)).transpose()?;
+        let set = own.set.or_else(|| all.set.clone()).unwrap_or_default();
+        Ok(Case {
+            set: set.iter().map(|setting| setting.replace("{x}", &x)).collect(),
+            quick_set: own.quick_set.or_else(|| all.quick_set.clone()).unwrap_or_default(),
+            warmup: own.warmup.or(all.warmup).unwrap_or(Span::ZERO),
+            duration: own.duration.or(all.duration),
+            flows: own.flows.or(all.flows),
+            arrivals,
+            x,
+        })
+    }
+
+    fn arrivals(&self, of: &ArrivalsFile, x: &str) -> Result<PairArrivals, String> {
+        let load = x.parse().map_err(|_| format!("x `{x}` is no load; allowed: a number"))?;
+        let file = format!("{}.csv", of.sizes);
+        one_of("file of sizes", &file, self.cdfs.iter().map(|(name, _)| *name))?;
+        let (_, sizes) = self.cdfs.iter().find(|(name, _)| *name == file).expect("it is one of them");
+        Ok(PairArrivals { hosts: of.hosts, load, mean_packets: of.mean_packets, sizes })
+    }
+}
+
+/// Checks that a name is one of those that are known.
+fn one_of<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str>) -> Result<(), String> {
+    let known: Vec<&str> = known.collect();
+    if known.contains(&name) {
+        return Ok(());
+    }
+    Err(format!("there is no {what} `{name}`; allowed: {}", known.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STUDY_FILE: &str = r#"
+command = "one"
+bases = ["source", "standard"]
+[metrics]
+wait = { unit = "us", of = { completion-us = "ping" }, statistic = "p99" }
+[[figure]]
+id = "fig1"
+title = "Waiting"
+scenario = "one.toml"
+bases = ["source"]
+series = ["TCP"]
+metrics = ["wait"]
+tolerance = [{ series = ["TCP"], factor = 1.5 }]
+duration = ["2s", "1s"]
+set = ['topology.delay="{x}us"']
+xs = ["5"]
+[[figure.point]]
+x = "far"
+set = ['topology.delay="1ms"']
+warmup = "1s"
+"#;
+
+    fn read(from: &str, to: &str) -> Result<Study, StudyError> {
+        assert!(STUDY_FILE.contains(from), "{from}");
+        let text: &'static str = STUDY_FILE.replacen(from, to, 1).leak();
+        let files: Files = vec![("study.toml", text), ("head.md", "# One\n")].leak();
+        load("one", files, &[("one.toml", "")], &[])
+    }
+
+    #[test]
+    fn points_have_their_own_settings_or_those_of_all() {
+        let study = read("TCP", "TCP").expect("it is a study");
+        let [near, far] = &study.figures[0].cases[..] else { panic!("{study:?}") };
+        assert_eq!((near.set[0].as_str(), near.warmup), ("topology.delay=\"5us\"", Span::ZERO));
+        assert_eq!((far.set[0].as_str(), far.warmup), ("topology.delay=\"1ms\"", Span::from_secs(1)));
+        assert_eq!(far.duration, Some((Span::from_secs(2), Span::from_secs(1))));
+        assert_eq!((study.head.as_str(), study.closing.as_str()), ("\n# One\n\n", ""));
+    }
+
+    #[test]
+    fn errors_name_the_file_the_key_and_what_is_allowed() {
+        let cases = [
+            ("\nxs =", "\nxss =", "unknown field `xss`"),
+            ("[\"wait\"]", "[\"delay\"]", "figure `fig1`: there is no metric `delay`; allowed: wait"),
+            ("one.toml", "two.toml", "figure `fig1`: there is no scenario `two.toml`; allowed: one.toml"),
+            ("scenario = \"one.toml\"", "task = \"one\"", "figure `fig1`: there is no task `one`; allowed: "),
+            (
+                "bases = [\"source\"]",
+                "bases = [\"kernel\"]",
+                "there is no base `kernel`; allowed: source, standard",
+            ),
+            ("completion-us", "completion-s", "unknown variant `completion-s`, expected one of `queue`"),
+            ("\"p99\"", "\"p98\"", "unknown variant `p98`, expected one of `mean`"),
+            ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
+            ("\"2s\"", "\"2\"", "line 14"),
+            ("[metrics]", "computed.exact = \"two\"\n[metrics]", "there is no exact `two`; allowed: "),
+        ];
+        for (from, to, expected) in cases {
+            let error = read(from, to).expect_err(to).to_string();
+            assert!(error.starts_with("studies/one/study.toml: "), "{error}");
+            assert!(error.contains(expected), "{to}: {error}");
+        }
+    }
+
+    #[test]
+    fn every_shipped_study_reads_and_publishes_of_figures_that_it_has() {
+        for study in crate::studies::all() {
+            let is_table = |id: &str| study.tables.iter().any(|table| table.figure == id);
+            let unknown = study.published.figures().find(|id| study.figure(id).is_none() && !is_table(id));
+            assert_eq!(unknown, None, "{}", study.id);
+            for figure in &study.figures {
+                let own = figure.metrics.iter().map(|metric| metric.name.as_str());
+                let shown = figure.distribution.iter().map(|shown| shown.metric.as_str());
+                let names: Vec<&str> = own.chain(shown).collect();
+                let stray =
+                    figure.drawn.iter().find(|drawn| !names.is_empty() && !names.contains(&drawn.as_str()));
+                assert_eq!(stray, None, "{} {}", study.id, figure.id);
+            }
+        }
+    }
+}
