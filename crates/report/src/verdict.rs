@@ -118,10 +118,10 @@ fn clause(workload: &str, points: &[&Comparison]) -> Option<Clause> {
     Some(Clause { what, seen: (!parts.is_empty()).then(|| parts.join(" and ")) })
 }
 
-/// Between what the difference lies: `-1.20 us to 3.40 us`.
+/// Writes the interval of the difference: `-1.20 us .. 3.40 us`.
 pub(crate) fn interval(change: &Change) -> String {
     match change.difference.interval {
-        Some(interval) => format!("{} to {}", figures::time(interval.low), figures::time(interval.high)),
+        Some(interval) => format!("{} .. {}", figures::time(interval.low), figures::time(interval.high)),
         None => "too few to tell".to_owned(),
     }
 }

@@ -1,7 +1,8 @@
 //! [`Article`]: a page of figures and tables that are not those of a [`plimsoll_results::Summary`], in
 //! the same dress.
 
-use super::{Figure, foot, page, place};
+use super::{Figure, foot, page, place, rules};
+use crate::chart::Schemes;
 use crate::table::Grid;
 
 /// A page.
@@ -19,6 +20,8 @@ pub struct Article<'a> {
     pub warnings: &'a [String],
     /// The sections, in order.
     pub sections: &'a [Section<'a>],
+    /// The colours of the variants.
+    pub schemes: &'a Schemes,
     /// The command that makes it again.
     pub command: &'a str,
     /// Its seed.
@@ -59,6 +62,8 @@ pub fn article(article: &Article<'_>) -> String {
         found: article.found,
         warnings: article.warnings,
         sections: &names,
+        schemes: article.schemes,
+        rules: &rules(article.sections.iter().flat_map(|section| &section.figures)),
     });
     for section in article.sections {
         let mut inside = place(&section.figures);
@@ -78,6 +83,5 @@ pub fn article(article: &Article<'_>) -> String {
         scenario: article.scenario,
     });
     out.push_str(&page::section("repeat", "How to repeat this", "", &again));
-    out.push_str(&foot(article.sections.iter().flat_map(|section| &section.figures).collect()));
-    out
+    out + &foot()
 }

@@ -7,8 +7,10 @@ use plimsoll_results::link_map::{LinkMap, Quantity};
 use plimsoll_results::summary::{Cell as PointCell, TierSummary};
 
 use super::escape;
-use crate::figures;
+use super::page::marked;
+use crate::chart::Schemes;
 use crate::plots::{Point, point_name};
+use crate::{figures, plots};
 
 /// A table with shaded cells.
 struct HeatTable {
@@ -34,9 +36,10 @@ pub(super) fn section(summary: &Summary, curves: &Curves) -> String {
         .filter(|point| summary.cells.iter().any(|cell| cell.sweep == **point && !cell.tiers.is_empty()))
         .collect();
     let [first, rest @ ..] = points.as_slice() else { return String::new() };
+    let schemes = plots::schemes(summary);
     let inside = |point: &Point| -> String {
         let maps = curves.maps.iter().filter(|map| map.sweep == point).map(of_map);
-        tiers(summary, point).into_iter().chain(maps).map(|table| render(&table)).collect()
+        tiers(summary, point).into_iter().chain(maps).map(|table| render(&table, &schemes)).collect()
     };
     if rest.is_empty() {
         return inside(first);
@@ -148,7 +151,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-fn render(table: &HeatTable) -> String {
+fn render(table: &HeatTable, schemes: &Schemes) -> String {
     let mut out = format!(
         "<div class=\"card heat\">\n<b>{}</b>\n<p class=\"note\">{}</p>\n<div class=\"scroll\"><table>\n<thead>\
          <tr><th scope=\"col\">{}</th>",
@@ -157,7 +160,8 @@ fn render(table: &HeatTable) -> String {
         escape(table.corner)
     );
     for column in &table.columns {
-        out.push_str(&format!("<th scope=\"col\">{}</th>", escape(column)));
+        let mark = marked(schemes.find(column));
+        out.push_str(&format!("<th scope=\"col\">{mark}{}</th>", escape(column)));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for (label, cells) in &table.rows {

@@ -13,6 +13,7 @@ pub(crate) mod numbers;
 mod tidy;
 
 use plimsoll_results::Summary;
+use plimsoll_results::summary::Warning;
 use plimsoll_units::text::{printable, printable_lines};
 
 use crate::verdict;
@@ -20,7 +21,7 @@ pub use differences::differences;
 pub use grid::{Cell, Column, Grid, Row, bold, dim, escape_markdown};
 pub use tidy::line as csv_line;
 
-/// In which form to render.
+/// The forms in which a summary is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// Aligned columns for a terminal.
@@ -82,17 +83,43 @@ fn terminal(summary: &Summary, style: &Style) -> String {
 }
 
 fn tables(summary: &Summary, style: &Style) -> String {
+    let grids = grids(summary);
     let mut out = String::new();
-    for grid in grids(summary) {
+    for grid in &grids {
         out.push_str(&grid.to_terminal(style));
         out.push('\n');
     }
-    if has_intervals(summary) {
-        out.push_str(&dim("± is the wider side of the 95 % interval.", style));
-        out.push_str("\n\n");
+    for note in notes(summary, &grids) {
+        out.push_str(&format!("{}\n", dim(&printable_lines(&note), style)));
+    }
+    if !out.is_empty() {
+        out.push('\n');
     }
     out
 }
+
+/// What an interval and a bold number mean, where there are any, and the footnotes.
+fn notes(summary: &Summary, grids: &[Grid]) -> Vec<String> {
+    let mut notes = Vec::new();
+    if has_intervals(summary) {
+        notes.push(INTERVALS.to_owned());
+    }
+    if grids.iter().flat_map(|grid| &grid.rows).flat_map(|row| &row.cells).any(|cell| cell.best) {
+        notes.push(BEST.to_owned());
+    }
+    for note in grids.iter().flat_map(|grid| &grid.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
+}
+
+/// The sentence below tables with intervals.
+pub(crate) const INTERVALS: &str = "(low .. high) is a 95 % confidence interval.";
+/// The sentence below tables with bold numbers.
+pub(crate) const BEST: &str = "Bold: the lowest value, by a paired difference from the second lowest whose 95 % \
+                               interval excludes zero.";
 
 fn sentences(summary: &Summary, style: &Style) -> String {
     let mut out = String::new();
@@ -101,30 +128,26 @@ fn sentences(summary: &Summary, style: &Style) -> String {
         let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
         out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
     }
-    for warning in &summary.warnings {
-        let warning = warning.to_string();
+    for warning in alarms(summary) {
         out.push_str(&format!("{} {}\n", grid::yellow("warning:", style), printable_lines(&warning)));
     }
     out
 }
 
+/// The texts of the warnings that are not footnotes.
+pub(crate) fn alarms(summary: &Summary) -> impl Iterator<Item = String> + '_ {
+    let others = summary.warnings.iter().filter(|warning| !matches!(warning, Warning::TooFewSamples { .. }));
+    others.map(ToString::to_string)
+}
+
 fn markdown(summary: &Summary) -> String {
-    let mut out = String::new();
-    for grid in grids(summary) {
-        out.push_str(&grid.to_markdown());
-        out.push('\n');
-    }
-    if has_intervals(summary) {
-        out.push_str("± is the wider side of the 95 % interval.\n\n");
-    }
+    let grids = grids(summary);
+    let mut out: String = grids.iter().map(|grid| grid.to_markdown() + "\n").collect();
+    let notes = notes(summary, &grids);
+    out.extend(notes.iter().map(|note| format!("{}\n\n", escape_markdown(note))));
     let sentences = verdict::sentences(summary);
     out.extend(sentences.iter().map(|sentence| format!("* {}\n", escape_markdown(sentence))));
-    out.extend(
-        summary
-            .warnings
-            .iter()
-            .map(|warning| format!("* **Warning:** {}\n", escape_markdown(&warning.to_string()))),
-    );
+    out.extend(alarms(summary).map(|warning| format!("* **Warning:** {}\n", escape_markdown(&warning))));
     out
 }
 

@@ -56,11 +56,6 @@ impl Estimate {
         Estimate { value, interval: None, samples }
     }
 
-    /// The wider side of the interval, for tables that print one number after a plus-minus sign.
-    pub fn half_width(&self) -> Option<f64> {
-        self.interval.map(|interval| (interval.high - self.value).max(self.value - interval.low))
-    }
-
     /// Every number of it times `factor`: a change of unit.
     pub fn scaled(&self, factor: f64) -> Estimate {
         let interval = self.interval.map(|i| Interval { low: i.low * factor, high: i.high * factor });

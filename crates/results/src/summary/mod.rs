@@ -56,8 +56,25 @@ pub struct Summary {
     pub cells: Vec<Cell>,
     /// Every sweep point, then every variant but the first, against the first.
     pub comparisons: Vec<Comparison>,
+    /// The best variant of each workload and statistic at each sweep point, where it is significantly so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub best: Vec<Best>,
     /// What the reader must know before believing a number.
     pub warnings: Vec<Warning>,
+}
+
+/// A variant whose statistic of a workload is lower than that of every other variant, and whose paired difference from
+/// the second lowest has an interval that excludes zero.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Best {
+    /// The variant with the lowest value.
+    pub variant: String,
+    /// The swept keys and their values.
+    pub sweep: Vec<(String, String)>,
+    /// The scenario's name for the workload.
+    pub workload: String,
+    /// The name of the statistic: `mean`, `p50` or `p99`.
+    pub statistic: String,
 }
 
 /// One variant at one sweep point, all replicates together.
@@ -395,6 +412,13 @@ impl Summary {
     /// The comparison of a variant with the first one at a sweep point.
     pub fn comparison(&self, variant: &str, sweep: &[(String, String)]) -> Option<&Comparison> {
         self.comparisons.iter().find(|c| c.variant == variant && c.sweep == sweep)
+    }
+
+    /// The variant with the significantly lowest statistic of a workload at a sweep point, if there is one.
+    pub fn best(&self, workload: &str, statistic: &str, sweep: &[(String, String)]) -> Option<&str> {
+        let of =
+            |best: &&Best| best.workload == workload && best.statistic == statistic && best.sweep == sweep;
+        self.best.iter().find(of).map(|best| best.variant.as_str())
     }
 
     /// The sweep points in order; one empty point without a sweep.

@@ -121,11 +121,14 @@ impl fmt::Display for Warning {
         };
         match self {
             Warning::TooFewSamples { workload, statistic, samples, needed, cells, remedy } => {
-                write!(f, "{statistic} of `{workload}` rests on {}", counted(*samples, "sample"))?;
-                if *cells > 1 {
-                    write!(f, " at the least, too few in {cells} places")?;
-                }
-                write!(f, "; it needs {needed}{}", remedy.sentence())
+                let least = if *cells > 1 { " or more" } else { "" };
+                let needed = counted(*needed, "sample");
+                write!(
+                    f,
+                    "{statistic} of `{workload}` needs at least {needed} (has {}{least})",
+                    grouped(*samples)
+                )?;
+                write!(f, "{}", remedy.sentence())
             }
             Warning::Unfinished { variant, at, workload, unfinished, messages, remedy } => write!(
                 f,
@@ -151,10 +154,17 @@ impl fmt::Display for Warning {
     }
 }
 
-/// `1 sample`, `2 samples`.
+/// Writes a number with its noun: `1 sample`, `2,000 samples`.
 fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+/// Writes a number with commas between its thousands: `10,000`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// Everything worth a warning, in the order of the cells.
@@ -297,11 +307,11 @@ mod tests {
 
     #[test]
     fn one_is_no_plural() {
-        let few = |samples| Warning::TooFewSamples {
+        let few = |samples, needed| Warning::TooFewSamples {
             workload: "small".into(),
             statistic: "p99".into(),
             samples,
-            needed: 1000,
+            needed,
             cells: 1,
             remedy: Remedy::None,
         };
@@ -314,9 +324,9 @@ mod tests {
             remedy: Remedy::Drain,
         };
         let cases = [
-            (few(0), "rests on 0 samples;"),
-            (few(1), "rests on 1 sample;"),
-            (few(2), "rests on 2 samples;"),
+            (few(0, 1), "p99 of `small` needs at least 1 sample (has 0)"),
+            (few(1, 2), "p99 of `small` needs at least 2 samples (has 1)"),
+            (few(2000, 10_000), "p99 of `small` needs at least 10,000 samples (has 2,000)"),
             (unfinished(1), "1 of 1 message of `small`"),
             (unfinished(2), "1 of 2 messages of `small`"),
         ];
