@@ -10,32 +10,32 @@ use crate::over::Unit;
 use crate::search::Found;
 use crate::slo::Metric;
 
-/// What the page says beside the lines.
+/// The texts of the page beside the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     /// What the experiment shows; may be empty.
     pub description: &'a str,
     /// The command that repeats the search.
     pub command: &'a str,
-    /// Its seed.
+    /// The seed of the search.
     pub seed: u64,
-    /// Version of plimsoll.
+    /// The version of plimsoll that made the page.
     pub version: &'a str,
-    /// Commit it was built from, where known.
+    /// The commit that plimsoll was built from, where known.
     pub commit: Option<&'a str>,
-    /// The scenario.
+    /// The text of the scenario.
     pub scenario: &'a str,
-    /// What the reader must know first.
+    /// Warnings about the validity of the numbers.
     pub warnings: &'a [String],
 }
 
 impl Lines {
-    /// The colours and markers of the variants.
+    /// Assigns the colours and markers of the variants.
     pub(crate) fn schemes(&self) -> Schemes {
         Schemes::of([self.variants.iter().map(|variant| variant.name.as_str())])
     }
 
-    /// Renders the page.
+    /// Renders `report.html` with its figures and tables.
     pub fn page(&self, about: &About<'_>) -> String {
         let figures = (0..self.slos.len())
             .map(|slo| Figure::new(format!("knee-{slo}"), self.knee(slo), vec![self.loads_grid(slo)]))
@@ -44,16 +44,16 @@ impl Lines {
             Section {
                 id: "knee",
                 name: "The knee",
-                lead: "Each objective at the loads that were run. A variant's line is between the loads that keep its limit and \
-                       those that break it.",
+                lead: "Each objective at the loads that were run. A variant's line is between the loads that meet its \
+                       limit and those that violate it.",
                 figures,
                 tables: Vec::new(),
             },
             Section {
                 id: "numbers",
                 name: "Numbers",
-                lead: "The interval runs from the highest load that keeps every objective to the lowest that breaks \
-                       one, both beyond doubt at 95 %.",
+                lead: "The 95 % confidence interval runs from the highest load that meets every objective to the \
+                       lowest that violates one.",
                 figures: Vec::new(),
                 tables: vec![self.grid()],
             },
@@ -75,8 +75,8 @@ impl Lines {
         })
     }
 
-    /// An objective's number against the load: a point with its interval for every load that was run, the limit, and
-    /// each variant's line.
+    /// Charts an objective's number against the load: a point with its interval for every load that was run, the limit,
+    /// and each variant's line.
     pub fn knee(&self, number: usize) -> Chart {
         let slo = &self.slos[number];
         let (format, quantity) = match slo.metric {

@@ -16,7 +16,7 @@ struct WithWords<'a> {
 }
 
 impl Lines {
-    /// Renders the lines.
+    /// Renders the lines in one of the forms.
     pub fn render(&self, format: Format, style: &Style) -> String {
         match format {
             Format::Table => self.terminal(style),
@@ -44,19 +44,18 @@ impl Lines {
         out
     }
 
-    /// One row a variant.
+    /// Makes the table with one row a variant.
     pub fn grid(&self) -> Grid {
         let column = Column::new;
         let plain = |value: String| Cell::plain(value);
         let schemes = self.schemes();
         let mut columns = vec![
             column("the line", "load"),
-            column("the line", "from"),
-            column("the line", "to"),
+            column("the line", "95 % interval"),
             column("today", &format!("at {}", self.over.shown(self.at))),
             column("today", "headroom"),
-            column("what sinks it", "part of the latency"),
-            column("what sinks it", "objective"),
+            column("bottleneck", "component"),
+            column("bottleneck", "objective"),
             column("", "runs"),
         ];
         // Where there is one objective, the title has it.
@@ -71,7 +70,6 @@ impl Lines {
                 Found::Always => "always".to_owned(),
                 Found::Line => line.load.map_or_else(String::new, |load| self.over.shown(load)),
             };
-            let shown = |load: Option<f64>| load.map_or_else(String::new, |load| self.over.shown(load));
             let binding = line.binding.and_then(|slo| self.slos.get(slo));
             let runs: usize = variant.loads.iter().map(|at| at.runs).sum();
             let mut row = Row {
@@ -79,8 +77,7 @@ impl Lines {
                 scheme: schemes.find(&variant.name),
                 cells: vec![
                     Cell { best: self.is_best(number), ..plain(load) },
-                    plain(shown(line.low)),
-                    plain(shown(line.high)),
+                    plain(self.interval(line)),
                     plain(state_word(variant.today).to_owned()),
                     plain(variant.headroom.map_or_else(String::new, |h| format!("{}x", figures::number(h)))),
                     plain(part_word(variant)),
@@ -97,7 +94,7 @@ impl Lines {
         Grid { title, corner: "variant".to_owned(), rows: rows.collect(), columns, notes: Vec::new() }
     }
 
-    /// Whether the interval of a variant's line lies above those of all others, so that no chance put it there.
+    /// Whether the interval of a variant's line lies above those of all others.
     fn is_best(&self, number: usize) -> bool {
         let least = |variant: &Variant| match variant.line.found {
             Found::Always => Some(f64::INFINITY),
@@ -114,7 +111,7 @@ impl Lines {
         self.variants.len() > 1 && others.all(|(_, other)| most(other).is_some_and(|most| most < least))
     }
 
-    /// Every load that was run of a variant: one row a load.
+    /// Makes the table of every load that was run: one row a load.
     pub fn loads_grid(&self, slo: usize) -> Grid {
         let schemes = self.schemes();
         let columns = self.variants.iter().flat_map(|variant| {
@@ -161,7 +158,7 @@ impl Lines {
         (written(estimate.value), spread)
     }
 
-    /// One number a row: `variant,load,objective,metric,value,low,high,runs`. The line has no load of its
+    /// Writes one number a row: `variant,load,objective,metric,value,low,high,runs`. The line has no load of its
     /// own there; it is the value.
     fn csv(&self) -> String {
         let head = ["variant", "load", "objective", "metric", "value", "low", "high", "runs"];
@@ -205,16 +202,16 @@ impl Lines {
     }
 }
 
-/// Which column has the objective that is broken first.
-const OBJECTIVE: usize = 6;
+/// The column of the objective that is violated first.
+const OBJECTIVE: usize = 5;
 
-const INTERVAL: &str = "from: the highest load that keeps every objective; to: the lowest that breaks one; both beyond \
-                        doubt at 95 %.";
+const INTERVAL: &str =
+    "95 % interval: from the highest load that meets every objective to the lowest that violates one.";
 
 pub(crate) fn state_word(state: State) -> &'static str {
     match state {
-        State::Keeps => "keeps",
-        State::Sinks => "sinks",
+        State::Keeps => "met",
+        State::Sinks => "violated",
         State::Open | State::Running => "too near",
     }
 }

@@ -21,7 +21,7 @@ pub struct Chart {
     pub body: Body,
 }
 
-/// The kinds of figure.
+/// The kinds of figure differ in their marks.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Body {
     /// Lines over a common axis, with bands or error bars.
@@ -52,7 +52,7 @@ impl Chart {
     }
 }
 
-/// An axis of a figure.
+/// An axis of a figure, with its label and its range.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Axis {
     /// The label names the quantity, without the unit where `format` has one.
@@ -196,7 +196,7 @@ impl Color {
         }
     }
 
-    /// Every colour once.
+    /// Lists every colour once.
     pub fn all() -> impl Iterator<Item = Color> {
         use Part::{Nic, Pacer, Propagation, Recovery, Serialisation, Service, Tier, Window};
         let parts =
@@ -246,9 +246,9 @@ impl Schemes {
 /// Lines over a common axis.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lines {
-    /// The horizontal axis.
+    /// The horizontal axis of all lines.
     pub x: Axis,
-    /// The vertical axis.
+    /// The vertical axis of all lines.
     pub y: Axis,
     /// The lines, in the order of the legend.
     pub series: Vec<Line>,
@@ -324,7 +324,7 @@ pub struct Line {
     pub stroke: Stroke,
 }
 
-/// How a line is drawn.
+/// The stroke of a line tells what its values are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stroke {
     /// A measurement, with its markers.
@@ -383,7 +383,7 @@ impl Line {
 /// A number and its interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Whisker {
-    /// The point estimate.
+    /// The value is the point estimate.
     pub value: f64,
     /// The lower end of the interval.
     pub low: Option<f64>,
@@ -424,7 +424,7 @@ pub struct StackPart {
 pub struct StackRow {
     /// Rows of one group stand together under its name.
     pub group: String,
-    /// The name of the bar.
+    /// The label names the bar.
     pub label: String,
     /// The colour and marker before the name, if the bar is that of a scheme.
     pub scheme: Option<Color>,
@@ -435,7 +435,7 @@ pub struct StackRow {
 /// Points with intervals.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Dots {
-    /// The horizontal axis.
+    /// The horizontal axis of all points.
     pub x: Axis,
     /// A vertical line marks this value: 1 for ratios.
     pub reference: f64,

@@ -1,4 +1,4 @@
-//! What the figures of an experiment show: charts from a summary and its curves.
+//! The charts of an experiment, made from a summary and its curves.
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::curves::Curves;
@@ -15,12 +15,12 @@ use crate::chart::{
 /// A sweep point: swept keys and their values.
 pub type Point = [(String, String)];
 
-/// The colours and markers of the variants of an experiment.
+/// Assigns the colours and markers of the variants of an experiment.
 pub fn schemes(summary: &Summary) -> Schemes {
     Schemes::of([summary.variants.iter().map(String::as_str)])
 }
 
-/// The distribution of a workload's completion times, or of what it observed, at a sweep point; one line a
+/// Charts the distribution of a workload's completion times, or of what it observed, at a sweep point; one line a
 /// variant.
 pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &Point) -> Chart {
     let mine = curves.cdfs.iter().filter(|cdf| cdf.workload == workload && cdf.sweep == point);
@@ -53,8 +53,8 @@ pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &
     }
 }
 
-/// Where the time of a workload's messages went at a sweep point: the mean over all, and over the
-/// slowest hundredth. `None` where nothing is known.
+/// Charts the latency breakdown of a workload's messages at a sweep point: the mean over all, and over the slowest
+/// hundredth. `None` where nothing is known.
 pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Chart> {
     let splits: Vec<_> = summary
         .cells
@@ -99,7 +99,7 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
     })
 }
 
-/// The colour of the n-th part of a time split with so many switch tiers.
+/// Returns the colour of the n-th component of a breakdown with so many switch tiers.
 fn part_color(part: usize, tiers: usize) -> Part {
     match part {
         0 => Part::Window,
@@ -113,7 +113,7 @@ fn part_color(part: usize, tiers: usize) -> Part {
     }
 }
 
-/// The delay of a queue over time at a sweep point, one line a variant.
+/// Charts the delay of a queue over time at a sweep point, one line a variant.
 pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), point: &Point) -> Chart {
     let schemes = schemes(summary);
     let series = curves
@@ -149,7 +149,7 @@ pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), po
     }
 }
 
-/// What every variant did to every workload against the first variant, by pairs. `None` where there
+/// Charts the paired ratio of every variant to the first, for every workload. `None` where there
 /// is nothing to compare.
 pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
     let base = summary.variants.first()?;
@@ -186,7 +186,7 @@ pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
     })
 }
 
-/// A statistic of a workload's completion time over the sweep, one line a variant.
+/// Charts a statistic of a workload's completion time over the sweep, one line a variant.
 pub fn over_sweep(
     summary: &Summary,
     workload: &str,
@@ -200,7 +200,7 @@ pub fn over_sweep(
     })
 }
 
-/// The 99th percentile of a workload's slowdown over the sweep, one line a variant; `None` where it has none.
+/// Charts the 99th percentile of a workload's slowdown over the sweep, one line a variant; `None` where it has none.
 pub fn slowdown_over_sweep(summary: &Summary, workload: &str) -> Option<Chart> {
     let p99 = |variant: &str, point: &Point| {
         Some(summary.cell(variant, point)?.workload(workload)?.slowdown.as_ref()?.p99)
@@ -210,8 +210,8 @@ pub fn slowdown_over_sweep(summary: &Summary, workload: &str) -> Option<Chart> {
     Some(sweep_chart(summary, title, "completion time over that on idle links", Format::Ratio, p99))
 }
 
-/// A percentile of the slowdown of a workload's messages by their size, one line a variant. `share` is its number
-/// in [`SHARES`].
+/// Charts a percentile of the slowdown of a workload's messages by their size, one line a variant. `share` is its
+/// number in [`SHARES`].
 pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Point, share: usize) -> Chart {
     let schemes = schemes(summary);
     let mine = curves.slowdowns.iter().filter(|found| found.workload == workload && found.sweep == point);
@@ -240,7 +240,7 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
     }
 }
 
-/// The delay of a queue over the sweep, one line a variant.
+/// Charts the delay of a queue over the sweep, one line a variant.
 pub fn queue_over_sweep(
     summary: &Summary,
     queue: &(String, String),
@@ -295,7 +295,7 @@ fn sweep_chart(
     Chart { title, note, body: Body::Lines(Lines { x, y, series, read: Read::AtX, tail_view: false }) }
 }
 
-/// The axis of a sweep and the place of each point: numbers where the values are ascending numbers
+/// Returns the axis of a sweep and the position of each point: numbers where the values are ascending numbers
 /// of one unit, names otherwise.
 pub fn sweep_axis(points: &[&Point]) -> (Axis, Vec<f64>) {
     if let Some((label, places)) = numeric_sweep(points) {
@@ -336,7 +336,7 @@ fn numeric_sweep(points: &[&Point]) -> Option<(String, Vec<f64>)> {
     (ascending && places.len() > 1).then_some((label, places))
 }
 
-/// The name of a sweep point where one must be chosen: its values, with their keys if several.
+/// Writes the name of a sweep point where one must be chosen: its values, with their keys if several.
 pub fn point_name(point: &Point) -> String {
     sweep_label(point)
 }

@@ -18,7 +18,7 @@ pub struct Outcome {
     pub workloads: Vec<WorkloadInfo>,
     /// Names of the switch tiers of the topology, from the hosts upwards (at most three).
     pub tiers: Vec<String>,
-    /// When the run ended.
+    /// The simulated time at which the run ended.
     pub end: Time,
     /// From when on messages and queues counted.
     pub warmup: Span,
@@ -40,7 +40,7 @@ pub struct Outcome {
     pub series: Vec<SeriesPoint>,
     /// Goodput per interval, where asked for.
     pub goodput: Vec<GoodputInterval>,
-    /// Whole-run counters.
+    /// The counters of the whole run.
     pub counters: Counters,
     /// The links that were slow or dead for a while, as the scenario says.
     pub faults: Vec<Fault>,
@@ -107,7 +107,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Completion time.
+    /// Returns the completion time, if the message completed.
     pub fn latency(&self) -> Option<Span> {
         self.completed.map(|completed| completed - self.created)
     }
@@ -162,7 +162,7 @@ impl Split {
     }
 }
 
-/// Part by part.
+/// Adds two breakdowns component by component.
 impl Add for Split {
     type Output = Split;
 
@@ -189,11 +189,11 @@ pub struct Query {
     pub workload: u16,
     /// Which query of the workload.
     pub index: u64,
-    /// When it was created.
+    /// The time at which the query was created.
     pub created: Time,
     /// When the slowest response arrived, or `None`.
     pub completed: Option<Time>,
-    /// Servers asked.
+    /// The number of servers that were asked.
     pub servers: u32,
     /// Responses strictly within the deadline; all of them where there is none.
     pub in_deadline: u32,
@@ -210,11 +210,11 @@ pub struct Observation {
     pub workload: u16,
     /// Which observation of the workload; pairs the same one across variants.
     pub index: u64,
-    /// Host that measured.
+    /// The host that made the measurement.
     pub host: u32,
     /// When the measurement began.
     pub begun: Time,
-    /// What was measured.
+    /// The measured length of time.
     pub value: Span,
 }
 
@@ -231,7 +231,7 @@ pub struct ExtraLoad {
     pub bytes: u64,
 }
 
-/// One watched queue.
+/// The statistics of one watched queue.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Queue {
     /// The scenario's name for it.
@@ -255,9 +255,9 @@ pub struct Queue {
     pub drops: u64,
     /// Packets marked CE here.
     pub marks: u64,
-    /// Packets that passed.
+    /// The number of packets that passed the queue.
     pub packets: u64,
-    /// Bytes that passed.
+    /// The number of bytes that passed the queue.
     pub bytes: u64,
 }
 
@@ -275,13 +275,13 @@ pub struct LinkTotals {
     pub to: String,
     /// The tiers that it connects: `host -> leaf`, `leaf -> spine`.
     pub tier: String,
-    /// Its rate.
+    /// The rate at which the link sends.
     pub rate: Rate,
     /// How long it was observed.
     pub observed: Span,
     /// Packets that completed it.
     pub packets: u64,
-    /// Their bytes.
+    /// The number of bytes in these packets.
     pub bytes: u64,
     /// Packets that found no room at its port.
     pub drops: u64,
@@ -306,7 +306,7 @@ pub struct Connection {
     pub active: Option<(Time, Time)>,
     /// Data segments sent, retransmissions included.
     pub segments: u64,
-    /// Segments sent again.
+    /// The number of segments that were retransmitted.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -323,7 +323,7 @@ pub struct Connection {
 /// A sample of one connection's sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SeriesPoint {
-    /// When.
+    /// The time of the event.
     pub time: Time,
     /// Index into [`Outcome::connections`].
     pub connection: u32,
@@ -362,7 +362,7 @@ pub struct GoodputInterval {
 pub struct Fault {
     /// The link: `leaf0 - spine1`, or `leaf0 -> spine1` if only that direction was.
     pub link: String,
-    /// Since when.
+    /// The time at which the fault began.
     pub from: Time,
     /// Until when, if it ended.
     pub until: Option<Time>,
@@ -397,13 +397,13 @@ pub struct Counters {
     pub no_route_drops: u64,
     /// Packets still queued or on a link at the end.
     pub packets_in_flight: u64,
-    /// Packets marked CE.
+    /// The number of packets that were marked CE.
     pub marks: u64,
     /// Packets that completed a link.
     pub packet_hops: u64,
-    /// Events handled.
+    /// The number of events that were handled.
     pub events: u64,
-    /// Segments sent again.
+    /// The number of segments that were retransmitted.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,

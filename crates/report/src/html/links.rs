@@ -1,5 +1,5 @@
-//! How much the links carried, by the tiers that they connect, and which of them dropped or were paused:
-//! tables whose cells have a colour that is the stronger the larger their number.
+//! The utilisation of the links by tier, and the links that dropped packets or were paused: tables whose cells have a
+//! stronger colour for a larger number.
 
 use plimsoll_results::Summary;
 use plimsoll_results::curves::Curves;
@@ -28,7 +28,7 @@ struct HeatCell {
     heat: f64,
 }
 
-/// The inside of the section; empty where no links were counted.
+/// Renders the content of the section; it is empty where no links were counted.
 pub(super) fn section(summary: &Summary, curves: &Curves) -> String {
     let points: Vec<&Point> = summary
         .sweep_points()
@@ -142,7 +142,7 @@ fn of_map(map: &LinkMap) -> HeatTable {
     HeatTable { title: title.to_owned(), note, corner: "link", columns: map.variants.clone(), rows }
 }
 
-/// `3.1 %`; what is not nothing does not look so.
+/// Writes a share as `3.1 %`; a share above zero is never written as zero.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),

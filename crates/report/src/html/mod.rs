@@ -22,31 +22,31 @@ use crate::svg::{self, Key, Size};
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
 
-/// Characters of a table that stand beside each other on the page.
+/// The width of a table on the page, in characters.
 const TABLE_WIDTH: usize = 128;
 
 const SCRIPT: &str = include_str!("charts.js");
 
-/// What a report is made from.
+/// The texts and numbers that a report is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// The scenario's title.
     pub title: &'a str,
     /// What the experiment shows; may be empty.
     pub description: &'a str,
-    /// All numbers.
+    /// The numbers that the tables show.
     pub summary: &'a Summary,
-    /// What the figures draw.
+    /// The curves that the figures draw.
     pub curves: &'a Curves,
     /// The command that repeats the run.
     pub command: &'a str,
-    /// What carried the packets, as in the manifest.
+    /// The name of what carried the packets, as in the manifest.
     pub carrier: &'a str,
-    /// Its seed.
+    /// The seed that the command uses.
     pub seed: u64,
-    /// Version of plimsoll.
+    /// The version of plimsoll that made the report.
     pub version: &'a str,
-    /// Commit it was built from, where known.
+    /// The commit that plimsoll was built from, where known.
     pub commit: Option<&'a str>,
     /// The merged scenario; may be empty.
     pub scenario: &'a str,
@@ -74,7 +74,7 @@ impl Figure {
         Figure { id, charts: vec![chart], tables, half_width: false }
     }
 
-    /// The legend: every name of any of the charts once.
+    /// Builds the legend: every name of any of the charts once.
     fn keys(&self) -> Vec<Key> {
         let mut keys: Vec<Key> = Vec::new();
         for key in self.charts.iter().flat_map(svg::keys) {
@@ -123,7 +123,7 @@ impl Figure {
     }
 }
 
-/// Renders a report.
+/// Renders a report as one HTML file.
 pub fn render(page: &Page<'_>) -> String {
     let summary = page.summary;
     let swept = summary.sweep_points().len() > 1;
@@ -185,7 +185,7 @@ pub fn render(page: &Page<'_>) -> String {
 
 const LINKS_LEAD: &str = "From the warm-up to the end of the sending. The stronger the colour, the more.";
 
-/// The end of the page.
+/// Renders the end of the page with its script.
 fn foot() -> String {
     format!(
         "</main>\n<footer><main>{} {}</main></footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
@@ -194,7 +194,7 @@ fn foot() -> String {
     )
 }
 
-/// The style rules that show one sweep point and one view, and hide the lines that a reader switches off.
+/// Writes the style rules that show one sweep point and one view, and hide the lines that a reader switches off.
 fn rules<'a>(figures: impl Iterator<Item = &'a Figure>) -> String {
     let (mut points, mut names) = (0, 0);
     for figure in figures {
@@ -345,7 +345,8 @@ fn distribution_figures(page: &Page<'_>) -> Vec<Figure> {
     figures
 }
 
-/// For each workload whose messages differ in size: p99 over the whole width with the table, then p50 and p95.
+/// Makes the figures of each workload whose messages differ in size: p99 over the whole width with the table, then p50
+/// and p95.
 fn slowdown_figures(page: &Page<'_>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (number, workload) in page.summary.workloads().into_iter().enumerate() {
@@ -391,7 +392,7 @@ fn queue_figures(page: &Page<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The figures with their tables; those of half width stand beside each other.
+/// Renders the figures with their tables; those of half width stand beside each other.
 fn place(figures: &[Figure]) -> String {
     let mut out = String::new();
     for pair in figures.chunk_by(|a, b| a.half_width && b.half_width) {
@@ -405,7 +406,7 @@ fn place(figures: &[Figure]) -> String {
     out
 }
 
-/// A text as HTML shows it, also inside a quoted attribute, with all that is not to be seen written out.
+/// Escapes a text for HTML, also inside a quoted attribute, and writes out characters that cannot be seen.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in printable_lines(text).chars() {

@@ -19,7 +19,7 @@ pub(super) struct Head<'a> {
     /// Sentences, each with the name of a variant and a colon before it.
     pub(super) found: &'a [String],
     pub(super) warnings: &'a [String],
-    /// Id and name of each section.
+    /// The id and the name of each section.
     pub(super) sections: &'a [(&'a str, &'a str)],
     /// The colours of the variants, whose marks stand before their names.
     pub(super) schemes: &'a Schemes,
@@ -27,7 +27,7 @@ pub(super) struct Head<'a> {
     pub(super) rules: &'a str,
 }
 
-/// Everything before the first section: head, title, what was found, warnings.
+/// Renders everything before the first section: head, title, findings, warnings.
 pub(super) fn head(head: &Head<'_>) -> String {
     let title = escape(head.title);
     let mut out = format!(
@@ -54,7 +54,7 @@ pub(super) fn head(head: &Head<'_>) -> String {
     out
 }
 
-/// The style rules of all colours.
+/// Writes the style rules of all colours.
 fn colors() -> String {
     let rule = |color: Color| {
         format!(".{} {{ color: light-dark({}, {}); }}\n", color.class(), color.hex(), color.dark())
@@ -62,7 +62,7 @@ fn colors() -> String {
     Color::all().map(rule).collect()
 }
 
-/// The legend of a figure, whose entries hide their lines, and the choice between its views.
+/// Renders the legend of a figure, whose entries hide their lines, and the choice between its views.
 pub(super) fn controls(id: &str, keys: &[Key], views: &[&str]) -> String {
     if keys.is_empty() && views.len() < 2 {
         return String::new();
@@ -92,8 +92,8 @@ pub(super) fn controls(id: &str, keys: &[Key], views: &[&str]) -> String {
 }
 
 /// The Plimsoll mark: a ring and the line through it.
-const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"10\" cy=\"10\" r=\"6.2\" \
-                    fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"2\"/><path d=\"M0 10h20\" \
+const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"10\" cy=\"10\" \
+                    r=\"6.2\" fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"2\"/><path d=\"M0 10h20\" \
                     stroke=\"var(--accent)\" stroke-width=\"2\"/></svg>";
 
 fn found(sentences: &[String], schemes: &Schemes) -> String {
@@ -110,7 +110,7 @@ fn found(sentences: &[String], schemes: &Schemes) -> String {
     out
 }
 
-/// The mark before the name of a scheme.
+/// Renders the marker before the name of a scheme.
 pub(super) fn marked(scheme: Option<Color>) -> String {
     scheme.map_or_else(String::new, |color| svg::glyph(color, Glyph::Marker))
 }
@@ -124,7 +124,7 @@ fn warnings(texts: &[String]) -> String {
     format!("<div class=\"card warnings\" role=\"note\"><b>{title}</b>\n<ul>\n{items}</ul></div>\n")
 }
 
-/// Escaped, with what stands between backticks as code.
+/// Escapes a text and renders what is between backticks as code.
 fn with_code(text: &str) -> String {
     let mut out = String::new();
     for (part, text) in text.split('`').enumerate() {
@@ -137,14 +137,14 @@ fn with_code(text: &str) -> String {
     out
 }
 
-/// A section with its heading and one sentence.
+/// Renders a section with its heading and one sentence.
 pub(super) fn section(id: &str, title: &str, lead: &str, inside: &str) -> String {
     let lead =
         if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{}</p>\n", escape(lead)) };
     format!("<section id=\"{id}\">\n<h2>{}</h2>\n{lead}{inside}</section>\n", escape(title))
 }
 
-/// What makes the page again.
+/// The texts that say how to make the page again.
 pub(super) struct Again<'a> {
     pub(super) command: &'a str,
     pub(super) seed: u64,
@@ -187,7 +187,8 @@ pub(super) fn repeat(page: &Page<'_>) -> String {
         more: format!(
             "<details><summary>Digests: {which}</summary><div class=\"scroll\"><table>\n\
              <thead><tr><th scope=\"col\">variant</th><th scope=\"col\">point</th><th scope=\"col\">replicate</th>\
-             <th scope=\"col\">seed</th><th scope=\"col\">digest</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n"
+             <th scope=\"col\">seed</th><th scope=\"col\">digest</th></tr></thead>\n<tbody>\n{rows}</tbody></table>\
+             </div></details>\n"
         ),
         scenario: page.scenario,
     })

@@ -1,4 +1,4 @@
-//! The tables below the figures: the same numbers for those who do not see them drawn.
+//! The tables below the figures, which hold the same numbers as text.
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::stats::Estimate;

@@ -194,7 +194,8 @@ const PROBE: &str = "<script>(() => {
   const second = tip();
   press('Escape');
   const after = tip();
-  figure.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', { bubbles: true, clientX: 50, clientY: 50 }));
+  const at = { bubbles: true, clientX: 50, clientY: 50 };
+  figure.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', at));
   const tapped = tip();
   const report = { cut, first, second, after, tapped, width: innerWidth, wide: document.documentElement.scrollWidth };
   parent.document.body.append(`PROBE${JSON.stringify(report)}PROBE`);
@@ -209,7 +210,8 @@ fn a_phone_shows_every_label_and_keys_and_taps_show_the_numbers() {
     for width in [360u64, 800, 1200] {
         // No window of this browser is as narrow as a phone, but a frame is.
         let frame = format!(
-            "<!DOCTYPE html><body><iframe style=\"border: 0\" width=\"{width}\" height=\"900\" srcdoc=\"{}\"></iframe></body>",
+            "<!DOCTYPE html><body><iframe style=\"border: 0\" width=\"{width}\" height=\"900\" srcdoc=\"{}\">\
+             </iframe></body>",
             escape(&probed)
         );
         std::fs::write(&path, frame).unwrap();

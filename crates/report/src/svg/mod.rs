@@ -85,7 +85,7 @@ pub enum Glyph {
     Line(Stroke),
     /// The scheme's marker without a line.
     Marker,
-    /// A filled square.
+    /// A filled square, for a component of a bar.
     Square,
 }
 

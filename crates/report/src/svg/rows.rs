@@ -99,7 +99,7 @@ pub(super) fn dots(canvas: &mut Canvas<'_>, body: &Dots) {
     }
 }
 
-/// The names of a row.
+/// The names of a row and of its group.
 struct Label<'a> {
     group: &'a str,
     name: &'a str,

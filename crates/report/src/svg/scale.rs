@@ -127,7 +127,7 @@ impl Scale {
         let decades = f64::from(last - first).max(1.0);
         // Few decades have room for labels at 2 and 5; many have not even for every decade.
         let span = self.high.log10() - self.low.log10();
-        let room = 3.0 * span <= wanted as f64 + 1.0;
+        let room = 3.0 * span <= 1.4 * wanted as f64;
         let labelled: &[f64] = if room { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let every = (decades / wanted.max(1) as f64).ceil().max(1.0) as i32;
         let mut ticks = Vec::new();

@@ -10,7 +10,7 @@ use crate::chart::Color;
 use crate::figures::{self, RATES, TIMES, Unit};
 use crate::plots;
 
-/// All tables of a summary, in the order in which they are read.
+/// Makes all tables of a summary, in the order in which they are read.
 pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
     let points = summary.sweep_points();
     let mut grids = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
     grids
 }
 
-/// One estimate of a distribution.
+/// A function that picks one estimate of a distribution.
 type Pick = fn(&Distribution) -> Estimate;
 
 /// Makes a table with one row a variant.
@@ -44,7 +44,7 @@ pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
     assemble(title, "variant", labels(summary, cells), &columns)
 }
 
-/// The names of variants with their colours.
+/// Returns the names of variants with their colours.
 fn labels(summary: &Summary, cells: &[&PointCell]) -> Vec<(String, Option<Color>)> {
     let schemes = plots::schemes(summary);
     cells.iter().map(|cell| (cell.variant.clone(), schemes.find(&cell.variant))).collect()
@@ -97,12 +97,12 @@ fn unfinished(workload: &WorkloadSummary) -> u64 {
 
 pub(crate) const PERCENT: &[Unit] = &[Unit { name: "%", size: 1.0 }, Unit { name: "%", size: 1.0 }];
 
-/// Goodput has an interval only where it was recorded or repeated.
+/// Drops the interval of a goodput that was neither recorded nor repeated.
 fn without_interval_at_one(estimate: Estimate) -> Estimate {
     if estimate.samples <= 1 { Estimate::bare(estimate.value, estimate.samples) } else { estimate }
 }
 
-/// `small: rpc, 9366 messages`.
+/// Writes the title of a workload's columns: `small: rpc, 9366 messages`.
 fn group_title(name: &str, workloads: &[Option<&WorkloadSummary>]) -> String {
     let Some(first) = workloads.iter().flatten().next() else { return name.to_owned() };
     let counts = workloads.iter().flatten().map(|w| match (&w.observed, &w.queries) {
@@ -219,7 +219,7 @@ pub(crate) fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Gri
     over_sweep(summary, format!("Delay in {}", queue_title(key)), None, &columns)
 }
 
-/// Dotted keys by their last two words, or as many more as tell them apart.
+/// Shortens dotted keys to their last two words, or as many more as make them unique.
 fn short_keys(keys: &[String]) -> Vec<String> {
     let tail = |key: &str, words: usize| {
         let cut = key.rmatch_indices('.').nth(words - 1).map_or(0, |(dot, _)| dot + 1);
@@ -235,7 +235,7 @@ fn short_keys(keys: &[String]) -> Vec<String> {
     keys.iter().map(short).collect()
 }
 
-/// The number of a variant at a sweep point.
+/// A function that returns the number of a variant at a sweep point.
 type Value<'a> = Box<dyn Fn(&str, &[(String, String)]) -> Option<Estimate> + 'a>;
 
 /// Makes the table of a workload, or of a queue if `workload` is `None`.

@@ -40,7 +40,7 @@ impl Column {
     }
 }
 
-/// One row of a table.
+/// One row of a table: a label and its cells.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Row {
     /// The label names the subject of the row.
@@ -88,12 +88,12 @@ const GAP: usize = 2;
 const GROUP_GAP: usize = 4;
 
 impl Grid {
-    /// Aligned text. Groups that do not fit beside each other go below, with the labels repeated.
+    /// Writes the table as aligned text. Groups that do not fit beside each other are below, with the labels repeated.
     pub fn to_terminal(&self, style: &Style) -> String {
         self.printable().draw(style)
     }
 
-    /// The same table with texts that cannot steer a terminal.
+    /// Returns the same table with texts that have no control characters.
     fn printable(&self) -> Grid {
         let shown = |text: &String| printable(text).into_owned();
         let column = |Column { group, name, scheme }: &Column| Column {
@@ -158,7 +158,7 @@ impl Grid {
         out
     }
 
-    /// The table cut between its groups into tables that are at most so many characters wide.
+    /// Cuts the table between its groups into tables that are at most so many characters wide.
     pub fn split(&self, limit: usize) -> Vec<Grid> {
         let widths: Vec<Width> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         self.pages(&widths, self.label_width(), limit)
@@ -200,7 +200,7 @@ impl Grid {
         Width { value: value.max(name.saturating_sub(extra)), spread }
     }
 
-    /// Ranges of columns that share a group.
+    /// Returns the ranges of columns that share a group.
     fn groups(&self) -> Vec<Range<usize>> {
         let mut groups: Vec<Range<usize>> = Vec::new();
         for column in 0..self.columns.len() {
@@ -219,7 +219,7 @@ impl Grid {
         (columns + GAP * (group.len() - 1)).max(chars(&self.columns[group.start].group))
     }
 
-    /// Groups that fit beside each other in `limit` columns of text, page by page. A group that is
+    /// Returns the groups that fit beside each other in `limit` columns of text, page by page. A group that is
     /// itself too wide is cut between its columns.
     fn pages(&self, widths: &[Width], label_width: usize, limit: usize) -> Vec<Vec<Range<usize>>> {
         let mut pages: Vec<Vec<Range<usize>>> = Vec::new();
@@ -349,7 +349,7 @@ pub(super) fn yellow(text: &str, style: &Style) -> String {
     ansi("1;33", text, style)
 }
 
-/// A text that Markdown shows as it is, also inside a table.
+/// Escapes a text so that Markdown shows it as it is, also inside a table.
 pub fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in printable_lines(text).chars() {

@@ -1,8 +1,8 @@
 //! The table that `plimsoll run` prints, and the same data as JSON, CSV and Markdown.
 //!
 //! Without a sweep: one row a variant; for each workload its percentiles with intervals, then the
-//! watched queues and what the network did. Then, for each workload, where the time of its slowest
-//! hundredth went. With a sweep: one table a workload and one row a sweep point. Where runs are compared
+//! watched queues and the counters of the network. Then, for each workload, the latency breakdown of its slowest
+//! hundredth. With a sweep: one table a workload and one row a sweep point. Where runs are compared
 //! ([`render_compared`]), every paired difference with its interval. Last, one sentence a variant
 //! ([`crate::verdict`]) and the warnings.
 
@@ -34,7 +34,7 @@ pub enum Format {
     Md,
 }
 
-/// How to render a table for a terminal.
+/// The style of a table on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// Colours and bold type by ANSI escapes; for a terminal only.
@@ -50,7 +50,7 @@ impl Default for Style {
     }
 }
 
-/// Renders a summary.
+/// Renders the tables, sentences and warnings of a summary.
 pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
     match format {
         Format::Table => terminal(summary, style),
@@ -60,7 +60,7 @@ pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
     }
 }
 
-/// [`render`] with a table of all paired differences, for runs side by side. JSON has them anyway.
+/// Renders as [`render`] does, with a table of all paired differences, for runs side by side. JSON has them anyway.
 pub fn render_compared(summary: &Summary, format: Format, style: &Style) -> String {
     let table = differences(summary);
     match format {
@@ -73,7 +73,7 @@ pub fn render_compared(summary: &Summary, format: Format, style: &Style) -> Stri
     }
 }
 
-/// All tables of a summary, for renderers of other forms.
+/// Makes all tables of a summary, for renderers of other forms.
 pub fn grids(summary: &Summary) -> Vec<Grid> {
     blocks::grids(summary)
 }
@@ -89,7 +89,7 @@ fn tables(summary: &Summary, style: &Style) -> String {
         out.push_str(&grid.to_terminal(style));
         out.push('\n');
     }
-    for note in notes(summary, &grids) {
+    for note in notes(summary, &grids, style.color) {
         out.push_str(&format!("{}\n", dim(&printable_lines(&note), style)));
     }
     if !out.is_empty() {
@@ -98,13 +98,14 @@ fn tables(summary: &Summary, style: &Style) -> String {
     out
 }
 
-/// What an interval and a bold number mean, where there are any, and the footnotes.
-fn notes(summary: &Summary, grids: &[Grid]) -> Vec<String> {
+/// Collects the explanations of intervals and bold numbers, where there are any, and the footnotes.
+fn notes(summary: &Summary, grids: &[Grid], shows_best: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if has_intervals(summary) {
         notes.push(INTERVALS.to_owned());
     }
-    if grids.iter().flat_map(|grid| &grid.rows).flat_map(|row| &row.cells).any(|cell| cell.best) {
+    let mut cells = grids.iter().flat_map(|grid| &grid.rows).flat_map(|row| &row.cells);
+    if shows_best && cells.any(|cell| cell.best) {
         notes.push(BEST.to_owned());
     }
     for note in grids.iter().flat_map(|grid| &grid.notes) {
@@ -143,7 +144,7 @@ pub(crate) fn alarms(summary: &Summary) -> impl Iterator<Item = String> + '_ {
 fn markdown(summary: &Summary) -> String {
     let grids = grids(summary);
     let mut out: String = grids.iter().map(|grid| grid.to_markdown() + "\n").collect();
-    let notes = notes(summary, &grids);
+    let notes = notes(summary, &grids, true);
     out.extend(notes.iter().map(|note| format!("{}\n\n", escape_markdown(note))));
     let sentences = verdict::sentences(summary);
     out.extend(sentences.iter().map(|sentence| format!("* {}\n", escape_markdown(sentence))));

@@ -20,8 +20,8 @@ pub(crate) struct Footnote {
 }
 
 impl Footnote {
-    /// The footnote of a workload's percentile, if any variant or sweep point has too few samples for it. Where the
-    /// 99th percentile has, that of the 99.9th is not told separately.
+    /// Makes the footnote of a workload's percentile, if any variant or sweep point has too few samples for it. Where
+    /// the 99th percentile has, that of the 99.9th has the same.
     pub(crate) fn of(summary: &Summary, workload: &str, share: f64) -> Option<Footnote> {
         let needed = samples_needed(share);
         let few = summary.warnings.iter().filter(|warning| matches!(warning, Warning::TooFewSamples { .. }));

@@ -82,10 +82,13 @@ fn colour_only_when_asked_for() {
     let plain = render(&summary, Format::Table, &Style { color: false, width: 120 });
     let coloured = render(&summary, Format::Table, &Style { color: true, width: 120 });
     assert!(!plain.contains('\u{1b}'));
+    // Bold type is explained where there is any.
+    assert!(coloured.contains(BEST) && !plain.contains(BEST));
     let mut stripped = coloured.clone();
     for code in ["1", "2", "1;32", "1;33", "0"] {
         stripped = stripped.replace(&format!("\u{1b}[{code}m"), "");
     }
+    let stripped = stripped.replace(&format!("{BEST}\n"), "");
     let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     assert_eq!(trimmed(&stripped), trimmed(&plain));
 }

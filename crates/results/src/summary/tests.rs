@@ -199,11 +199,11 @@ fn warnings_name_the_flag() {
     assert_eq!(
         texts,
         [
-            "p99.9 of `small` needs at least 10,000 samples (has 1,194 or more). Make the run longer with \
+            "p99.9 of `small` needs at least 10,000 samples (has 1,194). Make the run longer with \
              `--set run.duration=...` or repeat it with `--replicates N`",
-            "p99 of `background` needs at least 1,000 samples (has 150 or more). Make the run longer with \
+            "p99 of `background` needs at least 1,000 samples (has 150). Make the run longer with \
              `--set run.duration=...` or repeat it with `--replicates N`",
-            "p99 of `search` needs at least 1,000 samples (has 117 or more). Make the run longer with \
+            "p99 of `search` needs at least 1,000 samples (has 117). Make the run longer with \
              `--set run.duration=...` or repeat it with `--replicates N`",
         ]
     );

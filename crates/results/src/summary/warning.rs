@@ -19,9 +19,9 @@ const UNFINISHED_TOLERATED: f64 = 0.01;
 pub enum Warning {
     /// A percentile rests on too few samples.
     TooFewSamples {
-        /// The workload.
+        /// The name of the workload.
         workload: String,
-        /// `p99`, `p99.9`.
+        /// The percentile: `p99` or `p99.9`.
         statistic: String,
         /// The fewest samples that any variant and sweep point has.
         samples: u64,
@@ -29,21 +29,21 @@ pub enum Warning {
         needed: u64,
         /// How many variants and sweep points have too few.
         cells: u64,
-        /// What gives more.
+        /// The option that gives more samples.
         #[serde(default)]
         remedy: Remedy,
     },
     /// Many messages had not completed when the run ended.
     Unfinished {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
         /// The sweep point in words; empty without a sweep.
         at: String,
-        /// The workload.
+        /// The name of the workload.
         workload: String,
         /// Messages not completed.
         unfinished: u64,
-        /// Messages in all.
+        /// The number of messages in all.
         messages: u64,
         /// What lets more of them complete.
         #[serde(default)]
@@ -51,11 +51,11 @@ pub enum Warning {
     },
     /// A workload has no completed message at all.
     NothingCompleted {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
         /// The sweep point in words; empty without a sweep.
         at: String,
-        /// The workload.
+        /// The name of the workload.
         workload: String,
         /// What lets some of them complete.
         #[serde(default)]
@@ -65,9 +65,9 @@ pub enum Warning {
     Run {
         /// The first variant that said it.
         variant: String,
-        /// In how many runs.
+        /// The number of runs with this warning.
         runs: u64,
-        /// What it said.
+        /// The text of the warning.
         text: String,
     },
 }
@@ -79,9 +79,9 @@ pub enum Remedy {
     /// Nothing that is known.
     #[default]
     None,
-    /// A longer run.
+    /// A longer run gives more samples.
     Duration,
-    /// More runs.
+    /// More runs give more samples.
     Replicates,
     /// A longer run, or more of them.
     DurationOrReplicates,
@@ -120,14 +120,9 @@ impl fmt::Display for Warning {
             at => format!("{variant} at {at}"),
         };
         match self {
-            Warning::TooFewSamples { workload, statistic, samples, needed, cells, remedy } => {
-                let least = if *cells > 1 { " or more" } else { "" };
+            Warning::TooFewSamples { workload, statistic, samples, needed, remedy, .. } => {
                 let needed = counted(*needed, "sample");
-                write!(
-                    f,
-                    "{statistic} of `{workload}` needs at least {needed} (has {}{least})",
-                    grouped(*samples)
-                )?;
+                write!(f, "{statistic} of `{workload}` needs at least {needed} (has {})", grouped(*samples))?;
                 write!(f, "{}", remedy.sentence())
             }
             Warning::Unfinished { variant, at, workload, unfinished, messages, remedy } => write!(
