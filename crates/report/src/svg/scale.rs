@@ -90,7 +90,7 @@ impl Scale {
     /// Places as many ticks as have room beside each other on a horizontal axis.
     pub(super) fn ticks_across(&self) -> Vec<Tick> {
         let between = if self.log { 54.0 } else { 72.0 };
-        self.ticks(((self.to - self.from) / between).floor().max(2.0) as usize)
+        self.ticks(((self.to - self.from) / between).floor().max(4.0) as usize)
     }
 
     /// Places about `wanted` ticks at round numbers.

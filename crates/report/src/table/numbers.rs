@@ -24,15 +24,19 @@ impl Footnote {
     /// the 99th percentile has, that of the 99.9th has the same.
     pub(crate) fn of(summary: &Summary, workload: &str, share: f64) -> Option<Footnote> {
         let needed = samples_needed(share);
-        let few = summary.warnings.iter().filter(|warning| matches!(warning, Warning::TooFewSamples { .. }));
-        few.enumerate().find_map(|(number, warning)| match warning {
-            Warning::TooFewSamples { workload: of, needed: asked, .. }
-                if of == workload && *asked <= needed =>
-            {
-                Some(Footnote { number: number + 1, text: warning.to_string(), needed })
-            }
+        let asked = |warning: &Warning| match warning {
+            Warning::TooFewSamples { workload, needed, .. } => Some((*needed, workload.clone())),
             _ => None,
-        })
+        };
+        let mut few: Vec<(u64, String, &Warning)> = summary
+            .warnings
+            .iter()
+            .filter_map(|w| asked(w).map(|(needed, name)| (needed, name, w)))
+            .collect();
+        // The lower percentiles have the lower numbers, since most tables have only those.
+        few.sort_by_key(|(asked, ..)| *asked);
+        let number = few.iter().position(|(asked, name, _)| name == workload && *asked <= needed)?;
+        Some(Footnote { number: number + 1, text: few[number].2.to_string(), needed })
     }
 
     fn mark(&self) -> String {
