@@ -22,7 +22,7 @@ pub struct Over {
     pub high: f64,
 }
 
-/// The units of a load.
+/// The units in which a load is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
