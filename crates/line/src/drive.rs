@@ -17,10 +17,10 @@ use crate::over::Over;
 use crate::search::{Ask, Line, Range, Search, State, rounded};
 use crate::slo::Slo;
 
-/// How to search.
+/// The options of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// How far apart, as a share, the ends of a line's interval may be.
+    /// The wanted width of a line's interval, as a share of the load.
     pub precision: f64,
     /// Most runs of one load.
     pub replicates_max: u32,
@@ -29,7 +29,7 @@ pub struct Options {
     pub messages: Option<u64>,
     /// The load to be judged beside the line, in the unit of the load; today's if `None`.
     pub at: Option<f64>,
-    /// Runs at a time.
+    /// The number of runs at the same time.
     pub threads: usize,
     /// Forget the runs that the directory holds.
     pub anew: bool,
@@ -37,36 +37,36 @@ pub struct Options {
     pub repair: bool,
 }
 
-/// What the search tells its owner while it works; `goes_on` and `on_run` come from any thread.
+/// The calls that a search makes while it works; `goes_on` and `on_run` are called from any thread.
 pub trait Watch: Sync {
-    /// So many runs of the search were in the directory already.
+    /// The search calls this with the number of runs that the directory held already.
     fn on_begin(&self, _there: usize) {}
-    /// A variant at a load has been judged by so many runs.
+    /// The search calls this when a variant at a load has been judged by so many runs.
     fn on_judged(&self, _variant: &str, _load: &str, _verdict: &str, _runs: usize) {}
-    /// So many more runs have been asked for; where the lines are by now.
+    /// The search calls this with the number of further runs that it needs, and the lines so far.
     fn on_round(&self, _runs: usize, _lines: &[(&str, Line)]) {}
-    /// A run is done.
+    /// The search calls this when a run is done.
     fn on_run(&self) {}
-    /// How many bytes the runs under way may need together.
+    /// Returns the number of bytes that the runs in progress may need together.
     fn memory_max(&self) -> u64 {
         u64::MAX
     }
-    /// False stops the search.
+    /// Returns false to stop the search.
     fn goes_on(&self) -> bool {
         true
     }
 }
 
-/// Why there are no lines.
+/// The reasons why a search ends without lines.
 #[derive(Debug, thiserror::Error)]
 pub enum Stopped {
-    /// [`Watch::goes_on`] said so.
+    /// [`Watch::goes_on`] returned false.
     #[error("the search was cancelled")]
     Cancelled,
-    /// A load makes no valid scenario.
+    /// The scenario is invalid at some load.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Scenario(Vec<ScenarioError>),
-    /// A run failed.
+    /// A run of the search failed.
     #[error(transparent)]
     Run(#[from] RunError),
     /// Finished runs cannot be kept.
@@ -100,7 +100,7 @@ struct Driver<'a> {
     watch: &'a dyn Watch,
     journal: Journal,
     variants: Vec<Variant>,
-    /// Laid over the scenario beside the load.
+    /// The settings laid over the scenario beside the load.
     length: Option<String>,
     /// For each load as it is written, a model for each variant.
     models: BTreeMap<String, Vec<Model>>,
@@ -149,7 +149,7 @@ pub fn draw(
     Ok(lines::assemble(scenario, over, slos, options, &labels, &searches, versus))
 }
 
-/// Each variant once, without the key that is searched.
+/// Returns each variant once, without the key that is searched.
 fn variants(points: &[Point], key: &str) -> Vec<Variant> {
     let mut variants: Vec<Variant> = Vec::new();
     for point in points {
@@ -198,16 +198,16 @@ impl Driver<'_> {
     fn tell_verdict(&self, variant: usize, load: f64, search: &Search<'_>) {
         let verdict = match search.state_of(load) {
             State::Running => return,
-            State::Keeps => "keeps",
-            State::Sinks => "sinks",
+            State::Keeps => "met",
+            State::Sinks => "violated",
             State::Open => "too near to tell",
         };
         let runs = search.loads().find(|(known, ..)| *known == load).map_or(0, |(_, _, runs)| runs.len());
         self.watch.on_judged(&self.variants[variant].label, &self.over.shown(load), verdict, runs);
     }
 
-    /// Where two lines' intervals overlap, both variants at one load between them, run by run: what both
-    /// met cancels out. One for each variant, against the first; `None` where the intervals tell enough.
+    /// Compares variants whose intervals overlap run by run, at one load between their lines, against the first
+    /// variant; `None` where the intervals are disjoint.
     fn tell_apart(&mut self, searches: &[Search<'_>]) -> Result<Vec<Option<Versus>>, Stopped> {
         let lines: Vec<Line> = searches.iter().map(Search::line).collect();
         let mut found = Vec::new();
@@ -246,8 +246,8 @@ impl Driver<'_> {
         Ok(found)
     }
 
-    /// The length of a run that gives as many messages as wanted, as `--set` takes it: by the first
-    /// variant at the load where the search begins.
+    /// Computes the length of a run that gives as many messages as wanted, as `--set` takes it: by the first variant at
+    /// the load where the search begins.
     fn length(&mut self, load: f64) -> Result<Option<String>, Stopped> {
         let Some(wanted) = self.options.messages else { return Ok(None) };
         let model = &self.models_at(load)?[0].clone();
@@ -289,7 +289,7 @@ impl Driver<'_> {
         Ok(&self.models[&written])
     }
 
-    /// The runs that are wanted, in their order: from the journal, or else run now.
+    /// Returns the runs that are needed, in their order: from the journal, or else run now.
     fn run(&mut self, wanted: &[(usize, Ask)]) -> Result<Vec<Run>, Stopped> {
         let key = |(variant, ask): &(usize, Ask)| Key {
             variant: self.variants[*variant].label.clone(),
@@ -325,7 +325,7 @@ impl Driver<'_> {
     }
 }
 
-/// Keeps the runs of a batch as they are done.
+/// Appends the runs of a batch to the journal as they are done.
 struct Keeper<'a> {
     driver: &'a Driver<'a>,
     keys: &'a [Key],

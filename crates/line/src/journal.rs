@@ -1,6 +1,6 @@
-//! The journal of a search: one line of JSON for every finished run, so that a search which was killed
-//! repeats none. A line is written at once and whole, and forced to the disk; a last line that was cut short is dropped.
-//! Each has a checksum: one that has been changed since is an error, and a repair drops it.
+//! The journal of a search: one line of JSON for every finished run, so that a search which was killed repeats none. A
+//! line is written in one call and synced to the disk; a last line that is incomplete is dropped. Each line has a
+//! checksum: a line that was changed since is an error, and a repair drops it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -13,14 +13,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::Run;
 
-/// Its name in the run directory.
+/// The name of the journal in the run directory.
 const FILE: &str = "runs.jsonl";
 
-/// Which run.
+/// The run that a line of the journal is about.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(crate) struct Key {
     pub(crate) variant: String,
-    /// As the scenario writes it.
+    /// The load as the scenario writes it.
     pub(crate) load: String,
     pub(crate) replicate: u32,
 }
@@ -52,7 +52,7 @@ struct Inner {
 }
 
 impl Inner {
-    /// Writes a line whole or not at all, so that one which finds a full disk spoils none that follows.
+    /// Writes a line whole or not at all, so that a full disk damages no line that follows.
     fn append(&mut self, line: &[u8]) -> io::Result<()> {
         let before = self.file.metadata()?.len();
         self.file.write_all(line).and_then(|()| self.file.sync_data()).inspect_err(|_| {
@@ -62,34 +62,37 @@ impl Inner {
     }
 }
 
-/// Why the journal cannot be used.
+/// The reasons why the journal cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// `read`, `write`.
+        /// The operation that failed: `read` or `write`.
         action: &'static str,
-        /// The journal.
+        /// The path of the journal.
         path: PathBuf,
-        /// The reason.
+        /// The reason of the operating system.
         source: io::Error,
     },
-    /// A line is no run.
-    #[error("{} is damaged in line {line}: {what}; the same command with `--repair` runs again what is bad", path.display())]
+    /// A line of the journal describes no run.
+    #[error(
+        "{} is damaged in line {line}: {what}; the same command with `--repair` runs again what is bad",
+        path.display()
+    )]
     Damaged {
-        /// The journal.
+        /// The path of the journal.
         path: PathBuf,
-        /// Counted from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// What is wrong.
+        /// The reason why the line describes no run.
         what: String,
     },
 }
 
 impl Journal {
-    /// Opens the journal of a run directory, without what it holds if `anew`, and without what is damaged if that is
-    /// to be repaired.
+    /// Opens the journal of a run directory. It drops all entries if `anew`, and damaged entries if it is to be
+    /// repaired.
     pub(crate) fn open(dir: &Path, anew: bool, repair: bool) -> Result<Journal, JournalError> {
         let path = dir.join(FILE);
         let io = |action| {
@@ -134,7 +137,7 @@ impl Journal {
         self.inner().runs.len()
     }
 
-    /// Keeps a finished run.
+    /// Appends a finished run.
     pub(crate) fn keep(&self, key: Key, run: Run) -> Result<(), JournalError> {
         let entry = Entry { key, run };
         let json = serde_json::to_string(&entry).expect("a run has text keys and finite numbers only");

@@ -1,4 +1,4 @@
-//! The load line: the highest load at which every objective is kept.
+//! The load line: the highest load at which every objective is met.
 //!
 //! ```text
 //! Scenario, objectives ──> Over (which load) ──> one Search a variant

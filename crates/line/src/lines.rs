@@ -18,15 +18,15 @@ pub struct Lines {
     pub title: String,
     /// The load that was searched.
     pub over: Over,
-    /// The objectives.
+    /// The objectives that every variant is searched for.
     pub slos: Vec<Slo>,
     /// The load that the headroom is measured from.
     pub at: f64,
-    /// How closely was searched: the wanted width of an interval, as a share.
+    /// The wanted width of an interval, as a share of the load.
     pub precision: f64,
-    /// Most runs of one load.
+    /// The greatest number of runs of one load.
     pub replicates_max: u32,
-    /// One for each variant, in the order of the scenario.
+    /// The lines of the variants, in the order of the scenario.
     pub variants: Vec<Variant>,
 }
 
@@ -35,78 +35,77 @@ pub struct Lines {
 pub struct Variant {
     /// The variant, with its point of a sweep if there is one.
     pub name: String,
-    /// Its line.
+    /// The line that the search found.
     #[serde(flatten)]
     pub line: Line,
-    /// The line over the load of today: above 1 there is room.
+    /// The line divided by the load of today: above 1 there is headroom.
     pub headroom: Option<f64>,
-    /// Whether the load of today keeps every objective.
+    /// Whether the load of today meets every objective.
     pub today: State,
-    /// The part of the latency that sinks it.
+    /// The bottleneck: the component of the latency that grew most.
     pub part: Option<Part>,
-    /// A workload that the network did not carry at the lowest sunk load: its messages were still open
-    /// when the run ended.
+    /// A workload that the network did not carry at the lowest violated load: its messages were still open when the run
+    /// ended.
     pub undrained: Option<String>,
-    /// Against the first variant, where the intervals of the two overlap.
+    /// The paired difference from the first variant, where the intervals of the two overlap.
     pub versus: Option<Versus>,
     /// Every load that was run, ascending.
     pub loads: Vec<AtLoad>,
 }
 
-/// The part of the latency that grew most on the way to the line, among the messages that the binding
+/// The component of the latency that grew most on the way to the line, among the messages that the binding
 /// objective is about.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Part {
-    /// Its name, as in the tables of `plimsoll run`.
+    /// The name of the component, as in the tables of `plimsoll run`.
     pub name: String,
-    /// By how much it grew, in us a message.
+    /// The growth of the component, in us a message.
     pub grew_us: f64,
-    /// Its share of all that grew (0..=1).
+    /// Its share of the growth of all components (0..=1).
     pub share: f64,
-    /// From this load.
+    /// The load at which the growth begins.
     pub from: f64,
-    /// To this one, the lowest that is sunk.
+    /// The load at which the growth ends, the lowest that violates an objective.
     pub to: f64,
 }
 
 /// Two variants at one load, run by run with the same messages.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Versus {
-    /// The load.
+    /// The load at which both variants were run.
     pub load: f64,
-    /// Number of the objective.
+    /// The number of the objective.
     pub slo: usize,
-    /// Pairs of runs.
+    /// The number of pairs of runs with the same seed.
     pub runs: usize,
-    /// How near the first variant is to the limit there: measured over allowed.
+    /// The distance of the first variant from the limit there: measured over allowed.
     pub base: f64,
-    /// How much nearer to the limit this variant is than the first, run by run: the mean difference of
-    /// 'measured over allowed'.
+    /// The paired difference from the first variant: the mean over runs of the difference of 'measured over allowed'.
     pub difference: f64,
-    /// Its 95 % interval.
+    /// The 95 % confidence interval of the difference.
     pub interval: Option<Interval>,
 }
 
 /// One load of one variant.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AtLoad {
-    /// The load.
+    /// The load of the runs, in the unit of the search.
     pub load: f64,
-    /// Whether it keeps every objective.
+    /// Whether the load meets every objective.
     pub state: State,
-    /// Runs behind it.
+    /// The number of runs at this load.
     pub runs: usize,
-    /// For each objective the number that it speaks of, in us, Mb/s or as a share.
+    /// The metric of each objective, in us, Mb/s or as a share.
     pub metrics: Vec<Option<Estimate>>,
-    /// For each objective, measured over allowed: above 1 breaks it.
+    /// For each objective, measured over allowed: above 1 violates it.
     pub strains: Vec<Option<f64>>,
     /// A workload whose messages were still open at the end of a run.
     pub undrained: Option<String>,
 }
 
 impl Lines {
-    /// The variants whose objectives the load of today breaks: beyond doubt, or by the best estimate
-    /// where it is too near to the line to tell.
+    /// The variants whose objectives the load of today violates: significantly, or by the best estimate where it is too
+    /// near to the line.
     pub fn overloaded(&self) -> Vec<&Variant> {
         let over = |variant: &&Variant| match variant.today {
             State::Keeps => false,
@@ -116,12 +115,12 @@ impl Lines {
         self.variants.iter().filter(over).collect()
     }
 
-    /// The objectives in words.
+    /// Writes the objectives in words.
     pub fn objectives(&self) -> String {
         self.slos.iter().map(|slo| slo.text.as_str()).collect::<Vec<_>>().join(" and ")
     }
 
-    /// One sentence a variant, which begins with its name and a colon.
+    /// Writes one sentence a variant, which begins with its name and a colon.
     pub fn sentences(&self) -> Vec<String> {
         self.variants.iter().enumerate().map(|(number, variant)| self.sentence(number, variant)).collect()
     }
@@ -134,18 +133,18 @@ impl Lines {
         match (line.found, line.load) {
             (Found::Always, _) => {
                 return format!(
-                    "{text}always keeps {what}, up to {}, the highest load tried",
+                    "{text}always meets {what}, up to {}, the highest load tried",
                     shown(self.over.high)
                 );
             }
             (Found::Never, _) | (_, None) => {
                 text.push_str(&format!(
-                    "never keeps {what}, not even at {}",
+                    "never meets {what}, not even at {}",
                     shown(line.high.unwrap_or(self.over.low))
                 ));
             }
             (Found::Line, Some(load)) => {
-                text.push_str(&format!("keeps {what} up to {}{}", shown(load), self.range(line)));
+                text.push_str(&format!("meets {what} up to {}{}", shown(load), self.range(line)));
                 if let Some(headroom) = variant.headroom {
                     text.push_str(&format!("; today's {} is {}", shown(self.at), room(headroom)));
                 }
@@ -154,14 +153,14 @@ impl Lines {
         if self.slos.len() > 1
             && let Some(slo) = line.binding.and_then(|slo| self.slos.get(slo))
         {
-            text.push_str(&format!("; {} breaks first", slo.text));
+            text.push_str(&format!("; {} is violated first", slo.text));
         }
         match (&variant.part, &variant.undrained) {
             (_, Some(workload)) => text.push_str(&format!(
                 "; at {} the messages of {workload} pile up until the run ends",
                 shown(line.high.unwrap_or(self.over.high))
             )),
-            (Some(part), None) => text.push_str(&format!("; what sinks it is {}", part.words())),
+            (Some(part), None) => text.push_str(&format!("; the bottleneck is {}", part.words())),
             (None, None) => {}
         }
         if let (Some(versus), Some(base)) = (&variant.versus, self.variants.first()) {
@@ -173,29 +172,35 @@ impl Lines {
             text.push_str(&format!("; {}x {word} than {}", figures::number(ratio), base.name));
         }
         if line.not_monotone {
-            text.push_str(
-                "; at a higher load it was seen to keep them again, so the line is the first to sink",
-            );
+            text.push_str("; a higher load met them again, so the line is the first to be violated");
         }
         text
     }
 
-    /// ` (0.0126 to 0.0158)`.
+    /// Writes the interval of a line in parentheses, after a space: ` (0.0126 .. 0.0158)`.
     pub fn range(&self, line: &Line) -> String {
+        match self.interval(line) {
+            interval if interval.is_empty() => interval,
+            interval => format!(" ({interval})"),
+        }
+    }
+
+    /// Writes the interval of a line: `0.0126 .. 0.0158`.
+    pub(crate) fn interval(&self, line: &Line) -> String {
         let shown = |load: f64| self.over.shown(load);
         match (line.low, line.high) {
-            (Some(low), Some(high)) => format!(" ({} to {})", shown(low), shown(high)),
-            (None, Some(high)) => format!(" (below {})", shown(high)),
-            (Some(low), None) => format!(" (above {})", shown(low)),
+            (Some(low), Some(high)) => format!("{} .. {}", shown(low), shown(high)),
+            (None, Some(high)) => format!("below {}", shown(high)),
+            (Some(low), None) => format!("above {}", shown(low)),
             (None, None) => String::new(),
         }
     }
 }
 
 impl Part {
-    /// `the tor queue, 84 % of what grew`.
+    /// Writes the component with its share: `the tor queue, 84 % of the growth`.
     pub fn words(&self) -> String {
-        format!("{}, {:.0} % of what grew", self.name, self.share * 100.0)
+        format!("{}, {:.0} % of the growth", self.name, self.share * 100.0)
     }
 }
 
@@ -212,12 +217,12 @@ impl Versus {
                 let change = figures::change(1.0 + self.difference / self.base);
                 format!("; run by run at {load} {what} is {change} than that of {base}")
             }
-            _ => format!("; run by run at {load} it is not told apart from {base}"),
+            _ => format!("; run by run at {load} the difference from {base} is not significant"),
         }
     }
 }
 
-/// A headroom in words.
+/// Writes a headroom in words.
 fn room(headroom: f64) -> String {
     if headroom >= 1.0 {
         format!("{:.0} % of it", 100.0 / headroom)
@@ -267,7 +272,7 @@ pub(crate) fn assemble(
     }
 }
 
-/// Today's load is run unless it is out of range, where what is known decides.
+/// Returns the state of today's load, which is run unless it is out of range: then the judged loads decide.
 fn today(search: &Search<'_>, at: f64, line: &Line) -> State {
     match search.state_of(at) {
         State::Running if line.high.is_some_and(|high| at >= high) => State::Sinks,
@@ -293,7 +298,7 @@ fn at_load(slos: &[Slo], load: f64, state: State, runs: &[&Run]) -> AtLoad {
     }
 }
 
-/// Mean parts of the messages that an objective is about.
+/// Computes the mean components of the messages that an objective is about.
 fn parts(runs: &[&Run], slo: usize) -> Vec<f64> {
     let known: Vec<&Vec<f64>> = runs
         .iter()
@@ -305,7 +310,7 @@ fn parts(runs: &[&Run], slo: usize) -> Vec<f64> {
     (0..count).map(|part| known.iter().map(|p| p[part]).sum::<f64>() / known.len() as f64).collect()
 }
 
-/// The part that grew most between the lowest load and the lowest sunk one.
+/// Returns the component that grew most between the lowest load and the lowest violated one.
 fn part(search: &Search<'_>, line: &Line, binding: Option<usize>) -> Option<Part> {
     let slo = binding?;
     let (from, _, low) = search.loads().next()?;

@@ -17,26 +17,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::slo::{Metric, Slo};
 
-/// What one run says of every objective.
+/// The measurements of one run, for every objective.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Run {
-    /// Digest of all that the run observed.
+    /// The digest of the run's outcome.
     pub digest: String,
     /// A workload of which more than one message in a hundred was still open when the run ended, long
     /// after the last was sent: the network does not carry this load.
     pub undrained: Option<String>,
-    /// One for each objective, in their order.
+    /// The measurements of each objective, in their order.
     pub samples: Vec<Sample>,
-    /// Names of the parts of a completion time.
+    /// The names of the components of a completion time.
     pub parts: Vec<String>,
 }
 
-/// What one run says of one objective.
+/// The measurements of one run for one objective.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Sample {
-    /// Messages (or responses of queries) that count.
+    /// The number of messages (or responses of queries) that count.
     pub messages: u64,
-    /// Those of them that were over the limit, or missed their deadline.
+    /// The number of them that were over the limit, or missed their deadline.
     pub over: u64,
     /// Mean completion time in us, or goodput in Mb/s, where the objective speaks of one.
     pub value: Option<f64>,
@@ -47,30 +47,30 @@ pub struct Sample {
     pub parts_us: Vec<f64>,
 }
 
-/// Share of a workload's messages that may be open at the end of a run that drains.
+/// The share of a workload's messages that may be open at the end of a run that drains.
 const OPEN_TOLERATED: f64 = 0.01;
-/// Messages that a `max` must have seen before it is believed: then, with 95 % probability, at most
+/// The number of messages that a valid `max` needs: then, with 95 % probability, at most
 /// one in a thousand is over the limit (the rule of three).
 const MAX_MESSAGES: u64 = 3_000;
-/// Runs with messages that a verdict needs.
+/// The number of runs with messages that a verdict needs.
 const SPEAKING: usize = 4;
 /// The bin of messages that did not complete.
 const OPEN: i32 = i32::MAX;
-/// Two bins to a per cent, so that a percentile from them is right to a quarter of a per cent.
+/// There are two bins to a per cent, so a percentile from them is right to a quarter of a per cent.
 const BINS_PER_E: f64 = 200.0;
 
-/// The bin of a completion time in us.
+/// Returns the bin of a completion time in us.
 fn bin(us: f64) -> i32 {
     (us.max(1e-6).ln() * BINS_PER_E).floor() as i32
 }
 
-/// The middle of a bin in us.
+/// Returns the middle of a bin in us.
 fn middle(bin: i32) -> f64 {
     if bin == OPEN { f64::INFINITY } else { ((f64::from(bin) + 0.5) / BINS_PER_E).exp() }
 }
 
 impl Run {
-    /// Measures a run.
+    /// Measures the objectives of a run.
     pub fn of(outcome: &Outcome, slos: &[Slo], endless: bool) -> Run {
         let mut parts = Vec::new();
         let mut undrained = None;
@@ -125,7 +125,7 @@ impl Sample {
         }
     }
 
-    /// The number that is compared with the limit: above 1 breaks the objective, whatever its kind.
+    /// The number that is compared with the limit: above 1 violates the objective, whatever its kind.
     fn strain(&self, slo: &Slo) -> Option<f64> {
         match slo.metric {
             Metric::Goodput => Some(slo.limit / self.value?.max(f64::MIN_POSITIVE)),
@@ -139,7 +139,7 @@ impl Sample {
     }
 }
 
-/// Whether an objective is kept.
+/// Whether an objective is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -181,7 +181,7 @@ pub fn judge(slo: &Slo, samples: &[&Sample], level: f64) -> Verdict {
     }
 }
 
-/// The probability that of `of` independent messages, each over the limit with probability `share`,
+/// Computes the probability that of `of` independent messages, each over the limit with probability `share`,
 /// at most (or, unless `below`, at least) `over` are.
 fn binomial(over: f64, of: f64, share: f64, below: bool) -> f64 {
     match below {
@@ -196,15 +196,15 @@ fn totals(samples: &[&Sample]) -> (u64, u64) {
     samples.iter().fold((0, 0), |(of, over), sample| (of + sample.messages, over + sample.over))
 }
 
-/// How near an objective is to its limit: the mean over runs of 'measured over allowed' (shares of
-/// messages over the limit for a percentile). 1 is the limit, more breaks it. `None` where nothing
+/// Computes how close an objective is to its limit: the mean over runs of 'measured over allowed' (shares of
+/// messages over the limit for a percentile). 1 is the limit, more violates it. `None` where nothing
 /// completed.
 pub fn strain(slo: &Slo, samples: &[&Sample]) -> Option<f64> {
     let strains: Vec<f64> = samples.iter().filter_map(|sample| sample.strain(slo)).collect();
     stats::mean(&strains)
 }
 
-/// The number that the objective names, with its 95 % interval over runs, in its own unit (us, Mb/s, or
+/// Estimates the number that the objective names, with its 95 % interval over runs, in its own unit (us, Mb/s, or
 /// a share). `None` where there is none, such as a percentile that lies among open messages.
 pub fn estimate(slo: &Slo, samples: &[&Sample]) -> Option<Estimate> {
     let (messages, over) = totals(samples);
@@ -237,7 +237,7 @@ fn positive(interval: Interval) -> Interval {
     Interval { low: interval.low.max(0.0), high: interval.high }
 }
 
-/// The pooled percentile; its interval is that of 'is it below?' over runs, turned back into ranks.
+/// Estimates the pooled percentile; its interval is that of 'is it below?' over runs, turned back into ranks.
 fn percentile(samples: &[&Sample], share: f64, messages: u64) -> Option<Estimate> {
     let mut pooled = std::collections::BTreeMap::<i32, u64>::new();
     for (bin, count) in samples.iter().flat_map(|sample| &sample.bins) {

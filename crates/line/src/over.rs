@@ -11,9 +11,9 @@ use crate::search::rounded;
 /// The key of a scenario that is searched.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Over {
-    /// Dotted: `workload.background.load`.
+    /// The dotted key: `workload.background.load`.
     pub key: String,
-    /// What its numbers are.
+    /// The unit of its numbers.
     pub unit: Unit,
     /// Its value in the scenario, in its unit.
     pub today: f64,
@@ -23,19 +23,19 @@ pub struct Over {
     pub high: f64,
 }
 
-/// What the numbers of a load are.
+/// The units in which a load is given.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// A share of a link.
+    /// The load is a share of a link's rate.
     Share,
-    /// Payload bits per second.
+    /// The load is a number of payload bits per second.
     BitsPerSecond,
-    /// Queries per second.
+    /// The load is a number of queries per second.
     PerSecond,
 }
 
-/// Why no load can be searched.
+/// The reasons why no load can be searched.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum OverError {
     /// Nothing in the scenario has a load.
@@ -47,15 +47,18 @@ pub enum OverError {
     /// Several have one, and none is called `background`.
     #[error("several workloads have a load; say which one to search with `--over KEY`: {candidates}")]
     Several {
-        /// The keys.
+        /// The keys that can be searched.
         candidates: String,
     },
-    /// The key is none of a load.
-    #[error("`{key}` is no load of the scenario\n  allowed: {candidates}{}", help.as_ref().map_or(String::new(), |help| format!("\n  {help}")))]
+    /// The key is not that of a load.
+    #[error(
+        "`{key}` is no load of the scenario\n  allowed: {candidates}{}",
+        help.as_ref().map_or(String::new(), |help| format!("\n  {help}"))
+    )]
     Unknown {
-        /// What was asked for.
+        /// The key that was asked for.
         key: String,
-        /// The keys.
+        /// The keys that can be searched.
         candidates: String,
         /// The nearest spelling.
         help: Option<String>,
@@ -65,9 +68,9 @@ pub enum OverError {
         "the loads from {low} to {high} are no range; write LOW..HIGH, both more than 0, such as 0.05..0.9"
     )]
     Range {
-        /// The lower end.
+        /// The lower end of the range that was asked for.
         low: String,
-        /// The upper end.
+        /// The upper end of the range that was asked for.
         high: String,
     },
 }
@@ -76,14 +79,14 @@ pub enum OverError {
 const SHARE_MAX: f64 = 0.99;
 /// The lowest load is this share of today's.
 const LOWEST: f64 = 0.01;
-/// Queries per second have no natural end: so many times today's.
+/// Queries per second have no natural limit, so the highest is this many times today's.
 const QUERIES_MAX: f64 = 1_000.0;
 
 impl Over {
-    /// The load to search in these points: the one asked for, or the only one, or that of `background`.
+    /// Chooses the load to search in these points: the one asked for, or the only one, or that of `background`.
     ///
     /// # Errors
-    /// If there is none, or several and none is called for.
+    /// Fails if there is none, or several and none is asked for.
     pub fn find(points: &[Point], wanted: Option<&str>) -> Result<Over, OverError> {
         let model = points.first().map(|point| &point.model);
         let all: Vec<Over> = model.map(candidates).unwrap_or_default();
@@ -111,10 +114,10 @@ impl Over {
         }
     }
 
-    /// The same within other ends.
+    /// Returns the same load within another range.
     ///
     /// # Errors
-    /// If they are no range.
+    /// Fails if the range is empty.
     pub fn within(self, low: f64, high: f64) -> Result<Over, OverError> {
         if !(low > 0.0 && high > low && high.is_finite()) {
             return Err(OverError::Range { low: low.to_string(), high: high.to_string() });
@@ -125,7 +128,7 @@ impl Over {
     /// Reads a load as a scenario writes it: `0.4`, `200Mbps`, `1500`.
     ///
     /// # Errors
-    /// What may stand there.
+    /// Returns the values that are allowed.
     pub fn parse(&self, text: &str) -> Result<f64, String> {
         let read = match self.unit {
             Unit::Share => plimsoll_units::parse_share(text).ok(),
@@ -142,7 +145,7 @@ impl Over {
             .ok_or_else(|| format!("`{text}` is no load for `{key}`; write {allowed}, as the scenario does"))
     }
 
-    /// The value as `--set` takes it. Loads of four significant digits come out exactly.
+    /// Writes the value as `--set` takes it. Loads of four significant digits are exact.
     pub fn written(&self, load: f64) -> String {
         match self.unit {
             Unit::Share | Unit::PerSecond => format!("{load:?}"),
@@ -150,7 +153,7 @@ impl Over {
         }
     }
 
-    /// The value for people.
+    /// Writes the value with its unit for tables and sentences.
     pub fn shown(&self, load: f64) -> String {
         match self.unit {
             Unit::Share => {
@@ -162,7 +165,7 @@ impl Over {
         }
     }
 
-    /// The workload that has the load.
+    /// Returns the workload that has the load.
     fn workload(&self) -> &str {
         self.key.split('.').nth(1).unwrap_or_default()
     }

@@ -1,7 +1,7 @@
 //! `report.html` of a search: the verdict, the knee of every variant, and the loads behind it.
 
 use plimsoll_report::chart::{
-    Around, Axis, Body, Chart, Color, Format, Line, Lines as Body2, Read, Shape, Stroke,
+    Around, Axis, Body, Chart, Color, Format, Line, Lines as ChartLines, Read, Schemes, Shape, Stroke,
 };
 use plimsoll_report::html::{self, Article, Figure, Section};
 
@@ -10,27 +10,32 @@ use crate::over::Unit;
 use crate::search::Found;
 use crate::slo::Metric;
 
-/// What the page says beside the lines.
+/// The texts of the page beside the lines.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
     /// What the experiment shows; may be empty.
     pub description: &'a str,
     /// The command that repeats the search.
     pub command: &'a str,
-    /// Its seed.
+    /// The seed of the search.
     pub seed: u64,
-    /// Version of plimsoll.
+    /// The version of plimsoll that made the page.
     pub version: &'a str,
-    /// Commit it was built from, where known.
+    /// The commit that plimsoll was built from, where known.
     pub commit: Option<&'a str>,
-    /// The scenario.
+    /// The text of the scenario.
     pub scenario: &'a str,
-    /// What the reader must know first.
+    /// Warnings about the validity of the numbers.
     pub warnings: &'a [String],
 }
 
 impl Lines {
-    /// Renders the page.
+    /// Assigns the colours and markers of the variants.
+    pub(crate) fn schemes(&self) -> Schemes {
+        Schemes::of([self.variants.iter().map(|variant| variant.name.as_str())])
+    }
+
+    /// Renders `report.html` with its figures and tables.
     pub fn page(&self, about: &About<'_>) -> String {
         let figures = (0..self.slos.len())
             .map(|slo| Figure::new(format!("knee-{slo}"), self.knee(slo), vec![self.loads_grid(slo)]))
@@ -39,16 +44,16 @@ impl Lines {
             Section {
                 id: "knee",
                 name: "The knee",
-                lead: "Each objective at the loads that were run. A variant's line is between the loads that keep its limit and \
-                       those that break it.",
+                lead: "Each objective at the loads that were run. A variant's line is between the loads that meet its \
+                       limit and those that violate it.",
                 figures,
                 tables: Vec::new(),
             },
             Section {
                 id: "numbers",
                 name: "Numbers",
-                lead: "The interval runs from the highest load that keeps every objective to the lowest that breaks \
-                       one, both beyond doubt at 95 %.",
+                lead: "The 95 % confidence interval runs from the highest load that meets every objective to the \
+                       lowest that violates one.",
                 figures: Vec::new(),
                 tables: vec![self.grid()],
             },
@@ -60,6 +65,7 @@ impl Lines {
             found: &self.sentences(),
             warnings: about.warnings,
             sections: &sections,
+            schemes: &self.schemes(),
             command: about.command,
             seed: about.seed,
             version: about.version,
@@ -69,8 +75,8 @@ impl Lines {
         })
     }
 
-    /// An objective's number against the load: a point with its interval for every load that was run, the limit, and
-    /// each variant's line.
+    /// Charts an objective's number against the load: a point with its interval for every load that was run, the limit,
+    /// and each variant's line.
     pub fn knee(&self, number: usize) -> Chart {
         let slo = &self.slos[number];
         let (format, quantity) = match slo.metric {
@@ -82,11 +88,12 @@ impl Lines {
         let mut curves = Vec::new();
         let (mut low, mut high) = (slo.limit, slo.limit);
         let (mut left, mut right) = (f64::INFINITY, 0.0f64);
-        for (color, variant) in self.variants.iter().enumerate() {
+        let schemes = self.schemes();
+        for variant in &self.variants {
             // The search tries few loads, and those of two variants differ: what lies between them is not known.
             let mut line = Line {
                 apart: true,
-                ..Line::new(&variant.name, Color::Series(color), Vec::new(), Vec::new())
+                ..Line::new(&variant.name, schemes.color(&variant.name), Vec::new(), Vec::new())
             };
             let mut around = Around { shape: Shape::ErrorBars, low: Vec::new(), high: Vec::new() };
             for at in &variant.loads {
@@ -109,13 +116,12 @@ impl Lines {
         let y_log = slo.metric != Metric::Deadline && log(low, high);
         let bottom = if y_log { low / 1.3 } else { 0.0 };
         let top = if y_log { high * 1.3 } else { 1.05 * high };
-        let limit = Color::Series(plimsoll_report::chart::SERIES_COLORS - 1);
         let mut series = curves;
-        series.push(dashed(&slo.text, limit, [left, right], [slo.limit; 2]));
-        for (color, variant) in self.variants.iter().enumerate() {
+        series.push(dashed(&slo.text, Color::Reference, [left, right], [slo.limit; 2]));
+        for variant in &self.variants {
             if let (Found::Line, Some(load)) = (variant.line.found, variant.line.load) {
                 let name = format!("line of {}: {}", variant.name, self.over.shown(load));
-                series.push(dashed(&name, Color::Series(color), [load / unit; 2], [bottom, top]));
+                series.push(dashed(&name, schemes.color(&variant.name), [load / unit; 2], [bottom, top]));
             }
         }
         let y = Axis {
@@ -136,7 +142,7 @@ impl Lines {
             title: format!("{} against the load", slo.subject()),
             note: "The loads that were run, with 95 % intervals. Dashed: the limit, and each variant's line."
                 .to_owned(),
-            body: Body::Lines(Body2 { x, y, series, read: Read::AtX, tail_view: false }),
+            body: Body::Lines(ChartLines { x, y, series, read: Read::AtX, tail_view: false }),
         }
     }
 }

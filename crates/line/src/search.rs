@@ -1,18 +1,18 @@
-//! [`Search`]: which loads to run next, and where the line is. It runs nothing itself: it asks, is told,
-//! and ends in a [`Line`].
+//! [`Search`]: which loads to run next, and where the line is. It runs nothing itself: it returns the runs that it
+//! needs, takes their results and ends in a [`Line`].
 //!
 //! 1. Today's load and the lowest are run first: the lowest shows whether there is a line at all, and
 //!    what the latency is made of where nothing waits.
-//! 2. From a load that keeps, upwards by half until one sinks; between a kept and a sunk load, the
-//!    geometric middle, until the two are apart by the wanted precision.
+//! 2. From a load that meets every objective, the search goes upwards by half until one is violated; between two
+//!    such loads it takes the geometric mean, until the two are as close as the wanted precision.
 //! 3. Each load is run with 4, 8, 16, ... seeds until its interval decides. All these looks together are
 //!    wrong about a load less than once in twenty: each is taken at a level of 1 - 0.05 / looks, the
 //!    first two at 99.9 %.
 //! 4. A load that stays open with all seeds is within the noise of the line. Then both ends of the
 //!    noise are looked for in the same way, each to a quarter of the whole.
 //!
-//! The *interval* of the line runs from the highest load that keeps every objective to the lowest that
-//! breaks one, both beyond doubt. The line itself is where the mean of the measured numbers, taken
+//! The 95 % confidence *interval* of the line runs from the highest load that meets every objective to the lowest that
+//! violates one. The line itself is where the mean of the measured numbers, taken
 //! linearly between the loads in the interval, meets the limit of the first objective to be broken.
 
 use std::collections::BTreeMap;
@@ -22,53 +22,53 @@ use serde::Serialize;
 use crate::measure::{Run, Sample, Verdict, judge, strain};
 use crate::slo::Slo;
 
-/// Where to search and how closely.
+/// The range and the precision of a search.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Range {
     /// The lowest load that is tried, in the unit of the load.
     pub low: f64,
-    /// Where the search begins.
+    /// The load at which the search begins.
     pub start: f64,
     /// The highest load that is tried.
     pub high: f64,
-    /// How far apart, as a share, the ends of the interval may be.
+    /// The wanted width of the interval, as a share of the load.
     pub precision: f64,
-    /// Most runs of one load.
+    /// The greatest number of runs of one load.
     pub replicates_max: u32,
 }
 
 /// A run that a search needs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ask {
-    /// At this load.
+    /// The load of the run, in the unit of the search.
     pub load: f64,
-    /// With the seed of this replicate, which is the same for all variants and loads.
+    /// The replicate, whose seed is the same for all variants and loads.
     pub replicate: u32,
 }
 
-/// Whether a load keeps every objective.
+/// Whether a load meets every objective.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum State {
-    /// Every objective is kept.
+    /// Every objective is met.
     Keeps,
-    /// An objective is broken.
+    /// An objective is violated.
     Sinks,
-    /// Not decided yet.
+    /// The runs so far do not decide.
     Running,
-    /// Not decided by as many runs as are allowed: within the noise of the line.
+    /// As many runs as are allowed do not decide: the load is within the noise of the line.
     Open,
 }
 
-/// What was found.
+/// The kinds of result that a search has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
-    /// Already the lowest load breaks an objective.
+    /// Already the lowest load violates an objective.
     Never,
-    /// Even the highest load keeps every objective.
+    /// Even the highest load meets every objective.
     Always,
-    /// There is a line.
+    /// The line lies between two loads that were run.
     Line,
 }
 
@@ -77,15 +77,15 @@ pub enum Found {
 pub struct Line {
     /// Whether there is one.
     pub found: Found,
-    /// The highest load that keeps every objective, in the unit of the load; `None` unless found.
+    /// The highest load that meets every objective, in the unit of the load; `None` unless found.
     pub load: Option<f64>,
-    /// The highest load that keeps them beyond doubt; `None` where none does.
+    /// The highest load that meets them at the level of the interval; `None` where none does.
     pub low: Option<f64>,
-    /// The lowest load that breaks one beyond doubt; `None` where none does.
+    /// The lowest load that violates one at that level; `None` where none does.
     pub high: Option<f64>,
-    /// Number of the objective that is broken first.
+    /// The number of the objective that is violated first.
     pub binding: Option<usize>,
-    /// A load above a broken one was seen to keep every objective.
+    /// A load above a violated one met every objective.
     pub not_monotone: bool,
 }
 
@@ -94,26 +94,26 @@ pub struct Line {
 pub struct Search<'a> {
     slos: &'a [Slo],
     range: Range,
-    /// By the bits of the load: loads are positive, so these are in order.
+    /// The runs by the bits of the load: loads are positive, so the bits are in their order.
     loads: BTreeMap<u64, BTreeMap<u32, Run>>,
 }
 
-/// Runs of a load before it is first judged.
+/// The number of runs of a load before it is first judged.
 const FIRST_LOOK: u32 = 4;
 /// Fewer runs than these often agree by chance where a number is skewed (most runs low, some very high),
 /// for which Student's t is too narrow: then the level is [`LEVEL_OF_FEW`].
 const FEW: usize = 16;
 const LEVEL_OF_FEW: f64 = 0.999;
-/// A step upwards while every load keeps.
+/// The step upwards while every load meets the objectives.
 const STEP: f64 = 1.5;
 
-/// A load as it is run: four significant digits.
+/// Rounds a load to the four significant digits with which it is run.
 pub fn rounded(load: f64) -> f64 {
     format!("{load:.3e}").parse().unwrap_or(load)
 }
 
 impl<'a> Search<'a> {
-    /// A search that has not begun. The loads of `range` are rounded to four significant digits.
+    /// Makes a search that has not begun. The loads of `range` are rounded to four significant digits.
     pub fn new(slos: &'a [Slo], range: Range) -> Search<'a> {
         let (low, high) = (rounded(range.low), rounded(range.high));
         let start = rounded(range.start).clamp(low, high);
@@ -124,7 +124,7 @@ impl<'a> Search<'a> {
         search
     }
 
-    /// The runs that are needed now; none when the line is known.
+    /// Returns the runs that are needed now; none when the line is known.
     pub fn asks(&mut self) -> Vec<Ask> {
         loop {
             let open = self.loads.keys().copied().find(|&bits| self.state(bits) == State::Running);
@@ -140,12 +140,12 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes the result of a run that was asked for.
+    /// Takes the result of a run that the search needed.
     pub fn take(&mut self, ask: Ask, run: Run) {
         self.loads.entry(ask.load.to_bits()).or_default().insert(ask.replicate, run);
     }
 
-    /// The loads that have been run, ascending, with their state and their runs.
+    /// Returns the loads that have been run, ascending, with their state and their runs.
     pub fn loads(&self) -> impl Iterator<Item = (f64, State, Vec<&Run>)> {
         self.loads
             .iter()
@@ -153,7 +153,7 @@ impl<'a> Search<'a> {
             .map(|(&bits, runs)| (f64::from_bits(bits), self.state(bits), runs.values().collect()))
     }
 
-    /// What is known of the line so far: what is found is final once nothing more is asked for.
+    /// Returns the line as far as it is known; it is final once no more runs are needed.
     pub fn line(&self) -> Line {
         let Known { kept, sunk, above, .. } = self.known();
         let found = match (kept, sunk) {
@@ -172,25 +172,25 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a load that has been run keeps the objectives.
+    /// Whether a load that has been run meets the objectives.
     pub fn state_of(&self, load: f64) -> State {
         self.state(load.to_bits())
     }
 
-    /// How often a load is judged: after 4 runs, 8, 16, ..., and after the last.
+    /// Counts how often a load is judged: after 4 runs, 8, 16, ..., and after the last.
     fn looks(&self) -> Vec<u32> {
         let max = self.range.replicates_max.max(2);
         let doubling = std::iter::successors(Some(FIRST_LOOK), |look| look.checked_mul(2));
         doubling.take_while(|&look| look < max).chain([max]).collect()
     }
 
-    /// The level of a look at so many runs.
+    /// Returns the confidence level of a look at so many runs.
     fn level(&self, runs: usize) -> f64 {
         let all = 1.0 - (1.0 - plimsoll_results::stats::LEVEL) / self.looks().len() as f64;
         if runs < FEW { all.max(LEVEL_OF_FEW) } else { all }
     }
 
-    /// The runs up to the next look that are not there.
+    /// Returns the missing runs up to the next look.
     fn missing(&self, bits: u64) -> Vec<Ask> {
         let runs = &self.loads[&bits];
         let next = self.looks().into_iter().find(|&look| runs.len() < look as usize).unwrap_or(0);
@@ -224,7 +224,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The next load to try, once all that have been tried are judged.
+    /// Chooses the next load to try, once all that have been tried are judged.
     fn next_load(&self) -> Option<f64> {
         let Range { low, high, precision, .. } = self.range;
         let Known { kept, sunk, open, .. } = self.known();
@@ -268,7 +268,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Where the first objective meets its limit, and which that is.
+    /// Returns the load at which the first objective reaches its limit, and the number of that objective.
     fn crossing(&self, kept: Option<f64>, sunk: Option<f64>) -> (Option<f64>, Option<usize>) {
         let inside = |load: f64| kept.is_none_or(|kept| load >= kept) && sunk.is_none_or(|sunk| load <= sunk);
         let middle = || {
@@ -305,15 +305,15 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What the judged loads say.
+/// The bracket that the judged loads give.
 struct Known {
-    /// The highest kept load below every sunk one.
+    /// The highest load that meets the objectives below every violated one.
     kept: Option<f64>,
-    /// The lowest sunk load.
+    /// The lowest violated load.
     sunk: Option<f64>,
-    /// Open loads between the two.
+    /// The open loads between the two.
     open: Vec<f64>,
-    /// A kept load lies above a sunk one.
+    /// A load that meets the objectives lies above a violated one.
     above: bool,
 }
 
@@ -321,7 +321,7 @@ fn samples(runs: &BTreeMap<u32, Run>, slo: usize) -> Vec<&Sample> {
     runs.values().filter_map(|run| run.samples.get(slo)).collect()
 }
 
-/// Where the line through two points is 1.
+/// Returns the position at which the line through two points is 1.
 fn between(pair: &[(f64, f64)]) -> f64 {
     let [(x0, y0), (x1, y1)] = [pair[0], pair[1]];
     x0 + (x1 - x0) * (1.0 - y0) / (y1 - y0)

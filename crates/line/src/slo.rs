@@ -14,47 +14,47 @@ use plimsoll_scenario::model::{Model, Workload};
 use plimsoll_units::{Rate, Span, parse_share};
 use serde::{Deserialize, Serialize};
 
-/// What an objective speaks of.
+/// The metrics that an objective can limit.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
-    /// Mean completion time.
+    /// The mean completion time.
     Mean,
     /// A percentile of the completion time, as a share (0..1).
     Percentile(f64),
     /// The longest completion time.
     Max,
-    /// Completed payload per second.
+    /// The completed payload per second.
     Goodput,
-    /// Share of the messages, or of the responses of queries, that met their deadline.
+    /// The share of the messages, or of the responses of queries, that met their deadline.
     Deadline,
 }
 
-/// An objective.
+/// A service level objective: a limit for one number of a workload.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Slo {
-    /// As it is written, with single spaces.
+    /// The text of the objective, with single spaces.
     pub text: String,
-    /// What it speaks of.
+    /// The metric that the objective limits.
     pub metric: Metric,
-    /// Of which workload.
+    /// The workload that the objective is about.
     pub workload: String,
     /// The limit: us for completion times, Mb/s for goodput, a share (0..=1) for deadlines.
     pub limit: f64,
-    /// Whether the limit itself breaks it: `<` and `>` rather than `<=` and `>=`.
+    /// Whether the limit itself violates the objective: `<` and `>` rather than `<=` and `>=`.
     pub strict: bool,
 }
 
-/// Why a text is no objective of a scenario.
+/// The reason why a text is no objective of a scenario.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub struct SloError {
     /// The objective as it was given.
     pub text: String,
     /// The characters at fault, counted from 0.
     pub at: std::ops::Range<usize>,
-    /// What is wrong.
+    /// The reason why the text is no objective.
     pub message: String,
-    /// What may stand there; may be empty.
+    /// The texts that are allowed; it may be empty.
     pub allowed: String,
     /// The nearest spelling.
     pub help: Option<String>,
@@ -81,7 +81,7 @@ impl Slo {
     /// Reads an objective.
     ///
     /// # Errors
-    /// What is wrong with it and where.
+    /// Returns the reason and the position.
     pub fn parse(text: &str) -> Result<Slo, SloError> {
         let text = text.trim();
         let whole = 0..text.chars().count();
@@ -106,15 +106,15 @@ impl Slo {
         Ok(Slo { text, metric, workload, limit, strict: operator.len() == 1 })
     }
 
-    /// `p99(query)`.
+    /// The metric and its workload: `p99(query)`.
     pub fn subject(&self) -> &str {
         self.text.split_once(')').map_or(&self.text, |(before, _)| &self.text[..before.len() + 1])
     }
 
-    /// Whether these runs observe what it speaks of.
+    /// Checks that these runs observe the metric.
     ///
     /// # Errors
-    /// If a run has no such workload, or one whose messages have no such number.
+    /// Fails if a run has no such workload, or one whose messages have no such number.
     pub fn check<'a>(&self, models: impl IntoIterator<Item = &'a Model>) -> Result<(), SloError> {
         for model in models {
             let start = self.text.chars().take_while(|&c| c != '(').count() + 1;
@@ -150,7 +150,7 @@ impl Slo {
         Ok(())
     }
 
-    /// The share of messages that may be over the limit; `None` for what is no share.
+    /// Returns the share of messages that may be over the limit; `None` for other metrics.
     pub fn budget(&self) -> Option<f64> {
         match self.metric {
             Metric::Percentile(share) => Some(1.0 - share),
@@ -165,7 +165,7 @@ impl Slo {
     }
 }
 
-/// Left side, operator, right side.
+/// Splits the text into left side, operator and right side.
 fn split(text: &str) -> Option<(&str, &str, &str)> {
     let start = text.find(['<', '>'])?;
     let length = 1 + usize::from(text[start + 1..].starts_with('='));
@@ -222,7 +222,7 @@ fn fail(text: &str, at: std::ops::Range<usize>, message: impl Into<String>, allo
     SloError { text: text.to_owned(), at, message: message.into(), allowed: allowed.to_owned(), help: None }
 }
 
-/// Where a part of `text` stands in it, in characters.
+/// Returns the position of a part of `text` in it, in characters.
 fn place(text: &str, part: &str) -> std::ops::Range<usize> {
     // Parts are slices of the text, so the distance of the two is their place.
     let start = (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len());

@@ -16,7 +16,7 @@ struct WithWords<'a> {
 }
 
 impl Lines {
-    /// Renders the lines.
+    /// Renders the lines in one of the forms.
     pub fn render(&self, format: Format, style: &Style) -> String {
         match format {
             Format::Table => self.terminal(style),
@@ -44,18 +44,18 @@ impl Lines {
         out
     }
 
-    /// One row a variant.
+    /// Makes the table with one row a variant.
     pub fn grid(&self) -> Grid {
-        let column = |group: &str, name: &str| Column { group: group.to_owned(), name: name.to_owned() };
-        let plain = |value: String| Cell { value, ..Cell::default() };
+        let column = Column::new;
+        let plain = |value: String| Cell::plain(value);
+        let schemes = self.schemes();
         let mut columns = vec![
             column("the line", "load"),
-            column("the line", "from"),
-            column("the line", "to"),
+            column("the line", "95 % interval"),
             column("today", &format!("at {}", self.over.shown(self.at))),
             column("today", "headroom"),
-            column("what sinks it", "part of the latency"),
-            column("what sinks it", "objective"),
+            column("bottleneck", "component"),
+            column("bottleneck", "objective"),
             column("", "runs"),
         ];
         // Where there is one objective, the title has it.
@@ -63,26 +63,21 @@ impl Lines {
         if !several {
             columns.remove(OBJECTIVE);
         }
-        let best = self.variants.iter().filter_map(|variant| variant.line.load).fold(0.0, f64::max);
-        let differ = self.variants.iter().any(|variant| variant.line.load != Some(best));
-        let always = self.variants.iter().any(|variant| variant.line.found == Found::Always);
-        let rows = self.variants.iter().map(|variant| {
+        let rows = self.variants.iter().enumerate().map(|(number, variant)| {
             let line = &variant.line;
             let load = match line.found {
                 Found::Never => "never".to_owned(),
                 Found::Always => "always".to_owned(),
                 Found::Line => line.load.map_or_else(String::new, |load| self.over.shown(load)),
             };
-            let is_best = differ && (line.found == Found::Always || !always && line.load == Some(best));
-            let shown = |load: Option<f64>| load.map_or_else(String::new, |load| self.over.shown(load));
             let binding = line.binding.and_then(|slo| self.slos.get(slo));
             let runs: usize = variant.loads.iter().map(|at| at.runs).sum();
             let mut row = Row {
                 label: variant.name.clone(),
+                scheme: schemes.find(&variant.name),
                 cells: vec![
-                    Cell { value: load, spread: String::new(), best: is_best },
-                    plain(shown(line.low)),
-                    plain(shown(line.high)),
+                    Cell { best: self.is_best(number), ..plain(load) },
+                    plain(self.interval(line)),
                     plain(state_word(variant.today).to_owned()),
                     plain(variant.headroom.map_or_else(String::new, |h| format!("{}x", figures::number(h)))),
                     plain(part_word(variant)),
@@ -96,14 +91,32 @@ impl Lines {
             row
         });
         let title = format!("Load line of {} for {}", self.over.key, self.objectives());
-        Grid { title, corner: "variant".to_owned(), rows: rows.collect(), columns }
+        Grid { title, corner: "variant".to_owned(), rows: rows.collect(), columns, notes: Vec::new() }
     }
 
-    /// Every load that was run of a variant: one row a load.
+    /// Whether the interval of a variant's line lies above those of all others.
+    fn is_best(&self, number: usize) -> bool {
+        let least = |variant: &Variant| match variant.line.found {
+            Found::Always => Some(f64::INFINITY),
+            Found::Never => None,
+            Found::Line => variant.line.low,
+        };
+        let most = |variant: &Variant| match variant.line.found {
+            Found::Always => None,
+            Found::Never => Some(0.0),
+            Found::Line => variant.line.high,
+        };
+        let Some(least) = least(&self.variants[number]) else { return false };
+        let mut others = self.variants.iter().enumerate().filter(|(other, _)| *other != number);
+        self.variants.len() > 1 && others.all(|(_, other)| most(other).is_some_and(|most| most < least))
+    }
+
+    /// Makes the table of every load that was run: one row a load.
     pub fn loads_grid(&self, slo: usize) -> Grid {
+        let schemes = self.schemes();
         let columns = self.variants.iter().flat_map(|variant| {
-            ["measured", "verdict", "runs"]
-                .map(|name| Column { group: variant.name.clone(), name: name.to_owned() })
+            let scheme = schemes.find(&variant.name);
+            ["measured", "verdict", "runs"].map(|name| Column { scheme, ..Column::new(&variant.name, name) })
         });
         let mut loads: Vec<f64> =
             self.variants.iter().flat_map(|v| v.loads.iter().map(|at| at.load)).collect();
@@ -116,21 +129,22 @@ impl Lines {
                 let verdict = at.map_or("", |at| state_word(at.state));
                 [
                     Cell { value, spread, best: false },
-                    Cell { value: verdict.to_owned(), ..Cell::default() },
-                    Cell { value: at.map_or_else(String::new, |at| at.runs.to_string()), ..Cell::default() },
+                    Cell::plain(verdict),
+                    Cell::plain(at.map_or_else(String::new, |at| at.runs.to_string())),
                 ]
             });
-            Row { label: self.over.shown(load), cells: cells.collect() }
+            Row { label: self.over.shown(load), cells: cells.collect(), ..Row::default() }
         });
         Grid {
             title: self.slos[slo].text.clone(),
             corner: "load".to_owned(),
             rows: rows.collect(),
             columns: columns.collect(),
+            notes: Vec::new(),
         }
     }
 
-    /// A number with its unit, and its spread.
+    /// Writes a number with its unit, and its interval.
     fn measured(&self, at: &AtLoad, slo: usize) -> (String, String) {
         let written = |value: f64| match self.slos[slo].metric {
             crate::slo::Metric::Goodput => figures::rate(value),
@@ -138,11 +152,13 @@ impl Lines {
             _ => figures::time(value),
         };
         let Some(estimate) = at.metrics[slo] else { return Default::default() };
-        let spread = estimate.half_width().map_or_else(String::new, |half| format!("±{}", written(half)));
+        let spread = estimate.interval.map_or_else(String::new, |interval| {
+            format!("({} .. {})", written(interval.low), written(interval.high))
+        });
         (written(estimate.value), spread)
     }
 
-    /// One number a row: `variant,load,objective,metric,value,low,high,runs`. The line has no load of its
+    /// Writes one number a row: `variant,load,objective,metric,value,low,high,runs`. The line has no load of its
     /// own there; it is the value.
     fn csv(&self) -> String {
         let head = ["variant", "load", "objective", "metric", "value", "low", "high", "runs"];
@@ -186,16 +202,16 @@ impl Lines {
     }
 }
 
-/// Which column has the objective that is broken first.
-const OBJECTIVE: usize = 6;
+/// The column of the objective that is violated first.
+const OBJECTIVE: usize = 5;
 
-const INTERVAL: &str = "from: the highest load that keeps every objective; to: the lowest that breaks one; both beyond \
-                        doubt at 95 %.";
+const INTERVAL: &str =
+    "95 % interval: from the highest load that meets every objective to the lowest that violates one.";
 
 pub(crate) fn state_word(state: State) -> &'static str {
     match state {
-        State::Keeps => "keeps",
-        State::Sinks => "sinks",
+        State::Keeps => "met",
+        State::Sinks => "violated",
         State::Open | State::Running => "too near",
     }
 }

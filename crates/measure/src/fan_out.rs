@@ -14,13 +14,13 @@ use rand::Rng;
 
 use crate::law::Law;
 
-/// The latency up to which the last answer is there with probability `share`, 0 < `share` < 1, in us.
+/// Computes the latency up to which the last answer is there with probability `share`, 0 < `share` < 1, in us.
 pub fn quantile(law: &Law, servers: u32, share: f64) -> f64 {
     // Close to 1, where the share of one is nearer to 1 than what a double resolves of the power.
     law.quantile(libm::exp(libm::log(share) / f64::from(servers)))
 }
 
-/// The expected latency of the last answer, in us.
+/// Computes the expected latency of the last answer, in us.
 pub fn expected(law: &Law, servers: u32) -> f64 {
     if let Law::Empirical(empirical) = law {
         return empirical.expected_max(servers);
@@ -37,7 +37,8 @@ pub fn expected(law: &Law, servers: u32) -> f64 {
     low + step / 3.0 * (above(low) + inner + above(high))
 }
 
-/// The largest of `servers` draws, `repetitions` times, in us. Every number of servers has a random stream of its own.
+/// Draws the largest of `servers` latencies, `repetitions` times, in us. Every number of servers has a random stream of
+/// its own.
 pub fn draw(law: &Law, servers: u32, repetitions: u32, seed: u64) -> Vec<f64> {
     let mut random = Streams::new(seed).stream(&format!("fan-out/{servers}"));
     // Between 0 and 1, never either: the middle of one of 2^53 pieces.

@@ -10,24 +10,24 @@ pub enum Law {
     /// Normal; it has negative latencies where the standard deviation is not small beside the mean, as the
     /// dissertation's N(90, 50) has (3.6 %).
     Normal {
-        /// The mean.
+        /// The mean of the distribution.
         mean: f64,
         /// The standard deviation, more than 0.
         sd: f64,
     },
-    /// Exponential.
+    /// The distribution is exponential.
     Exponential {
         /// The mean, more than 0.
         mean: f64,
     },
     /// Log-normal by its own mean and standard deviation, both more than 0.
     Lognormal {
-        /// The mean.
+        /// The mean of the distribution.
         mean: f64,
         /// The standard deviation.
         sd: f64,
     },
-    /// What was measured.
+    /// The distribution is that of measured values.
     Empirical(Empirical),
 }
 
@@ -40,28 +40,29 @@ pub struct Empirical {
     steps: bool,
 }
 
-/// What makes no distribution.
+/// The reasons why a text or its parameters are no distribution.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum LawError {
     /// A parameter outside its range.
     #[error("the {key} cannot be {value} us; allowed: more than 0")]
     Parameter {
-        /// Which.
+        /// The key whose value is not allowed.
         key: &'static str,
-        /// Its value.
+        /// The value that was given.
         value: f64,
     },
     /// A line that is no latency, or no point of a cumulative distribution.
     #[error(
-        "line {line}: `{text}`; allowed: a latency in us on each line, or `latency,share` with both rising and 1 at last"
+        "line {line}: `{text}`; allowed: a latency in us on each line, or `latency,share` with both rising and 1 at \
+         last"
     )]
     Line {
-        /// Its number, from 1.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// What it says.
+        /// The text of the line.
         text: String,
     },
-    /// No line at all.
+    /// The file has no line at all.
     #[error("there is no latency in it; allowed: at least one line")]
     Empty,
 }
@@ -70,7 +71,7 @@ impl Law {
     /// Whether the parameters are in their range.
     ///
     /// # Errors
-    /// Names the one that is not.
+    /// Names the parameter that is not.
     pub fn check(&self) -> Result<(), LawError> {
         let positive = |key, value: f64| {
             if value > 0.0 && value.is_finite() { Ok(()) } else { Err(LawError::Parameter { key, value }) }
@@ -86,7 +87,7 @@ impl Law {
         }
     }
 
-    /// The share of latencies up to `x`.
+    /// Computes the share of latencies up to `x`.
     pub fn cdf(&self, x: f64) -> f64 {
         match self {
             Law::Normal { mean, sd } => normal_cdf((x - mean) / sd),
@@ -99,7 +100,7 @@ impl Law {
         }
     }
 
-    /// The least latency up to which there is a share of `share`, 0 < `share` < 1.
+    /// Computes the least latency up to which there is a share of `share`, 0 < `share` < 1.
     pub fn quantile(&self, share: f64) -> f64 {
         match self {
             Law::Normal { mean, sd } => mean + sd * normal_quantile(share),
@@ -152,10 +153,10 @@ impl Empirical {
         Ok(Empirical { points: rows.iter().map(|(_, _, row)| (row[0], row[1])).collect(), steps: false })
     }
 
-    /// The distribution of a sample, which must not be empty.
+    /// Makes the distribution of a sample, which must not be empty.
     ///
     /// # Panics
-    /// If it is.
+    /// Panics if the sample is empty.
     pub fn of_samples(mut samples: Vec<f64>) -> Empirical {
         assert!(!samples.is_empty(), "there is a sample");
         samples.sort_unstable_by(f64::total_cmp);
@@ -185,7 +186,7 @@ impl Empirical {
         }
     }
 
-    /// The expected value of the largest of `draws`, exactly.
+    /// Computes the expected value of the largest of `draws`, exactly.
     pub(crate) fn expected_max(&self, draws: u32) -> f64 {
         let to = |share: f64, power: f64| libm::pow(share, power);
         let power = f64::from(draws);
@@ -207,7 +208,7 @@ impl Empirical {
     }
 }
 
-/// Mean and standard deviation of the logarithm.
+/// Computes the mean and the standard deviation of the logarithm.
 fn logarithm(mean: f64, sd: f64) -> (f64, f64) {
     let variance = libm::log1p((sd / mean) * (sd / mean));
     (libm::log(mean) - variance / 2.0, variance.sqrt())
@@ -217,7 +218,7 @@ fn normal_cdf(z: f64) -> f64 {
     0.5 * libm::erfc(-z / SQRT_2)
 }
 
-/// By halving an interval that holds every share a double can name.
+/// Inverts the distribution by halving an interval that holds every share a double can represent.
 fn normal_quantile(share: f64) -> f64 {
     let (mut low, mut high) = (-40.0, 40.0);
     for _ in 0..HALVINGS {

@@ -12,14 +12,14 @@
 /// A server with one thread, Poisson arrivals and any distribution of service times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Server {
-    /// Mean service time in us, more than 0.
+    /// The mean service time in us, more than 0.
     pub mean_us: f64,
     /// Its standard deviation in us, 0 or more.
     pub sd_us: f64,
 }
 
 impl Server {
-    /// The mean wait in us at a load (the server's utilisation), 0 <= `load` < 1; infinite from 1 on.
+    /// Computes the mean wait in us at a load (the server's utilisation), 0 <= `load` < 1; infinite from 1 on.
     pub fn wait_us(&self, load: f64) -> f64 {
         if load >= 1.0 {
             return f64::INFINITY;
@@ -29,18 +29,18 @@ impl Server {
         (load + lambda * mu * self.sd_us * self.sd_us) / (2.0 * (mu - lambda))
     }
 
-    /// Mean wait and service in us.
+    /// Computes the mean wait and service in us.
     pub fn latency_us(&self, load: f64) -> f64 {
         self.wait_us(load) + self.mean_us
     }
 
-    /// How many requests, one after the other, a budget of `budget_us` has room for in the mean.
+    /// Computes how many requests, one after the other, a budget of `budget_us` has room for in the mean.
     pub fn calls(&self, load: f64, budget_us: f64) -> u64 {
         calls(self.latency_us(load), budget_us)
     }
 }
 
-/// How many requests of `latency_us` fit one after the other into `budget_us`.
+/// Computes how many requests of `latency_us` fit one after the other into `budget_us`.
 pub fn calls(latency_us: f64, budget_us: f64) -> u64 {
     // What is whole but for rounding counts as whole; a latency that is infinite has room nowhere.
     (budget_us / latency_us * (1.0 + 1e-12)).floor() as u64

@@ -1,217 +1,333 @@
-//! [`Chart`]: what a figure shows, before it is drawn. One description, two hands: `html/charts.js`
-//! draws it in a report, [`crate::svg`] as a static file.
+//! [`Chart`]: what a figure shows, before it is drawn.
+//!
+//! ```text
+//! Summary and Curves -- crate::plots --+
+//! loads of a search (crate line) ------+--> Chart -- crate::svg --> SVG --+--> a file below docs/
+//! rows of a reproduction --------------+      ^                           +--> report.html, and charts.js shows
+//!                                             |                                the tooltips in its data-tip attributes
+//! the list of variants -- Schemes ------------+    (one colour and one marker for each, in every figure and table)
+//! ```
 
-use serde::Serialize;
+use std::borrow::Cow;
 
-/// A figure.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// A figure: its texts and its marks.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Chart {
-    /// What it shows.
+    /// The title names the quantity and its subject.
     pub title: String,
-    /// One sentence on how to read it; may be empty.
+    /// One sentence says how to read the figure; it may be empty.
     pub note: String,
-    /// The marks.
-    #[serde(flatten)]
+    /// The marks are of one kind.
     pub body: Body,
 }
 
-/// The kinds of figure.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+/// The kinds of figure differ in their marks.
+#[derive(Clone, PartialEq, Debug)]
 pub enum Body {
     /// Lines over a common axis, with bands or error bars.
     Lines(Lines),
-    /// Bars in groups, with error bars.
-    Bars(Bars),
-    /// Horizontal bars of parts that sum to a whole.
+    /// Horizontal bars of components that sum to a whole.
     Stacked(Stacked),
     /// Points with intervals on a common axis, one a row.
     Dots(Dots),
 }
 
-/// An axis.
-#[derive(Clone, PartialEq, Debug, Serialize, Default)]
+impl Chart {
+    /// The ways to look at the same data that a report offers, each with its name; the first is shown at the start.
+    pub fn views(&self) -> Vec<(&'static str, Cow<'_, Chart>)> {
+        let other = |body| Cow::Owned(Chart { body, ..self.clone() });
+        match &self.body {
+            Body::Stacked(stacked) => {
+                vec![("share", other(Body::Stacked(stacked.as_shares()))), ("time", Cow::Borrowed(self))]
+            }
+            Body::Lines(lines) if lines.tail_view => {
+                vec![("distribution", Cow::Borrowed(self)), ("tail", other(Body::Lines(lines.tail())))]
+            }
+            Body::Lines(lines) => match lines.logarithmic() {
+                Some(log) => vec![("linear", Cow::Borrowed(self)), ("logarithmic", other(Body::Lines(log)))],
+                None => vec![("", Cow::Borrowed(self))],
+            },
+            Body::Dots(_) => vec![("", Cow::Borrowed(self))],
+        }
+    }
+}
+
+/// An axis of a figure, with its label and its range.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Axis {
-    /// What it counts, without the unit where `format` has one.
+    /// The label names the quantity, without the unit where `format` has one.
     pub label: String,
-    /// How its numbers are written.
+    /// The format says how numbers are written.
     pub format: Format,
-    /// Logarithmic instead of linear.
+    /// The axis is logarithmic instead of linear.
     pub log: bool,
-    /// Where it starts; by the data if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The axis starts here; the data decide if `None`.
     pub min: Option<f64>,
-    /// Where it ends; by the data if `None`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The axis ends here; the data decide if `None`.
     pub max: Option<f64>,
-    /// Names of the positions 0, 1, 2, ... where the axis has no numbers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// These names stand at the positions 0, 1, 2, ... of an axis without numbers.
     pub categories: Vec<String>,
 }
 
 impl Axis {
-    /// A linear axis from zero.
+    /// Makes a linear axis from zero.
     pub fn from_zero(label: &str, format: Format) -> Axis {
         Axis { label: label.to_owned(), format, min: Some(0.0), ..Axis::default() }
     }
 
-    /// A logarithmic axis.
+    /// Makes a logarithmic axis.
     pub fn log(label: &str, format: Format) -> Axis {
         Axis { label: label.to_owned(), format, log: true, ..Axis::default() }
     }
 }
 
 /// How the numbers of an axis are written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Format {
-    /// As they are.
+    /// Numbers are written as they are.
     #[default]
     Number,
-    /// Microseconds, in the unit that fits.
+    /// Microseconds are written in the unit that fits.
     Time,
-    /// Mb/s, in the unit that fits.
+    /// Mb/s are written in the unit that fits.
     Rate,
-    /// Bytes, in the unit that fits.
+    /// Bytes are written in the unit that fits.
     Size,
-    /// A share of one, in percent.
+    /// A share of one is written in percent.
     Percent,
-    /// A factor: `2x`.
+    /// A factor is written as `2x`.
     Ratio,
 }
 
-/// A colour by its role; a page has one value for light and one for dark.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(into = "String")]
+/// A colour by its role, with a value for light and one for dark backgrounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Color {
-    /// The n-th variant.
-    Series(usize),
-    /// The n-th part of a [`Stacked`], by what it is.
+    /// The n-th scheme of a study, which also has the n-th marker.
+    Scheme(usize),
+    /// A component of a [`Stacked`].
     Part(Part),
+    /// A line that no scheme has: a limit, a theoretical value.
+    Reference,
 }
 
-/// Where time goes, as far as colours tell it apart.
+/// The components of a latency that have colours of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// The transport's window.
+    /// Waiting for the transport's congestion window.
     Window,
-    /// Losses.
+    /// Waiting for the recovery of a loss.
     Recovery,
-    /// The NIC queue.
+    /// Waiting in the queue of the network interface.
     Nic,
-    /// The pacer.
+    /// Waiting in the pacer.
     Pacer,
-    /// A switch tier, from the hosts upwards.
+    /// Waiting in a switch tier, counted from the hosts upwards.
     Tier(usize),
-    /// Serialisation.
+    /// Serialisation onto the links.
     Serialisation,
-    /// Propagation.
+    /// Propagation along the links.
     Propagation,
-    /// The server.
+    /// Service at the server.
     Service,
 }
 
-/// How many series colours there are; later ones begin anew.
-pub const SERIES_COLORS: usize = 8;
+/// Okabe and Ito's colours, which stay apart under every kind of colour blindness, without their yellow and black and
+/// with two more; each for light and for dark backgrounds.
+const SCHEMES: [[&str; 2]; 8] = [
+    ["#0072b2", "#4aa8e0"],
+    ["#d55e00", "#ff8a4c"],
+    ["#009e73", "#2cc596"],
+    ["#c0619a", "#e39cc4"],
+    ["#b07500", "#f5bd41"],
+    ["#3f9fd8", "#9adcff"],
+    ["#7a4fbf", "#b99bf0"],
+    ["#5f6368", "#a8b0ba"],
+];
 
-impl From<Color> for String {
-    fn from(color: Color) -> String {
-        match color {
-            Color::Series(n) => format!("s{}", n % SERIES_COLORS),
-            Color::Part(part) => match part {
-                Part::Window => "window".to_owned(),
-                Part::Recovery => "recovery".to_owned(),
-                Part::Nic => "nic".to_owned(),
-                Part::Pacer => "pacer".to_owned(),
-                Part::Tier(n) => format!("tier{}", n.min(2)),
-                Part::Serialisation => "serialisation".to_owned(),
-                Part::Propagation => "propagation".to_owned(),
-                Part::Service => "service".to_owned(),
-            },
-        }
-    }
-}
+/// Number of marker shapes; a colour that comes again has another shape.
+pub const MARKERS: usize = 6;
 
 impl Color {
-    /// The colour on a light ground. The series are Okabe and Ito's, which eyes of every kind tell
-    /// apart, without their yellow and black.
+    /// The colour on a light background.
     pub fn hex(self) -> &'static str {
-        const SERIES: [&str; SERIES_COLORS] =
-            ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#c98500", "#3f9fd8", "#7a4fbf", "#6b6f76"];
+        self.values()[0]
+    }
+
+    /// The colour on a dark background.
+    pub fn dark(self) -> &'static str {
+        self.values()[1]
+    }
+
+    fn values(self) -> [&'static str; 2] {
         match self {
-            Color::Series(n) => SERIES[n % SERIES_COLORS],
+            Color::Scheme(number) => SCHEMES[number % SCHEMES.len()],
+            Color::Reference => ["#6b6f76", "#98a1ad"],
             Color::Part(part) => match part {
-                Part::Window => "#8357a4",
-                Part::Recovery => "#c0392b",
-                Part::Nic => "#e69f00",
-                Part::Pacer => "#56b4e9",
-                Part::Tier(0) => "#0072b2",
-                Part::Tier(1) => "#4f97c8",
-                Part::Tier(_) => "#00466e",
-                Part::Serialisation => "#8a8f98",
-                Part::Propagation => "#c3c7cd",
-                Part::Service => "#009e73",
+                Part::Window => ["#8357a4", "#b48bd6"],
+                Part::Recovery => ["#c0392b", "#ef6f61"],
+                Part::Nic => ["#e69f00", "#f0b63a"],
+                Part::Pacer => ["#56b4e9", "#86cdf3"],
+                Part::Tier(0) => ["#0072b2", "#3f9bd8"],
+                Part::Tier(1) => ["#4f97c8", "#8cc4ea"],
+                Part::Tier(_) => ["#00466e", "#2a6f9e"],
+                Part::Serialisation => ["#8a8f98", "#8d95a1"],
+                Part::Propagation => ["#c3c7cd", "#5c6470"],
+                Part::Service => ["#009e73", "#2cc596"],
             },
         }
     }
+
+    /// The class of elements in this colour.
+    pub fn class(self) -> String {
+        match self {
+            Color::Scheme(number) => format!("s{}", number % SCHEMES.len()),
+            Color::Reference => "reference".to_owned(),
+            Color::Part(Part::Tier(tier)) => format!("tier{}", tier.min(2)),
+            Color::Part(part) => format!("{part:?}").to_lowercase(),
+        }
+    }
+
+    /// The number of the scheme's marker shape, below [`MARKERS`]. Together with the colour it is unique among the
+    /// first `8 * MARKERS` schemes.
+    pub fn marker(self) -> usize {
+        match self {
+            Color::Scheme(number) => (number % SCHEMES.len() + number / SCHEMES.len()) % MARKERS,
+            Color::Part(_) | Color::Reference => 0,
+        }
+    }
+
+    /// Lists every colour once.
+    pub fn all() -> impl Iterator<Item = Color> {
+        use Part::{Nic, Pacer, Propagation, Recovery, Serialisation, Service, Tier, Window};
+        let parts =
+            [Window, Recovery, Nic, Pacer, Tier(0), Tier(1), Tier(2), Serialisation, Propagation, Service];
+        (0..SCHEMES.len()).map(Color::Scheme).chain(parts.map(Color::Part)).chain([Color::Reference])
+    }
 }
 
-/// Lines.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// The colour and the marker of every scheme of a study, assigned once.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Schemes(Vec<(String, usize)>);
+
+impl Schemes {
+    /// Assigns from the lists of schemes that each figure of the study shows. A scheme has the first colour that no
+    /// earlier scheme of the same figures has, so one list gets the colours in its order.
+    pub fn of<'a, F: IntoIterator<Item = &'a str>>(figures: impl IntoIterator<Item = F>) -> Schemes {
+        let figures: Vec<Vec<&str>> =
+            figures.into_iter().map(|figure| figure.into_iter().collect()).collect();
+        let mut schemes = Schemes::default();
+        for &name in figures.iter().flatten() {
+            if schemes.number(name).is_some() {
+                continue;
+            }
+            let beside = figures.iter().filter(|figure| figure.contains(&name)).flatten();
+            let taken: Vec<usize> = beside.filter_map(|other| schemes.number(other)).collect();
+            let free = (0..).find(|number| !taken.contains(number)).unwrap_or(0);
+            schemes.0.push((name.to_owned(), free));
+        }
+        schemes
+    }
+
+    fn number(&self, name: &str) -> Option<usize> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+    }
+
+    /// The colour of a scheme, if the study has it.
+    pub fn find(&self, name: &str) -> Option<Color> {
+        self.number(name).map(Color::Scheme)
+    }
+
+    /// The colour of a scheme; [`Color::Reference`] for a name that the study does not have.
+    pub fn color(&self, name: &str) -> Color {
+        self.find(name).unwrap_or(Color::Reference)
+    }
+}
+
+/// Lines over a common axis.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Lines {
-    /// Across.
+    /// The horizontal axis of all lines.
     pub x: Axis,
-    /// Upwards.
+    /// The vertical axis of all lines.
     pub y: Axis,
     /// The lines, in the order of the legend.
     pub series: Vec<Line>,
-    /// Which axis the reader holds still to compare lines.
+    /// The axis along which a reader compares lines.
     pub read: Read,
-    /// A second look at the same data: what is left above each `y`, on a logarithmic axis.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Whether a report also shows the share above each `y`, on a logarithmic axis.
     pub tail_view: bool,
 }
 
-/// Which axis the reader holds still to compare lines.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Read {
-    /// At the same x, every line's y: a timeline, a sweep.
-    AtX,
-    /// At the same y, every line's x: a distribution.
-    AtY,
+/// A maximum of one line that is this many times that of another makes the smaller line unreadable on a linear axis.
+const FAR_APART: f64 = 10.0;
+
+impl Lines {
+    /// The complementary distribution on a logarithmic axis.
+    fn tail(&self) -> Lines {
+        let tail = |line: &Line| {
+            let points = line.x.iter().zip(&line.y).map(|(&x, &y)| (x, 1.0 - y));
+            let (x, y) = points.filter(|(_, share)| *share > 1e-12).unzip();
+            Line { x, y, around: None, ..line.clone() }
+        };
+        Lines {
+            y: Axis { max: Some(1.0), ..Axis::log("share that took longer", Format::Percent) },
+            series: self.series.iter().map(tail).collect(),
+            read: Read::AtTail,
+            ..self.clone()
+        }
+    }
+
+    /// The same lines on a logarithmic axis, where a linear one from zero hides some of them.
+    fn logarithmic(&self) -> Option<Lines> {
+        let tops = self.series.iter().map(|line| line.y.iter().copied().fold(0.0, f64::max));
+        let (least, most) = tops
+            .filter(|top| *top > 0.0)
+            .fold((f64::INFINITY, 0.0f64), |(least, most), top| (least.min(top), most.max(top)));
+        let hidden = !self.y.log && self.read == Read::AtX && most > FAR_APART * least;
+        // Three decades below the least maximum; what is less is at the lower edge.
+        hidden.then(|| Lines {
+            y: Axis { log: true, min: Some(least / 1e3), max: None, ..self.y.clone() },
+            ..self.clone()
+        })
+    }
 }
 
-/// One line.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// The axis along which a reader compares lines.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Read {
+    /// The reader takes every line's y at the same x: a timeline, a sweep.
+    AtX,
+    /// The reader takes every line's x at the same y: a distribution.
+    AtY,
+    /// The reader takes every line's x at the same y, and y is one less the share: the tail of a distribution.
+    AtTail,
+}
+
+/// One line of a figure.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Line {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Its colour.
+    /// The colour, and the marker with it.
     pub color: Color,
-    /// Where, ascending.
+    /// The ascending horizontal positions.
     pub x: Vec<f64>,
-    /// How much.
+    /// The vertical position at each x.
     pub y: Vec<f64>,
-    /// What lies around it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The band or the error bars around the line.
     pub around: Option<Around>,
-    /// Held from each point to the next instead of joined.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// Each value is held until the next point instead of joined to it.
     pub steps: bool,
-    /// Points that nothing joins, since nothing was measured between them.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// The points are not joined, since nothing was measured between them.
     pub apart: bool,
-    /// How it is drawn.
-    #[serde(skip_serializing_if = "Stroke::is_solid")]
+    /// The stroke tells a measurement from a reference.
     pub stroke: Stroke,
 }
 
-/// How a line is drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// The stroke of a line tells what its values are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stroke {
-    /// A measurement, with its points.
+    /// A measurement, with its markers.
     #[default]
     Solid,
     /// A reference rather than a measurement.
@@ -221,12 +337,12 @@ pub enum Stroke {
 }
 
 impl Stroke {
-    /// Whether it is a measurement's.
-    pub fn is_solid(&self) -> bool {
-        *self == Stroke::Solid
+    /// Whether the line is a measurement.
+    pub fn is_solid(self) -> bool {
+        self == Stroke::Solid
     }
 
-    /// SVG's stroke-dasharray; none without.
+    /// The value of SVG's `stroke-dasharray`, if the line has dashes.
     pub fn dashes(self) -> Option<&'static str> {
         match self {
             Stroke::Solid => None,
@@ -236,127 +352,140 @@ impl Stroke {
     }
 }
 
-/// What lies around a line, point by point.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// The band or the error bars around a line, point by point.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Around {
-    /// How it is drawn.
+    /// The shape of the marks.
     pub shape: Shape,
-    /// Lower ends; `None` where there is none.
+    /// The lower end at each point, where there is one.
     pub low: Vec<Option<f64>>,
-    /// Upper ends.
+    /// The upper end at each point, where there is one.
     pub high: Vec<Option<f64>>,
 }
 
-/// How what lies around a line is drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "kebab-case")]
+/// The marks around a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// A filled band: least and most.
+    /// A filled band from the least to the greatest value.
     Band,
-    /// A bar at each point: an interval.
+    /// An error bar at each point, for an interval.
     ErrorBars,
 }
 
 impl Line {
-    /// A plain line.
+    /// Makes a solid line with nothing around it.
     pub fn new(name: &str, color: Color, x: Vec<f64>, y: Vec<f64>) -> Line {
         let stroke = Stroke::Solid;
         Line { name: name.to_owned(), color, x, y, around: None, steps: false, apart: false, stroke }
     }
 }
 
-/// Grouped bars.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Bars {
-    /// Upwards.
-    pub y: Axis,
-    /// Names of the groups, from left to right.
-    pub groups: Vec<String>,
-    /// One bar in each group.
-    pub series: Vec<BarSeries>,
-}
-
-/// One bar in each group.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct BarSeries {
-    /// Its name in the legend.
-    pub name: String,
-    /// Its colour.
-    pub color: Color,
-    /// Height in each group, with its interval.
-    pub values: Vec<Option<Whisker>>,
-}
-
 /// A number and its interval.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Whisker {
-    /// The number.
+    /// The value is the point estimate.
     pub value: f64,
-    /// Lower end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The lower end of the interval.
     pub low: Option<f64>,
-    /// Upper end.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// The upper end of the interval.
     pub high: Option<f64>,
 }
 
-/// Horizontal bars of parts.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// Horizontal bars of components.
+#[derive(Clone, PartialEq, Debug)]
 pub struct Stacked {
-    /// Across.
+    /// The horizontal axis; that of a bar's whole.
     pub x: Axis,
-    /// The parts, in the order of the legend.
+    /// Every bar is drawn with the same length, so that its components are shares.
+    pub shares: bool,
+    /// The components, in the order of the legend.
     pub parts: Vec<StackPart>,
     /// The bars, from the top down.
     pub rows: Vec<StackRow>,
 }
 
-/// A part of every bar.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+impl Stacked {
+    fn as_shares(&self) -> Stacked {
+        Stacked { shares: true, ..self.clone() }
+    }
+}
+
+/// A component of every bar.
+#[derive(Clone, PartialEq, Debug)]
 pub struct StackPart {
-    /// Its name in the legend.
+    /// The name in the legend.
     pub name: String,
-    /// Its colour.
+    /// The colour of the component.
     pub color: Color,
 }
 
-/// One bar.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// One bar of components.
+#[derive(Clone, PartialEq, Debug)]
 pub struct StackRow {
     /// Rows of one group stand together under its name.
     pub group: String,
-    /// The bar's name.
+    /// The label names the bar.
     pub label: String,
-    /// Size of each part.
+    /// The colour and marker before the name, if the bar is that of a scheme.
+    pub scheme: Option<Color>,
+    /// The size of each component.
     pub values: Vec<f64>,
 }
 
 /// Points with intervals.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Dots {
-    /// Across.
+    /// The horizontal axis of all points.
     pub x: Axis,
-    /// A line to compare with: 1 for ratios.
+    /// A vertical line marks this value: 1 for ratios.
     pub reference: f64,
-    /// What lies to the left and to the right of it, in words.
+    /// These words name the two sides of the reference, left and right.
     pub sides: [String; 2],
     /// The points, from the top down.
     pub rows: Vec<DotRow>,
 }
 
-/// One point.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+/// One point with its interval.
+#[derive(Clone, PartialEq, Debug)]
 pub struct DotRow {
     /// Rows of one group stand together under its name.
     pub group: String,
-    /// The point's name.
+    /// The name of the point.
     pub label: String,
-    /// Its colour.
+    /// The colour, and the marker with it.
     pub color: Color,
-    /// Where it is.
-    #[serde(flatten)]
+    /// The value and its interval.
     pub at: Whisker,
-    /// Whether it may well be at the reference: drawn hollow.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    /// The difference from the reference is not significant, so the point is drawn hollow.
     pub hollow: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_has_one_color_in_all_figures_and_none_twice_in_one() {
+        let figures = [vec!["TCP", "DCTCP", "HULL"], vec!["DCTCP", "HULL"], vec!["HULL", "ideal", "TCP"]];
+        let schemes = Schemes::of(figures.clone());
+        let number = |name| schemes.number(name).unwrap();
+        assert_eq!(["TCP", "DCTCP", "HULL", "ideal"].map(number), [0, 1, 2, 1]);
+        assert_eq!(schemes.find("other"), None);
+        assert_eq!(schemes.color("other"), Color::Reference);
+        for figure in figures {
+            let mut numbers: Vec<usize> = figure.iter().map(|name| number(name)).collect();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len(), figure.len());
+        }
+    }
+
+    #[test]
+    fn color_and_marker_together_are_unique() {
+        let looks: std::collections::BTreeSet<_> =
+            (0..8 * MARKERS).map(|n| (Color::Scheme(n).hex(), Color::Scheme(n).marker())).collect();
+        assert_eq!(looks.len(), 8 * MARKERS);
+        let classes: std::collections::BTreeSet<_> = Color::all().map(Color::class).collect();
+        assert_eq!(classes.len(), Color::all().count());
+    }
 }

@@ -3,9 +3,9 @@
 /// A unit that a column of numbers is written in.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Unit {
-    /// What stands beside the numbers.
+    /// The name beside the numbers.
     pub name: &'static str,
-    /// How many of the summary's units one of it is.
+    /// The size in units of the summary.
     pub size: f64,
 }
 
@@ -33,7 +33,7 @@ pub const SIZES: &[Unit] = &[
     Unit { name: "GB", size: 1e9 },
 ];
 
-/// The largest unit in which at least half of the values that are not zero reach 1, so that one
+/// Returns the largest unit in which at least half of the values that are not zero reach 1, so that one
 /// column has one unit and most of its numbers are short.
 pub fn common_unit(values: impl IntoIterator<Item = f64>, units: &'static [Unit]) -> Unit {
     let mut sizes: Vec<f64> = values.into_iter().map(f64::abs).filter(|v| *v > 0.0).collect();
@@ -43,7 +43,7 @@ pub fn common_unit(values: impl IntoIterator<Item = f64>, units: &'static [Unit]
     *units.iter().rev().find(|unit| middle >= unit.size).unwrap_or(&units[0])
 }
 
-/// Decimals that give a number three significant digits, four from 1,000 on.
+/// Returns the decimals that give a number three significant digits, four from 1,000 on.
 pub fn decimals(value: f64) -> usize {
     match value.abs() {
         v if v >= 99.95 || v == 0.0 => 0,
@@ -54,7 +54,7 @@ pub fn decimals(value: f64) -> usize {
     }
 }
 
-/// Three significant digits (all of those before the point), thousands separated from 10,000 on.
+/// Writes a number with three significant digits (all of those before the point), thousands separated from 10,000 on.
 pub fn number(value: f64) -> String {
     if value != 0.0 && value.abs() < 1e-4 {
         return format!("{value:.1e}");
@@ -62,7 +62,7 @@ pub fn number(value: f64) -> String {
     fixed(value, decimals(value))
 }
 
-/// So many decimals, thousands separated from 10,000 on.
+/// Writes a number with so many decimals, its thousands separated from 10,000 on.
 pub fn fixed(value: f64, decimals: usize) -> String {
     let plain = format!("{value:.decimals$}");
     let plain =
@@ -76,7 +76,7 @@ pub fn fixed(value: f64, decimals: usize) -> String {
     format!("{sign}{}{rest}", grouped(digits))
 }
 
-/// A whole number, thousands separated from 10,000 on.
+/// Writes a whole number, its thousands separated from 10,000 on.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     if digits.len() <= 4 { digits } else { grouped(&digits) }
@@ -93,25 +93,25 @@ fn grouped(digits: &str) -> String {
     out
 }
 
-/// A time in microseconds with the unit that fits it: `37.6 us`, `3.36 ms`.
+/// Writes a time in microseconds with the unit that fits it: `37.6 us`, `3.36 ms`.
 pub fn time(us: f64) -> String {
     let unit = common_unit([us], TIMES);
     format!("{} {}", number(us / unit.size), unit.name)
 }
 
-/// A size in bytes with the unit that fits it: `500 B`, `2 MB`.
+/// Writes a size in bytes with the unit that fits it: `500 B`, `2 MB`.
 pub fn size(bytes: f64) -> String {
     let unit = SIZES.iter().rev().find(|unit| bytes >= unit.size).unwrap_or(&SIZES[0]);
     format!("{} {}", (bytes / unit.size * 100.0).round() / 100.0, unit.name)
 }
 
-/// A rate in Mb/s with the unit that fits it: `7.20 Mb/s`, `1.00 Gb/s`.
+/// Writes a rate in Mb/s with the unit that fits it: `7.20 Mb/s`, `1.00 Gb/s`.
 pub fn rate(mbps: f64) -> String {
     let unit = common_unit([mbps], RATES);
     format!("{} {}", number(mbps / unit.size), unit.name)
 }
 
-/// A ratio to a base in words: `4.2x lower`, `29 % lower`, `72 % higher`, `2.0x higher`.
+/// Writes a ratio to a base in words: `4.2x lower`, `29 % lower`, `72 % higher`, `2.0x higher`.
 pub fn change(ratio: f64) -> String {
     let (factor, word) = if ratio < 1.0 { (1.0 / ratio, "lower") } else { (ratio, "higher") };
     let percent = (ratio - 1.0).abs() * 100.0;

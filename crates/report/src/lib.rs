@@ -1,8 +1,7 @@
-//! What results look like: a table on a terminal, a page that needs no network, a figure.
+//! The forms of a result: a table on a terminal, a page that needs no network, a figure.
 //!
-//! [`table`] is what `plimsoll run` prints and [`verdict`] its sentences; [`html`] is `report.html`;
-//! [`svg`] draws figures for documentation. [`plots`] says what the figures of an experiment show;
-//! [`chart`] is the form in which both hands that draw them take it.
+//! [`table`] is what `plimsoll run` prints, with the sentences of [`verdict`]; [`html`] is `report.html`. [`plots`]
+//! turns an experiment into [`chart`]s, and [`svg`] draws every chart, for the report and for documentation.
 
 pub mod chart;
 pub mod figures;

@@ -1,4 +1,4 @@
-//! What the figures of an experiment show: charts from a summary and its curves.
+//! The charts of an experiment, made from a summary and its curves.
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::curves::Curves;
@@ -8,22 +8,23 @@ use plimsoll_results::stats::{Estimate, samples_needed};
 use plimsoll_results::summary::{Distribution, QueueSummary, Summary};
 
 use crate::chart::{
-    Around, Axis, Body, Chart, Color, DotRow, Dots, Format, Line, Lines, Part, Read, Shape, StackPart,
-    StackRow, Stacked, Whisker,
+    Around, Axis, Body, Chart, Color, DotRow, Dots, Format, Line, Lines, Part, Read, Schemes, Shape,
+    StackPart, StackRow, Stacked, Whisker,
 };
 
 /// A sweep point: swept keys and their values.
 pub type Point = [(String, String)];
 
-/// The colour of a variant: the same in every figure.
-pub fn color_of(summary: &Summary, variant: &str) -> Color {
-    Color::Series(summary.variants.iter().position(|v| v == variant).unwrap_or(0))
+/// Assigns the colours and markers of the variants of an experiment.
+pub fn schemes(summary: &Summary) -> Schemes {
+    Schemes::of([summary.variants.iter().map(String::as_str)])
 }
 
-/// The distribution of a workload's completion times, or of what it observed, at a sweep point; one line a
+/// Charts the distribution of a workload's completion times, or of what it observed, at a sweep point; one line a
 /// variant.
 pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &Point) -> Chart {
     let mine = curves.cdfs.iter().filter(|cdf| cdf.workload == workload && cdf.sweep == point);
+    let schemes = schemes(summary);
     let quantity = summary.quantity(workload);
     let observed = summary.cells.iter().filter_map(|cell| cell.workload(workload)?.observed.as_ref()).next();
     let (what, took) = match observed {
@@ -36,7 +37,7 @@ pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &
             // The first step rises from nothing.
             let us = cdf.us.first().into_iter().chain(&cdf.us).copied().collect();
             let share = [0.0].iter().chain(&cdf.share).copied().collect();
-            Line { steps: true, ..Line::new(&cdf.variant, color_of(summary, &cdf.variant), us, share) }
+            Line { steps: true, ..Line::new(&cdf.variant, schemes.color(&cdf.variant), us, share) }
         })
         .collect();
     Chart {
@@ -52,8 +53,8 @@ pub fn distribution(summary: &Summary, curves: &Curves, workload: &str, point: &
     }
 }
 
-/// Where the time of a workload's messages went at a sweep point: the mean over all, and over the
-/// slowest hundredth. `None` where nothing is known.
+/// Charts the latency breakdown of a workload's messages at a sweep point: the mean over all, and over the slowest
+/// hundredth. `None` where nothing is known.
 pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Chart> {
     let splits: Vec<_> = summary
         .cells
@@ -62,6 +63,7 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
         .filter_map(|cell| Some((cell.variant.as_str(), cell.workload(workload)?.time.as_ref()?)))
         .collect();
     let (_, first) = splits.first()?;
+    let schemes = schemes(summary);
     // A part that is nowhere a thousandth of a bar could not be seen.
     let seen = |part: usize| {
         splits.iter().flat_map(|(_, split)| [&split.mean_us, &split.slowest_us]).any(|us| {
@@ -78,6 +80,7 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
             rows.push(StackRow {
                 group: group.to_owned(),
                 label: (*variant).to_owned(),
+                scheme: schemes.find(variant),
                 values: kept.iter().map(|&part| us.get(part).copied().unwrap_or(0.0)).collect(),
             });
         }
@@ -92,11 +95,11 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
     Some(Chart {
         title: format!("Where the time of {workload} went"),
         note: "The parts of a message's completion time; they sum to the whole.".to_owned(),
-        body: Body::Stacked(Stacked { x: Axis::from_zero("time", Format::Time), parts, rows }),
+        body: Body::Stacked(Stacked { x: Axis::from_zero("time", Format::Time), shares: false, parts, rows }),
     })
 }
 
-/// The colour of the n-th part of a time split with so many switch tiers.
+/// Returns the colour of the n-th component of a breakdown with so many switch tiers.
 fn part_color(part: usize, tiers: usize) -> Part {
     match part {
         0 => Part::Window,
@@ -110,14 +113,15 @@ fn part_color(part: usize, tiers: usize) -> Part {
     }
 }
 
-/// The delay of a queue over time at a sweep point, one line a variant.
+/// Charts the delay of a queue over time at a sweep point, one line a variant.
 pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), point: &Point) -> Chart {
+    let schemes = schemes(summary);
     let series = curves
         .timelines
         .iter()
         .filter(|line| line.queue == queue.0 && line.port == queue.1 && line.sweep == point)
         .map(|line| {
-            let color = color_of(summary, &line.variant);
+            let color = schemes.color(&line.variant);
             let us = line.ms.iter().map(|ms| ms * 1e3).collect();
             let some = |values: &[f64]| values.iter().copied().map(Some).collect();
             Line {
@@ -132,9 +136,9 @@ pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), po
         .collect();
     Chart {
         title: format!("Delay in the queue {} ({})", queue.0, queue.1),
-        note: "Mean of each interval; the band reaches from the least to the most. First replicate. Hide a \
-               variant to see the others at their own scale."
-            .to_owned(),
+        note:
+            "Mean of each interval; the band reaches from the least to the greatest value. First replicate."
+                .to_owned(),
         body: Body::Lines(Lines {
             x: Axis { format: Format::Time, label: "time".to_owned(), ..Axis::default() },
             y: Axis::from_zero("queueing delay", Format::Time),
@@ -145,10 +149,11 @@ pub fn timeline(summary: &Summary, curves: &Curves, queue: &(String, String), po
     }
 }
 
-/// What every variant did to every workload against the first variant, by pairs. `None` where there
+/// Charts the paired ratio of every variant to the first, for every workload. `None` where there
 /// is nothing to compare.
 pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
     let base = summary.variants.first()?;
+    let schemes = schemes(summary);
     let mut rows = Vec::new();
     for workload in summary.workloads() {
         for comparison in summary.comparisons.iter().filter(|c| c.sweep == point) {
@@ -158,7 +163,7 @@ pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
                 rows.push(DotRow {
                     group: workload.to_owned(),
                     label: format!("{} {statistic}", comparison.variant),
-                    color: color_of(summary, &comparison.variant),
+                    color: schemes.color(&comparison.variant),
                     at: whisker(&ratio),
                     hollow: change.direction() == Direction::NotSeen,
                 });
@@ -171,7 +176,7 @@ pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
     }
     (!rows.is_empty()).then(|| Chart {
         title: format!("Completion time relative to {base}"),
-        note: "With 95 % intervals; a hollow point may well be no change.".to_owned(),
+        note: "With 95 % confidence intervals; a hollow point is not significant.".to_owned(),
         body: Body::Dots(Dots {
             x: Axis::log(&format!("completion time relative to {base}"), Format::Ratio),
             reference: 1.0,
@@ -181,7 +186,7 @@ pub fn who_pays(summary: &Summary, point: &Point) -> Option<Chart> {
     })
 }
 
-/// A statistic of a workload's completion time over the sweep, one line a variant.
+/// Charts a statistic of a workload's completion time over the sweep, one line a variant.
 pub fn over_sweep(
     summary: &Summary,
     workload: &str,
@@ -195,7 +200,7 @@ pub fn over_sweep(
     })
 }
 
-/// The 99th percentile of a workload's slowdown over the sweep, one line a variant; `None` where it has none.
+/// Charts the 99th percentile of a workload's slowdown over the sweep, one line a variant; `None` where it has none.
 pub fn slowdown_over_sweep(summary: &Summary, workload: &str) -> Option<Chart> {
     let p99 = |variant: &str, point: &Point| {
         Some(summary.cell(variant, point)?.workload(workload)?.slowdown.as_ref()?.p99)
@@ -205,9 +210,10 @@ pub fn slowdown_over_sweep(summary: &Summary, workload: &str) -> Option<Chart> {
     Some(sweep_chart(summary, title, "completion time over that on idle links", Format::Ratio, p99))
 }
 
-/// A percentile of the slowdown of a workload's messages by their size, one line a variant. `share` is its number
-/// in [`SHARES`].
+/// Charts a percentile of the slowdown of a workload's messages by their size, one line a variant. `share` is its
+/// number in [`SHARES`].
 pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Point, share: usize) -> Chart {
+    let schemes = schemes(summary);
     let mine = curves.slowdowns.iter().filter(|found| found.workload == workload && found.sweep == point);
     let series = mine
         .map(|found| {
@@ -217,7 +223,7 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
                 Some((middle, bucket.slowdown[share]?))
             });
             let (x, y) = known.unzip();
-            Line::new(&found.variant, color_of(summary, &found.variant), x, y)
+            Line::new(&found.variant, schemes.color(&found.variant), x, y)
         })
         .collect();
     let (_, name) = SHARES[share];
@@ -234,7 +240,7 @@ pub fn slowdown(summary: &Summary, curves: &Curves, workload: &str, point: &Poin
     }
 }
 
-/// The delay of a queue over the sweep, one line a variant.
+/// Charts the delay of a queue over the sweep, one line a variant.
 pub fn queue_over_sweep(
     summary: &Summary,
     queue: &(String, String),
@@ -256,6 +262,7 @@ fn sweep_chart(
     value: impl Fn(&str, &Point) -> Option<Estimate>,
 ) -> Chart {
     let points = summary.sweep_points();
+    let schemes = schemes(summary);
     let (x, places) = sweep_axis(&points);
     let mut least = f64::INFINITY;
     let mut most = 0.0f64;
@@ -263,7 +270,7 @@ fn sweep_chart(
         .variants
         .iter()
         .map(|variant| {
-            let mut line = Line::new(variant, color_of(summary, variant), Vec::new(), Vec::new());
+            let mut line = Line::new(variant, schemes.color(variant), Vec::new(), Vec::new());
             let (mut low, mut high) = (Vec::new(), Vec::new());
             for (point, place) in points.iter().zip(&places) {
                 let Some(estimate) = value(variant, point) else { continue };
@@ -284,11 +291,11 @@ fn sweep_chart(
     } else {
         Axis::from_zero(quantity, format)
     };
-    let note = "With 95 % intervals.".to_owned();
+    let note = "With 95 % confidence intervals.".to_owned();
     Chart { title, note, body: Body::Lines(Lines { x, y, series, read: Read::AtX, tail_view: false }) }
 }
 
-/// The axis of a sweep and the place of each point: numbers where the values are ascending numbers
+/// Returns the axis of a sweep and the position of each point: numbers where the values are ascending numbers
 /// of one unit, names otherwise.
 pub fn sweep_axis(points: &[&Point]) -> (Axis, Vec<f64>) {
     if let Some((label, places)) = numeric_sweep(points) {
@@ -329,7 +336,7 @@ fn numeric_sweep(points: &[&Point]) -> Option<(String, Vec<f64>)> {
     (ascending && places.len() > 1).then_some((label, places))
 }
 
-/// The name of a sweep point where one must be chosen: its values, with their keys if several.
+/// Writes the name of a sweep point where one must be chosen: its values, with their keys if several.
 pub fn point_name(point: &Point) -> String {
     sweep_label(point)
 }

@@ -1,9 +1,8 @@
-//! One sentence a variant: what it did to each workload against the first variant.
+//! One sentence a variant: the change of each workload from the first variant.
 //!
-//! A difference is named only where the paired 95 % interval excludes zero; where it does not, the sentence
-//! says so with the interval. The statistic is the
-//! 99th percentile where the pairs are enough for one, and the mean elsewhere. Over a sweep the
-//! sentence gives the range over its points and says at how many of them the difference was seen.
+//! A difference is named only where the paired 95 % confidence interval excludes zero; where it does not, the sentence
+//! says so with the interval. The statistic is the 99th percentile where the pairs are enough for one, and the mean
+//! elsewhere. Over a sweep the sentence gives the range over its points and the number of points with a difference.
 
 use plimsoll_results::Summary;
 use plimsoll_results::stats::paired::{Change, Direction};
@@ -12,13 +11,13 @@ use plimsoll_results::summary::{Comparison, WorkloadChange};
 
 use crate::figures;
 
-/// The sentences: which links were slow or dead, where any were, and then one a variant in their order; none where
+/// Writes the sentences: first the faults of links, where there were any, then one a variant in their order; none where
 /// there is nothing to compare.
 pub fn sentences(summary: &Summary) -> Vec<String> {
     faults(summary).into_iter().chain(comparisons(summary)).collect()
 }
 
-/// One sentence for all variants if they have the same faults, else one for each that has any.
+/// Writes one sentence for all variants if they have the same faults, else one for each that has any.
 fn faults(summary: &Summary) -> Vec<String> {
     let Some(first) = summary.cells.first() else { return Vec::new() };
     let sentence = |name: &str, faults: &[String]| format!("{name}: {}.", faults.join("; "));
@@ -51,22 +50,22 @@ fn comparisons(summary: &Summary) -> Vec<String> {
         .collect()
 }
 
-/// Which statistic of a workload is spoken of.
+/// The statistic of a workload that a sentence compares.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Headline {
-    /// 99th percentile.
+    /// The sentence compares the 99th percentile.
     P99,
-    /// Mean.
+    /// The sentence compares the mean.
     Mean,
 }
 
 impl Headline {
-    /// The statistic that this many pairs allow.
+    /// Chooses the statistic that this many pairs allow.
     pub fn for_pairs(pairs: u64) -> Headline {
         if pairs >= samples_needed(0.99) { Headline::P99 } else { Headline::Mean }
     }
 
-    /// `p99` or `mean`.
+    /// The name of the statistic: `p99` or `mean`.
     pub fn name(self) -> &'static str {
         match self {
             Headline::P99 => "p99",
@@ -74,7 +73,7 @@ impl Headline {
         }
     }
 
-    /// That change of a workload.
+    /// Returns the change of this statistic.
     pub fn of(self, change: &WorkloadChange) -> &Change {
         match self {
             Headline::P99 => &change.p99,
@@ -84,9 +83,9 @@ impl Headline {
 }
 
 struct Clause {
-    /// `p99(small)`.
+    /// The statistic and its workload: `p99(small)`.
     what: String,
-    /// `4.2x lower`; `None` where no difference was seen.
+    /// The change, such as `4.2x lower`; `None` where no difference was seen.
     seen: Option<String>,
 }
 
@@ -118,15 +117,15 @@ fn clause(workload: &str, points: &[&Comparison]) -> Option<Clause> {
     Some(Clause { what, seen: (!parts.is_empty()).then(|| parts.join(" and ")) })
 }
 
-/// Between what the difference lies: `-1.20 us to 3.40 us`.
+/// Writes the interval of the difference: `-1.20 us .. 3.40 us`.
 pub(crate) fn interval(change: &Change) -> String {
     match change.difference.interval {
-        Some(interval) => format!("{} to {}", figures::time(interval.low), figures::time(interval.high)),
+        Some(interval) => format!("{} .. {}", figures::time(interval.low), figures::time(interval.high)),
         None => "too few to tell".to_owned(),
     }
 }
 
-/// What a change comes to, in one or two words.
+/// Writes the direction of a change in one or two words.
 pub(crate) fn word(change: &Change) -> &'static str {
     match (change.direction(), change.difference.interval) {
         (Direction::Lower, _) => "lower",
@@ -136,7 +135,7 @@ pub(crate) fn word(change: &Change) -> &'static str {
     }
 }
 
-/// The ratios of the changes in this direction.
+/// Returns the ratios of the changes in this direction.
 fn ratios(changes: &[&Change], direction: Direction) -> Vec<f64> {
     let seen = changes.iter().filter(|change| change.direction() == direction);
     seen.map(|change| match change.ratio {
@@ -148,7 +147,7 @@ fn ratios(changes: &[&Change], direction: Direction) -> Vec<f64> {
     .collect()
 }
 
-/// `2.5x to 2.6x lower`: from the smallest change to the largest.
+/// Writes the range from the smallest change to the largest: `2.5x to 2.6x lower`.
 fn range(ratios: &[f64], word: &str) -> String {
     let size = |ratio: &f64| if *ratio < 1.0 { 1.0 / ratio } else { *ratio };
     let mut by_size = ratios.to_vec();

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use plimsoll_report::chart::{Around, Axis, Body, Chart, Color, Format, Line, Lines, Read, Shape, Stroke};
+use plimsoll_report::chart::{Around, Axis, Body, Chart, Format, Line, Lines, Read, Schemes, Shape, Stroke};
 use plimsoll_report::figures::number;
 use plimsoll_report::svg::{self, Size};
 
@@ -246,6 +246,8 @@ fn broken_orderings(page: &mut String, study: &Study, reproduction: &Reproductio
 
 fn charts(study: &Study, reproduction: &Reproduction) -> Vec<(String, Chart)> {
     let mut charts = Vec::new();
+    let series = study.figures.iter().map(|figure| figure.series.iter().map(String::as_str));
+    let schemes = Schemes::of(series);
     for figure in &study.figures {
         for metric in &figure.drawn {
             let rows = rows_of(reproduction, &figure.id);
@@ -256,7 +258,7 @@ fn charts(study: &Study, reproduction: &Reproduction) -> Vec<(String, Chart)> {
             let [held, beside] = study.bases.map(of_base);
             let beside = if study.is_live() { beside } else { Vec::new() };
             if !held.is_empty() {
-                charts.push((format!("{}-{metric}", figure.id), chart(figure, metric, &held, &beside)));
+                charts.push((format!("{}-{metric}", figure.id), chart(figure, &schemes, metric, &held, &beside)));
             }
         }
     }
@@ -264,9 +266,10 @@ fn charts(study: &Study, reproduction: &Reproduction) -> Vec<(String, Chart)> {
 }
 
 /// Draws measured lines, and in the same colour the published values and those of the base `beside`.
-fn chart(figure: &Figure, metric: &str, rows: &[&Row], beside: &[&Row]) -> Chart {
+fn chart(figure: &Figure, schemes: &Schemes, metric: &str, rows: &[&Row], beside: &[&Row]) -> Chart {
     let mut lines = Vec::new();
-    for (index, series) in figure.series.iter().enumerate() {
+    for series in &figure.series {
+        let color = schemes.color(series);
         let of: Vec<(f64, &Row)> = rows
             .iter()
             .filter(|row| row.series == *series)
@@ -274,7 +277,7 @@ fn chart(figure: &Figure, metric: &str, rows: &[&Row], beside: &[&Row]) -> Chart
             .collect();
         let x = of.iter().map(|(x, _)| *x).collect();
         let y = of.iter().map(|(_, row)| row.measured).collect();
-        let mut line = Line::new(series, Color::Series(index), x, y);
+        let mut line = Line::new(series, color, x, y);
         line.around = Some(Around {
             shape: Shape::ErrorBars,
             low: of.iter().map(|(_, row)| row.ci.map(|(low, _)| low)).collect(),
@@ -294,7 +297,7 @@ fn chart(figure: &Figure, metric: &str, rows: &[&Row], beside: &[&Row]) -> Chart
         {
             if !values.is_empty() {
                 let (x, y) = values.into_iter().unzip();
-                let mut line = Line::new(&format!("{series}, {whose}"), Color::Series(index), x, y);
+                let mut line = Line::new(&format!("{series}, {whose}"), color, x, y);
                 line.stroke = stroke;
                 lines.push(line);
             }

@@ -13,11 +13,11 @@ use crate::stats::percentile;
 /// Completion time over that on idle links ([`crate::outcome::Message::ideal`]), by size.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SlowdownBySize {
-    /// The variant.
+    /// The name of the variant.
     pub variant: String,
     /// Swept keys and their values.
     pub sweep: Vec<(String, String)>,
-    /// The workload.
+    /// The name of the workload.
     pub workload: String,
     /// The buckets that have messages, ascending.
     pub buckets: Vec<Bucket>,

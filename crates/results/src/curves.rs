@@ -18,7 +18,7 @@ use crate::summary::workload::{Subject, values_us};
 pub struct Detail {
     /// Points of a distribution.
     pub cdf_points: usize,
-    /// Bins of a timeline.
+    /// The greatest number of bins of a timeline.
     pub timeline_bins: usize,
 }
 
@@ -53,11 +53,11 @@ pub struct Curves {
 /// A distribution of completion times, or of what a workload observed.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cdf {
-    /// The variant.
+    /// The name of the variant.
     pub variant: String,
     /// Swept keys and their values.
     pub sweep: Vec<(String, String)>,
-    /// The workload.
+    /// The name of the workload.
     pub workload: String,
     /// Whether of queries instead of messages.
     pub by_query: bool,
@@ -70,13 +70,13 @@ pub struct Cdf {
 /// The delay of a queue over time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Timeline {
-    /// The variant.
+    /// The name of the variant.
     pub variant: String,
     /// Swept keys and their values.
     pub sweep: Vec<(String, String)>,
     /// The scenario's name of the queue.
     pub queue: String,
-    /// The port, in words.
+    /// The port of the queue, in words.
     pub port: String,
     /// Middle of each bin in ms.
     pub ms: Vec<f64>,

@@ -19,7 +19,7 @@ pub enum Quantity {
 /// One quantity of the links at a sweep point.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LinkMap {
-    /// What it shows.
+    /// The quantity that the map shows.
     pub quantity: Quantity,
     /// Swept keys and their values.
     pub sweep: Vec<(String, String)>,

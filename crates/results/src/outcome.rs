@@ -19,7 +19,7 @@ pub struct Outcome {
     pub workloads: Vec<WorkloadInfo>,
     /// Names of the switch tiers of the topology, from the hosts upwards (at most three).
     pub tiers: Vec<String>,
-    /// When the run ended.
+    /// The simulated time at which the run ended.
     pub end: Time,
     /// From when on messages and queues counted.
     pub warmup: Span,
@@ -41,7 +41,7 @@ pub struct Outcome {
     pub series: Vec<SeriesPoint>,
     /// Goodput per interval, where asked for.
     pub goodput: Vec<GoodputInterval>,
-    /// Whole-run counters.
+    /// The counters of the whole run.
     pub counters: Counters,
     /// The links that were slow or dead for a while, as the scenario says.
     pub faults: Vec<Fault>,
@@ -60,13 +60,13 @@ pub struct LinkTotals {
     pub to: String,
     /// The tiers that it connects: `host -> leaf`, `leaf -> spine`.
     pub tier: String,
-    /// Its rate.
+    /// The rate at which the link sends.
     pub rate: Rate,
     /// How long it was observed.
     pub observed: Span,
     /// Packets that completed it.
     pub packets: u64,
-    /// Their bytes.
+    /// The number of bytes in these packets.
     pub bytes: u64,
     /// Packets that found no room at its port.
     pub drops: u64,
@@ -91,7 +91,7 @@ pub struct Connection {
     pub active: Option<(Time, Time)>,
     /// Data segments sent, retransmissions included.
     pub segments: u64,
-    /// Segments sent again.
+    /// The number of segments that were retransmitted.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -108,7 +108,7 @@ pub struct Connection {
 /// A sample of one connection's sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SeriesPoint {
-    /// When.
+    /// The time of the event.
     pub time: Time,
     /// Index into [`Outcome::connections`].
     pub connection: u32,
@@ -147,7 +147,7 @@ pub struct GoodputInterval {
 pub struct Fault {
     /// The link: `leaf0 - spine1`, or `leaf0 -> spine1` if only that direction was.
     pub link: String,
-    /// Since when.
+    /// The time at which the fault began.
     pub from: Time,
     /// Until when, if it ended.
     pub until: Option<Time>,

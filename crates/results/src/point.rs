@@ -43,13 +43,13 @@ pub fn sweep_label(sweep: &[(String, String)]) -> String {
 /// One run and what it observed.
 #[derive(Clone, Debug)]
 pub struct PointOutcome {
-    /// Which run.
+    /// The key that names the run.
     pub key: PointKey,
     /// The seed that it drew from.
     pub seed: u64,
-    /// Digest of `outcome`.
+    /// The digest of the field `outcome`.
     pub digest: Digest,
-    /// What it observed.
+    /// The observations of the run.
     pub outcome: Outcome,
 }
 

@@ -12,13 +12,13 @@ use crate::point::{PointKey, PointOutcome};
 /// How much is observed.
 #[derive(Clone, Debug)]
 pub struct Shape {
-    /// Small requests.
+    /// The number of small requests.
     pub requests: u64,
-    /// Large transfers.
+    /// The number of large transfers.
     pub transfers: u64,
-    /// Fan-out queries.
+    /// The number of fan-out queries.
     pub queries: u64,
-    /// Queue intervals.
+    /// The number of intervals of the watched queue.
     pub intervals: usize,
     /// Load of the link by transfers, 0..1.
     pub load: f64,
@@ -53,7 +53,7 @@ impl Effect {
     }
 }
 
-/// SplitMix64.
+/// The random number generator SplitMix64.
 struct Draw(u64);
 
 impl Draw {
@@ -76,7 +76,7 @@ fn us(value: f64) -> Span {
 
 const RUN: Span = Span::from_secs(2);
 
-/// One made-up run.
+/// Makes up the outcome of one run.
 pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
     let effect = Effect::of(variant);
     let mut messages = requests(shape, seed, effect);

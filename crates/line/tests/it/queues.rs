@@ -93,7 +93,7 @@ fn the_mean_of_an_md1_queue() {
     assert_line(CONSTANT, "mean(w) < 24us", 0.7, 0.8);
 }
 
-/// P(W <= t) of M/D/1.
+/// Computes P(W <= t) of the queue M/D/1.
 fn erlang(load: f64, t_over_s: f64) -> f64 {
     let mut sum = 0.0;
     let mut factorial = 1.0;

@@ -1,50 +1,53 @@
-//! [`Article`]: a page of figures and tables that are not those of a [`plimsoll_results::Summary`], in
-//! the same dress.
+//! [`Article`]: a page of figures and tables that are not those of a [`plimsoll_results::Summary`], with the same
+//! style.
 
-use super::{Figure, foot, page, place};
+use super::{Figure, foot, page, place, rules};
+use crate::chart::Schemes;
 use crate::table::Grid;
 
-/// A page.
+/// A page of figures and tables with its texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Article<'a> {
-    /// What kind of page it is: `Plimsoll report`.
+    /// The kind of page: `Plimsoll report`.
     pub kind: &'a str,
     /// The scenario's title.
     pub title: &'a str,
     /// What the experiment shows; may be empty.
     pub description: &'a str,
-    /// What was found: sentences, each with the name of a variant and a colon before it.
+    /// The findings: sentences, each with the name of a variant and a colon before it.
     pub found: &'a [String],
-    /// What the reader must know before believing a number.
+    /// Warnings about the validity of the numbers.
     pub warnings: &'a [String],
     /// The sections, in order.
     pub sections: &'a [Section<'a>],
-    /// The command that makes it again.
+    /// The colours of the variants.
+    pub schemes: &'a Schemes,
+    /// The command that makes the page again.
     pub command: &'a str,
-    /// Its seed.
+    /// The seed that the command uses.
     pub seed: u64,
-    /// Version of plimsoll.
+    /// The version of plimsoll that made the page.
     pub version: &'a str,
-    /// Commit it was built from, where known.
+    /// The commit that plimsoll was built from, where known.
     pub commit: Option<&'a str>,
-    /// Runs behind it.
+    /// The number of runs behind the page.
     pub runs: usize,
     /// The scenario; may be empty.
     pub scenario: &'a str,
 }
 
-/// A section of a page.
+/// A section of a page with its figures and tables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Section<'a> {
-    /// Id of its element.
+    /// The id of its element, unique on the page.
     pub id: &'a str,
-    /// Its heading.
+    /// The heading of the section.
     pub name: &'a str,
     /// One sentence below the heading; may be empty.
     pub lead: &'a str,
     /// Figures, each with its tables folded below it.
     pub figures: Vec<Figure>,
-    /// Tables in sight.
+    /// Tables that are shown unfolded.
     pub tables: Vec<Grid>,
 }
 
@@ -59,6 +62,8 @@ pub fn article(article: &Article<'_>) -> String {
         found: article.found,
         warnings: article.warnings,
         sections: &names,
+        schemes: article.schemes,
+        rules: &rules(article.sections.iter().flat_map(|section| &section.figures)),
     });
     for section in article.sections {
         let mut inside = place(&section.figures);
@@ -78,6 +83,5 @@ pub fn article(article: &Article<'_>) -> String {
         scenario: article.scenario,
     });
     out.push_str(&page::section("repeat", "How to repeat this", "", &again));
-    out.push_str(&foot(article.sections.iter().flat_map(|section| &section.figures).collect()));
-    out
+    out + &foot()
 }

@@ -1,5 +1,5 @@
-//! How much the links carried, by the tiers that they connect, and which of them dropped or were paused:
-//! tables whose cells have a colour that is the stronger the larger their number.
+//! The utilisation of the links by tier, and the links that dropped packets or were paused: tables whose cells have a
+//! stronger colour for a larger number.
 
 use plimsoll_results::Summary;
 use plimsoll_results::curves::Curves;
@@ -7,8 +7,10 @@ use plimsoll_results::link_map::{LinkMap, Quantity};
 use plimsoll_results::summary::{Cell as PointCell, TierSummary};
 
 use super::escape;
-use crate::figures;
+use super::page::marked;
+use crate::chart::Schemes;
 use crate::plots::{Point, point_name};
+use crate::{figures, plots};
 
 /// A table with shaded cells.
 struct HeatTable {
@@ -26,7 +28,7 @@ struct HeatCell {
     heat: f64,
 }
 
-/// The inside of the section; empty where no links were counted.
+/// Renders the content of the section; it is empty where no links were counted.
 pub(super) fn section(summary: &Summary, curves: &Curves) -> String {
     let points: Vec<&Point> = summary
         .sweep_points()
@@ -34,9 +36,10 @@ pub(super) fn section(summary: &Summary, curves: &Curves) -> String {
         .filter(|point| summary.cells.iter().any(|cell| cell.sweep == **point && !cell.tiers.is_empty()))
         .collect();
     let [first, rest @ ..] = points.as_slice() else { return String::new() };
+    let schemes = plots::schemes(summary);
     let inside = |point: &Point| -> String {
         let maps = curves.maps.iter().filter(|map| map.sweep == point).map(of_map);
-        tiers(summary, point).into_iter().chain(maps).map(|table| render(&table)).collect()
+        tiers(summary, point).into_iter().chain(maps).map(|table| render(&table, &schemes)).collect()
     };
     if rest.is_empty() {
         return inside(first);
@@ -139,7 +142,7 @@ fn of_map(map: &LinkMap) -> HeatTable {
     HeatTable { title: title.to_owned(), note, corner: "link", columns: map.variants.clone(), rows }
 }
 
-/// `3.1 %`; what is not nothing does not look so.
+/// Writes a share as `3.1 %`; a share above zero is never written as zero.
 fn percent(share: f64) -> String {
     match share * 100.0 {
         0.0 => "0 %".to_owned(),
@@ -148,7 +151,7 @@ fn percent(share: f64) -> String {
     }
 }
 
-fn render(table: &HeatTable) -> String {
+fn render(table: &HeatTable, schemes: &Schemes) -> String {
     let mut out = format!(
         "<div class=\"card heat\">\n<b>{}</b>\n<p class=\"note\">{}</p>\n<div class=\"scroll\"><table>\n<thead>\
          <tr><th scope=\"col\">{}</th>",
@@ -157,7 +160,8 @@ fn render(table: &HeatTable) -> String {
         escape(table.corner)
     );
     for column in &table.columns {
-        out.push_str(&format!("<th scope=\"col\">{}</th>", escape(column)));
+        let mark = marked(schemes.find(column));
+        out.push_str(&format!("<th scope=\"col\">{mark}{}</th>", escape(column)));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for (label, cells) in &table.rows {

@@ -1,8 +1,9 @@
 //! `report.html`: one file that needs no network, no library and no server.
 //!
-//! The tables are in the page as they are; the figures are drawn by `charts.js` from JSON in the
-//! page, each with a table of its numbers below it. A content security policy forbids the page to
-//! load anything at all.
+//! The tables are in the page as they are. The figures are the SVG of [`crate::svg`], each in a wide and in a narrow
+//! layout and with a table of its numbers below it; style rules switch sweep points, views and lines, and `charts.js`
+//! adds tooltips, the arrow keys and dark colours. Without it the page is a still picture. A content security policy
+//! forbids the page to load anything at all.
 
 mod article;
 mod links;
@@ -13,39 +14,39 @@ pub use article::{Article, Section, article};
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
-use plimsoll_units::text::{is_hidden, printable_lines};
-use serde::Serialize;
+use plimsoll_units::text::printable_lines;
 
 use crate::chart::Chart;
 use crate::plots;
+use crate::svg::{self, Key, Size};
 use crate::table::{self, Grid, blocks};
 use crate::verdict;
 
-/// Characters of a table that stand beside each other on the page.
+/// The width of a table on the page, in characters.
 const TABLE_WIDTH: usize = 128;
 
 const SCRIPT: &str = include_str!("charts.js");
 
-/// What a report is made from.
+/// The texts and numbers that a report is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// The scenario's title.
     pub title: &'a str,
     /// What the experiment shows; may be empty.
     pub description: &'a str,
-    /// All numbers.
+    /// The numbers that the tables show.
     pub summary: &'a Summary,
-    /// What the figures draw.
+    /// The curves that the figures draw.
     pub curves: &'a Curves,
     /// The command that repeats the run.
     pub command: &'a str,
-    /// What carried the packets, as in the manifest.
+    /// The name of what carried the packets, as in the manifest.
     pub carrier: &'a str,
-    /// Its seed.
+    /// The seed that the command uses.
     pub seed: u64,
-    /// Version of plimsoll.
+    /// The version of plimsoll that made the report.
     pub version: &'a str,
-    /// Commit it was built from, where known.
+    /// The commit that plimsoll was built from, where known.
     pub commit: Option<&'a str>,
     /// The merged scenario; may be empty.
     pub scenario: &'a str,
@@ -54,29 +55,75 @@ pub struct Page<'a> {
 }
 
 /// A figure on the page: one chart, or one for each sweep point, and the tables below it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
     id: String,
     charts: Vec<Chart>,
-    #[serde(skip)]
     tables: Vec<Grid>,
-    #[serde(skip)]
     half_width: bool,
 }
 
+/// The layouts of figures: over the page, over half of it, and on a phone.
+const FULL: Size = Size { width: 980, plot_height: 300 };
+const HALF: Size = Size { width: 464, plot_height: 240 };
+const NARROW: Size = Size { width: 320, plot_height: 230 };
+
 impl Figure {
-    /// A figure over the whole width of the page. `id` is that of its element, and its own on the page.
+    /// Makes a figure over the whole width of the page. `id` is that of its element and unique on the page.
     pub fn new(id: String, chart: Chart, tables: Vec<Grid>) -> Figure {
         Figure { id, charts: vec![chart], tables, half_width: false }
     }
+
+    /// Builds the legend: every name of any of the charts once.
+    fn keys(&self) -> Vec<Key> {
+        let mut keys: Vec<Key> = Vec::new();
+        for key in self.charts.iter().flat_map(svg::keys) {
+            if keys.iter().all(|known| known.name != key.name) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+
+    fn render(&self) -> String {
+        let Some(first) = self.charts.first() else { return String::new() };
+        let keys = self.keys();
+        let names_of = |chart: &Chart| chart.views().iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        let views = self.charts.iter().map(names_of).max_by_key(Vec::len).unwrap_or_default();
+        let mut out = format!(
+            "<figure class=\"card\" id=\"{}\">\n<figcaption>{}</figcaption>\n<p class=\"note\">{}</p>\n{}\
+             <div class=\"plot\">\n",
+            self.id,
+            escape(&first.title),
+            escape(&first.note),
+            page::controls(&self.id, &keys, &views)
+        );
+        let names: Vec<String> = keys.into_iter().map(|key| key.name).collect();
+        let wide = if self.half_width { HALF } else { FULL };
+        for (point, chart) in self.charts.iter().enumerate() {
+            let at = if self.charts.len() > 1 { format!(" class=\"at at-{point}\"") } else { String::new() };
+            out.push_str(&format!("<div{at}>"));
+            let shown = chart.views();
+            for (number, (_, view)) in shown.iter().enumerate() {
+                let class = if shown.len() > 1 { format!(" class=\"view-{number}\"") } else { String::new() };
+                out.push_str(&format!("<div{class}>"));
+                out.push_str(&svg::inline(view, wide, "wide", &names));
+                out.push_str(&svg::inline(view, NARROW, "narrow", &names));
+                out.push_str("</div>");
+            }
+            out.push_str("</div>\n");
+        }
+        out.push_str("</div>\n");
+        if !self.tables.is_empty() {
+            out.push_str("<details><summary>As a table</summary>\n");
+            self.tables.iter().for_each(|grid| out.push_str(&page::table(grid, false)));
+            out.push_str("</details>\n");
+        }
+        out + "</figure>\n"
+    }
 }
 
-#[derive(Serialize)]
-struct Data<'a> {
-    figures: Vec<&'a Figure>,
-}
-
-/// Renders a report.
+/// Renders a report as one HTML file.
 pub fn render(page: &Page<'_>) -> String {
     let summary = page.summary;
     let swept = summary.sweep_points().len() > 1;
@@ -104,7 +151,8 @@ pub fn render(page: &Page<'_>) -> String {
     }
     sections.push(("repeat", "Repeat"));
 
-    let texts = summary.warnings.iter().map(ToString::to_string).chain(page.warnings.iter().cloned());
+    let texts = table::alarms(summary).chain(page.warnings.iter().cloned());
+    let schemes = plots::schemes(summary);
     let mut out = page::head(&page::Head {
         kind: "Plimsoll report",
         title: page.title,
@@ -112,6 +160,8 @@ pub fn render(page: &Page<'_>) -> String {
         found: &verdict::sentences(summary),
         warnings: &texts.collect::<Vec<_>>(),
         sections: &sections,
+        schemes: &schemes,
+        rules: &rules(groups.iter().flat_map(|(_, _, figures)| figures.iter())),
     });
     if swept {
         out.push_str(&page::section("sweep", "Over the sweep", "", &place(&sweep)));
@@ -130,19 +180,41 @@ pub fn render(page: &Page<'_>) -> String {
         out.push_str(&page::section("links", "Links", LINKS_LEAD, &links));
     }
     out.push_str(&page::section("repeat", "How to repeat this", "", &page::repeat(page)));
-    out.push_str(&foot(groups.iter().flat_map(|(_, _, figures)| figures.iter()).collect()));
-    out
+    out + &foot()
 }
 
 const LINKS_LEAD: &str = "From the warm-up to the end of the sending. The stronger the colour, the more.";
 
-/// The end of the page: the data of its figures and the script that draws them.
-fn foot(figures: Vec<&Figure>) -> String {
+/// Renders the end of the page with its script.
+fn foot() -> String {
     format!(
-        "</main>\n<footer><main>Intervals are 95 % confidence intervals; ± is the wider side.</main></footer>\n\
-         <script type=\"application/json\" id=\"data\">{}</script>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
-        embedded(&Data { figures })
+        "</main>\n<footer><main>{} {}</main></footer>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n",
+        escape(table::INTERVALS),
+        escape(table::BEST)
     )
+}
+
+/// Writes the style rules that show one sweep point and one view, and hide the lines that a reader switches off.
+fn rules<'a>(figures: impl Iterator<Item = &'a Figure>) -> String {
+    let (mut points, mut names) = (0, 0);
+    for figure in figures {
+        points = points.max(figure.charts.len());
+        names = names.max(figure.keys().len());
+    }
+    let mut out = String::new();
+    for n in 0..points {
+        out.push_str(&format!(
+            "body:has(#point > :nth-child({}):checked) .at-{n} {{ display: block; }}\n",
+            n + 1
+        ));
+    }
+    for n in 0..names {
+        out.push_str(&format!(
+            "figure:has(.keys > :nth-child({}) > input:not(:checked)) .g{n} {{ display: none; }}\n",
+            n + 1
+        ));
+    }
+    out
 }
 
 fn heading(id: &str) -> (&'static str, &'static str) {
@@ -169,7 +241,7 @@ fn heading(id: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// The tables of all numbers: in sight for one point, folded for each of a sweep.
+/// Renders the tables of all numbers: in sight for one point, folded for each of a sweep.
 fn numbers(summary: &Summary, swept: bool) -> String {
     let mut inside = String::new();
     for point in summary.sweep_points() {
@@ -273,7 +345,8 @@ fn distribution_figures(page: &Page<'_>) -> Vec<Figure> {
     figures
 }
 
-/// For each workload whose messages differ in size: p99 over the whole width with the table, then p50 and p95.
+/// Makes the figures of each workload whose messages differ in size: p99 over the whole width with the table, then p50
+/// and p95.
 fn slowdown_figures(page: &Page<'_>) -> Vec<Figure> {
     let mut figures = Vec::new();
     for (number, workload) in page.summary.workloads().into_iter().enumerate() {
@@ -296,7 +369,7 @@ fn slowdown_figures(page: &Page<'_>) -> Vec<Figure> {
             figures.push(Figure {
                 id: format!("slowdown-{number}-{name}"),
                 charts,
-                tables: vec![tables::slowdowns(page.curves, workload, share)],
+                tables: vec![tables::slowdowns(page.summary, page.curves, workload, share)],
                 half_width: share + 1 < SHARES.len(),
             });
         }
@@ -319,74 +392,21 @@ fn queue_figures(page: &Page<'_>) -> Vec<Figure> {
     figures
 }
 
-/// The places that the script draws into, with their tables.
+/// Renders the figures with their tables; those of half width stand beside each other.
 fn place(figures: &[Figure]) -> String {
     let mut out = String::new();
     for pair in figures.chunk_by(|a, b| a.half_width && b.half_width) {
+        let rendered: String = pair.iter().map(Figure::render).collect();
         if pair[0].half_width {
-            out.push_str("<div class=\"pair\">\n");
-        }
-        for figure in pair {
-            let Some(chart) = figure.charts.first() else { continue };
-            out.push_str(&format!(
-                "<figure class=\"card\" id=\"{}\">\n<figcaption>{}</figcaption>\n<p class=\"note\">{}</p>\n\
-                 <div class=\"plot\"></div>\n",
-                figure.id,
-                escape(&chart.title),
-                escape(&chart.note)
-            ));
-            if !figure.tables.is_empty() {
-                out.push_str("<details><summary>As a table</summary>\n");
-                figure.tables.iter().for_each(|grid| out.push_str(&page::table(grid, false)));
-                out.push_str("</details>\n");
-            }
-            out.push_str("</figure>\n");
-        }
-        if pair[0].half_width {
-            out.push_str("</div>\n");
+            out.push_str(&format!("<div class=\"pair\">\n{rendered}</div>\n"));
+        } else {
+            out.push_str(&rendered);
         }
     }
     out
 }
 
-/// JSON that cannot end the element it stands in.
-fn embedded(data: &Data<'_>) -> String {
-    let json = serde_json::to_string(data).expect("chart data has text keys only").replace('<', "\\u003c");
-    let hides =
-        json.contains(is_hidden) || ["\\u00", "\\b", "\\f", "\\r"].iter().any(|escape| json.contains(escape));
-    if hides { shown_in_json(&json) } else { json }
-}
-
-/// JSON whose texts show what they hide, as [`escape`] does for those in the page: a script takes them from here.
-fn shown_in_json(json: &str) -> String {
-    let mut out = String::with_capacity(json.len() + 16);
-    let mut rest = json.chars();
-    let show = |c: char, out: &mut String| match is_hidden(c) {
-        true => out.push_str(&format!("\\\\u{{{:x}}}", u32::from(c))),
-        false => out.push_str(&format!("\\u{:04x}", u32::from(c))),
-    };
-    while let Some(c) = rest.next() {
-        match c {
-            '\\' => match rest.next() {
-                Some('u') => {
-                    let digits: String = rest.by_ref().take(4).collect();
-                    let c = u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32);
-                    // Only the first 32 characters and `<` are written that way.
-                    show(c.unwrap_or('\u{fffd}'), &mut out);
-                }
-                Some('b') => show('\u{8}', &mut out),
-                Some('f') => show('\u{c}', &mut out),
-                Some('r') => show('\r', &mut out),
-                other => out.extend(['\\'].into_iter().chain(other)),
-            },
-            c if is_hidden(c) => show(c, &mut out),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// A text as HTML shows it, also inside a quoted attribute, with all that is not to be seen written out.
+/// Escapes a text for HTML, also inside a quoted attribute, and writes out characters that cannot be seen.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in printable_lines(text).chars() {

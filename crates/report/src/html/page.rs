@@ -3,33 +3,41 @@
 use plimsoll_results::run_dir::SIMULATOR;
 
 use super::{Page, escape};
-use crate::table::{Cell, Grid};
+use crate::chart::{Color, Schemes};
+use crate::svg::{self, Glyph, Key};
+use crate::table::{Cell, Column, Grid};
 
 const STYLE: &str = include_str!("style.css");
 
-/// What stands before the first section.
+/// The content before the first section.
 pub(super) struct Head<'a> {
-    /// What kind of page it is.
+    /// The kind of page, in words.
     pub(super) kind: &'a str,
     pub(super) title: &'a str,
-    /// May be empty.
+    /// What the experiment shows; it may be empty.
     pub(super) description: &'a str,
     /// Sentences, each with the name of a variant and a colon before it.
     pub(super) found: &'a [String],
     pub(super) warnings: &'a [String],
-    /// Id and name of each section.
+    /// The id and the name of each section.
     pub(super) sections: &'a [(&'a str, &'a str)],
+    /// The colours of the variants, whose marks stand before their names.
+    pub(super) schemes: &'a Schemes,
+    /// The style rules of the page's figures.
+    pub(super) rules: &'a str,
 }
 
-/// Everything before the first section: head, title, what was found, warnings.
+/// Renders everything before the first section: head, title, findings, warnings.
 pub(super) fn head(head: &Head<'_>) -> String {
     let title = escape(head.title);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; \
-         script-src 'unsafe-inline'; img-src data:\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n\
+         script-src 'unsafe-inline'; img-src data:\">\n<title>{title}</title>\n<style>\n{STYLE}{}{}</style>\n</head>\n\
          <body>\n<header><div>\n<div class=\"bar\">{MARK}<span>{}</span><nav>",
+        colors(),
+        head.rules,
         escape(head.kind)
     );
     for (id, name) in head.sections {
@@ -40,32 +48,71 @@ pub(super) fn head(head: &Head<'_>) -> String {
     if !head.description.trim().is_empty() {
         out.push_str(&format!("<p class=\"about\">{}</p>\n", escape(head.description.trim())));
     }
-    out.push_str(&found(head.found));
+    out.push_str(&found(head.found, head.schemes));
     out.push_str("</div></header>\n<main>\n");
-    out.push_str(
-        "<noscript><p class=\"card\">The figures need JavaScript; the table below each holds its \
-         numbers.</p></noscript>\n",
-    );
     out.push_str(&warnings(head.warnings));
     out
 }
 
+/// Writes the style rules of all colours.
+fn colors() -> String {
+    let rule = |color: Color| {
+        format!(".{} {{ color: light-dark({}, {}); }}\n", color.class(), color.hex(), color.dark())
+    };
+    Color::all().map(rule).collect()
+}
+
+/// Renders the legend of a figure, whose entries hide their lines, and the choice between its views.
+pub(super) fn controls(id: &str, keys: &[Key], views: &[&str]) -> String {
+    if keys.is_empty() && views.len() < 2 {
+        return String::new();
+    }
+    let mut out = String::from(
+        "<div class=\"controls\"><div class=\"keys\" role=\"group\" aria-label=\"Show or hide\">",
+    );
+    for Key { name, color, glyph } in keys {
+        out.push_str(&format!(
+            "<label><input type=\"checkbox\" checked>{}<span>{}</span></label>",
+            svg::glyph(*color, *glyph),
+            escape(name)
+        ));
+    }
+    out.push_str("</div>");
+    if views.len() > 1 {
+        out.push_str("<div class=\"views\" role=\"radiogroup\" aria-label=\"View\">");
+        for (number, name) in views.iter().enumerate() {
+            let checked = if number == 0 { " checked" } else { "" };
+            out.push_str(&format!(
+                "<label><input type=\"radio\" name=\"view-{id}\"{checked}><span>{name}</span></label>"
+            ));
+        }
+        out.push_str("</div>");
+    }
+    out + "</div>\n"
+}
+
 /// The Plimsoll mark: a ring and the line through it.
-const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"10\" cy=\"10\" r=\"6.2\" \
-                    fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"2\"/><path d=\"M0 10h20\" \
+const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 20 20\" aria-hidden=\"true\"><circle cx=\"10\" cy=\"10\" \
+                    r=\"6.2\" fill=\"none\" stroke=\"var(--accent)\" stroke-width=\"2\"/><path d=\"M0 10h20\" \
                     stroke=\"var(--accent)\" stroke-width=\"2\"/></svg>";
 
-fn found(sentences: &[String]) -> String {
+fn found(sentences: &[String], schemes: &Schemes) -> String {
     if sentences.is_empty() {
         return String::new();
     }
     let mut out = String::from("<ul class=\"found\">\n");
     for sentence in sentences {
         let (variant, rest) = sentence.split_once(':').unwrap_or(("", sentence));
-        out.push_str(&format!("<li><b>{}</b>:{}</li>\n", escape(variant), escape(rest)));
+        let mark = marked(schemes.find(variant));
+        out.push_str(&format!("<li>{mark}<b>{}</b>:{}</li>\n", escape(variant), escape(rest)));
     }
     out.push_str("</ul>\n");
     out
+}
+
+/// Renders the marker before the name of a scheme.
+pub(super) fn marked(scheme: Option<Color>) -> String {
+    scheme.map_or_else(String::new, |color| svg::glyph(color, Glyph::Marker))
 }
 
 fn warnings(texts: &[String]) -> String {
@@ -77,7 +124,7 @@ fn warnings(texts: &[String]) -> String {
     format!("<div class=\"card warnings\" role=\"note\"><b>{title}</b>\n<ul>\n{items}</ul></div>\n")
 }
 
-/// Escaped, with what stands between backticks as code.
+/// Escapes a text and renders what is between backticks as code.
 fn with_code(text: &str) -> String {
     let mut out = String::new();
     for (part, text) in text.split('`').enumerate() {
@@ -90,36 +137,38 @@ fn with_code(text: &str) -> String {
     out
 }
 
-/// A section with its heading and one sentence.
+/// Renders a section with its heading and one sentence.
 pub(super) fn section(id: &str, title: &str, lead: &str, inside: &str) -> String {
     let lead =
         if lead.is_empty() { String::new() } else { format!("<p class=\"lead\">{}</p>\n", escape(lead)) };
     format!("<section id=\"{id}\">\n<h2>{}</h2>\n{lead}{inside}</section>\n", escape(title))
 }
 
-/// How to make the page again.
+/// The texts that say how to make the page again.
 pub(super) struct Again<'a> {
     pub(super) command: &'a str,
     pub(super) seed: u64,
     pub(super) version: &'a str,
     pub(super) commit: Option<&'a str>,
-    /// How many runs, in words.
+    /// The number of runs, in words.
     pub(super) runs: String,
-    /// HTML after that.
+    /// Further HTML after the list.
     pub(super) more: String,
-    /// May be empty.
+    /// The scenario's text; it may be empty.
     pub(super) scenario: &'a str,
 }
 
-/// How to run it again, with the digests.
+/// Renders the command that repeats the runs, and their digests.
 pub(super) fn repeat(page: &Page<'_>) -> String {
     let runs: usize = page.summary.cells.iter().map(|cell| cell.runs.len()).sum();
     let events: u64 = page.summary.cells.iter().map(|cell| cell.counters.events).sum();
+    let schemes = crate::plots::schemes(page.summary);
     let mut rows = String::new();
     for cell in &page.summary.cells {
         for run in &cell.runs {
             rows.push_str(&format!(
-                "<tr><th scope=\"row\">{}</th><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>\n",
+                "<tr><th scope=\"row\">{}{}</th><td>{}</td><td>{}</td><td>{}</td><td><code>{}</code></td></tr>\n",
+                marked(schemes.find(&cell.variant)),
                 escape(&cell.variant),
                 escape(&crate::plots::point_name(&cell.sweep)),
                 run.replicate,
@@ -138,13 +187,14 @@ pub(super) fn repeat(page: &Page<'_>) -> String {
         more: format!(
             "<details><summary>Digests: {which}</summary><div class=\"scroll\"><table>\n\
              <thead><tr><th scope=\"col\">variant</th><th scope=\"col\">point</th><th scope=\"col\">replicate</th>\
-             <th scope=\"col\">seed</th><th scope=\"col\">digest</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div></details>\n"
+             <th scope=\"col\">seed</th><th scope=\"col\">digest</th></tr></thead>\n<tbody>\n{rows}</tbody></table>\
+             </div></details>\n"
         ),
         scenario: page.scenario,
     })
 }
 
-/// How to run it again.
+/// Renders the command that makes the page again.
 pub(super) fn again(again: &Again<'_>) -> String {
     let mut out = format!(
         "<div class=\"card\">\n<pre><code>{}</code></pre>\n<dl>\n<dt>Seed</dt><dd>{}</dd>\n<dt>Plimsoll</dt><dd>{}",
@@ -166,7 +216,7 @@ pub(super) fn again(again: &Again<'_>) -> String {
     out
 }
 
-/// A table.
+/// Renders a table with its footnotes.
 pub(super) fn table(grid: &Grid, with_title: bool) -> String {
     let mut out = String::from("<div class=\"scroll\"><table>\n");
     if with_title {
@@ -177,10 +227,12 @@ pub(super) fn table(grid: &Grid, with_title: bool) -> String {
     if grid.columns.iter().any(|column| !column.group.is_empty()) {
         out.push_str("<tr><td></td>");
         for group in &groups {
+            let Column { group: name, scheme, .. } = &group[0];
             out.push_str(&format!(
-                "<th class=\"of first\" scope=\"colgroup\" colspan=\"{}\">{}</th>",
+                "<th class=\"of first\" scope=\"colgroup\" colspan=\"{}\">{}{}</th>",
                 group.len(),
-                escape(&group[0].group)
+                marked(*scheme),
+                escape(name)
             ));
         }
         out.push_str("</tr>\n");
@@ -194,13 +246,16 @@ pub(super) fn table(grid: &Grid, with_title: bool) -> String {
     }
     out.push_str("</tr>\n</thead>\n<tbody>\n");
     for row in &grid.rows {
-        out.push_str(&format!("<tr><th scope=\"row\">{}</th>", escape(&row.label)));
+        out.push_str(&format!("<tr><th scope=\"row\">{}{}</th>", marked(row.scheme), escape(&row.label)));
         for (cell, class) in row.cells.iter().zip(&first) {
             out.push_str(&table_cell(cell, class));
         }
         out.push_str("</tr>\n");
     }
     out.push_str("</tbody></table></div>\n");
+    for note in &grid.notes {
+        out.push_str(&format!("<p class=\"footnote\">{}</p>\n", with_code(note)));
+    }
     out
 }
 

@@ -161,15 +161,71 @@ fn a_browser_draws_every_figure() {
         let Some(dom) = browse(&path, &["--dump-dom"]) else { return };
         assert!(dom.contains(&format!("data-drawn=\"{figures}\"")), "{name}: the script did not end");
         assert!(!dom.contains("class=\"chart-error\""), "{name}");
-        // What the script drew, without the script itself.
-        let drawn: Vec<&str> = dom.split("<svg role=\"img\"").skip(1).collect();
+        // What is drawn, without the script itself.
+        let drawn: Vec<&str> = dom.split("<figure ").skip(1).collect();
         assert_eq!(drawn.len(), figures, "{name}");
-        for svg in drawn {
+        for svg in drawn.iter().flat_map(|figure| figure.split("<svg role=\"img\"").skip(1)) {
             let svg = &svg[..svg.find("</svg>").unwrap()];
             assert!(!svg.contains("NaN") && !svg.contains("undefined") && !svg.contains("Infinity"), "{svg}");
+            assert!(!svg.contains("inf\"") && !svg.contains("inf "), "{svg}");
             let marks = svg.matches("<path").count() + svg.matches("<rect").count();
             assert!(marks > 8, "{name}: only {marks} marks in {svg}");
         }
+    }
+}
+
+/// Reports labels that a figure cuts, and what the arrow keys and a pointer show.
+const PROBE: &str = "<script>(() => {
+  const cut = [];
+  for (const text of document.querySelectorAll('.plot text')) {
+    const [box, figure] = [text.getBoundingClientRect(), text.closest('svg').getBoundingClientRect()];
+    if (!box.width) continue;
+    const inside = box.left >= figure.left - 1 && box.right <= figure.right + 1
+      && box.top >= figure.top - 1 && box.bottom <= figure.bottom + 1;
+    if (!inside) cut.push(text.textContent);
+  }
+  const figure = [...document.querySelectorAll('#who-pays svg')].find((svg) => svg.getBoundingClientRect().width);
+  const tip = () => document.querySelector('.tip:not([hidden])')?.innerText ?? 'nothing';
+  figure.focus();
+  const press = (key) => figure.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  press('ArrowRight');
+  const first = tip();
+  press('ArrowDown');
+  const second = tip();
+  press('Escape');
+  const after = tip();
+  const at = { bubbles: true, clientX: 50, clientY: 50 };
+  figure.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', at));
+  const tapped = tip();
+  const report = { cut, first, second, after, tapped, width: innerWidth, wide: document.documentElement.scrollWidth };
+  parent.document.body.append(`PROBE${JSON.stringify(report)}PROBE`);
+})();</script></body>";
+
+#[test]
+fn a_phone_shows_every_label_and_keys_and_taps_show_the_numbers() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("probe.html");
+    let html = report(&["TCP", "DCTCP", "HULL"], &[], 2, &Shape::default());
+    let probed = html.replace("</body>", PROBE);
+    for width in [360u64, 800, 1200] {
+        // No window of this browser is as narrow as a phone, but a frame is.
+        let frame = format!(
+            "<!DOCTYPE html><body><iframe style=\"border: 0\" width=\"{width}\" height=\"900\" srcdoc=\"{}\">\
+             </iframe></body>",
+            escape(&probed)
+        );
+        std::fs::write(&path, frame).unwrap();
+        let Some(dom) = browse(&path, &["--dump-dom"]) else { return };
+        let json = dom.rsplit("PROBE").nth(1).unwrap_or_else(|| panic!("{dom}"));
+        let found: serde_json::Value =
+            serde_json::from_str(&json.replace("&gt;", ">").replace("&lt;", "<")).unwrap();
+        assert_eq!(found["width"], width);
+        assert!(found["wide"].as_u64() <= Some(width), "{found}");
+        assert_eq!(found["cut"], serde_json::json!([]), "{width}");
+        assert!(found["first"].as_str().unwrap().contains("DCTCP mean"), "{found}");
+        assert!(found["second"].as_str().unwrap().contains("DCTCP p99"), "{found}");
+        assert_eq!(found["after"], "nothing");
+        assert_eq!(found["tapped"], found["first"]);
     }
 }
 

@@ -1,29 +1,29 @@
-//! From numbers to places on a line, and where an axis has its ticks.
+//! From numbers to positions along an axis, and where the axis has its ticks.
 
 use crate::chart::{Axis, Format};
 use crate::figures::{self, RATES, SIZES, TIMES, Unit};
 
-/// An axis with its range settled.
+/// An axis whose range is known.
 pub(super) struct Scale {
     log: bool,
     low: f64,
     high: f64,
     from: f64,
     to: f64,
-    /// What its numbers are written in.
+    /// The unit of the numbers at the ticks.
     unit: Option<Unit>,
     format: Format,
 }
 
-/// A labelled place on an axis.
+/// A labelled position on an axis.
 pub(super) struct Tick {
     pub(super) value: f64,
-    /// Empty for a minor tick.
+    /// The label is empty for a minor tick.
     pub(super) label: String,
 }
 
 impl Scale {
-    /// Fits an axis to its data; `from` and `to` are the ends on the page.
+    /// Fits an axis to its data; `from` and `to` are the positions of its ends.
     pub(super) fn fit(axis: &Axis, data: impl Iterator<Item = f64>, from: f64, to: f64) -> Scale {
         let usable = data.filter(|value| value.is_finite() && (!axis.log || *value > 0.0));
         let (mut low, mut high) =
@@ -54,7 +54,7 @@ impl Scale {
         Scale { log: axis.log, low, high, from, to, unit, format: axis.format }
     }
 
-    /// The place of a number.
+    /// The position of a number.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = value.clamp(self.low, self.high);
         let share = if self.log {
@@ -65,21 +65,35 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// Where bars start: zero, or the low end.
-    pub(super) fn base(&self) -> f64 {
-        self.place(if self.log { self.low } else { 0.0 })
+    /// About fifty round numbers between the ends, the greatest first.
+    pub(super) fn levels(&self) -> Vec<f64> {
+        if !self.log {
+            let step = round_step((self.high - self.low) / 50.0);
+            let (first, last) = ((self.low / step).ceil() as i64, (self.high / step + 1e-9).floor() as i64);
+            return (first..=last).rev().map(|i| i as f64 * step).collect();
+        }
+        let (first, last) = (self.low.log10().floor() as i32, self.high.log10().ceil() as i32);
+        let mantissas = |decade: i32| (1..10).rev().map(move |m| f64::from(m) * 10f64.powi(decade));
+        let inside = |value: &f64| *value >= self.low && *value <= self.high * (1.0 + 1e-9);
+        (first..=last).rev().flat_map(mantissas).filter(inside).collect()
     }
 
-    /// The axis's label with its unit.
+    /// The label of the axis with the unit of its ticks.
     pub(super) fn label(&self, label: &str) -> String {
         match (self.unit, self.format) {
             (Some(unit), _) => format!("{label} ({})", unit.name),
-            (None, Format::Percent) => format!("{label} (%)"),
+            (None, Format::Percent) if !self.log => format!("{label} (%)"),
             _ => label.to_owned(),
         }
     }
 
-    /// About `wanted` ticks at round numbers.
+    /// Places as many ticks as have room beside each other on a horizontal axis.
+    pub(super) fn ticks_across(&self) -> Vec<Tick> {
+        let between = if self.log { 54.0 } else { 72.0 };
+        self.ticks(((self.to - self.from) / between).floor().max(4.0) as usize)
+    }
+
+    /// Places about `wanted` ticks at round numbers.
     pub(super) fn ticks(&self, wanted: usize) -> Vec<Tick> {
         if self.log { self.log_ticks(wanted) } else { self.linear_ticks(wanted) }
     }
@@ -113,7 +127,7 @@ impl Scale {
         let decades = f64::from(last - first).max(1.0);
         // Few decades have room for labels at 2 and 5; many have not even for every decade.
         let span = self.high.log10() - self.low.log10();
-        let room = 3.0 * span <= wanted as f64 + 1.0;
+        let room = 3.0 * span <= 1.4 * wanted as f64;
         let labelled: &[f64] = if room { &[1.0, 2.0, 5.0] } else { &[1.0] };
         let every = (decades / wanted.max(1) as f64).ceil().max(1.0) as i32;
         let mut ticks = Vec::new();
@@ -132,10 +146,7 @@ impl Scale {
     }
 
     fn log_label(&self, value: f64) -> String {
-        let short = |value: f64| {
-            let text = format!("{value:.6}");
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
-        };
+        let short = |value: f64| trimmed(format!("{value:.6}"));
         let with_unit = |units: &'static [Unit]| {
             let unit = units.iter().rev().find(|unit| value >= unit.size * (1.0 - 1e-9)).unwrap_or(&units[0]);
             format!("{} {}", short(value / unit.size), unit.name)
@@ -151,7 +162,31 @@ impl Scale {
     }
 }
 
-/// 1, 2 or 5 times a power of ten, at least `raw`.
+impl Format {
+    /// Writes a number of this format with the unit that fits it.
+    pub(super) fn written(self, value: f64) -> String {
+        match self {
+            Format::Number => figures::number(value),
+            Format::Time => figures::time(value),
+            Format::Rate => figures::rate(value),
+            Format::Size => figures::size(value),
+            Format::Ratio => format!("{}x", figures::number(value)),
+            // Close to the whole, two digits of what is missing to it: 99.71 %.
+            Format::Percent if value > 0.99 && value < 1.0 => {
+                let decimals = (-(1.0 - value).log10() - 1e-9).ceil().max(1.0) as usize - 1;
+                format!("{} %", trimmed(format!("{:.*}", decimals.max(1), value * 100.0)))
+            }
+            Format::Percent => format!("{} %", trimmed(format!("{:.2}", value * 100.0))),
+        }
+    }
+}
+
+/// A decimal number without the zeros at its end.
+fn trimmed(text: String) -> String {
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Returns 1, 2 or 5 times a power of ten, at least `raw`.
 fn round_step(raw: f64) -> f64 {
     let magnitude = 10f64.powf((raw.log10() + 1e-9).floor());
     let mantissa = raw / magnitude;

@@ -1,11 +1,11 @@
-//! Static figures: the same bytes every time, no number that is none.
+//! Figures: the same bytes every time, no number that is none, and every label inside the figure.
 
 use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::{Options, Summary};
 use plimsoll_results::synthetic::{self, Shape};
 
 use super::*;
-use crate::chart::{Axis, BarSeries, Bars, Format, Line, Lines, Read, Stroke, Whisker};
+use crate::chart::{Axis, Format, Line, Lines, Read, Schemes, Stroke};
 use crate::plots;
 
 fn charts() -> Vec<Chart> {
@@ -15,14 +15,6 @@ fn charts() -> Vec<Chart> {
     let curves = Curves::of(&points, Detail::FULL);
     let point = points[0].key.sweep.as_slice();
     let queue = ("client".to_owned(), "tor -> h0".to_owned());
-    let bar = |name: &str, number, values: [f64; 3]| BarSeries {
-        name: name.to_owned(),
-        color: Color::Series(number),
-        values: values
-            .iter()
-            .map(|&v| Some(Whisker { value: v, low: Some(0.9 * v), high: Some(1.2 * v) }))
-            .collect(),
-    };
     vec![
         plots::distribution(&summary, &curves, "small", point),
         plots::time_split(&summary, "small", point).unwrap(),
@@ -31,14 +23,23 @@ fn charts() -> Vec<Chart> {
         plots::over_sweep(&summary, "small", "p99", |d| d.p99),
         Chart {
             title: "Measured beside published".into(),
-            note: "Bars <with> \"intervals\" & a logarithmic axis.".into(),
-            body: Body::Bars(Bars {
-                y: Axis::log("p99", Format::Time),
-                groups: ["TCP", "DCTCP", "HULL"].map(str::to_owned).to_vec(),
+            note: "Names <with> \"quotes\" & a logarithmic axis.".into(),
+            body: Body::Lines(Lines {
+                x: Axis {
+                    label: "variant".into(),
+                    categories: ["TCP", "DCTCP with a long name, 30 KB", "HULL"].map(str::to_owned).to_vec(),
+                    ..Axis::default()
+                },
+                y: Axis::log("p99 of the completion time of all requests that completed", Format::Time),
                 series: vec![
-                    bar("measured", 0, [3300.0, 900.0, 60.0]),
-                    bar("published", 1, [3560.0, 829.0, 56.0]),
+                    Line::new("measured", Color::Scheme(0), vec![0.0, 1.0, 2.0], vec![3300.0, 900.0, 60.0]),
+                    Line {
+                        stroke: Stroke::Dotted,
+                        ..Line::new("published", Color::Scheme(0), vec![0.0, 1.0], vec![3560.0, 829.0])
+                    },
                 ],
+                read: Read::AtX,
+                tail_view: false,
             }),
         },
     ]
@@ -58,9 +59,13 @@ fn every_kind_is_drawn_and_is_the_same_every_time() {
 
 #[test]
 fn texts_are_escaped() {
-    let bars = charts().pop().unwrap();
-    let text = render(&bars, Size::default());
-    assert!(text.contains("Bars &lt;with&gt; &quot;intervals&quot; &amp; a"));
+    let chart = charts().pop().unwrap();
+    let text = render(&chart, Size::default());
+    assert!(text.contains("Names &lt;with&gt; &quot;quotes&quot; &amp; a"));
+    assert!(
+        inline(&chart, Size::default(), "wide", &[])
+            .contains("Names &lt;with&gt; &quot;quotes&quot; &amp; a")
+    );
 }
 
 #[test]
@@ -72,22 +77,22 @@ fn a_small_figure() {
             x: Axis { label: "load".into(), ..Axis::default() },
             y: Axis::from_zero("delay", Format::Time),
             series: vec![
-                Line::new("TCP", Color::Series(0), vec![0.2, 0.4, 0.6], vec![120.0, 340.0, 900.0]),
+                Line::new("TCP", Color::Scheme(0), vec![0.2, 0.4, 0.6], vec![120.0, 340.0, 900.0]),
                 Line {
                     stroke: Stroke::Dashed,
-                    ..Line::new("M/D/1", Color::Series(7), vec![0.2, 0.6], vec![100.0, 800.0])
+                    ..Line::new("M/D/1", Color::Scheme(7), vec![0.2, 0.6], vec![100.0, 800.0])
                 },
             ],
             read: Read::AtX,
             tail_view: false,
         }),
     };
-    insta::assert_snapshot!(render(&chart, Size { width: 420, height: 260 }));
+    insta::assert_snapshot!(render(&chart, Size { width: 420, plot_height: 160 }));
 }
 
 #[test]
 fn points_apart_are_not_joined() {
-    let line = Line::new("TCP", Color::Series(0), vec![0.1, 0.2, 0.9], vec![100.0, 150.0, 900.0]);
+    let line = Line::new("TCP", Color::Scheme(0), vec![0.1, 0.2, 0.9], vec![100.0, 150.0, 900.0]);
     let drawn = |line: Line| {
         let body = Lines {
             x: Axis::default(),
@@ -100,7 +105,7 @@ fn points_apart_are_not_joined() {
             &Chart { title: String::new(), note: String::new(), body: Body::Lines(body) },
             Size::default(),
         );
-        (svg.matches("<circle").count(), svg.matches("stroke-width=\"2\"").count())
+        (svg.matches("a3.6 3.6 0 1 0 -7.2 0z").count(), svg.matches("stroke-width=\"2\"").count())
     };
     // Markers, that of the legend among them, and lines.
     assert_eq!(drawn(line.clone()), (4, 2));
@@ -118,6 +123,94 @@ fn nothing_to_draw_is_no_panic() {
     };
     let chart = Chart { title: String::new(), note: String::new(), body: Body::Lines(empty) };
     assert!(!render(&chart, Size::default()).contains("NaN"));
+}
+
+fn plain(text: &str) -> String {
+    [("&lt;", "<"), ("&gt;", ">"), ("&#39;", "'"), ("&quot;", "\""), ("&amp;", "&")]
+        .iter()
+        .fold(text.to_owned(), |text, (escaped, c)| text.replace(escaped, c))
+}
+
+/// The positions and the texts of all labels, with the width that each is taken to have.
+fn labels(svg: &str) -> Vec<(f64, f64, String)> {
+    let number = |tag: &str, name: &str| -> f64 {
+        tag.split_once(name).unwrap().1.split_once('"').unwrap().0.parse().unwrap()
+    };
+    svg.split("<text ")
+        .skip(1)
+        .map(|element| {
+            let (tag, rest) = element.split_once('>').unwrap();
+            let text = rest.split_once('<').unwrap().0.to_owned();
+            let (x, width) = (number(tag, "x=\""), text_width(&plain(&text)));
+            let left = match tag {
+                tag if tag.contains("rotate") => x - width * 0.77,
+                tag if tag.contains("\"end\"") => x - width,
+                tag if tag.contains("\"middle\"") => x - width / 2.0,
+                _ => x,
+            };
+            let right = if tag.contains("rotate") { x } else { left + width };
+            (left, right, text)
+        })
+        .collect()
+}
+
+#[test]
+fn every_label_is_inside_the_figure_on_a_phone_too() {
+    for chart in charts() {
+        let views = chart.views();
+        for (_, view) in &views {
+            for width in [300, 320, 464, 980] {
+                let size = Size { width, plot_height: 230 };
+                for svg in [inline(view, size, "", &[]), render(view, size)] {
+                    for (left, right, text) in labels(&svg) {
+                        assert!(
+                            left >= 0.0 && right <= f64::from(width),
+                            "{width}: {text}: {left} to {right}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_has_no_targets_and_a_report_has_a_tooltip_for_every_place() {
+    for chart in charts() {
+        assert!(!render(&chart, Size::default()).contains("data-tip"));
+        for (_, view) in chart.views() {
+            let svg = inline(&view, Size::default(), "wide", &[]);
+            let tips: Vec<&str> =
+                svg.split("data-tip=\"").skip(1).map(|tip| tip.split('"').next().unwrap()).collect();
+            assert!(tips.len() >= 2, "{}", chart.title);
+            for tip in tips {
+                let entries: Vec<&str> = tip.split('\n').skip(1).collect();
+                assert!(
+                    !entries.is_empty() && entries.iter().all(|entry| entry.matches('\t').count() == 2),
+                    "{tip}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_variant_has_the_same_color_and_marker_in_every_figure() {
+    let schemes = Schemes::of([["TCP", "DCTCP", "HULL"]]);
+    for chart in &charts()[..5] {
+        let colors: Vec<(&str, Color)> = match &chart.body {
+            Body::Lines(body) => body.series.iter().map(|line| (line.name.as_str(), line.color)).collect(),
+            Body::Stacked(body) => {
+                body.rows.iter().map(|row| (row.label.as_str(), row.scheme.unwrap())).collect()
+            }
+            Body::Dots(body) => body.rows.iter().map(|row| (row.label.as_str(), row.color)).collect(),
+        };
+        assert!(colors.len() >= 2);
+        for (name, color) in colors {
+            let variant = name.split(' ').next().unwrap();
+            assert_eq!(Some(color), schemes.find(variant), "{}: {name}", chart.title);
+        }
+    }
 }
 
 /// Writes the figures to the folder named by `PLIMSOLL_FIGURES`, to be looked at.

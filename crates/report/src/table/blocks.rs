@@ -5,17 +5,19 @@ use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::{Cell as PointCell, Distribution, ExtraTotals, WorkloadSummary};
 
 use super::grid::{Cell, Column, Grid, Row};
-use super::numbers::{Good, Numbers, assemble, mark_best};
+use super::numbers::{Footnote, Numbers, assemble};
+use crate::chart::Color;
 use crate::figures::{self, RATES, TIMES, Unit};
+use crate::plots;
 
-/// All tables of a summary, in the order in which they are read.
+/// Makes all tables of a summary, in the order in which they are read.
 pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
     let points = summary.sweep_points();
     let mut grids = Vec::new();
     if points.len() <= 1 {
         let cells: Vec<&PointCell> = summary.cells.iter().collect();
         grids.push(variants_grid(summary, &cells));
-        grids.extend(summary.workloads().iter().filter_map(|workload| time_grid(workload, &cells)));
+        grids.extend(summary.workloads().iter().filter_map(|workload| time_grid(summary, workload, &cells)));
     } else {
         grids.extend(summary.workloads().iter().map(|workload| sweep_grid(summary, workload)));
         grids.extend(queue_names(summary.cells.iter()).iter().map(|name| sweep_queue_grid(summary, name)));
@@ -23,59 +25,69 @@ pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
     grids
 }
 
-/// One estimate of a distribution.
+/// A function that picks one estimate of a distribution.
 type Pick = fn(&Distribution) -> Estimate;
 
-/// One row a variant.
+/// Makes a table with one row a variant.
 pub(crate) fn variants_grid(summary: &Summary, cells: &[&PointCell]) -> Grid {
     let mut columns: Vec<Numbers> = Vec::new();
     for name in summary.workloads() {
-        workload_columns(name, cells, &mut columns);
+        workload_columns(summary, name, cells, &mut columns);
     }
     queue_columns(cells, &mut columns);
     network_columns(cells, &mut columns);
-    let rows: Vec<String> = cells.iter().map(|cell| cell.variant.clone()).collect();
     let replicates = cells.iter().map(|cell| cell.runs.len()).max().unwrap_or(0);
     let title = match replicates {
         0 | 1 => "Completion times and queues".to_owned(),
         n => format!("Completion times and queues, {n} replicates"),
     };
-    assemble(title, "variant", rows, &columns)
+    assemble(title, "variant", labels(summary, cells), &columns)
 }
 
-fn workload_columns(name: &str, cells: &[&PointCell], columns: &mut Vec<Numbers>) {
+/// Returns the names of variants with their colours.
+fn labels(summary: &Summary, cells: &[&PointCell]) -> Vec<(String, Option<Color>)> {
+    let schemes = plots::schemes(summary);
+    cells.iter().map(|cell| (cell.variant.clone(), schemes.find(&cell.variant))).collect()
+}
+
+fn workload_columns(summary: &Summary, name: &str, cells: &[&PointCell], columns: &mut Vec<Numbers>) {
     let workloads: Vec<Option<&WorkloadSummary>> = cells.iter().map(|cell| cell.workload(name)).collect();
     let group = group_title(name, &workloads);
-    let mut push = |name, units, good, values: Vec<Option<Estimate>>| {
+    let mut push = |column: &'static str, units, values: Vec<Option<Estimate>>| {
         if values.iter().any(Option::is_some) {
-            columns.push(Numbers { group: group.clone(), name, units, beside: Vec::new(), good, values });
+            let best = cells.first().and_then(|cell| summary.best(name, column, &cell.sweep));
+            columns.push(Numbers {
+                best: best.and_then(|best| cells.iter().position(|cell| cell.variant == best)),
+                footnote: Footnote::of(summary, name, 0.99).filter(|_| column == "p99"),
+                ..Numbers::new(&group, column, units, values)
+            });
         }
     };
     let waited = |pick: Pick| workloads.iter().map(|w| (*w)?.waited_us().map(pick)).collect::<Vec<_>>();
-    push("p50", Some(TIMES), Good::Low, waited(|d| d.p50));
-    push("mean", Some(TIMES), Good::Low, waited(|d| d.mean));
-    push("p99", Some(TIMES), Good::Low, waited(|d| d.p99));
+    push("p50", Some(TIMES), waited(|d| d.p50));
+    push("mean", Some(TIMES), waited(|d| d.mean));
+    push("p99", Some(TIMES), waited(|d| d.p99));
     let goodput = workloads.iter().map(|w| (*w)?.goodput_mbps.map(without_interval_at_one)).collect();
-    push("goodput", Some(RATES), Good::High, goodput);
+    push("goodput", Some(RATES), goodput);
     let deadline = workloads.iter().map(|w| Some((*w)?.queries?.in_deadline?.scaled(100.0)));
-    push("in time", Some(PERCENT), Good::High, deadline.collect());
+    push("in time", Some(PERCENT), deadline.collect());
     let extra = |pick: fn(&ExtraTotals) -> u64| -> Vec<Option<Estimate>> {
         let of = |w: &Option<&WorkloadSummary>| Some(Estimate::bare(pick(&(*w)?.extra?) as f64, 1));
         workloads.iter().map(of).collect()
     };
     if workloads.iter().flatten().any(|w| w.extra.is_some_and(|extra| extra.retries > 0)) {
-        push("retries", None, Good::Low, extra(|extra| extra.retries));
+        push("retries", None, extra(|extra| extra.retries));
     }
     if workloads.iter().flatten().any(|w| w.extra.is_some_and(|extra| extra.replicas > 0)) {
-        push("replicas", None, Good::Neither, extra(|extra| extra.replicas));
+        push("replicas", None, extra(|extra| extra.replicas));
     }
     if workloads.iter().flatten().any(|w| unfinished(w) > 0) {
         let unfinished = workloads.iter().map(|w| Some(Estimate::bare(unfinished((*w)?) as f64, 1)));
-        push("unfinished", None, Good::Neither, unfinished.collect());
+        push("unfinished", None, unfinished.collect());
     }
 }
 
-/// Messages without an end, or queries where there are only those.
+/// Counts messages that did not complete, or queries where there are only those.
 fn unfinished(workload: &WorkloadSummary) -> u64 {
     match &workload.queries {
         Some(queries) if workload.messages == 0 => queries.unfinished,
@@ -85,12 +97,12 @@ fn unfinished(workload: &WorkloadSummary) -> u64 {
 
 pub(crate) const PERCENT: &[Unit] = &[Unit { name: "%", size: 1.0 }, Unit { name: "%", size: 1.0 }];
 
-/// Goodput has an interval only where it was recorded or repeated.
+/// Drops the interval of a goodput that was neither recorded nor repeated.
 fn without_interval_at_one(estimate: Estimate) -> Estimate {
     if estimate.samples <= 1 { Estimate::bare(estimate.value, estimate.samples) } else { estimate }
 }
 
-/// `small: rpc, 9366 messages`.
+/// Writes the title of a workload's columns: `small: rpc, 9366 messages`.
 fn group_title(name: &str, workloads: &[Option<&WorkloadSummary>]) -> String {
     let Some(first) = workloads.iter().flatten().next() else { return name.to_owned() };
     let counts = workloads.iter().flatten().map(|w| match (&w.observed, &w.queries) {
@@ -134,78 +146,58 @@ fn queue_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
         for (name, p99) in [("mean", false), ("p99", true)] {
             let values =
                 cells.iter().map(|cell| of(cell).and_then(|q| if p99 { q.p99_us } else { q.mean_us }));
-            columns.push(Numbers {
-                group: group.clone(),
-                name,
-                units: Some(TIMES),
-                beside: Vec::new(),
-                good: Good::Low,
-                values: values.collect(),
-            });
+            columns.push(Numbers::new(&group, name, Some(TIMES), values.collect()));
         }
     }
 }
 
 fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
-    let mut push = |name, good, pick: fn(&PointCell) -> u64| {
+    let mut push = |name, pick: fn(&PointCell) -> u64| {
         let values: Vec<u64> = cells.iter().map(|cell| pick(cell)).collect();
         if values.iter().any(|&value| value > 0) {
-            columns.push(Numbers {
-                group: "network".to_owned(),
-                name,
-                units: None,
-                beside: Vec::new(),
-                good,
-                values: values.into_iter().map(|value| Some(Estimate::bare(value as f64, 1))).collect(),
-            });
+            let values = values.into_iter().map(|value| Some(Estimate::bare(value as f64, 1)));
+            columns.push(Numbers::new("network", name, None, values.collect()));
         }
     };
-    push("drops", Good::Low, |cell| cell.counters.drops());
-    push("link drops", Good::Low, |cell| cell.counters.link_drops);
-    push("no route", Good::Low, |cell| cell.counters.no_route_drops);
-    push("marks", Good::Neither, |cell| cell.counters.marks);
-    push("resent", Good::Low, |cell| cell.counters.retransmissions);
-    push("timeouts", Good::Low, |cell| cell.counters.timeouts);
+    push("drops", |cell| cell.counters.drops());
+    push("link drops", |cell| cell.counters.link_drops);
+    push("no route", |cell| cell.counters.no_route_drops);
+    push("marks", |cell| cell.counters.marks);
+    push("retransmissions", |cell| cell.counters.retransmissions);
+    push("timeouts", |cell| cell.counters.timeouts);
 }
 
-/// Where the time of the slowest hundredth went, as shares. Parts that are nowhere one in a
-/// thousand are left out.
-pub(crate) fn time_grid(workload: &str, cells: &[&PointCell]) -> Option<Grid> {
+/// Makes the latency breakdown of the slowest hundredth, in shares. A component that is nowhere one in a thousand is
+/// left out.
+pub(crate) fn time_grid(summary: &Summary, workload: &str, cells: &[&PointCell]) -> Option<Grid> {
     let splits: Vec<_> = cells
         .iter()
-        .filter_map(|cell| Some((cell.variant.clone(), cell.workload(workload)?.time.clone()?)))
+        .filter_map(|cell| Some((cell.variant.as_str(), cell.workload(workload)?.time.clone()?)))
         .collect();
     let (_, first) = splits.first()?;
+    let schemes = plots::schemes(summary);
     let total = |us: &[f64]| us.iter().sum::<f64>();
     let share = |us: &[f64], part: usize| 100.0 * us[part] / total(us).max(f64::MIN_POSITIVE);
     let kept: Vec<usize> = (0..first.parts.len())
         .filter(|&part| splits.iter().any(|(_, split)| share(&split.slowest_us, part) >= 0.1))
         .collect();
     let unit = figures::common_unit(splits.iter().map(|(_, split)| total(&split.slowest_us)), TIMES);
-    let mut columns = vec![Column { group: String::new(), name: format!("mean {}", unit.name) }];
-    columns.extend(
-        kept.iter().map(|&part| Column { group: "share %".to_owned(), name: first.parts[part].clone() }),
-    );
+    let mut columns = vec![Column::new("", &format!("mean {}", unit.name))];
+    columns.extend(kept.iter().map(|&part| Column::new("share %", &first.parts[part])));
     let rows = splits
         .iter()
         .map(|(variant, split)| {
-            let plain = |value: String| Cell { value, ..Cell::default() };
-            let largest =
-                kept.iter().copied().max_by(|&a, &b| split.slowest_us[a].total_cmp(&split.slowest_us[b]));
-            let mut cells = vec![plain(figures::number(total(&split.slowest_us) / unit.size))];
-            cells.extend(kept.iter().map(|&part| Cell {
-                value: figures::fixed(share(&split.slowest_us, part), 1),
-                spread: String::new(),
-                best: Some(part) == largest,
-            }));
-            Row { label: variant.clone(), cells }
+            let mut cells = vec![Cell::plain(figures::number(total(&split.slowest_us) / unit.size))];
+            let shares = kept.iter().map(|&part| figures::fixed(share(&split.slowest_us, part), 1));
+            cells.extend(shares.map(Cell::plain));
+            Row { label: (*variant).to_owned(), scheme: schemes.find(variant), cells }
         })
         .collect();
     let title = format!("Where the slowest 1 % of {workload} spent their time");
-    Some(Grid { title, corner: "variant".to_owned(), columns, rows })
+    Some(Grid { title, corner: "variant".to_owned(), columns, rows, notes: Vec::new() })
 }
 
-/// One row a sweep point, one group a variant.
+/// Makes a table with one row a sweep point and one group of columns a variant.
 pub(crate) fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
     let picks: [(&'static str, Pick); 2] = [("mean", |d| d.mean), ("p99", |d| d.p99)];
     let value = |variant: &str, sweep: &[(String, String)], pick: Pick| {
@@ -213,7 +205,7 @@ pub(crate) fn sweep_grid(summary: &Summary, workload: &str) -> Grid {
     };
     let columns =
         picks.map(|(name, pick)| (name, Box::new(move |v: &str, s: &[_]| value(v, s, pick)) as Value));
-    over_sweep(summary, format!("{} of {workload}", summary.quantity(workload)), &columns)
+    over_sweep(summary, format!("{} of {workload}", summary.quantity(workload)), Some(workload), &columns)
 }
 
 pub(crate) fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Grid {
@@ -224,10 +216,10 @@ pub(crate) fn sweep_queue_grid(summary: &Summary, key: &(String, String)) -> Gri
         ("mean", Box::new(move |v, s| queue(v, s)?.mean_us)),
         ("p99", Box::new(move |v, s| queue(v, s)?.p99_us)),
     ];
-    over_sweep(summary, format!("Delay in {}", queue_title(key)), &columns)
+    over_sweep(summary, format!("Delay in {}", queue_title(key)), None, &columns)
 }
 
-/// Dotted keys by their last two words, or as many more as tell them apart.
+/// Shortens dotted keys to their last two words, or as many more as make them unique.
 fn short_keys(keys: &[String]) -> Vec<String> {
     let tail = |key: &str, words: usize| {
         let cut = key.rmatch_indices('.').nth(words - 1).map_or(0, |(dot, _)| dot + 1);
@@ -243,40 +235,52 @@ fn short_keys(keys: &[String]) -> Vec<String> {
     keys.iter().map(short).collect()
 }
 
-/// The number of a variant at a sweep point.
+/// A function that returns the number of a variant at a sweep point.
 type Value<'a> = Box<dyn Fn(&str, &[(String, String)]) -> Option<Estimate> + 'a>;
 
-fn over_sweep(summary: &Summary, title: String, columns: &[(&'static str, Value<'_>)]) -> Grid {
+/// Makes the table of a workload, or of a queue if `workload` is `None`.
+fn over_sweep(
+    summary: &Summary,
+    title: String,
+    workload: Option<&str>,
+    columns: &[(&'static str, Value<'_>)],
+) -> Grid {
     let points = summary.sweep_points();
+    let schemes = plots::schemes(summary);
     let mut numbers = Vec::new();
     for variant in &summary.variants {
         for (name, value) in columns {
             let everywhere = summary.cells.iter().filter_map(|cell| value(&cell.variant, &cell.sweep));
+            let of_percentile = workload.filter(|_| *name == "p99");
             numbers.push(Numbers {
-                group: variant.clone(),
-                name,
-                units: Some(TIMES),
+                scheme: schemes.find(variant),
                 beside: everywhere.map(|estimate| estimate.value).collect(),
-                good: Good::Neither,
-                values: points.iter().map(|point| value(variant, point)).collect(),
+                footnote: of_percentile.and_then(|workload| Footnote::of(summary, workload, 0.99)),
+                ..Numbers::new(
+                    variant,
+                    name,
+                    Some(TIMES),
+                    points.iter().map(|point| value(variant, point)).collect(),
+                )
             });
         }
     }
     let corner = short_keys(&summary.sweep_keys).join(", ");
     let labels = points.iter().map(|point| {
         let values: Vec<&str> = point.iter().map(|(_, value)| value.as_str()).collect();
-        values.join(", ")
+        (values.join(", "), None)
     });
     let mut grid = assemble(title, &corner, labels.collect(), &numbers);
     // Here variants stand side by side, so the best is that of its row.
-    for (row, cells) in grid.rows.iter_mut().enumerate() {
-        for statistic in 0..columns.len() {
-            let at: Vec<usize> = (statistic..numbers.len()).step_by(columns.len()).collect();
-            let sizes: Vec<Option<f64>> =
-                at.iter().map(|&i| numbers[i].values[row].map(|v| v.value)).collect();
-            let mut side: Vec<Cell> = at.iter().map(|&i| cells.cells[i].clone()).collect();
-            mark_best(&mut side, &sizes, Good::Low);
-            at.iter().zip(side).for_each(|(&i, cell)| cells.cells[i] = cell);
+    for (row, point) in grid.rows.iter_mut().zip(&points) {
+        for (number, (name, _)) in columns.iter().enumerate() {
+            let best = workload.and_then(|workload| summary.best(workload, name, point));
+            let Some(variant) = best.and_then(|best| summary.variants.iter().position(|v| v == best)) else {
+                continue;
+            };
+            if let Some(cell) = row.cells.get_mut(variant * columns.len() + number) {
+                cell.best = true;
+            }
         }
     }
     grid

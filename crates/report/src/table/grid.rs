@@ -5,35 +5,49 @@ use std::ops::Range;
 use plimsoll_units::text::{printable, printable_lines};
 
 use super::Style;
+use crate::chart::Color;
 
 /// A table: labelled rows, and columns in named groups.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Grid {
-    /// What the table shows.
+    /// The title names the numbers and their subject.
     pub title: String,
-    /// What the row labels are.
+    /// The heading above the row labels.
     pub corner: String,
-    /// The columns.
+    /// The headings of the columns.
     pub columns: Vec<Column>,
-    /// The rows.
+    /// The rows, each with one cell a column.
     pub rows: Vec<Row>,
+    /// The footnotes, each with the mark that its cells have.
+    pub notes: Vec<String>,
 }
 
 /// The head of a column.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Column {
     /// Columns of one group stay side by side; the group's name is printed above them once.
     pub group: String,
     /// The column's own name, with its unit.
     pub name: String,
+    /// The colour of the scheme that the group is of.
+    pub scheme: Option<Color>,
 }
 
-/// One row.
-#[derive(Clone, PartialEq, Debug)]
+impl Column {
+    /// Makes the head of a column that is of no scheme.
+    pub fn new(group: &str, name: &str) -> Column {
+        Column { group: group.to_owned(), name: name.to_owned(), scheme: None }
+    }
+}
+
+/// One row of a table: a label and its cells.
+#[derive(Clone, PartialEq, Debug, Default)]
 pub struct Row {
-    /// What the row is about.
+    /// The label names the subject of the row.
     pub label: String,
-    /// One cell a column.
+    /// The colour of the scheme that the row is of.
+    pub scheme: Option<Color>,
+    /// The cells, one a column.
     pub cells: Vec<Cell>,
 }
 
@@ -42,13 +56,21 @@ pub struct Row {
 pub struct Cell {
     /// The number; empty where there is none.
     pub value: String,
-    /// `±12`; empty where there is no interval.
+    /// The interval as `(low .. high)` and the mark of a footnote, as far as there are any.
     pub spread: String,
-    /// Whether it is the best of its column (or of its row, in a sweep).
+    /// The value is the best of its column (or of its row, in a sweep), and the difference from the second best is
+    /// significant.
     pub best: bool,
 }
 
-/// A column's widths: of the numbers, and of what follows them.
+impl Cell {
+    /// Makes a cell of this text alone.
+    pub fn plain(value: impl Into<String>) -> Cell {
+        Cell { value: value.into(), ..Cell::default() }
+    }
+}
+
+/// The widths of a column: of its numbers, and of the intervals after them.
 #[derive(Clone, Copy)]
 struct Width {
     value: usize,
@@ -66,27 +88,35 @@ const GAP: usize = 2;
 const GROUP_GAP: usize = 4;
 
 impl Grid {
-    /// Aligned text. Groups that do not fit beside each other go below, with the labels repeated.
+    /// Writes the table as aligned text. Groups that do not fit beside each other are below, with the labels repeated.
     pub fn to_terminal(&self, style: &Style) -> String {
         self.printable().draw(style)
     }
 
-    /// The same table with texts that cannot steer a terminal.
+    /// Returns the same table with texts that have no control characters.
     fn printable(&self) -> Grid {
         let shown = |text: &String| printable(text).into_owned();
-        let column = |Column { group, name }: &Column| Column { group: shown(group), name: shown(name) };
+        let column = |Column { group, name, scheme }: &Column| Column {
+            group: shown(group),
+            name: shown(name),
+            scheme: *scheme,
+        };
         let cell = |Cell { value, spread, best }: &Cell| Cell {
             value: shown(value),
             spread: shown(spread),
             best: *best,
         };
-        let row =
-            |Row { label, cells }: &Row| Row { label: shown(label), cells: cells.iter().map(cell).collect() };
+        let row = |Row { label, scheme, cells }: &Row| Row {
+            label: shown(label),
+            scheme: *scheme,
+            cells: cells.iter().map(cell).collect(),
+        };
         Grid {
             title: shown(&self.title),
             corner: shown(&self.corner),
             columns: self.columns.iter().map(column).collect(),
             rows: self.rows.iter().map(row).collect(),
+            notes: self.notes.iter().map(shown).collect(),
         }
     }
 
@@ -103,7 +133,7 @@ impl Grid {
         out
     }
 
-    /// A Markdown table.
+    /// Writes the table as Markdown, without its footnotes.
     pub fn to_markdown(&self) -> String {
         let mut out =
             format!("**{}**\n\n| {} |", escape_markdown(&self.title), escape_markdown(&self.corner));
@@ -128,7 +158,7 @@ impl Grid {
         out
     }
 
-    /// The table cut between its groups into tables that are at most so many characters wide.
+    /// Cuts the table between its groups into tables that are at most so many characters wide.
     pub fn split(&self, limit: usize) -> Vec<Grid> {
         let widths: Vec<Width> = (0..self.columns.len()).map(|column| self.width(column)).collect();
         self.pages(&widths, self.label_width(), limit)
@@ -137,13 +167,21 @@ impl Grid {
                 let columns: Vec<usize> = groups.into_iter().flatten().collect();
                 let rows = self.rows.iter().map(|row| Row {
                     label: row.label.clone(),
+                    scheme: row.scheme,
                     cells: columns.iter().filter_map(|&column| row.cells.get(column).cloned()).collect(),
                 });
+                let rows: Vec<Row> = rows.collect();
+                let cells = || rows.iter().flat_map(|row| &row.cells);
+                let used = |note: &&String| {
+                    note.split_once(' ')
+                        .is_some_and(|(mark, _)| cells().any(|cell| cell.spread.ends_with(mark)))
+                };
                 Grid {
                     title: self.title.clone(),
                     corner: self.corner.clone(),
                     columns: columns.iter().map(|&column| self.columns[column].clone()).collect(),
-                    rows: rows.collect(),
+                    notes: self.notes.iter().filter(used).cloned().collect(),
+                    rows,
                 }
             })
             .collect()
@@ -162,7 +200,7 @@ impl Grid {
         Width { value: value.max(name.saturating_sub(extra)), spread }
     }
 
-    /// Ranges of columns that share a group.
+    /// Returns the ranges of columns that share a group.
     fn groups(&self) -> Vec<Range<usize>> {
         let mut groups: Vec<Range<usize>> = Vec::new();
         for column in 0..self.columns.len() {
@@ -181,7 +219,7 @@ impl Grid {
         (columns + GAP * (group.len() - 1)).max(chars(&self.columns[group.start].group))
     }
 
-    /// Groups that fit beside each other in `limit` columns of text, page by page. A group that is
+    /// Returns the groups that fit beside each other in `limit` columns of text, page by page. A group that is
     /// itself too wide is cut between its columns.
     fn pages(&self, widths: &[Width], label_width: usize, limit: usize) -> Vec<Vec<Range<usize>>> {
         let mut pages: Vec<Vec<Range<usize>>> = Vec::new();
@@ -296,11 +334,11 @@ fn ansi(code: &str, text: &str, style: &Style) -> String {
     }
 }
 
-/// In bold type, where the terminal takes colours.
+/// Returns the text in bold type, where the terminal takes colours.
 pub fn bold(text: &str, style: &Style) -> String {
     ansi("1", text, style)
 }
-/// Less bright, where the terminal takes colours.
+/// Returns the text less bright, where the terminal takes colours.
 pub fn dim(text: &str, style: &Style) -> String {
     ansi("2", text, style)
 }
@@ -311,7 +349,7 @@ pub(super) fn yellow(text: &str, style: &Style) -> String {
     ansi("1;33", text, style)
 }
 
-/// A text that Markdown shows as it is, also inside a table.
+/// Escapes a text so that Markdown shows it as it is, also inside a table.
 pub fn escape_markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in printable_lines(text).chars() {

@@ -1,8 +1,8 @@
 //! The table that `plimsoll run` prints, and the same data as JSON, CSV and Markdown.
 //!
 //! Without a sweep: one row a variant; for each workload its percentiles with intervals, then the
-//! watched queues and what the network did. Then, for each workload, where the time of its slowest
-//! hundredth went. With a sweep: one table a workload and one row a sweep point. Where runs are compared
+//! watched queues and the counters of the network. Then, for each workload, the latency breakdown of its slowest
+//! hundredth. With a sweep: one table a workload and one row a sweep point. Where runs are compared
 //! ([`render_compared`]), every paired difference with its interval. Last, one sentence a variant
 //! ([`crate::verdict`]) and the warnings.
 
@@ -13,6 +13,7 @@ pub(crate) mod numbers;
 mod tidy;
 
 use plimsoll_results::Summary;
+use plimsoll_results::summary::Warning;
 use plimsoll_units::text::{printable, printable_lines};
 
 use crate::verdict;
@@ -20,7 +21,7 @@ pub use differences::differences;
 pub use grid::{Cell, Column, Grid, Row, bold, dim, escape_markdown};
 pub use tidy::line as csv_line;
 
-/// In which form to render.
+/// The forms in which a summary is rendered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Format {
     /// Aligned columns for a terminal.
@@ -33,7 +34,7 @@ pub enum Format {
     Md,
 }
 
-/// How to render a table for a terminal.
+/// The style of a table on a terminal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Style {
     /// Colours and bold type by ANSI escapes; for a terminal only.
@@ -49,7 +50,7 @@ impl Default for Style {
     }
 }
 
-/// Renders a summary.
+/// Renders the tables, sentences and warnings of a summary.
 pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
     match format {
         Format::Table => terminal(summary, style),
@@ -59,7 +60,7 @@ pub fn render(summary: &Summary, format: Format, style: &Style) -> String {
     }
 }
 
-/// [`render`] with a table of all paired differences, for runs side by side. JSON has them anyway.
+/// Renders as [`render`] does, with a table of all paired differences, for runs side by side. JSON has them anyway.
 pub fn render_compared(summary: &Summary, format: Format, style: &Style) -> String {
     let table = differences(summary);
     match format {
@@ -72,7 +73,7 @@ pub fn render_compared(summary: &Summary, format: Format, style: &Style) -> Stri
     }
 }
 
-/// All tables of a summary, for renderers of other forms.
+/// Makes all tables of a summary, for renderers of other forms.
 pub fn grids(summary: &Summary) -> Vec<Grid> {
     blocks::grids(summary)
 }
@@ -82,17 +83,44 @@ fn terminal(summary: &Summary, style: &Style) -> String {
 }
 
 fn tables(summary: &Summary, style: &Style) -> String {
+    let grids = grids(summary);
     let mut out = String::new();
-    for grid in grids(summary) {
+    for grid in &grids {
         out.push_str(&grid.to_terminal(style));
         out.push('\n');
     }
-    if has_intervals(summary) {
-        out.push_str(&dim("± is the wider side of the 95 % interval.", style));
-        out.push_str("\n\n");
+    for note in notes(summary, &grids, style.color) {
+        out.push_str(&format!("{}\n", dim(&printable_lines(&note), style)));
+    }
+    if !out.is_empty() {
+        out.push('\n');
     }
     out
 }
+
+/// Collects the explanations of intervals and bold numbers, where there are any, and the footnotes.
+fn notes(summary: &Summary, grids: &[Grid], shows_best: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if has_intervals(summary) {
+        notes.push(INTERVALS.to_owned());
+    }
+    let mut cells = grids.iter().flat_map(|grid| &grid.rows).flat_map(|row| &row.cells);
+    if shows_best && cells.any(|cell| cell.best) {
+        notes.push(BEST.to_owned());
+    }
+    for note in grids.iter().flat_map(|grid| &grid.notes) {
+        if !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
+    notes
+}
+
+/// The sentence below tables with intervals.
+pub(crate) const INTERVALS: &str = "(low .. high) is a 95 % confidence interval.";
+/// The sentence below tables with bold numbers.
+pub(crate) const BEST: &str = "Bold: the lowest value, by a paired difference from the second lowest whose 95 % \
+                               interval excludes zero.";
 
 fn sentences(summary: &Summary, style: &Style) -> String {
     let mut out = String::new();
@@ -101,30 +129,26 @@ fn sentences(summary: &Summary, style: &Style) -> String {
         let (variant, rest) = sentence.split_once(':').unwrap_or(("", &sentence));
         out.push_str(&format!("{}:{rest}\n", bold(variant, style)));
     }
-    for warning in &summary.warnings {
-        let warning = warning.to_string();
+    for warning in alarms(summary) {
         out.push_str(&format!("{} {}\n", grid::yellow("warning:", style), printable_lines(&warning)));
     }
     out
 }
 
+/// The texts of the warnings that are not footnotes.
+pub(crate) fn alarms(summary: &Summary) -> impl Iterator<Item = String> + '_ {
+    let others = summary.warnings.iter().filter(|warning| !matches!(warning, Warning::TooFewSamples { .. }));
+    others.map(ToString::to_string)
+}
+
 fn markdown(summary: &Summary) -> String {
-    let mut out = String::new();
-    for grid in grids(summary) {
-        out.push_str(&grid.to_markdown());
-        out.push('\n');
-    }
-    if has_intervals(summary) {
-        out.push_str("± is the wider side of the 95 % interval.\n\n");
-    }
+    let grids = grids(summary);
+    let mut out: String = grids.iter().map(|grid| grid.to_markdown() + "\n").collect();
+    let notes = notes(summary, &grids, true);
+    out.extend(notes.iter().map(|note| format!("{}\n\n", escape_markdown(note))));
     let sentences = verdict::sentences(summary);
     out.extend(sentences.iter().map(|sentence| format!("* {}\n", escape_markdown(sentence))));
-    out.extend(
-        summary
-            .warnings
-            .iter()
-            .map(|warning| format!("* **Warning:** {}\n", escape_markdown(&warning.to_string()))),
-    );
+    out.extend(alarms(summary).map(|warning| format!("* **Warning:** {}\n", escape_markdown(&warning))));
     out
 }
 

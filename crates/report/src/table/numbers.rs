@@ -1,40 +1,77 @@
-//! Columns of numbers before they are written: one unit a column, the best marked.
+//! Columns of numbers before they are written: one unit a column, and the best value marked where it is significant.
 
-use plimsoll_results::stats::Estimate;
+use plimsoll_results::Summary;
+use plimsoll_results::stats::{Estimate, samples_needed};
+use plimsoll_results::summary::Warning;
 
 use super::grid::{Cell, Column, Grid, Row};
+use crate::chart::Color;
 use crate::figures::{self, Unit};
 
-/// Which end of a column is the good one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Good {
-    Low,
-    High,
-    Neither,
+/// A footnote of a column: the percentile needs more samples than some of its cells have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Footnote {
+    /// The number that the marks show, from 1.
+    pub(crate) number: usize,
+    /// The text after the mark.
+    pub(crate) text: String,
+    /// A cell of fewer samples has the mark.
+    pub(crate) needed: u64,
+}
+
+impl Footnote {
+    /// Makes the footnote of a workload's percentile, if any variant or sweep point has too few samples for it. Where
+    /// the 99th percentile has, that of the 99.9th has the same.
+    pub(crate) fn of(summary: &Summary, workload: &str, share: f64) -> Option<Footnote> {
+        let needed = samples_needed(share);
+        let asked = |warning: &Warning| match warning {
+            Warning::TooFewSamples { workload, needed, .. } => Some((*needed, workload.clone())),
+            _ => None,
+        };
+        let mut few: Vec<(u64, String, &Warning)> = summary
+            .warnings
+            .iter()
+            .filter_map(|w| asked(w).map(|(needed, name)| (needed, name, w)))
+            .collect();
+        // The lower percentiles have the lower numbers, since most tables have only those.
+        few.sort_by_key(|(asked, ..)| *asked);
+        let number = few.iter().position(|(asked, name, _)| name == workload && *asked <= needed)?;
+        Some(Footnote { number: number + 1, text: few[number].2.to_string(), needed })
+    }
+
+    fn mark(&self) -> String {
+        const SUPERSCRIPTS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+        let digits = self.number.to_string();
+        digits.chars().filter_map(|digit| SUPERSCRIPTS.get(digit.to_digit(10)? as usize)).collect()
+    }
 }
 
 /// A column of numbers before it is written.
+#[derive(Default)]
 pub(crate) struct Numbers {
     pub(crate) group: String,
     pub(crate) name: &'static str,
-    /// `None` for a plain count.
+    /// The scheme that the group is of.
+    pub(crate) scheme: Option<Color>,
+    /// The units to choose from; `None` for a plain count.
     pub(crate) units: Option<&'static [Unit]>,
-    /// What the unit is chosen by, where other columns must have the same; `values` if empty.
+    /// The values that the unit is chosen by, where other columns must have the same; `values` if empty.
     pub(crate) beside: Vec<f64>,
-    pub(crate) good: Good,
     pub(crate) values: Vec<Option<Estimate>>,
+    /// The row of the best value, if its difference from the second best is significant.
+    pub(crate) best: Option<usize>,
+    pub(crate) footnote: Option<Footnote>,
 }
 
 impl Numbers {
-    /// A column whose unit is chosen by its own values.
+    /// Makes a column whose unit is chosen by its own values, without a best value.
     pub(crate) fn new(
         group: &str,
         name: &'static str,
         units: Option<&'static [Unit]>,
-        good: Good,
         values: Vec<Option<Estimate>>,
     ) -> Numbers {
-        Numbers { group: group.to_owned(), name, units, beside: Vec::new(), good, values }
+        Numbers { group: group.to_owned(), name, units, values, ..Numbers::default() }
     }
 
     fn written(&self) -> (Column, Vec<Cell>) {
@@ -52,55 +89,66 @@ impl Numbers {
             .iter()
             .map(|value| match value {
                 Some(estimate) if self.units.is_some() => measured(&estimate.scaled(1.0 / size)),
-                Some(estimate) => Cell { value: figures::count(estimate.value as u64), ..Cell::default() },
+                Some(estimate) => Cell::plain(figures::count(estimate.value as u64)),
                 None => Cell::default(),
             })
             .collect();
-        let sizes: Vec<Option<f64>> = self.values.iter().map(|value| value.map(|v| v.value)).collect();
-        mark_best(&mut cells, &sizes, self.good);
+        if let Some(footnote) = &self.footnote {
+            for (cell, value) in cells.iter_mut().zip(&self.values) {
+                if value.is_some_and(|estimate| estimate.samples < footnote.needed) {
+                    cell.spread.push_str(&footnote.mark());
+                }
+            }
+        }
+        if let Some(cell) = self.best.and_then(|row| cells.get_mut(row)) {
+            cell.best = true;
+        }
         let name = unit.map_or(self.name.to_owned(), |unit| format!("{} {}", self.name, unit.name));
-        (Column { group: self.group.clone(), name: name.trim().to_owned() }, cells)
+        (Column { scheme: self.scheme, ..Column::new(&self.group, name.trim()) }, cells)
     }
 }
 
+/// Writes an estimate: its value and, in parentheses, its interval.
 fn measured(estimate: &Estimate) -> Cell {
     let decimals = figures::decimals(estimate.value);
-    Cell {
-        value: figures::number(estimate.value),
-        spread: estimate
-            .half_width()
-            .map_or(String::new(), |half| format!("±{}", figures::fixed(half, decimals))),
-        best: false,
-    }
+    let spread = estimate.interval.map_or_else(String::new, |interval| {
+        format!("({} .. {})", figures::fixed(interval.low, decimals), figures::fixed(interval.high, decimals))
+    });
+    Cell { value: figures::number(estimate.value), spread, best: false }
 }
 
-/// Marks the best value, unless all look the same.
-pub(super) fn mark_best(cells: &mut [Cell], sizes: &[Option<f64>], good: Good) {
-    let written: Vec<&str> = cells.iter().map(|c| c.value.as_str()).filter(|v| !v.is_empty()).collect();
-    let differ = written.windows(2).any(|pair| pair[0] != pair[1]);
-    let known = sizes.iter().flatten().copied();
-    let best = match good {
-        Good::Low => known.fold(f64::INFINITY, f64::min),
-        Good::High => known.fold(f64::NEG_INFINITY, f64::max),
-        Good::Neither => return,
-    };
-    if differ {
-        for (cell, size) in cells.iter_mut().zip(sizes) {
-            cell.best = *size == Some(best);
+/// Makes a table of columns; each row has a label and the scheme that it is of.
+pub(crate) fn assemble(
+    title: String,
+    corner: &str,
+    labels: Vec<(String, Option<Color>)>,
+    columns: &[Numbers],
+) -> Grid {
+    let (heads, written): (Vec<Column>, Vec<Vec<Cell>>) = columns.iter().map(Numbers::written).unzip();
+    let mut notes: Vec<&Footnote> = Vec::new();
+    for (column, cells) in columns.iter().zip(&written) {
+        let Some(note) = &column.footnote else { continue };
+        if !notes.iter().any(|known| known.number == note.number)
+            && cells.iter().any(|cell| cell.spread.ends_with(&note.mark()))
+        {
+            notes.push(note);
         }
     }
-}
-
-/// A table of columns with these row labels.
-pub(crate) fn assemble(title: String, corner: &str, labels: Vec<String>, columns: &[Numbers]) -> Grid {
-    let (heads, written): (Vec<Column>, Vec<Vec<Cell>>) = columns.iter().map(Numbers::written).unzip();
+    notes.sort_by_key(|note| note.number);
     let rows = labels
         .into_iter()
         .enumerate()
-        .map(|(row, label)| Row {
+        .map(|(row, (label, scheme))| Row {
             label,
+            scheme,
             cells: written.iter().map(|column| column.get(row).cloned().unwrap_or_default()).collect(),
         })
         .collect();
-    Grid { title, corner: corner.to_owned(), columns: heads, rows }
+    Grid {
+        title,
+        corner: corner.to_owned(),
+        columns: heads,
+        rows,
+        notes: notes.iter().map(|note| format!("{} {}", note.mark(), note.text)).collect(),
+    }
 }

@@ -69,7 +69,7 @@ fn no_line_is_wider_than_the_terminal() {
     for width in [60, 80, 100, 160, 250] {
         for loads in [&[][..], &[0.2, 0.4][..]] {
             let text = render(&summary(loads, 1), Format::Table, &Style { color: false, width });
-            for line in text.lines().take_while(|line| !line.starts_with('±')) {
+            for line in text.lines().take_while(|line| !line.starts_with(INTERVALS)) {
                 assert!(line.chars().count() <= width, "{width}: {line}");
             }
         }
@@ -82,10 +82,13 @@ fn colour_only_when_asked_for() {
     let plain = render(&summary, Format::Table, &Style { color: false, width: 120 });
     let coloured = render(&summary, Format::Table, &Style { color: true, width: 120 });
     assert!(!plain.contains('\u{1b}'));
+    // Bold type is explained where there is any.
+    assert!(coloured.contains(BEST) && !plain.contains(BEST));
     let mut stripped = coloured.clone();
     for code in ["1", "2", "1;32", "1;33", "0"] {
         stripped = stripped.replace(&format!("\u{1b}[{code}m"), "");
     }
+    let stripped = stripped.replace(&format!("{BEST}\n"), "");
     let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
     assert_eq!(trimmed(&stripped), trimmed(&plain));
 }
@@ -112,8 +115,8 @@ fn equal_variants_get_no_verdict() {
     let sentences = verdict::sentences(&summary);
     assert_eq!(
         sentences,
-        ["B: no difference from A seen in p99(small) (0 us to 0 us), mean(background) (0 us to 0 us), \
-          mean(search) (0 us to 0 us)"]
+        ["B: no difference from A seen in p99(small) (0 us .. 0 us), mean(background) (0 us .. 0 us), \
+          mean(search) (0 us .. 0 us)"]
     );
     let compared = render_compared(&summary, Format::Table, &Style::default());
     assert!(compared.contains("Differences from A"), "{compared}");
@@ -125,7 +128,7 @@ fn a_comparison_has_every_difference_with_its_interval() {
     let summary = summary(&[], 1);
     let table = render_compared(&summary, Format::Table, &Style { color: false, width: 120 });
     let row = table.lines().find(|line| line.starts_with("HULL: p99 of small")).unwrap();
-    assert!(row.ends_with("lower") && row.matches(" -").count() == 3, "{row}");
+    assert!(row.ends_with("lower") && row.matches(" -").count() == 3 && row.contains(" .. "), "{row}");
     let csv = render_compared(&summary, Format::Csv, &Style::default());
     assert!(csv.starts_with(&render(&summary, Format::Csv, &Style::default())));
     assert!(csv.contains("\nHULL,small,difference_us.p99,-"), "{csv}");

@@ -16,7 +16,7 @@ struct WithVerdicts<'a> {
     warnings_text: Vec<String>,
 }
 
-/// The summary, its verdicts and the texts of its warnings.
+/// Writes the summary, its verdicts and the texts of its warnings.
 pub(super) fn json(summary: &Summary) -> String {
     let whole = WithVerdicts {
         summary,
@@ -27,7 +27,7 @@ pub(super) fn json(summary: &Summary) -> String {
     format!("{}\n", printable_json(&text))
 }
 
-/// One number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples`.
+/// Writes one number a row: `variant,<sweep keys>,subject,metric,value,low,high,samples`.
 pub(super) fn csv(summary: &Summary) -> String {
     let mut head = vec!["variant".to_owned()];
     head.extend(summary.sweep_keys.iter().cloned());
@@ -41,7 +41,7 @@ pub(super) fn csv(summary: &Summary) -> String {
     out
 }
 
-/// Every paired difference from the base, and the ratio to it, as further rows of [`csv`].
+/// Writes every paired difference from the base, and the ratio to it, as further rows of [`csv`].
 pub(super) fn differences(summary: &Summary) -> String {
     let mut out = String::new();
     for comparison in &summary.comparisons {
@@ -76,12 +76,12 @@ fn row(
     line(&fields)
 }
 
-/// A number that also where it is whole shows its column to be floating point.
+/// Writes a number with a decimal point even where it is whole, so that its column is read as floating point.
 fn float(value: f64) -> String {
     format!("{value:?}")
 }
 
-/// A line of CSV.
+/// Writes a line of CSV, each field quoted where it must be.
 pub fn line(fields: &[String]) -> String {
     let cells: Vec<_> = fields.iter().map(|field| csv_cell(field)).collect();
     format!("{}\n", cells.join(","))

@@ -2,8 +2,8 @@
 //!
 //! Host `n` is 10.0.0.0/8 plus n + 1. A flow has the same pair of ports in both directions, so that
 //! Wireshark follows it as one stream. A SYN has the sequence number 0 and data begins at 1, since a SYN counts as a
-//! byte; it brings a window scale, so that no window is ever full. The payload is left out (`tcpdump -s` does the same); it
-//! counts as zeros in TCP's checksum, which is therefore right.
+//! byte; it brings a window scale, so that no window is ever full. The payload is left out (`tcpdump -s` does the
+//! same); it counts as zeros in TCP's checksum, which is therefore right.
 
 use super::{Ecn, PacketRecord};
 

@@ -13,9 +13,9 @@ pub struct PacketRecord<'a> {
     pub time: Time,
     /// The port that sent it, as an index into the interfaces of the capture.
     pub interface: u32,
-    /// The sending host.
+    /// The number of the sending host.
     pub source: u32,
-    /// The receiving host.
+    /// The number of the receiving host.
     pub destination: u32,
     /// Its flow: both directions of a connection have the same.
     pub flow: u64,
@@ -23,7 +23,7 @@ pub struct PacketRecord<'a> {
     pub seq: u64,
     /// The next byte expected from the other side; `None` sends no ACK.
     pub ack: Option<u64>,
-    /// Payload bytes.
+    /// The number of payload bytes.
     pub payload: u32,
     /// TCP's control bits but ACK.
     pub flags: Flags,
@@ -39,14 +39,14 @@ pub struct PacketRecord<'a> {
 pub struct Capture {
     /// The captured ports, in words: `tor -> h0`. Packets refer to them by index.
     pub ports: Vec<String>,
-    /// The packets.
+    /// The captured packets, in the order of their times.
     pub packets: Vec<CapturedPacket>,
 }
 
 /// A [`PacketRecord`] that owns its SACK blocks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CapturedPacket {
-    /// All but the blocks.
+    /// The fields of the packet other than its SACK blocks.
     header: PacketRecord<'static>,
     sack: [(u64, u64); SACK_BLOCKS],
     sack_len: u8,
@@ -64,7 +64,7 @@ impl CapturedPacket {
         CapturedPacket { header: PacketRecord { sack: &[], ..*packet }, sack, sack_len: len as u8 }
     }
 
-    /// The packet.
+    /// Returns the packet with its SACK blocks.
     pub fn record(&self) -> PacketRecord<'_> {
         PacketRecord { sack: &self.sack[..usize::from(self.sack_len)], ..self.header }
     }
@@ -73,11 +73,11 @@ impl CapturedPacket {
 /// TCP's control bits that the simulation knows, but ACK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags {
-    /// Opens a connection.
+    /// The segment opens a connection.
     pub syn: bool,
-    /// Closes it.
+    /// The segment closes a connection.
     pub fin: bool,
-    /// ECN-Echo.
+    /// The segment has the ECN-Echo flag.
     pub ece: bool,
     /// Congestion window reduced.
     pub cwr: bool,
@@ -86,7 +86,7 @@ pub struct Flags {
 /// The ECN field (RFC 3168).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Ecn {
-    /// Not ECN-capable.
+    /// The packet is not ECN-capable.
     #[default]
     NotEct,
     /// ECN-capable, not marked.

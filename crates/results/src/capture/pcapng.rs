@@ -21,9 +21,9 @@ pub struct Writer<W: Write> {
 /// Which way a frame went through its interface (section 4.3.1, bits 0 and 1 of the flags).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// Received.
+    /// The interface received the packet.
     Inbound = 1,
-    /// Sent.
+    /// The interface sent the packet.
     Outbound = 2,
 }
 
@@ -49,7 +49,7 @@ const OPTION_RESOLUTION: u16 = 9;
 const OPTION_APPLICATION: u16 = 4;
 /// Of an enhanced packet block: whence a frame came.
 const OPTION_FLAGS: u16 = 2;
-/// 10^-9 s.
+/// Timestamps have a resolution of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
 impl<W: Write> Writer<W> {

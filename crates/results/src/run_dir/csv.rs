@@ -38,7 +38,7 @@ impl Writer {
         self.maybe(value.map(|value| format!("{value:?}")));
     }
 
-    /// Any text.
+    /// Appends a text, quoted where it must be.
     pub(super) fn text(&mut self, value: &str) {
         self.separate();
         self.text.push_str(&csv_cell(value));

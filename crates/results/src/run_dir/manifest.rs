@@ -16,7 +16,7 @@ pub struct Plan {
     pub description: String,
     /// What carries the packets, such as [`SIMULATOR`]: points of one run have one carrier.
     pub carrier: String,
-    /// Version of plimsoll.
+    /// The version of plimsoll that wrote the manifest.
     pub version: String,
     /// Commit it was built from, where known.
     pub commit: Option<String>,
@@ -44,9 +44,9 @@ fn simulator() -> String {
 /// A point that is to be run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlannedPoint {
-    /// Which.
+    /// The key that names the point.
     pub key: PointKey,
-    /// Its seed.
+    /// The seed of the point's run.
     pub seed: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct Manifest {
     /// What carries the packets, such as [`SIMULATOR`].
     #[serde(default = "simulator")]
     pub carrier: String,
-    /// Version of plimsoll.
+    /// The version of plimsoll that ran the points.
     pub plimsoll: String,
     /// Commit it was built from.
     pub commit: Option<String>,
@@ -90,10 +90,10 @@ pub struct Manifest {
 pub struct ManifestPoint {
     /// Its folder under `points/`.
     pub id: String,
-    /// Which it is.
+    /// The key that names the point.
     #[serde(flatten)]
     pub key: PointKey,
-    /// Its seed.
+    /// The seed of the point's run.
     pub seed: u64,
     /// Digest of what it observed; `None` while it is not done.
     pub digest: Option<Digest>,
@@ -127,7 +127,7 @@ impl Manifest {
         }
     }
 
-    /// As the file has it.
+    /// Writes the manifest as its file holds it.
     pub(super) fn text(&self) -> String {
         let open = Manifest { format: FORMAT, checksum: seal::open(), ..self.clone() };
         let mut json = serde_json::to_string_pretty(&open).expect("a manifest has text keys only");

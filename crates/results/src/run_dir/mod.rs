@@ -13,8 +13,8 @@
 //! whole or not at all: a folder under `points/` without a leading dot is a finished point, also after a power failure
 //! (`disk.rs`). Should a disk have promised too much, lengths say which points were cut short; they run again.
 //! Checksums say where something else has changed a file since (`seal.rs`, `point_files.rs`): that is an error that
-//! names the file, and [`Existing::Repair`] runs again what is bad. Summary and page are made anew from the points whenever a run
-//! ends. Captures and timelines are no results, and have no checksums.
+//! names the file, and [`Existing::Repair`] runs again what is bad. Summary and page are made anew from the points
+//! whenever a run ends. Captures and timelines are no results, and have no checksums.
 //!
 //! Resuming, and merging the shards of a run, are therefore the same question: which folders are
 //! there?
@@ -67,25 +67,25 @@ pub enum Error {
     /// The operating system refused.
     #[error("cannot {action} {}: {source}", path.display())]
     Io {
-        /// `read`, `write`, ...
+        /// The operation that failed: `read`, `write`, ...
         action: &'static str,
-        /// What it was about.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// The reason.
+        /// The reason of the operating system.
         source: io::Error,
     },
-    /// No room on the disk.
+    /// The disk has too little room.
     #[error(
         "no room on the disk of {}: {free} bytes free, {needed} wanted. Free some space or choose \
          another place with `--out`; what is finished is kept, and the same command goes on from there",
         path.display()
     )]
     NoRoom {
-        /// The run directory.
+        /// The path of the run directory.
         path: PathBuf,
-        /// Bytes free.
+        /// The number of free bytes.
         free: u64,
-        /// Bytes wanted.
+        /// The number of bytes that are needed.
         needed: u64,
     },
     /// There is a run already.
@@ -94,19 +94,19 @@ pub enum Error {
         path.display()
     )]
     Exists {
-        /// The run directory.
+        /// The path of the run directory.
         path: PathBuf,
     },
     /// The folder holds something that is not a run.
     #[error("{} is neither empty nor a run directory; choose another place with `--out`", path.display())]
     Foreign {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
     },
     /// The folder holds no run.
     #[error("{} is not a run directory: it has no {MANIFEST}", path.display())]
     NoRun {
-        /// The folder.
+        /// The path of the folder.
         path: PathBuf,
     },
     /// The runs cannot be taken together.
@@ -114,29 +114,29 @@ pub enum Error {
     Conflict {
         /// The other run directory.
         path: PathBuf,
-        /// What differs.
+        /// The setting that differs.
         why: String,
     },
     /// Another process writes here.
     #[error("another plimsoll is writing to {}; wait for it or choose another place with `--out`", path.display())]
     Busy {
-        /// The run directory.
+        /// The path of the run directory.
         path: PathBuf,
     },
     /// A file ends too early, or is missing: what a power cut does.
     #[error("{} is cut short: {what}", path.display())]
     Cut {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is missing.
+        /// The entry that is missing.
         what: String,
     },
     /// A file does not hold what it should.
     #[error("{} is damaged: {what}", path.display())]
     Damaged {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason why it is damaged.
         what: String,
     },
 }
@@ -177,7 +177,7 @@ pub enum Status {
     Damaged(String),
 }
 
-/// A run directory.
+/// A run directory and its manifest.
 #[derive(Debug)]
 pub struct RunDir {
     path: PathBuf,
@@ -219,8 +219,8 @@ impl RunDir {
                         other_build = manifest.go_on_with(&found);
                     }
                 }
-                // Killed before its manifest was there, or damaged: the scenario says whose points these are. Where that
-                // is another, too, a repair could only guess.
+                // The run was killed before its manifest was there, or the manifest is damaged: the scenario says whose
+                // points these are. Where that differs too, a repair could only guess.
                 Err(error) => {
                     let kept = fs::read(path.join(SCENARIO)).unwrap_or_default();
                     if has_points(&points)? && kept != plan.scenario.as_bytes() {
@@ -245,7 +245,7 @@ impl RunDir {
         Ok(RunDir { path: path.to_owned(), manifest: read_manifest(path)?, other_build: None, _lock: None })
     }
 
-    /// Where it is.
+    /// Returns the path of the run directory.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -25,7 +25,7 @@ use crate::point::{PointKey, PointOutcome};
 
 pub(super) const MARK: &str = "point.json";
 
-/// `point.json`.
+/// The layout of the file `point.json`.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Mark {
     format: u32,

@@ -33,20 +33,20 @@ pub const SAMPLES_FOR_INTERVAL: usize = 10;
 /// A number and how far it can be trusted.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Estimate {
-    /// The point estimate.
+    /// The value is the point estimate.
     pub value: f64,
     /// The 95 % interval; `None` where there are too few samples for one.
     pub interval: Option<Interval>,
-    /// Samples behind it.
+    /// The number of samples behind the estimate.
     pub samples: u64,
 }
 
 /// A 95 % confidence interval.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Interval {
-    /// Lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
@@ -54,11 +54,6 @@ impl Estimate {
     /// A number without an interval.
     pub fn bare(value: f64, samples: u64) -> Estimate {
         Estimate { value, interval: None, samples }
-    }
-
-    /// The wider side of the interval, for tables that print one number after a plus-minus sign.
-    pub fn half_width(&self) -> Option<f64> {
-        self.interval.map(|interval| (interval.high - self.value).max(self.value - interval.low))
     }
 
     /// Every number of it times `factor`: a change of unit.
@@ -96,9 +91,9 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The median of independent values, and the interval between two of them, as many from either end: the true median is
-/// outside with the odds of a fair coin (the sign test, David and Nagaraja, Order Statistics, 2003, 7.1). Fewer than six
-/// values give no interval; none give no median.
+/// Computes the median of independent values, and the interval between two of them that are equally far from the ends:
+/// the true median is outside with the odds of a fair coin (the sign test, David and Nagaraja, Order Statistics, 2003,
+/// 7.1). Fewer than six values give no interval; none give no median.
 pub fn median(values: &[f64]) -> Option<Estimate> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);

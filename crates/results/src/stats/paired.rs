@@ -20,7 +20,7 @@ use super::{
 pub struct Pair {
     /// Under the variant that is compared against.
     pub base: f64,
-    /// Under the other.
+    /// The value under the other variant.
     pub other: f64,
 }
 

@@ -6,10 +6,10 @@ use super::{
     percentile, section_interval,
 };
 
-/// What is estimated.
+/// The statistics that can be estimated.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Statistic {
-    /// The arithmetic mean.
+    /// The statistic is the arithmetic mean.
     Mean,
     /// A percentile, as a share: 0.99.
     Percentile(f64),
@@ -53,7 +53,7 @@ impl Samples {
         Samples { ordered, ends, sorted }
     }
 
-    /// How many there are.
+    /// Returns the number of samples.
     pub fn len(&self) -> usize {
         self.ordered.len()
     }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 
 use super::workload::{Runs, Subject};
 use super::{
-    Cell, Comparison, CounterTotals, FORMAT, Options, RunInfo, Summary, WorkloadChange, queue, tier, warning,
+    Best, Cell, Comparison, CounterTotals, Distribution, FORMAT, Options, RunInfo, Summary, WorkloadChange,
+    queue, tier, warning,
 };
 use crate::outcome::Outcome;
 use crate::point::PointOutcome;
 use crate::stats::Statistic;
-use crate::stats::paired::{self, Pair};
+use crate::stats::paired::{self, Direction, Pair};
 
 impl Summary {
     /// Summarises points. Variants and sweep points keep the order in which they first appear;
@@ -27,14 +28,17 @@ impl Summary {
         }
         let mut cells = Vec::new();
         let mut comparisons = Vec::new();
+        let mut best = Vec::new();
         for sweep in &sweeps {
             let by_variant: Vec<(&String, Vec<&PointOutcome>)> =
                 variants.iter().map(|variant| (variant, replicates(points, variant, sweep))).collect();
+            let first = cells.len();
             for (variant, runs) in &by_variant {
                 if !runs.is_empty() {
                     cells.push(cell(variant, sweep, runs, options));
                 }
             }
+            best.extend(best_of(&cells[first..], &by_variant));
             let Some(((base, base_runs), others)) = by_variant.split_first() else { continue };
             for (variant, runs) in others {
                 let workloads = changes(base_runs, runs);
@@ -52,7 +56,16 @@ impl Summary {
         let warnings = warning::collect(&cells, &all);
         let sweep_keys =
             sweeps.first().map(|s| s.iter().map(|(key, _)| key.clone()).collect()).unwrap_or_default();
-        Summary { format: FORMAT, options: *options, variants, sweep_keys, cells, comparisons, warnings }
+        Summary {
+            format: FORMAT,
+            options: *options,
+            variants,
+            sweep_keys,
+            cells,
+            comparisons,
+            best,
+            warnings,
+        }
     }
 }
 
@@ -112,15 +125,19 @@ fn workload_names<'a>(outcomes: &[&'a Outcome]) -> Vec<&'a str> {
 
 /// The change of every workload from the base runs to the others, where replicates of both exist.
 fn changes(base: &[&PointOutcome], other: &[&PointOutcome]) -> Vec<WorkloadChange> {
-    let twins: Vec<(&Outcome, &Outcome)> = base
-        .iter()
+    let twins = twins(base, other);
+    let bases: Vec<&Outcome> = twins.iter().map(|(base, _)| *base).collect();
+    workload_names(&bases).into_iter().filter_map(|name| workload_change(name, &twins)).collect()
+}
+
+/// The outcomes of both sides that are of the same replicate.
+fn twins<'a>(base: &[&'a PointOutcome], other: &[&'a PointOutcome]) -> Vec<(&'a Outcome, &'a Outcome)> {
+    base.iter()
         .filter_map(|b| {
             let twin = other.iter().find(|o| o.key.replicate == b.key.replicate)?;
             Some((&b.outcome, &twin.outcome))
         })
-        .collect();
-    let bases: Vec<&Outcome> = twins.iter().map(|(base, _)| *base).collect();
-    workload_names(&bases).into_iter().filter_map(|name| workload_change(name, &twins)).collect()
+        .collect()
 }
 
 fn workload_change(name: &str, twins: &[(&Outcome, &Outcome)]) -> Option<WorkloadChange> {
@@ -139,6 +156,48 @@ fn workload_change(name: &str, twins: &[(&Outcome, &Outcome)]) -> Option<Workloa
         p50: change(Statistic::Percentile(0.5))?,
         p99: change(Statistic::Percentile(0.99))?,
     })
+}
+
+/// The significantly best variants of one sweep point, from its cells and its runs.
+fn best_of(cells: &[Cell], by_variant: &[(&String, Vec<&PointOutcome>)]) -> Vec<Best> {
+    type Pick = fn(&Distribution) -> f64;
+    const STATISTICS: [(&str, Pick); 3] =
+        [("mean", |d| d.mean.value), ("p50", |d| d.p50.value), ("p99", |d| d.p99.value)];
+    let runs = |variant: &str| {
+        by_variant.iter().find(|(name, _)| *name == variant).map_or(&[][..], |(_, runs)| runs.as_slice())
+    };
+    let mut names: Vec<&str> = Vec::new();
+    for workload in cells.iter().flat_map(|cell| &cell.workloads) {
+        if !names.contains(&workload.name.as_str()) {
+            names.push(&workload.name);
+        }
+    }
+    let mut found = Vec::new();
+    for name in names {
+        // Mostly one pair of variants has the lowest two values of every statistic.
+        let mut known: Vec<([&str; 2], Option<WorkloadChange>)> = Vec::new();
+        for (statistic, pick) in STATISTICS {
+            let mut values: Vec<(f64, &str)> = cells
+                .iter()
+                .filter_map(|cell| Some((pick(cell.workload(name)?.waited_us()?), cell.variant.as_str())))
+                .collect();
+            values.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let [(_, best), (_, second), ..] = values[..] else { continue };
+            if known.iter().all(|(pair, _)| *pair != [best, second]) {
+                let twins = twins(runs(second), runs(best));
+                known.push(([best, second], workload_change(name, &twins)));
+            }
+            let change = known.iter().find(|(pair, _)| *pair == [best, second]).and_then(|(_, c)| c.as_ref());
+            let statistics = change.map(WorkloadChange::statistics);
+            let change = statistics.iter().flatten().find(|(other, _)| *other == statistic);
+            if change.is_some_and(|(_, change)| change.direction() == Direction::Lower) {
+                let sweep = cells[0].sweep.clone();
+                let (variant, workload) = (best.to_owned(), name.to_owned());
+                found.push(Best { variant, sweep, workload, statistic: statistic.to_owned() });
+            }
+        }
+    }
+    found
 }
 
 /// The numbers in us of what counts and completed, by index.

@@ -27,7 +27,7 @@ pub use warning::Warning;
 /// Version of the layout of `summary.json`.
 pub const FORMAT: u32 = 1;
 
-/// How to summarise.
+/// The options with which a summary is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Options {
     /// Cut the leading and the trailing intervals of a queue in which nothing waited; zeros between
@@ -44,9 +44,9 @@ impl Default for Options {
 /// An experiment in numbers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Summary {
-    /// [`FORMAT`].
+    /// The version of this layout, [`FORMAT`].
     pub format: u32,
-    /// How it was made.
+    /// The options with which the summary was made.
     pub options: Options,
     /// Variants in the order of the scenario; the first is what the others are compared against.
     pub variants: Vec<String>,
@@ -56,18 +56,35 @@ pub struct Summary {
     pub cells: Vec<Cell>,
     /// Every sweep point, then every variant but the first, against the first.
     pub comparisons: Vec<Comparison>,
+    /// The best variant of each workload and statistic at each sweep point, where it is significantly so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub best: Vec<Best>,
     /// What the reader must know before believing a number.
     pub warnings: Vec<Warning>,
+}
+
+/// A variant whose statistic of a workload is lower than that of every other variant, and whose paired difference from
+/// the second lowest has an interval that excludes zero.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Best {
+    /// The variant with the lowest value.
+    pub variant: String,
+    /// The swept keys and their values.
+    pub sweep: Vec<(String, String)>,
+    /// The scenario's name for the workload.
+    pub workload: String,
+    /// The name of the statistic: `mean`, `p50` or `p99`.
+    pub statistic: String,
 }
 
 /// One variant at one sweep point, all replicates together.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Cell {
-    /// The variant.
+    /// The name of the variant.
     pub variant: String,
     /// Swept keys and their values.
     pub sweep: Vec<(String, String)>,
-    /// The runs behind it.
+    /// The runs that the cell summarises.
     pub runs: Vec<RunInfo>,
     /// One for each workload, in the order of the scenario.
     pub workloads: Vec<WorkloadSummary>,
@@ -88,7 +105,7 @@ pub struct Cell {
 pub struct RunInfo {
     /// Number of the replicate.
     pub replicate: u32,
-    /// Its seed.
+    /// The seed of this one run.
     pub seed: u64,
     /// Digest of what it observed.
     pub digest: Digest,
@@ -101,7 +118,7 @@ pub struct WorkloadSummary {
     pub name: String,
     /// The scenario's `kind`.
     pub kind: String,
-    /// Messages that count.
+    /// The number of messages created after the warm-up.
     pub messages: u64,
     /// Those of them that had not completed when the run ended.
     pub unfinished: u64,
@@ -115,7 +132,7 @@ pub struct WorkloadSummary {
     pub sent_mbps: Option<Estimate>,
     /// Where the time of its messages went.
     pub time: Option<TimeSplit>,
-    /// Its fan-out queries.
+    /// The fan-out queries of the workload.
     pub queries: Option<QuerySummary>,
     /// What it measured that is no completion time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -125,26 +142,26 @@ pub struct WorkloadSummary {
     pub extra: Option<ExtraTotals>,
     /// Jain's index of the throughput of its connections.
     pub fairness: Option<f64>,
-    /// Its connections.
+    /// The totals over the workload's connections.
     pub connections: ConnectionTotals,
 }
 
 /// Percentiles and mean of one quantity.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Distribution {
-    /// The mean.
+    /// The mean over all samples.
     pub mean: Estimate,
-    /// Smallest sample.
+    /// The smallest of all samples.
     pub min: f64,
-    /// Median.
+    /// The median of all samples.
     pub p50: Estimate,
-    /// 90th percentile.
+    /// The 90th percentile of all samples.
     pub p90: Estimate,
-    /// 99th percentile.
+    /// The 99th percentile of all samples.
     pub p99: Estimate,
-    /// 99.9th percentile.
+    /// The 99.9th percentile of all samples.
     pub p999: Estimate,
-    /// Largest sample.
+    /// The largest of all samples.
     pub max: f64,
 }
 
@@ -153,7 +170,7 @@ pub struct Distribution {
 pub struct Observed {
     /// What it is, in words: `clock offset`.
     pub what: String,
-    /// Its values in us.
+    /// The distribution of the values, in us.
     pub us: Distribution,
 }
 
@@ -171,16 +188,16 @@ pub struct ExtraTotals {
 /// Completion time over that on idle links.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Slowdown {
-    /// The mean.
+    /// The mean over all messages.
     pub mean: Estimate,
-    /// 99th percentile.
+    /// The 99th percentile over all messages.
     pub p99: Estimate,
 }
 
 /// Where the time of messages went: parts that sum to the completion time.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TimeSplit {
-    /// Names of the parts.
+    /// The names of the components.
     pub parts: Vec<String>,
     /// Mean of each over all messages, in us.
     pub mean_us: Vec<f64>,
@@ -193,7 +210,7 @@ pub struct TimeSplit {
 /// Fan-out queries of a workload. A query completes with its slowest response.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct QuerySummary {
-    /// Queries that count.
+    /// The number of queries created after the warm-up.
     pub queries: u64,
     /// Those of them that had not completed when the run ended.
     pub unfinished: u64,
@@ -214,7 +231,7 @@ pub struct QuerySummary {
 pub struct QueueSummary {
     /// The scenario's name for it.
     pub name: String,
-    /// The port, in words.
+    /// The port of the queue, in words.
     pub port: String,
     /// Length of an interval in us.
     pub every_us: f64,
@@ -232,9 +249,9 @@ pub struct QueueSummary {
     pub utilisation: Option<f64>,
     /// Packets that found no room.
     pub drops: u64,
-    /// Packets marked CE.
+    /// The number of packets that were marked CE.
     pub marks: u64,
-    /// Packets that passed.
+    /// The number of packets that passed the queue.
     pub packets: u64,
 }
 
@@ -243,7 +260,7 @@ pub struct QueueSummary {
 pub struct TierSummary {
     /// `host -> leaf`, `leaf -> spine`.
     pub name: String,
-    /// How many links.
+    /// The number of links in the tier.
     pub links: u64,
     /// Share of the time in which they sent, the mean over links.
     pub utilisation: f64,
@@ -260,13 +277,13 @@ pub struct TierSummary {
 /// Time-weighted percentiles of the delay at an instant, in us.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct InstantDelay {
-    /// Median.
+    /// The median over time.
     pub p50: f64,
-    /// 90th percentile.
+    /// The 90th percentile over time.
     pub p90: f64,
-    /// 99th percentile.
+    /// The 99th percentile over time.
     pub p99: f64,
-    /// 99.9th percentile.
+    /// The 99.9th percentile over time.
     pub p999: f64,
     /// Whether the 99.9th percentile lies in the last bin, which has no upper edge.
     pub beyond_scale: bool,
@@ -281,7 +298,7 @@ pub struct ConnectionTotals {
     pub delivered: u64,
     /// Data segments sent, retransmissions included.
     pub segments: u64,
-    /// Segments sent again.
+    /// The number of segments that were retransmitted.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -289,9 +306,9 @@ pub struct ConnectionTotals {
     pub marked: u64,
     /// New pacer associations.
     pub pacer_associations: u64,
-    /// Renewed ones.
+    /// The number of associations that were renewed.
     pub pacer_renewals: u64,
-    /// Those that ran out.
+    /// The number of associations that timed out.
     pub pacer_dissociations: u64,
 }
 
@@ -314,13 +331,13 @@ pub struct CounterTotals {
     pub no_route_drops: u64,
     /// Packets still on their way at the end.
     pub packets_in_flight: u64,
-    /// Packets marked CE.
+    /// The number of packets that were marked CE.
     pub marks: u64,
     /// Packets that completed a link.
     pub packet_hops: u64,
-    /// Events handled.
+    /// The number of events that were handled.
     pub events: u64,
-    /// Segments sent again.
+    /// The number of segments that were retransmitted.
     pub retransmissions: u64,
     /// Retransmission timeouts.
     pub timeouts: u64,
@@ -352,7 +369,7 @@ impl CounterTotals {
 /// the same query where the workload has queries, or the same observation where it has only those).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The variant.
+    /// The name of the variant.
     pub variant: String,
     /// What it is compared against.
     pub base: String,
@@ -371,7 +388,7 @@ pub struct WorkloadChange {
     pub by_query: bool,
     /// Pairs that completed under both variants.
     pub pairs: u64,
-    /// Change of the mean.
+    /// The change in the mean value.
     pub mean: Change,
     /// Change of the median.
     pub p50: Change,
@@ -395,6 +412,13 @@ impl Summary {
     /// The comparison of a variant with the first one at a sweep point.
     pub fn comparison(&self, variant: &str, sweep: &[(String, String)]) -> Option<&Comparison> {
         self.comparisons.iter().find(|c| c.variant == variant && c.sweep == sweep)
+    }
+
+    /// The variant with the significantly lowest statistic of a workload at a sweep point, if there is one.
+    pub fn best(&self, workload: &str, statistic: &str, sweep: &[(String, String)]) -> Option<&str> {
+        let of =
+            |best: &&Best| best.workload == workload && best.statistic == statistic && best.sweep == sweep;
+        self.best.iter().find(of).map(|best| best.variant.as_str())
     }
 
     /// The sweep points in order; one empty point without a sweep.
@@ -427,7 +451,7 @@ impl Summary {
 }
 
 impl Cell {
-    /// A workload by name.
+    /// Returns the summary of the workload with this name.
     pub fn workload(&self, name: &str) -> Option<&WorkloadSummary> {
         self.workloads.iter().find(|workload| workload.name == name)
     }

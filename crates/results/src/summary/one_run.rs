@@ -14,9 +14,9 @@ pub struct OneRun<'a> {
 /// Messages, or responses of queries, and how many of them missed something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Missed {
-    /// How many missed it.
+    /// The number of messages or responses that missed it.
     pub missed: u64,
-    /// Of how many.
+    /// The number of messages or responses in all.
     pub of: u64,
 }
 

@@ -199,14 +199,44 @@ fn warnings_name_the_flag() {
     assert_eq!(
         texts,
         [
-            "p99.9 of `small` rests on 1194 samples at the least, too few in 4 places; it needs 10000. Make \
-             the run longer with `--set run.duration=...` or repeat it with `--replicates N`",
-            "p99 of `background` rests on 150 samples at the least, too few in 4 places; it needs 1000. Make \
-             the run longer with `--set run.duration=...` or repeat it with `--replicates N`",
-            "p99 of `search` rests on 117 samples at the least, too few in 4 places; it needs 1000. Make the \
-             run longer with `--set run.duration=...` or repeat it with `--replicates N`",
+            "p99.9 of `small` needs at least 10,000 samples (has 1,194). Make the run longer with \
+             `--set run.duration=...` or repeat it with `--replicates N`",
+            "p99 of `background` needs at least 1,000 samples (has 150). Make the run longer with \
+             `--set run.duration=...` or repeat it with `--replicates N`",
+            "p99 of `search` needs at least 1,000 samples (has 117). Make the run longer with \
+             `--set run.duration=...` or repeat it with `--replicates N`",
         ]
     );
+}
+
+#[test]
+fn the_best_is_named_only_where_the_paired_difference_is_significant() {
+    let same = synthetic::experiment(&Shape::default(), &["A", "B"], &[], 1, 1);
+    assert_eq!(Summary::of(&same, &Options::default()).best, []);
+    let points = synthetic::experiment(&Shape::default(), &["TCP", "DCTCP", "HULL"], &[0.2, 0.6], 3, 9);
+    let summary = Summary::of(&points, &Options::default());
+    for sweep in summary.sweep_points() {
+        // The second best of the short requests is not the first variant, that of the transfers is.
+        for statistic in ["mean", "p99"] {
+            assert_eq!(summary.best("small", statistic, sweep), Some("HULL"), "{statistic}");
+        }
+        assert_eq!(summary.best("background", "mean", sweep), Some("TCP"));
+        assert_eq!(summary.best("background", "p99.9", sweep), None);
+    }
+    for best in &summary.best {
+        let value = |variant: &str| {
+            let waited = summary.cell(variant, &best.sweep)?.workload(&best.workload)?.waited_us()?;
+            Some(match best.statistic.as_str() {
+                "mean" => waited.mean.value,
+                "p50" => waited.p50.value,
+                _ => waited.p99.value,
+            })
+        };
+        let others = summary.variants.iter().filter(|variant| **variant != best.variant);
+        for other in others {
+            assert!(value(&best.variant) < value(other), "{best:?}");
+        }
+    }
 }
 
 #[test]

@@ -19,9 +19,9 @@ const UNFINISHED_TOLERATED: f64 = 0.01;
 pub enum Warning {
     /// A percentile rests on too few samples.
     TooFewSamples {
-        /// The workload.
+        /// The name of the workload.
         workload: String,
-        /// `p99`, `p99.9`.
+        /// The percentile: `p99` or `p99.9`.
         statistic: String,
         /// The fewest samples that any variant and sweep point has.
         samples: u64,
@@ -29,21 +29,21 @@ pub enum Warning {
         needed: u64,
         /// How many variants and sweep points have too few.
         cells: u64,
-        /// What gives more.
+        /// The option that gives more samples.
         #[serde(default)]
         remedy: Remedy,
     },
     /// Many messages had not completed when the run ended.
     Unfinished {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
         /// The sweep point in words; empty without a sweep.
         at: String,
-        /// The workload.
+        /// The name of the workload.
         workload: String,
         /// Messages not completed.
         unfinished: u64,
-        /// Messages in all.
+        /// The number of messages in all.
         messages: u64,
         /// What lets more of them complete.
         #[serde(default)]
@@ -51,11 +51,11 @@ pub enum Warning {
     },
     /// A workload has no completed message at all.
     NothingCompleted {
-        /// The variant.
+        /// The name of the variant.
         variant: String,
         /// The sweep point in words; empty without a sweep.
         at: String,
-        /// The workload.
+        /// The name of the workload.
         workload: String,
         /// What lets some of them complete.
         #[serde(default)]
@@ -65,9 +65,9 @@ pub enum Warning {
     Run {
         /// The first variant that said it.
         variant: String,
-        /// In how many runs.
+        /// The number of runs with this warning.
         runs: u64,
-        /// What it said.
+        /// The text of the warning.
         text: String,
     },
 }
@@ -79,9 +79,9 @@ pub enum Remedy {
     /// Nothing that is known.
     #[default]
     None,
-    /// A longer run.
+    /// A longer run gives more samples.
     Duration,
-    /// More runs.
+    /// More runs give more samples.
     Replicates,
     /// A longer run, or more of them.
     DurationOrReplicates,
@@ -120,12 +120,10 @@ impl fmt::Display for Warning {
             at => format!("{variant} at {at}"),
         };
         match self {
-            Warning::TooFewSamples { workload, statistic, samples, needed, cells, remedy } => {
-                write!(f, "{statistic} of `{workload}` rests on {}", counted(*samples, "sample"))?;
-                if *cells > 1 {
-                    write!(f, " at the least, too few in {cells} places")?;
-                }
-                write!(f, "; it needs {needed}{}", remedy.sentence())
+            Warning::TooFewSamples { workload, statistic, samples, needed, remedy, .. } => {
+                let needed = counted(*needed, "sample");
+                write!(f, "{statistic} of `{workload}` needs at least {needed} (has {})", grouped(*samples))?;
+                write!(f, "{}", remedy.sentence())
             }
             Warning::Unfinished { variant, at, workload, unfinished, messages, remedy } => write!(
                 f,
@@ -151,10 +149,17 @@ impl fmt::Display for Warning {
     }
 }
 
-/// `1 sample`, `2 samples`.
+/// Writes a number with its noun: `1 sample`, `2,000 samples`.
 fn counted(number: u64, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{plural}")
+    format!("{} {noun}{plural}", grouped(number))
+}
+
+/// Writes a number with commas between its thousands: `10,000`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
+    groups.collect::<Vec<_>>().join(",")
 }
 
 /// Everything worth a warning, in the order of the cells.
@@ -297,11 +302,11 @@ mod tests {
 
     #[test]
     fn one_is_no_plural() {
-        let few = |samples| Warning::TooFewSamples {
+        let few = |samples, needed| Warning::TooFewSamples {
             workload: "small".into(),
             statistic: "p99".into(),
             samples,
-            needed: 1000,
+            needed,
             cells: 1,
             remedy: Remedy::None,
         };
@@ -314,9 +319,9 @@ mod tests {
             remedy: Remedy::Drain,
         };
         let cases = [
-            (few(0), "rests on 0 samples;"),
-            (few(1), "rests on 1 sample;"),
-            (few(2), "rests on 2 samples;"),
+            (few(0, 1), "p99 of `small` needs at least 1 sample (has 0)"),
+            (few(1, 2), "p99 of `small` needs at least 2 samples (has 1)"),
+            (few(2000, 10_000), "p99 of `small` needs at least 10,000 samples (has 2,000)"),
             (unfinished(1), "1 of 1 message of `small`"),
             (unfinished(2), "1 of 2 messages of `small`"),
         ];

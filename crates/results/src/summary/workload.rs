@@ -251,7 +251,7 @@ pub(crate) enum Subject {
     Messages,
     /// Completion times of queries.
     Queries,
-    /// What it observed.
+    /// The workload is judged by its observations.
     Observations,
 }
 
