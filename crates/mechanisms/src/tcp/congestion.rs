@@ -68,8 +68,9 @@ pub struct Ack {
     pub rtt: Option<Span>,
     /// Smoothed RTT, this sample included; zero before the first sample.
     pub srtt: Span,
-    /// Whether the window is what limits the sender, not the application (RFC 7661, section 4.3). Computed for
-    /// controllers that set the window; true for others, whose `grow` is only called if it is.
+    /// Whether the window is what limits the sender, not the application (RFC 7661, section 4.3), nor the controller's
+    /// own pacing rate. Computed for controllers that set the window; true for others, whose `grow` is only called if
+    /// it is.
     pub window_limited: bool,
 }
 
