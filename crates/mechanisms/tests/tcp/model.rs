@@ -40,7 +40,7 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn params() -> impl Strategy<Value = TransportParams> {
-    let kinds = prop_oneof![Just(Kind::Tcp), Just(Kind::Cubic), Just(Kind::Dctcp)];
+    let kinds = prop_oneof![Just(Kind::Tcp), Just(Kind::Cubic), Just(Kind::Dctcp), Just(Kind::Swift)];
     let recoveries = prop_oneof![Just(Recovery::Reno), Just(Recovery::NewReno), Just(Recovery::Sack)];
     let guards = prop_oneof![
         Just(FastRetransmitGuard::Recover),
@@ -114,8 +114,12 @@ impl Model {
     fn check(&self, index: usize) {
         let end = &self.ends[index];
         let window = end.window();
-        assert!(window.cwnd_bytes >= self.config.segment, "cwnd {}", window.cwnd_bytes);
-        assert!(window.ssthresh_bytes >= self.config.min_ssthresh.min(self.config.initial_ssthresh));
+        if self.config.kind == Kind::Swift {
+            assert!((1..=self.config.max_window).contains(&window.cwnd_bytes), "cwnd {}", window.cwnd_bytes);
+        } else {
+            assert!(window.cwnd_bytes >= self.config.segment, "cwnd {}", window.cwnd_bytes);
+            assert!(window.ssthresh_bytes >= self.config.min_ssthresh.min(self.config.initial_ssthresh));
+        }
         assert!((0.0..=1.0).contains(&window.alpha), "alpha {}", window.alpha);
         assert!(end.acknowledged() <= end.sent() && end.sent() <= end.written());
         let (remaining, arrived) = (end.remaining(), self.ends[1 - index].received());
