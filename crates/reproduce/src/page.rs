@@ -258,7 +258,10 @@ fn charts(study: &Study, reproduction: &Reproduction) -> Vec<(String, Chart)> {
             let [held, beside] = study.bases.map(of_base);
             let beside = if study.is_live() { beside } else { Vec::new() };
             if !held.is_empty() {
-                charts.push((format!("{}-{metric}", figure.id), chart(figure, &schemes, metric, &held, &beside)));
+                charts.push((
+                    format!("{}-{metric}", figure.id),
+                    chart(figure, &schemes, metric, &held, &beside),
+                ));
             }
         }
     }

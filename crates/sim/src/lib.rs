@@ -5,8 +5,7 @@
 //! ```
 //!
 //! [`run`] has no other input than the model (which holds the seed) and no other output than the
-//! [`Outcome`]; the progress callback can stop it and see how far it is, no more. [`server`] does the same for the
-//! inside of one server, without a network.
+//! [`Outcome`]; the progress callback can stop it and see how far it is, no more.
 
 #![forbid(unsafe_code)]
 
@@ -29,7 +28,6 @@ mod progress;
 mod receive;
 mod receive_offload;
 mod rules;
-pub mod server;
 mod sim_hooks;
 mod sources;
 mod transport;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, anyhow};
 use clap::ValueEnum;
-use plimsoll_measure::{Empirical, Law, fan_out};
+use plimsoll_models::{Empirical, Law, fan_out};
 use plimsoll_units::{Span, whole};
 
 use super::quantity;

@@ -1,7 +1,7 @@
 //! `plimsoll model sequential`: how many requests, one after the other, a budget has room for.
 
 use anyhow::{Result, anyhow};
-use plimsoll_measure::sequential::{Server, calls};
+use plimsoll_models::sequential::{Server, calls};
 use plimsoll_units::Span;
 
 use super::quantity;

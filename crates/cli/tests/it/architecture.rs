@@ -29,8 +29,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Puts mechanisms on a real host; knows no scenario and no fabric.
     ("host", &["bpf", "mechanisms", "state", "units"]),
     // Formulas of the tail; of the engine only its random streams.
-    ("measure", &["fabric", "units"]),
-    ("reproduce", &["chronos-load", "linux", "measure", "report", "results", "scenario", "sim", "units"]),
+    ("models", &["fabric", "mechanisms", "traffic", "units"]),
+    ("reproduce", &["chronos-load", "linux", "models", "report", "results", "scenario", "sim", "units"]),
     ("line", &["report", "results", "scenario", "sim", "traffic", "units"]),
     // The kernel's programs are held to the mechanisms, and nothing is held to them.
     ("bpf", &["mechanisms", "units"]),
@@ -51,8 +51,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "host",
             "line",
             "linux",
-            "measure",
             "mechanisms",
+            "models",
             "report",
             "reproduce",
             "results",

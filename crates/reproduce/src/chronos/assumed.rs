@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_sim::server::{Arrivals, Dispatch, Locking, ServerModel, Spacing};
+use plimsoll_models::server::{Arrivals, Dispatch, Locking, ServerModel, Spacing};
 use plimsoll_units::Span;
 
 use super::points::in_step;

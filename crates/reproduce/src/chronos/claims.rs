@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use plimsoll_measure::fan_out;
+use plimsoll_models::fan_out;
 
 use super::tasks::OBSERVED;
 use crate::published::Kind;

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use plimsoll_sim::server::{
+use plimsoll_models::server::{
     Arrivals, Dispatch, Keys, Locking, Numa, Placement, Popularity, ServerModel, Spacing, Steering,
 };
 use plimsoll_units::Span;

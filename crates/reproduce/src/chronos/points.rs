@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use plimsoll_measure::sequential;
-use plimsoll_sim::server::{Arrivals, Locking, ServerModel, Spacing};
+use plimsoll_models::sequential;
+use plimsoll_models::server::{Arrivals, Locking, ServerModel, Spacing};
 use plimsoll_units::Span;
 
 use super::tasks::{FanOutTask, Gauge, P50, P99, P999, Part, SequentialTask, ServerTask};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use plimsoll_measure::sequential::{self, calls};
-use plimsoll_measure::{Empirical, Law, fan_out};
+use plimsoll_models::sequential::{self, calls};
+use plimsoll_models::server::{self, Served, ServerModel, ServerOutcome};
+use plimsoll_models::{Empirical, Law, fan_out};
 use plimsoll_results::stats::{Estimate, Samples, Statistic};
-use plimsoll_sim::server::{self, Served, ServerModel, ServerOutcome};
 
 use crate::study::{Measured, Point, Task};
 

@@ -16,10 +16,10 @@
 //! application holds the lock (all), partitions (64), the price of a moved partition (1 us), buffers of sockets (256
 //! requests), remote memory (1.5 times), the grace period of RCU.
 
-use plimsoll_scenario::distribution::TimeDistribution;
-use plimsoll_sim::server::{
+use plimsoll_models::server::{
     Arrivals, Costs, Dispatch, Keys, Locking, Numa, Popularity, ServerModel, Spacing, Steering,
 };
+use plimsoll_scenario::distribution::TimeDistribution;
 use plimsoll_units::Span;
 
 use crate::study::{Base, Point};

@@ -1,4 +1,4 @@
-//! The model of a server (`plimsoll_sim::server`) at the measured points, told of this machine only what the figure
+//! The model of a server (`plimsoll_models::server`) at the measured points, told of this machine only what the figure
 //! `given` says.
 //!
 //! | parameter | from |
@@ -9,11 +9,11 @@
 //! | rate at a share of the most | the share of the rate at saturation |
 //! | under the lock | 1 us, assumed |
 
-use plimsoll_results::stats::{Estimate, Samples, Statistic};
-use plimsoll_sim::server::{
+use plimsoll_models::server::{
     self, Arrivals, Costs, Dispatch, Keys, Locking, Numa, Popularity, ServerModel, ServerOutcome, Spacing,
     Steering,
 };
+use plimsoll_results::stats::{Estimate, Samples, Statistic};
 use plimsoll_units::Span;
 
 use super::plan::Beside;

@@ -1,0 +1,22 @@
+//! Models without a network.
+//!
+//! ```text
+//!            ┌── fan_out: all at once, wait for the last ──> the largest of S draws
+//! Law ───────┤
+//!            └── sequential: one after the other ──────────> L times wait and service, as many as a budget allows
+//!
+//! ServerModel ── server::run ──> threads, queues, locks, partitions and their balance ──> latency breakdown of each request
+//! ```
+//!
+//! The laws of the tail follow chapter 4 of Kapoor's dissertation (2015; Chronos, SoCC 2012). Their latencies are in
+//! microseconds, as floating-point numbers: they are estimates, and no event is ordered by them. The server's model is a
+//! simulation with the engine of the fabric: integer time, named random streams, ties that favour no owner.
+
+#![forbid(unsafe_code)]
+
+pub mod fan_out;
+mod law;
+pub mod sequential;
+pub mod server;
+
+pub use law::{Empirical, Law, LawError};
