@@ -1,7 +1,8 @@
-//! One port at a time, in front of a sink that writes everything down.
+//! One port at a time, in front of a sink that writes everything down; and a whole fabric without a scenario.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bench;
 mod engines;
 mod fairness;
 mod pacing;
+mod whole;

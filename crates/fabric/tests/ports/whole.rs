@@ -1,0 +1,113 @@
+//! A whole fabric, without a scenario: what it delivers, what it loses, and how two halves of it work together.
+
+use plimsoll_fabric::engine::Streams;
+use plimsoll_fabric::net::port::BufferLimit;
+use plimsoll_fabric::net::topology::LinkClass;
+use plimsoll_fabric::net::{HostId, Network, Node, Packet, PortId};
+use plimsoll_fabric::{Extensions, Fabric, FabricSpec, Handled, Hooks};
+use plimsoll_units::{Rate, Span, Time};
+
+/// A rack of 1 Gb/s: a packet of 1000 B takes 8 us a link, and 1 us to cross it.
+fn rack(hosts: u32) -> FabricSpec {
+    let link = LinkClass { rate: Rate::from_gbps(1), propagation: Span::from_us(1) };
+    FabricSpec::new(Network::rack(hosts, link))
+}
+
+fn build<H: Hooks>(spec: FabricSpec, hooks: H) -> Fabric<H> {
+    Fabric::build(spec, &Streams::new(1), Extensions::default(), hooks).unwrap()
+}
+
+fn packet(src: u32, dst: u32, flow: u32) -> Packet {
+    Packet::new(HostId(src), HostId(dst), flow, 1_000)
+}
+
+fn us(us: u64) -> Time {
+    Time::ZERO + Span::from_us(us)
+}
+
+/// Handles all events up to `last`; returns when each flow's packet was delivered.
+fn run<H: Hooks>(fabric: &mut Fabric<H>, last: Time) -> Vec<(Time, u32)> {
+    let mut delivered = Vec::new();
+    while let Some((now, owner)) = fabric.next_event(last) {
+        if let Handled::Delivered(packet) = fabric.on_event(now, owner) {
+            delivered.push((now, packet.flow));
+        }
+    }
+    delivered
+}
+
+/// The flows of lost packets.
+#[derive(Default)]
+struct Lost(Vec<u32>);
+
+impl Hooks for Lost {
+    fn on_lost(&mut self, _: Time, packet: &Packet) {
+        self.0.push(packet.flow);
+    }
+}
+
+#[test]
+fn what_finds_no_room_reaches_the_hook_and_the_counters() {
+    let mut spec = rack(3);
+    spec.tiers[0].limit = BufferLimit { packets: 1, ..BufferLimit::UNLIMITED };
+    spec.counts_links = true;
+    let mut fabric = build(spec, Lost::default());
+    for flow in 0..3 {
+        fabric.send(Time::ZERO, packet(1, 0, flow));
+        fabric.send(Time::ZERO, packet(2, 0, 3 + flow));
+    }
+    fabric.refuse(Time::ZERO, &packet(1, 0, 6));
+    let delivered = run(&mut fabric, Time::MAX);
+    fabric.settle(us(100));
+    fabric.assert_conservation();
+    assert_eq!(fabric.hooks().0.len() + delivered.len(), 7);
+    let counters = *fabric.counters();
+    assert_eq!((counters.packets_sent, counters.nic_drops), (7, 1));
+    assert_eq!(counters.switch_drops as usize + 1, fabric.hooks().0.len());
+    assert!(counters.switch_drops > 0);
+    let to_host = fabric.link_readings(us(100))[3];
+    assert_eq!(
+        (to_host.carried.packets, to_host.carried.drops),
+        (counters.packets_delivered, counters.switch_drops)
+    );
+}
+
+/// One logical process has the hosts, the other the switch. What crosses is handed over, and all arrives as in one.
+#[test]
+fn two_logical_processes_deliver_what_one_fabric_does() {
+    let send = |fabric: &mut Fabric<()>| {
+        for flow in 0..4 {
+            fabric.send(Time::ZERO, packet(0, 1, flow));
+        }
+    };
+    let mut whole = build(rack(2), ());
+    send(&mut whole);
+    let expected = run(&mut whole, Time::MAX);
+    assert_eq!(expected.first(), Some(&(us(18), 0)));
+
+    let (mut hosts, mut switch) = (build(rack(2), ()), build(rack(2), ()));
+    let ends_at_switch = |fabric: &Fabric<()>| -> Vec<bool> {
+        fabric.network().links().iter().map(|link| matches!(link.to, Node::Switch(_))).collect()
+    };
+    let to_switch = ends_at_switch(&hosts);
+    switch.set_boundary(to_switch.iter().map(|crosses| !crosses).collect());
+    hosts.set_boundary(to_switch);
+    send(&mut hosts);
+    let mut delivered = Vec::new();
+    // The lookahead is the propagation of a link.
+    for bound in 1..=60 {
+        delivered.extend(run(&mut hosts, us(bound)));
+        assert!(run(&mut switch, us(bound)).is_empty());
+        let (up, down): (Vec<_>, Vec<_>) = (hosts.drain_outbox().collect(), switch.drain_outbox().collect());
+        assert!(up.iter().chain(&down).all(|crossing| crossing.arrives > us(bound)));
+        up.into_iter().for_each(|crossing| switch.receive(crossing));
+        down.into_iter().for_each(|crossing| hosts.receive(crossing));
+    }
+    assert_eq!(delivered, expected);
+    let is_of_switch = |port: PortId| port.0 >= 2;
+    hosts.absorb(switch, 0, is_of_switch);
+    hosts.settle(us(60));
+    whole.settle(us(60));
+    assert_eq!(hosts.counters(), whole.counters());
+    hosts.assert_conservation();
+}
