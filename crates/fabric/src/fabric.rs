@@ -158,7 +158,7 @@ impl<H: Hooks> Fabric<H> {
         }
     }
 
-    /// Decides what becomes of `packet` at the end of the link of `port`, where something inspects it on the way.
+    /// Returns where `packet` goes from the end of the link of `port`, where something inspects every packet.
     #[inline(never)]
     fn inspect_hop(&mut self, now: Time, port: PortId, packet: &mut Packet) -> NextHop {
         let left = now - self.network.link(port).propagation;

@@ -1,14 +1,16 @@
 //! The network between the hosts, as sans-IO state machines.
 //!
 //! ```text
+//! FabricSpec ──Fabric::build──> Fabric { network, ports, pacers, path selector, Links }
+//!
 //! packet arrives ──> switch ──> path (which port?) ──> port (room? mark? when?) ──> Sink::transmit
 //!                                                        │ general engine only
 //!                                                        └──> Sink::call_at ──> Port::on_due
 //! ```
 //!
-//! Nothing here knows whether it is simulated or live: [`net`] takes `now` as an argument and hands
-//! everything it wants done to a [`net::Sink`]. [`engine`] is what a simulated world uses as that
-//! sink: the event queue, the lanes of packets in flight, and the named random streams.
+//! Simulated and live runs share all of it. [`net`] takes `now` as an argument and hands everything that is to be done
+//! to a [`net::Sink`]; [`engine`] has the event queue, the lanes of packets in flight, and the named random streams.
+//! A [`Fabric`] puts them together: it owns the queue, and its caller owns the loop over it and the clock.
 
 #![forbid(unsafe_code)]
 

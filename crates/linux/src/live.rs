@@ -53,7 +53,7 @@ impl LiveFabric {
     /// Fails if the model cannot be built.
     pub fn new(model: &Model) -> Result<LiveFabric, Unbuildable> {
         let mut spec = model.fabric_spec()?;
-        // The pacer's queue is in the host, which knows no room in the NIC's.
+        // The pacer's queue is in the host, which does not see how much room the NIC has.
         spec.pacers_wait = false;
         spec.counts_links = false;
         let (backpressure, full_size) = (spec.backpressure, spec.full_size);

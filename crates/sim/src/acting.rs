@@ -1,4 +1,4 @@
-//! Workloads act, and the world does what they want.
+//! Workloads act, and the world carries out their actions.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_mechanisms::tcp::Config;
@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// Lets a workload act and does what it wants.
+    /// Lets a workload act and carries out its actions.
     pub(crate) fn act(&mut self, now: Time, number: usize, act: impl FnOnce(&mut dyn Source, &mut Actions)) {
         let mut actions = std::mem::take(&mut self.sources.actions);
         actions.next_connection = self.hosts.connections.len() as u32;

@@ -260,7 +260,7 @@ fn part_of(split: &mut Split, place: Wait) -> &mut Span {
 pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
     let (mut serialisation, mut propagation) = network.idle_transit(packet);
     if !packet.transit().is_zero() {
-        // Its path was its own: the packet knows how long the links took together.
+        // The hash did not choose its path, so the packet carries what the links took together.
         propagation = propagation.min(packet.transit());
         serialisation = packet.transit() - propagation;
     }
@@ -276,7 +276,7 @@ pub(crate) fn transit_of(network: &Network, packet: &Packet) -> Split {
 
 /// Splits the completion time of `message`, which `packet` has completed by arriving at `now`.
 ///
-/// The packet knows where it waited; its serialisation and propagation follow from its path; so the
+/// The packet carries where it waited; its serialisation and propagation follow from its path; so the
 /// moment it was sent is known without having been written down. For a packet that was sent once
 /// and ends the message that moment must be the one that the sender noted.
 ///

@@ -36,7 +36,7 @@ pub enum RunError {
         total: f64,
         /// How many bytes the run may take.
         limit: u64,
-        /// What to change.
+        /// The change that makes the run smaller.
         advice: String,
     },
     /// The model cannot be built.

@@ -7,7 +7,7 @@
 //!
 //! Only what is certain is counted: arrivals of open loops, rounds that have a number, intervals of a run that has a
 //! length. So a run that is refused for its needs could not have been finished; one that is not may still need more
-//! (queues that grow, loops that go as fast as the network lets them), which whoever runs it watches while it goes.
+//! (queues that grow, loops that go as fast as the network lets them), which the progress shows while it runs.
 
 use plimsoll_mechanisms::tcp::Connections;
 use plimsoll_results::outcome::{Message, Observation, Query, SeriesPoint};
@@ -22,24 +22,24 @@ use crate::error::RunError;
 pub struct Need {
     /// What it is, in the plural: `queue samples`.
     pub what: &'static str,
-    /// How many of them.
+    /// The number of them.
     pub count: f64,
     /// How much memory they take.
     pub bytes: f64,
     /// The key that asks for them.
     pub key: String,
-    /// What makes them fewer.
+    /// The change that makes them fewer.
     less: Less,
 }
 
-/// How to need less.
+/// A change that makes a run need less.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Less {
     /// A longer interval; the run has the length.
     Interval { every: Span, of: Span },
     /// A shorter run; so much of it comes before what is counted.
     Duration { uncounted: Span, counted: Span },
-    /// A smaller number.
+    /// A smaller number of them.
     Number,
 }
 
@@ -117,7 +117,7 @@ pub fn check(model: &Model, limit: u64) -> Result<f64, RunError> {
     }
 }
 
-/// Bytes of a port, its link, and what knows of both: less than the 600 of a fat-tree of 65,536 hosts, which has
+/// The bytes of a port, its link, and what refers to both: less than the 600 of a fat-tree of 65,536 hosts, which has
 /// 393,216 ports and takes 250 MB (`docs/operating.md`).
 const PORT_BYTES: f64 = 400.0;
 

@@ -19,7 +19,7 @@ pub(crate) struct Rules {
     pub(crate) backpressure: bool,
     /// Connections are closed when they fall idle.
     pub(crate) close_when_idle: bool,
-    /// A message is complete when its sender knows of its delivery.
+    /// A message is complete when its delivery has been acknowledged to its sender.
     pub(crate) completes_acknowledged: bool,
     /// Packets of a flow may take several paths at a time.
     pub(crate) spreads: bool,

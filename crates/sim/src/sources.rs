@@ -9,7 +9,7 @@ pub(crate) struct Sources {
     pub(crate) workloads: Vec<Box<dyn Source>>,
     /// By workload: when its event in the queue is; [`Time::MAX`] if it has none.
     pub(crate) armed: Vec<Time>,
-    /// What the workload that acts wants done; empty between its turns.
+    /// The actions that the current workload asks for; empty between events.
     pub(crate) actions: Actions,
     /// A workload has acted since the run last looked whether all have finished.
     pub(crate) acted: bool,

@@ -221,7 +221,7 @@ impl World {
     }
 }
 
-/// `end` of a connection has sent messages to their last byte: the other end is told what to expect, by a message
+/// `end` of a connection has sent messages to their last byte: the other end learns what to expect, by a message
 /// where another logical process simulates it.
 #[inline(never)] // few segments end a message
 fn announce(

@@ -1,7 +1,7 @@
-//! [`EventQueue`]: what happens next, in a total order that favours nobody.
+//! [`EventQueue`]: the pending events, in a total order that favours no owner.
 //!
 //! Events are ordered by time. Packets that are clocked by one bottleneck arrive on one time lattice,
-//! so exact ties are common, and whoever always wins them has an advantage that no network gives: with
+//! so exact ties are common, and an owner that always wins them has an advantage that no network gives: with
 //! ties resolved by port number, two DCTCP flows through one switch settle at shares of 4 : 1, and
 //! with drop-tail the lowest port locks the others out. So ties go by a rank that is a permutation of
 //! the owners, another one at every instant: fair over time, the same on every machine, and blind to

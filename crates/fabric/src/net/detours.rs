@@ -3,7 +3,7 @@
 //! Shortest paths by hop count over the links that are left, from a breadth-first search towards every switch
 //! that has hosts, as a link-state protocol computes them. Only what differs from the whole network's next hops
 //! is kept, so one dead link of a large network takes little room. A function of the network and the dead links
-//! and of nothing else: whoever computes it gets the same.
+//! and of nothing else, so that every logical process computes the same.
 
 use std::collections::{BTreeSet, VecDeque};
 

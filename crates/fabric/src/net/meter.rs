@@ -1,8 +1,8 @@
 //! [`QueueMeter`]: a queue's length as a function of time, exactly.
 //!
 //! The length is piecewise constant, so its time average over an interval and the time spent at
-//! each length are sums, not samples. The meter is told of every change in order of time; it does
-//! not matter whether it is told when the change happens or later.
+//! each length are sums, not samples. Every change is reported to the meter in order of time; it does
+//! not matter whether that is when the change happens or later.
 
 use plimsoll_units::{Span, Time};
 

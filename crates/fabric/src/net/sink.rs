@@ -1,4 +1,4 @@
-//! [`Sink`]: everything that a port can want from the world around it.
+//! [`Sink`]: everything that a port asks of the world around it.
 
 use plimsoll_mechanisms::shared_buffer::SharedBuffer;
 use plimsoll_units::Time;

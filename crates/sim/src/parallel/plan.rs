@@ -46,7 +46,7 @@ impl LpPlan {
             network.links().iter().filter(|link| plan.process_of(link.from) != plan.process_of(link.to));
         plan.lookahead = between.map(|link| link.propagation).min().unwrap_or(Span::MAX);
         if world.rules.stop_when_finished {
-            // No process goes further than it could be told of the end.
+            // A process stays so close to the others that it learns of the end in time.
             plan.lookahead = plan.lookahead.min(world.rules.grace);
         }
         (processes > 1 && !plan.lookahead.is_zero()).then_some(plan)
