@@ -7,8 +7,10 @@ mod world;
 
 use std::fs;
 
+use plimsoll_fabric::engine::Streams;
 use plimsoll_linux::{CaptureTo, EmulateError, Options, check, emulate};
-use plimsoll_units::Span;
+use plimsoll_traffic::{Actions, Opened, Traffic};
+use plimsoll_units::{Span, Time};
 
 use world::{RACK, lacks, model, options, run};
 
@@ -309,7 +311,7 @@ fn packets_are_datagrams_at_the_simulators_times() {
     for message in &outcome.messages {
         // 500 B at 1 Mb/s take 4 ms; the low half of the index counts a sender's packets.
         let number = (message.index & 0xffff_ffff) + 1;
-        assert_eq!(message.created, plimsoll_units::Time::ZERO + Span::from_ms(4) * number, "{message:?}");
+        assert_eq!(message.created, Time::ZERO + Span::from_ms(4) * number, "{message:?}");
         let took = message.latency().unwrap();
         assert!(took >= Span::from_ms(2) && message.ideal >= Span::from_ms(2), "{message:?}");
         assert!(message.bytes == 500 && message.ideal <= took, "{message:?}");
@@ -349,4 +351,42 @@ fn lost_packets_end_nothing() {
     let lost = pings.iter().filter(|ping| ping.completed.is_none()).count();
     assert!((1..200).contains(&lost), "{lost} lost");
     assert!(outcome.end.as_secs_f64() < 5.4, "{}: the last ones are given up after a second", outcome.end);
+}
+
+/// An emulated run sends the messages that the sources of its scenario generate by themselves, at their times.
+#[test]
+fn flows_are_those_of_their_sources() {
+    let text = format!(
+        "{RACK}[run]\nduration = '400ms'\ndrain = '10s'\n\
+         [workload.chain]\nkind = 'stride'\nstride = 2\nsize = '20KB'\nstart_within = '50ms'\n\
+         [workload.unison]\nkind = 'pstride'\nperiod = '100ms'\nload = '1Mbps'\n\
+         [workload.slow]\nkind = 'hstride'\nflows = 3\nsize = '2KB'\nload = '500kbps'\n\
+         [workload.any]\nkind = 'all-to-all'\nsize = '5KB'\nload = '500kbps'\n\
+         [workload.cast]\nkind = 'incast'\nto = 'h1'\nsize = '10KB'\nevery = '100ms'\nrounds = 3\n"
+    );
+    let Some(emulated) = run(&text, &[]) else { return };
+    let outcome = &emulated.outcome;
+    let model = model(&text);
+    let traffic = Traffic::new(&model.traffic_spec(), &Streams::new(model.run.seed)).unwrap();
+    for (number, mut source) in traffic.sources.into_iter().enumerate() {
+        let (mut connections, mut expected) = (Vec::new(), Vec::new());
+        while source.next_due() < Time::MAX {
+            let at = source.next_due();
+            let mut actions = Actions { next_connection: connections.len() as u32, ..Actions::default() };
+            source.on_due(at, &mut actions);
+            connections.append(&mut actions.opened);
+            expected.extend(actions.writes.iter().map(|write| {
+                let Opened { client, server } = connections[write.connection as usize];
+                (at, client.0, server.0, write.bytes)
+            }));
+        }
+        let name = &outcome.workloads[number].name;
+        let of_workload = |workload: u16| usize::from(workload) == number;
+        let sent = outcome.messages.iter().filter(|message| of_workload(message.workload));
+        let sent = sent.map(|message| (message.created, message.source, message.destination, message.bytes));
+        assert_eq!(sent.collect::<Vec<_>>(), expected, "{name}");
+        let opened = outcome.connections.iter().filter(|connection| of_workload(connection.workload));
+        assert_eq!(opened.count(), connections.len(), "{name}");
+    }
+    assert!(outcome.messages.iter().all(|message| message.completed.is_some()));
 }
