@@ -1,5 +1,5 @@
-//! Mechanisms from outside, one a module, and what the examples share: a scenario is run as it stands and with one of
-//! them.
+//! Three mechanisms from outside the workspace, one a module, and shared code of the examples, which runs a scenario
+//! unchanged and with one of the mechanisms.
 
 pub mod codel;
 pub mod two_choices;
@@ -11,10 +11,10 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::Scenario;
 use plimsoll_sim::{Extensions, run, run_with};
 
-/// Runs the only point of a scenario as it stands and with `extensions`.
+/// Runs the only point of a scenario unchanged and with `extensions`.
 ///
 /// # Panics
-/// If the scenario is wrong, with its errors.
+/// Panics if the scenario is invalid, with its errors.
 pub fn with_and_without(scenario: &str, extensions: Extensions) -> (Outcome, Outcome) {
     let scenario = Scenario::parse("example", scenario, Path::new("."))
         .unwrap_or_else(|errors| panic!("{}", errors.iter().map(ToString::to_string).collect::<String>()));
@@ -32,3 +32,8 @@ pub fn percentile_us(outcome: &Outcome, workload: u16, share: f64) -> f64 {
     times.sort_by(f64::total_cmp);
     times[((times.len() - 1) as f64 * share).round() as usize]
 }
+
+/// Compiles the code of the page as a doctest.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/extending.md")]
+pub struct ExtendingPage;

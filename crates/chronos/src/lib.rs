@@ -88,3 +88,8 @@ pub use runtime::{RunError, Running, Runtime, Stop};
 pub use service::{Now, PartitionId, Service, Step, Transport};
 pub use stats::{PartitionStats, RuntimeStats, ThreadStats};
 pub use tls::{Tls, TlsError};
+
+/// Compiles the code of the guide as a doctest.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/chronos/porting.md")]
+pub struct PortingGuide;

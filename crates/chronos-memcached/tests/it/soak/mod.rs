@@ -42,7 +42,7 @@ const MEMORY_MIB: u64 = 16;
 /// what the allocator keeps between large items.
 const ALLOWANCE_KIB: u64 = 32 << 10;
 /// Large buffers are mapped and go back when they are freed. By itself glibc keeps them in its heaps once it has seen some,
-/// up to 63 MB after half an hour: what is watched here is what the server keeps. docs/chronos/memcached.md, "Soak".
+/// up to 63 MB after half an hour: what is watched here is what the server keeps. docs/internals/memcached.md, "Soak".
 const C_LIBRARY: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=131072");
 /// What the last third may have more than the second: pages that were never touched before, and large items, each with
 /// an allocation of its own, that happen to be there.
