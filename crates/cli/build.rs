@@ -1,5 +1,5 @@
-//! Puts the commit into `plimsoll --version`, where the build is of a checkout. Reads git's files
-//! itself: there may be no git, and no checkout either.
+//! Adds the commit to `plimsoll --version`, where the build is of a checkout. It reads git's files itself: git may not
+//! be installed, and there may be no checkout.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ fn main() {
     println!("cargo::rustc-env=PLIMSOLL_COMMIT={}", commit.get(..12).unwrap_or_default());
 }
 
-/// The folder with git's files; of a work tree, a file that names it stands in its place.
+/// Returns the folder with git's files; in a linked work tree, a file there names it.
 fn checkout() -> Option<PathBuf> {
     let root = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR")?).join("../..");
     let git = root.join(".git");

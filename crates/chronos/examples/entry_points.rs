@@ -56,7 +56,13 @@ impl Service for Counters {
         0
     }
 
-    fn parse<'a>(&self, session: &mut u64, _: Now, input: &'a [u8], reply: &mut Vec<u8>) -> Step<Request<'a>> {
+    fn parse<'a>(
+        &self,
+        session: &mut u64,
+        _: Now,
+        input: &'a [u8],
+        reply: &mut Vec<u8>,
+    ) -> Step<Request<'a>> {
         let Some(end) = input.iter().position(|&byte| byte == b'\n') else {
             return Step::Incomplete { total: input.len() + 1 };
         };
@@ -68,7 +74,9 @@ impl Service for Counters {
             [b"sum"] => Step::Everywhere { consumed, request: Request::Sum },
             [b"shed"] => {
                 let shed = self.stats.get().map_or(0, |stats| stats.total().shed);
-                reply.extend_from_slice(format!("{shed} connections were closed for their memory\n").as_bytes());
+                reply.extend_from_slice(
+                    format!("{shed} connections were closed for their memory\n").as_bytes(),
+                );
                 Step::Done { consumed }
             }
             [b"add", name, word] if number(word).is_some() => {

@@ -1,4 +1,4 @@
-//! Runs points into a run directory, and turns a run directory into results.
+//! Runs points into a run directory, and summarizes a run directory.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -28,16 +28,16 @@ use crate::output;
 use crate::progress::{Board, Show};
 use crate::signals::Interrupt;
 
-/// Why not all points were run.
+/// The reason why not all points were run.
 #[derive(Debug)]
 pub enum Stopped {
-    /// By this signal.
+    /// The process received this signal.
     Signal(u8),
-    /// By this error, with these points under way.
+    /// A point failed with this error, while these points were running.
     Error(anyhow::Error, Vec<String>),
 }
 
-/// Runs `points` and keeps each as soon as it is done.
+/// Runs `points` and writes each to the run directory as soon as it is finished.
 pub fn run(
     run: &RunDir,
     points: &[&Point],
@@ -77,7 +77,7 @@ pub fn run(
     Err(Stopped::Error(error, keeper.board.under_way()))
 }
 
-/// As many threads as the user wants, or the machine has.
+/// Returns the number of threads that the user requested, or the number of processors.
 pub fn threads(wanted: Option<usize>) -> usize {
     wanted.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
@@ -88,12 +88,12 @@ struct Keeper<'a> {
     board: Board<'a>,
     interrupt: Interrupt,
     memory: Memory,
-    /// A finished point could not be kept.
+    /// Whether a finished point could not be written.
     failed: AtomicBool,
 }
 
 thread_local! {
-    /// What this thread runs, for the message of a defect.
+    /// The point that this thread runs, for the message of a panic.
     static POINT: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -119,7 +119,7 @@ impl Watch for Keeper<'_> {
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let point = self.points[index];
         let hops = outcome.counters.packet_hops;
-        // Before the point counts as done: it will not be run again for the sake of its packets.
+        // The packets are written before the point counts as done, since it will not be run again for them.
         write_capture(self.run, point, &outcome.capture)
             .inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
         self.run
@@ -127,14 +127,14 @@ impl Watch for Keeper<'_> {
             .inspect_err(|_| self.failed.store(true, Ordering::Relaxed))?;
         self.board.on_done(index, hops);
         match self.interrupt.signal() {
-            // Points that are shorter than a step of progress are asked here.
+            // Points that are shorter than a step of progress are cancelled here.
             Some(_) => Err(Box::new(RunError::Cancelled)),
             None => Ok(()),
         }
     }
 }
 
-/// A panic is a defect of the simulator; say which point it was, and that the others are safe.
+/// Makes a panic, which is a defect of the simulator, report its point and that finished points are safe.
 fn name_the_point_in_panics() {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -149,8 +149,8 @@ fn name_the_point_in_panics() {
     }));
 }
 
-/// The finished points in numbers. Writes `summary.json` and `report.html`, and a timeline of each
-/// point where wanted.
+/// Summarizes the finished points. Writes `summary.json` and `report.html`, and a timeline of each point if
+/// `timelines`.
 pub fn conclude(run: &RunDir, timelines: bool) -> anyhow::Result<Summary> {
     run.finish()?;
     let points = output::read_points(run)?;
@@ -178,19 +178,19 @@ pub fn conclude(run: &RunDir, timelines: bool) -> anyhow::Result<Summary> {
     Ok(summary)
 }
 
-/// A scenario as the page shows it: without the files that it carries, where they are long.
+/// Returns a scenario as the page shows it: without long included files.
 fn shown(scenario: &str) -> &str {
     let files = scenario.find(FILES).filter(|_| scenario.len() > SHOWN_MAX);
     files.map_or(scenario, |start| &scenario[..start])
 }
 
-/// Where the files of a kept scenario begin.
+/// The line at which the included files of a recorded scenario begin.
 const FILES: &str = "\n[files.";
 
-/// Bytes of a scenario with its files that a page shows whole.
+/// The longest scenario with included files that a page shows whole, in bytes.
 const SHOWN_MAX: usize = 64 << 10;
 
-/// The packets that a point has kept, if any.
+/// Writes the captured packets of a point, if any.
 fn write_capture(run: &RunDir, point: &Point, capture: &Capture) -> anyhow::Result<()> {
     if capture.ports.is_empty() {
         return Ok(());
@@ -207,14 +207,14 @@ fn write_timelines(folder: &Path, points: &[PointOutcome]) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Writes a file, and the folder that it is in.
+/// Writes a file, and creates its folder.
 fn write_file(path: &Path, write: impl FnOnce(BufWriter<File>) -> io::Result<()>) -> anyhow::Result<()> {
     let written = path
         .parent()
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| write(BufWriter::new(File::create(path)?)));
     if written.is_err() {
-        // Half a file helps nobody, least of all on a full disk.
+        // A truncated file is removed, not least because the disk may be full.
         let _ = fs::remove_file(path);
     }
     written.with_context(|| format!("cannot write {}", path.display()))

@@ -1,4 +1,4 @@
-//! `plimsoll check`: what `plimsoll emulate` needs of this system, found or not.
+//! Implements `plimsoll check`, which tests whether this system meets the requirements of `plimsoll emulate`.
 
 use std::process::ExitCode;
 
@@ -7,9 +7,9 @@ use plimsoll_scenario::Registry;
 
 use crate::output::{self, Done};
 
-/// List what `plimsoll emulate` needs of this system, and whether it is there.
+/// List the requirements of `plimsoll emulate`, and whether this system meets them.
 ///
-/// Ends with 1 if something is missing without which nothing can be emulated.
+/// Ends with 1 if a requirement is missing without which no emulation works.
 #[derive(clap::Args)]
 pub struct Args {}
 

@@ -1,4 +1,4 @@
-//! `plimsoll compare`: runs side by side, each variant against itself in the first run.
+//! Implements `plimsoll compare`, which compares each variant with itself in the first run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,17 +15,18 @@ use crate::output::{self, Done, Format};
 
 /// Compare run directories: each variant of the first with the same variant of the others.
 ///
-/// Every paired difference comes with its 95 % interval; where that covers zero, no difference was seen. A sample that
-/// several run directories have counts once: the same scenario and seed with the same result.
+/// Every paired difference comes with its 95 % confidence interval; if that contains zero, the difference is not
+/// significant. A sample that several run directories contain counts once: the same scenario and seed with the same
+/// result.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The run directory that the others are compared with.
+    /// The run directory with which the others are compared.
     #[arg(value_name = "RUN")]
     first: PathBuf,
     /// Run directories to compare with it; without any, the first is shown alone.
     #[arg(value_name = "RUN")]
     others: Vec<PathBuf>,
-    /// In which form to print.
+    /// Form of the printed results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
@@ -41,7 +42,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     for (run, path) in runs.iter().zip(&paths) {
         points.push(samples.new_ones(registry, run, path)?);
     }
-    // One that repeats others altogether is no column of its own.
+    // A run directory that only repeats others has no column of its own.
     let kept: Vec<usize> = (0..runs.len()).filter(|&at| at == 0 || !points[at].is_empty()).collect();
     let runs: Vec<&RunDir> = kept.iter().map(|&at| &runs[at]).collect();
     let points: Vec<Vec<PointOutcome>> = kept.iter().map(|&at| std::mem::take(&mut points[at])).collect();
@@ -66,12 +67,12 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The samples of the run directories so far, each with the first directory that has it.
+/// The samples of the run directories so far, each with the first directory that contains it.
 #[derive(Default)]
 struct Samples(BTreeMap<Sample, PathBuf>);
 
-/// What makes two points the same sample: what went in, and what came out. The input alone does not, since another
-/// build, or an emulated run, may come to another result; neither does the result, which two scenarios may share.
+/// The identity of a sample: its input and its result. The input alone is not enough, since another build or an
+/// emulated run may have another result; neither is the result, which two scenarios may share.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Sample {
     input: String,
@@ -82,7 +83,7 @@ struct Sample {
 }
 
 impl Samples {
-    /// The points of a run directory that none before it has; says how many others it has, and where.
+    /// Returns the points of a run directory that none before it contains; reports how many others it has, and where.
     fn new_ones(
         &mut self,
         registry: &Registry,
@@ -121,7 +122,8 @@ impl Samples {
     }
 }
 
-/// What each point runs: the digest of its model. That of the whole scenario where this version cannot read it.
+/// Returns the input of each point: the digest of its model, or that of the whole scenario where this version cannot
+/// read it.
 fn inputs(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<BTreeMap<PointKey, String>> {
     let scenario = {
         let text = run.scenario().map_err(output::with_repair)?;
@@ -139,8 +141,8 @@ fn inputs(registry: &Registry, run: &RunDir, path: &Path) -> anyhow::Result<BTre
     })
 }
 
-/// All runs in one summary, each variant by the name of its run, compared with its like in the first
-/// run that has it.
+/// Merges all runs into one summary, with each variant named after its run and compared with the same variant in the
+/// first run that has it.
 fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> Summary {
     let mut variants: Vec<String> = Vec::new();
     for point in runs.iter().flatten() {
@@ -163,7 +165,7 @@ fn side_by_side(runs: Vec<Vec<PointOutcome>>, names: &[String]) -> Summary {
     Summary { comparisons, ..Summary::of(&all, &options) }
 }
 
-/// The folders' names, or the whole paths where two folders have the same.
+/// Returns the folders' names, or the whole paths where two folders have the same name.
 fn names(paths: &[&Path]) -> Vec<String> {
     let short = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     paths

@@ -1,4 +1,4 @@
-//! `plimsoll completions`.
+//! Implements `plimsoll completions`, which prints shell completions.
 
 use std::process::ExitCode;
 
@@ -9,10 +9,10 @@ use plimsoll_scenario::Registry;
 use crate::Cli;
 use crate::output::{self, Done};
 
-/// Print a shell's completions for this command.
+/// Print the completions of a shell for this command.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The shell.
+    /// Shell that will use the completions.
     shell: Shell,
 }
 

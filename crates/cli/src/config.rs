@@ -1,4 +1,4 @@
-//! `plimsoll config`: what a key of a scenario means, from the generated reference.
+//! Implements `plimsoll config`, which explains a key of a scenario by the generated reference.
 
 use std::process::ExitCode;
 
@@ -14,19 +14,19 @@ pub struct Args {
     key: Option<String>,
 }
 
-/// A row of the reference.
+/// A row of the reference, which describes one key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Entry {
-    /// Dotted, with `*` and `NAME` for what is of one's own choice.
+    /// The dotted path, with `*` and `NAME` for user-defined parts.
     path: String,
-    /// The `kind` of the table that has it.
+    /// The `kind` of the table that contains the key.
     kind: Option<String>,
     values: String,
     default: String,
     meaning: String,
 }
 
-/// Tables that stand wherever a size or a time may be a distribution.
+/// The placeholder table for a distribution of sizes or times.
 const SIZE: &str = "SIZE";
 const TIME: &str = "TIME";
 
@@ -75,7 +75,7 @@ impl Entry {
         text
     }
 
-    /// Whether a key as one writes it in a scenario is this one.
+    /// Returns whether a key, as it is written in a scenario, is this one.
     fn is_called(&self, key: &str) -> bool {
         let (mine, theirs): (Vec<&str>, Vec<&str>) =
             (self.path.split('.').collect(), key.split('.').collect());
@@ -93,9 +93,9 @@ impl Entry {
     }
 }
 
-/// The whole key, or else every key whose last part it is.
+/// Returns the entry of the whole key, or else all keys with this last part.
 fn find<'a>(entries: &'a [Entry], key: &str) -> Vec<&'a Entry> {
-    // A variant's keys are those of the file.
+    // The keys of a variant are those of the file.
     let key = match key.strip_prefix("variant.").and_then(|rest| rest.split_once('.')) {
         Some((_, rest)) => rest,
         None => key,
@@ -104,12 +104,12 @@ fn find<'a>(entries: &'a [Entry], key: &str) -> Vec<&'a Entry> {
     if exact.is_empty() { entries.iter().filter(|entry| entry.last() == key).collect() } else { exact }
 }
 
-/// Up to three spellings that are near.
+/// Returns up to three similar keys.
 fn nearest(entries: &[Entry], key: &str) -> Vec<String> {
     let key = key.to_lowercase();
     let mut near: Vec<(usize, &str)> = Vec::new();
     for entry in entries {
-        // `NAME` and `*` stand for the user's word, which is never misspelt.
+        // `NAME` and `*` stand for the user's words, which are not compared.
         let words: Vec<&str> = key.split('.').collect();
         let path: Vec<&str> = entry
             .path
@@ -133,7 +133,7 @@ fn nearest(entries: &[Entry], key: &str) -> Vec<String> {
     near.iter().take(3).map(|(_, path)| format!("`{path}`")).collect()
 }
 
-/// The rows of the reference: a heading names a table, the rows below it its keys.
+/// Parses the rows of the reference: a heading names a table, the rows below it its keys.
 fn entries(reference: &str) -> Vec<Entry> {
     let (mut table, mut kind) = (String::new(), None);
     let mut entries = Vec::new();
@@ -168,7 +168,7 @@ fn entries(reference: &str) -> Vec<Entry> {
     entries
 }
 
-/// A cell without the marks of Markdown.
+/// Returns a cell without its Markdown marks.
 fn plain(cell: &str) -> String {
     cell.trim_end_matches(" |").replace("<br>", "\n  ").replace('`', "").replace("\\|", "|").trim().to_owned()
 }

@@ -1,4 +1,5 @@
-//! `plimsoll emulate`: the points of a scenario between real hosts, into a run directory like that of a simulation.
+//! Implements `plimsoll emulate`, which runs a scenario's points between real hosts, into a run directory like that of
+//! a simulation.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,61 +24,61 @@ use crate::{batch, run};
 
 /// Run a scenario between network namespaces on this kernel: its TCP, real programs, the simulator's fabric.
 ///
-/// Needs root: CAP_SYS_ADMIN for network namespaces, CAP_NET_ADMIN for what is in them; `plimsoll check` lists all.
-/// Whatever a killed run has left behind goes with the next start, or with `--clean`.
+/// Needs root: CAP_SYS_ADMIN for network namespaces, CAP_NET_ADMIN for what is in them; `plimsoll check` lists all
+/// requirements. The next start, or `--clean`, removes what a killed run has left behind.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     source: Option<Source>,
-    /// Run this variant only; may be given often.
+    /// Run only this variant; may be repeated.
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
-    /// In place of the file's `run.duration`.
+    /// Replace the file's `run.duration`.
     #[arg(long, value_name = "TIME")]
     duration: Option<String>,
-    /// Microseconds before an event from which on the fabric spins rather than sleeps. More is more exact, and takes
+    /// Spin instead of sleeping in the last N microseconds before an event of the fabric. More is more exact, and uses
     /// more of a core.
     #[arg(long, value_name = "N", default_value_t = SPIN_US, value_parser = whole::<u64>(..=1_000_000))]
     spin_us: u64,
-    /// Keep what comes in and replay it in simulated time: the fabric must do the same again. Takes 40 bytes of memory
-    /// a packet.
+    /// Record the fabric's input and replay it in simulated time: the fabric must do the same again. Uses 40 bytes of
+    /// memory a packet.
     #[arg(long)]
     verify: bool,
     /// Run a program in the namespace of a host until `run.duration`, such as `h0=iperf3 -s`, or `h0@7=iperf3 -s` for
-    /// QJump's level 7; beside those of the scenario's `program`; may be given often.
+    /// QJump's level 7, in addition to the scenario's `program`; may be repeated.
     #[arg(long, value_name = "HOST[@LEVEL]=COMMAND")]
     program: Vec<Program>,
-    /// A congestion control of this kernel, such as bbr, in place of the one in `transport.kind`.
+    /// Use this congestion control of the kernel, such as bbr, instead of `transport.kind`.
     #[arg(long, value_name = "NAME")]
     congestion_control: Option<String>,
-    /// Connections of workloads are MPTCP, with up to so many subflows: each has its own path where the topology has
-    /// several.
+    /// Use MPTCP for the workloads' connections, with up to this many subflows, each on its own path where the topology
+    /// has several.
     #[arg(long, value_name = "N", value_parser = whole::<u8>(1..=8))]
     mptcp: Option<u8>,
-    /// Open a shell in a host while the run goes on; the run ends when the shell does. Workloads send until
-    /// `run.duration`, as without it.
+    /// Open a shell in a host during the run; the run ends when the shell does. Workloads send until `run.duration` as
+    /// usual.
     #[arg(long, value_name = "HOST")]
     shell: Option<String>,
-    /// Keep the frames of every host for Wireshark: pcap/POINT/h0.pcapng and so on in the run directory, in the time of
-    /// the fabric's clock.
+    /// Capture the frames of every host for Wireshark: pcap/POINT/h0.pcapng and so on in the run directory, with times
+    /// of the fabric's clock.
     #[arg(long)]
     capture: bool,
-    /// Keep so many bytes of each frame only.
+    /// Capture only this many bytes of each frame.
     #[arg(long, value_name = "N", requires = "capture", value_parser = whole::<u32>(14..))]
     capture_bytes: Option<u32>,
-    /// In which form to print the results.
+    /// Form of the printed results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Run directory; results/emulate-SCENARIO-DIGEST by default.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Remove what the run directory has, and run all points again.
+    /// Remove the runs in the run directory, and run all points again.
     #[arg(long)]
     force: bool,
-    /// Run again the points that something has damaged since they were finished, and write the manifest anew.
+    /// Run damaged points again, and write the manifest anew.
     #[arg(long, conflicts_with = "force")]
     repair: bool,
-    /// No closing notes; warnings and errors remain.
+    /// Suppress closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
     /// Only remove what killed runs have left behind.
@@ -87,7 +88,7 @@ pub struct Args {
 
 const SPIN_US: u64 = 30;
 
-/// `h0=iperf3 -s`, or `h0@7=iperf3 -s`.
+/// A program for a host: `h0=iperf3 -s`, or `h0@7=iperf3 -s`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Program {
     host: String,
@@ -116,16 +117,16 @@ impl FromStr for Program {
 pub fn run(args: &Args, registry: &Registry) -> Done {
     if args.clean {
         let removed = plimsoll_linux::clean()?;
-        note!("removed {removed} namespaces of runs that are no more");
+        note!("removed {removed} namespaces of runs that have ended");
         return Ok(ExitCode::SUCCESS);
     }
     let mut source =
-        args.source.clone().ok_or_else(|| anyhow!("which scenario? `plimsoll emulate SCENARIO`"))?;
+        args.source.clone().ok_or_else(|| anyhow!("no scenario given; write `plimsoll emulate SCENARIO`"))?;
     source.set.extend(args.duration.iter().map(|duration| format!("run.duration={duration}")));
     let scenario = source.load(registry)?;
     let job = Job::new(&source, &scenario, None, &args.variant)?;
     let points = job.share();
-    // All that can be refused is, before anything is made.
+    // All invalid options are rejected before anything is created.
     let mut options: Vec<Options> =
         points.iter().map(|point| options(args, point)).collect::<Result<_, _>>()?;
     for (point, options) in points.iter().zip(&options) {
@@ -133,14 +134,16 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     }
     if args.shell.is_some() && points.len() > 1 {
         let count = points.len();
-        return Err(anyhow!("--shell goes with one run, and these are {count}; --variant and --set choose"));
+        return Err(anyhow!(
+            "--shell needs a single run, and these are {count}; select one by --variant and --set"
+        ));
     }
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let plan = plan(args, &source, &job);
     let out = args.out.clone().unwrap_or_else(|| default_dir(&scenario, &plan));
     let dir = run::create(&out, &plan, run::existing(args.force, args.repair))?;
     let missing = run::missing(&dir, &points, args.repair)?;
-    // A shell is asked for because of what is done in it.
+    // A shell always gets a run, even if the point is finished.
     let todo = if args.shell.is_some() { points.clone() } else { missing };
     run::tell_what_is_there(&dir, points.len(), todo.len());
     let is_asked = |point: &Point| todo.iter().any(|asked| key(asked) == key(point));
@@ -196,7 +199,7 @@ fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
     let programs = of_scenario.chain(of_command_line).collect::<anyhow::Result<Vec<_>>>()?;
     if !programs.is_empty() && args.shell.is_none() && point.model.run.duration.is_none() {
         return Err(anyhow!(
-            "programs run until `run.duration`, which the scenario does not have; `--duration` gives one"
+            "programs run until `run.duration`, which the scenario does not set; set it with `--duration`"
         ));
     }
     let congestion_control = args.congestion_control.clone();
@@ -206,15 +209,15 @@ fn options(args: &Args, point: &Point) -> anyhow::Result<Options> {
     Ok(Options { spin, verify, programs, congestion_control, mptcp, shell, capture: None })
 }
 
-/// The number of the host that `place` names.
+/// Returns the number of the host named `place`.
 fn host(topology: &model::Topology, place: &str, name: &str) -> anyhow::Result<u32> {
     topology.host(name).ok_or_else(|| {
         let last = topology.host_name(topology.host_count() - 1);
-        anyhow!("{place} {name}: there is no such host; there are {} to {last}", topology.host_name(0))
+        anyhow!("{place} {name}: no such host; the topology has {} to {last}", topology.host_name(0))
     })
 }
 
-/// Says where in the run directory programs' output goes: `program-h0.log`, in a folder of the point where it has a name.
+/// Assigns each program an output file in the run directory: `program-h0.log`, in a folder named after the point.
 fn log_programs(dir: &Path, point: &Point, programs: &mut [plimsoll_linux::Program]) -> anyhow::Result<()> {
     if programs.is_empty() {
         return Ok(());
@@ -232,7 +235,7 @@ fn log_programs(dir: &Path, point: &Point, programs: &mut [plimsoll_linux::Progr
     Ok(())
 }
 
-/// Where to find the hosts, for who has a shell in one.
+/// Returns the addresses of the hosts, for the user of a shell in one.
 fn addresses(point: &Point) -> String {
     let last = point.model.topology.host_count() - 1;
     let of = plimsoll_linux::address;
@@ -241,7 +244,7 @@ fn addresses(point: &Point) -> String {
 
 fn plan(args: &Args, source: &Source, job: &Job<'_>) -> Plan {
     let mut plan = job.plan().clone();
-    // What makes it another measurement is another run.
+    // Options that change the measurement select another run directory.
     let measured = measured(args);
     plan.carrier = format!("this kernel{measured}");
     plan.command = source.command_of("emulate", plan.seed) + &measured;
@@ -260,7 +263,7 @@ fn plan(args: &Args, source: &Source, job: &Job<'_>) -> Plan {
     plan
 }
 
-/// The options that change what a point does, as they are written.
+/// Returns the options that change what a point does, as they are written.
 fn measured(args: &Args) -> String {
     let mut words = String::new();
     for Program { host, level, command } in &args.program {
@@ -287,7 +290,7 @@ fn default_dir(scenario: &Scenario, plan: &Plan) -> PathBuf {
     job::default_dir("emulate-", scenario, &format!("{}\n{}", plan.carrier, plan.scenario), "")
 }
 
-/// What only a live run has, to stderr.
+/// Prints measurements that only a live run has to stderr.
 fn tell(point: &Point, emulated: &Emulated) {
     let Emulated { outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs } =
         emulated;

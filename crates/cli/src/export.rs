@@ -1,4 +1,4 @@
-//! `plimsoll export`: results in the form that other tools read.
+//! Implements `plimsoll export`, which writes results in the formats of other tools.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,16 +16,16 @@ use plimsoll_stdio::note;
 use crate::output::{self, Done};
 use crate::{job, memory};
 
-/// Write the results of a run for scripts that read another simulator's.
+/// Write the results of a run in the format of another simulator.
 #[derive(clap::Args)]
 pub struct Args {
-    /// In which form.
+    /// Format of the output.
     #[arg(value_enum)]
     form: Form,
-    /// The run directory.
+    /// Run directory with the results.
     #[arg(value_name = "RUN")]
     run: PathBuf,
-    /// The folder to write to; by default `fct` in the run directory.
+    /// Folder to write to; by default `fct` in the run directory.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -59,7 +59,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The network of every point, from the scenario that the run keeps.
+/// Returns the network of every point, from the scenario that the run has recorded.
 fn topologies(
     registry: &Registry,
     run: &RunDir,
@@ -69,12 +69,12 @@ fn topologies(
         Scenario::parse_from(registry, "scenario.toml", &run.scenario()?, path, &Overrides::default());
     let scenario = scenario.map_err(|errors| {
         let first = errors.first().map(ToString::to_string).unwrap_or_default();
-        anyhow!("the scenario that {} keeps cannot be read: {first}", path.display())
+        anyhow!("the scenario that is recorded in {} cannot be read: {first}", path.display())
     })?;
     Ok(scenario.points().iter().map(|point| (job::key(point), point.model.topology.clone())).collect())
 }
 
-/// A host's number in the other simulator: that of its name, which an import keeps.
+/// Returns a host's number in the other simulator: that of its name, which an import keeps.
 fn node(topology: &Topology, host: u32) -> u32 {
     let name = topology.host_name(host);
     name.strip_prefix('h').and_then(|digits| digits.parse().ok()).unwrap_or(host)

@@ -1,4 +1,4 @@
-//! `plimsoll import`: files of other simulators become a scenario.
+//! Implements `plimsoll import`, which turns files of other simulators into a scenario.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::memory;
 use crate::output::{self, Done};
 use crate::source::BadScenario;
 
-/// Turn topologies, flows and distributions of other simulators into Plimsoll's files.
+/// Convert topologies, flows and distributions of other simulators into Plimsoll's files.
 ///
 /// Writes `network.toml`, `flows.csv` and a `scenario.toml` that runs them. Node 7 of the other simulator is `h7`
 /// or, as a switch, `s7`.
@@ -27,39 +27,39 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum From {
-    /// HPCC's topology and flow files.
+    /// Convert HPCC's topology and flow files.
     Hpcc {
-        /// The topology: `NODES SWITCHES LINKS`, the switches, and a line for each link.
+        /// Topology: `NODES SWITCHES LINKS`, the switches, and a line for each link.
         #[arg(long, value_name = "FILE", required_unless_present = "flows")]
         topology: Option<PathBuf>,
-        /// The flows: their number, and a line for each.
+        /// Flows: their number, and a line for each.
         #[arg(long, value_name = "FILE")]
         flows: Option<PathBuf>,
-        /// The folder to write to.
+        /// Folder for the new files.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// htsim's fat-trees (`.topo`) and connection matrices (`.cm`).
+    /// Convert htsim's fat-trees (`.topo`) and connection matrices (`.cm`).
     Htsim {
-        /// The topology, with `Nodes`, `Tiers`, `Podsize` and the tiers.
+        /// Topology, with `Nodes`, `Tiers`, `Podsize` and the tiers.
         #[arg(long, value_name = "FILE", required_unless_present = "connections")]
         topology: Option<PathBuf>,
-        /// The connections, with `Nodes` and `Connections`.
+        /// Connections, with `Nodes` and `Connections`.
         #[arg(long, value_name = "FILE")]
         connections: Option<PathBuf>,
-        /// The folder to write to.
+        /// Folder for the new files.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// A distribution of sizes: a value and a share a line, up to 1 or to 100, or ns-2's three columns.
+    /// Convert a distribution of sizes: a value and a share a line, up to 1 or to 100, or ns-2's three columns.
     Cdf {
-        /// The distribution.
+        /// File of the distribution.
         #[arg(value_name = "FILE")]
         file: PathBuf,
-        /// Bytes that a value of 1 stands for: 1460 where the file counts packets.
+        /// Bytes in a unit of the file: 1460 where it counts packets.
         #[arg(long, value_name = "BYTES", default_value_t = 1, value_parser = whole::<u64>(1..=65_535))]
         unit: u64,
-        /// The CSV file to write.
+        /// CSV file to write.
         #[arg(long, value_name = "FILE")]
         out: PathBuf,
     },
@@ -89,7 +89,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     }
 }
 
-/// Both are read before anything is written.
+/// Both files are read before anything is written.
 fn folder(
     topology: Option<&Path>,
     read_topology: Reader,

@@ -1,4 +1,4 @@
-//! [`Job`]: the points of a scenario, and the run directory that they belong to.
+//! [`Job`] is a selection of a scenario's points, and the run directory to which they belong.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use plimsoll_units::text::printable;
 use crate::output;
 use crate::source::{Source, quoted};
 
-/// `1/3`: the first of three shares.
+/// A shard: `1/3` is the first of three.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
     number: u32,
@@ -32,7 +32,7 @@ impl FromStr for Shard {
     }
 }
 
-/// What `plimsoll run` was asked for.
+/// The points that `plimsoll run` must run.
 #[derive(Debug)]
 pub struct Job<'a> {
     scenario: &'a Scenario,
@@ -42,10 +42,11 @@ pub struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    /// The job of a checked scenario: this shard's points of these variants, of all where none is named.
+    /// Creates the job of a checked scenario: this shard's points of these variants, or of all variants if none is
+    /// named.
     ///
     /// # Errors
-    /// For a variant that there is not.
+    /// Returns an error for an unknown variant.
     pub fn new(
         source: &Source,
         scenario: &'a Scenario,
@@ -78,22 +79,22 @@ impl<'a> Job<'a> {
         Ok(Job { scenario, shard, variants, plan })
     }
 
-    /// What the run directory keeps of it.
+    /// Returns the plan that is recorded in the run directory.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// Every point of the scenario, those of other shards included.
+    /// Returns all points of the scenario, including those of other shards.
     pub fn points(&self) -> &'a [Point] {
         self.scenario.points()
     }
 
-    /// Variants that were asked for by name; none means all.
+    /// Returns the selected variants; none stands for all.
     pub fn variants(&self) -> &'a [String] {
         self.variants
     }
 
-    /// The points of this shard and of the variants asked for, each once.
+    /// Returns the points of this shard and of the selected variants, each once.
     pub fn share(&self) -> Vec<&'a Point> {
         let mut share: Vec<&Point> = Vec::new();
         let mut known = BTreeSet::new();
@@ -107,14 +108,14 @@ impl<'a> Job<'a> {
         share
     }
 
-    /// Where the run is kept unless the user says otherwise: the same for the same scenario and
-    /// overrides, so that the same command goes on where it stopped.
+    /// Returns the default run directory: the same for the same scenario and overrides, so that the same command
+    /// resumes the run.
     pub fn default_dir(&self) -> PathBuf {
         let shard = self.shard.map_or_else(String::new, |s| format!("-shard-{}-of-{}", s.number, s.of));
         default_dir("", self.scenario, &self.plan.scenario, &shard)
     }
 
-    /// Whether a run directory holds results of this job.
+    /// Returns whether a run directory holds results of this job.
     pub fn is_of(&self, run: &RunDir) -> bool {
         run.manifest().scenario_digest == Digest::of_text(&self.plan.scenario)
     }
@@ -124,24 +125,24 @@ fn check_variants(points: &[Point], variants: &[String]) -> anyhow::Result<()> {
     let mut names: Vec<&str> = points.iter().map(|point| point.variant.as_str()).collect();
     names.dedup();
     match variants.iter().find(|variant| !names.contains(&variant.as_str())) {
-        Some(variant) => Err(anyhow!("there is no variant `{variant}`; there are: {}", names.join(", "))),
+        Some(variant) => Err(anyhow!("unknown variant `{variant}`: expected one of {}", names.join(", "))),
         None => Ok(()),
     }
 }
 
-/// `results/<kind><scenario>-<digest of what is recorded><shard>`.
+/// Returns `results/<kind><scenario>-<digest of what is recorded><shard>`.
 pub fn default_dir(kind: &str, scenario: &Scenario, recorded: &str, shard: &str) -> PathBuf {
     let stem = Path::new(scenario.name()).file_stem().unwrap_or_default().to_string_lossy();
     let digest = Digest::of_text(recorded).to_string();
     Path::new("results").join(format!("{kind}{stem}-{}{shard}", &digest[..8]))
 }
 
-/// The coordinates of a point as results know them.
+/// Returns the coordinates of a point in the results.
 pub fn key(point: &Point) -> PointKey {
     PointKey { variant: point.variant.clone(), sweep: point.sweep.clone(), replicate: point.replicate }
 }
 
-/// A point in words, fit for a terminal: `HULL, workload.background.load = 0.2, replicate 1`.
+/// Describes a point, printable on a terminal: `HULL, workload.background.load = 0.2, replicate 1`.
 pub fn label(point: &Point) -> String {
     let label = printable(&point.label()).into_owned();
     match point.replicate {
@@ -150,8 +151,8 @@ pub fn label(point: &Point) -> String {
     }
 }
 
-/// `scenario.toml` of the run directory: the scenario with all that it depends on, after a head that
-/// names the points. It repeats the run anywhere, and its digest tells two runs apart.
+/// Returns `scenario.toml` of the run directory: the scenario with all its included files, after a head that names the
+/// points. It repeats the run anywhere, and its digest distinguishes runs.
 fn record(scenario: &Scenario) -> String {
     let mut text = HEAD.to_owned();
     for point in scenario.points() {
@@ -162,12 +163,13 @@ fn record(scenario: &Scenario) -> String {
     text
 }
 
-const HEAD: &str = "# The scenario as it was run, with all that it depends on: `plimsoll run` of this file repeats it.\n\
+const HEAD: &str = "# The scenario as it was run, with all that it depends on: `plimsoll run` of this file repeats \
+    it.\n\
                     # The points and the digest of what each runs:\n#\n";
 
-/// A scenario that a run directory has kept gets no second head, so that it is recorded as it is.
+/// Removes the head of a recorded scenario, which does not get a second one and is thus recorded unchanged.
 fn without_head(text: &str) -> Cow<'_, str> {
-    // Before it there are at most keys for the flags; a later one is in the text of a file.
+    // Only keys of the flags may precede the head; a later head is part of an included file.
     let start = text.find(HEAD).filter(|start| !text[..*start].contains("\n["));
     let end = start.and_then(|start| Some(start + text[start..].find("\n\n")? + 2));
     match start.zip(end) {

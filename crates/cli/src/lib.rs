@@ -1,8 +1,8 @@
-//! The `plimsoll` command as a library: [`main_with`] runs it with mechanisms from outside (`docs/extending.md`). One
-//! file a subcommand, and no simulation logic in any of them.
+//! The `plimsoll` command as a library, with one file a subcommand and no simulation logic in any of them.
+//! [`main_with`] runs it with mechanisms from outside (`docs/extending.md`).
 //!
-//! stdout is results; everything else goes to stderr. Exit status: 0, 1 (a finding: a figure is
-//! off, a load is above its line), 2 (an error), or 128 and the signal's number after Ctrl-C.
+//! Results go to stdout; everything else goes to stderr. The exit status is 0, 1 (a finding: a figure is off, a load is
+//! above its line), 2 (an error), or 128 plus the signal's number after Ctrl-C.
 
 mod batch;
 #[cfg(target_os = "linux")]
@@ -41,8 +41,8 @@ use clap::{Parser, Subcommand};
 use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 
-/// Draws a network's load line: how much load it carries before the tail of its latency sinks, and
-/// which mechanism raises the line.
+/// Finds a network's load line: how much load it carries before its tail latency violates an objective, and which
+/// mechanism raises the line.
 #[derive(Parser)]
 #[command(name = "plimsoll", version = output::VERSION, arg_required_else_help = true)]
 #[command(after_help = "\
@@ -53,7 +53,7 @@ struct Cli {
     command: Command,
 }
 
-/// Makes the subcommands: one line each, with the variant and the module that has its `Args` and its `run`.
+/// Defines the subcommands, one line each: the variant, and the module that contains its `Args` and its `run`.
 macro_rules! subcommands {
     ($($(#[$only:meta])* $Variant:ident in $module:ident,)+) => {
         #[derive(Subcommand)]
@@ -100,7 +100,7 @@ pub fn main_with(registry: &Registry) -> ExitCode {
     let cli = Cli::try_parse().unwrap_or_else(|said| plimsoll_stdio::end(said.print(), said.exit_code()));
     cli.command.run(registry).unwrap_or_else(|error| {
         match error.downcast_ref::<source::BadScenario>() {
-            // These have their own form, with the line at fault.
+            // These errors have their own form, with the wrong line.
             Some(bad) => note!("{bad}"),
             None => note!("error: {}", output::reasons(&error)),
         }
@@ -114,7 +114,7 @@ mod tests {
 
     use super::*;
 
-    /// Every option of every command, with a number that few of them allow.
+    /// Gives every option of every command a number that few of them allow.
     #[test]
     fn no_error_shows_a_range_as_rust_writes_it() {
         let mut open = vec![(vec!["plimsoll".to_owned()], Cli::command())];

@@ -1,4 +1,4 @@
-//! `plimsoll line`: the highest load at which every objective is kept.
+//! Implements `plimsoll line`, which finds the highest load at which every objective is met.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -26,66 +26,65 @@ use crate::run;
 use crate::signals::Interrupt;
 use crate::source::{Source, quoted};
 
-/// Find how much load the network carries before an objective is broken, for every variant.
+/// Find the highest load at which the network meets its objectives, for every variant.
 ///
-/// Brackets the load and halves the bracket, with as many seeds at each load as its interval needs to
-/// decide. Every finished run is kept: the same command goes on where a stopped one was.
+/// Brackets the load and halves the bracket, with as many seeds at each load as its interval needs to decide. Every
+/// finished run is kept: the same command resumes a stopped search.
 #[derive(clap::Args)]
-// A search chooses how often it runs each load: `--replicates` is an error that says so.
+// The search chooses how often it runs each load, so `--replicates` is an error.
 #[command(mut_arg("replicates", |replicates| replicates.hide(true)))]
 pub struct Args {
     #[command(flatten)]
     source: Source,
-    /// An objective: `p99(query) < 1ms`; mean and max as well, `goodput(bulk) > 800Mbps`, and
-    /// `deadline(query) > 99%`. May be given often: all are to be kept. Without it those of the
-    /// scenario's table `slo`.
+    /// Objective: `p99(query) < 1ms`; also mean and max, `goodput(bulk) > 800Mbps`, and `deadline(query) > 99%`. May be
+    /// repeated: all must be met. By default those of the scenario's table `slo`.
     #[arg(long, value_name = "OBJECTIVE")]
     slo: Vec<String>,
-    /// The load that is searched, by its key or its workload. Without it the only workload that has a
-    /// load, or the one called `background`.
+    /// The load to search, by its key or its workload. By default the only workload that has a load, or the one called
+    /// `background`.
     #[arg(long, value_name = "KEY")]
     over: Option<String>,
-    /// Judge this load beside the line, written as in the scenario; the exit status is 1 if it is above
-    /// a line. Without it the headroom is that of the scenario's own load.
+    /// Load to judge against the line, written as in the scenario; the exit status is 1 if it is above a line. By
+    /// default the scenario's own load.
     #[arg(long, value_name = "LOAD")]
     at: Option<String>,
-    /// The lowest and the highest load that are tried. Without it from a hundredth of today's load to
-    /// 0.99 of a host's link.
+    /// Lowest and highest load of the search. By default from a hundredth of the scenario's load to 0.99 of a host's
+    /// link.
     #[arg(long, value_name = "LOW..HIGH")]
     within: Option<String>,
-    /// How far apart the ends of a line's interval may be.
+    /// Largest width of a line's interval.
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = percent)]
     precision: f64,
-    /// Most runs of one load. A load that they leave open is within the noise of the line.
+    /// Most runs of one load. A load that they leave undecided is within the noise of the line.
     #[arg(long, value_name = "N", default_value_t = 32, value_parser = whole::<u32>(2..=4096))]
     replicates_max: u32,
-    /// Length of a run, in messages of the objectives' workloads; without it the scenario's
-    /// `run.duration`. A p99 needs some thousands in all runs of a load together.
+    /// Length of a run, in messages of the objectives' workloads; by default the scenario's `run.duration`. A p99 needs
+    /// some thousands in all runs of a load together.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
     messages: Option<u64>,
-    /// Runs at a time; all cores by default. Results do not depend on it.
+    /// Number of concurrent runs; all cores by default. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
     #[command(flatten)]
     budget: Budget,
-    /// In which form to print the lines.
+    /// Form of the printed lines.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Run directory; results/line-SCENARIO-DIGEST by default.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Forget the runs that the run directory has.
+    /// Remove the runs in the run directory.
     #[arg(long)]
     force: bool,
-    /// Run again what is damaged in the run directory, and write its manifest anew.
+    /// Run damaged runs again, and write the manifest anew.
     #[arg(long, conflicts_with = "force")]
     repair: bool,
-    /// No progress and no closing notes; warnings and errors remain.
+    /// Suppress progress and closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
 }
 
-/// `5%`, or `0.05`.
+/// Parses a share in per cent or as a number: `5%`, or `0.05`.
 fn percent(text: &str) -> Result<f64, String> {
     let share = plimsoll_units::parse_share(text).ok();
     share
@@ -137,7 +136,8 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
         scenario: scenario.text(),
         warnings: &manifest.warnings,
     });
-    // Printed before the files are written, which a full disk may refuse; a full stdout does not keep them from it.
+    // The lines are printed before the files are written, which a full disk may prevent; a full stdout does not prevent
+    // the files.
     let printed = output::print(&lines.render(args.format.of_report(), &output::style()));
     dir.write_report(&page)?;
     dir.write_file("lines.json", &lines.render(Format::Json.of_report(), &output::style()))?;
@@ -150,7 +150,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     printed.map(|()| verdict(args, &lines))
 }
 
-/// A finding only where the user has named a load.
+/// Returns a load above the line is a finding only where the user has named a load.
 fn verdict(args: &Args, lines: &Lines) -> ExitCode {
     let overloaded = lines.overloaded();
     if args.at.is_none() || overloaded.is_empty() {
@@ -165,7 +165,7 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
     match (board.interrupt.signal(), error) {
         (Some(signal), Stopped::Cancelled) => {
             note!(
-                "cancelled: {} runs are kept in {}\nThe same command goes on from there.",
+                "cancelled: {} runs are kept in {}\nTo resume, run the same command.",
                 board.runs(),
                 out.display()
             );
@@ -180,7 +180,7 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
                 return Err(error);
             }
             Err(error.context(format!(
-                "the search stopped; {} runs are kept in {}, and the same command goes on from there",
+                "the search stopped; {} runs are kept in {}, and the same command resumes",
                 board.runs(),
                 out.display()
             )))
@@ -188,14 +188,14 @@ fn stopped(board: &Board<'_>, error: Stopped, out: &std::path::Path) -> Done {
     }
 }
 
-/// Those of the command line, else those of the file; each must be observed in every variant.
+/// Returns the objectives of the command line, else those of the file; each must be observed in every variant.
 fn objectives(args: &Args, scenario: &Scenario) -> anyhow::Result<Vec<Slo>> {
     let given = args.slo.iter().map(|text| ("--slo".to_owned(), text.as_str()));
     let own = scenario.objectives().iter().map(|(name, text)| (format!("slo.{name}"), text.as_str()));
     let texts: Vec<(String, &str)> = if args.slo.is_empty() { own.collect() } else { given.collect() };
     if texts.is_empty() {
         return Err(anyhow!(
-            "no objective to keep; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`"
+            "no objective; give one with `--slo 'p99(NAME) < 1ms'`, or in the scenario's table `slo`"
         ));
     }
     let models = || scenario.points().iter().map(|point| &point.model);
@@ -216,8 +216,8 @@ fn over(args: &Args, scenario: &Scenario) -> anyhow::Result<Over> {
     Ok(over.within(low, high)?)
 }
 
-/// What the run directory keeps of the search. Its scenario begins with what is asked, so that another
-/// question is another run; how closely and how fast is no part of that.
+/// Returns what the run directory records of the search. Its scenario begins with the question, so that another
+/// question is another run; precision and speed are not part of it.
 fn plan(args: &Args, scenario: &Scenario, slos: &[Slo], over: &Over) -> Plan {
     let seed = scenario.points().first().map_or(0, |point| point.seed);
     let mut command = args.source.command_of("line", seed);
@@ -240,7 +240,7 @@ fn plan(args: &Args, scenario: &Scenario, slos: &[Slo], over: &Over) -> Plan {
     if let Some(messages) = args.messages {
         command.push_str(&format!(" --messages {messages}"));
         asked.push_str(&format!("# runs of {messages} messages"));
-        // Another load to begin with is another length of a run.
+        // Another initial load changes the length of a run.
         asked.push_str(&format!(" at {}\n", args.at.as_deref().unwrap_or("today's load")));
     }
     Plan {
@@ -264,7 +264,7 @@ fn plan(args: &Args, scenario: &Scenario, slos: &[Slo], over: &Over) -> Plan {
     }
 }
 
-/// How far a search is, on stderr: a line below on a terminal, and one for each load that is decided.
+/// The progress of a search, on stderr: a line at the bottom of a terminal, and one for each load that is decided.
 struct Board<'a> {
     over: &'a Over,
     show: Show,

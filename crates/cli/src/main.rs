@@ -1,4 +1,4 @@
-//! The `plimsoll` program: the command line with the mechanisms that Plimsoll brings along.
+//! The `plimsoll` program: the command line with Plimsoll's own mechanisms.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `plimsoll man`.
+//! Implements `plimsoll man`, which writes manual pages.
 
 use std::fs;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ use crate::output::Done;
 /// Write the manual pages, one a command, for `man plimsoll-run` and the others.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The folder to write them to, such as ~/.local/share/man/man1; made if there is none.
+    /// Folder to write them to, such as ~/.local/share/man/man1; created if missing.
     dir: PathBuf,
 }
 

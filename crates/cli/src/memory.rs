@@ -1,10 +1,10 @@
-//! `--memory-max`: no command takes the machine down with it.
+//! Implements `--memory-max`, which keeps a command from exhausting the machine's memory.
 //!
-//! What a scenario says of its needs is compared with the limit before the first run (`sim/estimate.rs`). What it does
-//! not say is watched: a thread of its own reads now and then how much memory this process has. Beyond the limit the
-//! runs under way are cancelled, as by Ctrl-C, and what is finished stays. Where nothing asks whether to go on, as when
-//! a scenario is read or results are summed up, or memory grows further all the same, the process ends at once, which
-//! loses nothing that was kept.
+//! The memory that a scenario needs by its own parameters is compared with the limit before the first run
+//! (`sim/estimate.rs`). Other memory is watched: a thread reads at intervals how much this process uses. Beyond the
+//! limit, active runs are cancelled, as by Ctrl-C, and finished ones are kept. Where nothing polls for cancellation, as
+//! when a scenario is read or results are summarized, or where memory grows further all the same, the process exits at
+//! once, which loses nothing that was written.
 
 use std::fs;
 use std::path::Path;
@@ -20,19 +20,19 @@ use plimsoll_units::Bytes;
 
 use crate::output;
 
-/// How much memory a command may take.
+/// The memory limit of a command.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Budget {
-    /// Most memory that this process may take, all runs together; half of what is free by default. A scenario that
-    /// needs more is refused before it runs, or stopped with what is finished kept.
+    /// Most memory that this process may use for all runs together; half of the free memory by default. A scenario that
+    /// needs more is rejected before it runs, or stopped, and finished points are kept.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory_max: Option<Bytes>,
 }
 
-/// At least this much: what the program needs by itself.
+/// The smallest limit: the program itself needs this much.
 const LEAST: Bytes = Bytes::new(64_000_000);
 
-/// Where little is free now, small scenarios still run.
+/// The smallest default, so that small scenarios run even where little memory is free.
 const DEFAULT_LEAST: u64 = 256_000_000;
 
 fn size(text: &str) -> Result<Bytes, String> {
@@ -41,10 +41,10 @@ fn size(text: &str) -> Result<Bytes, String> {
 }
 
 impl Budget {
-    /// Watches the memory of this process from now on.
+    /// Starts to watch the memory of this process.
     ///
     /// # Errors
-    /// If the system refuses a thread.
+    /// Returns an error if the system cannot create a thread.
     pub fn watch(self) -> anyhow::Result<Memory> {
         watch(self.memory_max.map_or_else(default_limit, Bytes::get))
     }
@@ -53,21 +53,21 @@ impl Budget {
 /// Watches the memory of a command that has no flag for it.
 ///
 /// # Errors
-/// If the system refuses a thread.
+/// Returns an error if the system cannot create a thread.
 pub fn watch_by_default() -> anyhow::Result<Memory> {
     watch(default_limit())
 }
 
-/// The limit, which is watched.
+/// The memory limit, which is being watched.
 #[derive(Clone, Copy, Debug)]
 pub struct Memory {
     limit: u64,
 }
 
-/// One process, one memory.
+/// The limit is global, since it concerns the process.
 static LIMIT: AtomicU64 = AtomicU64::new(u64::MAX);
 static EXCEEDED: AtomicBool = AtomicBool::new(false);
-/// Something asks from time to time whether to go on.
+/// Whether a loop polls for cancellation.
 static IS_ASKED: AtomicBool = AtomicBool::new(false);
 
 fn watch(limit: u64) -> anyhow::Result<Memory> {
@@ -88,16 +88,13 @@ fn watch_until_the_end() {
         }
         EXCEEDED.store(true, Ordering::Relaxed);
         if !IS_ASKED.load(Ordering::Relaxed) || taken > limit.saturating_add(limit / 4) {
-            note!(
-                "error: {}. Finished points are kept, and the same command goes on from there",
-                beyond(limit, taken)
-            );
+            note!("error: {}. Finished points are kept, and the same command resumes", beyond(limit, taken));
             std::process::exit(output::ERROR.into());
         }
     }
 }
 
-/// Memory grows by some ten megabytes meanwhile.
+/// The interval between two readings, in which memory grows by some ten megabytes.
 const PAUSE: Duration = Duration::from_millis(20);
 
 fn beyond(limit: u64, taken: u64) -> String {
@@ -110,47 +107,47 @@ fn beyond(limit: u64, taken: u64) -> String {
 }
 
 impl Memory {
-    /// Bytes that this process may take.
+    /// Returns the limit in bytes.
     pub fn limit(self) -> u64 {
         self.limit
     }
 
-    /// Whether the limit has been passed. To be asked from time to time, until what is returned is dropped.
+    /// Returns whether the limit has been exceeded, which a caller of [`Memory::asked`] polls.
     pub fn is_exceeded(self) -> bool {
         EXCEEDED.load(Ordering::Relaxed)
     }
 
-    /// From now on until the guard is dropped, something asks [`Memory::is_exceeded`] from time to time.
+    /// Declares that the caller polls [`Memory::is_exceeded`] until the guard is dropped.
     pub fn asked(self) -> Asked {
         IS_ASKED.store(true, Ordering::Relaxed);
         Asked
     }
 
-    /// The error of a command that has been stopped for the limit.
+    /// Returns the error of a command that was stopped at the limit.
     pub fn error(self) -> anyhow::Error {
         anyhow::anyhow!(beyond(self.limit, taken().unwrap_or(0).max(self.limit)))
     }
 }
 
-/// Something asks from time to time whether to go on.
+/// The guard of a loop that polls for cancellation.
 #[derive(Debug)]
 pub struct Asked;
 
 impl Drop for Asked {
     fn drop(&mut self) {
-        // A command that has been stopped for its memory ends by itself, with more words.
+        // A command that was stopped for its memory ends by itself, with a longer message.
         IS_ASKED.store(EXCEEDED.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }
 
-/// Bytes of memory that this process has, in the machine or swapped out; `None` where that is not known.
+/// Returns the bytes of memory that this process uses, in memory or swapped out; `None` where that is unknown.
 fn taken() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     Some(kilobytes(&status, "RssAnon:")? + kilobytes(&status, "VmSwap:").unwrap_or(0))
 }
 
-/// Half of what is free, of the machine and of the control group; as much as there is where that is not known. A list
-/// that grows doubles its room, so with half of it there is always room for that.
+/// Returns half of the free memory of the machine and of the control group, or the total where the free part is
+/// unknown. A growing vector doubles its capacity, so half always leaves space for that.
 fn default_limit() -> u64 {
     let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|info| kilobytes(&info, "MemAvailable:"));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -158,13 +155,14 @@ fn default_limit() -> u64 {
     free.into_iter().flatten().min().map_or(u64::MAX, |free| (free / 2).max(DEFAULT_LEAST.min(free / 4 * 3)))
 }
 
-/// The line of a file below /proc that begins with `key`, in bytes.
+/// Returns the value in bytes of the line of a file below /proc that begins with `key`.
 fn kilobytes(text: &str, key: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(key))?;
     Some(line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// The lowest limit of the control groups in `groups`, which reads as /proc/self/cgroup, and of those that they are in.
+/// Returns the lowest limit of the control groups in `groups`, which has the form of /proc/self/cgroup, and of their
+/// ancestors.
 fn limit_of_groups(root: &Path, groups: &str) -> Option<u64> {
     let mut lowest = None;
     for group in groups.lines() {
@@ -186,7 +184,7 @@ fn limit_of_groups(root: &Path, groups: &str) -> Option<u64> {
     lowest
 }
 
-/// `ulimit -v`.
+/// Returns the limit of the address space (`ulimit -v`).
 fn limit_of_addresses() -> Option<u64> {
     let limits = fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;

@@ -1,4 +1,4 @@
-//! `plimsoll merge`: shards of one run, taken together.
+//! Implements `plimsoll merge`, which merges the shards of one run.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,25 +11,24 @@ use crate::batch;
 use crate::memory::Budget;
 use crate::output::{self, Done, Format};
 
-/// Take the run directories of shards together into one.
+/// Merge the run directories of shards into one.
 ///
-/// The shards are those of `plimsoll run --shard I/N`, made on any machine. Every finished point is
-/// checked against its digest and copied; two shards that have a point must agree on it. OUT gets the
-/// table and the page of the whole, and says which points are missing and how to run them: it is a
-/// run directory like any other. The shards are left as they are.
+/// The shards are those of `plimsoll run --shard I/N`, made on any machine. Every finished point is checked against its
+/// digest and copied; two shards that have a point must agree on it. OUT is a run directory like any other; its table
+/// and page cover all shards, and missing points are listed with the command that runs them. The shards stay unchanged.
 #[derive(clap::Args)]
 pub struct Args {
-    /// The run directory to make, or to add to.
+    /// Run directory to create, or to extend.
     out: PathBuf,
     /// Run directories of the same scenario, seed and version.
     #[arg(required = true, value_name = "DIR")]
     parts: Vec<PathBuf>,
-    /// In which form to print the results.
+    /// Form of the printed results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     #[command(flatten)]
     budget: Budget,
-    /// No closing notes; warnings and errors remain.
+    /// Suppress closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
 }

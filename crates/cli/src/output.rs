@@ -1,4 +1,4 @@
-//! What goes to stdout: the only place that writes there.
+//! Writes to stdout; no other module does.
 
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -14,18 +14,18 @@ use serde_json::{Map, Value, json};
 
 use crate::source::quoted;
 
-/// Exit status of a finding: a load is above its line, a feature is missing.
+/// The exit status of a finding: a load is above its line, a feature is missing.
 pub const FINDING: u8 = 1;
 
-/// Exit status of an error.
+/// The exit status of an error.
 pub const ERROR: u8 = 2;
 
-/// What a build without the eBPF programs says to commands that need them.
+/// The message of a build without the eBPF programs, for commands that need them.
 #[cfg(all(target_os = "linux", not(feature = "kernel")))]
 pub const NO_PROGRAMS: &str =
     "this plimsoll was built without the eBPF programs; `make kernel` builds one with them";
 
-/// Version and, where known, the commit of the build.
+/// The version and, where known, the commit of the build.
 pub const VERSION: &str = if COMMIT.is_empty() {
     env!("CARGO_PKG_VERSION")
 } else {
@@ -34,15 +34,15 @@ pub const VERSION: &str = if COMMIT.is_empty() {
 
 const COMMIT: &str = env!("PLIMSOLL_COMMIT");
 
-/// The commit of the build; `None` outside a checkout.
+/// Returns the commit of the build; `None` outside a checkout.
 pub fn commit() -> Option<&'static str> {
     (!COMMIT.is_empty()).then_some(COMMIT)
 }
 
-/// What a command ends with.
+/// The result of a command.
 pub type Done = anyhow::Result<ExitCode>;
 
-/// An error with its causes, but for those that the words before have told already.
+/// Returns an error with its causes, except those that are already part of the message before them.
 pub fn reasons(error: &anyhow::Error) -> String {
     let mut told = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -55,39 +55,39 @@ pub fn reasons(error: &anyhow::Error) -> String {
     told
 }
 
-/// In which form results are printed.
+/// The output form of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
     /// Aligned columns.
     #[default]
     Table,
-    /// Every number, with the digests of the runs.
+    /// JSON: every number, with the digests of the runs.
     Json,
-    /// One number a row.
+    /// CSV: one number a row.
     Csv,
-    /// Markdown.
+    /// Markdown: a table to paste.
     Md,
 }
 
-/// Writes to stdout. A reader that has gone away (`| head`) is no error.
+/// Writes to stdout. A closed pipe (`| head`) is not an error.
 ///
 /// # Errors
-/// If stdout cannot be written, as on a full disk.
+/// Returns an error if stdout cannot be written, as on a full disk.
 pub fn print(text: &str) -> anyhow::Result<()> {
     plimsoll_stdio::print(text).context("cannot write to stdout")
 }
 
-/// Writes a file whole or not at all: what was there stays where the disk is full.
+/// Writes a whole file or none: on a full disk, the previous file stays.
 ///
 /// # Errors
-/// If it cannot be written; names the file.
+/// Returns an error if the file cannot be written; the error names it.
 pub fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
     let mut unfinished = path.as_os_str().to_owned();
     unfinished.push(".unfinished");
     let unfinished = PathBuf::from(unfinished);
     let written = fs::write(&unfinished, text).and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
-        // What is left would only take room; that it cannot be removed changes nothing.
+        // The unfinished file only takes space, so an error here is ignored.
         let _ = fs::remove_file(&unfinished);
     }
     written.with_context(|| format!("cannot write {}", path.display()))
@@ -96,7 +96,7 @@ pub fn write_whole(path: &Path, text: &str) -> anyhow::Result<()> {
 /// Opens a run directory for reading.
 ///
 /// # Errors
-/// If it cannot be read; says what repairs a damaged one.
+/// Returns an error if it cannot be read; the error says how to repair a damaged one.
 pub fn open_run(path: &Path) -> anyhow::Result<RunDir> {
     RunDir::open(path).map_err(with_repair)
 }
@@ -104,14 +104,14 @@ pub fn open_run(path: &Path) -> anyhow::Result<RunDir> {
 /// Reads the finished points of a run.
 ///
 /// # Errors
-/// If they cannot be read; says what repairs damaged ones.
+/// Returns an error if they cannot be read; the error says how to repair damaged ones.
 pub fn read_points(run: &RunDir) -> anyhow::Result<Vec<PointOutcome>> {
     run.read_points().map_err(with_repair)
 }
 
-/// An error of a run directory, with the command that repairs it where there is one.
+/// Adds to an error of a run directory the command that repairs it, where there is one.
 pub fn with_repair(error: run_dir::Error) -> anyhow::Error {
-    // A folder of a run has its scenario, whichever of its files is damaged.
+    // A run's folder contains its scenario, whichever of its files is damaged.
     let folder = match &error {
         run_dir::Error::Damaged { path, .. } => {
             path.ancestors().find(|folder| folder.join(SCENARIO).exists())
@@ -122,7 +122,7 @@ pub fn with_repair(error: run_dir::Error) -> anyhow::Error {
         Some(folder) => {
             let (scenario, out) = (quoted(&format!("{folder}/{SCENARIO}")), quoted(&folder));
             anyhow!(
-                "{error}; its command with `--repair` runs again what is bad: for a simulated run \
+                "{error}; its command with `--repair` runs the damaged points again; for a simulated run: \
                  `plimsoll run {scenario} --out {out} --repair`"
             )
         }
@@ -135,7 +135,7 @@ const SCENARIO: &str = "scenario.toml";
 /// Prints a summary of one run, or of several side by side.
 ///
 /// # Errors
-/// If stdout cannot be written.
+/// Returns an error if stdout cannot be written.
 pub fn print_summary(summary: &Summary, runs: &[&RunDir], format: Format) -> anyhow::Result<()> {
     match format {
         Format::Json => print(&as_json(summary, runs)?),
@@ -146,7 +146,7 @@ pub fn print_summary(summary: &Summary, runs: &[&RunDir], format: Format) -> any
 /// Prints runs side by side, with every paired difference.
 ///
 /// # Errors
-/// If stdout cannot be written.
+/// Returns an error if stdout cannot be written.
 pub fn print_compared(summary: &Summary, runs: &[&RunDir], format: Format) -> anyhow::Result<()> {
     match format {
         Format::Json => print(&as_json(summary, runs)?),
@@ -155,7 +155,7 @@ pub fn print_compared(summary: &Summary, runs: &[&RunDir], format: Format) -> an
 }
 
 impl Format {
-    /// The same as the report knows it.
+    /// Returns the same form for the report.
     pub fn of_report(self) -> table::Format {
         match self {
             Format::Table => table::Format::Table,
@@ -166,7 +166,7 @@ impl Format {
     }
 }
 
-/// The summary, and before it what was run and the digest of it all.
+/// Returns the summary as JSON, preceded by the runs and the digest of all.
 fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
     let text = table::render(summary, table::Format::Json, &Style::default());
     let numbers: Map<String, Value> = serde_json::from_str(&text).context("the summary is no JSON object")?;
@@ -192,13 +192,13 @@ fn as_json(summary: &Summary, runs: &[&RunDir]) -> anyhow::Result<String> {
     Ok(format!("{}\n", printable_json(&format!("{:#}", Value::Object(whole)))))
 }
 
-/// One digest for all runs of a summary, in their order.
+/// Returns one digest for all runs of a summary, in their order.
 pub fn digest(summary: &Summary) -> Digest {
     let runs = summary.cells.iter().flat_map(|cell| &cell.runs);
     Digest::of_text(&runs.map(|run| run.digest.to_string()).collect::<String>())
 }
 
-/// How to draw a table on this stdout.
+/// Returns the table style for this stdout.
 pub fn style() -> Style {
     let stdout = io::stdout();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -1,4 +1,4 @@
-//! How far a batch is, on stderr: a bar on a terminal, a line a finished point elsewhere.
+//! The progress of a batch, on stderr: a bar on a terminal, a line a finished point elsewhere.
 
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
@@ -13,18 +13,18 @@ use plimsoll_units::Time;
 
 use crate::job::label;
 
-/// A point without end tells that it is alive this often where there is no bar.
+/// The interval at which a long point reports its progress where there is no bar.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(30);
 
-/// Steps of the bar a point.
+/// The number of the bar's steps a point.
 const STEPS: f64 = 1_000.0;
 
-/// How a batch is shown.
+/// The verbosity of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Show {
-    /// Nothing at all.
+    /// Suppresses all progress.
     pub quiet: bool,
-    /// Lines for finished points beside the bar.
+    /// Prints a line for each finished point, besides the bar.
     pub verbose: bool,
 }
 
@@ -54,7 +54,7 @@ struct Running {
 }
 
 impl<'a> Board<'a> {
-    /// A display of these points.
+    /// Creates the display of these points.
     pub fn new(points: &'a [&'a Point], show: Show) -> Board<'a> {
         let target = match show.quiet || !std::io::stderr().is_terminal() {
             true => ProgressDrawTarget::hidden(),
@@ -66,7 +66,7 @@ impl<'a> Board<'a> {
         Board { points, show, bar, began: Instant::now(), state: Mutex::default() }
     }
 
-    /// Point `index` has begun.
+    /// Records that point `index` has started.
     pub fn on_start(&self, index: usize) {
         let now = Instant::now();
         let running = Running { began: now, said: now, now: Time::ZERO, hops: 0 };
@@ -75,7 +75,7 @@ impl<'a> Board<'a> {
         self.draw(&state);
     }
 
-    /// Point `index` is so far.
+    /// Records the progress of point `index`.
     pub fn on_progress(&self, index: usize, progress: Progress) {
         let mut state = self.state();
         let Some(running) = state.running.get_mut(&index) else { return };
@@ -88,7 +88,7 @@ impl<'a> Board<'a> {
         self.draw(&state);
     }
 
-    /// Point `index` is done and kept.
+    /// Records that point `index` is finished and written.
     pub fn on_done(&self, index: usize, packet_hops: u64) {
         let mut state = self.state();
         let Some(running) = state.running.remove(&index) else { return };
@@ -108,12 +108,12 @@ impl<'a> Board<'a> {
         self.draw(&state);
     }
 
-    /// The bar goes; what has been said stays.
+    /// Removes the bar; printed lines stay.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
     }
 
-    /// The points that were under way.
+    /// Returns the points that are running.
     pub fn under_way(&self) -> Vec<String> {
         self.state().running.keys().map(|&index| self.name(index)).collect()
     }
@@ -156,7 +156,7 @@ impl<'a> Board<'a> {
         self.bar.set_message(message);
     }
 
-    /// The share of a point that is done; `None` where it ends when its work is done.
+    /// Returns the finished share of a point; `None` where it ends when its work is done.
     fn share(&self, index: usize, now: Time) -> Option<f64> {
         let end = self.points.get(index)?.model.run.duration?;
         Some((now.as_ps() as f64 / end.as_ps().max(1) as f64).min(1.0))
@@ -170,13 +170,13 @@ impl<'a> Board<'a> {
     }
 }
 
-/// `11.2 M packet-hops/s`.
+/// Formats a speed: `11.2 M packet-hops/s`.
 fn speed(hops: u64, took: Duration) -> String {
     let seconds = took.as_secs_f64().max(1e-6);
     format!("{:.1} M packet-hops/s", hops as f64 / seconds / 1e6)
 }
 
-/// A time as people say it.
+/// Formats a duration for people.
 pub fn duration(took: Duration) -> String {
     match took.as_secs() {
         0 => format!("{} ms", took.as_millis()),

@@ -1,19 +1,20 @@
-//! SVG figures as PNG, by a program of the system: a renderer of our own would be the largest part of this one.
+//! Renders SVG figures as PNG by a program of the system: a built-in renderer would be the largest part of this
+//! program.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, bail};
 
-/// What can draw an SVG, by the name of the program; the first that is there is used.
+/// The programs that can render an SVG, by name; the first installed one is used.
 const RENDERERS: [&str; 4] = ["rsvg-convert", "chromium", "chromium-browser", "google-chrome"];
-/// Pixels for each of the figure's.
+/// The number of pixels for each pixel of the figure.
 const SCALE: u32 = 2;
 
-/// Draws `svg`, of `size` (width, height), beside it as PNG, and says where.
+/// Renders `svg`, of `size` (width, height), to a PNG next to it, and returns its path.
 ///
 /// # Errors
-/// If no renderer is there, or it fails.
+/// Returns an error if no renderer is installed, or it fails.
 pub fn png(svg: &Path, size: (u32, u32)) -> anyhow::Result<PathBuf> {
     let png = svg.with_extension("png");
     for name in RENDERERS {
@@ -42,7 +43,7 @@ pub fn png(svg: &Path, size: (u32, u32)) -> anyhow::Result<PathBuf> {
     bail!("a PNG needs one of {}, and none is installed", RENDERERS.join(", "))
 }
 
-/// Width and height of an SVG of ours, from its first tag.
+/// Returns the width and height of a generated SVG, from its first tag.
 pub fn size(svg: &str) -> Option<(u32, u32)> {
     let tag = svg.split_once('>')?.0;
     let number = |name: &str| tag.split_once(&format!("{name}=\""))?.1.split_once('"')?.0.parse().ok();

@@ -1,5 +1,5 @@
-//! docs/reference/cli.md, made from the commands themselves. To make it again:
-//! `UPDATE=1 cargo test -p plimsoll-cli reference`.
+//! Generates docs/reference/cli.md from the commands. To regenerate it: `UPDATE=1 cargo test -p plimsoll-cli
+//! reference`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,18 +8,22 @@ use clap::{Arg, Command, CommandFactory};
 
 const HEAD: &str = "# Command line
 
-<!-- Made from crates/cli; to make it again: UPDATE=1 cargo test -p plimsoll-cli reference -->
+<!-- Generated from crates/cli; to regenerate it: UPDATE=1 cargo test -p plimsoll-cli reference -->
 
-Results go to stdout, progress and messages to stderr. Exit status: 0; 1 where there is a finding (a
-figure is off, a load is above its line); 2 after an error; 130 after Ctrl-C. `--help` explains any command.
+Results go to stdout, progress and messages to stderr. The exit status is 0; 1 for a finding (a figure is off, a load is
+above its line); 2 for an error; 130 after Ctrl-C. `--help` explains any command.
 ";
+
+/// The width of a line of prose.
+const COLUMNS: usize = 118;
 
 fn write(command: &Command, path: &str, out: &mut String) {
     let path = format!("{path}{}", command.get_name());
     let has_commands = command.get_subcommands().any(|sub| sub.get_name() != "help");
     let _ = writeln!(out, "\n## `{path}`\n");
     let about = command.get_long_about().or_else(|| command.get_about());
-    let _ = writeln!(out, "{}\n", about.map(ToString::to_string).unwrap_or_default());
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    about.split("\n\n").for_each(|paragraph| write_wrapped(paragraph, out));
     if !has_commands {
         let usage = command.clone().bin_name(&path).render_usage().to_string();
         let _ = writeln!(out, "```text\n{}\n```\n", usage.trim_start_matches("Usage: ").trim_end());
@@ -33,6 +37,27 @@ fn write(command: &Command, path: &str, out: &mut String) {
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         write(sub, &format!("{path} "), out);
     }
+}
+
+/// Appends a paragraph in lines of at most [`COLUMNS`] characters.
+fn write_wrapped(paragraph: &str, out: &mut String) {
+    let mut width = 0;
+    for word in paragraph.split_whitespace() {
+        let length = word.chars().count();
+        match width {
+            0 => width = length,
+            _ if width + 1 + length > COLUMNS => {
+                out.push('\n');
+                width = length;
+            }
+            _ => {
+                out.push(' ');
+                width += 1 + length;
+            }
+        }
+        out.push_str(word);
+    }
+    out.push_str("\n\n");
 }
 
 fn is_of_its_own(arg: &Arg) -> bool {
@@ -84,7 +109,7 @@ fn reference_is_up_to_date() {
     let committed = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         committed == made,
-        "docs/reference/cli.md has drifted; make it again: UPDATE=1 cargo test -p plimsoll-cli reference"
+        "docs/reference/cli.md is out of date; regenerate it: UPDATE=1 cargo test -p plimsoll-cli reference"
     );
 }
 

@@ -1,4 +1,4 @@
-//! `plimsoll reproduce`: a paper's experiments, measured beside their published values.
+//! Implements `plimsoll reproduce`, which measures a paper's experiments and compares them with its published values.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,35 +21,35 @@ use crate::output::{self, Done, Format};
 use crate::raster;
 use crate::signals::Interrupt;
 
-/// Run a paper's experiments and print measured beside published.
+/// Run a paper's experiments and print measured and published values.
 ///
-/// Writes a page with figures, and the rows behind them. Every finished run goes to a journal in the study's
-/// folder, and a repeated call does only what is missing there. Exit status 1 if a number is off that
-/// no known mechanism explains.
+/// Writes a page with figures, and the rows behind them. Every finished run goes to a journal in the study's folder,
+/// and a repeated call runs only what is missing there. The exit status is 1 if a value is outside its tolerance
+/// without a known explanation.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Which study.
+    /// Study to reproduce.
     study: Name,
-    /// What carries the packets.
+    /// Base that carries the packets.
     #[arg(long, value_enum, default_value_t)]
     on: On,
-    /// Fewer and shorter runs: the tails mean little.
+    /// Use fewer and shorter runs, whose tails are not reliable.
     #[arg(long)]
     quick: bool,
-    /// In which form to print.
+    /// Form of the printed table.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
-    /// Where to write the page, its figures and its rows.
+    /// Folder for the page, its figures and its rows.
     #[arg(long, value_name = "DIR", default_value = "results/reproductions")]
     out: PathBuf,
-    /// Draw the page again from the rows that are in DIR, without a run.
+    /// Draw the page again from the rows in DIR, without a run.
     #[arg(long, conflicts_with = "quick")]
     redraw: bool,
-    /// Draw the figures as PNG too. Needs rsvg-convert or Chromium.
+    /// Also render the figures as PNG, which needs rsvg-convert or Chromium.
     #[arg(long)]
     png: bool,
-    /// Run only this figure, or these of its points: `fig9@0.2,0.5`. May be repeated. The page has what is
-    /// in the journal.
+    /// Run only this figure, or these of its points: `fig9@0.2,0.5`. May be repeated. The page shows all runs of the
+    /// journal.
     #[arg(long, value_name = "FIGURE[@X,...]", conflicts_with = "redraw")]
     only: Vec<Part>,
     /// Run again what is in the journal; with `--only`, these parts alone.
@@ -61,25 +61,25 @@ pub struct Args {
     /// Seed of every run.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// Where chronos-memcached and chronos-openflow are; the folder of this program by default.
+    /// Folder of chronos-memcached and chronos-openflow; the folder of this program by default.
     #[arg(long, value_name = "DIR")]
     server_dir: Option<PathBuf>,
-    /// No progress and no closing notes; warnings and errors remain.
+    /// Suppress progress and closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
-    /// Runs at a time; all cores by default.
+    /// Number of concurrent runs; all cores by default.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
     #[command(flatten)]
     budget: Budget,
 }
 
-/// A study whose values are known.
+/// A study with published values.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Name {
-    /// Request steering in a server, and what the tail does to those who ask many.
+    /// Request steering in a server, and the tail latency of requests to many servers.
     Chronos,
-    /// Push-back and load balancing for page creation.
+    /// Priorities, pauses and load balancing by queue length, for page creation.
     Detail,
     /// Phantom queues, DCTCP and pacing.
     Hull,
@@ -87,14 +87,14 @@ enum Name {
     Qjump,
 }
 
-/// What carries the packets of a study.
+/// The base of a study, which carries its packets.
 #[derive(Clone, Copy, Default, Debug, ValueEnum)]
 enum On {
-    /// The simulator: the study's figures.
+    /// Simulate the study's figures.
     #[default]
     Simulator,
-    /// This machine's kernel, and the simulator beside it: between network namespaces, for which `plimsoll emulate` says
-    /// what is needed, or, for chronos, memcached and the servers of `make servers`.
+    /// Use this machine's kernel, and the simulator for comparison: network namespaces as for `plimsoll emulate` or,
+    /// for chronos, memcached and the servers of `make servers`.
     Kernel,
 }
 
@@ -127,7 +127,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
             Ended::Whole(reproduction) => *reproduction,
             Ended::Cancelled(signal) => {
                 note!("cancelled: the finished runs are kept in {}", folder.display());
-                note!("The same command goes on from there.");
+                note!("To resume, run the same command.");
                 return Ok(ExitCode::from(128 + signal));
             }
         }
@@ -138,7 +138,8 @@ pub fn run(args: &Args, _: &Registry) -> Done {
             reproduction.builds.join(", ")
         );
     }
-    // Printed before the files are written, which a full disk may refuse; a full stdout does not keep them from it.
+    // The table is printed before the files are written, which a full disk may prevent; a full stdout does not prevent
+    // the files.
     let is_printed = output::print(&printed(study, &reproduction, args.format)?);
     for (name, text) in page::files(study, &reproduction) {
         let text = if name.ends_with(".json") { printable_json(&text) } else { printable_lines(&text) };
@@ -154,7 +155,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         closing_notes(study, args, &reproduction, began);
     }
     is_printed?;
-    // A quick look is not held to tolerances: its tails are too short.
+    // A quick run is not compared with tolerances: its tails are too short.
     let unexplained = reproduction.rows.iter().any(|row| row.is_off() && study.explanation(row).is_none());
     Ok(ExitCode::from(u8::from(unexplained && !reproduction.quick)))
 }
@@ -176,10 +177,10 @@ fn read(rows: &Path) -> anyhow::Result<Reproduction> {
     serde_json::from_str(&text).with_context(|| format!("{} holds no rows", rows.display()))
 }
 
-/// How the runs ended.
+/// The way in which the runs ended.
 enum Ended {
     Whole(Box<Reproduction>),
-    /// By this signal.
+    /// The process received this signal.
     Cancelled(u8),
 }
 
@@ -197,7 +198,7 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
         journal.forget(&args.only).with_context(|| format!("cannot write {}", path.display()))?;
     }
     let threads = batch::threads(args.threads.map(usize::from));
-    // What a run has made outside this process goes with it.
+    // An interrupted run removes what it has created outside this process.
     let interrupt = study.is_live().then(Interrupt::watch).transpose().context("cannot watch for Ctrl-C")?;
     let bar = if args.quiet { ProgressBar::hidden() } else { ProgressBar::new(0) };
     let style = ProgressStyle::with_template("{bar:24.cyan/dim} {pos} of {len} runs · {msg}{eta} left");
@@ -230,7 +231,7 @@ fn measure(study: &'static Study, args: &Args, memory: Memory, folder: &Path) ->
     }
 }
 
-/// The folder of this program.
+/// Returns the folder of this program.
 fn beside_this_program() -> Option<PathBuf> {
     Some(std::env::current_exe().ok()?.parent()?.to_owned())
 }
@@ -250,7 +251,8 @@ fn printed(study: &Study, reproduction: &Reproduction, format: Format) -> anyhow
 }
 
 fn lines(rows: &[Row], separator: &str) -> String {
-    let mut text = "figure,base,series,x,metric,unit,measured,ci_low,ci_high,published,original,ratio,tolerance,within\n"
+    let mut text = "figure,base,series,x,metric,unit,measured,ci_low,ci_high,\
+         published,original,ratio,tolerance,within\n"
         .replace(',', separator);
     let optional = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for row in rows {
@@ -275,12 +277,13 @@ fn lines(rows: &[Row], separator: &str) -> String {
     text
 }
 
-/// Measured beside published, of the base that is held to it; the other base is on the page and in the other formats.
+/// Prints measured and published values of the base that has tolerances; the other base is on the page and in the other
+/// forms.
 fn table(study: &Study, reproduction: &Reproduction) -> String {
     let mut text = String::new();
     let held = study.bases[0].name();
     let mut figure = "";
-    // The course of something in time has no points to run, and is for the page.
+    // A time series has no points to run, and is shown on the page.
     let is_course =
         |row: &&Row| study.figures.iter().any(|figure| figure.id == row.figure && figure.cases.is_empty());
     for row in reproduction.rows.iter().filter(|row| row.base == held && !is_course(row)) {

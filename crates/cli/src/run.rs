@@ -1,4 +1,4 @@
-//! `plimsoll run`: all points of a scenario, into a run directory, a table and a page.
+//! Implements `plimsoll run`, which runs all points of a scenario into a run directory, and prints a table.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -21,51 +21,49 @@ use crate::source::Source;
 
 /// Run every variant, sweep point and replicate of a scenario, and compare them.
 ///
-/// Each finished point is kept at once: the same command goes on where a stopped one was.
+/// Each finished point is kept: the same command resumes a stopped run.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     source: Source,
-    /// Threads, all cores by default: runs beside each other, and parts of a large run where there are fewer runs.
-    /// Results do not depend on it.
+    /// Number of threads, all cores by default: concurrent runs, and logical processes of a large run where there are
+    /// fewer runs. Results do not depend on it.
     #[arg(long, value_name = "N", value_parser = whole::<u16>(1..))]
     threads: Option<u16>,
     #[command(flatten)]
     budget: Budget,
-    /// In which form to print the results.
+    /// Form of the printed results.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
     /// Run directory; results/SCENARIO-DIGEST by default.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Remove what the run directory has, and run all points again.
+    /// Remove the runs in the run directory, and run all points again.
     #[arg(long, conflicts_with = "resume")]
     force: bool,
-    /// Run again the points that something has damaged since they were finished, and write the manifest anew. All
-    /// other points stay.
+    /// Run damaged points again, and write the manifest anew. All other points stay.
     #[arg(long, conflicts_with = "force")]
     repair: bool,
-    /// Go on with a run that is there; an error if there is none. Without it a run is gone on with
-    /// or begun, whichever it is.
+    /// Resume an existing run; an error if there is none. By default a run is resumed or started, as needed.
     #[arg(long)]
     resume: bool,
-    /// Print the points, and whether each is done; run nothing.
+    /// Print the points, and whether each is finished, without running any.
     #[arg(long)]
     list: bool,
-    /// Run only the I-th of N shares of the points; `plimsoll merge` takes the shares together.
+    /// Run only the I-th of N shards of the points; `plimsoll merge` merges the shards.
     #[arg(long, value_name = "I/N")]
     shard: Option<Shard>,
-    /// Run this variant only; may be given often. The run directory is that of all, so that the rest can follow.
+    /// Run only this variant; may be repeated. The run directory is that of all variants, so that the rest can follow.
     #[arg(long, value_name = "NAME")]
     variant: Vec<String>,
-    /// No progress and no closing notes; warnings and errors remain.
+    /// Suppress progress and closing notes; warnings and errors remain.
     #[arg(long, short)]
     quiet: bool,
-    /// On a terminal too, a line for every finished point with its time and speed.
+    /// On a terminal, too, print a line for every finished point with its time and speed.
     #[arg(long, short, conflicts_with = "quiet")]
     verbose: bool,
-    /// Also capture packets of each point for Wireshark, below pcap/ in the run directory: the first
-    /// 100,000 at the watched queues, or as many as `--set observe.packets=N` says.
+    /// Also capture packets of each point for Wireshark, below pcap/ in the run directory: the first 100,000 at the
+    /// watched queues, or as many as `--set observe.packets=N` sets.
     #[arg(long)]
     pcap: bool,
     /// Also write a timeline of each point for ui.perfetto.dev, below perfetto/ in the run directory.
@@ -97,13 +95,13 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     let show = Show { quiet: args.quiet, verbose: args.verbose };
     let ended = batch::run(&dir, &todo, batch::threads(args.threads.map(usize::from)), memory, show);
     if let Err(stopped) = ended {
-        // On a full disk this fails like what was before, and what is complete is told all the same.
+        // On a full disk this fails as the write before did; complete points are reported anyway.
         let noted = dir.finish().context("cannot note what is complete");
         let said = stop(stopped, &dir, &share);
         return noted.and(said);
     }
     let summary = batch::conclude(&dir, args.perfetto)?;
-    // All results are on disk by now, and the notes say where: a full stdout takes neither away.
+    // All results are on disk by now, and the notes say where: a full stdout prevents neither.
     let printed = output::print_summary(&summary, &[&dir], args.format);
     if !args.quiet {
         closing_notes(&job, &dir);
@@ -111,7 +109,7 @@ pub fn run(args: &Args, registry: &Registry) -> Done {
     printed.map(|()| ExitCode::SUCCESS)
 }
 
-/// What is captured is part of the scenario, so that a capture is repeated with the run.
+/// Makes the capture part of the scenario, so that it is repeated with the run.
 fn with_capture(args: &Args) -> Source {
     let mut source = args.source.clone();
     let key = "observe.packets=";
@@ -123,7 +121,7 @@ fn with_capture(args: &Args) -> Source {
 
 const CAPTURED_PACKETS: u64 = 100_000;
 
-/// The run directory, checked for room and for whose it is before anything runs.
+/// Opens the run directory, and checks its free space and its run before anything is run.
 fn open(args: &Args, job: &Job<'_>, out: &Path) -> anyhow::Result<RunDir> {
     if args.resume && RunDir::open(out).is_err() {
         return Err(anyhow!(
@@ -134,7 +132,7 @@ fn open(args: &Args, job: &Job<'_>, out: &Path) -> anyhow::Result<RunDir> {
     create(out, job.plan(), existing(args.force, args.repair))
 }
 
-/// What to do with a run that is there.
+/// Returns how to treat an existing run.
 pub fn existing(force: bool, repair: bool) -> Existing {
     match (force, repair) {
         (true, _) => Existing::Replace,
@@ -143,7 +141,7 @@ pub fn existing(force: bool, repair: bool) -> Existing {
     }
 }
 
-/// A run directory; where it holds another run, the error names the flags that help.
+/// Creates a run directory; where it holds another run, the error names the flags that help.
 pub fn create(out: &Path, plan: &Plan, existing: Existing) -> anyhow::Result<RunDir> {
     RunDir::create(out, plan, existing, 0).map_err(|error| match error {
         run_dir::Error::Conflict { path, why } => anyhow!(
@@ -156,13 +154,13 @@ pub fn create(out: &Path, plan: &Plan, existing: Existing) -> anyhow::Result<Run
     })
 }
 
-/// What to do about damage.
-const REPAIR: &str = "the same command with `--repair` runs again what is bad, and nothing else";
+/// The advice after damage.
+const REPAIR: &str = "the same command with `--repair` runs only the damaged points again";
 
-/// The points that are to be run.
+/// Returns the points that must be run.
 ///
 /// # Errors
-/// If something has changed finished points, unless that is to be repaired; names their files.
+/// Returns an error if finished points are damaged, unless they are to be repaired; the error names their files.
 pub fn missing<'a>(dir: &RunDir, share: &[&'a Point], repair: bool) -> anyhow::Result<Vec<&'a Point>> {
     let statuses: BTreeMap<&PointKey, Status> =
         dir.verify().into_iter().map(|(point, status)| (&point.key, status)).collect();
@@ -187,7 +185,7 @@ pub fn missing<'a>(dir: &RunDir, share: &[&'a Point], repair: bool) -> anyhow::R
     Err(anyhow!("finished points have been changed since:\n  {}{more}\n{REPAIR}", named.join("\n  ")))
 }
 
-/// Says that points were there already, if any were.
+/// Prints how many points were finished before, if any.
 pub fn tell_what_is_there(dir: &RunDir, share: usize, todo: usize) {
     let there = share - todo;
     if there == 0 {
@@ -199,7 +197,7 @@ pub fn tell_what_is_there(dir: &RunDir, share: usize, todo: usize) {
     );
 }
 
-/// Says what is complete and how to go on.
+/// Prints which points are finished, and how to resume.
 pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
     let statuses = dir.status();
     let done = statuses.iter().filter(|(_, status)| matches!(status, Status::Done(_)));
@@ -214,7 +212,7 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
     }
     match stopped {
         Stopped::Signal(signal) => {
-            note!("cancelled: {notes}\nThe same command goes on from there.");
+            note!("cancelled: {notes}\nTo resume, run the same command.");
             Ok(ExitCode::from(128 + signal))
         }
         Stopped::Error(error, under_way) => {
@@ -222,13 +220,13 @@ pub fn stop(stopped: Stopped, dir: &RunDir, share: &[&Point]) -> Done {
                 [] => String::new(),
                 points => format!("\nUnder way: {}", points.join("; ")),
             };
-            note!("error: {}{at}\n{notes}\nThe same command goes on from there.", output::reasons(&error));
+            note!("error: {}{at}\n{notes}\nTo resume, run the same command.", output::reasons(&error));
             Ok(ExitCode::from(output::ERROR))
         }
     }
 }
 
-/// Complete points that are named when a run stops; `--list` has them all.
+/// The most finished points that are listed when a run stops; `--list` lists all.
 const NAMED_AT_MOST: usize = 20;
 
 fn closing_notes(job: &Job<'_>, dir: &RunDir) {
@@ -249,7 +247,7 @@ fn closing_notes(job: &Job<'_>, dir: &RunDir) {
     }
 }
 
-/// One line a point: its name, the digest of what it runs, whether it is done, and in words.
+/// Prints one line a point: its name, the digest of its input, whether it is finished, and a description.
 fn list(job: &Job<'_>, out: &Path) -> Done {
     let run = RunDir::open(out).ok().filter(|run| job.is_of(run));
     let statuses = run.as_ref().map(RunDir::verify).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `plimsoll run-at-level`: an unmodified program whose sockets have a level of QJump.
+//! Implements `plimsoll run-at-level`, which runs an unmodified program at a level of QJump.
 
 #[cfg(feature = "kernel")]
 use std::process::ExitCode;
@@ -10,40 +10,41 @@ use plimsoll_units::{Bytes, whole};
 
 use crate::output::Done;
 
-/// Run an unmodified program at a level of QJump: its sockets, and those of the programs that it starts, have the level.
+/// Run an unmodified program at a level of QJump: its sockets, and those of the programs that it starts, have the
+/// level.
 ///
-/// `plimsoll run-at-level 7 -- memcached -m 64`. Needs root; with --user, the program has none. The limits of the cgroup
-/// that this runs in stay in force. Passes SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2 on, and SIGINT where no terminal does. Ends as
-/// the program did, once all that it has started has ended too.
+/// `plimsoll run-at-level 7 -- memcached -m 64`. Needs root; with --user, the program runs without it. The limits of
+/// this process's cgroup stay in force. Passes on SIGTERM, SIGHUP, SIGUSR1 and SIGUSR2, and SIGINT where no terminal
+/// does. Ends with the program's status, once all its descendants have ended too.
 #[derive(clap::Args)]
 pub struct Args {
-    /// 0 (the lowest) to 7.
+    /// Level from 0 (the lowest) to 7.
     #[arg(value_parser = whole::<u8>(..=7))]
     level: u8,
-    /// Size of the send buffers of its TCP connections: what it writes beyond waits with it. By default what its level may
-    /// send in two epochs, by the policy that is applied here; `kernel` leaves it to the kernel.
+    /// Size of the send buffers of its TCP connections: writes beyond it block. By default two epochs' share of its
+    /// level by the policy that is applied here; `kernel` leaves it to the kernel.
     #[arg(long, value_name = "SIZE")]
     send_buffer: Option<SendBuffer>,
-    /// Who paces its TCP connections: `level`, so that together they keep to what the level may send by themselves, and
-    /// retransmit soon what the limiter has lost; or `kernel`, which sends as it likes, is refused, and waits for 200 ms.
+    /// Pacing of its TCP connections: with `level`, they share the level's rate and soon retransmit what the limiter
+    /// drops; with `kernel`, TCP sends unpaced, packets are refused, and TCP then waits for 200 ms.
     #[arg(long, value_enum, default_value_t = Pace::Level)]
     pace: Pace,
-    /// Run it as this user and with that user's group, by name or number.
+    /// User to run it as, with that user's group, by name or number.
     #[arg(long, value_name = "USER")]
     user: Option<String>,
-    /// The program and its arguments.
+    /// Program, followed by its arguments.
     #[arg(required = true, last = true, value_name = "PROGRAM")]
     command: Vec<String>,
 }
 
-/// What `--pace` says.
+/// The value of `--pace`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, clap::ValueEnum)]
 enum Pace {
     Level,
     Kernel,
 }
 
-/// What `--send-buffer` says.
+/// The value of `--send-buffer`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum SendBuffer {
     Kernel,
@@ -95,7 +96,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     Ok(ExitCode::from(status as u8))
 }
 
-/// Whether a terminal's Ctrl-C comes to this process: then also to the program, by itself.
+/// Returns whether a terminal's Ctrl-C reaches this process: then it also reaches the program.
 #[cfg(feature = "kernel")]
 fn is_in_foreground() -> bool {
     use rustix::process::getpgrp;
@@ -103,8 +104,8 @@ fn is_in_foreground() -> bool {
     terminal.is_ok_and(|terminal| rustix::termios::tcgetpgrp(terminal).is_ok_and(|group| group == getpgrp()))
 }
 
-/// Of the level, by the policies that are applied here: the pace of the tightest of them, and two epochs' worth for the
-/// send buffers. Nothing where they do not limit it.
+/// Returns the pacing rate of the level by the tightest policy that is applied here, and two epochs' share for the send
+/// buffers; none where no policy limits the level.
 #[cfg(feature = "kernel")]
 fn connections(args: &Args) -> anyhow::Result<plimsoll_host::ConnectionOptions> {
     use plimsoll_host::{ConnectionOptions, Journal, StateFolders};
@@ -130,7 +131,7 @@ fn connections(args: &Args) -> anyhow::Result<plimsoll_host::ConnectionOptions> 
     };
     let tightest = limits().min_by_key(|(level, _)| level.rate).filter(|_| args.pace != Pace::Kernel);
     Ok(ConnectionOptions {
-        // The kernel doubles what it is asked for, to leave room for its own structures.
+        // The kernel doubles the requested size, for its own structures.
         send_buffer: send_buffer.map(|bytes| u32::try_from(bytes / 2).unwrap_or(u32::MAX)),
         share: tightest.map(|(level, epoch)| (level.bucket, *epoch)),
     })

@@ -1,4 +1,4 @@
-//! `plimsoll scenario`: write, check and look into scenario files.
+//! Implements `plimsoll scenario`, which writes, checks and shows scenario files.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -16,7 +16,7 @@ use crate::memory;
 use crate::output::{self, Done};
 use crate::source::Source;
 
-/// Write, check and look into scenario files.
+/// Write, check and show scenario files.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -27,20 +27,20 @@ pub struct Args {
 enum Command {
     /// Write a commented scenario to start from.
     New {
-        /// Its name; the file is NAME.toml.
+        /// Name of the scenario; the file is NAME.toml.
         #[arg(default_value = "scenario")]
         name: String,
     },
-    /// Check a scenario and print what it would run.
+    /// Check a scenario and print the runs that it defines.
     Check {
         #[command(flatten)]
         source: Source,
     },
-    /// Print a point as it is run: every key, and where its value comes from.
+    /// Print a point as it is run: every key, and the source of its value.
     Show {
         #[command(flatten)]
         source: Source,
-        /// Which point, by its name in `plimsoll run --list`; the first by default.
+        /// ID of the point in `plimsoll run --list`; the first by default.
         #[arg(long, value_name = "ID")]
         point: Option<String>,
     },
@@ -112,7 +112,7 @@ fn show(source: &Source, registry: &Registry, wanted: Option<&str>) -> Done {
     if wanted.is_none() && points.len() > 1 {
         note!("This is {}, the first of {}; `--point ID` shows another.", point.id, counted(points.len()));
     }
-    // TOML has the escapes of JSON, so what is shown still reads back.
+    // TOML has the escapes of JSON, so the output can be parsed again.
     output::print(&printable_json(&point.show()))?;
     Ok(ExitCode::SUCCESS)
 }

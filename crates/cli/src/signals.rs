@@ -1,9 +1,9 @@
-//! Ctrl-C: the first asks for an orderly end, the second takes effect at once.
+//! Handles Ctrl-C: the first requests an orderly end, the second ends the process at once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Whether and by which signal this process was asked to end.
+/// Whether, and by which signal, this process was requested to end.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicUsize>);
 
@@ -11,7 +11,7 @@ impl Interrupt {
     /// Watches SIGINT, SIGTERM, and, unless it is ignored as under nohup, SIGHUP from now on.
     ///
     /// # Errors
-    /// If the system refuses.
+    /// Returns an error if the system rejects a handler.
     #[cfg(unix)]
     pub fn watch() -> std::io::Result<Interrupt> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -21,7 +21,7 @@ impl Interrupt {
             if signal == SIGHUP && ignores_hang_up() {
                 continue;
             }
-            // Order matters: the second signal finds the flag that the first has set.
+            // The order matters: the second signal finds the flag that the first has set.
             signal_hook::flag::register_conditional_default(signal, armed.clone())?;
             signal_hook::flag::register(signal, armed.clone())?;
             signal_hook::flag::register_usize(signal, interrupt.0.clone(), signal as usize)?;
@@ -29,16 +29,16 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    /// Signals are not watched here: Ctrl-C ends the process, and finished points are kept.
+    /// Does nothing on this system: Ctrl-C ends the process, and finished points are kept.
     ///
     /// # Errors
-    /// None.
+    /// Never returns an error.
     #[cfg(not(unix))]
     pub fn watch() -> std::io::Result<Interrupt> {
         Ok(Interrupt::default())
     }
 
-    /// The signal, if there was one.
+    /// Returns the signal, if one was received.
     pub fn signal(&self) -> Option<u8> {
         match self.0.load(Ordering::Relaxed) {
             0 => None,
@@ -47,7 +47,7 @@ impl Interrupt {
     }
 }
 
-/// Whether this process was started so that the loss of its terminal does not end it. Not known without /proc.
+/// Returns whether this process was started so that the loss of its terminal does not end it; false without /proc.
 #[cfg(unix)]
 fn ignores_hang_up() -> bool {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return true };

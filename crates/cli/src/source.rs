@@ -1,4 +1,4 @@
-//! The scenario that a command speaks of, and what is laid over it.
+//! The scenario of a command, and the overrides on its command line.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,18 +11,17 @@ use plimsoll_units::whole;
 /// A scenario file with overrides.
 #[derive(Args, Clone, Debug)]
 pub struct Source {
-    /// The scenario file; `plimsoll scenario new` writes one to start from.
+    /// Scenario file; `plimsoll scenario new` writes one to start from.
     #[arg(value_name = "SCENARIO")]
     pub path: PathBuf,
-    /// Override a key: `--set workload.background.load=0.4`; may be given often. `plimsoll config`
-    /// lists the keys.
+    /// Override a key: `--set workload.background.load=0.4`; may be repeated. `plimsoll config` lists the keys.
     #[arg(long, value_name = "KEY=VALUE")]
     pub set: Vec<String>,
-    /// Seed of every random stream, in place of the file's `run.seed`.
+    /// Seed of every random stream, instead of the file's `run.seed`.
     #[arg(long, value_name = "N", value_parser = whole::<u64>(..))]
     pub seed: Option<u64>,
-    /// Run each point N times with seeds of its own; from three on, intervals are
-    /// those of the spread between them. Without it the file's `replicates`, or one.
+    /// Run each point N times with different seeds; from three on, intervals are those of the spread between them. By
+    /// default the file's `replicates`, or one.
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..))]
     pub replicates: Option<u32>,
 }
@@ -31,7 +30,7 @@ impl Source {
     /// Reads and checks the file; its warnings go to stderr.
     ///
     /// # Errors
-    /// [`BadScenario`], with all that is wrong.
+    /// [`BadScenario`], with all its errors.
     pub fn load(&self, registry: &Registry) -> anyhow::Result<Scenario> {
         self.load_with(registry, self.replicates.unwrap_or(0))
     }
@@ -39,7 +38,7 @@ impl Source {
     /// Reads and checks the file for so many runs of each point; its warnings go to stderr.
     ///
     /// # Errors
-    /// [`BadScenario`], with all that is wrong.
+    /// [`BadScenario`], with all its errors.
     pub fn load_with(&self, registry: &Registry, replicates: u32) -> anyhow::Result<Scenario> {
         let overrides = Overrides { set: self.set.clone(), seed: self.seed, replicates };
         let scenario = Scenario::load_from(registry, &self.path, &overrides)
@@ -50,12 +49,12 @@ impl Source {
         Ok(scenario)
     }
 
-    /// The command that repeats a run of this, with its seed, as a shell takes it.
+    /// Returns the command that repeats a run of this scenario with its seed, quoted for a shell.
     pub fn command(&self, seed: u64) -> String {
         self.command_of("run", seed)
     }
 
-    /// The same for another subcommand that takes a scenario.
+    /// Returns the same for another subcommand that accepts a scenario.
     pub fn command_of(&self, subcommand: &str, seed: u64) -> String {
         let mut words = vec![quoted(&program()), subcommand.to_owned(), quoted(&self.path.to_string_lossy())];
         for set in &self.set {
@@ -69,14 +68,14 @@ impl Source {
     }
 }
 
-/// The name by which this program was called: `plimsoll`, or a program that registers mechanisms of its own.
+/// Returns the name by which this program was called: `plimsoll`, or a program that registers its own mechanisms.
 fn program() -> String {
     let called = std::env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&called).file_name().unwrap_or("plimsoll".as_ref());
     name.to_string_lossy().into_owned()
 }
 
-/// A word as a shell takes it.
+/// Quotes a word for a shell.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -85,17 +84,17 @@ pub fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// All that is wrong with a scenario, or with a file that should become one.
+/// All errors of a scenario, or of a file to convert into one.
 #[derive(Debug)]
 pub struct BadScenario {
     name: String,
-    /// What cannot be done with it.
+    /// The operation that is impossible: run, imported.
     done: &'static str,
     errors: Vec<ScenarioError>,
 }
 
 impl BadScenario {
-    /// What is wrong with the file of that name, which cannot be `done`: run, imported.
+    /// Creates the errors of the file of that name, which cannot be `done`: run, imported.
     pub fn new(name: String, done: &'static str, errors: Vec<ScenarioError>) -> BadScenario {
         BadScenario { name, done, errors }
     }
@@ -106,7 +105,7 @@ impl fmt::Display for BadScenario {
         if let [error] = &self.errors[..]
             && error.line == 0
         {
-            // There is no file to count errors in.
+            // There is no file whose errors could be counted.
             return error.fmt(f);
         }
         for error in &self.errors {

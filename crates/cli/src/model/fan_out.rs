@@ -1,4 +1,4 @@
-//! `plimsoll model fanout`: the last of many answers.
+//! Implements `plimsoll model fanout`, which computes the latency of the last of many replies.
 
 use std::path::PathBuf;
 
@@ -11,36 +11,36 @@ use super::quantity;
 use super::table::Table;
 use crate::output::Format;
 
-/// A request to each of S servers at once, done when the last answer is there: how long that takes by S.
+/// Compute the latency of a request to S servers at once, which ends with the last reply, by S.
 ///
 /// The expected time and its percentiles are integrals of the latency of one server; `drawn` is the mean over a few
-/// repetitions, as in the Chronos dissertation (section 4.1), whose N(90 us, 50 us) is the default. It prints 254.25
-/// us as that law's 99th percentile, which is 206.3 us; 254.25 us is the 99.95th.
+/// repetitions, as in the Chronos dissertation (section 4.1), whose N(90 us, 50 us) is the default. The dissertation
+/// prints 254.25 us as that distribution's 99th percentile, which is 206.3 us; 254.25 us is the 99.95th.
 #[derive(clap::Args)]
 pub(super) struct FanOut {
-    /// S: how many servers are asked.
+    /// S: number of servers in a request.
     #[arg(long = "servers", value_name = "S", value_delimiter = ',',
         default_values = ["1", "2", "5", "10", "24", "50", "100"], value_parser = whole::<u32>(..))]
     servers: Vec<u32>,
-    /// How the latency of one server is distributed.
+    /// Distribution of the latency of one server.
     #[arg(long, value_enum, default_value_t, conflicts_with = "file")]
     law: LawName,
-    /// Its mean.
+    /// Mean of the distribution.
     #[arg(long, default_value = "90us", value_parser = quantity::<Span>, conflicts_with = "file")]
     mean: Span,
-    /// Its standard deviation; an exponential law has its mean.
+    /// Standard deviation of the distribution; an exponential one has its mean.
     #[arg(long, default_value = "50us", value_parser = quantity::<Span>, conflicts_with = "file")]
     sd: Span,
     /// Measured latencies in us instead: one a line, or `latency,share` of a cumulative distribution.
     #[arg(long)]
     file: Option<PathBuf>,
-    /// How often to draw.
+    /// Number of repetitions of the draws.
     #[arg(long, default_value_t = 5, value_parser = whole::<u32>(..))]
     repetitions: u32,
-    /// Seed of the draws.
+    /// Seed of the random draws.
     #[arg(long, default_value_t = 1, value_parser = whole::<u64>(..))]
     seed: u64,
-    /// In which form to print.
+    /// Form of the printed table.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -48,12 +48,12 @@ pub(super) struct FanOut {
 /// A distribution by its name.
 #[derive(Clone, Copy, Default, Debug, ValueEnum)]
 enum LawName {
-    /// Normal: it has negative latencies where the standard deviation is not small beside the mean.
+    /// Normal: it has negative latencies where the standard deviation is not small relative to the mean.
     #[default]
     Normal,
-    /// Exponential.
+    /// Exponential, whose standard deviation is its mean.
     Exponential,
-    /// Log-normal.
+    /// Log-normal, with this mean and standard deviation.
     Lognormal,
 }
 
@@ -77,10 +77,10 @@ impl FanOut {
 
     pub(super) fn printed(&self) -> Result<String> {
         if let Some(servers) = self.servers.iter().find(|servers| **servers == 0) {
-            return Err(anyhow!("--servers {servers}: allowed is 1 or more"));
+            return Err(anyhow!("--servers {servers}: expected 1 or more"));
         }
         if self.repetitions == 0 {
-            return Err(anyhow!("--repetitions 0: allowed is 1 or more"));
+            return Err(anyhow!("--repetitions 0: expected 1 or more"));
         }
         let law = self.law()?;
         let row = |&servers: &u32| {
@@ -141,9 +141,9 @@ mod tests {
     #[test]
     fn bad_input_says_what_is_allowed() {
         for (arguments, part) in [
-            (vec!["--servers", "0"], "--servers 0: allowed is 1 or more"),
+            (vec!["--servers", "0"], "--servers 0: expected 1 or more"),
             (vec!["--sd", "0us"], "allowed: more than 0"),
-            (vec!["--repetitions", "0"], "allowed is 1 or more"),
+            (vec!["--repetitions", "0"], "expected 1 or more"),
             (vec!["--file", "nowhere.csv"], "cannot read nowhere.csv"),
         ] {
             let error = printed(&arguments).expect_err("it cannot be").to_string();

@@ -1,4 +1,4 @@
-//! `plimsoll model`: what formulas say, without a simulation.
+//! Implements `plimsoll model`, which evaluates formulas without a simulation.
 
 mod fan_out;
 mod qjump;
@@ -12,7 +12,7 @@ use plimsoll_scenario::Registry;
 
 use crate::output::{self, Done};
 
-/// What formulas say, without a simulation: of a mechanism, and of the tail.
+/// Evaluate formulas of a mechanism or of the tail, without a simulation.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `plimsoll model qjump`: the network epoch, and what each level may send.
+//! Implements `plimsoll model qjump`: the network epoch, and the rate of each level.
 
 use std::fmt::Write as _;
 
@@ -10,13 +10,13 @@ use serde_json::json;
 use super::quantity;
 use crate::output::Format;
 
-/// QJump's network epoch, and what each level may send and is promised for it (NSDI 2015, Eqs. 1 to 4).
+/// Compute QJump's network epoch, and the rate and latency bound of each level (NSDI 2015, Eqs. 1 to 4).
 ///
-/// `--level 1x` is one packet an epoch and never waits longer than the bound; a larger factor buys rate with a
-/// bound that holds while fewer hosts meet.
+/// `--level 1x` is one packet an epoch and never waits longer than the bound; a larger factor has a higher rate, and a
+/// bound that holds only while fewer hosts send at once.
 #[derive(clap::Args)]
 pub(super) struct Qjump {
-    /// n: hosts that may send to one at the same time.
+    /// n: number of hosts that may send to one at the same time.
     #[arg(long, value_parser = whole::<u32>(..))]
     hosts: u32,
     /// P: the largest packet, with its headers.
@@ -28,29 +28,29 @@ pub(super) struct Qjump {
     /// eps: propagation and processing along the longest path.
     #[arg(long, default_value = "0s", value_parser = quantity::<Span>)]
     epsilon: Span,
-    /// The level assumes that only one host in so many sends at a time: 2 for 2:1, 4 for 1:1 of four.
+    /// Assume that only one in FACTOR hosts sends at a time: 2 for 2:1, 4 for 1:1 of four.
     #[arg(long, default_value_t = 1.0, value_name = "FACTOR")]
     assume: f64,
-    /// A level, the lowest first: a factor `6x`, a target rate `5Gbps`, bytes an epoch `9KB`, or `line`.
+    /// Level, the lowest first: a factor `6x`, a target rate `5Gbps`, bytes an epoch `9KB`, or `line`.
     #[arg(long = "level", value_name = "SHARE", default_values = ["1x"], value_parser = quantity::<LevelShare>)]
     levels: Vec<LevelShare>,
-    /// In which form to print.
+    /// Form of the printed table.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
 
 impl Qjump {
-    /// Hosts that may send at a time under the assumption, at least one.
+    /// Returns the number of hosts that may send at a time under the assumption, at least one.
     fn contending(&self) -> Result<u32> {
         if !(self.assume >= 1.0 && self.assume.is_finite()) {
-            return Err(anyhow!("--assume {}: allowed is 1 (the worst case) or more", self.assume));
+            return Err(anyhow!("--assume {}: expected 1 (the worst case) or more", self.assume));
         }
         Ok((f64::from(self.hosts) / self.assume).ceil() as u32)
     }
 
     fn resolve(&self) -> Result<(u32, Levels)> {
         if self.rate == Rate::ZERO {
-            return Err(anyhow!("--rate {}: allowed is more than 0bps", self.rate));
+            return Err(anyhow!("--rate {}: expected more than 0bps", self.rate));
         }
         let hosts = self.contending()?;
         let params = QjumpParams {
@@ -60,7 +60,7 @@ impl Qjump {
             ..QjumpParams::default()
         };
         let levels = params.resolve(hosts, self.rate).map_err(|invalid| {
-            anyhow!("--{}: {} does not fit; allowed: {}", invalid.key, invalid.value, invalid.allowed)
+            anyhow!("--{} {}: expected {}", invalid.key, invalid.value, invalid.allowed)
         })?;
         Ok((hosts, levels))
     }
@@ -103,7 +103,7 @@ impl Qjump {
                 format!("{level:>5}  {bytes:>16}  {rate:>14}  {bound:>12}\n")
             }
         };
-        text += &line(["level", "bytes per epoch", "rate", "waits at most"].map(str::to_owned));
+        text += &line(["level", "bytes per epoch", "rate", "longest wait"].map(str::to_owned));
         text += rule.unwrap_or_default();
         for (number, level) in levels.iter().enumerate() {
             let bytes = level.latency_bound.map_or_else(|| "any".to_owned(), |_| level.bucket.to_string());
@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_papers_example() {
-        // 1000 hosts, 256 B, 10 Gb/s: 409.6 us and less than 5 Mb/s a host.
+        // With 1000 hosts, 256 B and 10 Gb/s: 409.6 us, and less than 5 Mb/s a host.
         let text = printed(&["--hosts", "1000"]).expect("it resolves");
         assert!(text.contains("409.6us") && text.contains("204.8us"), "{text}");
         let json: serde_json::Value =
@@ -146,7 +146,7 @@ mod tests {
 
     #[test]
     fn assumptions_divide_the_hosts() {
-        // Of four hosts: 4:1 is the worst case, 2:1 allows twice the rate, 1:1 four times.
+        // Of four hosts, 4:1 is the worst case, 2:1 allows twice the rate, 1:1 four times.
         let rate = |assume: &str| -> u64 {
             let text =
                 printed(&["--hosts", "4", "--assume", assume, "--format", "json"]).expect("it resolves");

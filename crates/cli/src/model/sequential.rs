@@ -1,4 +1,4 @@
-//! `plimsoll model sequential`: how many requests, one after the other, a budget has room for.
+//! Implements `plimsoll model sequential`: how many sequential requests fit into a time budget.
 
 use anyhow::{Result, anyhow};
 use plimsoll_models::sequential::{Server, calls};
@@ -8,31 +8,31 @@ use super::quantity;
 use super::table::Table;
 use crate::output::Format;
 
-/// A chain of requests, each of which needs the answer to the one before: its length within a budget, by the load of
-/// the server.
+/// Compute the longest chain of requests, each of which needs the reply to the one before, within a budget, by the load
+/// of the server.
 ///
-/// Waits are those of an M/G/1 queue (Pollaczek and Khinchine), as in the Chronos dissertation (Eq. 4.2:
-/// W = (rho + lambda mu Var(S)) / (2 (mu - lambda)), which holds with mu as the rate of service, though the text calls it a
-/// time). Two services that differ in their variance only differ in what the chain may be.
+/// Waiting times are those of an M/G/1 queue (Pollaczek and Khinchine), as in the Chronos dissertation (Eq. 4.2: W =
+/// (rho + lambda mu Var(S)) / (2 (mu - lambda)), which holds with mu as the rate of service, though the text calls it a
+/// time). Two servers that differ only in the variance of their service time differ in the length of the chain.
 #[derive(clap::Args)]
 pub(super) struct Sequential {
-    /// Mean service time.
+    /// Mean service time of the server.
     #[arg(long, default_value = "90us", value_parser = quantity::<Span>)]
     service: Span,
-    /// Its standard deviation.
+    /// Standard deviation of the service time.
     #[arg(long, default_value = "50us", value_parser = quantity::<Span>)]
     sd: Span,
-    /// What each request takes beside the server: the network.
+    /// Latency of each request outside the server: the network.
     #[arg(long, default_value = "0us", value_parser = quantity::<Span>)]
     network: Span,
-    /// The time that all requests together may take.
+    /// Time budget of all requests together.
     #[arg(long, default_value = "10ms", value_parser = quantity::<Span>)]
     budget: Span,
-    /// Loads of the server, as shares of what it can serve.
+    /// Loads of the server, as shares of its capacity.
     #[arg(long = "load", value_name = "LOAD", value_delimiter = ',',
         default_values = ["0.1", "0.3", "0.5", "0.7", "0.9"])]
     loads: Vec<f64>,
-    /// In which form to print.
+    /// Form of the printed table.
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -40,11 +40,11 @@ pub(super) struct Sequential {
 impl Sequential {
     pub(super) fn printed(&self) -> Result<String> {
         if self.service.is_zero() {
-            return Err(anyhow!("--service {}: allowed is more than 0us", self.service));
+            return Err(anyhow!("--service {}: expected more than 0us", self.service));
         }
         if let Some(load) = self.loads.iter().find(|load| !(0.0..1.0).contains(*load)) {
             return Err(anyhow!(
-                "--load {load}: allowed is 0 or more and less than 1, where the queue has no end"
+                "--load {load}: expected 0 or more and less than 1, where the queue grows without bound"
             ));
         }
         let server = Server { mean_us: self.service.as_us_f64(), sd_us: self.sd.as_us_f64() };
@@ -85,7 +85,7 @@ mod tests {
                 csv.lines().skip(1).filter_map(|line| line.rsplit(',').next().map(str::to_owned)).collect();
             rooms
         };
-        // M/M/1 has latency 1 / (1 - load).
+        // The latency of M/M/1 is 1 / (1 - load).
         assert_eq!(rooms("1us"), ["90", "70", "50", "30", "10"]);
         assert_eq!(rooms("2us"), ["78", "48", "28", "14", "4"]);
     }

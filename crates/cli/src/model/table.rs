@@ -1,4 +1,4 @@
-//! Rows of numbers in every form that a command prints.
+//! Prints rows of numbers in every output form.
 
 use std::fmt::Write as _;
 
@@ -7,9 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::output::Format;
 
-/// Columns of numbers.
+/// A table of numbers, by its columns.
 pub(super) struct Table {
-    /// What a reader must know before the numbers; not in the forms for programs.
+    /// An explanation above the numbers; omitted in machine-readable forms.
     pub(super) note: String,
     pub(super) head: Vec<&'static str>,
     pub(super) rows: Vec<Vec<f64>>,
@@ -52,7 +52,7 @@ impl Table {
         })
     }
 
-    /// What is infinite is no number of JSON's, and null.
+    /// JSON has no infinite numbers, so they become null.
     fn json(&self) -> Vec<Value> {
         let object = |row: &Vec<f64>| {
             let pairs = self.head.iter().zip(row).map(|(name, number)| ((*name).to_owned(), json!(number)));
@@ -64,7 +64,7 @@ impl Table {
 
 const WIDTH: usize = 15;
 
-/// Three decimals, without zeros at the end.
+/// Prints up to three decimals, without trailing zeros.
 fn cell(number: f64) -> String {
     let text = format!("{number:.3}");
     let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };

@@ -1,4 +1,4 @@
-//! The crates depend on each other in the directions that ARCHITECTURE.md draws, and in no other.
+//! Checks that the crates depend on each other only in the directions that ARCHITECTURE.md draws.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,14 +6,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// A crate of this workspace, and the crates of this workspace that it may use outside its tests.
+/// A crate of this workspace, with the crates of this workspace that it may use outside its tests.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("units", &[]),
-    // Below every program.
+    // These are below every program.
     ("stdio", &["units"]),
-    // What privileged programs believe when they find it again.
+    // This is the state that privileged programs trust.
     ("state", &[]),
-    // For tests of all others.
+    // This is for the tests of all others.
     ("testing", &[]),
     ("mechanisms", &["units"]),
     ("fabric", &["mechanisms", "units"]),
@@ -22,19 +22,19 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("scenario", &["fabric", "mechanisms", "traffic", "units"]),
     ("results", &["fabric", "traffic", "units"]),
     ("report", &["results", "units"]),
-    // The simulator sees neither a published value nor how a result is shown.
+    // The simulator depends neither on published values nor on how results are displayed.
     ("sim", &["fabric", "mechanisms", "results", "scenario", "traffic", "units"]),
-    // What runs live does not know the simulator, nor the other way round.
+    // The live crates do not depend on the simulator, nor the other way round.
     ("linux", &["bpf", "fabric", "mechanisms", "results", "scenario", "state", "traffic", "units"]),
-    // Puts mechanisms on a real host; knows no scenario and no fabric.
+    // This installs mechanisms on a real host, without scenarios and a fabric.
     ("host", &["bpf", "mechanisms", "state", "units"]),
-    // Formulas of the tail; of the engine only its random streams.
+    // These need no network: formulas of the tail, and the inside of a server.
     ("models", &["fabric", "mechanisms", "traffic", "units"]),
     ("reproduce", &["chronos-load", "linux", "models", "report", "results", "scenario", "sim", "units"]),
     ("line", &["report", "results", "scenario", "sim", "traffic", "units"]),
-    // The kernel's programs are held to the mechanisms, and nothing is held to them.
+    // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
-    // Servers: a runtime, and what runs on it. They know the network only by its sockets.
+    // These are servers: a runtime, and its users. They reach the network only by sockets.
     ("chronos", &["bpf", "mechanisms"]),
     // Datagrams past the kernel's stack, which a program hands to the runtime.
     ("chronos-xdp", &["bpf", "chronos"]),
@@ -64,10 +64,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Crates of the workspace that are no part of the house: they use what they measure or show.
+/// Crates outside the architecture, which use what they measure or show.
 const OUTSIDE: [&str; 3] = ["benches", "examples", "torture"];
 
-/// Dependencies between the crates of the workspace, tests left out.
+/// Returns the dependencies between the crates of the workspace, without tests.
 fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
     let output = Command::new(env!("CARGO"))
@@ -113,7 +113,7 @@ fn nothing_depends_on_the_command_line() {
     }
 }
 
-/// What is above draws no circle with what is below.
+/// The dependencies have no cycle.
 #[test]
 fn the_allowed_directions_have_no_cycle() {
     let mut below: BTreeSet<&str> = BTreeSet::new();

@@ -1,11 +1,11 @@
-//! Captures of simulated packets, as tshark reads them.
+//! Checks captures of simulated packets with tshark.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::process::Command;
 
 use crate::common::{Place, names};
 
-/// In every transport, over a network without losses: what tshark flags then is a defect of the capture.
+/// On a network without losses, anything that tshark flags is a defect of the capture, in every transport.
 #[test]
 fn tshark_finds_nothing_wrong_with_a_clean_run() {
     if !Command::new("tshark").arg("--version").output().is_ok_and(|out| out.status.success()) {
@@ -42,7 +42,7 @@ fn tshark_finds_nothing_wrong_with_a_clean_run() {
     }
 }
 
-/// Both directions of a client's link are watched, and no queue ever overflows.
+/// A scenario that watches both directions of a client's link, where no queue ever overflows.
 const CLEAN: &str = r#"
 version = 1
 title = "Nothing is lost"

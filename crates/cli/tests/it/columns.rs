@@ -1,4 +1,4 @@
-//! The columns as pandas, Polars and DuckDB read them, each by the lines that columns.md gives.
+//! Reads the columns with pandas, Polars and DuckDB, each by the code that columns.md documents.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common;
@@ -8,9 +8,9 @@ use std::process::Command;
 use common::Place;
 use plimsoll_results::run_dir::READERS;
 
-/// All kinds of records; requests that belong to no query before those that do; swept values that
-/// are written as whole numbers and not; a queue that is empty for a long time; messages that do
-/// not complete; a variant whose name pandas would take for nothing.
+/// A scenario with all kinds of records: requests outside a query before those in one; swept values with and without
+/// decimals; a queue that is empty for a long time; messages that do not complete; a variant whose name pandas would
+/// parse as missing.
 const SCENARIO: &str = r#"
 version = 1
 title = "columns"
@@ -56,7 +56,7 @@ port.switch.ecn = { threshold = "30KB" }
 "workload.background.load" = [1, 0.5]
 "#;
 
-/// Each column is `i`nteger, `f`loat or `t`ext.
+/// Returns a column's type: `i`nteger, `f`loat or `t`ext.
 fn kind(column: &str) -> char {
     match column {
         "variant" | "workload" | "name" | "port" | "from" | "to" | "tier" => 't',
@@ -73,10 +73,10 @@ def same(found, of):
             sys.exit(f"{file} {column}: {found(file, column)} instead of {kind}")
 "#;
 
-/// The one that has Debian's packages, whatever else is called python3.
+/// The interpreter that has Debian's packages, whichever else is called python3.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Runs Python lines on the columns of a run, or says why not.
+/// Runs Python code on the columns of a run, or reports why not.
 fn check(place: &Place, library: &str, lines: &str) {
     let found = Command::new(PYTHON).args(["-c", &format!("import {library}")]).output();
     if !found.is_ok_and(|output| output.status.success()) {
@@ -103,12 +103,12 @@ fn scenario() -> Place {
     place
 }
 
-/// The documented lines as a function of the file's name.
+/// Returns the documented code as a function of the file's name.
 fn reader(name: &str) -> String {
     READERS.iter().find(|(reader, _)| *reader == name).unwrap().1.replace("messages.csv", "' + file + '.csv")
 }
 
-/// The same for both libraries of data frames: `text` is what the type of a text is called.
+/// Checks both libraries of data frames: `text` is their name of the text type.
 fn data_frames(library: &str, name: &str, text: &str, more: &str) {
     let lines = format!(
         r#"

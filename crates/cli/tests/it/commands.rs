@@ -1,4 +1,4 @@
-//! The commands beside `run`.
+//! Tests the commands other than `run`.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common;
@@ -164,7 +164,7 @@ fn bounds_are_told_in_words() {
     }
 }
 
-/// What the command line says of a quantity is read like what a file says.
+/// The command line parses quantities like a file.
 #[test]
 fn quantities_are_the_same_everywhere() {
     let place = Place::new();

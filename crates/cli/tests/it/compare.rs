@@ -1,4 +1,4 @@
-//! `plimsoll compare` counts each sample once.
+//! Checks that `plimsoll compare` counts each sample once.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::collections::BTreeSet;
@@ -38,7 +38,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The samples behind each variant.
+/// Returns the samples behind each variant.
 fn samples(summary: &Value) -> Vec<(String, Vec<u64>)> {
     let seeds = |cell: &Value| {
         cell["runs"].as_array().unwrap().iter().map(|run| run["seed"].as_u64().unwrap()).collect()
@@ -80,7 +80,7 @@ fn a_run_named_twice_counts_once() {
 fn runs_that_overlap_count_once() {
     let place = Place::new();
     runs(&place);
-    // The replicates 0 to 2 are those of `a`; one of them is taken away, as if this were another share of the work.
+    // The replicates 0 to 2 are those of `a`; one of them is removed, as in a shard of the work.
     place.plimsoll(&["run", "scenario.toml", "--replicates", "5", "--out", "b", "-q"]).ends_with(0);
     let (a, all) = (place.summary("a"), place.summary("b"));
     let first = samples(&a)[0].1[0];
@@ -102,7 +102,7 @@ fn runs_that_overlap_count_once() {
         assert_eq!((pair[0].1.len(), pair[1].1.len(), once.len()), (3, 2, 5), "{pair:?}");
         assert!(once.iter().copied().eq(samples(&all)[0].1.iter().copied().collect::<BTreeSet<_>>()));
     }
-    // The same samples in the other order.
+    // The same samples are now in the other order.
     let other = place.plimsoll(&["compare", "b", "a", "--format", "json"]).ends_with(0);
     let count: usize = samples(&other.json()).iter().map(|(_, seeds)| seeds.len()).sum();
     assert_eq!(count, 10);
@@ -112,7 +112,7 @@ fn runs_that_overlap_count_once() {
 fn scenarios_that_differ_are_compared_even_if_their_results_do_not() {
     let place = Place::new();
     runs(&place);
-    // Nothing ever fills such a buffer, so the results are the same.
+    // Such a buffer never fills, so the results are the same.
     let roomy = ["--set", "port.switch.buffer=\"9000 packets\"", "--out", "roomy", "-q"];
     place.plimsoll(&[&["run", "scenario.toml"], &roomy[..]].concat()).ends_with(0);
     let compared = place.plimsoll(&["compare", "a", "roomy", "--format", "json"]).ends_with(0);

@@ -1,5 +1,5 @@
-//! What is damaged in a run directory is named with the command that repairs it, and the repair runs again what is bad
-//! and nothing else.
+//! Checks that damage in a run directory is reported with the command that repairs it, and that the repair runs only
+//! the damaged points again.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
@@ -9,7 +9,7 @@ use crate::common::{Place, SWEEP, names};
 
 const RUN: [&str; 6] = ["run", "sweep.toml", "--out", "out", "--set", "run.duration=0.05s"];
 
-/// Every file below a folder, with what it holds.
+/// Returns every file below a folder, with its content.
 fn all(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -42,7 +42,7 @@ fn damage_is_named_and_repaired_to_the_same_bytes() {
     let point = names(&out.join("points")).remove(0);
     let repair = [&RUN[..], &["--repair"]].concat();
     let compare = ["compare", "out", "out"];
-    // The file, and how many points a repair runs again.
+    // Each case is a file, and the number of points that a repair runs again.
     let cases = [
         (out.join("points").join(&point).join("messages.csv"), 1),
         (out.join("points").join(&point).join("point.json"), 1),
@@ -67,13 +67,13 @@ fn damage_is_named_and_repaired_to_the_same_bytes() {
         }
         assert_eq!(all(&out).len(), good.len(), "nothing else is there");
     }
-    // What a run makes anew whenever it ends needs no repair.
+    // Files that a run writes anew whenever it ends need no repair.
     for name in ["summary.json", "report.html", "columns.md", "scenario.toml"] {
         flip(&out.join(name));
         place.plimsoll(&RUN).ends_with(0);
         assert!(all(&out) == good, "{name}");
     }
-    // A repair of what is whole runs nothing.
+    // A repair without damage runs nothing.
     place.plimsoll(&repair).ends_with(0).says("8 of 8 points were there already");
     assert!(all(&out) == good);
 }

@@ -1,4 +1,4 @@
-//! Other simulators' files in, and results in their form out.
+//! Imports other simulators' files, and exports results in their format.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common;
@@ -8,7 +8,7 @@ use common::Place;
 #[test]
 fn flows_go_in_and_completion_times_come_out() {
     let place = Place::new();
-    // Switch 0 in the middle of hosts 1 and 300: the numbers survive.
+    // Switch 0 connects hosts 1 to 300: the numbers survive.
     let links: String = (1..301).map(|host| format!("{host} 0 100Gbps 1000ns 0\n")).collect();
     place.write("topology.txt", &format!("301 1 300\n0\n{links}"));
     place.write("flow.txt", "2\n1 300 3 100 100000 0.001\n300 2 3 100 1000 0.0000005\n");
@@ -24,7 +24,7 @@ fn flows_go_in_and_completion_times_come_out() {
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(' ').collect()).collect();
     assert_eq!(lines[0][..6], ["0b012c01", "0b000201", "10000", "100", "1000", "500"], "{text}");
     assert_eq!(lines[1][..6], ["0b000101", "0b012c01", "10000", "100", "100000", "1000000"], "{text}");
-    // 1040 B over two links of 100 Gb/s and 1 us each; the handshake comes on top.
+    // The ideal time is that of 1040 B over two links of 100 Gb/s and 1 us each; the handshake is added to it.
     assert_eq!(lines[0][7], "2166");
     let number = |word: &str| word.parse::<u64>().unwrap();
     assert!(lines.iter().all(|line| line.len() == 8 && number(line[6]) > number(line[7])), "{text}");

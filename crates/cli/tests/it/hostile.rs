@@ -1,4 +1,4 @@
-//! Names may hold anything, and none steers a terminal, hides in a page, or begins a formula in a sheet.
+//! Names may contain anything, but none controls a terminal, hides on a page, or begins a formula in a spreadsheet.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use crate::common::{Place, Ran};
 use plimsoll_units::text::is_hidden;
 
-/// A sequence that sets a terminal's title, a colour, C1's form of it, and marks of direction.
+/// The sequences are: a terminal's title, a colour, its form in C1, and bidirectional marks.
 const HOSTILE: &str =
     "=cmd|' /C calc'!A0 \u{1b}]0;title\u{7}\u{1b}[31m\u{9b}32m\u{202e}\u{2066}\u{200f}\u{61c}\r\u{7f} end";
 
-/// The same as TOML writes it.
+/// Returns the sequences as TOML writes them.
 fn toml(number: usize) -> String {
     let escaped: String = HOSTILE
         .chars()
@@ -20,7 +20,7 @@ fn toml(number: usize) -> String {
     format!("\"{escaped}{number}\"")
 }
 
-/// A hostile name wherever a name is allowed.
+/// Returns a scenario with a hostile name wherever a name is allowed.
 fn scenario() -> String {
     let [title, description, host0, host1, variant0, variant1, queue, slo] = std::array::from_fn(toml);
     format!(
@@ -87,7 +87,7 @@ delay = "1us"
 
 #[track_caller]
 fn assert_clean(what: &str, text: &str) {
-    // Line breaks and tabs are what texts of several lines are made of.
+    // Texts of several lines contain line breaks and tabs.
     let hidden = text.char_indices().find(|(_, c)| is_hidden(*c) && *c != '\n' && *c != '\t');
     if let Some((at, c)) = hidden {
         let near: String = text[..at].chars().rev().take(60).collect::<Vec<_>>().into_iter().rev().collect();
@@ -98,7 +98,7 @@ fn assert_clean(what: &str, text: &str) {
 #[track_caller]
 fn assert_no_formula(what: &str, csv: &str) {
     for line in csv.lines() {
-        // The names of this test have no commas and no quotes.
+        // The names of this test contain no commas and no quotes.
         for cell in line.split(',') {
             let cell = cell.trim_start_matches('"');
             let begins = cell.starts_with(['=', '+', '-', '@', '\t', '\r']);
@@ -147,7 +147,7 @@ fn hostile_names_come_out_harmless_in_every_form() {
         let extension = path.extension().unwrap_or_default().to_string_lossy().into_owned();
         let Ok(text) = fs::read_to_string(&path) else { continue };
         let what = path.file_name().unwrap().to_string_lossy().into_owned();
-        // Its text is the author's own, as TOML allows it.
+        // The text of this file is the author's own, as TOML allows it.
         if what != "scenario.toml" {
             assert_clean(&what, &text);
         }
@@ -162,7 +162,7 @@ fn hostile_names_come_out_harmless_in_every_form() {
     clean(place.plimsoll(&["scenario", "check", &file])).ends_with(0);
     clean(place.plimsoll(&["scenario", "show", &file])).ends_with(0);
     clean(place.plimsoll(&[&run[..], &["--list"]].concat())).ends_with(0);
-    // What the shell of a merge says, and errors that quote names: in the file, beside it, and on the command line.
+    // The output of a merge and errors quote names of the file, of its folder, and of the command line.
     clean(place.plimsoll(&["merge", "merged", &out])).ends_with(0);
     clean(place.plimsoll(&[&run[..], &["--variant", HOSTILE]].concat())).ends_with(2);
     clean(place.plimsoll(&[&run[..], &["--set", &format!("workload.{HOSTILE}=1")]].concat())).ends_with(2);
@@ -199,7 +199,7 @@ fn hostile_lines_are_harmless() {
     }
 }
 
-/// A run directory of a stranger: what its JSON says is shown, and cannot steer.
+/// A stranger's run directory is shown, but its JSON cannot control the terminal.
 #[test]
 fn names_from_a_run_directory_are_harmless() {
     let place = Place::new();
@@ -207,10 +207,10 @@ fn names_from_a_run_directory_are_harmless() {
     clean(place.plimsoll(&["run", "t.toml", "--out", "out"])).ends_with(0);
     let path = place.path("out/manifest.json");
     let text = fs::read_to_string(&path).unwrap();
-    // Damaged on purpose: the error that quotes it is clean.
+    // The file is damaged on purpose: the error that quotes it is escaped.
     fs::write(&path, text.replacen("\"title\": \"", "\"title\": \"\u{1b}[31m\u{202e}", 1)).unwrap();
     clean(place.plimsoll(&["compare", "out", "out"])).ends_with(2);
-    // A manifest without a checksum is one of an earlier format, which anybody can write.
+    // A manifest without a checksum is of an earlier format, which anybody can write.
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let json = json.as_object_mut().unwrap();
     json.remove("checksum");

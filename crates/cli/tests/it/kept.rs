@@ -1,11 +1,11 @@
-//! A run directory's scenario repeats the run when all else is gone.
+//! Checks that a run directory's scenario repeats the run when all its sources are deleted.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
 
 use crate::common::Place;
 
-/// Lies in a folder beside the scenario's, and includes a file below its own.
+/// The base is in a folder next to the scenario's, and includes a file below its own folder.
 const BASE: &str = r#"
 include = "common/head.toml"
 [run]
@@ -121,7 +121,7 @@ fn a_run_repeats_from_its_directory_when_the_originals_are_gone() {
     let again = ["run", "elsewhere/moved/scenario.toml", "--out", "again", "--format", "json"];
     let second = place.plimsoll(&again).ends_with(0).json();
     assert_eq!(first["digest"], second["digest"]);
-    // With the digests of all points: 2 variants, 2 values of the sweep, 2 replicates.
+    // The digests of all points agree: 2 variants, 2 values of the sweep, 2 replicates.
     assert_eq!(place.read("again/scenario.toml"), kept);
     assert_eq!(kept.lines().filter(|line| line.ends_with("_r1")).count(), 4, "{kept}");
 }

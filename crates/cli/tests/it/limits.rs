@@ -1,10 +1,10 @@
-//! No scenario takes the machine down: what would not fit into memory is refused before it runs, or stopped with
-//! what is finished kept; and files that are none are not read.
+//! No scenario exhausts the machine: one that does not fit into memory is rejected before it runs, or stopped, and
+//! finished points are kept; special files are not read.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Place, Ran, names};
 
-/// Two hosts and some requests.
+/// A scenario of two hosts and some requests.
 const SMALL: &str = r#"
 version = 1
 title = "Small"
@@ -29,7 +29,7 @@ const LIMIT: [&str; 4] = ["--memory-max", "100MB", "--out", "out"];
 #[test]
 fn what_would_never_fit_is_refused_with_a_number_and_advice_that_works() {
     let place = Place::new();
-    // What is laid over the scenario, what the error says, and what it advises, if that is one setting.
+    // Each case is an override, its error, and the advice, if that is a single setting.
     let cases: &[(&str, &[&str], Option<&str>)] = &[
         (
             "[observe.queue.q]\nport = \"client\"\nevery = \"1ps\"",
@@ -86,7 +86,7 @@ fn what_would_never_fit_is_refused_with_a_number_and_advice_that_works() {
         ),
     ];
     for (over, said, advice) in cases {
-        // Dotted keys go before the first table, of which one with the same name makes way.
+        // Dotted keys go before the first table; a table of the same name is replaced.
         let (keys, tables) = over.split_at(over.find('[').unwrap_or(over.len()));
         let small = match keys.starts_with("run.") {
             true => SMALL.replace("[run]\nduration = \"10ms\"\n", ""),
@@ -113,7 +113,7 @@ fn what_would_never_fit_is_refused_with_a_number_and_advice_that_works() {
     }
 }
 
-/// Rounds without a run's length are counted too.
+/// Rounds without a duration are counted too.
 #[test]
 fn work_without_an_end_in_sight_is_refused() {
     let place = Place::new();
@@ -151,7 +151,7 @@ fn networks_and_sweeps_without_bounds_are_refused() {
     refused(&[&["--set", "topology.hosts=900_000"][..], &LIMIT].concat(), "are ports (`topology`)");
 }
 
-/// Raw packets, more than the network carries, wait in queues without a limit: nothing says so before.
+/// A scenario whose raw packets exceed the network's capacity and wait in unlimited queues, which no check predicts.
 const GROWS: &str = r#"
 version = 1
 title = "Grows"
@@ -191,13 +191,13 @@ fn what_grows_is_stopped_and_what_is_finished_is_kept() {
     let ran = place.plimsoll(&args).ends_with(2).prints_nothing();
     let ran =
         ran.says("out of memory: this process has").says("its limit is 150 MB").says("`--memory-max SIZE`");
-    ran.says("1 of 2 points are complete and kept in out").says("The same command goes on from there.");
+    ran.says("1 of 2 points are complete and kept in out").says("To resume, run the same command.");
     assert_eq!(names(&place.path("out/points")).len(), 1);
-    // With what was finished, and a shorter run of the rest, it goes on from there.
+    // With the finished points and a shorter run of the rest, the command resumes.
     place.plimsoll(&args).ends_with(2).says("1 of 2 points were there already");
 }
 
-/// One event may fill the memory by itself: a queue without a change for microseconds, in intervals of a picosecond.
+/// A single event may fill the memory: a queue without a change for microseconds, in intervals of a picosecond.
 #[test]
 fn what_grows_within_one_event_ends_the_process_and_loses_nothing() {
     let place = Place::new();
@@ -277,7 +277,7 @@ fn a_scenario_may_come_from_a_pipe() {
     Ran::of(&["run"], child.wait_with_output().unwrap()).ends_with(0);
 }
 
-/// An error about a file that is none of ours shows nothing of it.
+/// An error about a foreign file quotes nothing of it.
 #[test]
 fn strangers_files_are_not_quoted() {
     let place = Place::new();
@@ -309,7 +309,7 @@ fn strangers_files_are_not_quoted() {
             assert!(!ran.stderr.contains("HUNTER2") && !ran.stderr.contains("hunter2"), "{}", ran.stderr);
         }
     }
-    // What is ours is quoted.
+    // A file in the scenario's format is quoted.
     place.write("part.toml", "[run]\nduration = \"10 parsecs\"\n");
     place.write(
         "t.toml",

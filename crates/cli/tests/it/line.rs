@@ -1,4 +1,4 @@
-//! The load line on the command line.
+//! Tests the load line on the command line.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::process::Stdio;
@@ -53,10 +53,11 @@ fn a_queue_has_its_line_in_every_form() {
         .prints("base: meets mean(w) < 24us up to ")
         .prints("the bottleneck is the dumbbell queue")
         .says("base at 600 Mb/s: met")
-        .says("Repeat   plimsoll line queue.toml --seed 1 --slo 'mean(w) < 24us' --over workload.w.load --within 200Mbps..950Mbps --precision 0.1");
+        .says("Repeat   plimsoll line queue.toml --seed 1 --slo 'mean(w) < 24us' --over workload.w.load --within \
+            200Mbps..950Mbps --precision 0.1");
     let page = place.read("out/report.html");
     assert!(page.ends_with("</html>\n"));
-    // The loads that were run are points, which nothing joins.
+    // The loads that were run are points without a line between them.
     assert_eq!(page.matches("\"apart\":true").count(), 1);
     let runs = place.read("out/runs.jsonl");
     let json = place.plimsoll(&with(&["--format", "json", "--quiet"])).ends_with(0).json();
@@ -122,16 +123,23 @@ fn what_cannot_be_searched_is_told() {
         (&["--replicates", "3"], "--replicates-max"),
         (&["--precision", "0"], "0.1% to 100%"),
     ] {
-        // A flag is given once.
+        // A flag may be given once.
         let base = ["line", "queue.toml", "--out", "bad"];
         let args: Vec<&str> = base.iter().copied().chain(more.iter().copied()).collect();
         place.plimsoll(&args).ends_with(2).says(words).prints_nothing();
     }
     place.write("none.toml", &QUEUE.replace("[slo]\nwait = \"mean(w) < 24us\"\n", ""));
-    place.plimsoll(&["line", "none.toml"]).ends_with(2).says("no objective to keep").prints_nothing();
+    place.plimsoll(&["line", "none.toml"]).ends_with(2).says("no objective; give one").prints_nothing();
     place.write("wrong.toml", &QUEUE.replace("\"mean(w) < 24us\"", "24"));
     place.plimsoll(&["line", "wrong.toml"]).ends_with(2).says("--> wrong.toml:").says("a text for each name");
-    place.write("two.toml", &QUEUE.replace("[slo]", "[workload.v]\nkind = \"packets\"\nfrom = \"h0\"\nto = \"h1\"\nsize = \"100B\"\nload = \"1Mbps\"\ncount = 10\n[slo]"));
+    place.write(
+        "two.toml",
+        &QUEUE.replace(
+            "[slo]",
+            "[workload.v]\nkind = \"packets\"\nfrom = \"h0\"\nto = \
+        \"h1\"\nsize = \"100B\"\nload = \"1Mbps\"\ncount = 10\n[slo]",
+        ),
+    );
     place.plimsoll(&["line", "two.toml"]).ends_with(2).says("--over KEY`: workload.w.load, workload.v.load");
 }
 
@@ -144,7 +152,7 @@ fn a_killed_search_repeats_no_finished_run() {
     wait_until("a third finished run", || lines() >= 3);
     child.kill().unwrap();
     assert_eq!(child.wait().unwrap().code(), None);
-    // What a kill in the middle of a line leaves.
+    // A killed process leaves the beginning of a line.
     let kept = place.read("out/runs.jsonl");
     let whole = kept.rfind('\n').map_or(0, |end| end + 1);
     let kept = kept[..whole].to_owned();
@@ -158,6 +166,6 @@ fn a_killed_search_repeats_no_finished_run() {
     assert_eq!(again.stdout, once.stdout);
     assert_eq!(place.read("out/lines.json"), place.read("whole/lines.json"));
     assert_eq!(place.read("out/report.html"), place.read("whole/report.html"));
-    // Another question does not mix with these runs.
+    // The runs of another question are kept apart.
     place.plimsoll(&with(&["--slo", "mean(w) < 20us"])).ends_with(2).says("out holds another run");
 }

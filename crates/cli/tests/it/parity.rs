@@ -1,10 +1,10 @@
-//! One body, two arms: ten small scenarios tell the same story simulated and between network namespaces.
+//! Compares ten small scenarios simulated and emulated between network namespaces.
 //!
 //! Goodput is within 5 %, the mean of each watched queue within 15 %, and the 99th percentiles of queues and of
 //! completion times within 30 %. A run that is *suspect*, because this machine was too slow for it, is not compared but
-//! repeated, and left out with the reason if it stays so; on a machine that is otherwise idle most must be compared. One run
-//! on a shared machine may be off by chance, a late wake-up in front of a full queue: where one is, the median of three counts,
-//! and nothing where others kept the processors busy meanwhile.
+//! repeated, and skipped with the reason if it stays so; on an otherwise idle machine most must be compared. One run on
+//! a shared machine may differ by chance, by a late wake-up ahead of a full queue: then the median of three counts, and
+//! nothing where other programs kept the processors busy meanwhile.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -30,21 +30,21 @@ const GOODPUT: f64 = 0.05;
 const MEAN: f64 = 0.15;
 const P99: f64 = 0.30;
 
-/// Of ten, on a machine with nothing else to do.
+/// The number of the ten scenarios that an otherwise idle machine must compare.
 const COMPARED_LEAST: usize = 8;
-/// The share of the processors' time that others may take of such a machine.
+/// The largest share of processor time of other programs on an idle machine.
 const IDLE: f64 = 0.05;
-/// And the share from which on numbers that are apart tell of the others: steal adds to every wake-up on a message's way.
+/// The share of other programs from which differences are ignored: steal delays every wake-up on a message's path.
 const BUSY: f64 = 0.1;
 
-/// Emulated runs of a scenario, those that are suspect included.
+/// The most emulated runs of a scenario, including suspect ones.
 const TRIES: usize = 5;
-/// Runs of it that are compared where the first is apart.
+/// The number of compared runs where the first differs.
 const RUNS: usize = 3;
-/// Runs that may be repeated, of all scenarios: a machine that is too slow for all of them shows soon.
+/// The most repeated runs of all scenarios: a machine that is too slow for all of them is found out soon.
 const REPEATS: usize = 16;
 
-/// A number of both arms, and how far apart they may be.
+/// A figure of both runs, and its tolerance.
 struct Pair {
     what: String,
     simulated: f64,
@@ -83,8 +83,8 @@ fn simulated_and_emulated_runs_of_a_scenario_agree() {
     );
 }
 
-/// Both arms of a scenario: of its first emulated run if that agrees, else of the median of several. An error is a reason not
-/// to compare them.
+/// Runs a scenario both ways: the first emulated run if it agrees, else the median of several. An error is a reason to
+/// skip the comparison.
 fn pairs(name: &str, place: &Place, repeats: &mut usize) -> Result<Vec<Pair>, String> {
     let scenario = format!("{}/../../scenarios/parity/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     place.plimsoll(&["run", &scenario, "--out", name]).ends_with(0);
@@ -115,7 +115,7 @@ fn pairs(name: &str, place: &Place, repeats: &mut usize) -> Result<Vec<Pair>, St
     }
 }
 
-/// Each pair with the median of what was emulated; none without runs.
+/// Returns each pair with the median of the emulated runs; none without runs.
 fn medians(mut runs: Vec<Vec<Pair>>) -> Option<Vec<Pair>> {
     let mut pairs = runs.pop()?;
     for (index, pair) in pairs.iter_mut().enumerate() {
@@ -128,7 +128,7 @@ fn medians(mut runs: Vec<Vec<Pair>>) -> Option<Vec<Pair>> {
     Some(pairs)
 }
 
-/// Pairs of the one point of both.
+/// Returns the pairs of the single point of both runs.
 fn compare(simulated: &Value, emulated: &Value) -> Vec<Pair> {
     let delivered = |cell: &Value| -> f64 {
         let of = |workload: &Value| workload["connections"]["delivered"].as_f64().unwrap();
@@ -166,7 +166,7 @@ impl Pair {
     }
 
     fn agrees(&self) -> bool {
-        // Not a number is not within.
+        // A comparison with NaN is false.
         (self.ratio() - 1.0).abs() <= self.tolerance
     }
 

@@ -1,4 +1,4 @@
-//! `plimsoll run`: what it writes, prints and refuses.
+//! Tests `plimsoll run`: its files, its output and its errors.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::common::{Place, QUICKSTART, SWEEP, names};
@@ -108,7 +108,7 @@ fn the_default_directory_is_gone_on_with() {
     let runs = names(&place.path("results"));
     assert_eq!(runs.len(), 2, "{runs:?}");
     assert!(runs.iter().all(|run| run.starts_with("quickstart-")), "{runs:?}");
-    // Nothing but what goes on is quiet.
+    // With --quiet, only the notes are suppressed.
     assert_eq!(place.plimsoll(&quickstart(&["--quiet"])).ends_with(0).stderr, "");
 }
 
@@ -150,7 +150,7 @@ fn a_place_that_cannot_be_written_is_found_out_first() {
     place.write("file", "");
     let ran = place.plimsoll(&quickstart(&["--out", "file/out"])).ends_with(2).prints_nothing();
     assert_eq!(ran.stderr, "error: cannot read file/out: Not a directory (os error 20)\n");
-    // A file system that takes no folders, whoever asks.
+    // This file system allows no folders, whatever the user.
     let ran = place.plimsoll(&quickstart(&["--out", "/proc/plimsoll"])).ends_with(2).prints_nothing();
     assert!(ran.stderr.starts_with("error: cannot make /proc/plimsoll"), "{}", ran.stderr);
     place.write("mine", "a file of the user's");
@@ -202,7 +202,7 @@ fn chosen_variants_run_first_and_the_rest_follows() {
     place
         .plimsoll(&quickstart(&["--variant", "HUL"]))
         .ends_with(2)
-        .says("there is no variant `HUL`; there are: TCP, DCTCP, HULL")
+        .says("unknown variant `HUL`: expected one of TCP, DCTCP, HULL")
         .prints_nothing();
 }
 

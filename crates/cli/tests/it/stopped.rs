@@ -1,4 +1,4 @@
-//! A run that is stopped loses no finished point, and the next repeats none.
+//! A stopped run loses no finished point, and a resumed one repeats none.
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,7 +10,7 @@ use crate::common::{Place, Ran, SWEEP, names, wait_until};
 
 const RUN: [&str; 6] = ["run", "sweep.toml", "--threads", "1", "--out", "out"];
 
-/// Begins a sweep and waits for its first two points.
+/// Starts a sweep and waits for its first two points.
 fn begun(place: &Place) -> Child {
     place.write("sweep.toml", SWEEP);
     let mut command = place.command(&RUN);
@@ -19,7 +19,7 @@ fn begun(place: &Place) -> Child {
     child
 }
 
-/// When each finished point was written.
+/// Returns when each finished point was written.
 fn written(place: &Place) -> BTreeMap<String, SystemTime> {
     let points = names(&place.path("out/points"));
     let at =
@@ -27,7 +27,7 @@ fn written(place: &Place) -> BTreeMap<String, SystemTime> {
     points.into_iter().map(|point| (point.clone(), at(&point).unwrap())).collect()
 }
 
-/// Goes on, and compares with a run that nothing has stopped.
+/// Resumes the run, and compares it with an undisturbed one.
 fn goes_on(place: &Place) {
     let kept = written(place);
     assert!((2..8).contains(&kept.len()), "the sweep is too short to be stopped: {kept:?}");
@@ -65,7 +65,7 @@ fn cancelled() {
         .ends_with(130)
         .says("cancelled:")
         .says("of 8 points are complete and kept in out:\n  TCP, workload.transfers.load = 0.5\n")
-        .says("The same command goes on from there.")
+        .says("To resume, run the same command.")
         .prints_nothing();
     goes_on(&place);
 }
@@ -100,7 +100,7 @@ fn signal(child: &Child, signal: i32) {
     assert!(sent.success());
 }
 
-/// A disk of its own, if the system lets us have one; it goes with the test.
+/// A small file system of its own, if the system allows it; it is unmounted when dropped.
 struct Disk(std::path::PathBuf);
 
 impl Disk {
@@ -127,7 +127,7 @@ fn a_disk_that_fills_up() {
         return;
     };
     place.write("sweep.toml", SWEEP);
-    // Some 10 MB a point, of which eight are too many for what the disk has.
+    // Each point writes some 10 MB, and eight of them exceed the disk.
     let run =
         ["run", "sweep.toml", "--threads", "1", "--set", "observe.flow_series=40us", "--out", "disk/out"];
     place
@@ -136,14 +136,14 @@ fn a_disk_that_fills_up() {
         .prints_nothing()
         .says("no room on the disk of")
         .says(" of 8 points are complete and kept in disk/out")
-        .says("The same command goes on from there.");
+        .says("To resume, run the same command.");
     let points = place.path("disk/out/points");
     let kept = names(&points);
     assert!((1..8).contains(&kept.len()), "{kept:?}");
     let all: Vec<_> = std::fs::read_dir(&points).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(all.len(), kept.len(), "nothing half-written is left: {all:?}");
 
-    // No room yet: said before anything runs. With room, it goes on.
+    // Without space, the error comes before any run. With space, the run resumes.
     place.plimsoll(&run).ends_with(2).says("no room on the disk of");
     let larger = std::process::Command::new("mount")
         .args(["-o", "remount,size=400m"])

@@ -1,5 +1,5 @@
-//! What a run keeps where nobody reads what it says: a pipe that was closed, a full disk, a closed descriptor, a terminal
-//! that has gone.
+//! Checks what a run writes where its output cannot be written: a closed pipe, a full disk, a closed descriptor, a
+//! closed terminal.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -12,7 +12,7 @@ use std::process::Stdio;
 use crate::common::Place;
 use plimsoll_testing::streams::{Lost, Stream, Terminal};
 
-/// Four points of some milliseconds each, whose tails have too few samples: a run has something to warn about.
+/// Four points of some milliseconds each, whose tails have too few samples, so that the run prints a warning.
 const SMALL: &str = r#"
 version = 1
 title = "Streams"
@@ -36,7 +36,7 @@ transfers = "p90(transfers) < 1ms"
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_plimsoll");
 
-/// The files of a folder and those below it, but for what names the folder, the time or the command.
+/// Returns the files below a folder, without those that contain the folder, the time or the command.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut open = vec![folder.to_owned()];
@@ -56,7 +56,7 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-/// Runs the program with each stream lost in each way, and hands over the status, the other stream's text and the case.
+/// Runs the program with each stream lost in each way, and passes on the status, the other stream's text and the case.
 fn each(
     place: &Place,
     arguments: impl Fn(&str) -> Vec<String>,
@@ -184,7 +184,7 @@ fn a_terminal_that_goes_while_it_shows_progress_ends_nothing() {
     place.plimsoll(&["run", "small.toml", "--out", "normal", "-q"]).ends_with(0);
     let (mut window, inner) = Terminal::open().unwrap();
     let mut command = place.command(&["run", "small.toml", "--out", "out", "--verbose"]);
-    // Long runs follow the one that makes the program say its first word.
+    // The long runs follow the run that prints the first line.
     command.args(["--set", "replicates=40"]).stdout(Stdio::null()).stderr(Stdio::from(inner));
     let mut child = command.spawn().unwrap();
     drop(command);
@@ -210,6 +210,6 @@ fn a_reader_of_both_streams_that_goes_after_a_line_takes_nothing_away() {
         .status()
         .unwrap();
     assert!(status.success());
-    // The shell has waited for both.
+    // The shell has waited for both processes.
     assert_eq!(files(&place.path("out")), files(&place.path("normal")));
 }

@@ -1,4 +1,5 @@
-//! `plimsoll emulate` as a user runs it, and ends it. Skipped, with the reason, where something is missing.
+//! Runs and interrupts `plimsoll emulate` as a user does. The tests are skipped, with the reason, where a requirement
+//! is missing.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -28,7 +29,7 @@ fn lacks() -> bool {
     !output.status.success()
 }
 
-/// A run of a minute that has its namespaces, and the folder that it writes to.
+/// Starts a run of a minute, waits for its namespaces, and returns its folder.
 fn begin() -> (Child, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     let scenario = folder.path().join("live.toml");
@@ -50,7 +51,7 @@ fn begin() -> (Child, tempfile::TempDir) {
     (child, folder)
 }
 
-/// Whether the run has its namespaces and its threads are in them.
+/// Returns whether the run has its namespaces, and its threads are in them.
 fn traffic_flows(process: u32) -> bool {
     let threads = fs::read_dir(format!("/proc/{process}/task")).map_or(0, |tasks| tasks.count());
     namespaces(process) == 2 && threads > 2
@@ -96,7 +97,7 @@ fn what_a_killed_run_leaves_behind_is_cleaned_up() {
     assert_eq!(namespaces(other.id()), 0);
 }
 
-/// A shell that reads its commands from a pipe: it is in its host, and the run of a minute ends when it does.
+/// A shell reads its commands from a pipe: it is in its host, and the run of a minute ends when it does.
 #[test]
 fn a_shell_ends_its_run() {
     if lacks() {
@@ -139,7 +140,7 @@ fn a_shell_opens_in_a_host_that_there_is() {
     fs::write(&scenario, SCENARIO).unwrap();
     let output = plimsoll().arg("emulate").arg(&scenario).args(["--shell", "h7"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("--shell h7: there is no such host; there are h0 to h1"), "{said}");
+    assert!(said.contains("--shell h7: no such host; the topology has h0 to h1"), "{said}");
 }
 
 #[test]
@@ -153,7 +154,7 @@ fn an_unknown_variant_is_named_with_those_that_there_are() {
     let output = plimsoll().arg("emulate").arg(&scenario).args(["--variant", "bass"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("there is no variant `bass`; there are: base"), "{said}");
+    assert!(said.contains("unknown variant `bass`: expected one of base"), "{said}");
 }
 
 #[test]
@@ -171,7 +172,7 @@ fn programs_of_a_scenario_run_and_leave_logs() {
         .arg("emulate")
         .arg(&scenario)
         .args(["--program", "h0=echo there is more; $HOME"])
-        // A daemon: neither a child nor in the group of what was started.
+        // The program is a daemon: neither a child nor in the process group of the command.
         .args(["--program", "h0=sh -c 'setsid sleep 86411 &'", "--out"])
         .arg(&out)
         .output()
@@ -196,7 +197,7 @@ fn programs_of_a_scenario_run_and_leave_logs() {
     );
 }
 
-/// A second call goes on with what is there, and a simulation's points are none of it.
+/// A second call resumes the run; a simulation's points do not belong to it.
 #[test]
 fn what_is_finished_stays_until_it_is_forced() {
     if lacks() {
@@ -232,8 +233,8 @@ fn what_is_finished_stays_until_it_is_forced() {
     assert!(said.contains("ready after") && !log(), "{said}");
 }
 
-/// What the kernel holds of all network namespaces, whether they have names or not, in this order: connections that
-/// have no program any more, namespaces (none where the kernel does not tell), and congestion controls of eBPF.
+/// Counts what the kernel holds of all network namespaces, named or not: connections without a process, namespaces
+/// (none where the kernel does not report them), and congestion controls of eBPF.
 fn held() -> [usize; 3] {
     let orphans = fs::read_to_string("/proc/net/sockstat").unwrap();
     let orphans = orphans.split("orphan ").nth(1).unwrap().split(' ').next().unwrap().parse().unwrap();
@@ -245,8 +246,8 @@ fn held() -> [usize; 3] {
 }
 
 /// Connections that the end of a run interrupts would keep their namespaces and congestion control for minutes: those
-/// of its own workloads by TCP, DCTCP and MPTCP, and those of programs that nobody has told of the end. However the
-/// run ends.
+/// of its workloads by TCP, DCTCP and MPTCP, and those of programs that are not notified of the end. None may remain,
+/// however the run ends.
 #[test]
 fn twenty_runs_leave_nothing_in_the_kernel() {
     const RUNS: usize = 20;
@@ -310,11 +311,11 @@ fn twenty_runs_leave_nothing_in_the_kernel() {
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.success(), endings.is_empty(), "run {number}: {said}");
-        // What was killed leaves its names to the next run.
+        // A killed run leaves its names to the next run.
         let left = if endings == ["-KILL"] { 2 } else { 0 };
         assert_eq!(namespaces(process), left, "run {number}: {said}");
     }
-    // Others may emulate at this time, and the kernel counts by pages: of what stays, each run leaves one or more.
+    // Other emulations may run now, and the kernel counts by pages: of leaked objects, each run leaves one or more.
     let begun = Instant::now();
     while held().iter().zip(before).any(|(now, before)| *now >= before + RUNS) {
         let held = held();
@@ -326,10 +327,10 @@ fn twenty_runs_leave_nothing_in_the_kernel() {
     }
 }
 
-/// The one that has Debian's packages, whatever else is called python3.
+/// The interpreter that has Debian's packages, whichever else is called python3.
 const PYTHON: &str = "/usr/bin/python3";
 
-/// memcached as Debian has it, and a Python client: neither knows that its network is emulated, nor of its level.
+/// Runs Debian's memcached and a Python client, both unaware that their network is emulated, and of their level.
 #[test]
 fn an_unmodified_memcached_answers_at_a_level() {
     let has = |program: &str, arguments: &[&str]| {
@@ -362,7 +363,8 @@ fn an_unmodified_memcached_answers_at_a_level() {
     .unwrap();
     let scenario = folder.path().join("live.toml");
     let programs = format!(
-        "[host.qjump]\npacket = '2KB'\n[[program]]\nhost = 'h1'\ncommand = 'memcached -u nobody -l 10.0.0.2'\nlevel = 4\n\
+        "[host.qjump]\npacket = '2KB'\n[[program]]\nhost = 'h1'\ncommand = 'memcached -u nobody -l 10.0.0.2'\nlevel = \
+         4\n\
          [[program]]\nhost = 'h0'\ncommand = '{PYTHON} {}'\nlevel = 4\n",
         client.display()
     );

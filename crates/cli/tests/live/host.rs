@@ -1,5 +1,5 @@
-//! `plimsoll host` and `plimsoll run-at-level` as an operator runs them. What needs root and eBPF skips with the reason
-//! elsewhere.
+//! Runs `plimsoll host` and `plimsoll run-at-level` as an operator does. Tests that need root and eBPF are skipped
+//! elsewhere with the reason.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -17,7 +17,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// A policy in a folder of its own, of a name of this process's own.
+/// Writes a policy into a folder of its own, with a name that is unique to this process.
 fn policy(label: &str, rest: &str) -> (tempfile::TempDir, PathBuf, String) {
     let folder = tempfile::tempdir().unwrap();
     let name = format!("cli-{label}-{}", std::process::id());
@@ -67,13 +67,13 @@ fn a_build_without_programs_plans_and_says_what_it_lacks() {
     assert!(said(&output).contains("make kernel"), "{}", said(&output));
 }
 
-/// Whether a test can have a BPF file system of its own.
+/// Returns whether a test can mount a BPF file system of its own.
 fn mounts_pins() -> bool {
     let pins = Command::new("unshare").args(["--mount", "mount", "-t", "bpf", "bpf", "/sys/fs/bpf"]).output();
     pins.is_ok_and(|output| output.status.success())
 }
 
-/// Why this test cannot run here; none if it can.
+/// Returns why this test cannot run here; none if it can.
 fn lacks() -> Option<&'static str> {
     if !cfg!(feature = "kernel") {
         return Some("built without the eBPF programs");
@@ -86,7 +86,7 @@ fn lacks() -> Option<&'static str> {
     (!cgroups || !mounts_pins()).then_some("no cgroups of version 2, or no BPF file system")
 }
 
-/// Whether to go on; says so if not.
+/// Returns whether the test can run, and prints the reason if not.
 fn able() -> bool {
     if let Some(reason) = lacks() {
         plimsoll_testing::skipped!("{reason}");
@@ -94,11 +94,12 @@ fn able() -> bool {
     lacks().is_none()
 }
 
-/// A script of `sh -e` whose `$0` is the command, in a network, a BPF file system and a folder of journals that are gone with
-/// it, with `lo` up.
+/// Runs a script of `sh -e` whose `$0` is the command, in a network, a BPF file system and a folder of journals that
+/// vanish with it, with `lo` up.
 fn in_namespaces(script: &str) -> Output {
     let script = format!(
-        "mount -t bpf bpf /sys/fs/bpf; mkdir -p /run/plimsoll; mount -t tmpfs -o mode=755 tmpfs /run/plimsoll; ip link set lo up; {script}"
+        "mount -t bpf bpf /sys/fs/bpf; mkdir -p /run/plimsoll; mount -t tmpfs -o mode=755 tmpfs /run/plimsoll; ip \
+         link set lo up; {script}"
     );
     let mut command = Command::new("timeout");
     command.args(["120", "unshare"]).args([
@@ -157,7 +158,7 @@ fn a_policy_that_is_confirmed_stays_until_the_rollback() {
     }
 }
 
-/// How `apply --confirm-within` ends on a terminal: what is left, and with which status.
+/// Checks how `apply --confirm-within` ends on a terminal: what is left, and the exit status.
 #[track_caller]
 fn on_a_terminal(case: &str, expected: &str) {
     if !able() {
@@ -190,7 +191,7 @@ fn what_was_typed_ahead_confirms_nothing() {
     on_a_terminal("type-ahead", "status 1, applied: False, left: []");
 }
 
-/// Whatever becomes of its journal, a policy that cannot be confirmed does not stay.
+/// A policy that cannot be confirmed does not stay, even if its journal is lost.
 #[test]
 fn a_policy_whose_journal_is_lost_is_taken_back() {
     if !able() {
@@ -209,13 +210,13 @@ fn a_policy_whose_journal_is_lost_is_taken_back() {
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(
-        said.contains("is not as it was written") && said.contains("is rolled back: 3 changes"),
+        said.contains("is not what plimsoll wrote") && said.contains("is rolled back: 3 changes"),
         "{said}"
     );
     assert!(said.contains("left: \n"), "{said}");
 }
 
-/// Who has a deadline of their own does not wait for others for ever: a unit that is started, and a confirmation.
+/// Commands with a deadline of their own do not wait for others without limit: the start of a unit, and a confirmation.
 #[test]
 fn a_start_of_a_unit_and_a_confirmation_end_while_somebody_holds_the_lock() {
     if !able() {
@@ -227,10 +228,10 @@ fn a_start_of_a_unit_and_a_confirmation_end_while_somebody_holds_the_lock() {
     let output = in_namespaces(script);
     let said = said(&output);
     assert_eq!(said.matches("status 2").count(), 2, "{said}");
-    assert_eq!(said.matches("error: somebody else changes this host").count(), 2, "{said}");
+    assert_eq!(said.matches("error: another process is changing this host").count(), 2, "{said}");
 }
 
-/// Two policies that both limit a device: whichever is second finds the first, however close.
+/// Of two policies that both limit a device, the second finds the first, however close they are.
 #[test]
 fn of_two_policies_at_once_the_second_finds_the_first() {
     if !able() {
@@ -248,11 +249,11 @@ fn of_two_policies_at_once_the_second_finds_the_first() {
     );
     let output = in_namespaces(&script);
     let (said, applied) = (said(&output), String::from_utf8_lossy(&output.stdout).into_owned());
-    assert_eq!(said.matches("limits lo already").count(), 1, "{said}");
+    assert_eq!(said.matches("already limits lo").count(), 1, "{said}");
     assert_eq!(applied.lines().filter(|line| line.starts_with("cli-")).count(), 1, "{said}");
 }
 
-/// Others than root can neither hold up an apply nor see what is applied, and are told so.
+/// Users other than root can neither delay an apply nor see applied policies, and get a message.
 #[test]
 fn others_than_root_are_kept_out_of_journals_and_told_so() {
     if !able() {
@@ -274,18 +275,18 @@ fn others_than_root_are_kept_out_of_journals_and_told_so() {
     let said = said(&output);
     assert!(output.status.success() && !said.contains("nobody has"), "{said}");
     assert_eq!(said.matches("(root is needed): Permission denied").count(), 3, "{said}");
-    // A plan does without, and says so.
+    // A plan works without these permissions, and notes it.
     assert!(
-        said.contains("what other policies have changed is not known") && said.contains("would change"),
+        said.contains("the changes of other policies are not known") && said.contains("would change"),
         "{said}"
     );
 }
 
-/// The gso_max_segs of `lo` in a script's network, which QJUMP makes shorter.
+/// Prints the gso_max_segs of `lo` in a script's network, which QJUMP lowers.
 const SEGMENTS: &str = "segments() { ip -d link show lo | grep -o 'gso_max_segs [0-9]*'; }; ";
 
-/// The steps are about one network namespace. From another, a rollback goes there where it gets there, and else
-/// changes nothing and says so.
+/// The steps concern one network namespace. From another, a rollback enters it where it can, and otherwise changes
+/// nothing and prints a message.
 #[test]
 fn a_policy_is_taken_back_in_the_network_where_it_was_applied() {
     if !able() {
@@ -332,20 +333,21 @@ fn a_policy_is_taken_back_in_the_network_where_it_was_applied() {
     }
 }
 
-/// A command that an apply has started makes its change also when that has been killed: nobody takes back before it
-/// has.
+/// A command that an apply has started makes its change even when the apply is killed: a rollback waits for it.
 #[test]
 fn a_command_that_outlives_its_apply_changes_nothing_after_the_rollback() {
     if !able() {
         return;
     }
     let (folder, path, name) = policy("outlived", QJUMP);
-    let slow = "#!/bin/sh\ncase \"$*\" in\n\"link set\"*)\n  if [ ! -e DIR/slow ]; then\n    echo $$ > DIR/name; mv DIR/name DIR/slow; \
+    let slow = "#!/bin/sh\ncase \"$*\" in\n\"link set\"*)\n  if [ ! -e DIR/slow ]; then\n    echo $$ > DIR/name; mv \
+        DIR/name DIR/slow; \
                 read line < DIR/go\n  fi;;\nesac\nexec DIR/ip \"$@\"\n";
     fs::write(folder.path().join("fake"), slow.replace("DIR", &folder.path().display().to_string())).unwrap();
     let script = format!(
         "{SEGMENTS} echo before $(segments); cd '{folder}'; mkfifo go; chmod 755 fake; \
-         real=$(PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v ip); cp $real ip; mount --bind fake $(readlink -f $real); \
+         real=$(PATH=/usr/sbin:/usr/bin:/sbin:/bin command -v ip); cp $real ip; mount --bind fake $(readlink -f \
+         $real); \
          \"$0\" host apply '{path}' & apply=$!; until [ -e slow ]; do sleep 0.05; done; \
          kill -9 $apply; wait $apply || true; \
          \"$0\" host rollback {name} > said 2>&1 & rollback=$!; \
@@ -361,13 +363,12 @@ fn a_command_that_outlives_its_apply_changes_nothing_after_the_rollback() {
     let line = |word: &str| said.lines().find(|line| line.starts_with(word)).unwrap_or_default().to_owned();
     assert_eq!(line("after "), line("before ").replace("before", "after"), "{said}");
     assert!(
-        said.contains("waiting: somebody else changes this host") && said.contains("1 changes undone"),
+        said.contains("waiting: another process is changing this host") && said.contains("1 changes undone"),
         "{said}"
     );
 }
 
-/// What is kept of a policy is root's alone, whatever the umask; and nothing that somebody else may have put there is
-/// believed.
+/// Only root can read a policy's state, whatever the umask; and nothing that others may have written is trusted.
 #[test]
 fn journals_of_others_are_not_believed() {
     if !able() {
@@ -389,13 +390,15 @@ json.dump(applied, open(sys.argv[2], 'w'))
     fs::create_dir_all(folder.path().join("precious/folder")).unwrap();
     fs::write(folder.path().join("precious/file"), "").unwrap();
     let script = format!(
-        "refused() {{ if said=$(\"$0\" host rollback {name} 2>&1); then echo \"$1 IS BELIEVED\"; fi; echo \"$1: $said\"; }}; \
+        "refused() {{ if said=$(\"$0\" host rollback {name} 2>&1); then echo \"$1 IS BELIEVED\"; fi; echo \"$1: \
+         $said\"; }}; \
          cd '{folder}'; state=/run/plimsoll/host; \
          umask 0; \"$0\" host apply '{path}'; umask 022; \
          echo \"open:$(find $state /sys/fs/bpf/plimsoll -perm /077)$(find $(cut -d' ' -f2,3 /proc/mounts | \
          grep ' cgroup2$' | head -1 | cut -d' ' -f1)/{name} -maxdepth 0 -perm /022)\"; \
          cp -a $state whole; again() {{ rm -rf $state; cp -a whole $state; }}; \
-         for step in sysctl pins folder; do python3 forge.py . $state/{name}/plan.json $step; refused $step; again; done; \
+         for step in sysctl pins folder; do python3 forge.py . $state/{name}/plan.json $step; refused $step; again; \
+         done; \
          chmod o+w $state/{name}; refused writable; again; \
          chmod o+w $state/{name}/plan.json; refused plan; again; \
          chown 4711 $state; refused owner; again; \
@@ -431,7 +434,7 @@ json.dump(applied, open(sys.argv[2], 'w'))
     }
 }
 
-/// A plan changes nothing, and so needs nowhere to pin.
+/// A plan changes nothing, and so needs no BPF file system.
 #[test]
 fn a_plan_needs_no_bpf_file_system_and_an_apply_says_how_to_have_one() {
     if !able() {
@@ -450,7 +453,7 @@ fn a_plan_needs_no_bpf_file_system_and_an_apply_says_how_to_have_one() {
     assert_eq!(said.matches("mount -t bpf bpf /sys/fs/bpf").count(), 2, "{said}");
 }
 
-/// A name that is not applied is told with those that are; one that is applied in part cannot be confirmed.
+/// The error about an unknown name lists the applied ones; a policy that is applied in part cannot be confirmed.
 #[test]
 fn names_are_those_of_policies_that_are_applied() {
     if !able() {
@@ -468,7 +471,7 @@ fn names_are_those_of_policies_that_are_applied() {
     let output = in_namespaces(&script);
     let said = said(&output);
     let statuses: Vec<&str> = said.lines().filter(|line| line.starts_with("status ")).collect();
-    // What somebody else has changed stays, which is a finding.
+    // A change that somebody else has modified stays, which is a finding.
     assert_eq!(statuses, ["status 2", "status 2", "status 2", "status 1"], "{said}");
     for part in [
         format!("policy {name} is not applied; no policy is"),
@@ -481,7 +484,7 @@ fn names_are_those_of_policies_that_are_applied() {
     }
 }
 
-/// Signals that programs know go on to them, and what an earlier one that was killed has left behind goes.
+/// Signals for programs are passed on, and the remains of an earlier killed process are removed.
 #[test]
 fn a_program_at_a_level_hears_signals() {
     if !able() {
@@ -517,7 +520,7 @@ while True:
     assert_eq!(child.wait().unwrap().code(), Some(9));
 }
 
-/// The cgroup of one that was killed goes at the next start, once nothing runs in it.
+/// The cgroup of a killed process is removed at the next start, once nothing runs in it.
 #[test]
 fn a_cgroup_that_was_left_behind_goes_at_the_next_start() {
     if !able() {
@@ -539,7 +542,7 @@ fn a_cgroup_that_was_left_behind_goes_at_the_next_start() {
         "{}",
         folder.display()
     );
-    // Its standard input goes with it, and so does the program that reads it.
+    // Its standard input is closed with it, which ends the program that reads it.
     child.kill().unwrap();
     child.wait().unwrap();
     let begun = std::time::Instant::now();

@@ -1,5 +1,5 @@
-//! Points of QJump's figures between network namespaces, with and without QJump: a ping beside bulk flows (3a), and commits
-//! beside bursts of UDP (6).
+//! Runs points of QJump's figures between network namespaces, with and without QJump: a ping beside bulk flows (3a),
+//! and commits beside bursts of UDP (6).
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -22,7 +22,7 @@ fn with_qjump_a_ping_does_not_wait_for_bulk_flows() {
     match (beside, jumped) {
         (Ok(beside), Ok(jumped)) => {
             eprintln!("median round trip: {beside:.0} us beside bulk flows, {jumped:.0} us with QJump");
-            // Published: 1047 and 2.7 us one way. A busy machine takes milliseconds to wake up a program.
+            // Published are 1047 and 2.7 us one way. A busy machine takes milliseconds to wake up a program.
             let passes = jumped < beside / 5.0 || others.were_busy();
             assert!(passes, "{jumped} us with QJump, {beside} us without");
         }
@@ -30,7 +30,7 @@ fn with_qjump_a_ping_does_not_wait_for_bulk_flows() {
     }
 }
 
-/// Bursts of 1.5 times a server's link: TCP's commits wait for lost packets, QJump's pass.
+/// With bursts of 1.5 times a server's link, TCP's commits wait for lost packets, and QJump's pass.
 #[test]
 fn with_qjump_commits_do_not_wait_for_bursts() {
     let place = Place::new();
@@ -55,14 +55,14 @@ fn with_qjump_commits_do_not_wait_for_bursts() {
     }
 }
 
-/// The median of the pings; an error is a reason not to look at it.
+/// Returns the median of the pings; an error is a reason to skip the test.
 fn median_us(place: &Place, variant: &str) -> Result<f64, String> {
     let ping =
         emulated(place, "switch.toml", variant, "ping", &["run.duration='3s'", "run.warmup='1500ms'"])?;
     Ok(ping.pointer("/completion_us/p50/value").and_then(Value::as_f64).unwrap())
 }
 
-/// What the summary says of a workload; an error is a reason not to look at it.
+/// Returns a workload's part of the summary; an error is a reason to skip the test.
 fn emulated(
     place: &Place,
     file: &str,

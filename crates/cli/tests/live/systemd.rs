@@ -1,5 +1,6 @@
-//! The units of `deploy/systemd` under a systemd of their own: one that is booted in namespaces, with the host's files
-//! and nothing of its units, devices, cgroups and pins. Needs root, systemd and eBPF; skips with the reason elsewhere.
+//! Runs the units of `deploy/systemd` under a systemd of their own, which is booted in namespaces, with the host's
+//! files but without its units, devices, cgroups and pins. The tests need root, systemd and eBPF, and are skipped
+//! elsewhere with the reason.
 #![cfg(target_os = "linux")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
@@ -21,7 +22,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
 }
 
-/// Why units cannot be run here; none if they can.
+/// Returns why units cannot be run here; none if they can.
 fn lacks() -> Option<&'static str> {
     let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
     let filesystems = fs::read_to_string("/proc/filesystems").unwrap_or_default();
@@ -35,7 +36,7 @@ fn lacks() -> Option<&'static str> {
     lacking.into_iter().find_map(|(lacks, reason)| lacks.then_some(reason))
 }
 
-/// The kernel ends what was in a namespace of processes a moment after the first of them.
+/// Removes the cgroups; the kernel ends the processes of a PID namespace a moment after its first process.
 fn remove_cgroups(folder: &str) {
     for _ in 0..100 {
         let removed = Command::new("find").args([folder, "-depth", "-type", "d", "-delete"]).output();
@@ -46,7 +47,7 @@ fn remove_cgroups(folder: &str) {
     }
 }
 
-/// What systemd finds wrong with a unit, apart from the program that is not installed here.
+/// systemd accepts every unit, except that the program is not installed here.
 #[test]
 fn systemd_finds_nothing_wrong_with_the_units() {
     let Ok(probe) = Command::new("systemd-analyze").arg("--version").output() else {
@@ -71,7 +72,7 @@ fn systemd_finds_nothing_wrong_with_the_units() {
     assert!(output.status.success() && said(&output).trim().is_empty(), "{}", said(&output));
 }
 
-/// `make install` with these variables, of a folder of programs that have been built: what it has said.
+/// Runs `make install` with these variables and a folder of built programs; returns its output.
 fn install(folder: &Path, variables: &[String]) -> String {
     let built = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
     let mut make = Command::new("make");
@@ -81,7 +82,7 @@ fn install(folder: &Path, variables: &[String]) -> String {
     said(&output)
 }
 
-/// Units run the program where it has been installed, wherever that is, and packages are made elsewhere.
+/// Units run the program from the folder of its installation; a package may be built elsewhere.
 #[test]
 fn units_are_installed_with_the_path_of_the_program() {
     if Command::new("make").arg("--version").output().is_err() {
@@ -123,7 +124,7 @@ fn units_are_installed_with_the_path_of_the_program() {
     assert!(output.status.success() && self::said(&output).trim().is_empty(), "{}", self::said(&output));
 }
 
-/// A unit that is enabled is wanted at boot.
+/// An enabled unit is started at boot.
 #[test]
 fn units_that_are_enabled_start_at_boot() {
     if Command::new("systemctl").arg("--version").output().is_err() {
@@ -148,8 +149,8 @@ fn units_that_are_enabled_start_at_boot() {
     }
 }
 
-/// A policy applied by its unit: what a unit sends has the unit's level, metrics are served, and when the policy's unit
-/// stops nothing is left.
+/// A policy is applied by its unit: packets of a unit have the unit's level, metrics are served, and stopping the
+/// policy's unit restores the host.
 #[test]
 fn units_apply_serve_and_take_back() {
     if let Some(reason) = lacks() {

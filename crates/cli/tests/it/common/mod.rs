@@ -1,4 +1,4 @@
-//! What the tests of the command share: the binary, a small scenario, a folder of one's own.
+//! Shared code of the command's tests: the binary, a small scenario, a temporary folder.
 #![allow(dead_code, clippy::unwrap_used, reason = "a test, of which no file uses all")]
 
 use std::fs;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// The scenario that `make run` runs.
 pub const QUICKSTART: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/quickstart.toml");
 
-/// Eight points of some hundred milliseconds each.
+/// A sweep of eight points of some hundred milliseconds each.
 pub const SWEEP: &str = r#"
 version = 1
 title = "A sweep to be stopped"
@@ -43,7 +43,7 @@ port.switch.ecn = { threshold = "30KB" }
 "workload.transfers.load" = [0.5, 0.6, 0.7, 0.8]
 "#;
 
-/// What an error says where this machine cannot carry an emulated run, or not now.
+/// Parts of the errors of a machine that cannot emulate, or is too busy now.
 const NOT_HERE: [&str; 4] = [
     "no `dctcp` congestion control",
     "the limiter cannot be loaded",
@@ -51,7 +51,7 @@ const NOT_HERE: [&str; 4] = [
     "too busy",
 ];
 
-/// A folder that goes with the test.
+/// A folder that is deleted with the test.
 pub struct Place {
     dir: TempDir,
 }
@@ -74,7 +74,7 @@ impl Place {
         fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     }
 
-    /// The command with these arguments, in this folder.
+    /// Returns the command with these arguments, in this folder.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
         command.args(args).current_dir(self.dir.path()).stdin(Stdio::null()).env_remove("COLUMNS");
@@ -86,14 +86,14 @@ impl Place {
         Ran::of(args, self.command(args).output().unwrap())
     }
 
-    /// The summary in a run directory.
+    /// Returns the summary in a run directory.
     #[track_caller]
     pub fn summary(&self, folder: &str) -> Value {
         serde_json::from_str(&self.read(&format!("{folder}/summary.json"))).unwrap()
     }
 
-    /// The summary of an emulated run, which has the machine to itself among this binary's. An error is a reason not to look
-    /// at it: this machine was too busy for the run, or lacks what it needs.
+    /// Returns the summary of an emulated run, during which no other test of this binary emulates. An error is a reason
+    /// to skip the test: this machine was too busy for the run, or lacks a requirement.
     #[track_caller]
     pub fn emulated(&self, args: &[&str], folder: &str) -> Result<Value, String> {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -113,13 +113,13 @@ impl Place {
         }
     }
 
-    /// The names of all that is in the folder.
+    /// Returns the names of all entries of the folder.
     pub fn entries(&self) -> Vec<String> {
         names(self.dir.path())
     }
 }
 
-/// How a command ended.
+/// The exit status and output of a command.
 pub struct Ran {
     pub code: Option<i32>,
     pub stdout: String,
@@ -164,7 +164,7 @@ impl Ran {
     }
 }
 
-/// The names in a folder, hidden ones left out.
+/// Returns the names in a folder, without hidden ones.
 pub fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned());
@@ -173,7 +173,7 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Waits until `ready`, but not for ever.
+/// Waits until `ready` returns true, with a deadline.
 #[track_caller]
 pub fn wait_until(what: &str, mut ready: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(60);
