@@ -69,7 +69,7 @@ impl Ended {
     }
 
     /// Describes how the program ended and the last lines of its output, for a message.
-    pub fn told(&self) -> String {
+    pub fn described(&self) -> String {
         let last = |text: &str| {
             text.chars().rev().take(600).collect::<Vec<_>>().into_iter().rev().collect::<String>()
         };

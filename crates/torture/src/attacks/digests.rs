@@ -20,7 +20,7 @@ pub fn equal(trial: &mut Trial, programs: &Programs) -> Outcome {
         let out = format!("out{number}");
         let arguments = [&["run", "random.toml", "--quiet", "--out", &out], *way].concat();
         let ended = run(&mut programs.plimsoll(trial.folder(), &arguments))?;
-        hold!(ended.code() == Some(0), "{way:?}: {}\n{text}", ended.told());
+        hold!(ended.code() == Some(0), "{way:?}: {}\n{text}", ended.described());
         let seen = digests(trial, &out)?;
         match &first {
             None => first = Some(seen),

@@ -38,7 +38,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     let mut command = programs.plimsoll(trial.folder(), &["emulate", "live.toml", "--out", "out"]);
     Running::start(&mut command)?.kill_after(moment);
     let clean = run(&mut programs.plimsoll(trial.folder(), &["emulate", "--clean"]))?;
-    hold!(clean.code() == Some(0), "--clean: {}", clean.told());
+    hold!(clean.code() == Some(0), "--clean: {}", clean.described());
     Ok(())
 }
 
@@ -53,13 +53,13 @@ pub fn ended(trial: &mut Trial, programs: &Programs) -> Outcome {
         running.signal(*trial.one_of(&[Signal::INT, Signal::TERM]));
         let ended = running.ended()?;
         let is_right = ended.code().is_none_or(|code| [0, 2, 130, 143].contains(&code));
-        hold!(is_right || !is_running, "interrupted: {}", ended.told());
+        hold!(is_right || !is_running, "interrupted: {}", ended.described());
         return Ok(());
     }
     let ended = running.ended()?;
     if ended.stderr.contains("too busy") {
         return Ok(());
     }
-    hold!(ended.code() == Some(0), "an emulation: {}", ended.told());
+    hold!(ended.code() == Some(0), "an emulation: {}", ended.described());
     Ok(())
 }

@@ -28,7 +28,7 @@ pub fn lost(trial: &mut Trial, programs: &Programs) -> Outcome {
     let sweep = runs::sweep(trial);
     trial.write("sweep.toml", &sweep)?;
     let whole = run(&mut programs.plimsoll(trial.folder(), &["run", "sweep.toml", "--out", "whole"]))?;
-    hold!(whole.code() == Some(0), "a whole run: {}", whole.told());
+    hold!(whole.code() == Some(0), "a whole run: {}", whole.described());
     let (stdout, stderr) = (*trial.one_of(&SINKS), *trial.one_of(&SINKS));
     let mut arguments = vec!["run", "sweep.toml", "--out", "out"];
     arguments.extend(*trial.one_of(&[&[][..], &["--quiet"], &["--verbose"], &["--format", "json"]]));

@@ -9,7 +9,8 @@ use crate::trial::{Broken, Outcome, Trial, hold};
 /// Prepares the namespaces and keeps them: a pair of devices, a BPF file system, a folder for journals.
 const STAY: &str = "mount -t bpf bpf /sys/fs/bpf && mkdir -p /run/plimsoll && mount -t tmpfs tmpfs /run/plimsoll && \
     ip link set lo up && ip link add near type veth peer name far && ip addr add 198.18.9.1/24 dev near && \
-    ip link set near up && ip link set far up && ip route add 10.0.0.0/8 via 198.18.9.2 && touch \"$0\" && exec sleep 900";
+    ip link set near up && ip link set far up && ip route add 10.0.0.0/8 via 198.18.9.2 && touch \"$0\" && exec sleep \
+    900";
 
 /// Prints the host's network state, without counters and without numbers that the kernel assigns anew.
 const LOOK: &str = "tc qdisc show; tc filter show dev near ingress; tc filter show dev near egress; \
@@ -42,7 +43,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
     if applied.stderr.contains("make kernel") {
         return Err(Broken::NotTried("this build has no eBPF programs".to_owned()));
     }
-    hold!(applied.code() == Some(0), "apply: {}\n{policy}", applied.told());
+    hold!(applied.code() == Some(0), "apply: {}\n{policy}", applied.described());
     hold!(inside.look()? != before, "the policy changes nothing\n{policy}");
     let time = begun.elapsed().as_micros() as u64 + 1;
     for _ in 0..trial.number(1..7) {
@@ -51,7 +52,7 @@ pub fn killed(trial: &mut Trial, programs: &Programs) -> Outcome {
         Running::start(&mut inside.plimsoll(programs, &action))?.kill_after(moment);
     }
     let back = run(&mut inside.plimsoll(programs, &["host", "rollback", &name]))?;
-    hold!(back.code() == Some(0), "rollback: {}\n{policy}", back.told());
+    hold!(back.code() == Some(0), "rollback: {}\n{policy}", back.described());
     // A child of a killed apply may still act after the rollback, so several looks are taken.
     let deadline = Instant::now() + Duration::from_secs(5);
     let mut calm = 0;

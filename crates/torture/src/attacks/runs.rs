@@ -18,7 +18,7 @@ fn begin(trial: &mut Trial, programs: &Programs) -> Result<Duration, Broken> {
     trial.write("sweep.toml", &sweep)?;
     let (time, ended) =
         timed(&mut programs.plimsoll(trial.folder(), &["run", "sweep.toml", "--out", "whole"]))?;
-    hold!(ended.code() == Some(0), "a whole run: {}", ended.told());
+    hold!(ended.code() == Some(0), "a whole run: {}", ended.described());
     Ok(time)
 }
 
@@ -87,7 +87,7 @@ pub fn equal(trial: &Trial, one: &str, other: &str) -> Outcome {
 /// Expects one of these exit statuses, not a signal.
 fn ends(ended: &Ended, codes: &[i32]) -> Outcome {
     let is_right = ended.code().is_some_and(|code| codes.contains(&code));
-    hold!(is_right, "expected an exit status of {codes:?}: {}", ended.told());
+    hold!(is_right, "expected an exit status of {codes:?}: {}", ended.described());
     Ok(())
 }
 
@@ -185,13 +185,13 @@ pub fn damaged(trial: &mut Trial, programs: &Programs) -> Outcome {
     ends(&ended, &[0, 2])?;
     if ended.code() == Some(2) {
         let advice = ["--repair", "--force"].into_iter().find(|flag| ended.stderr.contains(flag));
-        hold!(advice.is_some(), "{damages:?}: no advice: {}", ended.told());
+        hold!(advice.is_some(), "{damages:?}: no advice: {}", ended.described());
         let mended = run(&mut again(trial, programs, advice.as_slice()))?;
-        hold!(mended.code() == Some(0), "{damages:?}: {advice:?} does not repair it: {}", mended.told());
+        hold!(mended.code() == Some(0), "{damages:?}: {advice:?} does not repair it: {}", mended.described());
     }
     let same = equal(trial, "whole", "out");
     same.map_err(|error| match error {
-        Broken::Lost(what) => Broken::Lost(format!("{damages:?}: {what}; said: {}", ended.told())),
+        Broken::Lost(what) => Broken::Lost(format!("{damages:?}: {what}; said: {}", ended.described())),
         other => other,
     })
 }

@@ -133,7 +133,7 @@ fn torture(trial: &mut Trial, mut target: Target) -> Outcome {
     hold!(now <= bound, "{} MB resident after the clients, {} before", now >> 20, memory >> 20);
     target.running.signal(Signal::TERM);
     let ended = target.running.ended()?;
-    hold!(ended.code() == Some(0), "stopped: {}", ended.told());
+    hold!(ended.code() == Some(0), "stopped: {}", ended.described());
     Ok(())
 }
 
