@@ -111,9 +111,7 @@ mod tests {
             Ok(Endpoint::Unix("/run/memcached.sock".into()))
         );
         let error = "127.0.0.1".parse::<Endpoint>().unwrap_err().to_string();
-        assert!(
-            error.contains("`127.0.0.1` is not the address of a server") && error.contains("udp:HOST:PORT"),
-            "{error}"
-        );
+        let words = "`127.0.0.1` is not the address of a server";
+        assert!(error.contains(words) && error.contains("udp:HOST:PORT"), "{error}");
     }
 }
