@@ -304,7 +304,7 @@ impl Watch for Board<'_> {
     fn on_begin(&self, there: usize) {
         self.there.store(there, Ordering::Relaxed);
         if there > 0 {
-            self.say(&format!("{there} runs were there already; `--force` runs them again"));
+            self.say(&format!("{there} runs are finished already; `--force` runs them again"));
         }
     }
 
@@ -323,9 +323,9 @@ impl Watch for Board<'_> {
             }
         };
         let known: Vec<String> = lines.iter().map(known).collect();
-        let message = if known.is_empty() { "telling variants apart".to_owned() } else { known.join(" · ") };
+        let message = if known.is_empty() { "comparing variants".to_owned() } else { known.join(" · ") };
         let message = printable(&message);
-        self.bar.set_message(format!("{message} · {} runs, {runs} under way", self.runs()));
+        self.bar.set_message(format!("{message} · {} runs, {runs} running", self.runs()));
     }
 
     fn on_run(&self) {

@@ -124,10 +124,7 @@ const CAPTURED_PACKETS: u64 = 100_000;
 /// Opens the run directory, and checks its free space and its run before anything is run.
 fn open(args: &Args, job: &Job<'_>, out: &Path) -> anyhow::Result<RunDir> {
     if args.resume && RunDir::open(out).is_err() {
-        return Err(anyhow!(
-            "{} holds no run to go on with; leave `--resume` away to begin one",
-            out.display()
-        ));
+        return Err(anyhow!("{} holds no run to resume; omit `--resume` to start one", out.display()));
     }
     create(out, job.plan(), existing(args.force, args.repair))
 }
@@ -192,7 +189,7 @@ pub fn tell_what_is_there(dir: &RunDir, share: usize, todo: usize) {
         return;
     }
     note!(
-        "{there} of {share} points were there already, in {}; `--force` runs them again",
+        "{there} of {share} points are finished already, in {}; `--force` runs them again",
         dir.path().display()
     );
 }
@@ -238,12 +235,10 @@ fn closing_notes(job: &Job<'_>, dir: &RunDir) {
     let all = job.points().len();
     if open > 0 && !job.variants().is_empty() {
         note!(
-            "{open} of {all} points were not asked for; without `--variant` the same command runs them too"
+            "{open} of {all} points belong to other variants; without `--variant` the same command runs them too"
         );
     } else if open > 0 {
-        note!(
-            "{open} of {all} points are other shards' work; `plimsoll merge OUT DIR...` takes the shards together"
-        );
+        note!("{open} of {all} points belong to other shards; `plimsoll merge OUT DIR...` merges them");
     }
 }
 

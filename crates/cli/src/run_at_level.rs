@@ -121,7 +121,7 @@ fn connections(args: &Args) -> anyhow::Result<plimsoll_host::ConnectionOptions> 
         shares.extend(level.map(|(level, epoch)| level.latency_bound.map(|_| (level, epoch))));
     }
     if shares.is_empty() {
-        note!("warning: no policy is applied that knows level {}; nothing limits it yet", args.level);
+        note!("warning: no applied policy has level {}; nothing limits it yet", args.level);
     }
     let limits = || shares.iter().flatten();
     let send_buffer = match args.send_buffer {

@@ -61,7 +61,7 @@ fn damage_is_named_and_repaired_to_the_same_bytes() {
         if again > 0 {
             place.plimsoll(&[&RUN[..], &["--list"]].concat()).ends_with(0).prints("damaged");
         }
-        place.plimsoll(&repair).ends_with(0).says(&format!("{} of 8 points were there already", 8 - again));
+        place.plimsoll(&repair).ends_with(0).says(&format!("{} of 8 points are finished already", 8 - again));
         for (path, bytes) in &good {
             assert!(fs::read(path).unwrap() == *bytes, "{} after {name}", path.display());
         }
@@ -74,7 +74,7 @@ fn damage_is_named_and_repaired_to_the_same_bytes() {
         assert!(all(&out) == good, "{name}");
     }
     // A repair without damage runs nothing.
-    place.plimsoll(&repair).ends_with(0).says("8 of 8 points were there already");
+    place.plimsoll(&repair).ends_with(0).says("8 of 8 points are finished already");
     assert!(all(&out) == good);
 }
 
@@ -128,13 +128,13 @@ fn the_journal_of_a_search_is_repaired() {
     place
         .plimsoll(&[&line[..], &["--repair"]].concat())
         .ends_with(0)
-        .says(&format!("{} runs were there already", runs - 1));
+        .says(&format!("{} runs are finished already", runs - 1));
     assert_eq!(place.read("out/lines.json"), found);
-    place.plimsoll(&line).ends_with(0).says(&format!("{runs} runs were there already"));
+    place.plimsoll(&line).ends_with(0).says(&format!("{runs} runs are finished already"));
     flip(&place.path("out/manifest.json"));
     place.plimsoll(&line).ends_with(2).says("manifest.json is damaged").says("`--repair`");
     place
         .plimsoll(&[&line[..], &["--repair"]].concat())
         .ends_with(0)
-        .says(&format!("{runs} runs were there already"));
+        .says(&format!("{runs} runs are finished already"));
 }

@@ -194,7 +194,7 @@ fn what_grows_is_stopped_and_what_is_finished_is_kept() {
     ran.says("1 of 2 points are complete and kept in out").says("To resume, run the same command.");
     assert_eq!(names(&place.path("out/points")).len(), 1);
     // With the finished points and a shorter run of the rest, the command resumes.
-    place.plimsoll(&args).ends_with(2).says("1 of 2 points were there already");
+    place.plimsoll(&args).ends_with(2).says("1 of 2 points are finished already");
 }
 
 /// A single event may fill the memory: a queue without a change for microseconds, in intervals of a picosecond.
@@ -208,7 +208,7 @@ fn what_grows_within_one_event_ends_the_process_and_loses_nothing() {
     let args = [&["run", "t.toml"][..], &sweep, &LIMIT].concat();
     place.plimsoll(&args).ends_with(2).prints_nothing().says("error: out of memory: this process has");
     assert_eq!(names(&place.path("out/points")).len(), 1);
-    place.plimsoll(&args).ends_with(2).says("1 of 2 points were there already");
+    place.plimsoll(&args).ends_with(2).says("1 of 2 points are finished already");
 }
 
 #[test]

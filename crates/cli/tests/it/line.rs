@@ -157,8 +157,10 @@ fn a_killed_search_repeats_no_finished_run() {
     let whole = kept.rfind('\n').map_or(0, |end| end + 1);
     let kept = kept[..whole].to_owned();
     place.write("out/runs.jsonl", &format!("{kept}{{\"variant\":\"ba"));
-    let again =
-        place.plimsoll(&LINE).ends_with(0).says(&format!("{} runs were there already", kept.lines().count()));
+    let again = place
+        .plimsoll(&LINE)
+        .ends_with(0)
+        .says(&format!("{} runs are finished already", kept.lines().count()));
     assert!(place.read("out/runs.jsonl").starts_with(&kept));
     let mut whole = LINE;
     whole[7] = "whole";

@@ -100,7 +100,7 @@ fn every_format_is_itself() {
 fn the_default_directory_is_gone_on_with() {
     let place = Place::new();
     let first = place.plimsoll(&quickstart(&[])).ends_with(0);
-    let again = place.plimsoll(&quickstart(&[])).ends_with(0).says("6 of 6 points were there already");
+    let again = place.plimsoll(&quickstart(&[])).ends_with(0).says("6 of 6 points are finished already");
     assert_eq!(first.stdout, again.stdout);
     assert_eq!(names(&place.path("results")).len(), 1);
     place.plimsoll(&quickstart(&["--force"])).ends_with(0).says("[6/6]");
@@ -125,10 +125,7 @@ fn another_scenario_is_refused() {
         .says("`--force`")
         .prints_nothing();
     assert_eq!(place.read("out/manifest.json"), before);
-    place
-        .plimsoll(&quickstart(&["--out", "none", "--resume"]))
-        .ends_with(2)
-        .says("holds no run to go on with");
+    place.plimsoll(&quickstart(&["--out", "none", "--resume"])).ends_with(2).says("holds no run to resume");
     assert_eq!(place.entries(), ["out"]);
 }
 
@@ -177,7 +174,7 @@ fn the_list_says_what_is_done() {
     assert_eq!(ran.stdout.lines().filter(|line| line.contains(" open ")).count(), 8, "{}", ran.stdout);
     assert_eq!(place.entries(), ["sweep.toml"]);
     let shard = ["run", "sweep.toml", "--set", "run.duration=0.05s", "--out", "out", "--shard", "1/4"];
-    place.plimsoll(&shard).ends_with(0).says("other shards' work");
+    place.plimsoll(&shard).ends_with(0).says("belong to other shards");
     let ran = place.plimsoll(&list).ends_with(0);
     assert_eq!(ran.stdout.lines().filter(|line| line.contains(" done ")).count(), 2, "{}", ran.stdout);
     place.plimsoll(&["run", "sweep.toml", "--shard", "5/4"]).ends_with(2).says("I from 1 to N");
@@ -191,12 +188,12 @@ fn chosen_variants_run_first_and_the_rest_follows() {
         place.plimsoll(&quickstart(&args)).ends_with(0)
     };
     let some = json(&["--variant", "HULL", "--variant", "TCP"])
-        .says("2 of 6 points were not asked for")
+        .says("2 of 6 points belong to other variants")
         .says("--variant HULL --variant TCP");
     let of_cell = |cell: &Value| cell["variant"].as_str().unwrap().to_owned();
     let variants: Vec<String> = some.json()["cells"].as_array().unwrap().iter().map(of_cell).collect();
     assert_eq!(variants, ["TCP", "HULL", "TCP", "HULL"]);
-    json(&[]).says("4 of 6 points were there already");
+    json(&[]).says("4 of 6 points are finished already");
     place.plimsoll(&quickstart(&["--out", "whole"])).ends_with(0);
     assert_eq!(place.read("out/summary.json"), place.read("whole/summary.json"));
     place

@@ -34,7 +34,7 @@ fn goes_on(place: &Place) {
     place
         .plimsoll(&RUN)
         .ends_with(0)
-        .says(&format!("{} of 8 points were there already", kept.len()))
+        .says(&format!("{} of 8 points are finished already", kept.len()))
         .says(&format!("[{0}/{0}]", 8 - kept.len()));
     let now = written(place);
     assert_eq!(now.len(), 8);
@@ -90,7 +90,7 @@ fn a_damaged_point_runs_again() {
     let messages = place.path("out/points").join(point).join("messages.csv");
     let whole = std::fs::read(&messages).unwrap();
     std::fs::write(&messages, &whole[..whole.len() / 2]).unwrap();
-    place.plimsoll(&run).ends_with(0).says("it runs again").says("7 of 8 points were there already");
+    place.plimsoll(&run).ends_with(0).says("it runs again").says("7 of 8 points are finished already");
     assert_eq!(place.read("out/summary.json"), summary);
 }
 
@@ -151,5 +151,5 @@ fn a_disk_that_fills_up() {
         .status()
         .unwrap();
     assert!(larger.success());
-    place.plimsoll(&run).ends_with(0).says(&format!("{} of 8 points were there already", kept.len()));
+    place.plimsoll(&run).ends_with(0).says(&format!("{} of 8 points are finished already", kept.len()));
 }

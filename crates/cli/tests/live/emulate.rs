@@ -222,7 +222,7 @@ fn what_is_finished_stays_until_it_is_forced() {
     assert!(log());
     let (code, said) = run("emulate", &["--program", "h0=true"]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("1 of 1 points were there already") && !said.contains("ready after"), "{said}");
+    assert!(said.contains("1 of 1 points are finished already") && !said.contains("ready after"), "{said}");
     for (command, other) in [("emulate", &[][..]), ("run", &[])] {
         let (code, said) = run(command, other);
         assert_eq!(code, Some(2), "{said}");
