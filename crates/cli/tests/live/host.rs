@@ -420,15 +420,15 @@ json.dump(applied, open(sys.argv[2], 'w'))
         "has no such step: ~ sysctl  net.ipv4.ip_default_ttl 13 -> 64",
         "has no such step: + link    plimsoll_dctcp",
         "has no such step: + cgroup  /etc/passwd",
-        "others than its owner can write it (mode 702)",
-        "plan.json is not trusted: others than its owner can write it (mode 602)",
+        "others than its owner may write it (mode 702)",
+        "plan.json is not trusted: others than its owner may write it (mode 602)",
         "/run/plimsoll/host is not trusted: it belongs to user 4711",
         "is not trusted: it is a symbolic link",
         "above: error: locking /run/plimsoll/host",
         "empty: error: /run/plimsoll/host",
         "ttl 64 file folder\n",
         "is rolled back: 5 changes undone",
-        "/sys/fs/bpf/plimsoll is not trusted: others than its owner can write it",
+        "/sys/fs/bpf/plimsoll is not trusted: others than its owner may write it",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }
