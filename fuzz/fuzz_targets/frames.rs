@@ -1,9 +1,9 @@
 //! Any frames at a fabric's edge: no panic, none lost without being counted, the same in a replay; and marking a frame
 //! changes its traffic class and checksum only.
 //!
-//! The first byte chooses the fabric; `plimsoll_fuzz::turns` says what follows: a turn is a frame, whose head says which
-//! host sends it and how far it is filled up. `make fuzz TARGET=frames`. crates/linux/tests/it/frames.rs does the same with
-//! mutations that know Ethernet.
+//! The first byte chooses the fabric; `plimsoll_fuzz::turns` says what follows: a turn is a frame, whose head says
+//! which host sends it and how far it is filled up. `make fuzz TARGET=frames`. crates/linux/tests/it/frames.rs does the
+//! same with mutations that know Ethernet.
 
 use std::sync::LazyLock;
 

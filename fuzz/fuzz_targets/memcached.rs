@@ -2,8 +2,8 @@
 //! same answers however they are cut and on whatever thread, datagrams in sequence, memory within its limit.
 //!
 //! The first byte chooses the settings, the second where pieces are cut; `plimsoll_fuzz::turns` says what follows. With
-//! the highest bit of the second, a turn that begins as a binary packet is one, whose lengths are made to fit.
-//! `make fuzz TARGET=memcached`. crates/chronos-memcached/tests/it/fuzz.rs does the same with a generator that knows words.
+//! the highest bit of the second, a turn that begins as a binary packet is one, whose lengths are made to fit. `make
+//! fuzz TARGET=memcached`. crates/chronos-memcached/tests/it/fuzz.rs does the same with a generator that knows words.
 //!
 //! With an odd number for the cuts, the service is also run under the reader/writer lock of the baselines.
 

@@ -1,8 +1,8 @@
 //! Any text as a scenario file: no panic, every error has a place, what is shown of a run parses to the same run, and
 //! what parses is built and runs for a moment, simulated and as a live fabric.
 //!
-//! `make fuzz TARGET=scenario`, which begins with the shipped scenarios and the parser's fixtures. Half of the mutations
-//! are those of crates/scenario/tests/it/fuzz.rs, which know TOML.
+//! `make fuzz TARGET=scenario`, which begins with the shipped scenarios and the parser's fixtures. Half of the
+//! mutations are those of crates/scenario/tests/it/fuzz.rs, which know TOML.
 
 use std::path::Path;
 use std::sync::LazyLock;

@@ -14,7 +14,8 @@ pub enum Way {
     Whole,
     /// Cut at places that this number chooses.
     Pieces(u8),
-    /// Cut, and not parsed before as many bytes are there as the service has asked for; requests as from another thread.
+    /// Cut, and not parsed before as many bytes are there as the service has asked for; requests as from another
+    /// thread.
     Crossed(u8),
 }
 

@@ -1,9 +1,9 @@
 //! Measures the cost of a request to a server, by I/O backend, threads and lock: 32 connections, `get` of 64-byte keys,
 //! replies of 1100 bytes.
 //!
-//! `cargo run --release -p plimsoll-chronos-locked --example io_cost -- 5 epoll block 1 owner` runs for 5 seconds a server as a
-//! process of its own, whose processor time is counted without the client's. The client sends to all connections,
-//! then reads all replies.
+//! `cargo run --release -p plimsoll-chronos-locked --example io_cost -- 5 epoll block 1 owner` runs for 5 seconds a
+//! server as a process of its own, whose processor time is counted without the client's. The client sends to all
+//! connections, then reads all replies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

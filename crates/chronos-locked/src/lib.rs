@@ -1,5 +1,6 @@
-//! Lock baselines, for measurements only: [`Locked`] runs a service of Chronos on the same runtime and the same sockets,
-//! but every thread runs every request, under a lock. The difference to the service itself is the gain by steering.
+//! Lock baselines, for measurements only: [`Locked`] runs a service of Chronos on the same runtime and the same
+//! sockets, but every thread runs every request, under a lock. The difference to the service itself is the gain by
+//! steering.
 //!
 //! ```text
 //! bytes ──> the service's parse, on the connection's thread ──> request for partition p

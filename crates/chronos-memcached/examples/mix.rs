@@ -1,7 +1,8 @@
 //! What requests cost without a network: parse, execute and format of the paper's mix (64-byte keys, 1024-byte values,
 //! 9 gets to 1 set, 100 000 keys) through `Direct`.
 //!
-//! `cargo run --release -p plimsoll-chronos-memcached --example mix [text|meta|binary] [operations] [partitions] [together]`
+//! `cargo run --release -p plimsoll-chronos-memcached --example mix [text|meta|binary] [operations] [partitions]
+//! [together]`
 //!
 //! `together` is how many requests arrive at once, as a pipelining client sends them: 16, or 1 for calls one by one.
 

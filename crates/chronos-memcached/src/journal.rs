@@ -1,4 +1,5 @@
-//! What happens to clients, in a line a second at most for each kind, on standard error: with `-v`, or after `verbosity 1`.
+//! What happens to clients, in a line a second at most for each kind, on standard error: with `-v`, or after `verbosity
+//! 1`.
 
 use std::io::Write;
 use std::sync::atomic::Ordering;

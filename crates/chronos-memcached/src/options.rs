@@ -29,8 +29,8 @@ use plimsoll_units::whole;
     after_help = EXTENDED_HELP
 )]
 pub struct Options {
-    /// TCP port to listen on, 0 for none, -1 for any that is free (see MEMCACHED_PORT_FILENAME) [default: that of -U, or
-    /// 11211 without -U]
+    /// TCP port to listen on, 0 for none, -1 for any that is free (see MEMCACHED_PORT_FILENAME) [default: that of -U,
+    /// or 11211 without -U]
     #[arg(short = 'p', long, value_name = "num", allow_negative_numbers = true,
           value_parser = whole::<i32>(-1..=65_535))]
     port: Option<i32>,
@@ -98,7 +98,8 @@ pub struct Options {
     /// Number of worker threads
     #[arg(short = 't', long, value_name = "num", default_value_t = 4, value_parser = whole::<u32>(0..))]
     threads: u32,
-    /// Requests of a connection after which it gives way to others, keys of a get among them (memcached's default is 20)
+    /// Requests of a connection after which it gives way to others, keys of a get among them (memcached's default is
+    /// 20)
     #[arg(short = 'R', long, value_name = "num", default_value_t = REQUESTS_PER_TURN,
           value_parser = whole::<u32>(1..))]
     max_reqs_per_event: u32,

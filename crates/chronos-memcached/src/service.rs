@@ -126,7 +126,8 @@ impl Memcached {
         let _ = self.shared.shutdown.set(hook);
     }
 
-    /// What the command `refresh_certs` calls: it reads the certificates again, or says in a line what is wrong with them.
+    /// What the command `refresh_certs` calls: it reads the certificates again, or says in a line what is wrong with
+    /// them.
     pub fn on_refresh(&self, read: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
         let certificates = Certificates { read: Box::new(read), read_at: AtomicU32::new(0) };
         // The first stays.

@@ -150,8 +150,8 @@ impl Settings {
     }
 
     /// The number of partitions where none is given: [`PARTITIONS_PER_THREAD`] a thread, each a group of `ways`. With
-    /// little memory they are fewer, down to one a thread (or one group), so that a partition has pages for several sizes of
-    /// items.
+    /// little memory they are fewer, down to one a thread (or one group), so that a partition has pages for several
+    /// sizes of items.
     pub fn partitions_for(memory_limit: u64, threads: u32, ways: u32) -> u32 {
         // A group shares its keys out over `ways` partitions, whose memory may be less.
         let pages_each = if ways == 1 { PAGES_PER_PARTITION } else { 2 * PAGES_FLOOR as u64 };

@@ -1,15 +1,17 @@
 //! memcached's frame for datagrams: request id, sequence number, number of datagrams, and a reserved field, 16 bits
 //! each.
 //!
-//! A reply that does not fit is an error ([`TOO_LARGE`]), never a part of itself. A reply is cut into datagrams of at most 1400 bytes. memcached 1.6 numbers every value of a multi-get anew; here the
-//! reply to a datagram is one sequence, as its protocol document has it.
+//! A reply that does not fit is an error ([`TOO_LARGE`]), never a part of itself. A reply is cut into datagrams of at
+//! most 1400 bytes. memcached 1.6 numbers every value of a multi-get anew; here the reply to a datagram is one
+//! sequence, as its protocol document has it.
 
 /// Bytes of the frame header.
 pub const FRAME_BYTES: usize = 8;
 /// Bytes of a datagram that we send, its frame header included.
 pub const DATAGRAM_BYTES_MAX: usize = 1400;
 
-/// What is answered instead of a reply that is over the server's limit, or would need more datagrams than can be numbered.
+/// What is answered instead of a reply that is over the server's limit, or would need more datagrams than can be
+/// numbered.
 pub const TOO_LARGE: &[u8] = b"SERVER_ERROR too large for UDP\r\n";
 
 /// The request id and the request; None for a fragment and for a request in several datagrams, which is dropped.

@@ -1,8 +1,8 @@
-//! Requests take no memory of the process's allocator: once a connection's buffers have grown, gets and sets of small items
-//! are received, run and answered without a call of it, by every protocol and both ways to the kernel.
+//! Requests take no memory of the process's allocator: once a connection's buffers have grown, gets and sets of small
+//! items are received, run and answered without a call of it, by every protocol and both ways to the kernel.
 //!
-//! The allocator of this program counts, for all threads together; so there is one test, and its client asks for nothing
-//! itself. What is left is housekeeping: once a second it lists the items of a page.
+//! The allocator of this program counts, for all threads together; so there is one test, and its client asks for
+//! nothing itself. What is left is housekeeping: once a second it lists the items of a page.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{Read, Write};

@@ -15,7 +15,8 @@ use plimsoll_units::whole;
 #[derive(Parser)]
 #[command(version, max_term_width = 110)]
 struct Command {
-    /// Where switches connect: an address and port, port 0 for any free one, or `unix:PATH`. May be given several times.
+    /// Where switches connect: an address and port, port 0 for any free one, or `unix:PATH`. May be given several
+    /// times.
     #[arg(short, long, value_name = "ADDRESS", default_value = "127.0.0.1:6653", value_parser = parse_listen)]
     listen: Vec<Listen>,
     /// Versions of OpenFlow that may be agreed upon.

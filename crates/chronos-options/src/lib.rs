@@ -41,8 +41,8 @@ pub struct RuntimeOptions {
     /// that spin and 1ms for threads that block, which grows to 100ms without load, if nothing is said.
     #[arg(long, value_name = "TIME", value_parser = parse_epoch)]
     pub epoch: Option<Epoch>,
-    /// How partitions move away from overloaded threads: `on` one by one, `paper` without asking whether chance explains
-    /// the load, `split:WAYS` in groups of 2 to 64, which are split while they are hot (`split` is `split:8`).
+    /// How partitions move away from overloaded threads: `on` one by one, `paper` without asking whether chance
+    /// explains the load, `split:WAYS` in groups of 2 to 64, which are split while they are hot (`split` is `split:8`).
     #[arg(long, value_name = "HOW", default_value = "on", value_parser = parse_balance)]
     pub balance: BalanceOption,
     /// Whether partitions cross NUMA nodes, where `--processors` are of several; on if nothing is said, off with
@@ -55,8 +55,8 @@ pub struct RuntimeOptions {
     /// The processors that threads are pinned to, one after the other.
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub processors: Vec<usize>,
-    /// Serve TCP by TLS, with the certificate chain in this file, in PEM; SIGHUP reads it again. UNIX sockets stay in the
-    /// clear.
+    /// Serve TCP by TLS, with the certificate chain in this file, in PEM; SIGHUP reads it again. UNIX sockets stay in
+    /// the clear.
     #[arg(long, value_name = "FILE")]
     pub tls_certificate: Option<PathBuf>,
     /// The private key, in PEM; it is looked for in the file of the chain if nothing is said.
@@ -68,8 +68,9 @@ pub struct RuntimeOptions {
     /// Close connections that say nothing for so long (30s); none are if nothing is said.
     #[arg(long, value_name = "TIME")]
     pub idle: Option<Span>,
-    /// Bytes that connections may hold in all: requests that are not whole, and replies that are not fetched. Connections
-    /// that hold most of it and fetch nothing are closed when others wait for it; so is one that needs more.
+    /// Bytes that connections may hold in all: requests that are not whole, and replies that are not fetched.
+    /// Connections that hold most of it and fetch nothing are closed when others wait for it; so is one that needs
+    /// more.
     #[arg(long, value_name = "BYTES", default_value_t = Limits::default().memory_bytes as u64, value_parser = whole::<u64>(1 << 20..))]
     pub connection_memory: u64,
 }
@@ -237,8 +238,8 @@ fn address(place: &Listen) -> Option<SocketAddr> {
     }
 }
 
-/// How a program called `name` ends that has done what it could: what went wrong is said on standard error, and its exit
-/// status is 2.
+/// How a program called `name` ends that has done what it could: what went wrong is said on standard error, and its
+/// exit status is 2.
 pub fn end(name: &str, done: Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,

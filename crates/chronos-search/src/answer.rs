@@ -48,7 +48,8 @@ pub fn done(answer: Answer, reply: &mut Vec<u8>) {
     }
 }
 
-/// Statistics, of which `shed` is how many connections were closed for the memory that they held, as memcached's `STAT` lines or as JSON.
+/// Statistics, of which `shed` is how many connections were closed for the memory that they held, as memcached's `STAT`
+/// lines or as JSON.
 pub fn statistics(
     answer: Answer,
     collection: Collection,

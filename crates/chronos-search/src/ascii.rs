@@ -64,9 +64,9 @@ pub fn parse<'a>(
     }
 }
 
-/// Whether a line that is no `get` is a request line of HTTP: three words and more, of which the last begins with `HTTP/`. As
-/// with memcached it ends the connection, so that the body behind it is not carried out as commands. No command with arguments
-/// that are allowed looks like this.
+/// Whether a line that is no `get` is a request line of HTTP: three words and more, of which the last begins with
+/// `HTTP/`. As with memcached it ends the connection, so that the body behind it is not carried out as commands. No
+/// command with arguments that are allowed looks like this.
 fn is_http(line: &[u8]) -> bool {
     let mut words = line.split(|&byte| byte == b' ').filter(|word| !word.is_empty());
     words.next_back().is_some_and(|last| last.starts_with(b"HTTP/")) && words.count() >= 2

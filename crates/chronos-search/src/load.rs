@@ -1,7 +1,7 @@
 //! Documents from files, before the server starts.
 //!
-//! * `*.jsonl`, `*.ndjson`: a document a line, `{"id": ..., "text": ..., "title": ..., "url": ...}`; `id` is a string or
-//!   a whole number, `title` and `url` may be left out, and what else is there is not looked at.
+//! * `*.jsonl`, `*.ndjson`: a document a line, `{"id": ..., "text": ..., "title": ..., "url": ...}`; `id` is a string
+//!   or a whole number, `title` and `url` may be left out, and what else is there is not looked at.
 //! * a folder: every file in it, and in the folders within. A document's name is its path within the folder.
 //! * any other file: a document of its name.
 //!

@@ -1,5 +1,5 @@
-//! Requests and replies as Ethernet frames: extracts the datagram and the route of the reply from a frame, and writes the
-//! frame of the reply. This module has neither sockets nor a clock.
+//! Requests and replies as Ethernet frames: extracts the datagram and the route of the reply from a frame, and writes
+//! the frame of the reply. This module has neither sockets nor a clock.
 //!
 //! ```text
 //! Ethernet 14 | IPv4 20 or IPv6 40 | UDP 8 | datagram | padding
@@ -8,8 +8,8 @@
 //! * **Requests** are plain, as the XDP program hands them over: no tag, no options or extension headers, no fragment
 //!   (`crates/bpf/programs/to_sockets.bpf.c`). Other frames are rejected here too.
 //! * **Checksums** (RFC 1071, RFC 768, RFC 8200 section 8.1) are right, absent (IPv4 only), or the sum of the
-//!   pseudo-header alone: a sender on the same machine leaves the rest to the network card, and veth delivers the packet
-//!   unchanged.
+//!   pseudo-header alone: a sender on the same machine leaves the rest to the network card, and veth delivers the
+//!   packet unchanged.
 //! * **Replies** return to the sender: MAC addresses, addresses and ports are swapped, and no route is looked up. DF is
 //!   set, so the identification may be 0 (RFC 6864, section 4.1); TTL is 64; ECN and DSCP are 0 in every reply.
 //! * **Not answered** are senders without a port, and addresses that are multicast, broadcast, unspecified or this

@@ -73,8 +73,8 @@ impl Interface {
         })
     }
 
-    /// Those of `places` that are the device's. An unspecified address is all of them: 0.0.0.0 all of IPv4, and ::, as for
-    /// a socket, those of IPv6 and IPv4.
+    /// Those of `places` that are the device's. An unspecified address is all of them: 0.0.0.0 all of IPv4, and ::, as
+    /// for a socket, those of IPv6 and IPv4.
     pub(crate) fn places(&self, places: &[SocketAddr]) -> Vec<SocketAddr> {
         let mut found = Vec::new();
         for place in places {

@@ -1,4 +1,5 @@
-//! AF_XDP for servers on Chronos: [`XdpDevice`] is a [`DatagramDevice`] whose datagrams bypass the kernel's network stack.
+//! AF_XDP for servers on Chronos: [`XdpDevice`] is a [`DatagramDevice`] whose datagrams bypass the kernel's network
+//! stack.
 //!
 //! ```text
 //! NIC queue q ──> XDP program ──┬─ UDP to a place that is served ──> AF_XDP socket q: receive ring, in the server's memory

@@ -34,7 +34,8 @@ pub(crate) const FRAMES: u32 = RECEIVE_FRAMES + SEND_FRAMES;
 const HEADROOM_BYTES: usize = 256;
 /// The largest MTU of a device whose packets fit into frames, in bytes.
 pub(crate) const MTU_MAX: usize = FRAME_BYTES - HEADROOM_BYTES - ETHERNET_BYTES;
-/// The time for which a device may send nothing before the datagrams that wait for it are dropped: its link may be down.
+/// The time for which a device may send nothing before the datagrams that wait for it are dropped: its link may be
+/// down.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The largest number of frames in a batch.
 const BATCH: usize = 64;
@@ -55,8 +56,8 @@ pub(crate) struct Rings {
 }
 
 impl Queue {
-    /// Creates the queue of a device with this MTU. `memory` has all frames, and `rings` are those of `socket`, which is
-    /// still to be bound.
+    /// Creates the queue of a device with this MTU. `memory` has all frames, and `rings` are those of `socket`, which
+    /// is still to be bound.
     pub(crate) fn new(socket: OwnedFd, memory: &Arc<Mapping>, rings: Rings, mtu: usize) -> Queue {
         debug_assert_eq!(memory.bytes(), FRAMES as usize * FRAME_BYTES);
         let Rings { mut fill, receive, send, completion } = rings;
@@ -139,9 +140,9 @@ impl Receiver {
         if !is_inside {
             return None;
         }
-        // SAFETY: it is within the mapping, which lives as long as this, and initialised, as mappings are. The kernel has
-        // handed the frame over by the receive ring and does not write it before it is in the fill ring again, which
-        // `release` does, and needs this alone; senders have the other part of the memory.
+        // SAFETY: it is within the mapping, which lives as long as this, and initialised, as mappings are. The kernel
+        // has handed the frame over by the receive ring and does not write it before it is in the fill ring again,
+        // which `release` does, and needs this alone; senders have the other part of the memory.
         Some(unsafe { std::slice::from_raw_parts(self.memory.start().add(start).as_ptr(), length) })
     }
 }
@@ -339,8 +340,8 @@ impl Sender {
     /// Returns the free frame at offset `start`, as long as a packet of the device may be.
     #[expect(unsafe_code, reason = "memory that the kernel reads")]
     fn frame(&mut self, start: u64) -> &mut [u8] {
-        // SAFETY: `free` has starts of frames in the part of the mapping that sends, which lives as long as this, and one
-        // that is free neither the kernel nor anything of this process reads; the borrow of `self` keeps it so.
+        // SAFETY: `free` has starts of frames in the part of the mapping that sends, which lives as long as this, and
+        // one that is free neither the kernel nor anything of this process reads; the borrow of `self` keeps it so.
         unsafe {
             let start = self.memory.start().add(start as usize);
             std::slice::from_raw_parts_mut(start.as_ptr(), self.frame_bytes_max)

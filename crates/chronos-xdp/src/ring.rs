@@ -1,6 +1,6 @@
 //! The rings of an AF_XDP socket: memory that the kernel and this process share. One side writes entries and moves
-//! `producer`, the other reads them and moves `consumer`; both only ever grow, and an entry's place is its number modulo
-//! the ring's size.
+//! `producer`, the other reads them and moves `consumer`; both only ever grow, and an entry's place is its number
+//! modulo the ring's size.
 //!
 //! | ring | entries | written by |
 //! |---|---|---|
@@ -123,7 +123,8 @@ impl<T: Copy> Ring<T> {
     #[expect(unsafe_code, reason = "the kernel changes it too, as the atomic that it is")]
     fn number(&self, place: NonNull<AtomicU32>) -> &AtomicU32 {
         debug_assert!(self.mapping.bytes() > 0);
-        // SAFETY: `place` is one of this ring's, in a mapping that lives as long, and both sides only use it atomically.
+        // SAFETY: `place` is one of this ring's, in a mapping that lives as long, and both sides only use it
+        // atomically.
         unsafe { place.as_ref() }
     }
 

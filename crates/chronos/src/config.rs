@@ -191,8 +191,8 @@ impl Balancing {
     pub const WAYS_MAX: u32 = SplitBalance::WAYS_MAX;
 }
 
-/// Whether partitions move from one NUMA node to another. The memory of one that did stays on the node of the thread that
-/// touched it first; what the partition takes later is near its new owner.
+/// Whether partitions move from one NUMA node to another. The memory of one that did stays on the node of the thread
+/// that touched it first; what the partition takes later is near its new owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum AcrossNodes {
     /// Partitions move as freely as within one node.
@@ -281,20 +281,20 @@ pub struct DatagramSteering {
 pub struct Limits {
     /// Connections of all threads together.
     pub connections: usize,
-    /// A connection that says nothing for so long is closed, once it has fetched its replies, or has fetched none for as
-    /// long again.
+    /// A connection that says nothing for so long is closed, once it has fetched its replies, or has fetched none for
+    /// as long again.
     pub idle: Option<Duration>,
     /// Bytes of the largest request; a connection that needs more is closed.
     pub input_bytes: usize,
     /// Bytes of replies that wait to be sent, those that are expected included; above, no further request of the
-    /// connection is looked at. All connections of a thread may have 32 times as much before each gets one or two replies
-    /// at a time.
+    /// connection is looked at. All connections of a thread may have 32 times as much before each gets one or two
+    /// replies at a time.
     pub output_bytes: usize,
-    /// Bytes that all connections together may hold: requests that are not whole, replies that wait to be sent, and free
-    /// buffers for both. When much of it is held, connections wait that hold more than an equal share of the rest; if
-    /// they wait in vain, those are closed that have moved next to nothing for a quarter of a second, the one that holds the
-    /// most first ([`crate::ThreadStats::shed`]). A request or a reply that needs more closes its connection. Datagrams are
-    /// bounded by what may be pending, and do not wait.
+    /// Bytes that all connections together may hold: requests that are not whole, replies that wait to be sent, and
+    /// free buffers for both. When much of it is held, connections wait that hold more than an equal share of the rest;
+    /// if they wait in vain, those are closed that have moved next to nothing for a quarter of a second, the one that
+    /// holds the most first ([`crate::ThreadStats::shed`]). A request or a reply that needs more closes its connection.
+    /// Datagrams are bounded by what may be pending, and do not wait.
     pub memory_bytes: usize,
     /// Requests of one connection that are at other threads; at that many, no further one is looked at.
     pub under_way: u32,

@@ -183,8 +183,8 @@ impl Input {
     }
 }
 
-/// Makes room for `more` bytes: of small buffers twice as much as there is, of large ones a quarter more, since what is not
-/// used counts for all connections.
+/// Makes room for `more` bytes: of small buffers twice as much as there is, of large ones a quarter more, since what is
+/// not used counts for all connections.
 fn grow(bytes: &mut Vec<u8>, more: usize) {
     const LARGE: usize = 1 << 20;
     if bytes.len() < LARGE {
@@ -233,7 +233,8 @@ impl<S: Service> Connection<S> {
         self.output.holes() + self.everywhere.as_ref().map_or(0, |everywhere| everywhere.missing)
     }
 
-    /// Bytes that have moved in all: those that its client fetched, and those that it said with nothing left to fetch; wraps.
+    /// Bytes that have moved in all: those that its client fetched, and those that it said with nothing left to fetch;
+    /// wraps.
     pub(crate) fn moved(&self) -> usize {
         self.tls.as_ref().map_or(self.output.gone(), |tls| tls.wire.gone()).wrapping_add(self.received)
     }

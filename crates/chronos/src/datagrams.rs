@@ -89,12 +89,13 @@ impl Datagrams {
         self.is_stopped = true;
     }
 
-    /// Receives a batch, and runs what it asks for. What is answered at once is sent at once by a socket, and at the end
-    /// of the turn by a device. Nothing is received while too many datagrams wait for replies of other threads. True if
-    /// there may be more.
+    /// Receives a batch, and runs what it asks for. What is answered at once is sent at once by a socket, and at the
+    /// end of the turn by a device. Nothing is received while too many datagrams wait for replies of other threads.
+    /// True if there may be more.
     pub(crate) fn receive<S: Service>(&mut self, worker: &mut Worker<S>, port: usize) -> bool {
         if worker.datagrams >= PENDING_MAX || worker.engine.mail.is_congested() {
-            // What comes meanwhile waits with the kernel, which drops what is too much. Other threads have to go on first.
+            // What comes meanwhile waits with the kernel, which drops what is too much. Other threads have to go on
+            // first.
             std::thread::yield_now();
             return true;
         }

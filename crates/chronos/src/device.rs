@@ -1,5 +1,6 @@
 //! [`DatagramDevice`]: a source of datagrams that is not a socket. The program that starts a server names one in
-//! [`crate::Listen::Device`]; the runtime opens it last, when all sockets are open, and deals its queues to the threads.
+//! [`crate::Listen::Device`]; the runtime opens it last, when all sockets are open, and deals its queues to the
+//! threads.
 //!
 //! ```text
 //! DatagramDevice::open ──> queues, dealt in turn to the threads

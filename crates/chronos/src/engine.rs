@@ -73,8 +73,8 @@ impl<S: Service> Engine<S> {
         self.stats.thread(self.me)
     }
 
-    /// Runs the whole requests at the head of `input`, as many as a turn allows. Returns how many bytes are used up, and
-    /// why it stopped.
+    /// Runs the whole requests at the head of `input`, as many as a turn allows. Returns how many bytes are used up,
+    /// and why it stopped.
     pub(crate) fn consume(&mut self, connection: &mut Connection<S>, input: &[u8]) -> (usize, Halt) {
         let mut used = 0;
         let mut steps = 0;

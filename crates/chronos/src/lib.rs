@@ -35,9 +35,10 @@
 //!
 //! # Left out
 //!
-//! Moving memory between NUMA nodes: partitions are built by the thread that first owns them, so their memory is near it,
-//! and the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind. Steering
-//! of datagrams by their keys at a [`DatagramDevice`]: the device chooses a queue, and the queue's thread forwards the request.
+//! Moving memory between NUMA nodes: partitions are built by the thread that first owns them, so their memory is near
+//! it, and the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind.
+//! Steering of datagrams by their keys at a [`DatagramDevice`]: the device chooses a queue, and the queue's thread
+//! forwards the request.
 
 mod backlog;
 mod balancer;

@@ -1,8 +1,8 @@
 //! [`Memory`]: what the connections of all threads hold together, and what they may hold ([`Limits::memory_bytes`]).
 //!
-//! *Held* are the buffers, by their capacity, of requests that are not whole or wait for their turn, of replies that wait to
-//! be sent, and of replies on their way between threads. *Coming* are requests on their way between threads, and replies
-//! that are not made yet, as far as one can tell ([`Replies::expected`]). Both together decide:
+//! *Held* are the buffers, by their capacity, of requests that are not whole or wait for their turn, of replies that
+//! wait to be sent, and of replies on their way between threads. *Coming* are requests on their way between threads,
+//! and replies that are not made yet, as far as one can tell ([`Replies::expected`]). Both together decide:
 //!
 //! | held and coming, of the budget | level | |
 //! |---|---|---|
@@ -11,12 +11,13 @@
 //! | more | full | none goes on, and nothing is read; sending does. If it is held, threads leave requests of others alone |
 //!
 //! What waits goes on when the level falls: clients that read their replies make it fall. If it does not fall, those
-//! connections are closed that have moved next to nothing for a while ([`Holding::has_stalled`]), the one that holds the most
-//! first; and if memory stays full, requests of which the rest would have to be read, since nothing else makes room for it.
-//! The last eighths are for free buffers ([`Memory::pool_bytes`]), and for what comes on top before it is counted.
+//! connections are closed that have moved next to nothing for a while ([`Holding::has_stalled`]), the one that holds
+//! the most first; and if memory stays full, requests of which the rest would have to be read, since nothing else makes
+//! room for it. The last eighths are for free buffers ([`Memory::pool_bytes`]), and for what comes on top before it is
+//! counted.
 //!
-//! Threads count for themselves, and tell each other when it has become a *quantum*: a connection whose replies leave as
-//! they come costs no atomic operation.
+//! Threads count for themselves, and tell each other when it has become a *quantum*: a connection whose replies leave
+//! as they come costs no atomic operation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
@@ -191,7 +192,8 @@ impl Memory {
     }
 
     /// What is to be freed for those that wait: a part more than makes memory free, so that a few of them may go on; of
-    /// that, as large a part as this thread's connections hold of all. 0 if it is not what is held that makes memory scarce.
+    /// that, as large a part as this thread's connections hold of all. 0 if it is not what is held that makes memory
+    /// scarce.
     pub(crate) fn excess(&mut self) -> usize {
         self.tell();
         self.turn();
@@ -383,7 +385,8 @@ impl Holding {
     }
 }
 
-/// Has the allocator give back to the system what is free. Where there is no such call it does so by itself, or not at all.
+/// Has the allocator give back to the system what is free. Where there is no such call it does so by itself, or not at
+/// all.
 pub(crate) fn give_back() {
     #[cfg(target_env = "gnu")]
     #[expect(unsafe_code, reason = "the allocator's own call")]

@@ -112,8 +112,8 @@ impl DatagramSocket {
         self.waiting.is_empty()
     }
 
-    /// Sends what the socket has room for, and keeps the rest. Datagrams that the kernel rejects are dropped, as if they
-    /// were lost in the network.
+    /// Sends what the socket has room for, and keeps the rest. Datagrams that the kernel rejects are dropped, as if
+    /// they were lost in the network.
     pub(crate) fn send(&mut self) -> Sent {
         let mut sent = Sent { bytes: 0, dropped: mem::take(&mut self.dropped) };
         let mut from = 0;
@@ -167,8 +167,8 @@ mod tests {
 
     use super::*;
 
-    /// A UNIX socket takes as many datagrams as its reader's queue has room for, and then none, as a UDP socket does when
-    /// the network is slower than the server.
+    /// A UNIX socket takes as many datagrams as its reader's queue has room for, and then none, as a UDP socket does
+    /// when the network is slower than the server.
     #[test]
     fn what_a_full_socket_does_not_take_is_kept_in_order() {
         let (sender, receiver) = UnixDatagram::pair().unwrap();

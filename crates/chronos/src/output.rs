@@ -5,9 +5,9 @@
 //!    ^ sent so far  ^ can be sent once hole 7 is filled
 //! ```
 //!
-//! Replies of own partitions are written straight into the tail. A request that goes to another thread leaves a hole. A reply
-//! without bytes (a quiet set, a miss of a multi-get) fills its hole with nothing: it is never a piece that is sent, so
-//! that a thousand of them in a row do not look like a write that has nothing to do.
+//! Replies of own partitions are written straight into the tail. A request that goes to another thread leaves a hole. A
+//! reply without bytes (a quiet set, a miss of a multi-get) fills its hole with nothing: it is never a piece that is
+//! sent, so that a thousand of them in a row do not look like a write that has nothing to do.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -91,8 +91,8 @@ impl Output {
         }
     }
 
-    /// Removes empty replies at both ends: the first segment is always one that can be sent or filled, and the numbers of
-    /// the last ones are free again.
+    /// Removes empty replies at both ends: the first segment is always one that can be sent or filled, and the numbers
+    /// of the last ones are free again.
     fn drop_empty(&mut self) {
         while let Some(Segment::Empty) = self.segments.front() {
             self.segments.pop_front();

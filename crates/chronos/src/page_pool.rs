@@ -65,7 +65,8 @@ impl PagePool {
         Arc::new(PagePool { page_bytes, ground: Mutex::default() })
     }
 
-    /// A page: zeros, or what is left of one that was dropped. Ends the process if the kernel has no memory, as every allocation does.
+    /// A page: zeros, or what is left of one that was dropped. Ends the process if the kernel has no memory, as every
+    /// allocation does.
     pub fn take(self: &Arc<PagePool>) -> Page {
         let mut ground = self.ground.lock().unwrap_or_else(PoisonError::into_inner);
         let start = match ground.free.pop() {

@@ -1,8 +1,8 @@
 //! [`ReplyBudget`]: how much memory the replies of a thread's connections may take.
 //!
 //! How large a reply is that another thread makes is known when it is here. Until then it counts as much as the largest
-//! that its connection had lately, and those of a new connection as half of what there is. Where clients let replies lie on
-//! purpose, all of a thread's add up: then each connection has one at a time.
+//! that its connection had lately, and those of a new connection as half of what there is. Where clients let replies
+//! lie on purpose, all of a thread's add up: then each connection has one at a time.
 
 use crate::Limits;
 
@@ -28,8 +28,8 @@ pub(crate) struct Replies {
 
 /// So many times `output_bytes` all connections of a thread may have before each gets one reply at a time.
 const CONNECTIONS: usize = 32;
-/// The least that a reply counts for the thread that is not here yet, in parts of `output_bytes`: the small replies before
-/// may have been a preparation.
+/// The least that a reply counts for the thread that is not here yet, in parts of `output_bytes`: the small replies
+/// before may have been a preparation.
 const LEAST_PART: usize = 16;
 /// One larger reply is forgotten after a few times so many.
 const FORGOTTEN: usize = 64;

@@ -75,7 +75,8 @@ impl Runtime {
         Runtime::start_with(service, config, balancer::policy(config, Path::new(nodes::FOLDER)))
     }
 
-    /// As [`Runtime::start`], with another policy of moving partitions, which is not told of `split` and `across_nodes`.
+    /// As [`Runtime::start`], with another policy of moving partitions, which is not told of `split` and
+    /// `across_nodes`.
     ///
     /// # Errors
     /// As for [`Runtime::start`].

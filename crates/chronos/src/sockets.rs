@@ -19,8 +19,8 @@ use crate::{Config, Limits, Listen, StartError, Tls, Transport};
 /// How long nothing is accepted, at least, after the kernel could not; a thread that sleeps goes on within a second.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a place that is in use is tried again. A server that was killed has gone before its io_uring has: the kernel
-/// ends what the ring was asked for on its own time, and the sockets listen until then.
+/// How long a place that is in use is tried again. A server that was killed has gone before its io_uring has: the
+/// kernel ends what the ring was asked for on its own time, and the sockets listen until then.
 const IN_USE_PATIENCE: Duration = Duration::from_secs(2);
 /// Time between two tries.
 const IN_USE_PAUSE: Duration = Duration::from_millis(10);

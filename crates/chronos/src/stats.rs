@@ -105,8 +105,8 @@ pub struct ThreadStats {
     pub sent_bytes: u64,
     /// Datagrams that were received.
     pub datagrams: u64,
-    /// Datagrams that could not be sent: the kernel did not take them; at a device, no frame was free or they were longer
-    /// than its packets.
+    /// Datagrams that could not be sent: the kernel did not take them; at a device, no frame was free or they were
+    /// longer than its packets.
     pub dropped: u64,
     /// Frames of a device ([`crate::Listen::Device`]) with a wrong checksum.
     pub bad_checksums: u64,

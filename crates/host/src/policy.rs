@@ -3,8 +3,8 @@
 //! Names that reach the kernel, a path or a program's arguments are parsed into types that hold only valid ones:
 //! [`DeviceName`], [`CgroupPath`], [`UnitName`], [`Prefix`], [`PolicyName`].
 //!
-//! A key has the same name as in a scenario (`association_timeout`). The spelling with hyphens, which policies had before,
-//! is still read.
+//! A key has the same name as in a scenario (`association_timeout`). The spelling with hyphens, which policies had
+//! before, is still read.
 
 use std::fmt;
 use std::io::Read as _;

@@ -170,8 +170,8 @@ fn pacers_are_those_of_the_scenario() {
     }
 }
 
-/// Frames of 1250 B every 10 us between two leaves; a link takes each 10 us and 1 us of propagation. The link to the spine
-/// that the flow takes is dead from 503 us to 603 us, and routing follows 25 us later.
+/// Frames of 1250 B every 10 us between two leaves; a link takes each 10 us and 1 us of propagation. The link to the
+/// spine that the flow takes is dead from 503 us to 603 us, and routing follows 25 us later.
 #[test]
 fn frames_are_lost_until_routing_goes_around_a_dead_link() {
     let text = |spine: u32| {
@@ -201,8 +201,8 @@ fn frames_are_lost_until_routing_goes_around_a_dead_link() {
         std::mem::swap(&mut one, &mut other);
     }
     assert_eq!(other.0, Vec::from_iter(0..100), "the other spine is not the flow's");
-    // Frame n reaches the leaf at 10 n + 11 us and has left it 10 us later. So 48 has crossed when the link dies, and 49
-    // is cut off, which is known at the far end; 50 and 51 come to a dead port before routing knows.
+    // Frame n reaches the leaf at 10 n + 11 us and has left it 10 us later. So 48 has crossed when the link dies, and
+    // 49 is cut off, which is known at the far end; 50 and 51 come to a dead port before routing knows.
     assert_eq!(one.1, [50, 49, 51]);
     assert_eq!(one.0.len(), 97);
 }

@@ -25,9 +25,9 @@ pub struct Taps {
 }
 
 /// A thread that goes before all others and never sleeps is stopped by the kernel for 50 ms in a second, in one piece,
-/// so that others have their 5 %; and ended after a second (RLIMIT_RTTIME). One that rests for as much in small pieces is
-/// not: 50 us and the 15 us that waking up takes, in 700 us. With 20 us others have half of what they should: the kernel
-/// then took the other half at once, 25 ms in a second.
+/// so that others have their 5 %; and ended after a second (RLIMIT_RTTIME). One that rests for as much in small pieces
+/// is not: 50 us and the 15 us that waking up takes, in 700 us. With 20 us others have half of what they should: the
+/// kernel then took the other half at once, 25 ms in a second.
 const AWAKE_MAX: Span = Span::from_us(700);
 const REST: Span = Span::from_us(50);
 /// What is asked for less is over before the thread has gone to sleep, and so is no rest: it looks again at once.

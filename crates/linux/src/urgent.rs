@@ -8,10 +8,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity,
 
 /// This thread is urgent until the value is dropped.
 ///
-/// * On one processor: the kernel queues what a TAP device is given by processor, so a thread that moves reorders frames.
+/// * On one processor: the kernel queues what a TAP device is given by processor, so a thread that moves reorders
+///   frames.
 /// * Timers wake it when they say; the kernel's default is up to 50 us late.
-/// * It runs before all ordinary threads (`SCHED_FIFO`, lowest priority), else at the highest ordinary priority. Without
-///   the right to either the lateness tells.
+/// * It runs before all ordinary threads (`SCHED_FIFO`, lowest priority), else at the highest ordinary priority.
+///   Without the right to either the lateness tells.
 ///
 /// What keeps it from hanging the machine: it has one processor; the fabric's loop rests for 5 % of the time; the
 /// kernel keeps 5 % of a second for ordinary threads (`sched_rt_runtime_us`); and `RLIMIT_RTTIME` ends the process if

@@ -192,7 +192,8 @@ mod tests {
         (moved as f64 / epochs as f64, relieved)
     }
 
-    /// `cargo test -p plimsoll-mechanisms partition_balancer -- --nocapture` prints what `docs/internals/chronos.md` has.
+    /// `cargo test -p plimsoll-mechanisms partition_balancer -- --nocapture` prints what `docs/internals/chronos.md`
+    /// has.
     #[test]
     fn noise_moves_partitions_only_as_printed() {
         for requests in [50, 500, 5000] {

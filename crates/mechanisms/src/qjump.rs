@@ -247,8 +247,8 @@ impl Excess {
 
 /// The limiter of one host: a bucket per level, refilled by the kernel module's rule.
 ///
-/// u64 throughout, so that a twin in C can be exact: two comparisons and a subtraction a packet. The twin's quantum is a
-/// nanosecond, with the epoch rounded up to one; with times and an epoch in whole nanoseconds, nothing differs. The
+/// u64 throughout, so that a twin in C can be exact: two comparisons and a subtraction a packet. The twin's quantum is
+/// a nanosecond, with the epoch rounded up to one; with times and an epoch in whole nanoseconds, nothing differs. The
 /// end of an epoch saturates.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Limiter {

@@ -9,8 +9,8 @@
 //! ```
 //!
 //! The laws of the tail follow chapter 4 of Kapoor's dissertation (2015; Chronos, SoCC 2012). Their latencies are in
-//! microseconds, as floating-point numbers: they are estimates, and no event is ordered by them. The server's model is a
-//! simulation with the engine of the fabric: integer time, named random streams, ties that favour no owner.
+//! microseconds, as floating-point numbers: they are estimates, and no event is ordered by them. The server's model is
+//! a simulation with the engine of the fabric: integer time, named random streams, ties that favour no owner.
 
 #![forbid(unsafe_code)]
 

@@ -169,8 +169,8 @@ pub trait Task: Send + Sync {
         Ok(())
     }
 
-    /// Measures. A task by the wall's clock has the machine for itself, and calls `goes_on` between its parts; once that
-    /// was false, whatever it returns does not count.
+    /// Measures. A task by the wall's clock has the machine for itself, and calls `goes_on` between its parts; once
+    /// that was false, whatever it returns does not count.
     ///
     /// # Errors
     /// What went wrong, in words.

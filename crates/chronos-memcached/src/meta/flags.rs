@@ -25,8 +25,8 @@ impl Flags {
     pub fn read(head: &mut Head, clock: Clock, key: &[u8], tokens: &[u8]) -> Flags {
         let mut seen = 0_u128;
         let mut mode = None;
-        // memcached reads on after an error, and tells the last one that has a text of its own; a duplicate or unknown flag
-        // ends it.
+        // memcached reads on after an error, and tells the last one that has a text of its own; a duplicate or unknown
+        // flag ends it.
         let (mut error, mut ended) = (None, false);
         let mut flags = Flags { count: 0, opaque_fits: true, mode: Ok(None) };
         for token in Tokens(tokens) {
@@ -72,8 +72,8 @@ const fn alone(letter: u8) -> Option<u32> {
     }
 }
 
-/// The bits of flags of one letter each, none twice, that say all with it, and whether any of them is heard in the answer.
-/// None if there are others. Faster than [`Flags::read`], for the gets that are frequent.
+/// The bits of flags of one letter each, none twice, that say all with it, and whether any of them is heard in the
+/// answer. None if there are others. Faster than [`Flags::read`], for the gets that are frequent.
 #[inline]
 pub fn plain(tokens: &[u8]) -> Option<(u32, bool)> {
     let (mut bits, mut seen, mut is_answered) = (0, 0_u32, false);

@@ -174,7 +174,8 @@ impl Extended {
                 extended.tls_write_bytes =
                     Some(bytes.context("-o ssl_wbuf_size: a number of KiB is allowed")?);
             }
-            // memcached asks no client for a certificate either, unless ssl_verify_mode says so, which is refused below.
+            // memcached asks no client for a certificate either, unless ssl_verify_mode says so, which is refused
+            // below.
             if name == "ssl_ca_cert" {
                 let path = value.context("-o ssl_ca_cert needs a value: ssl_ca_cert=<file>")?;
                 note!("-o ssl_ca_cert has no effect without ssl_verify_mode: clients show no certificates");

@@ -6,8 +6,8 @@
 //! large item:      head in a page of heads, value outside the pages (`large.rs`)
 //! ```
 //!
-//! Eviction is a clock instead of memcached's three linked lists, with the same rule: an item that was fetched twice since
-//! the hand passed is active, and gets a second chance. It costs no pointers, and a fetch touches no other item.
+//! Eviction is a clock instead of memcached's three linked lists, with the same rule: an item that was fetched twice
+//! since the hand passed is active, and gets a second chance. It costs no pointers, and a fetch touches no other item.
 
 use std::sync::Arc;
 

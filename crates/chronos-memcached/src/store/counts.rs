@@ -1,4 +1,5 @@
-//! What a size class is asked, holds and loses, for `stats items` and `stats slabs`. All numbers, so that partitions add up.
+//! What a size class is asked, holds and loses, for `stats items` and `stats slabs`. All numbers, so that partitions
+//! add up.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 

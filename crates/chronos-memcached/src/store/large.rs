@@ -1,7 +1,7 @@
 //! Large items of a partition: a head in a page, with the number of the value's slot on the values.
 //!
-//! Access to the value of a large item checks the partition's values out ([`Arena::has_value`]); they are checked in when
-//! the request has run. Until then other partitions evict elsewhere.
+//! Access to the value of a large item checks the partition's values out ([`Arena::has_value`]); they are checked in
+//! when the request has run. Until then other partitions evict elsewhere.
 
 use super::arena::Arena;
 use super::item::{HEADER_BYTES, ItemRef};

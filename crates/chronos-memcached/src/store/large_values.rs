@@ -107,7 +107,8 @@ impl LargeValues {
         self.slots.get(self.oldest as usize).map(|slot| slot.stamp)
     }
 
-    /// Makes the oldest value the newest, with the stamp `stamp`, if it is active; false if it is not, or there is none.
+    /// Makes the oldest value the newest, with the stamp `stamp`, if it is active; false if it is not, or there is
+    /// none.
     pub fn requeue_oldest(&mut self, stamp: u64) -> bool {
         let number = self.oldest;
         let Some(slot) = self.slots.get_mut(number as usize).filter(|slot| slot.is_active) else {

@@ -1,12 +1,13 @@
-//! The large values of all partitions: memory for a large value comes from the oldest one, in whichever partition it is.
+//! The large values of all partitions: memory for a large value comes from the oldest one, in whichever partition it
+//! is.
 //!
 //! ```text
 //! owner:          find ─> check out its values ─> read, store, remove ─> check in, before its thread does anything else
 //! any partition:  needs memory ─> of the values that are checked in, the oldest ─> evict it
 //! ```
 //!
-//! A value is evicted with its lock held, and the owner finds an empty slot at its next access. No thread waits while it has
-//! values checked out, so there is no deadlock.
+//! A value is evicted with its lock held, and the owner finds an empty slot at its next access. No thread waits while
+//! it has values checked out, so there is no deadlock.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};

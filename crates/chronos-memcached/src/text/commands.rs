@@ -51,8 +51,8 @@ pub fn parse<'a>(
     command.parse()
 }
 
-/// A get of one key, in text or as a meta command whose flags are plain, and its length: what most requests are, found with
-/// one search. None for all others, right or wrong.
+/// A get of one key, in text or as a meta command whose flags are plain, and its length: what most requests are, found
+/// with one search. None for all others, right or wrong.
 #[inline]
 fn frequent(input: &[u8]) -> Option<(usize, Request<'_>)> {
     /// Bytes behind a key at most: a space and a letter for each plain flag, and the line's end.

@@ -4,9 +4,9 @@
 //! line ──> Dump of the session ──> a request for each page of each partition ──> lines ──> END
 //! ```
 //!
-//! A dump runs page by page, as keys of a get do, so that it takes no more memory than a reply may, and other connections
-//! are answered in between. Items that are stored meanwhile may be missed, and those that move may come twice, as with
-//! memcached's crawler.
+//! A dump runs page by page, as keys of a get do, so that it takes no more memory than a reply may, and other
+//! connections are answered in between. Items that are stored meanwhile may be missed, and those that move may come
+//! twice, as with memcached's crawler.
 
 use std::fmt::Write;
 

@@ -56,9 +56,9 @@ pub fn first_words<const N: usize>(line: &[u8]) -> ([&[u8]; N], usize) {
     (words, N + more)
 }
 
-/// True for the first line of an HTTP request. What follows is a web page's, which must not become commands: the connection
-/// is closed, as memcached closes it. memcached does so only where the first letter begins none of its frequent commands:
-/// it answers `ERROR` to `search / HTTP/1.1`, and goes on.
+/// True for the first line of an HTTP request. What follows is a web page's, which must not become commands: the
+/// connection is closed, as memcached closes it. memcached does so only where the first letter begins none of its
+/// frequent commands: it answers `ERROR` to `search / HTTP/1.1`, and goes on.
 pub fn is_http(line: &[u8]) -> bool {
     Words(line).last().is_some_and(|word| word.starts_with(b"HTTP/"))
 }

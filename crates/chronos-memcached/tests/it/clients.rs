@@ -54,8 +54,8 @@ fn python_binary_memcached_with_and_without_login() {
     run(Path::new(PYTHON), "bmemcached", package, "bmemcached_client.py", &[&place, "ann", "secret"]);
 }
 
-/// A Python of its own for a package that Debian does not have; None, with the reason printed, if it cannot be had: that
-/// takes a network, which the build machine may lack.
+/// A Python of its own for a package that Debian does not have; None, with the reason printed, if it cannot be had:
+/// that takes a network, which the build machine may lack.
 fn python_with(package: &str) -> Option<PathBuf> {
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("python-{package}"));
     let python = place.join("bin/python");

@@ -16,7 +16,8 @@ use pair::{DEVICE, Pair, SERVER_V4};
 
 const PORT: u16 = 11_211;
 
-/// A server of two threads in the pair's near namespace; None, with the reason on standard error, if this machine cannot.
+/// A server of two threads in the pair's near namespace; None, with the reason on standard error, if this machine
+/// cannot.
 fn start(pair: &Pair, option: &str) -> Option<Server> {
     let (port, option) = (PORT.to_string(), format!("chronos_xdp={DEVICE},{option}"));
     let mut options = vec!["-t", "2", "-U", &port, "-vv", "-o", &option];

@@ -126,8 +126,8 @@ proptest! {
         }
         pieces.push(rest);
         let cut = answers(server(Settings::default()), &pieces);
-        // Reports tell of the process, and its time goes on. A dump is refused behind other commands, as with memcached, and
-        // not if it comes in a piece of its own.
+        // Reports tell of the process, and its time goes on. A dump is refused behind other commands, as with
+        // memcached, and not if it comes in a piece of its own.
         let has = |words: &[u8]| [&whole, &cut].iter().any(|reply| reply.windows(words.len()).any(|bytes| bytes == words));
         if !has(b"STAT ") && !has(b"cannot pipeline") {
             prop_assert_eq!(whole.escape_ascii().to_string(), cut.escape_ascii().to_string());

@@ -167,13 +167,15 @@ fn stores_and_fetches_much(port: u16, value: &[u8]) -> bool {
     is_served
 }
 
-/// Two hundred clients that together want far more than there is: replies that they do not read, lines and values that do
-/// not end. What the server holds for them is bounded, others are served meanwhile, and all is as before when they have left.
+/// Two hundred clients that together want far more than there is: replies that they do not read, lines and values that
+/// do not end. What the server holds for them is bounded, others are served meanwhile, and all is as before when they
+/// have left.
 #[test]
 fn what_connections_hold_is_bounded_and_given_back() {
     const BYTES: usize = 1_000_000;
     const CLIENTS: usize = 200;
-    /// The items, what connections may hold by default, and for all else: the program, free buffers, the allocator's own.
+    /// The items, what connections may hold by default, and for all else: the program, free buffers, the allocator's
+    /// own.
     const MOST: usize = (64 + 32 + 40) << 20;
     let value = vec![b'v'; BYTES];
     let gets: Vec<u8> =
@@ -213,8 +215,8 @@ fn what_connections_hold_is_bounded_and_given_back() {
                 most = most.max(resident(server.id()));
                 rounds += 1;
             }
-            // One that has said nothing yet, and asks for much. It may be closed too, amid so many that ask for more, and
-            // comes again then.
+            // One that has said nothing yet, and asks for much. It may be closed too, amid so many that ask for more,
+            // and comes again then.
             let mut tries = 1;
             while !stores_and_fetches_much(server.tcp, &value[..BYTES / 2]) {
                 assert!(begin.elapsed() < 2 * PATIENCE, "{what}, {io}: nobody else gets much");

@@ -80,8 +80,8 @@ fn in_the_background_with_a_pid_file() {
     assert!(!pid_file.exists(), "the pid file is left behind");
 }
 
-/// Who reads what it says until its end, as `$(...)` does, has it when the server listens. It holds no folder either, and a
-/// pid file that cannot be written is no reason not to serve.
+/// Who reads what it says until its end, as `$(...)` does, has it when the server listens. It holds no folder either,
+/// and a pid file that cannot be written is no reason not to serve.
 #[test]
 fn in_the_background_it_lets_go_of_its_parent() {
     for (verbose, stays) in [(false, false), (true, false), (false, true)] {

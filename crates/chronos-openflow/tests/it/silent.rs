@@ -1,5 +1,5 @@
-//! Thousands of packets that are not answered, to controllers of every mode: what is answered comes, and switches that leave
-//! in the middle leave no descriptor. The only test of its process, whose descriptors it counts.
+//! Thousands of packets that are not answered, to controllers of every mode: what is answered comes, and switches that
+//! leave in the middle leave no descriptor. The only test of its process, whose descriptors it counts.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};
@@ -27,8 +27,8 @@ fn modes() -> Vec<Config> {
     modes
 }
 
-/// A switch's whole conversation: `length` packets for the bridge itself, which go nowhere, with a broadcast and an echo
-/// request among them now and then, and an echo request at the end.
+/// A switch's whole conversation: `length` packets for the bridge itself, which go nowhere, with a broadcast and an
+/// echo request among them now and then, and an echo request at the end.
 fn conversation(version: u8, datapath: u64, length: usize) -> Vec<u8> {
     let mut to_bridge = frame(1, 2);
     to_bridge[..6].copy_from_slice(&[1, 0x80, 0xc2, 0, 0, 0xe]);

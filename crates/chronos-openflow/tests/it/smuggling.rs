@@ -1,5 +1,5 @@
-//! Other protocols at the controller's address: a web page can make a browser send a request of its own making there, and
-//! nothing in it is ever read as a message of a switch.
+//! Other protocols at the controller's address: a web page can make a browser send a request of its own making there,
+//! and nothing in it is ever read as a message of a switch.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{Wire, features, frame, hello, packet_in};

@@ -1,6 +1,6 @@
 //! Long pipelines of commands that are not answered, to servers of every mode: each is answered as one without threads
-//! answers it, and clients that leave in the middle leave no descriptor. The only test of its process, whose descriptors it
-//! counts.
+//! answers it, and clients that leave in the middle leave no descriptor. The only test of its process, whose
+//! descriptors it counts.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::io::{Read, Write};

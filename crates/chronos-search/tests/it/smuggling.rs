@@ -1,5 +1,5 @@
-//! Two protocols at one address: what begins as one is never read as the other, so that a web page, or a program that is made
-//! to fetch an address, can write nothing by memcached's commands; and no request hides in another's body.
+//! Two protocols at one address: what begins as one is never read as the other, so that a web page, or a program that
+//! is made to fetch an address, can write nothing by memcached's commands; and no request hides in another's body.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use crate::support::{NOW, Wire};
@@ -14,8 +14,8 @@ const EVIL: [&str; 4] = [
     "PUT /documents/evil HTTP/1.1\r\nContent-Length: 4\r\n\r\nevil",
 ];
 
-/// The answers to `input` in pieces, whether it was closed, and how many documents there are then; the document `kept` was
-/// there before.
+/// The answers to `input` in pieces, whether it was closed, and how many documents there are then; the document `kept`
+/// was there before.
 fn serve(input: &[u8], piece: usize) -> (String, bool, u64) {
     let settings = Settings { sets: Sets::Documents, document_bytes_max: 100_000, ..Settings::default() };
     let mut wire = Wire::new(settings, 3);

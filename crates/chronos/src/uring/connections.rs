@@ -131,7 +131,8 @@ impl UringDriver {
             stream.is_receiving = true;
             let socket = Fd(stream.socket.as_raw_fd());
             // Linux 6.18 may keep the end of a UNIX socket's stream from a multishot receive: one that has emptied the
-            // socket waits for the next wake-up, and that of the end has come by then. One that is asked for anew looks.
+            // socket waits for the next wake-up, and that of the end has come by then. One that is asked for anew
+            // looks.
             let receive = if stream.is_unix {
                 let receive = opcode::Recv::new(socket, std::ptr::null_mut(), 0).buf_group(GROUP);
                 receive.build().flags(squeue::Flags::BUFFER_SELECT)

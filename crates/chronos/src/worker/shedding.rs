@@ -31,8 +31,8 @@ impl<S: Service> Worker<S> {
         }
     }
 
-    /// Closes connections that have stalled, if others wait for what they hold. If none has and nothing goes on, those that
-    /// wait go on while memory is scarce; when it is full, those are closed that hold the most.
+    /// Closes connections that have stalled, if others wait for what they hold. If none has and nothing goes on, those
+    /// that wait go on while memory is scarce; when it is full, those are closed that hold the most.
     pub(super) fn shed<D: IoDriver<S>>(&mut self, driver: &mut D) {
         let now = self.engine.now.since_start;
         if self.engine.memory.is_free() {

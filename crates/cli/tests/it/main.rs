@@ -8,6 +8,7 @@ mod commands;
 mod common;
 mod compare;
 mod damage;
+mod english;
 mod exchange;
 mod hostile;
 mod kept;

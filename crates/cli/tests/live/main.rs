@@ -1,5 +1,5 @@
-//! Runs and policies on this machine's kernel. They go by the wall's clock and take namespaces, cgroups and units, so they are
-//! a program of their own, beside which no other test runs.
+//! Runs and policies on this machine's kernel. They go by the wall's clock and take namespaces, cgroups and units, so
+//! they are a program of their own, beside which no other test runs.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[path = "../it/common/mod.rs"]

@@ -12,7 +12,8 @@ use crate::net::PortId;
 
 impl<H: Hooks> Fabric<H> {
     /// Links change at `now`, or routing learns that they have: ports get their rules, dead ones are emptied, flow
-    /// control on links that break or come back begins anew, and paths lead around the links that routing takes for dead.
+    /// control on links that break or come back begins anew, and paths lead around the links that routing takes for
+    /// dead.
     #[cold]
     pub(crate) fn on_faults_due(&mut self, now: Time) {
         let Some(faults) = &mut self.links.faults else { return };

@@ -9,7 +9,8 @@
 //! idle since free: tokens grow at R, up to the bucket
 //! ```
 //!
-//! What differs from [`HostPacer`](super::HostPacer), because nothing can be told twice about a packet that has its time:
+//! What differs from [`HostPacer`](super::HostPacer), because nothing can be told twice about a packet that has its
+//! time:
 //!
 //! * a packet is paid for at the rate of its arrival. So that the first packets of a burst do not wait at the rate of
 //!   an idle host, the interval so far counts as one that ends now, where that gives a higher rate; and Q, which will
@@ -123,7 +124,8 @@ pub struct EarliestDepartureState {
     pub backlog_ns: u64,
 }
 
-/// The pacer of one device. Flows are numbered by the caller, and forgotten only by [`EarliestDeparture::forget_before`].
+/// The pacer of one device. Flows are numbered by the caller, and forgotten only by
+/// [`EarliestDeparture::forget_before`].
 #[derive(Clone, Debug)]
 pub struct EarliestDeparture {
     constants: EarliestDepartureConstants,
@@ -152,8 +154,8 @@ impl EarliestDeparture {
         Ok(EarliestDeparture { constants, state, flows: BTreeMap::new() })
     }
 
-    /// An acknowledgement with ECE arrived for `flow`: one draw, `draw` uniform. True if the flow is now paced for another
-    /// timeout.
+    /// An acknowledgement with ECE arrived for `flow`: one draw, `draw` uniform. True if the flow is now paced for
+    /// another timeout.
     pub fn on_ece(&mut self, now_ns: u64, flow: u64, draw: u32) -> bool {
         let hit = u64::from(draw) < self.constants.hits;
         if hit {

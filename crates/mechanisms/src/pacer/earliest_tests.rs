@@ -123,7 +123,8 @@ fn mean_holds(window: u64, round_trip_us: u64) -> (f64, f64) {
     (mean(&by_the_paper(&params, &arrivals)), mean(&ours.collect::<Vec<_>>()))
 }
 
-/// A departure that is fixed at arrival is later than one that follows the rate: the rate is lowest when a window comes.
+/// A departure that is fixed at arrival is later than one that follows the rate: the rate is lowest when a window
+/// comes.
 #[test]
 fn windows_are_held_longer_than_by_the_paper_and_not_for_ever() {
     for (window, round_trip_us, times) in
@@ -136,8 +137,8 @@ fn windows_are_held_longer_than_by_the_paper_and_not_for_ever() {
 }
 
 proptest! {
-    /// No packet leaves before it comes, nor before one that came earlier, and what leaves in a window is what the bucket
-    /// and the fastest rate allow.
+    /// No packet leaves before it comes, nor before one that came earlier, and what leaves in a window is what the
+    /// bucket and the fastest rate allow.
     #[test]
     fn departures_are_in_order_and_bounded(
         eta in 0.001f64..=1.0,

@@ -6,15 +6,15 @@
 //!                 node 1: threads 2 3 ──> a policy of its own
 //! ```
 //!
-//! Not in the paper, which reports that the memory of another node doubles latency above a million requests a second.
-//! A thread is due its part of its node's load, not of all load, so a node relieves its threads by itself. Across nodes
-//! Algorithm 1 decides with nodes for threads: a node of t threads of T is due t / T of the load, has too much if it has
-//! more than chance explains (of R requests it is given R t / T, give or take the square root of that), and what
+//! Not in the paper, which reports that the memory of another node doubles latency above a million requests a second. A
+//! thread is due its part of its node's load, not of all load, so a node relieves its threads by itself. Across nodes
+//! Algorithm 1 decides with nodes for threads: a node of t threads of T is due t / T of the load, has too much if it
+//! has more than chance explains (of R requests it is given R t / T, give or take the square root of that), and what
 //! comes after goes to the least loaded thread of the first node that has room. With one node nothing is different from
 //! the policy within, with a node for each thread nothing is from Algorithm 1 over threads.
 //!
-//! What crosses does not come home by itself: memory stays where it was touched first, and a partition that went back as
-//! soon as its node had room would go to and fro.
+//! What crosses does not come home by itself: memory stays where it was touched first, and a partition that went back
+//! as soon as its node had room would go to and fro.
 
 use super::{AWAY, Balance, BalanceCounts, Share, place};
 
@@ -44,9 +44,9 @@ struct Node<B> {
 
 impl<B: Balance> NodeBalance<B> {
     /// `node_of[t]` is the node of thread t: a number below the number of nodes, and no node is without threads.
-    /// `policy` makes what decides within a node; it must leave partitions alone that are [`AWAY`], whatever their load.
-    /// Partitions cross where a node has more than its due by more than `across` standard deviations of its number of
-    /// requests, 0 as soon as it has more at all; `None` is never.
+    /// `policy` makes what decides within a node; it must leave partitions alone that are [`AWAY`], whatever their
+    /// load. Partitions cross where a node has more than its due by more than `across` standard deviations of its
+    /// number of requests, 0 as soon as it has more at all; `None` is never.
     ///
     /// # Panics
     /// If there is no thread, or a node without one.

@@ -10,11 +10,11 @@
 //! Not in the paper, whose partitions stay as they are. Each epoch:
 //!
 //! 1. *Join.* A split group that had at most an eighth of a thread's fair share for 64 epochs is joined on the thread
-//!    that has most of its load, of those that stay within the ideal with all of it. At most one group an epoch is moved
-//!    for that, so joining moves at most `ways` - 1 partitions; without such a thread it stays split.
+//!    that has most of its load, of those that stay within the ideal with all of it. At most one group an epoch is
+//!    moved for that, so joining moves at most `ways` - 1 partitions; without such a thread it stays split.
 //! 2. *Split.* Algorithm 1 is tried on the units as they are. A thread that would still have too much beyond chance is
-//!    one that it cannot relieve: the last group that it is given carries it there, and is split if it has a quarter of a
-//!    fair share or more.
+//!    one that it cannot relieve: the last group that it is given carries it there, and is split if it has a quarter of
+//!    a fair share or more.
 //! 3. *Move.* Algorithm 1 runs over the units that are now.
 //!
 //! Between a quarter and an eighth a group stays what it is: that, and the 64 epochs, keep chance from splitting and

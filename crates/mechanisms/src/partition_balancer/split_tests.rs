@@ -229,8 +229,8 @@ fn key(epoch: u64, random: &mut Random) -> usize {
     if random.below(10) < 4 { 43 } else { uniform(epoch, random) }
 }
 
-/// Those of the first of nine octaves as often as those of each other, so that the r-th partition is asked for some 1 / r
-/// times as often as the first; they are strewn.
+/// Those of the first of nine octaves as often as those of each other, so that the r-th partition is asked for some 1 /
+/// r times as often as the first; they are strewn.
 fn skewed(_epoch: u64, random: &mut Random) -> usize {
     let octave = 1 << random.below(9);
     (octave + random.below(octave) - 1) as usize * 197 % FINE

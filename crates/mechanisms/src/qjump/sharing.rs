@@ -7,8 +7,8 @@
 //! Linux paces a connection by the payload of its packets, and makes up for a packet that left late by a next one that
 //! is early by as much, at most by half of a gap. So of packets that fill k frames of the bucket, one that begins an
 //! epoch and the k that follow it are at least k - 1/2 gaps apart: at this pace no packet of a connection that has a
-//! level to itself, sends full frames and is paced (the first ten are not) is ever beyond the share. A bucket of one frame
-//! gives half of the level's rate, one of many next to all of it.
+//! level to itself, sends full frames and is paced (the first ten are not) is ever beyond the share. A bucket of one
+//! frame gives half of the level's rate, one of many next to all of it.
 //!
 //! u64 throughout, so that the twin in C is exact.
 
@@ -25,8 +25,8 @@ pub fn pace(bucket: Bytes, epoch: Span, segment: u64, header: u64, sharers: u64)
     (rate / sharers.max(1)).max(1)
 }
 
-/// How many connections share a level: those that were heard of in this period or, if these are more, in the one before.
-/// One that rests for two periods leaves its part to the others.
+/// How many connections share a level: those that were heard of in this period or, if these are more, in the one
+/// before. One that rests for two periods leaves its part to the others.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sharers {
     period: u64,

@@ -567,7 +567,8 @@ impl Sender {
         by_window.max(by_rate)
     }
 
-    /// Restarts after an idle time: cwnd falls back (RFC 5681, section 4.1), and the controller is told how long it was.
+    /// Restarts after an idle time: cwnd falls back (RFC 5681, section 4.1), and the controller is told how long it
+    /// was.
     #[cold]
     fn restart_after_idle(&mut self, config: &Config, now: Time) {
         self.checks &= !RESUMES;

@@ -23,7 +23,8 @@ pub enum Locking {
     ReadWrite {
         /// As for the global lock.
         wake: Span,
-        /// What each change of the count of readers takes, one after the other: the cache line on its way between cores.
+        /// What each change of the count of readers takes, one after the other: the cache line on its way between
+        /// cores.
         count: Span,
     },
     /// Readers take no lock; writers take one, and keep it for a grace period (read-copy-update).

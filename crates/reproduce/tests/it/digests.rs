@@ -1,8 +1,8 @@
 //! Every shipped scenario keeps its digests: of its input, which keys journals and resumed runs, and of its outcome.
 //!
-//! `digests.csv` beside this file has a row for each variant of each scenario, at the first point of its sweep, cut short
-//! so that all of them take seconds; for points of the studies; and for replays of made-up ingress logs through the
-//! live fabric. A change that is meant to alter a result says so in its commit and writes the table again:
+//! `digests.csv` beside this file has a row for each variant of each scenario, at the first point of its sweep, cut
+//! short so that all of them take seconds; for points of the studies; and for replays of made-up ingress logs through
+//! the live fabric. A change that is meant to alter a result says so in its commit and writes the table again:
 //!
 //! ```sh
 //! UPDATE=1 cargo test -p plimsoll-reproduce digests

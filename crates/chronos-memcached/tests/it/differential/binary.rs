@@ -31,8 +31,8 @@ pub fn amount(delta: u64, initial: u64, expiry: u32) -> Vec<u8> {
 
 const NOOP: u8 = 0x0a;
 
-/// A no-op that ends a step, and its answer. Its opaque is its own: a step may be a no-op too, and the answer to that one
-/// must not end the reading.
+/// A no-op that ends a step, and its answer. Its opaque is its own: a step may be a no-op too, and the answer to that
+/// one must not end the reading.
 pub fn mark() -> (Vec<u8>, Vec<u8>) {
     let mut request = packet(NOOP, b"", b"", b"", 0);
     request[12..16].copy_from_slice(b"mark");

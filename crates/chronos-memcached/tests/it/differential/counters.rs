@@ -10,8 +10,8 @@ use plimsoll_chronos_memcached::Settings;
 use crate::common::server::Server;
 use crate::common::{Ours, Theirs, ask, have_memcached};
 
-/// Counters that a client can predict. Not compared: what is measured (time, processor, bytes on the wire, memory), what
-/// belongs to memcached's own threads, and connections.
+/// Counters that a client can predict. Not compared: what is measured (time, processor, bytes on the wire, memory),
+/// what belongs to memcached's own threads, and connections.
 const COUNTERS: [&str; 27] = [
     "pointer_size",
     "max_connections",
@@ -160,8 +160,8 @@ fn classes_count_the_same() {
     }
 }
 
-/// A store finds an expired item under its own key, or one that was flushed: memcached counts what a get would count, and
-/// with a flat LRU that its memory was reclaimed. This server counts both.
+/// A store finds an expired item under its own key, or one that was flushed: memcached counts what a get would count,
+/// and with a flat LRU that its memory was reclaimed. This server counts both.
 #[test]
 fn what_is_stored_again_was_expired() {
     if !have_memcached() {

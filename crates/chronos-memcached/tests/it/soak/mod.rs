@@ -38,11 +38,12 @@ const LOOK_ROUNDS: u64 = 5;
 /// `-m`, less than what the clients' keys would take.
 const MEMORY_MIB: u64 = 16;
 /// Resident memory that a server may have beside what it had at its start and `-m`: 4 MiB of free buffers a thread, the
-/// index, buffers of some 50 connections (a slow reader's has a megabyte and a reply, a half request nearly as much), and
-/// what the allocator keeps between large items.
+/// index, buffers of some 50 connections (a slow reader's has a megabyte and a reply, a half request nearly as much),
+/// and what the allocator keeps between large items.
 const ALLOWANCE_KIB: u64 = 32 << 10;
-/// Large buffers are mapped and go back when they are freed. By itself glibc keeps them in its heaps once it has seen some,
-/// up to 63 MB after half an hour: what is watched here is what the server keeps. docs/internals/memcached.md, "Soak".
+/// Large buffers are mapped and go back when they are freed. By itself glibc keeps them in its heaps once it has seen
+/// some, up to 63 MB after half an hour: what is watched here is what the server keeps. docs/internals/memcached.md,
+/// "Soak".
 const C_LIBRARY: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.mmap_threshold=131072");
 /// What the last third may have more than the second: pages that were never touched before, and large items, each with
 /// an allocation of its own, that happen to be there.
@@ -66,8 +67,8 @@ struct Outcome {
     descriptors: usize,
 }
 
-/// In the first seconds memory still grows towards what buffers, threads and partitions keep: 6 MiB between two thirds of
-/// twenty seconds were seen. What is resident at most is held in any run.
+/// In the first seconds memory still grows towards what buffers, threads and partitions keep: 6 MiB between two thirds
+/// of twenty seconds were seen. What is resident at most is held in any run.
 const LONG_ENOUGH_TO_SETTLE: Duration = Duration::from_secs(120);
 
 fn variable(name: &str, default: u64) -> u64 {

@@ -1,5 +1,5 @@
-//! Exchanges between clients and a server of [`super::service::Logs`] that must pass whatever the server is made of. `start`
-//! starts one, and returns it with its count of requests that ran out of order.
+//! Exchanges between clients and a server of [`super::service::Logs`] that must pass whatever the server is made of.
+//! `start` starts one, and returns it with its count of requests that ran out of order.
 
 use std::fmt::Write as _;
 use std::io::Write as _;

@@ -89,8 +89,8 @@ fn marks_reach_the_kernel() {
     assert_eq!(emulated.outcome.counters.switch_drops, 0);
 }
 
-/// A link that is dead from the 200th to the 500th millisecond: the kernel's TCP sends again what is lost, and no message
-/// arrives meanwhile.
+/// A link that is dead from the 200th to the 500th millisecond: the kernel's TCP sends again what is lost, and no
+/// message arrives meanwhile.
 #[test]
 fn a_dead_link_is_dead_for_real_hosts() {
     let text = format!(
@@ -108,7 +108,8 @@ fn a_dead_link_is_dead_for_real_hosts() {
     assert_eq!(outcome.faults[0].to_string(), "h1 - tor0 dead from 200ms to 500ms");
     let completed: Vec<f64> =
         outcome.messages.iter().map(|message| message.completed.unwrap().as_secs_f64()).collect();
-    // What left before it died arrives 4 ms later, on a slow machine somewhat later; the first after it is back takes 2 ms.
+    // What left before it died arrives 4 ms later, on a slow machine somewhat later; the first after it is back takes 2
+    // ms.
     let meanwhile = completed.iter().filter(|at| (0.25..0.502).contains(*at)).count();
     assert_eq!(meanwhile, 0, "{completed:?}");
     assert!(completed.iter().any(|at| *at < 0.2) && completed.iter().any(|at| *at > 0.502), "{completed:?}");

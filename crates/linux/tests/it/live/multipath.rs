@@ -5,7 +5,8 @@ use plimsoll_units::Span;
 
 use crate::live::world::{RACK, lacks, model, options, run, run_with};
 
-/// Four paths of 20 Mb/s between leaves: a TCP connection has one of them, eight subflows of MPTCP most likely have several.
+/// Four paths of 20 Mb/s between leaves: a TCP connection has one of them, eight subflows of MPTCP most likely have
+/// several.
 const FOUR_PATHS: &str = "[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 4\nhosts_per_leaf = 1\n\
                           rate = '100Mbps'\nfabric_rate = '20Mbps'\ndelay = '100us'\n\
                           [transport]\nmin_rto = '200ms'\n";
@@ -43,8 +44,8 @@ fn subflows_of_mptcp_have_paths_of_their_own() {
     assert!(echo.outcome.messages.iter().all(|message| message.completed.is_some()));
 }
 
-/// Where the other end does not speak MPTCP a connection goes on as TCP, and the run says so: here a program's, whose listener
-/// is of TCP.
+/// Where the other end does not speak MPTCP a connection goes on as TCP, and the run says so: here a program's, whose
+/// listener is of TCP.
 #[test]
 fn a_fall_back_from_mptcp_is_told() {
     let text = format!(

@@ -1,8 +1,8 @@
 //! Chaos: topologies, mechanisms, workloads and fault schedules drawn at random, a case for each seed.
 //!
 //! Whatever is drawn: packets, bytes and times are conserved, the run ends, any number of threads gives the same
-//! digest, and where flow control promises that nothing is lost, nothing is. A failure prints its seed, its scenario and
-//! the command that repeats it.
+//! digest, and where flow control promises that nothing is lost, nothing is. A failure prints its seed, its scenario
+//! and the command that repeats it.
 //!
 //! ```text
 //! CHAOS_CASES=5000 CHAOS_FIRST=1000 cargo test -p plimsoll-sim --test it -- truth::chaos
