@@ -82,7 +82,7 @@ pub enum Handled {
     Delivered(Packet),
     /// Ports have sent or may send, so that senders may find room in their NIC.
     Served,
-    /// The event is done with.
+    /// The event needs nothing more of the caller.
     Done,
     /// The event has an owner outside the fabric.
     NotMine,

@@ -43,7 +43,7 @@ enum LinkState {
     Whole,
     /// The link has another rate.
     Rate(Rate),
-    /// Nothing passes.
+    /// The link is dead: nothing passes.
     Dead,
 }
 

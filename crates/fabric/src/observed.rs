@@ -59,13 +59,13 @@ pub struct Queue {
     /// Picoseconds spent at each number of waiting bytes: bin 0 is the empty queue, bin `i` holds more
     /// than `i - 1` and at most `i` times [`Queue::BIN_BYTES`], and the last bin is open.
     pub time_at: Vec<u64>,
-    /// Packets that found no room.
+    /// The number of packets that found no room.
     pub drops: u64,
-    /// Packets marked CE here.
+    /// The number of packets marked CE here.
     pub marks: u64,
-    /// Packets that passed.
+    /// The number of packets that passed.
     pub packets: u64,
-    /// Bytes that passed.
+    /// The number of bytes that passed.
     pub bytes: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct Carried {
 #[derive(Debug)]
 pub(crate) struct LinkMeter {
     window: MeasurementWindow,
-    /// By link.
+    /// What each link has carried, by number.
     carried: Vec<Carried>,
 }
 
@@ -147,15 +147,15 @@ pub struct Counters {
     pub no_route_drops: u64,
     /// Packets still queued or on a link at the end.
     pub packets_in_flight: u64,
-    /// Packets marked CE.
+    /// The number of packets marked CE.
     pub marks: u64,
     /// Packets that completed a link.
     pub packet_hops: u64,
-    /// Events handled.
+    /// The number of events handled.
     pub events: u64,
-    /// Segments sent again.
+    /// The number of segments sent again.
     pub retransmissions: u64,
-    /// Retransmission timeouts.
+    /// The number of retransmission timeouts.
     pub timeouts: u64,
 }
 

@@ -12,18 +12,18 @@
 use super::arithmetic::Divisor;
 use super::link::{Choices, Link, LinkClass, Node, host_links};
 
-/// How many there are of what.
+/// The numbers of pods, switches and hosts of a Clos network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClosShape {
-    /// Pods.
+    /// The number of pods.
     pub pods: u32,
-    /// Edge switches of a pod.
+    /// The number of edge switches in a pod.
     pub edges: u32,
     /// Aggregation switches of a pod.
     pub aggregations: u32,
     /// Cores that each aggregation switch is connected to.
     pub cores: u32,
-    /// Hosts of an edge switch.
+    /// The number of hosts of an edge switch.
     pub hosts_per_edge: u32,
 }
 
@@ -31,7 +31,7 @@ pub struct ClosShape {
 pub(super) struct Clos {
     shape: ClosShape,
     hosts: u32,
-    /// In all pods.
+    /// The number of edge switches in all pods.
     edges: u32,
     aggregations: u32,
     /// The first ports of three classes.

@@ -13,13 +13,13 @@ pub type GraphNode = Node;
 /// A link of a graph, both directions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GraphLink {
-    /// One end.
+    /// The node at one end.
     pub a: GraphNode,
-    /// The other end.
+    /// The node at the other end.
     pub b: GraphNode,
     /// Bits per second, in each direction.
     pub rate: Rate,
-    /// One-way propagation.
+    /// The one-way propagation delay.
     pub propagation: Span,
 }
 

@@ -20,9 +20,9 @@ pub struct Link {
     pub from: Node,
     /// The node at the far end.
     pub to: Node,
-    /// Bits per second.
+    /// The rate in bits per second.
     pub rate: Rate,
-    /// One-way propagation.
+    /// The one-way propagation delay.
     pub propagation: Span,
     /// The tier of the sending switch; 0 is next to the hosts. Meaningless for a NIC.
     pub tier: u8,
@@ -41,9 +41,9 @@ impl Link {
 /// Rate and propagation of a class of links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkClass {
-    /// Bits per second.
+    /// The rate in bits per second.
     pub rate: Rate,
-    /// One-way propagation.
+    /// The one-way propagation delay.
     pub propagation: Span,
 }
 
