@@ -73,9 +73,9 @@ pub enum MarkAt {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Compare {
-    /// A queue of more than the threshold marks.
+    /// The queue is longer than the threshold.
     More,
-    /// A queue of the threshold or more marks.
+    /// The queue is as long as the threshold, or longer.
     AtLeast,
 }
 

@@ -7,7 +7,8 @@
 //!
 //! ```text
 //! text -> node (every value knows its place) -> overlay (variants, sweep, --set) -> ports (tiers)
-//!      -> de (serde, errors located) -> model -> check (what serde cannot know) -> Point
+//!      -> registry (mechanisms from outside) -> de (serde, errors located) -> model
+//!      -> check (what serde cannot know) -> Point
 //! ```
 
 mod check;
