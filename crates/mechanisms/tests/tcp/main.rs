@@ -1,5 +1,6 @@
 //! The TCP transport, seen from outside: packet scripts with exact times, a random operation model,
 //! and flows over a virtual bottleneck.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bottleneck;
 mod ecn;
