@@ -4,7 +4,7 @@
 //! ```text
 //! bytes ──turns──> connection, pass of time, what it sends ──play──> Direct, whole
 //!                                                              ├───> Direct, in pieces
-//!                                                              └───> Crossed: every request written down and read again
+//!                                                              └───> Crossed: each request written down and read again
 //! ```
 
 #![forbid(unsafe_code)]

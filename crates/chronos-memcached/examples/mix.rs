@@ -58,7 +58,8 @@ fn main() -> Result<()> {
     })?;
     let nanoseconds = (all - empty) * 1e9 / operations as f64;
     outln!(
-        "{protocol}, {together} together: {nanoseconds:.0} ns an operation, {:.2} M operations/s, {answered} bytes answered",
+        "{protocol}, {together} together: {nanoseconds:.0} ns an operation, {:.2} M operations/s, \
+         {answered} bytes answered",
         1e3 / nanoseconds
     );
     Ok(())

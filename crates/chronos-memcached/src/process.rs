@@ -131,7 +131,10 @@ pub fn allow_files(config: &Config) -> Result<()> {
     let maximum = limit.maximum.map(|maximum| maximum.max(needed));
     setrlimit(Resource::Nofile, Rlimit { current: Some(needed), maximum }).with_context(|| {
         let threads = config.threads;
-        format!("-c {connections} and -t {threads} need {needed} open files: raise the limit (ulimit -n), or ask for fewer")
+        format!(
+            "-c {connections} and -t {threads} need {needed} open files: raise the limit (ulimit -n), \
+             or ask for fewer"
+        )
     })
 }
 

@@ -34,7 +34,8 @@ pub struct Memcached {
 pub enum SettingsError {
     /// Not even the floor of every partition fits.
     #[error(
-        "-m {given} MiB is too little for {partitions} partitions, which need {needed} MiB; use fewer threads (-t), or fewer partitions (-o chronos_partitions), of which each thread has one at least"
+        "-m {given} MiB is too little for {partitions} partitions, which need {needed} MiB; use fewer \
+         threads (-t), or fewer partitions (-o chronos_partitions), of which each thread has one at least"
     )]
     MemoryTooSmall {
         /// What was given, in MiB.
@@ -46,7 +47,8 @@ pub enum SettingsError {
     },
     /// More than the partitions can hold.
     #[error(
-        "-m {given} MiB is too much for {partitions} partitions, which hold {most} MiB; use more with -o chronos_partitions"
+        "-m {given} MiB is too much for {partitions} partitions, which hold {most} MiB; use more with -o \
+         chronos_partitions"
     )]
     MemoryTooLarge {
         /// What was given, in MiB.

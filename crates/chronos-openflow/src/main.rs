@@ -23,28 +23,63 @@ struct Command {
     #[arg(long, value_enum, default_value_t = Protocol::Any)]
     protocol: Protocol,
     /// Seconds without a packet after which a switch drops a flow; 0 for never.
-    #[arg(long, value_name = "SECONDS", default_value_t = Settings::default().flow_idle_seconds, value_parser = whole::<u16>(..))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = Settings::default().flow_idle_seconds,
+        value_parser = whole::<u16>(..)
+    )]
     flow_idle: u16,
     /// Seconds after which a switch drops a flow; 0 for never.
-    #[arg(long, value_name = "SECONDS", default_value_t = Settings::default().flow_hard_seconds, value_parser = whole::<u16>(..))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = Settings::default().flow_hard_seconds,
+        value_parser = whole::<u16>(..)
+    )]
     flow_hard: u16,
     /// The priority of flows.
-    #[arg(long, value_name = "N", default_value_t = Settings::default().flow_priority, value_parser = whole::<u16>(1..))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = Settings::default().flow_priority,
+        value_parser = whole::<u16>(1..)
+    )]
     flow_priority: u16,
     /// Bytes of a packet that a switch sends if it keeps the packet itself; 65535 for whole packets.
-    #[arg(long, value_name = "BYTES", default_value_t = Settings::default().miss_send_bytes, value_parser = whole::<u16>(..))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = Settings::default().miss_send_bytes,
+        value_parser = whole::<u16>(..)
+    )]
     miss_send: u16,
     /// Bytes of the longest message of a switch that is taken.
     #[arg(long, value_name = "BYTES", default_value_t = u16::MAX, value_parser = whole::<u16>(128..))]
     message_max: u16,
     /// Stations that are remembered of one switch.
-    #[arg(long, value_name = "N", default_value_t = Settings::default().addresses.entries as u64, value_parser = whole::<u64>(1..=1 << 24))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = Settings::default().addresses.entries as u64,
+        value_parser = whole::<u64>(1..=1 << 24)
+    )]
     stations: u64,
     /// Seconds without a packet after which a station is forgotten.
-    #[arg(long, value_name = "SECONDS", default_value_t = Settings::default().addresses.age_seconds, value_parser = whole::<u32>(1..))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = Settings::default().addresses.age_seconds,
+        value_parser = whole::<u32>(1..)
+    )]
     station_age: u32,
     /// Switches in one partition whose stations are remembered.
-    #[arg(long, value_name = "N", default_value_t = Settings::default().datapaths_max as u64, value_parser = whole::<u64>(1..=1 << 20))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = Settings::default().datapaths_max as u64,
+        value_parser = whole::<u64>(1..=1 << 20)
+    )]
     switches: u64,
     #[command(flatten)]
     runtime: RuntimeOptions,

@@ -71,7 +71,12 @@ pub struct RuntimeOptions {
     /// Bytes that connections may hold in all: requests that are not whole, and replies that are not fetched.
     /// Connections that hold most of it and fetch nothing are closed when others wait for it; so is one that needs
     /// more.
-    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().memory_bytes as u64, value_parser = whole::<u64>(1 << 20..))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = Limits::default().memory_bytes as u64,
+        value_parser = whole::<u64>(1 << 20..)
+    )]
     pub connection_memory: u64,
 }
 

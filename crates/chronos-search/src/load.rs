@@ -53,7 +53,10 @@ pub enum LoadError {
     },
     /// There is no memory for a document.
     #[error(
-        "{}:{line}: no memory is left for it: {} bytes are taken of the {} that may be (--memory-max)", path.display(), taken, limit
+        "{}:{line}: no memory is left for it: {} bytes are taken of the {} that may be (--memory-max)",
+        path.display(),
+        taken,
+        limit
     )]
     Memory {
         /// The file that was read.

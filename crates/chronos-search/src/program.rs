@@ -30,7 +30,12 @@ struct Command {
     #[arg(long, value_enum, default_value_t = SetsOption::Documents)]
     sets: SetsOption,
     /// Bytes of the longest document, or of the longest value that is set.
-    #[arg(long, value_name = "BYTES", default_value_t = Settings::default().document_bytes_max as u64, value_parser = whole::<u64>(1..=1 << 30))]
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = Settings::default().document_bytes_max as u64,
+        value_parser = whole::<u64>(1..=1 << 30)
+    )]
     document_max: u64,
     /// Bytes of memory that documents, words and values may take; more are refused. Without it there is no end.
     #[arg(long, value_name = "BYTES", value_parser = whole::<u64>(1 << 20..))]

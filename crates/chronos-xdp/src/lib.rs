@@ -2,7 +2,7 @@
 //! stack.
 //!
 //! ```text
-//! NIC queue q ──> XDP program ──┬─ UDP to a place that is served ──> AF_XDP socket q: receive ring, in the server's memory
+//! NIC queue q ──> XDP program ──┬─ UDP to a served address ──> AF_XDP socket q: receive ring, in the server's memory
 //!                               └─ all else: ARP, ICMP, TCP, fragments, VLAN tags, IP options ──> the kernel's stack
 //! receive ring ──> Receiver: checks, and takes the payload out of the frame ──> Service::unseal ──> requests
 //! replies ──> Sender: writes the frame, addresses swapped ──> send ring ──> NIC queue q

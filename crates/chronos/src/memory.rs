@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | up to a half | free | every connection goes on |
 //! | up to three quarters | scarce | one goes on whose replies stay within its share: an equal part of the quarter |
-//! | more | full | none goes on, and nothing is read; sending does. If it is held, threads leave requests of others alone |
+//! | more | full | only sending goes on, and nothing is read; if it is held, threads execute no remote requests |
 //!
 //! What waits goes on when the level falls: clients that read their replies make it fall. If it does not fall, those
 //! connections are closed that have moved next to nothing for a while ([`Holding::has_stalled`]), the one that holds

@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn steal_is_by_processor() {
-        let stat = "cpu  10 20 30 40 50 60 70 300 0 0\ncpu0 1 2 3 4 5 6 7 100 0 0\ncpu1 1 2 3 4 5 6 7 200 0 0\nintr 5\n";
+        let stat = "cpu  10 20 30 40 50 60 70 300 0 0\ncpu0 1 2 3 4 5 6 7 100 0 0\n\
+                    cpu1 1 2 3 4 5 6 7 200 0 0\nintr 5\n";
         assert_eq!(stolen_of(stat), Some(1.5));
         assert_eq!(stolen_of(""), None);
     }

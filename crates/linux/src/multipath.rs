@@ -129,7 +129,8 @@ mod tests {
 
     #[test]
     fn counters_are_found_by_name() {
-        let text = "TcpExt: A B\nTcpExt: 1 2\nMPTcpExt: MPCapableACKRX Other MPJoinAckRx DssFallback MPFallbackTokenInit\n\
+        let text = "TcpExt: A B\nTcpExt: 1 2\n\
+                    MPTcpExt: MPCapableACKRX Other MPJoinAckRx DssFallback MPFallbackTokenInit\n\
                     MPTcpExt: 5 100 7 1 2\n";
         let counts = MultipathCounts { connections: 5, joined: 7, fallbacks: 3 };
         assert_eq!(MultipathCounts::of(text), counts);

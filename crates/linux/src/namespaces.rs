@@ -166,7 +166,8 @@ impl Namespaces {
         let (v4, v6) = (ipv4(id), ipv6(id));
         let batch = format!(
             "link set lo up\n\
-             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} txqueuelen {HELD_MAX}{gso}\n\
+             link set {DEVICE} address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} mtu {mtu} \
+             txqueuelen {HELD_MAX}{gso}\n\
              link set {DEVICE} up\n\
              addr add {v4}/8 dev {DEVICE} noprefixroute\n\
              route add 10.0.0.0/8 dev {DEVICE} src {v4}{rto_min} initcwnd {initial_window}{congestion}\n"

@@ -15,7 +15,7 @@
 //!
 //! | name | unit | value |
 //! |---|---|---|
-//! | `byte_cost` | 2^-16 ps | `(8 x 10^12 x 2^16 + d/2) / d`, with `d = round(drain x link)` in bit/s; at most `2^40 - 1` |
+//! | `byte_cost` | 2^-16 ps | `(8 x 10^12 x 2^16 + d/2) / d`, `d = round(drain x link)` in bit/s; at most `2^40 - 1` |
 //! | `level` | 2^-16 ps | time until empty; saturates at `2^64 - 1` |
 //! | `threshold` | 2^-16 ps | `min(threshold_bytes, 2^24 - 1) x byte_cost` |
 //! | `last` | ps | latest time seen |

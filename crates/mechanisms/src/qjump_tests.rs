@@ -251,7 +251,8 @@ proptest! {
         let end: u64 = packets.iter().map(|packet| packet.0).sum();
         sent(&mut limiter, &packets, 1);
         let start = end + idle;
-        let burst: u64 = (0..100).filter(|at| limiter.on_packet(us(start + at), 1, 250) == Verdict::Send).count() as u64;
+        let sent = (0..100).filter(|at| limiter.on_packet(us(start + at), 1, 250) == Verdict::Send);
+        let burst = sent.count() as u64;
         prop_assert_eq!(burst, 4);
     }
 

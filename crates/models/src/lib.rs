@@ -5,7 +5,7 @@
 //! Law ───────┤
 //!            └── sequential: one after the other ──────────> L times wait and service, as many as a budget allows
 //!
-//! ServerModel ── server::run ──> threads, queues, locks, partitions and their balance ──> latency breakdown of each request
+//! ServerModel ── server::run ──> threads, queues, locks, partitions, their balance ──> latency breakdown by request
 //! ```
 //!
 //! The laws of the tail follow chapter 4 of Kapoor's dissertation (2015; Chronos, SoCC 2012). Their latencies are in

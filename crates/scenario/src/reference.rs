@@ -9,6 +9,11 @@ use serde_json::{Map, Value};
 
 use crate::schema::schema;
 
+/// The most columns of a line of prose.
+const COLUMNS: usize = 120;
+/// Words that would begin a list, a quotation, a table or a heading at the start of a line of Markdown.
+const BLOCK_MARKS: [&str; 7] = ["-", "+", "*", ">", "|", "=", "#"];
+
 /// The text of docs/reference/scenario.md.
 pub fn reference() -> String {
     let schema = schema();
@@ -43,8 +48,8 @@ const HEAD: &str = "# Scenario file: all keys
 
 A scenario is a TOML file. Times, sizes and rates are texts with a unit (`\"10ms\"`, `\"64KiB\"`,
 `\"10Gbps\"`). `b` is a bit and `B` a byte, and no other letter's case is ignored but that of K, M, G and T; `µs` is
-`us`. A share of a link may be written in per cent (`\"40%\"`). Where a key names a mechanism, its table turns the mechanism on (`{}` with all its
-defaults) and `\"off\"` turns it off. Of several tables the later one wins:
+`us`. A share of a link may be written in per cent (`\"40%\"`). Where a key names a mechanism, its table turns the
+mechanism on (`{}` with all its defaults) and `\"off\"` turns it off. Of several tables the later one wins:
 
 1. the file that `include` names, 2. this file, 3. `[variant.NAME]`, 4. the point of `[sweep]`,
 5. `set` of the file, `--set key=value` and `--seed`.
@@ -110,7 +115,7 @@ impl Writer<'_> {
                     None => kind.clone(),
                 };
                 self.line(format!("\n### {title}, kind = {name}\n"));
-                self.line(text_of(&kind));
+                self.line(wrapped(&text_of(&kind), ""));
                 self.rows(title, kind.as_object().unwrap_or(&Map::new()));
             }
         } else if let Some(table) = schema.as_object() {
@@ -120,7 +125,7 @@ impl Writer<'_> {
 
     fn heading(&mut self, title: &str, schema: &Value) {
         self.line(format!("\n## {title}\n"));
-        self.line(text_of(schema));
+        self.line(wrapped(&text_of(schema), ""));
     }
 
     fn table(&mut self, title: &str, table: &Map<String, Value>) {
@@ -166,7 +171,7 @@ impl Writer<'_> {
             let Some(values) = values.as_array() else { continue };
             for value in values {
                 let name = value.get("const").map(Value::to_string).unwrap_or_default();
-                self.line(format!("* `{name}`: {}", text_of(value)));
+                self.line(wrapped(&format!("* `{name}`: {}", text_of(value)), "  "));
             }
         }
     }
@@ -272,4 +277,26 @@ fn merged(definition: &Value, kind: &Value) -> Value {
 fn text_of(schema: &Value) -> String {
     let text = schema.get("description").and_then(Value::as_str).unwrap_or("");
     text.replace("\n\n", "<br>").replace('\n', " ").replace("[`", "`").replace("`]", "`")
+}
+
+/// Breaks a paragraph between words into lines of at most [`COLUMNS`] columns; lines after the first start with
+/// `indent`. A word of [`BLOCK_MARKS`] stays on the line of the word before it.
+fn wrapped(text: &str, indent: &str) -> String {
+    let (mut lines, mut width) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let columns = word.chars().count();
+        if width == 0 {
+            // The first word needs no space before it.
+        } else if width + 1 + columns > COLUMNS && !BLOCK_MARKS.contains(&word) {
+            lines.push('\n');
+            lines.push_str(indent);
+            width = indent.len();
+        } else {
+            lines.push(' ');
+            width += 1;
+        }
+        lines.push_str(word);
+        width += columns;
+    }
+    lines
 }

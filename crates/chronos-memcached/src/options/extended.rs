@@ -13,7 +13,8 @@ pub const EXTENDED_HELP: &str = "\
 Extended options (-o):
   idle_timeout=<seconds>       close connections that say nothing (default: 0, never)
   lru_crawler, no_lru_crawler  whether idle threads look for expired items (default: they do; no_modern: they do not)
-  chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread, 16 groups with split; fewer
+  chronos_partitions=<num>     parts that the data is split into (default: 16 for each thread, 16 groups \
+with split; fewer
                                with little memory)
   chronos_poll=block|spin      what a thread without work does; spinning needs a processor for each (default: block)
   chronos_balance=on|paper|split[:<ways>]|off
@@ -28,7 +29,8 @@ Extended options (-o):
                                what load is (default: requests)
   chronos_pin=<num>:<num>...   processors that threads are pinned to (default: none)
   chronos_io=epoll|uring|fastest
-                               how threads talk to the kernel; fastest is uring where the kernel has it (default: fastest)
+                               how threads talk to the kernel; fastest is uring where the kernel has it \
+(default: fastest)
   chronos_steering=on|off      have the kernel take a datagram to the owner of its key (default: off)
   chronos_xdp=<device>:<device>...
                                take the datagrams that come by these network devices past the kernel's stack; with -U,

@@ -38,7 +38,8 @@ fn store_all(store: &mut Store, numbers: std::ops::Range<u32>, bytes: usize) {
             let (budget, pages) = (&store.arena.budget, store.arena.pages_held());
             let (taken, large) = (budget.taken(), budget.large_values.bytes());
             panic!(
-                "nothing to evict for {number}: {taken} bytes taken, {large} by large values, {pages} by pages here, {oldest:?}"
+                "nothing to evict for {number}: {taken} bytes taken, {large} by large values, {pages} by \
+                 pages here, {oldest:?}"
             );
         }
         store.settle();

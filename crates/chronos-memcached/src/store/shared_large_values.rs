@@ -2,7 +2,7 @@
 //! is.
 //!
 //! ```text
-//! owner:          find ─> check out its values ─> read, store, remove ─> check in, before its thread does anything else
+//! owner:          find ─> check out its values ─> read, store, remove ─> check in before the thread does anything else
 //! any partition:  needs memory ─> of the values that are checked in, the oldest ─> evict it
 //! ```
 //!

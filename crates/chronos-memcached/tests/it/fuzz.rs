@@ -113,7 +113,10 @@ fn word() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn any_words_in_any_pieces(words in proptest::collection::vec(word(), 0..60), cuts in proptest::collection::vec(any::<usize>(), 0..6)) {
+    fn any_words_in_any_pieces(
+        words in proptest::collection::vec(word(), 0..60),
+        cuts in proptest::collection::vec(any::<usize>(), 0..6),
+    ) {
         let input = words.concat();
         let whole = answers(server(Settings::default()), &[&input]);
         let mut places: Vec<usize> = cuts.into_iter().map(|cut| cut % (input.len() + 1)).collect();
@@ -128,7 +131,9 @@ proptest! {
         let cut = answers(server(Settings::default()), &pieces);
         // Reports tell of the process, and its time goes on. A dump is refused behind other commands, as with
         // memcached, and not if it comes in a piece of its own.
-        let has = |words: &[u8]| [&whole, &cut].iter().any(|reply| reply.windows(words.len()).any(|bytes| bytes == words));
+        let has = |words: &[u8]| {
+            [&whole, &cut].iter().any(|reply| reply.windows(words.len()).any(|bytes| bytes == words))
+        };
         if !has(b"STAT ") && !has(b"cannot pipeline") {
             prop_assert_eq!(whole.escape_ascii().to_string(), cut.escape_ascii().to_string());
         }

@@ -232,7 +232,8 @@ fn what_connections_hold_is_bounded_and_given_back() {
                 assert_eq!(ask(&mut reader, b"get small\r\n", small.len()), small);
             }
             println!(
-                "{what}, {io}: {} MB before, at most {} MB, {} MB after; {kicks} closed; {tries} tries; {rounds} rounds, slowest {slowest:?}, {:?}",
+                "{what}, {io}: {} MB before, at most {} MB, {} MB after; {kicks} closed; {tries} tries; \
+                 {rounds} rounds, slowest {slowest:?}, {:?}",
                 before.0 >> 20,
                 most >> 20,
                 resident(server.id()) >> 20,

@@ -68,7 +68,8 @@ fn what_follows_a_request_is_a_request_or_the_end() {
             "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
             // Another protocol is asked for, and not granted.
             "GET /search?q=sun HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: memcached\r\n\r\n",
-            "GET /stats HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n",
+            "GET /stats HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\
+             HTTP2-Settings: AAMAAABk\r\n\r\n",
             "CONNECT 127.0.0.1:11311 HTTP/1.1\r\n\r\n",
         ] {
             let reply = assert_harmless(&format!("{head}{evil}"), true);

@@ -101,7 +101,8 @@ impl Pair {
                     lent
                 }
                 None => ip(&format!(
-                    "-n {server} link add {DEVICE} address {near} {near_queues} type veth peer name {FAR} address {far} \
+                    "-n {server} link add {DEVICE} address {near} {near_queues} type veth peer name {FAR} \
+                     address {far} \
                      {far_queues} netns {client}"
                 )),
             };

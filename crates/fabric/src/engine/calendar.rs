@@ -540,7 +540,8 @@ mod tests {
             let mut model = BTreeSet::new();
             let mut now = Time::ZERO;
             for (scale, draw, owner, step) in steps {
-                let ahead = Span::from_ps([draw % 4, 1_200_000, draw % (1 << 24), draw % (1 << 33), draw][scale as usize]);
+                let spans = [draw % 4, 1_200_000, draw % (1 << 24), draw % (1 << 33), draw];
+                let ahead = Span::from_ps(spans[scale as usize]);
                 if step < 2 {
                     if model.insert((now + ahead, owner)) {
                         queue.push(now + ahead, owner);

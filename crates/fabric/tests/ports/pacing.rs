@@ -92,7 +92,11 @@ fn integral(rates: &[(Time, f64)], from: Time, to: Time) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
     #[test]
-    fn the_papers_pacer(packets in bursts(), bucket in prop::sample::select(vec![1500u64, 3000, 10_000]), beta in 1.0f64..100.0) {
+    fn the_papers_pacer(
+        packets in bursts(),
+        bucket in prop::sample::select(vec![1500u64, 3000, 10_000]),
+        beta in 1.0f64..100.0,
+    ) {
         let params = PacerParams {
             bucket: Bytes::new(bucket),
             beta,

@@ -40,7 +40,8 @@ pub(super) fn of_congestion(options: &Options, guarded: u64) -> Vec<String> {
 pub(super) fn warnings(model: &Model, seen: &Seen, counts: Counts, verified: Option<bool>) -> Vec<String> {
     let mut warnings = vec![
         "emulated: the kernel's TCP ran. Of `transport` it took kind, recovery, dup_ack_threshold, segment, header, \
-         min_rto, initial_window, ecn and connections; where a message's time went, and segments and marks by connection, are not known"
+         min_rto, initial_window, ecn and connections; where a message's time went, and segments and marks \
+         by connection, are not known"
             .to_owned(),
     ];
     if seen.refused > 0 {

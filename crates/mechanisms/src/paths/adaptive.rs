@@ -259,7 +259,10 @@ mod tests {
 
         /// Nothing better than the choice exists, and every port as good as it can be reached.
         #[test]
-        fn the_choice_is_the_best_class(of in prop::collection::vec((0u64..100_000, any::<bool>()), 1..20), draw in any::<u64>()) {
+        fn the_choice_is_the_best_class(
+            of in prop::collection::vec((0u64..100_000, any::<bool>()), 1..20),
+            draw in any::<u64>(),
+        ) {
             let rule = adaptive();
             let all = candidates(&of);
             let class = |candidate: &Candidate| 2 * rule.band(candidate.drain_bytes) + usize::from(!candidate.shortest);

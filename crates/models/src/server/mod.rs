@@ -4,7 +4,7 @@
 //! clients ──network──> classification ──delivery──> queue ──> thread: system, [lock: application] ──> NIC ──> clients
 //!                      (partition → owner)           │                                                │
 //!                             ^                      └── shared by a process, of a connection, or     └─ one line
-//!                             └── owners, each epoch: `Balance`, the code of the real runtime    of the partition's owner
+//!                             └── owners, each epoch: `Balance`, the code of the real runtime    of the owning thread
 //! ```
 //!
 //! After the latency characterisation and the design of Chronos (Kapoor, dissertation, 2015, chapters 5 and 6; SoCC

@@ -14,11 +14,13 @@ const HPCC_TOPOLOGY: &str = "6 2 5\n0 1\n2 0 100Gbps 1000ns 0.000000\n3 0 100Gbp
 const HPCC_FLOWS: &str =
     "2\n2 5 3 100 20000 2.000000001\n4 3 1 100 1 0.5\n5 2 3 100 7 3\n\nFirst line: # of flows\n";
 
-const HTSIM_TOPOLOGY: &str = "# two pods\nNodes 8\nTiers 3\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 2\n\
+const HTSIM_TOPOLOGY: &str = "# two pods\nNodes 8\nTiers 3\nPodsize 4\n\nTier 0\nDownlink_speed_Gbps 100\n\
+                              Radix_Down 2\n\
                               Radix_Up 2\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 5\n\nTier 1\n\
                               Downlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 2\nDownlink_Latency_ns 500\n\n\
                               Tier 2\nDownlink_speed_Gbps 200\nRadix_Down 2\nDownlink_Latency_ns 3000\nBundle 2\n";
-const HTSIM_CONNECTIONS: &str = "Nodes 8\nConnections 2\nTriggers 0\n0->7 id 1 start 0 size 2000000\n# one later\n3->1 start 1500000 prio 2 size 9000\n\n";
+const HTSIM_CONNECTIONS: &str = "Nodes 8\nConnections 2\nTriggers 0\n0->7 id 1 start 0 size 2000000\n\
+                                 # one later\n3->1 start 1500000 prio 2 size 9000\n\n";
 
 fn loads(network: &Imported, flows: &Imported) -> (Graph, Vec<ListedFlow>) {
     let place = tempfile::tempdir().unwrap();

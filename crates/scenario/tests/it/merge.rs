@@ -205,7 +205,8 @@ fn includes_lie_below() {
     let base = BASE.replace("title = \"t\"", "title = \"base\"");
     std::fs::create_dir(directory.path().join("shared")).unwrap();
     std::fs::write(directory.path().join("shared/base.toml"), base + "[variant.X]\nrun.seed = 5\n").unwrap();
-    let text = "include = \"shared/base.toml\"\ntitle = \"mine\"\n[port.switch]\necn = \"off\"\n[variant.X]\nrun.warmup = \"1ms\"\n";
+    let text = "include = \"shared/base.toml\"\ntitle = \"mine\"\n[port.switch]\necn = \"off\"\n\
+                [variant.X]\nrun.warmup = \"1ms\"\n";
     let text = format!("{text}transport.kind = \"tcp\"\n");
     std::fs::write(directory.path().join("mine.toml"), &text).unwrap();
     let scenario = Scenario::load(directory.path().join("mine.toml")).unwrap();
@@ -217,7 +218,9 @@ fn includes_lie_below() {
 
 #[test]
 fn what_is_shown_parses_back() {
-    let more = "[variant.HULL]\nport.switch.phantom_queue = {}\nhost.pacer = {}\n[variant.B]\nworkload.small.servers = [\"h1\", \"h2\"]\n[observe.queue]\n\"two words\" = { port = \"client\", every = \"1ms\" }\n";
+    let more = "[variant.HULL]\nport.switch.phantom_queue = {}\nhost.pacer = {}\n[variant.B]\n\
+                workload.small.servers = [\"h1\", \"h2\"]\n[observe.queue]\n\
+                \"two words\" = { port = \"client\", every = \"1ms\" }\n";
     for point in points(more) {
         for text in [point.show(), point.canonical()] {
             let again = Scenario::parse("shown", &text, Path::new("."))

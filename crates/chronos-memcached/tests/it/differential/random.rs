@@ -41,7 +41,8 @@ fn random_commands() {
             };
             assert!(
                 same(&got, &expected, true),
-                "PLIMSOLL_DIFFERENTIAL_SEED={seed} PLIMSOLL_DIFFERENTIAL_CASES=1\n{}\n  ours   {}\n  theirs {}\nbefore:\n{}",
+                "PLIMSOLL_DIFFERENTIAL_SEED={seed} PLIMSOLL_DIFFERENTIAL_CASES=1\n\
+                 {}\n  ours   {}\n  theirs {}\nbefore:\n{}",
                 step.escape_ascii(),
                 got.escape_ascii(),
                 expected.escape_ascii(),

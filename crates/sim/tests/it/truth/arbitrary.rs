@@ -23,14 +23,16 @@ fn topology() -> impl Strategy<Value = String> {
     let rate = || select(vec!["1Gbps", "10Gbps", "3Gbps"]);
     let delay = || select(vec!["0s", "1us", "5us", "37ns"]);
     prop_oneof![
-        (3u32..7, rate(), delay())
-            .prop_map(|(hosts, rate, delay)| format!("kind = 'rack'\nhosts = {hosts}\nrate = '{rate}'\ndelay = '{delay}'")),
+        (3u32..7, rate(), delay()).prop_map(|(hosts, rate, delay)| format!(
+            "kind = 'rack'\nhosts = {hosts}\nrate = '{rate}'\ndelay = '{delay}'"
+        )),
         (1u32..4, rate(), rate(), delay()).prop_map(|(spines, rate, fabric, delay)| format!(
             "kind = 'leaf-spine'\nleaves = 2\nspines = {spines}\nhosts_per_leaf = 3\nrate = '{rate}'\n\
              fabric_rate = '{fabric}'\ndelay = '{delay}'"
         )),
         (rate(), rate(), delay()).prop_map(|(rate, bottleneck, delay)| format!(
-            "kind = 'dumbbell'\nleft = 3\nright = 3\nrate = '{rate}'\ndelay = '{delay}'\nbottleneck_rate = '{bottleneck}'"
+            "kind = 'dumbbell'\nleft = 3\nright = 3\nrate = '{rate}'\ndelay = '{delay}'\n\
+             bottleneck_rate = '{bottleneck}'"
         )),
         delay().prop_map(|delay| format!("kind = 'fat-tree'\nk = 4\nrate = '1Gbps'\ndelay = '{delay}'")),
     ]
@@ -134,8 +136,12 @@ fn transport() -> impl Strategy<Value = String> {
 }
 
 fn workloads() -> impl Strategy<Value = String> {
-    let rpc = (0.01f64..0.4, select(vec!["'900B'", "{ kind = 'exponential', mean = '4KB' }"])).prop_map(|(load, response)| {
-        format!("[workload.rpc]\nkind = 'rpc'\nrequest = '100B'\nresponse = {response}\nload = {load}\ncount = 60\nservice = {{ kind = 'exponential', mean = '3us' }}\n")
+    let response = select(vec!["'900B'", "{ kind = 'exponential', mean = '4KB' }"]);
+    let rpc = (0.01f64..0.4, response).prop_map(|(load, response)| {
+        format!(
+            "[workload.rpc]\nkind = 'rpc'\nrequest = '100B'\nresponse = {response}\nload = {load}\n\
+             count = 60\nservice = {{ kind = 'exponential', mean = '3us' }}\n"
+        )
     });
     let transfer = (0.2f64..1.2).prop_map(|load| {
         format!("[workload.transfer]\nkind = 'transfer'\nsize = '100KB'\nload = {load}\ncount = 8\npick = 'random'\n")
@@ -144,13 +150,23 @@ fn workloads() -> impl Strategy<Value = String> {
         format!("[workload.incast]\nkind = 'incast'\nsize = '{kilobytes}KB'\nevery = '300us'\nrounds = 6\n")
     });
     let packets = (0.05f64..0.6, select(vec!["poisson", "constant"])).prop_map(|(load, arrivals)| {
-        format!("[workload.packets]\nkind = 'packets'\nfrom = ['h1', 'h2']\nto = 'client'\nsize = {{ kind = 'uniform', min = '64B', max = '1500B' }}\nload = {load}\ncount = 300\narrivals = '{arrivals}'\n")
+        format!(
+            "[workload.packets]\nkind = 'packets'\nfrom = ['h1', 'h2']\nto = 'client'\n\
+             size = {{ kind = 'uniform', min = '64B', max = '1500B' }}\nload = {load}\ncount = 300\n\
+             arrivals = '{arrivals}'\n"
+        )
     });
     let all_to_all = (0.1f64..0.8).prop_map(|load| {
-        format!("[workload.all]\nkind = 'all-to-all'\nsize = {{ kind = 'cdf', cdf = 'homa-w2' }}\nload = {load}\ncount = 100\n")
+        format!(
+            "[workload.all]\nkind = 'all-to-all'\nsize = {{ kind = 'cdf', cdf = 'homa-w2' }}\n\
+             load = {load}\ncount = 100\n"
+        )
     });
     let fan_out = (100.0f64..3000.0).prop_map(|queries| {
-        format!("[workload.fan]\nkind = 'fan-out'\nrequest = '100B'\nresponse = '3000B'\nqueries_per_second = {queries:.1}\ncount = 20\nservice = '10us'\n")
+        format!(
+            "[workload.fan]\nkind = 'fan-out'\nrequest = '100B'\nresponse = '3000B'\n\
+             queries_per_second = {queries:.1}\ncount = 20\nservice = '10us'\n"
+        )
     });
     proptest::collection::vec(prop_oneof![rpc, transfer, incast, packets, all_to_all, fan_out], 1..4)
         .prop_map(|mut tables| {
@@ -174,13 +190,16 @@ pub fn scenario(scope: Scope) -> impl Strategy<Value = String> {
         (buffer(), buffer(), marking(scope), host(scope), order, fabric),
     )
         .prop_map(|((seed, topology, workloads, transport), (nic, buffer, marking, host, order, fabric))| {
-            let tier = if topology.contains("'rack'") { "queue.tor = { port = 'tier:tor', every = '10us' }\n" } else { "" };
+            let is_rack = topology.contains("'rack'");
+            let tier = if is_rack { "queue.tor = { port = 'tier:tor', every = '10us' }\n" } else { "" };
             let Fabric { paths, queue, priorities } = fabric;
             format!(
-                "version = 1\ntitle = 'random'\n[paths]\n{paths}\n[run]\nseed = {seed}\ndrain = '60s'\nduration = '1s'\n[topology]\n{topology}\n\
+                "version = 1\ntitle = 'random'\n[paths]\n{paths}\n[run]\nseed = {seed}\ndrain = '60s'\n\
+                 duration = '1s'\n[topology]\n{topology}\n\
                  [port.host]\n{nic}\norder = '{order}'\nENGINE\n[port.switch]\n{buffer}\n{marking}\n{queue}\nENGINE\n\
                  [host]\n{host}\n{priorities}\n[transport]\n{transport}\n{workloads}\
-                 [observe]\nflow_series = '1ms'\ngoodput_every = '200us'\nqueue.client = {{ port = 'client', every = '10us' }}\n\
+                 [observe]\nflow_series = '1ms'\ngoodput_every = '200us'\n\
+                 queue.client = {{ port = 'client', every = '10us' }}\n\
                  queue.nic = {{ port = 'nic:h1', every = '50us' }}\n{tier}"
             )
         })

@@ -126,7 +126,8 @@ fn a_pacer_before_a_full_nic_drops_nothing() {
 fn backpressure_never_drops_at_the_nic_and_keeps_the_link_busy() {
     let transfer = |host: &str, nic: &str| {
         run(&format!(
-            "version = 1\ntitle = 'a NIC with little room'\n[topology]\nkind = 'rack'\nhosts = 4\nrate = '1Gbps'\ndelay = '5us'\n\
+            "version = 1\ntitle = 'a NIC with little room'\n[topology]\nkind = 'rack'\nhosts = 4\n\
+             rate = '1Gbps'\ndelay = '5us'\n\
              [port.host]\n{nic}\n[host]\n{host}\n[transport]\nmin_rto = '10ms'\ninitial_window = 100\n\
              [workload.bulk]\nkind = 'incast'\nsize = '2MB'\nfrom = ['h1', 'h1']\nevery = '1s'\n"
         ))
@@ -185,7 +186,8 @@ fn a_full_buffer_holds_what_it_says() {
         for engine in ["express", "general"] {
             let run = run(&format!(
                 "version = 1\ntitle = 'a limit'\n[topology]\nkind = 'rack'\nhosts = 9\nrate = '1Gbps'\ndelay = '5us'\n\
-                 [transport]\nsegment = '900B'\n[port.switch]\nbuffer = '{limit}'\ncounts = '{counts}'\nengine = '{engine}'\n\
+                 [transport]\nsegment = '900B'\n[port.switch]\nbuffer = '{limit}'\ncounts = '{counts}'\n\
+                 engine = '{engine}'\n\
                  [workload.w]\nkind = 'packets'\nfrom = 'others'\nto = 'client'\nsize = '1000B'\nload = 0.01\n\
                  arrivals = 'constant'\ncount = 50\n[run]\nduration = '1s'\n"
             ));

@@ -172,7 +172,8 @@ fn each_request_is_the_same_in_every_variant() {
     for (name, table) in [
         (
             "rpc",
-            "kind = 'rpc'\nrequest = '100B'\nresponse = { cdf = 'homa-w1' }\nload = 0.01\npick = 'random'\nservice = { kind = 'exponential', mean = '10us' }\n",
+            "kind = 'rpc'\nrequest = '100B'\nresponse = { cdf = 'homa-w1' }\nload = 0.01\npick = 'random'\n\
+             service = { kind = 'exponential', mean = '10us' }\n",
         ),
         (
             "transfer",
@@ -180,12 +181,14 @@ fn each_request_is_the_same_in_every_variant() {
         ),
         (
             "fan",
-            "kind = 'fan-out'\nrequest = '100B'\nresponse = { kind = 'exponential', mean = '2KB' }\nqueries_per_second = 1000.0\n",
+            "kind = 'fan-out'\nrequest = '100B'\nresponse = { kind = 'exponential', mean = '2KB' }\n\
+             queries_per_second = 1000.0\n",
         ),
         ("all", "kind = 'all-to-all'\nsize = { cdf = 'homa-w2' }\nload = 0.05\n"),
         (
             "raw",
-            "kind = 'packets'\nfrom = 'h1..h3'\nto = 'client'\nsize = { kind = 'exponential', mean = '400B' }\nload = 0.05\n",
+            "kind = 'packets'\nfrom = 'h1..h3'\nto = 'client'\n\
+             size = { kind = 'exponential', mean = '400B' }\nload = 0.05\n",
         ),
         ("shuffle", "kind = 'permutation'\nsize = '10KB'\nstart_within = '1ms'\n"),
     ] {

@@ -14,7 +14,8 @@ fn a_graph_from_a_file_is_the_generated_network() {
     for workload in [
         "kind = 'permutation'\nsize = '300KB'\nstart_within = '3ms'",
         "kind = 'all-to-all'\nsize = { cdf = 'homa-w3' }\nload = 0.15\ncount = 300",
-        "kind = 'packets'\nfrom = 'h1..h5'\nto = 'h0'\nsize = { kind = 'exponential', mean = '700B' }\nload = 0.1\ncount = 500",
+        "kind = 'packets'\nfrom = 'h1..h5'\nto = 'h0'\nsize = { kind = 'exponential', mean = '700B' }\n\
+         load = 0.1\ncount = 500",
     ] {
         let [generated, file] = [GENERATED, FROM_FILE].map(|topology| {
             run(&format!(

@@ -15,7 +15,10 @@ proptest! {
         let general = run(&text.replace("ENGINE", "engine = 'general'"));
         if express.digest() != general.digest() {
             // Say what differs first, before the digests.
-            prop_assert_eq!(express.counters, plimsoll_results::outcome::Counters { events: express.counters.events, ..general.counters });
+            prop_assert_eq!(
+                express.counters,
+                plimsoll_results::outcome::Counters { events: express.counters.events, ..general.counters }
+            );
             for (one, other) in express.messages.iter().zip(&general.messages) {
                 prop_assert_eq!(one, other);
             }

@@ -215,7 +215,8 @@ fn adaptive_paths_use_a_lossless_fabric_better_than_hashed_ones() {
 #[test]
 fn waits_of_seconds_are_told_apart() {
     let text = "version = 1\ntitle = 'slow'\n[topology]\nkind = 'rack'\nhosts = 3\nrate = '1Mbps'\ndelay = '1us'\n\
-                [transport]\nack_every = 1\nhandshake = false\ninitial_window = 1000\nmin_rto = '50s'\ninitial_rto = '50s'\n\
+                [transport]\nack_every = 1\nhandshake = false\ninitial_window = 1000\nmin_rto = '50s'\n\
+                initial_rto = '50s'\n\
                 [workload.bulk]\nkind = 'incast'\nsize = '300KB'\nevery = '1s'\n";
     let run = run(text);
     for message in run.of("bulk") {
@@ -256,7 +257,8 @@ proptest! {
     fn lossless_means_lossless(
         topology in select(vec![
             "kind = 'fat-tree'\nk = 4\nrate = '10Gbps'\ndelay = '500ns'",
-            "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\nrate = '10Gbps'\nfabric_rate = '40Gbps'\ndelay = '3us'",
+            "kind = 'leaf-spine'\nleaves = 3\nspines = 2\nhosts_per_leaf = 3\nrate = '10Gbps'\n\
+             fabric_rate = '40Gbps'\ndelay = '3us'",
             "kind = 'rack'\nhosts = 6\nrate = '1Gbps'\ndelay = '10us'",
         ]),
         paths in select(vec!["", "spray = {}", "adaptive = {}", "flowlet = { gap = '5us' }"]),

@@ -156,7 +156,8 @@ fn transports_recover() {
         (true, "from = 'h0'\nto = 'leaf0'"),
     ] {
         let text = format!(
-            "version = 1\ntitle = 'outage'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n\
+            "version = 1\ntitle = 'outage'\n[topology]\nkind = 'leaf-spine'\nleaves = 2\nspines = 2\n\
+             hosts_per_leaf = 2\n\
              rate = '1Gbps'\ndelay = '2us'\n[port.switch]\nbuffer = '100KB'\n[host]\nbackpressure = {backpressure}\n\
              [transport]\nmin_rto = '1ms'\ninitial_rto = '1ms'\n[paths]\nconvergence_delay = '300us'\n\
              [workload.flow]\nkind = 'flows'\nfrom = ['h0', 'h1']\nto = 'h2'\nsize = '500KB'\n\

@@ -110,7 +110,8 @@ fn raw_packets() {
         for size in [1, 64, 1500, 9001, 65_535] {
             let run = run(&format!(
                 "version = 1\ntitle = 't'\n[topology]\n{topology}\n\
-                 [workload.w]\nkind = 'packets'\nfrom = ['{from}']\nto = '{to}'\nsize = '{size}B'\nload = 1e-3\ncount = 3\n"
+                 [workload.w]\nkind = 'packets'\nfrom = ['{from}']\nto = '{to}'\nsize = '{size}B'\n\
+                 load = 1e-3\ncount = 3\n"
             ));
             assert_eq!(run.messages.len(), 3);
             let expected = burst(0, &[size], path);

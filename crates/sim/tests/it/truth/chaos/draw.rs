@@ -282,7 +282,8 @@ fn workloads(dice: &mut Dice, hosts: u32) -> String {
             load / 2.0
         ),
         format!(
-            "[workload.all]\nkind = 'all-to-all'\nsize = {{ kind = 'cdf', cdf = 'homa-w2' }}\nload = {load}\ncount = 80\n"
+            "[workload.all]\nkind = 'all-to-all'\nsize = {{ kind = 'cdf', cdf = 'homa-w2' }}\n\
+             load = {load}\ncount = 80\n"
         ),
         "[workload.fan]\nkind = 'fan-out'\nrequest = '100B'\nresponse = '3000B'\nqueries_per_second = 1500.0\n\
          count = 15\nservice = '10us'\n"
