@@ -44,7 +44,7 @@ pub struct CoDel {
 }
 
 impl CoDel {
-    /// An empty queue.
+    /// Creates the state of an empty queue.
     pub fn new(params: &CoDelParams) -> CoDel {
         CoDel {
             params: params.clone(),

@@ -20,7 +20,7 @@ static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| FABRICS.into_iter().map(m
 
 /// Bits 2 and 3 of a head: bytes that a frame has at least.
 const FILLED: [usize; 4] = [0, 60, 1514, 1530];
-/// Frames of one input.
+/// The most frames that are taken from one input.
 const FRAMES_MAX: usize = 256;
 
 /// What must hold of each frame by itself.
@@ -38,7 +38,7 @@ fn judge_alone(bytes: &[u8]) {
     }
 }
 
-/// Judges one input.
+/// Checks that the fabric handles the frames of one input.
 pub fn check(input: &[u8]) {
     let Some((&choice, input)) = input.split_first() else { return };
     let frames = turns(input).take(FRAMES_MAX).map(|turn| {

@@ -33,7 +33,7 @@ fn judge_error(error: &ScenarioError) {
     assert!(error.to_string().contains("-->"));
 }
 
-/// Judges one input.
+/// Checks that an importer converts one input or reports an error.
 pub fn check(input: &[u8]) {
     let Ok(input) = std::str::from_utf8(input) else { return };
     let Some((choice, text)) = input.split_at_checked(1) else { return };

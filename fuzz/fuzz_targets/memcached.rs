@@ -96,7 +96,7 @@ fn tells_of_moment(answers: &Answers) -> bool {
     answers.connections.iter().chain(&answers.datagrams).any(tells)
 }
 
-/// Judges one input.
+/// Checks the replies to the requests of one input.
 pub fn check(input: &[u8]) {
     let [choice, cuts, input @ ..] = input else { return };
     let fitted = if cuts >> 7 == 1 { fitted(input, fit) } else { input.to_vec() };

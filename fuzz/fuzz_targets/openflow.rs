@@ -35,7 +35,7 @@ fn fit(message: &mut [u8]) {
     }
 }
 
-/// Judges one input.
+/// Checks the replies to the messages of one input.
 pub fn check(input: &[u8]) {
     let [choice, cuts, input @ ..] = input else { return };
     let fitted = if choice >> 7 == 1 { fitted(input, fit) } else { input.to_vec() };

@@ -67,7 +67,7 @@ fn parse(text: &str, set: &[&str]) -> Result<Scenario, Vec<ScenarioError>> {
     Scenario::parse_with("fuzz.toml", text, Path::new(BASE), &overrides)
 }
 
-/// Judges one input.
+/// Checks that the parser accepts one input or reports errors, and runs what it accepts.
 pub fn check(text: &[u8]) {
     let Ok(text) = std::str::from_utf8(text) else { return };
     if text.contains("sweep") && combinations(text) > COMBINATIONS_MAX {

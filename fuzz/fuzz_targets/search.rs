@@ -43,7 +43,7 @@ fn drop_continues(reply: &mut Vec<u8>) {
     }
 }
 
-/// Judges one input.
+/// Checks the replies to the requests of one input.
 pub fn check(input: &[u8]) {
     let [choice, cuts, input @ ..] = input else { return };
     let whole = answers(*choice, input, false, Way::Whole);

@@ -15,7 +15,7 @@ impl<S: Service> Crossed<S> {
         Crossed { service, partitions }
     }
 
-    /// The service.
+    /// Returns the service that executes the requests.
     pub fn service(&self) -> &S {
         &self.service
     }

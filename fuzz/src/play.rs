@@ -19,7 +19,7 @@ pub enum Way {
     Crossed(u8),
 }
 
-/// What was answered.
+/// The replies that the service sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Answers {
     /// To each connection, and to those that took its place when it was closed.

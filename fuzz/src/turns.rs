@@ -12,17 +12,17 @@ pub const MARK: [u8; 2] = [0x1e, 0xfa];
 /// Senders that a head can name.
 pub const SENDERS: usize = 4;
 
-/// One sender's bytes.
+/// A piece of the input that one sender sends at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Turn<'a> {
     /// Bits 0 and 1 of the head choose the sender; the others are for the target.
     pub head: u8,
-    /// What is sent.
+    /// The bytes that the sender sends.
     pub bytes: &'a [u8],
 }
 
 impl Turn<'_> {
-    /// Below [`SENDERS`].
+    /// Returns the number of the sender, below [`SENDERS`].
     pub fn sender(&self) -> usize {
         usize::from(self.head) % SENDERS
     }

@@ -122,7 +122,7 @@ pub fn unit(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// The text of keys.
+/// The texts of all keys, by number.
 #[derive(Clone, Debug)]
 pub enum KeyText {
     /// A prefix, and the key's number in decimal, padded with zeros to one length.

@@ -16,7 +16,7 @@ pub struct Link {
     first: u64,
     /// The number of requests at the end of `pending` that no write has included yet.
     unsent: usize,
-    /// The bytes to send.
+    /// The bytes that wait to be sent to the server.
     pub out: Vec<u8>,
     /// The ends of the datagrams in `out`.
     pub ends: Vec<usize>,

@@ -47,15 +47,15 @@ pub struct Distribution {
     pub mean: f64,
     /// The median of the samples.
     pub p50: f64,
-    /// The 90th percentile.
+    /// The 90th percentile of the samples.
     pub p90: f64,
-    /// The 99th percentile.
+    /// The 99th percentile of the samples.
     pub p99: f64,
     /// The 99.9th percentile.
     pub p999: f64,
     /// The 99.99th percentile.
     pub p9999: f64,
-    /// The largest sample.
+    /// The largest of all samples.
     pub max: f64,
 }
 

@@ -35,7 +35,7 @@ pub struct Setup {
     pub seed: u64,
     /// The time after which a datagram's request is lost; on a connection, the time to wait after the run.
     pub timeout: Span,
-    /// The check of values.
+    /// How the values in replies are checked.
     pub check: Check,
     /// The most operations of a thread that may be outstanding; those beyond are not sent.
     pub outstanding_max: usize,
@@ -66,7 +66,7 @@ pub enum Check {
     Nothing,
 }
 
-/// One period of load.
+/// One period of load with one pace, and the part of it that is measured.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Phase {
     /// The index of the phase, 0 to 255; each index draws other requests.

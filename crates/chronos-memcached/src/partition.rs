@@ -26,7 +26,7 @@ pub struct Partition {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[expect(clippy::enum_variant_names, reason = "memcached's words")]
 pub enum Stored {
-    /// The item was stored.
+    /// The item was stored in the partition.
     Stored(ItemRef),
     /// The cas value was wrong.
     Exists,

@@ -9,7 +9,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(u8)]
 pub enum Verb {
-    /// Fetches an item.
+    /// Fetches the key's item.
     Get,
     /// Fetch and set the expiry time.
     GetTouch,
@@ -31,7 +31,7 @@ pub enum Verb {
     Increment,
     /// Subtract from a number, not below 0.
     Decrement,
-    /// Deletes an item.
+    /// Deletes the key's item.
     Delete,
     /// Forget, because the new value was too large to take; nothing is answered.
     Evict,
@@ -59,7 +59,7 @@ pub enum Style {
     Text,
     /// The meta commands: mg, ms, ...
     Meta,
-    /// The binary protocol.
+    /// The binary protocol, with a header of 24 bytes.
     Binary,
 }
 
@@ -97,7 +97,7 @@ impl Bits {
 #[derive(Clone, Copy, Debug, TryFromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Head {
-    /// The hash of the key.
+    /// The hash of the key's bytes.
     pub hash: u64,
     /// The cas value that the item must have.
     pub cas: u64,

@@ -16,7 +16,7 @@ pub enum Protocol {
     Unknown,
     /// Text and meta commands.
     Text,
-    /// The binary protocol.
+    /// The connection uses the binary protocol.
     Binary,
 }
 

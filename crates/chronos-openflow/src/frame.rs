@@ -5,7 +5,7 @@
 pub struct Ethernet {
     /// The destination address.
     pub destination: [u8; 6],
-    /// The source address.
+    /// The MAC address of the sender.
     pub source: [u8; 6],
     /// The 802.1Q tag's VLAN, 0 to 4095 (0: a tag of priority only); None without a tag.
     pub vlan: Option<u16>,

@@ -36,7 +36,7 @@ struct Head<'a> {
 /// Why a request is refused.
 struct Refusal(Status, Cow<'static, str>);
 
-/// Parses a request.
+/// Parses the next HTTP request of `input`.
 pub fn parse<'a>(
     search: &Search,
     session: &mut Session,

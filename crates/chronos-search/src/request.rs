@@ -78,7 +78,7 @@ pub enum Answer {
 /// What has become of a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The document is new.
+    /// The document did not exist before.
     Created,
     /// There was one of its name.
     Replaced,

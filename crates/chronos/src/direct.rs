@@ -25,7 +25,7 @@ impl<S: Service> Direct<S> {
         Direct { service, partitions }
     }
 
-    /// Returns the service.
+    /// Returns the service that executes the requests.
     pub fn service(&self) -> &S {
         &self.service
     }

@@ -36,14 +36,14 @@ pub struct LinkFault {
     pub rate: Option<Rate>,
 }
 
-/// The state of a link.
+/// The state of a link between two changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum LinkState {
     /// The link is as the topology says.
     Whole,
     /// The link has another rate.
     Rate(Rate),
-    /// The link is dead: nothing passes.
+    /// The link has failed and carries no packet.
     Dead,
 }
 

@@ -28,7 +28,7 @@ impl MeasurementWindow {
     }
 }
 
-/// A queue to observe.
+/// A queue that the run observes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WatchedQueue {
     /// The scenario's name for the queue.
@@ -63,9 +63,9 @@ pub struct Queue {
     pub drops: u64,
     /// The number of packets marked CE here.
     pub marks: u64,
-    /// The number of packets that passed.
+    /// Packets that passed through the queue.
     pub packets: u64,
-    /// The number of bytes that passed.
+    /// Bytes that passed through the queue.
     pub bytes: u64,
 }
 
@@ -98,7 +98,7 @@ pub struct Carried {
 #[derive(Debug)]
 pub(crate) struct LinkMeter {
     window: MeasurementWindow,
-    /// What each link has carried, by number.
+    /// What each link has carried, by the link's number.
     carried: Vec<Carried>,
 }
 
@@ -147,13 +147,13 @@ pub struct Counters {
     pub no_route_drops: u64,
     /// Packets still queued or on a link at the end.
     pub packets_in_flight: u64,
-    /// The number of packets marked CE.
+    /// Packets that ports marked CE (congestion experienced).
     pub marks: u64,
     /// Packets that completed a link.
     pub packet_hops: u64,
-    /// The number of events handled.
+    /// Events that the engine has handled.
     pub events: u64,
-    /// The number of segments sent again.
+    /// Segments that were retransmitted.
     pub retransmissions: u64,
     /// The number of retransmission timeouts.
     pub timeouts: u64,

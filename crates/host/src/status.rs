@@ -39,7 +39,7 @@ pub struct Status {
     /// The state of HULL's pacer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacer: Option<PacerStatus>,
-    /// The state of DCTCP.
+    /// The state of DCTCP on the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dctcp: Option<DctcpStatus>,
 }
@@ -47,7 +47,7 @@ pub struct Status {
 /// The state of one level.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LevelStatus {
-    /// The level's number.
+    /// The number of the level.
     pub level: u8,
     /// The level's budget in bytes per epoch; none without limit.
     pub budget_bytes: Option<u64>,
@@ -66,7 +66,7 @@ pub struct LevelStatus {
 pub struct AssignmentStatus {
     /// The member: a cgroup, a unit or a port.
     pub who: String,
-    /// The member's level.
+    /// The level that the member is assigned to.
     pub level: u8,
     /// Whether the level is attached; a cgroup may be gone.
     pub attached: bool,

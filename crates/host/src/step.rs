@@ -14,7 +14,7 @@ use crate::policy::{Pacer, PhantomQueue, Qjump, Side};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "change")]
 pub enum Step {
-    /// Creates a cgroup.
+    /// Creates the folder of a cgroup.
     Cgroup {
         /// The folder of the cgroup.
         folder: PathBuf,

@@ -16,7 +16,7 @@ impl Clock {
         Clock { start: Instant::now() }
     }
 
-    /// The time.
+    /// Returns the time since the clock started.
     pub fn now(&self) -> Time {
         Time::ZERO + Span::from_ns(self.start.elapsed().as_nanos() as u64)
     }

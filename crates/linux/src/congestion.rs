@@ -24,7 +24,7 @@ pub struct NoCongestionControl {
     pub key: &'static str,
     /// The kernel's name for it.
     pub name: String,
-    /// What to do about it.
+    /// The advice that the message adds; it may be empty.
     pub hint: String,
 }
 

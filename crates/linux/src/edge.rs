@@ -19,7 +19,7 @@ use crate::live::{Egress, Ingress, LiveFabric, Out};
 
 /// The hosts' devices, and the clock that they go by.
 pub trait Devices {
-    /// The time.
+    /// Returns the present time of the devices' clock.
     fn now(&mut self) -> Time;
 
     /// Waits at most `timeout`, and less if a host sends something; adds those to `ready` that have sent since a read
@@ -126,7 +126,7 @@ impl Turns {
 /// How a host's turn ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Turn {
-    /// It has nothing more.
+    /// The host has no more frames to send.
     Empty,
     /// Others have theirs now.
     Over,

@@ -11,13 +11,13 @@ use crate::{cgroups, multipath, qjump};
 /// Something that the system has or has not.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Feature {
-    /// Its name.
+    /// The name of the feature.
     pub name: &'static str,
     /// What needs it, and what it does without.
     pub needed_for: String,
     /// Whether nothing can be emulated without it.
     pub required: bool,
-    /// Whether it is there.
+    /// Whether the system has the feature.
     pub found: bool,
 }
 

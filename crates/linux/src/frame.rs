@@ -10,7 +10,7 @@ use plimsoll_fabric::net::{Ecn, HostId};
 /// Bytes of an Ethernet header without tags.
 pub const ETHERNET: usize = 14;
 
-/// Bytes of a VLAN tag.
+/// The length of a VLAN tag in bytes.
 pub const VLAN_TAG: usize = 4;
 
 /// Most VLAN tags before the IP header.
@@ -63,7 +63,7 @@ pub const HOSTS_MAX: u32 = (1 << ALIAS_BIT) - 2;
 /// What the fabric knows of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Header {
-    /// To whom it goes.
+    /// The host that the frame is addressed to.
     pub to: HostId,
     /// A hash of addresses, protocol and ports, the same for both directions.
     pub flow: u32,

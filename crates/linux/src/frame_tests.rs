@@ -28,7 +28,7 @@ fn tcp(class: u8, tags: &[u8], from: u32, to: u32, ports: (u16, u16)) -> Vec<u8>
     frame
 }
 
-/// PCP 5, VLAN 3.
+/// A VLAN tag with priority (PCP) 5 and VLAN 3.
 const TAG: [u8; 4] = [0x81, 0, 5 << 5, 3];
 
 #[test]

@@ -21,7 +21,7 @@ impl Default for Spread {
 }
 
 impl Spread {
-    /// Counts `span`.
+    /// Adds a sample of length `span` to the distribution.
     pub fn record(&mut self, span: Span) {
         let ns = span.as_ps() / 1_000;
         self.bins[bin(ns).min(BINS - 1)] += 1;
@@ -34,7 +34,7 @@ impl Spread {
         self.count
     }
 
-    /// The longest.
+    /// Returns the longest sample; zero if there is none.
     pub fn max(&self) -> Span {
         self.max
     }

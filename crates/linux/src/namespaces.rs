@@ -34,16 +34,16 @@ const MIN_RTO_OF_SOCKETS: &str = "/proc/sys/net/ipv4/tcp_rto_min_us";
 /// Where owners have their locks.
 const STATE: &str = "/run/plimsoll";
 
-/// What every host has.
+/// The network settings that all emulated hosts share.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostSettings {
     /// Bytes of an IP packet at most.
     pub mtu: u32,
     /// The kernel's name of the congestion control that programs get.
     pub congestion_control: String,
-    /// TCP asks for ECN.
+    /// Whether TCP negotiates ECN.
     pub ecn: bool,
-    /// TCP has timestamps.
+    /// Whether TCP uses timestamps.
     pub timestamps: bool,
     /// Shortest retransmission timeout, in ms.
     pub min_rto_ms: u64,

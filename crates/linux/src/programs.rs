@@ -25,7 +25,7 @@ use crate::cgroups::{Level, LevelsOfPrograms};
 /// A program to run in a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// The host's number.
+    /// The number of the host.
     pub host: u32,
     /// QJump's level of its sockets, 0 to 7; their own, where there is none.
     pub level: Option<u8>,
@@ -42,7 +42,7 @@ pub struct Program {
 /// A program that has ended, or was ended.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ProgramEnd {
-    /// What was run.
+    /// The program that has ended.
     pub program: Program,
     /// How it ended by itself; none if it was killed at its time, or had not started.
     pub status: Option<ExitStatus>,

@@ -227,11 +227,11 @@ pub fn priority_of(level: u8) -> u8 {
 /// What happens to a packet that asks to leave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The packet leaves.
+    /// The packet leaves the host.
     Send,
     /// The packet stays with the sender, which gets an error.
     Refuse,
-    /// The packet is lost.
+    /// The packet is dropped without an error.
     Drop,
 }
 

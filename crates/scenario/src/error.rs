@@ -60,13 +60,13 @@ pub struct Report {
     pub key: String,
     /// What is wrong, with the bad value.
     pub message: String,
-    /// What is allowed.
+    /// The values that are allowed here, if they can be listed.
     pub allowed: Option<String>,
     /// What to do about it: the nearest spelling, or which key to turn off.
     pub help: Option<String>,
     /// Which layer set the value, and in which variants it is wrong.
     pub notes: Vec<String>,
-    /// The source line.
+    /// The text of the source line.
     pub source_line: String,
     /// Characters under the caret; 0 where the line is not shown, because the file may be anybody's.
     pub width: usize,
@@ -105,7 +105,7 @@ impl Report {
         self
     }
 
-    /// With advice.
+    /// Adds advice to the report.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Report {
         self.help = Some(help.into());
         self

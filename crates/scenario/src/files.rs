@@ -139,7 +139,7 @@ pub(crate) fn foreign_start(text: &str, keys: &[&str]) -> Option<usize> {
 pub(crate) struct Flags {
     /// `set`: those of the file, those of the command line, and the seed.
     pub(crate) set: Option<Vec<String>>,
-    /// `replicates`.
+    /// The value of `replicates`, if the command line sets it.
     pub(crate) replicates: Option<u32>,
 }
 

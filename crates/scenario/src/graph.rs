@@ -30,20 +30,20 @@ pub struct Graph {
     pub hosts: Vec<String>,
     /// Names of the switches; nodes that follow the hosts.
     pub switches: Vec<String>,
-    /// Links between nodes.
+    /// The links between the nodes.
     pub links: Vec<GraphLink>,
 }
 
-/// A full-duplex link.
+/// A full-duplex link between two nodes of a graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GraphLink {
     /// One end: a host's number, or the number of hosts plus a switch's.
     pub from: u32,
-    /// The other end.
+    /// The other end, numbered in the same way.
     pub to: u32,
     /// Rate of each direction.
     pub rate: Rate,
-    /// One-way propagation.
+    /// The propagation delay of each direction.
     pub delay: Span,
 }
 
@@ -107,7 +107,7 @@ impl Graph {
         switches
     }
 
-    /// Reads a graph file.
+    /// Parses the text of a graph file, and checks the graph.
     pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
         if let Some(line) = foreign_start(text, GRAPH_KEYS) {
             let message = "this is no graph: it begins with none of its keys";

@@ -5,9 +5,9 @@ use crate::topology::Topology;
 /// A host or a switch by its number; switches are numbered tier by tier, from the hosts upwards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// A host.
+    /// A host, by its number.
     Host(u32),
-    /// A switch.
+    /// A switch, by its number.
     Switch(u32),
 }
 
@@ -17,7 +17,7 @@ impl Topology {
         self.host(name).map(End::Host).or_else(|| self.switch(name).map(End::Switch))
     }
 
-    /// The name of a node.
+    /// Returns the name of a node.
     pub fn end_name(&self, end: End) -> String {
         match end {
             End::Host(host) => self.host_name(host),

@@ -18,7 +18,7 @@ pub(crate) struct Node {
     pub(crate) key: Origin,
 }
 
-/// What TOML knows.
+/// A value of a TOML file.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum Value {
     String(String),
@@ -31,7 +31,7 @@ pub(crate) enum Value {
     Table(Table),
 }
 
-/// Keys in file order.
+/// The keys and values of a table, in the order of the file.
 pub(crate) type Table = IndexMap<String, Node>;
 
 /// Tables nested deeper than this are refused: no scenario needs them, and every walk recurses.

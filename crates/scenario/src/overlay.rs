@@ -23,11 +23,11 @@ impl Setting {
 
 /// What became of a setting.
 pub(crate) enum Applied {
-    /// The tree has it now.
+    /// The tree holds the new value.
     Done,
     /// It speaks of a parameter of a mechanism that is off here; nothing was changed.
     MechanismOff,
-    /// It cannot be.
+    /// The setting is invalid, for the reason that the report states.
     Wrong(Report),
 }
 

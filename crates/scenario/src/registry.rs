@@ -77,7 +77,7 @@ pub struct Outside<F> {
     pub version: String,
     /// All its parameters, defaults included.
     pub params: Map<String, Json>,
-    /// Makes its instances.
+    /// Creates the mechanism's instances.
     pub factory: F,
 }
 
@@ -90,7 +90,7 @@ pub struct OutsideMechanisms {
     pub workload_controllers: IndexMap<String, Outside<MakeController>>,
     /// The queue disciplines by tier; `host` is the NIC.
     pub disciplines: IndexMap<String, Outside<DisciplineFactory>>,
-    /// The path selector.
+    /// The path selector, if one is named.
     pub selector: Option<Outside<SelectorFactory>>,
 }
 

@@ -24,7 +24,7 @@ pub struct Overrides {
     /// `key=value`, in order, after those of the file's own `set`; the value is TOML, and what is not
     /// TOML is a text.
     pub set: Vec<String>,
-    /// Replaces `run.seed`.
+    /// The seed that replaces `run.seed`.
     pub seed: Option<u64>,
     /// Runs of each point with different seeds; 0 leaves it to the file's `replicates`, or 1.
     pub replicates: u32,
@@ -55,7 +55,7 @@ pub struct Point {
     pub replicate: u32,
     /// The seed of this run, the same as `model.run.seed`.
     pub seed: u64,
-    /// What to run.
+    /// The checked model that the run executes.
     pub model: Model,
     /// Unique within the scenario, stable, and fit for a file name.
     pub id: String,

@@ -6,11 +6,11 @@ use std::sync::Arc;
 /// What laid a value over those before it. Later variants of this enum win over earlier ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Layer {
-    /// Nobody: the default.
+    /// No layer sets the value: it is the default.
     Default,
     /// A file; 0 is the scenario itself, 1 what it includes, and so on.
     File(usize),
-    /// `[variant.NAME]`.
+    /// The variant whose table is `[variant.NAME]`.
     Variant(Arc<str>),
     /// A point of `[sweep]`.
     Sweep,

@@ -244,7 +244,7 @@ impl Topology {
         (name == "client" && count > 0).then_some(0)
     }
 
-    /// The name of a host.
+    /// Returns the name of a host by its number.
     pub fn host_name(&self, host: u32) -> String {
         match self {
             Topology::File { graph: Some(graph), .. } => {

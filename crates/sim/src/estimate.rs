@@ -22,7 +22,7 @@ use crate::error::RunError;
 pub struct Need {
     /// What it is, in the plural: `queue samples`.
     pub what: &'static str,
-    /// The number of them.
+    /// The number of these things that the run keeps.
     pub count: f64,
     /// How much memory they take.
     pub bytes: f64,

@@ -2,10 +2,10 @@
 
 use plimsoll_units::Time;
 
-/// How far a run is.
+/// The progress of a run at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
-    /// The simulated time.
+    /// The simulated time that the run has reached.
     pub now: Time,
     /// When the run ends at the latest; [`Time::MAX`] if it ends when its work is done.
     pub horizon: Time,

@@ -28,7 +28,7 @@ pub(crate) struct World {
     pub(crate) fabric: Fabric<SimHooks>,
     /// The transports of all hosts.
     pub(crate) hosts: Hosts,
-    /// The workloads.
+    /// The workloads that create messages and packets.
     pub(crate) sources: Sources,
     /// What is kept for the outcome.
     pub(crate) recorder: Recorder,

@@ -40,7 +40,7 @@ pub struct FlowList {
 pub struct ListedFlow {
     /// The time at which it starts.
     pub start: Span,
-    /// The sending host.
+    /// The host that sends the flow.
     pub source: u32,
     /// The host that receives.
     pub destination: u32,
@@ -113,7 +113,7 @@ fn at(place: FilePlace, problem: impl Into<String>, allowed: Option<&str>) -> In
     InvalidValue { key: String::new(), problem: problem.into(), allowed, help: None, place: Some(place) }
 }
 
-/// A row of a list.
+/// A row of a flow list, with the name of its file.
 struct Listed<'a> {
     file: &'a str,
     row: &'a Row<'a>,

@@ -113,9 +113,9 @@ pub struct Actions {
     pub writes: Vec<Write>,
     /// Single packets to send.
     pub packets: Vec<Packet>,
-    /// Records of messages.
+    /// The message records to add to the outcome.
     pub messages: Vec<Message>,
-    /// Records of queries.
+    /// The query records to add to the outcome.
     pub queries: Vec<Query>,
     /// Records of observations.
     pub observations: Vec<Observation>,
@@ -134,12 +134,12 @@ pub struct Opened {
     pub server: HostId,
 }
 
-/// A message to write.
+/// A message that an end of a connection writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Write {
     /// The number of the connection.
     pub connection: u32,
-    /// The end that writes.
+    /// The end of the connection that writes the message.
     pub end: ConnectionEnd,
     /// The length of the message, at least 1.
     pub bytes: u64,

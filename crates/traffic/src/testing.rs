@@ -36,7 +36,7 @@ impl NetworkFacts for Rack {
     }
 }
 
-/// No files at all.
+/// A file reader without any files.
 struct NoFiles;
 
 impl FileReader for NoFiles {

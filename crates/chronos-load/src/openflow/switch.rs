@@ -16,7 +16,7 @@ pub struct Replies {
     pub flow_mods: u64,
     /// The packet-outs, which send packets.
     pub packet_outs: u64,
-    /// The error messages.
+    /// The error messages that the controller sent.
     pub errors: u64,
     /// The packet-ins that timed out.
     pub lost: u64,
@@ -33,7 +33,7 @@ pub struct Switch {
     buffered: bool,
     /// Whether the controller has requested the switch's features.
     pub is_ready: bool,
-    /// The bytes to send.
+    /// The bytes that wait to be sent to the controller.
     pub out: Vec<u8>,
     input: Vec<u8>,
     /// The send time of each packet-in without an answer; none for an answered one between them.

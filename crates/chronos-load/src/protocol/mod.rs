@@ -34,9 +34,9 @@ pub enum Protocol {
 /// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Reads all its keys.
+    /// The request reads the values of all its keys.
     Get,
-    /// Stores its only key.
+    /// The request stores a value under its only key.
     Set,
 }
 
@@ -90,7 +90,7 @@ pub enum Answer {
 /// The texts of which requests and replies consist.
 #[derive(Debug)]
 pub struct Texts {
-    /// The text of keys.
+    /// The texts of the keys that requests name.
     pub keys: KeyText,
     /// The content of values.
     pub values: Values,

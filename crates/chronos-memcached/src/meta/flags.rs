@@ -8,7 +8,7 @@ use crate::text::words::{self, Tokens};
 /// What flags say that has no place in a [`Head`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flags {
-    /// The number of flags.
+    /// The number of flags that the command has.
     pub count: usize,
     /// The opaque token, if there is one, is no longer than memcached takes.
     pub opaque_fits: bool,

@@ -1,4 +1,4 @@
-//! What `-o` says.
+//! Parses the extended options, which `-o` takes.
 
 use std::path::PathBuf;
 use std::time::Duration;

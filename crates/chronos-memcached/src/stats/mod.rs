@@ -151,7 +151,7 @@ pub struct Counters {
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct Gauges {
-    /// The number of items.
+    /// The number of items that the partition holds.
     pub items: u64,
     /// The number of items that were ever stored.
     pub items_total: u64,

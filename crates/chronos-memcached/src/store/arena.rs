@@ -32,7 +32,7 @@ const NO_CHUNK: u16 = u16::MAX;
 /// How a partition's memory is laid out.
 #[derive(Debug)]
 pub struct Layout {
-    /// The size classes.
+    /// The size classes of the partition's chunks.
     pub classes: Classes,
     /// Bytes of a page, a power of two up to 64 KiB.
     pub page_bytes: usize,

@@ -23,7 +23,7 @@ pub use streams::{Stream, Streams};
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Owner(u32);
 
-/// The kinds of owner.
+/// The kinds of objects that own events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
 pub enum OwnerKind {

@@ -16,7 +16,7 @@ use crate::observed::{Carried, Counters, PauseTotals, Queue, port_name};
 /// What was observed of one direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkReading {
-    /// The link's rate.
+    /// The transmission rate of the link.
     pub rate: Rate,
     /// How long it was observed.
     pub observed: Span,

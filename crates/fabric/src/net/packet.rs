@@ -65,9 +65,9 @@ impl Flags {
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(8))]
 pub struct Packet {
-    /// The sending host.
+    /// The host that sends the packet.
     pub src: HostId,
-    /// The receiving host.
+    /// The host that the packet is addressed to.
     pub dst: HostId,
     /// Connection, for path hashing and for the receiver.
     pub flow: u32,

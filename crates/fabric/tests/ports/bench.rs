@@ -6,7 +6,7 @@ use plimsoll_fabric::net::port::{BufferLimit, Discipline, PortConfig, PortRules}
 use plimsoll_fabric::net::{HostId, Packet, Port, PortId, Sink, Wait};
 use plimsoll_units::{Rate, Span, Time};
 
-/// What a port did.
+/// Records the packets that a port sends, marks and drops.
 #[derive(Default)]
 pub struct Recorder {
     /// When a packet's last bit reaches the far end, and the packet.

@@ -24,7 +24,7 @@ pub(crate) struct Settings {
     pub(crate) multipath: bool,
     /// The time at which workloads begin, on the fabric's clock.
     pub(crate) origin: Span,
-    /// The fabric's clock.
+    /// The clock that the fabric runs on.
     pub(crate) clock: Clock,
     /// The rates of QJump's levels.
     pub(crate) shares: Arc<Shares>,

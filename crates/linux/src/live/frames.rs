@@ -54,7 +54,7 @@ pub trait Out {
     fn dropped(&mut self, frame: u32);
 }
 
-/// Discards all frames.
+/// Discards all frames that leave the fabric.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nowhere;
 

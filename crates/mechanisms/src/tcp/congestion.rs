@@ -44,7 +44,7 @@ impl Window {
 pub struct Limits {
     /// The payload of a full segment.
     pub segment: u64,
-    /// The largest window.
+    /// The largest window that the sender may use.
     pub max_window: u64,
     /// The window with which a connection begins.
     pub initial_window: u64,
@@ -53,7 +53,7 @@ pub struct Limits {
 /// An ACK that acknowledges new data.
 #[derive(Clone, Copy, Debug)]
 pub struct Ack {
-    /// When it arrived.
+    /// The time at which the ACK arrived.
     pub now: Time,
     /// Bytes newly acknowledged.
     pub acked: u64,
@@ -74,7 +74,7 @@ pub struct Ack {
     pub window_limited: bool,
 }
 
-/// The reason of a cut.
+/// The event for which the window is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// A loss found by duplicate ACKs.
@@ -88,9 +88,9 @@ pub enum Cause {
 /// Why and from what the window is to be cut.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// When it was found.
+    /// The time at which the sender detected the cause.
     pub now: Time,
-    /// What was found.
+    /// The loss or mark that the sender detected.
     pub cause: Cause,
     /// The bytes to take the share of: `cut_from` for a loss, and the window for a mark.
     pub base: u64,

@@ -20,7 +20,7 @@ use super::segment::{Flags, Segment};
 /// The state of loss recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// No loss is known.
+    /// The sender has not detected a loss.
     Open,
     /// Fast recovery is repairing a loss.
     Recovery,
@@ -54,7 +54,7 @@ pub(super) struct Sender {
     cwr: bool,
     /// The last ACK of new data carried ECE.
     ece_run: bool,
-    /// Both ends use ECN.
+    /// Whether both ends have negotiated ECN.
     pub(super) ecn: bool,
     /// The first partial ACK of this recovery has been seen (RFC 6582).
     pub(super) partial_seen: bool,

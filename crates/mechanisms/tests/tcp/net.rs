@@ -52,7 +52,7 @@ impl Hop {
     }
 }
 
-/// Which end.
+/// The two ends of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum End {
     Client,

@@ -51,7 +51,7 @@ impl Script {
         self.end.on_segment(&self.config, self.now, &segment)
     }
 
-    /// A pure ACK arrives.
+    /// Delivers a pure ACK of everything below `ack`.
     pub fn ack(&mut self, ack: u64) -> &mut Script {
         self.ack_flags(ack, Flags::NONE, &[])
     }
@@ -120,7 +120,7 @@ impl Script {
         self
     }
 
-    /// A pure ACK leaves.
+    /// Expects the endpoint to send a pure ACK with this number.
     #[track_caller]
     pub fn acks(&mut self, ack: u64) -> Segment {
         let segment = self.poll().unwrap_or_else(|| panic!("no ACK at {}", self.now));
@@ -135,7 +135,7 @@ impl Script {
         self
     }
 
-    /// The window in bytes.
+    /// Expects a congestion window of `bytes` bytes.
     #[track_caller]
     pub fn cwnd(&mut self, bytes: u64) -> &mut Script {
         assert_eq!(self.end.window().cwnd_bytes, bytes, "cwnd at {}", self.now);

@@ -7,7 +7,7 @@ use plimsoll_units::{Span, Time};
 
 use super::model::{is_rate, is_share, is_time, unless};
 
-/// When requests come.
+/// The arrival process of requests.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Arrivals {
     /// Clients that do not wait for answers.
@@ -31,12 +31,12 @@ pub enum Arrivals {
         length: Span,
         /// The share of all requests that come in bursts; more than 0, less than 1.
         share: f64,
-        /// Clients; at least 1.
+        /// The number of clients; at least 1.
         clients: u32,
     },
     /// Clients with one request at a time.
     Closed {
-        /// Clients; at least 1.
+        /// The number of clients; at least 1.
         clients: u32,
         /// From an answer to the next request: the client's own time.
         think: TimeDistribution,
@@ -49,7 +49,7 @@ pub enum Arrivals {
 /// How a client spaces its requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spacing {
-    /// Exponential gaps.
+    /// Exponentially distributed gaps.
     Poisson,
     /// Gaps that are uniform between nothing and twice the mean.
     Uniform,
@@ -144,7 +144,7 @@ impl Client {
         }
     }
 
-    /// When it sends next.
+    /// Returns the time of the client's next request.
     pub(super) fn next(&self) -> Time {
         self.next
     }
@@ -158,7 +158,7 @@ impl Client {
         is_open
     }
 
-    /// Its answer is there.
+    /// Schedules the next request once the answer to the last one has arrived.
     pub(super) fn on_answer(&mut self, now: Time) {
         if let Kind::Closed { think, gap } = &self.kind {
             let free = now + think.sample(&mut self.stream);

@@ -27,7 +27,7 @@ pub enum Popularity {
     Zipf {
         /// Keys; 1 to 10 million.
         keys: u32,
-        /// 0 or more.
+        /// The exponent of the distribution; 0 or more.
         exponent: f64,
     },
     /// A few keys, each in a partition of its own, get most requests; each `epoch` others, drawn at random.
@@ -60,7 +60,7 @@ impl Keys {
     }
 }
 
-/// Draws partitions.
+/// Draws the partition of each request.
 #[derive(Debug)]
 pub(super) struct Partitions {
     count: u32,
@@ -70,7 +70,7 @@ pub(super) struct Partitions {
 #[derive(Debug)]
 enum Kind {
     Uniform,
-    /// Cumulative shares.
+    /// The cumulative shares of the partitions.
     Weighted(Vec<f64>),
     Hot {
         word: u64,

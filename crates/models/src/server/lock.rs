@@ -9,7 +9,7 @@ use plimsoll_units::{Span, Time};
 pub enum Locking {
     /// Nothing: nobody else has the state.
     None,
-    /// One lock a process.
+    /// One lock that all threads of a process share.
     Global {
         /// From a release until the next in line, who has slept, goes on: a mutex that the kernel resolves.
         wake: Span,
@@ -78,7 +78,7 @@ impl Locking {
     }
 }
 
-/// One lock.
+/// The state of one lock: its holders, and the threads that wait for it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lock {
     readers: u32,

@@ -32,7 +32,7 @@ struct Request {
     parts: Served,
 }
 
-/// What a thread does.
+/// The activity of a thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     Idle,
@@ -182,7 +182,7 @@ impl<'a> Machine<'a> {
         request.number >= self.model.warmup
     }
 
-    /// A client sends.
+    /// Creates the next request of `client`, unless all requests exist already.
     fn on_client(&mut self, now: Time, client: u32) {
         if self.created == self.model.requests {
             return;

@@ -25,13 +25,13 @@ pub struct ServerModel {
     pub locking: Locking,
     /// What a request costs when nothing is in its way.
     pub costs: Costs,
-    /// Where the memory is.
+    /// The NUMA nodes, and the placement of memory on them.
     pub numa: Numa,
     /// Which partitions the requests are for.
     pub keys: Keys,
     /// The share of requests that change state, 0 to 1.
     pub writes: f64,
-    /// When requests come.
+    /// The arrival process of requests.
     pub arrivals: Arrivals,
     /// Requests that wait in a queue at most, those beyond are lost; `None` loses none. Only with arrivals that do not
     /// wait for answers.
@@ -97,7 +97,7 @@ pub struct Numa {
     pub nodes: u32,
     /// How many times as long the application takes where the memory is another node's; 1 or more.
     pub remote: f64,
-    /// Where the memory is.
+    /// The node on which a partition's memory is placed.
     pub placement: Placement,
 }
 
@@ -114,7 +114,7 @@ pub enum Placement {
 }
 
 impl Numa {
-    /// One node.
+    /// A machine with one NUMA node, where all memory is local.
     pub const NONE: Numa = Numa { nodes: 1, remote: 1.0, placement: Placement::Local };
 }
 

@@ -38,7 +38,7 @@ pub struct Served {
     pub system: Span,
     /// For the lock, its count, and a writer's grace period.
     pub lock: Span,
-    /// In the application.
+    /// The service time in the application.
     pub application: Span,
     /// For the NIC's line and on it.
     pub line: Span,
@@ -69,7 +69,7 @@ impl Served {
 }
 
 impl ServerOutcome {
-    /// Answers per second.
+    /// Returns the requests served per second; 0 for a run without duration.
     pub fn throughput(&self) -> f64 {
         let seconds = self.elapsed.as_secs_f64();
         if seconds > 0.0 { self.served.len() as f64 / seconds } else { 0.0 }

@@ -30,7 +30,7 @@ struct Partition {
     is_new: bool,
     /// Whether its old owner still has requests of it, which others must wait for.
     drains: bool,
-    /// Those others.
+    /// Requests that wait until the old owner has finished.
     parked: Vec<usize>,
 }
 

@@ -22,7 +22,7 @@ use crate::model::{Model, Topology};
 use crate::node::{Node, dotted};
 use crate::source::Sources;
 
-/// What a check found.
+/// The errors and warnings that a check reports.
 #[derive(Default)]
 pub(crate) struct Checked {
     pub(crate) errors: Vec<Report>,

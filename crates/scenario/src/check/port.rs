@@ -1,4 +1,4 @@
-//! Checks of `port.*`.
+//! Checks the tables below `port`.
 
 use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::wred::WredParams;

@@ -190,7 +190,7 @@ pub fn htsim_topology(name: &str, text: &str) -> Result<Imported, Box<ScenarioEr
 struct Shape {
     hosts: u64,
     pods: u64,
-    /// Of a pod.
+    /// Top-of-rack switches of a pod.
     tors: u64,
     aggregations: u64,
     cores: u64,

@@ -20,7 +20,7 @@ pub use htsim::{htsim_connections, htsim_topology};
 /// A file in Plimsoll's form.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Imported {
-    /// Its text.
+    /// The text of the converted file.
     pub text: String,
     /// What it holds, in words: `16 hosts, 20 links`.
     pub summary: String,
@@ -74,7 +74,7 @@ impl<'a> Lines<'a> {
         Box::new(ScenarioError(Report::at(&self.sources, &origin, "", message).allowed(allowed)))
     }
 
-    /// A word as a number.
+    /// Parses a word as a number, or reports that `what` is expected.
     fn number<T: std::str::FromStr>(&self, word: &'a str, what: &str) -> Result<T, Box<ScenarioError>> {
         word.parse().map_err(|_| self.error(word, format!("`{word}` is no {what}"), "a number"))
     }

@@ -1,4 +1,4 @@
-//! Choices of tests.
+//! Draws the random choices of tests.
 
 #![allow(dead_code, reason = "every test uses its part")]
 

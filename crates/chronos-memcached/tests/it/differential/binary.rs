@@ -1,4 +1,4 @@
-//! The binary protocol.
+//! Compares replies of the binary protocol with memcached's.
 
 use plimsoll_chronos_memcached::Settings;
 

@@ -1,4 +1,4 @@
-//! The meta protocol.
+//! Compares replies of the meta protocol with memcached's.
 
 use plimsoll_chronos_memcached::Settings;
 

@@ -1,4 +1,4 @@
-//! The text protocol.
+//! Compares replies of the text protocol with memcached's.
 
 use plimsoll_chronos_memcached::{Protocol, Settings};
 

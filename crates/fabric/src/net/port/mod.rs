@@ -74,7 +74,7 @@ pub struct PortConfig {
     pub general: bool,
 }
 
-/// An output port.
+/// An output port: its queues, and the transmission on its link.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Port(Engine);

@@ -24,9 +24,9 @@ pub struct PortRules {
 /// The most that a queue may hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferLimit {
-    /// The most packets.
+    /// The most packets that the queue may hold.
     pub packets: u64,
-    /// The most bytes.
+    /// The most bytes that the queue may hold.
     pub bytes: u64,
     /// The packet in service counts as well.
     pub counts_in_service: bool,

@@ -28,7 +28,7 @@ impl Divisor {
         Divisor { multiplier: (1u64 << shift).div_ceil(u64::from(d)), shift }
     }
 
-    /// Returns `n / d`.
+    /// Returns `n / d`, rounded down.
     #[inline]
     pub(super) fn divide(self, n: u32) -> u32 {
         ((u64::from(n) * self.multiplier) >> self.shift) as u32

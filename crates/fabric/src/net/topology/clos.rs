@@ -15,7 +15,7 @@ use super::link::{Choices, Link, LinkClass, Node, host_links};
 /// The numbers of pods, switches and hosts of a Clos network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClosShape {
-    /// The number of pods.
+    /// The number of pods in the network.
     pub pods: u32,
     /// The number of edge switches in a pod.
     pub edges: u32,
@@ -31,7 +31,7 @@ pub struct ClosShape {
 pub(super) struct Clos {
     shape: ClosShape,
     hosts: u32,
-    /// The number of edge switches in all pods.
+    /// Edge switches of all pods together.
     edges: u32,
     aggregations: u32,
     /// The first ports of three classes.

@@ -13,13 +13,13 @@ pub type GraphNode = Node;
 /// A link of a graph, both directions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct GraphLink {
-    /// The node at one end.
+    /// The node at one end of the link.
     pub a: GraphNode,
-    /// The node at the other end.
+    /// The node at the other end of the link.
     pub b: GraphNode,
     /// Bits per second, in each direction.
     pub rate: Rate,
-    /// The one-way propagation delay.
+    /// The propagation delay of each direction.
     pub propagation: Span,
 }
 

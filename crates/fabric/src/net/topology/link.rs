@@ -4,10 +4,10 @@ use plimsoll_units::{Rate, Span};
 
 use crate::net::{HostId, Wait};
 
-/// A host or a switch.
+/// A node of the network: a host or a switch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Node {
-    /// A host.
+    /// A host, by its number.
     Host(HostId),
     /// A switch, numbered from zero.
     Switch(u32),
@@ -20,9 +20,9 @@ pub struct Link {
     pub from: Node,
     /// The node at the far end.
     pub to: Node,
-    /// The rate in bits per second.
+    /// The transmission rate in bits per second.
     pub rate: Rate,
-    /// The one-way propagation delay.
+    /// The propagation delay to the far end.
     pub propagation: Span,
     /// The tier of the sending switch; 0 is next to the hosts. Meaningless for a NIC.
     pub tier: u8,
@@ -41,9 +41,9 @@ impl Link {
 /// Rate and propagation of a class of links.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LinkClass {
-    /// The rate in bits per second.
+    /// The transmission rate in bits per second.
     pub rate: Rate,
-    /// The one-way propagation delay.
+    /// The propagation delay of one direction.
     pub propagation: Span,
 }
 

@@ -36,7 +36,7 @@ pub struct Network {
     hashing: Hashing,
 }
 
-/// The number that stands for a host in place of a switch.
+/// Marks a far end that is a host, not a switch.
 const A_HOST: u32 = u32::MAX;
 
 #[derive(Clone, Debug)]

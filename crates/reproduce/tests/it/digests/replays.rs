@@ -21,10 +21,10 @@ const FABRICS: &[&str] = &[
     "qjump-kernel/switch.toml",
 ];
 
-/// Frames of a log.
+/// The number of frames in a log.
 const FRAMES: u64 = 4_000;
 
-/// SplitMix64.
+/// Draws the next number of the generator SplitMix64.
 fn draw(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut word = *state;

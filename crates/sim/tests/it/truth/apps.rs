@@ -16,7 +16,7 @@ use crate::truth::lab::{Run, run, run_variant};
 
 /// Picoseconds that a byte takes on a link.
 const BYTE: u64 = 800;
-/// Payload and header.
+/// Bytes of the header that each packet has besides its payload.
 const HEADER: u64 = 40;
 
 /// From host to host, ps.

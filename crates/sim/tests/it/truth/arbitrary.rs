@@ -15,7 +15,7 @@ pub fn config(cases: u32) -> ProptestConfig {
 pub enum Scope {
     /// Only what the express engine can do.
     Express,
-    /// Everything.
+    /// All features, including those of the general engine.
     All,
 }
 

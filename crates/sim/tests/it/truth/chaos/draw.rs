@@ -5,7 +5,7 @@ use std::fmt::Write;
 use plimsoll_fabric::engine::{Stream, Streams};
 use rand::Rng;
 
-/// A scenario.
+/// A random scenario, and the properties that hold for it.
 pub struct Case {
     pub text: String,
     /// Nothing may be dropped: flow control everywhere, and no link dies.
@@ -38,7 +38,7 @@ impl Dice {
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.below(of.len() as u32) as usize]
     }
-    /// One time in `count`.
+    /// Returns true with a probability of `1 / count`.
     fn once_in(&mut self, count: u32) -> bool {
         self.below(count) == 0
     }
