@@ -15,7 +15,7 @@ fn run(python: &Path, module: &str, package: &str, script: &str, arguments: &[&s
     if !has.is_ok_and(|output| output.status.success()) {
         return plimsoll_testing::missing(format!("{} has no {module} ({package})", python.display()));
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients").join(script);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/clients").join(script);
     let output = Command::new(python).arg(path).args(arguments).output().expect("python runs");
     let (text, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success() && text.trim_end() == "ok", "{script}: {text}\n{errors}");

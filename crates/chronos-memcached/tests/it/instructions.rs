@@ -53,7 +53,7 @@ fn count(protocol: &str, batches: u64) -> u64 {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
         .arg(std::env::current_exe().expect("this program"))
-        .args(["--exact", "requests", "--ignored"])
+        .args(["--exact", "instructions::requests", "--ignored"])
         .env("MIX_PROTOCOL", protocol)
         .env("MIX_BATCHES", batches.to_string())
         .output()
@@ -85,7 +85,7 @@ fn instructions_per_operation() {
 fn only_the_build_machine_must_have_valgrind() {
     for (is_build_machine, passes) in [("", true), ("true", false)] {
         let mut test = Command::new(std::env::current_exe().expect("this program"));
-        test.args(["--exact", "instructions_per_operation"]);
+        test.args(["--exact", "instructions::instructions_per_operation"]);
         let output = test.env("PATH", "/nowhere").env("CI", is_build_machine).output().expect("it runs");
         assert_eq!(output.status.success(), passes, "{}", String::from_utf8_lossy(&output.stdout));
     }
