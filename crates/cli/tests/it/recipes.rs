@@ -8,7 +8,7 @@ const TASKS: [(&str, usize); 8] = [
     ("A queue discipline", 3),
     ("A topology", 6),
     ("A workload", 3),
-    ("A figure of a study", 4),
+    ("A figure of a study", 3),
     ("A subcommand", 2),
     ("An eBPF mechanism", 6),
     ("A memcached command", 4),

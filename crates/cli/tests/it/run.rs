@@ -22,7 +22,7 @@ fn quickstart<'a>(more: &[&'a str]) -> Vec<&'a str> {
 fn a_run_leaves_its_directory_and_prints_its_table() {
     let place = Place::new();
     let ran = place.plimsoll(&quickstart(&["--out", "out", "--perfetto"])).ends_with(0);
-    for words in ["TCP", "DCTCP", "HULL", "Completion time of small", "95 % interval"] {
+    for words in ["TCP", "DCTCP", "HULL", "Completion time of small", "95 % confidence interval"] {
         assert!(ran.stdout.contains(words), "no `{words}` in {}", ran.stdout);
     }
     let ran = ran.says("Report   out/report.html").says("--set run.warmup=0s --seed 1").says("[6/6]");
@@ -161,7 +161,7 @@ fn too_few_samples_are_warned_about() {
     place
         .plimsoll(&quickstart(&["--out", "out"]))
         .ends_with(0)
-        .prints("warning: p99")
+        .prints("p99 of `small` needs at least 1,000 samples")
         .prints("`--replicates N`");
 }
 

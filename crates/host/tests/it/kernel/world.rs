@@ -40,6 +40,8 @@ impl World {
         let output = inside(&namespace.0, path);
         eprintln!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
         assert!(output.status.success(), "the test failed inside {}", namespace.0);
+        let result = String::from_utf8_lossy(&output.stdout);
+        assert!(result.contains("test result: ok. 1 passed"), "no test of this name: {path}");
         None
     }
 
@@ -168,9 +170,11 @@ fn inside(name: &str, path: &str) -> Output {
     this_binary(&mut command, name, path).output().unwrap()
 }
 
-/// Adds to `command` the arguments that select one test of this binary.
+/// Adds to `command` the arguments that select one test of this binary, by its path from this folder's module.
 fn this_binary<'a>(command: &'a mut Command, name: &str, path: &str) -> &'a mut Command {
-    command.args([path, "--exact", "--nocapture", "--include-ignored", "--test-threads=1"]).env(INSIDE, name)
+    command
+        .args([&format!("kernel::{path}"), "--exact", "--nocapture", "--include-ignored", "--test-threads=1"])
+        .env(INSIDE, name)
 }
 
 /// Runs a command; returns whether it succeeded.

@@ -28,20 +28,20 @@ fn a_level_does_not_wait_for_bulk() {
         let mut latencies: Vec<Span> =
             messages.map(|message| message.latency().unwrap_or(Span::MAX)).collect();
         latencies.sort_unstable();
-        assert!(latencies.len() > 5, "{}", latencies.len());
-        latencies[latencies.len() / 2]
+        // A ping that the full queue drops is lost for a second, in which no other is sent.
+        (latencies.len() > 5).then(|| latencies[latencies.len() / 2])
     };
     // What waits for h0 is 100 kB and more, which is 16 ms. On a machine that stops the senders for a while nothing
     // waits, and there is nothing to compare with.
     let contended = |_| {
         let without = run(text, &[]).unwrap();
         assert_eq!(without.excess, None);
-        Some(median(&without)).filter(|median| *median > Span::from_ms(8))
+        median(&without).filter(|median| *median > Span::from_ms(8))
     };
     let without = (0..3).find_map(contended).expect("in one of three runs bulk fills the queue");
     let with = run(&with, &[]).unwrap();
     assert_eq!(with.excess.unwrap()[7], 0, "one small packet at a time is within the share");
-    let with = median(&with);
+    let with = median(&with).expect("no ping is lost within its share");
     eprintln!("median round trip: {without} without QJump, {with} with it");
     assert!(with < without / 2, "{with} with QJump, {without} without");
 }
