@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use plimsoll_fabric::net::topology::File;
 use plimsoll_traffic::flow_list::ListedFlow;
 use plimsoll_traffic::kind::Input;
 
@@ -12,7 +13,7 @@ pub(crate) fn digest(model: &Model, canonical: &str) -> u64 {
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
     // Writing to the hash cannot fail.
     let _ = hash.write_str(canonical);
-    if let Topology::File { graph, .. } = &model.topology {
+    if let Topology::File(File { graph, .. }) = &model.topology {
         let _ = write!(hash, "{graph:?}");
     }
     for (section, name, version) in model.outside.named() {

@@ -2,14 +2,13 @@
 
 use plimsoll_fabric::faults::LinkFault;
 use plimsoll_fabric::net::port::{self, BufferLimit, DisciplineFactory};
-use plimsoll_fabric::net::topology::{ClosShape, GraphLink, LinkClass};
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
 use plimsoll_fabric::{FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
 use plimsoll_mechanisms::tcp::{Config, Kind, MakeController, TransportParams};
 use plimsoll_units::Time;
 
-use crate::model::{BufferCounts, Direction, End, Fault, Model, Port, PortEngine, ServiceOrder, Topology};
+use crate::model::{BufferCounts, Direction, Fault, Model, Port, PortEngine, ServiceOrder, Topology};
 use crate::quantity;
 use crate::registry::Outside;
 
@@ -143,62 +142,6 @@ impl Model {
     }
 }
 
-impl Topology {
-    /// Builds the hosts, switches and links.
-    ///
-    /// # Errors
-    /// Fails if a graph file was not read, or if a host of it cannot be reached.
-    pub fn network(&self) -> Result<Network, Unbuildable> {
-        let class = |rate, propagation| LinkClass { rate, propagation };
-        Ok(match *self {
-            Topology::Rack { hosts, rate, delay } => Network::rack(hosts, class(rate, delay)),
-            Topology::LeafSpine {
-                leaves,
-                spines,
-                hosts_per_leaf,
-                rate,
-                fabric_rate,
-                delay,
-                fabric_delay,
-            } => {
-                let fabric = class(fabric_rate.unwrap_or(rate), fabric_delay.unwrap_or(delay));
-                Network::leaf_spine(leaves, spines, hosts_per_leaf, class(rate, delay), fabric)
-            }
-            Topology::FatTree { k, rate, delay } => Network::fat_tree(k, class(rate, delay)),
-            Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, rate, delay } => {
-                let shape = ClosShape { pods, edges, aggregations, cores, hosts_per_edge };
-                Network::clos(shape, class(rate, delay), class(rate, delay), class(rate, delay))
-            }
-            Topology::Dumbbell { left, right, rate, delay, bottleneck_rate, bottleneck_delay } => {
-                let bottleneck = class(bottleneck_rate, bottleneck_delay.unwrap_or(delay));
-                Network::dumbbell(left, right, class(rate, delay), bottleneck)
-            }
-            Topology::File { ref graph, .. } => {
-                let unread = || Unbuildable::new("topology.path", "the graph was not read");
-                let graph = graph.as_ref().ok_or_else(unread)?;
-                let hosts = graph.hosts.len() as u32;
-                let node = |number: u32| {
-                    if number < hosts { Node::Host(HostId(number)) } else { Node::Switch(number - hosts) }
-                };
-                let links: Vec<GraphLink> = graph
-                    .links
-                    .iter()
-                    .map(|link| GraphLink {
-                        a: node(link.from),
-                        b: node(link.to),
-                        rate: link.rate,
-                        propagation: link.delay,
-                    })
-                    .collect();
-                Network::graph(hosts, graph.switches.len() as u32, &links).map_err(|unreachable| {
-                    let name = &graph.hosts[unreachable.host.0 as usize];
-                    Unbuildable::new("topology.path", format!("host {name} cannot be reached"))
-                })?
-            }
-        })
-    }
-}
-
 /// Describes a queue. Under flow control and in pFabric's queue the buffer limits something else.
 fn port_spec(port: &Port, discipline: Option<&Outside<DisciplineFactory>>) -> PortSpec {
     PortSpec {
@@ -233,13 +176,9 @@ fn buffer_limit(port: &Port) -> BufferLimit {
 
 /// Returns the ports of a fault's link in the directions that it concerns, each with the one that sends the other way.
 fn ports_of(topology: &Topology, network: &Network, fault: &Fault) -> Vec<(PortId, Option<PortId>)> {
-    let node = |name: &str| {
-        topology.end(name).map(|end| match end {
-            End::Host(host) => Node::Host(HostId(host)),
-            End::Switch(switch) => Node::Switch(switch),
-        })
+    let Some((from, to)) = topology.node(&fault.from).zip(topology.node(&fault.to)) else {
+        return Vec::new();
     };
-    let Some((from, to)) = node(&fault.from).zip(node(&fault.to)) else { return Vec::new() };
     let forward: Vec<PortId> = network.ports_between(from, to).collect();
     let backward: Vec<PortId> = network.ports_between(to, from).collect();
     // Of several links between two nodes the first port belongs to the first port back.
@@ -289,13 +228,11 @@ mod tests {
         for topology in TOPOLOGIES {
             let whole = parse(topology, "").unwrap();
             let network = whole.topology.network().unwrap();
-            let hosts = (0..network.hosts()).map(|host| (Node::Host(HostId(host)), End::Host(host)));
-            let switches = (0..network.switches()).map(|switch| (Node::Switch(switch), End::Switch(switch)));
-            let nodes: Vec<_> = hosts.chain(switches).collect();
-            for (from, from_end) in &nodes {
-                for (to, to_end) in &nodes {
-                    let name = |end: &End| whole.topology.end_name(*end);
-                    let (a, b) = (name(from_end), name(to_end));
+            let hosts = (0..network.hosts()).map(|host| Node::Host(HostId(host)));
+            let nodes: Vec<Node> = hosts.chain((0..network.switches()).map(Node::Switch)).collect();
+            for from in &nodes {
+                for to in &nodes {
+                    let (a, b) = (whole.topology.node_name(*from), whole.topology.node_name(*to));
                     let fault = format!("[[fault]]\nfrom = '{a}'\nto = '{b}'\ndown = true\nat = '1us'\n");
                     let there = network.ports_between(*from, *to).next().is_some();
                     assert_eq!(parse(topology, &fault).is_some(), there, "{a} and {b} of {topology}");

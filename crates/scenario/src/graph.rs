@@ -1,4 +1,4 @@
-//! [`Graph`]: any topology, from a TOML file.
+//! Reads a [`Graph`], any topology, from a TOML file.
 //!
 //! ```toml
 //! hosts = ["a", "b"]
@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
 use plimsoll_units::{Rate, Span};
 use serde::Deserialize;
 
@@ -22,30 +23,6 @@ use crate::error::{Report, did_you_mean};
 use crate::files::foreign_start;
 use crate::node::{self, Node};
 use crate::source::{Layer, Sources};
-
-/// A connected graph of hosts and switches.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Graph {
-    /// Names of the hosts; nodes 0, 1, ....
-    pub hosts: Vec<String>,
-    /// Names of the switches; nodes that follow the hosts.
-    pub switches: Vec<String>,
-    /// The links between the nodes.
-    pub links: Vec<GraphLink>,
-}
-
-/// A full-duplex link between two nodes of a graph.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct GraphLink {
-    /// One end: a host's number, or the number of hosts plus a switch's.
-    pub from: u32,
-    /// The other end, numbered in the same way.
-    pub to: u32,
-    /// Rate of each direction.
-    pub rate: Rate,
-    /// The propagation delay of each direction.
-    pub delay: Span,
-}
 
 /// The keys of [`InFile`].
 const GRAPH_KEYS: &[&str] = &["hosts", "switches", "link"];
@@ -67,62 +44,21 @@ struct LinkInFile {
     delay: Span,
 }
 
-impl Graph {
-    /// Rate of the only link of a host.
-    pub fn host_rate(&self, host: u32) -> Option<Rate> {
-        self.links.iter().find(|link| link.from == host || link.to == host).map(|link| link.rate)
+/// Reads a graph file.
+pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
+    if let Some(line) = foreign_start(text, GRAPH_KEYS) {
+        let message = "this is no graph: it begins with none of its keys";
+        return Err(vec![Report::without_excerpt(name, line, message).allowed(GRAPH_KEYS.join(", "))]);
     }
-
-    /// The most links that a switch has.
-    pub(crate) fn switch_ports(&self) -> usize {
-        let mut ports = vec![0; self.switches.len()];
-        for end in self.links.iter().flat_map(|link| [link.from, link.to]) {
-            if let Some(count) =
-                (end as usize).checked_sub(self.hosts.len()).and_then(|switch| ports.get_mut(switch))
-            {
-                *count += 1;
-            }
-        }
-        ports.into_iter().max().unwrap_or(0)
+    let mut sources = Sources::default();
+    let source = sources.add(name, text);
+    let (tree, mut reports) = node::parse(&sources, source, text, &Layer::File(0));
+    if !reports.is_empty() {
+        return Err(reports);
     }
-
-    /// For each switch that has hosts, and is not the only one: how many, and the bits per second of its
-    /// links to other switches.
-    pub(crate) fn switches_with_hosts(&self) -> Vec<(f64, f64)> {
-        let hosts = self.hosts.len();
-        let mut switches = vec![(0.0, 0.0); self.switches.len()];
-        for link in &self.links {
-            let ends = [(link.from, link.to), (link.to, link.from)];
-            for (end, other) in ends.map(|(end, other)| (end as usize, other as usize)) {
-                let Some(switch) = end.checked_sub(hosts).and_then(|switch| switches.get_mut(switch)) else {
-                    continue;
-                };
-                match other < hosts {
-                    true => switch.0 += 1.0,
-                    false => switch.1 += link.rate.as_bps() as f64,
-                }
-            }
-        }
-        switches.retain(|(below, up)| *below > 0.0 && *up > 0.0);
-        switches
-    }
-
-    /// Parses the text of a graph file, and checks the graph.
-    pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
-        if let Some(line) = foreign_start(text, GRAPH_KEYS) {
-            let message = "this is no graph: it begins with none of its keys";
-            return Err(vec![Report::without_excerpt(name, line, message).allowed(GRAPH_KEYS.join(", "))]);
-        }
-        let mut sources = Sources::default();
-        let source = sources.add(name, text);
-        let (tree, mut reports) = node::parse(&sources, source, text, &Layer::File(0));
-        if !reports.is_empty() {
-            return Err(reports);
-        }
-        let file: InFile = de::deserialize(&sources, &tree)?;
-        let graph = Reader { sources: &sources, tree: &tree, reports: &mut reports }.graph(file);
-        if reports.is_empty() { Ok(graph) } else { Err(reports) }
-    }
+    let file: InFile = de::deserialize(&sources, &tree)?;
+    let graph = Reader { sources: &sources, tree: &tree, reports: &mut reports }.graph(file);
+    if reports.is_empty() { Ok(graph) } else { Err(reports) }
 }
 
 /// A run keeps the next hops from every switch to every other: 800 MB for so many.

@@ -19,7 +19,6 @@ mod fabric_spec;
 mod files;
 mod graph;
 pub mod import;
-mod links;
 pub mod model;
 mod node;
 mod overlay;
@@ -31,7 +30,6 @@ mod scenario;
 mod schema;
 mod show;
 mod source;
-mod topology;
 
 pub use error::{Report, ScenarioError, Warning, did_you_mean};
 pub use plimsoll_traffic::cdf::{CdfError, CdfTable};

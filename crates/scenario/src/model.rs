@@ -6,6 +6,8 @@
 use std::fmt;
 
 use indexmap::IndexMap;
+pub use plimsoll_fabric::net::topology::Topology;
+pub use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
 use plimsoll_mechanisms::{HostMechanisms, PathMechanisms, PortMechanisms};
 use plimsoll_traffic::TrafficSpec;
@@ -15,11 +17,9 @@ use schemars::JsonSchema;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
-pub use crate::links::End;
 pub use crate::program::{Program, words};
 use crate::quantity::{BufferLimit, MaybeOff, on};
 pub use crate::registry::{Outside, OutsideMechanisms};
-pub use crate::topology::{Graph, GraphLink, Topology};
 pub use plimsoll_traffic::flow_list::ListedFlow;
 pub use plimsoll_traffic::hosts::{HostName, Hosts};
 

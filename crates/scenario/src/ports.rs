@@ -2,9 +2,9 @@
 //! topology gets a complete table, and a phantom queue turns off the marking below it.
 
 use crate::error::{Report, did_you_mean};
+use crate::model::Topology;
 use crate::node::{Node, Value, merge};
 use crate::source::Sources;
-use crate::topology::Topology;
 
 /// Lays `port.<tier>` over `port.switch` for every tier.
 pub(crate) fn resolve(sources: &Sources, root: &mut Node, reports: &mut Vec<Report>) {

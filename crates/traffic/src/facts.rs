@@ -1,6 +1,9 @@
 //! [`NetworkFacts`]: what workloads need to know about the network before it is built.
 
+use plimsoll_fabric::net::topology::Topology;
 use plimsoll_units::Rate;
+
+pub use plimsoll_fabric::net::topology::Cut;
 
 /// The hosts of a network, their links, and where links are shared.
 pub trait NetworkFacts {
@@ -16,13 +19,24 @@ pub trait NetworkFacts {
     fn cuts(&self) -> Vec<Cut>;
 }
 
-/// The links through which a group of hosts reaches all others.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Cut {
-    /// What the links are, in words: `the links from a leaf to the spines`.
-    pub links: &'static str,
-    /// The number of hosts on one side.
-    pub hosts: f64,
-    /// The rate of the links together, in bits per second.
-    pub bits_per_second: f64,
+impl NetworkFacts for Topology {
+    fn host_count(&self) -> u32 {
+        self.host_count()
+    }
+
+    fn host(&self, name: &str) -> Option<u32> {
+        self.host(name)
+    }
+
+    fn host_name(&self, host: u32) -> String {
+        self.host_name(host)
+    }
+
+    fn host_rate(&self, host: u32) -> Rate {
+        self.host_rate(host)
+    }
+
+    fn cuts(&self) -> Vec<Cut> {
+        self.params().cuts()
+    }
 }

@@ -1,15 +1,15 @@
 //! Checks of `fault`: links that there are, and at most one fault of a link at a time.
 
+use plimsoll_fabric::net::Node;
 use plimsoll_units::{Rate, Span};
 
 use super::Checker;
 use crate::error::did_you_mean;
-use crate::links::End;
 use crate::model::{Direction, Fault, Model};
 
 impl Checker<'_> {
     pub(super) fn faults(&mut self, model: &Model) {
-        let mut known: Vec<(usize, [End; 2])> = Vec::new();
+        let mut known: Vec<(usize, [Node; 2])> = Vec::new();
         for (number, fault) in model.fault.iter().enumerate() {
             let index = number.to_string();
             self.fault_itself(&index, fault);
@@ -44,12 +44,12 @@ impl Checker<'_> {
     }
 
     /// The two ends of a fault's link, or an error.
-    fn link_ends(&mut self, index: &str, fault: &Fault, model: &Model) -> Option<[End; 2]> {
+    fn link_ends(&mut self, index: &str, fault: &Fault, model: &Model) -> Option<[Node; 2]> {
         let topology = &model.topology;
         let mut ends = [("from", &fault.from), ("to", &fault.to)].map(|(key, name)| {
-            let end = topology.end(name);
+            let end = topology.node(name);
             if end.is_none() {
-                let names: Vec<String> = topology.ends().take(NAMES_MAX).collect();
+                let names: Vec<String> = topology.node_names().take(NAMES_MAX).collect();
                 let tiers = topology.tiers().iter().filter_map(|tier| topology.first_of_tier(tier));
                 let allowed = [topology.host_name(0)].into_iter().chain(tiers).collect::<Vec<_>>().join(", ");
                 let report = self
@@ -65,7 +65,7 @@ impl Checker<'_> {
         if neighbours.contains(&to) {
             return Some([from, to]);
         }
-        let names: Vec<String> = neighbours.into_iter().map(|end| topology.end_name(end)).collect();
+        let names: Vec<String> = neighbours.into_iter().map(|end| topology.node_name(end)).collect();
         let few = names.iter().take(NEIGHBOURS_SHOWN).cloned().collect::<Vec<_>>().join(", ");
         let more = if names.len() > NEIGHBOURS_SHOWN { ", ..." } else { "" };
         let report = self
@@ -87,7 +87,7 @@ fn overlap(a: &Fault, b: &Fault) -> bool {
 }
 
 /// Whether the two concern one link, and one direction of it.
-fn share_a_direction((a, a_ends): (&Fault, [End; 2]), (b, b_ends): (&Fault, [End; 2])) -> bool {
+fn share_a_direction((a, a_ends): (&Fault, [Node; 2]), (b, b_ends): (&Fault, [Node; 2])) -> bool {
     let turned = a_ends[0] == b_ends[1] && a_ends[1] == b_ends[0];
     let same_way = a.direction == b.direction;
     match (a.direction, b.direction) {

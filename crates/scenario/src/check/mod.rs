@@ -10,15 +10,16 @@ mod workload;
 use std::io;
 use std::sync::Arc;
 
+use plimsoll_fabric::net::topology;
 use plimsoll_mechanisms::InvalidParam;
 use plimsoll_mechanisms::tcp::{EcnMode, Kind};
 use plimsoll_traffic::check::{InvalidValue, unknown_host};
-use plimsoll_units::{Rate, Span};
+use plimsoll_units::Span;
 
 use crate::error::{Report, did_you_mean};
 use crate::files::Files;
-use crate::graph::Graph;
-use crate::model::{Model, Topology};
+use crate::graph;
+use crate::model::{Graph, Model, Topology};
 use crate::node::{Node, dotted};
 use crate::source::Sources;
 
@@ -47,12 +48,6 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
     }
     checker.found
 }
-
-/// More than this no memory holds.
-const HOSTS_MAX: u32 = 1_000_000;
-
-/// The largest fat-tree within [`HOSTS_MAX`] has three million; a port at each end takes some hundred bytes.
-const LINKS_MAX: u64 = 4_000_000;
 
 struct Checker<'a> {
     sources: &'a Sources,
@@ -96,70 +91,19 @@ impl Checker<'_> {
 
     fn topology(&mut self, topology: &mut Topology) -> bool {
         let before = self.found.errors.len();
-        match topology {
-            Topology::Rack { hosts, rate, .. } => {
-                self.at_least("hosts", *hosts, 2);
-                self.rate("rate", *rate);
-            }
-            Topology::LeafSpine { leaves, spines, hosts_per_leaf, rate, fabric_rate, .. } => {
-                self.at_least("leaves", *leaves, 1);
-                self.at_least("spines", *spines, 1);
-                self.at_least("hosts_per_leaf", *hosts_per_leaf, if *leaves == 1 { 2 } else { 1 });
-                self.rate("rate", *rate);
-                self.rate("fabric_rate", fabric_rate.unwrap_or(*rate));
-            }
-            Topology::FatTree { k, rate, .. } => {
-                if *k < 2 || *k % 2 == 1 {
-                    self.error(
-                        &["topology", "k"],
-                        format!("a fat-tree of {k} ports"),
-                        "an even number, at least 2",
-                    );
-                }
-                self.rate("rate", *rate);
-            }
-            Topology::Clos { pods, edges, aggregations, cores, hosts_per_edge, rate, .. } => {
-                let least = if *edges == 1 && *hosts_per_edge == 1 { 2 } else { 1 };
-                self.at_least("pods", *pods, least);
-                self.at_least("edges", *edges, 1);
-                self.at_least("aggregations", *aggregations, 1);
-                self.at_least("cores", *cores, 1);
-                self.at_least("hosts_per_edge", *hosts_per_edge, 1);
-                self.rate("rate", *rate);
-            }
-            Topology::Dumbbell { left, right, rate, bottleneck_rate, .. } => {
-                self.at_least("left", *left, 1);
-                self.at_least("right", *right, 1);
-                self.rate("rate", *rate);
-                self.rate("bottleneck_rate", *bottleneck_rate);
-            }
-            Topology::File { path, graph } => *graph = self.graph(path),
+        if let Topology::File(file) = topology {
+            file.graph = self.graph(&file.path);
         }
-        if topology.host_count() > HOSTS_MAX {
-            let message = format!("more than {HOSTS_MAX} hosts");
-            self.error(&["topology"], message, format!("at most {HOSTS_MAX} hosts in all"));
-        } else if topology.link_count() > LINKS_MAX {
-            let message = format!("more than {LINKS_MAX} links");
-            self.error(&["topology"], message, format!("at most {LINKS_MAX} links in all"));
+        for topology::InvalidValue { key, problem, allowed } in topology.check() {
+            let path = ["topology", key];
+            self.error(if key.is_empty() { &path[..1] } else { &path }, problem, allowed);
         }
         self.found.errors.len() == before
     }
 
-    fn at_least(&mut self, key: &str, number: u32, least: u32) {
-        if number < least {
-            self.error(&["topology", key], format!("{number} is too few"), format!("at least {least}"));
-        }
-    }
-
-    fn rate(&mut self, key: &str, rate: Rate) {
-        if rate == Rate::ZERO {
-            self.error(&["topology", key], "a link of rate 0 carries nothing", "more than 0bps");
-        }
-    }
-
     fn graph(&mut self, path: &str) -> Option<Arc<Graph>> {
         let text = self.read(&["topology", "path"], path)?;
-        match Graph::parse(path, &text) {
+        match graph::parse(path, &text) {
             Ok(graph) => Some(Arc::new(graph)),
             Err(mut reports) => {
                 self.found.errors.append(&mut reports);

@@ -6,10 +6,9 @@ use plimsoll_traffic::check::{Check, FileReader, InvalidValue};
 use super::Checker;
 use crate::error::Report;
 use crate::files::Files;
-use crate::model::Model;
+use crate::model::{Model, Topology};
 use crate::node::dotted;
 use crate::source::{Layer, Origin, Sources};
-use crate::topology::Topology;
 
 impl FileReader for Files {
     fn read(&self, name: &str) -> std::io::Result<String> {

@@ -1,6 +1,7 @@
 //! What a scenario reads beside itself: graphs, flow lists, distributions.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use plimsoll_fabric::net::topology::File;
 use plimsoll_scenario::model::{Hosts, Topology, Workload};
 use plimsoll_scenario::{Scenario, ScenarioError};
 use plimsoll_units::{Bytes, Rate, Span};
@@ -70,7 +71,7 @@ fn load(files: &[(&str, &str)]) -> Result<Scenario, Vec<ScenarioError>> {
 fn all_that_is_named_is_read() {
     let scenario = load(&[]).unwrap();
     let model = &scenario.points()[0].model;
-    let Topology::File { graph: Some(graph), .. } = &model.topology else { panic!() };
+    let Topology::File(File { graph: Some(graph), .. }) = &model.topology else { panic!() };
     assert_eq!((graph.hosts.len(), graph.switches.len(), graph.links.len()), (3, 2, 4));
     assert_eq!((graph.links[1].from, graph.links[1].to, graph.links[3].delay), (4, 1, Span::from_us(2)));
     assert_eq!(model.topology.host("db"), Some(2));

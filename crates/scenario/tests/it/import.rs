@@ -1,6 +1,7 @@
 //! Files of other simulators, as a scenario that loads, and what is wrong with those that do not.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+use plimsoll_fabric::net::topology::File;
 use plimsoll_scenario::import::{self, Imported};
 use plimsoll_scenario::model::{Graph, ListedFlow, Topology, Workload};
 use plimsoll_scenario::{Scenario, ScenarioError};
@@ -31,7 +32,7 @@ fn loads(network: &Imported, flows: &Imported) -> (Graph, Vec<ListedFlow>) {
     let scenario =
         Scenario::parse("t.toml", text, place.path()).unwrap_or_else(|errors| panic!("{}", errors[0]));
     let model = &scenario.points()[0].model;
-    let Topology::File { graph: Some(graph), .. } = &model.topology else { panic!() };
+    let Topology::File(File { graph: Some(graph), .. }) = &model.topology else { panic!() };
     let Workload::FlowList(list) = &model.workload["flows"] else { panic!() };
     (Graph::clone(graph), list.flows.to_vec())
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use plimsoll_fabric::net::topology::FatTree;
 use plimsoll_scenario::model::{Hosts, Model, Topology, Workload};
 use plimsoll_scenario::quantity::{BufferLimit, Load};
 use plimsoll_scenario::{Overrides, Point, Scenario};
@@ -115,7 +116,7 @@ fn another_kind_replaces_the_whole_table() {
     assert!(matches!(points[0].model.workload["small"], Workload::Incast(_)));
     // The base's `port.spine` is of no use in a fat-tree.
     assert_eq!(points[0].model.port.tier.keys().collect::<Vec<_>>(), ["edge", "aggregation", "core"]);
-    assert!(matches!(points[0].model.topology, Topology::FatTree { k: 4, .. }));
+    assert!(matches!(points[0].model.topology, Topology::FatTree(FatTree { k: 4, .. })));
 }
 
 #[test]

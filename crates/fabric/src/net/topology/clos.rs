@@ -9,8 +9,116 @@
 //!
 //! Ports in this order: NICs, edge down, edge up, aggregation down, aggregation up, core down.
 
+use plimsoll_units::{Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use super::arithmetic::Divisor;
+use super::kind::{Check, Cut, Kind, hosts, product, switches};
 use super::link::{Choices, Link, LinkClass, Node, host_links};
+use super::{Network, Paths};
+use crate::Unbuildable;
+
+/// Three tiers of switches in pods, with more or fewer links upwards than down: `edge`, `aggregation`,
+/// `core`. Each aggregation switch has cores of its own, which connect it with those of the same number in
+/// other pods.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Clos {
+    /// Number of pods.
+    pub pods: u32,
+    /// Edge switches of a pod, each connected to every aggregation switch of its pod.
+    pub edges: u32,
+    /// Aggregation switches of a pod.
+    pub aggregations: u32,
+    /// Cores that each aggregation switch is connected to.
+    pub cores: u32,
+    /// Hosts of an edge switch.
+    pub hosts_per_edge: u32,
+    /// Rate of every link.
+    pub rate: Rate,
+    /// One-way propagation of every link.
+    pub delay: Span,
+}
+
+impl Clos {
+    pub(super) const TIERS: &[&str] = &["edge", "aggregation", "core"];
+
+    fn shape(&self) -> ClosShape {
+        let Clos { pods, edges, aggregations, cores, hosts_per_edge, .. } = *self;
+        ClosShape { pods, edges, aggregations, cores, hosts_per_edge }
+    }
+}
+
+impl Kind for Clos {
+    fn check(&self, check: &mut Check) {
+        let least = if self.edges == 1 && self.hosts_per_edge == 1 { 2 } else { 1 };
+        check.at_least("pods", self.pods, least);
+        check.at_least("edges", self.edges, 1);
+        check.at_least("aggregations", self.aggregations, 1);
+        check.at_least("cores", self.cores, 1);
+        check.at_least("hosts_per_edge", self.hosts_per_edge, 1);
+        check.rate("rate", self.rate);
+    }
+
+    fn tiers(&self) -> &'static [&'static str] {
+        Clos::TIERS
+    }
+
+    fn hosts(&self) -> u64 {
+        self.shape().hosts()
+    }
+
+    fn links(&self) -> u64 {
+        self.shape().link_count()
+    }
+
+    fn switches(&self) -> Vec<u32> {
+        self.shape().switches().to_vec()
+    }
+
+    fn switch_ports(&self, tier: usize) -> u32 {
+        self.shape().switch_ports(tier)
+    }
+
+    fn host_rate(&self, _host: u32) -> Rate {
+        self.rate
+    }
+
+    fn link_classes(&self) -> Vec<(Rate, Span)> {
+        vec![(self.rate, self.delay)]
+    }
+
+    fn cuts(&self) -> Vec<Cut> {
+        let (rate, below) = (self.rate.as_bps() as f64, f64::from(self.hosts_per_edge));
+        let up = rate * f64::from(self.aggregations);
+        let links = "the links from an edge switch to its pod";
+        let edge = Cut { links, hosts: below, bits_per_second: up };
+        let links = "the links from a pod to the cores";
+        let hosts = below * f64::from(self.edges);
+        let pod = Cut { links, hosts, bits_per_second: up * f64::from(self.cores) };
+        [edge].into_iter().chain((self.pods > 1).then_some(pod)).collect()
+    }
+
+    fn neighbours(&self, node: Node) -> Vec<Node> {
+        self.shape().neighbours(node)
+    }
+
+    fn network(&self) -> Result<Network, Unbuildable> {
+        let class = LinkClass { rate: self.rate, propagation: self.delay };
+        Ok(Network::clos(self.shape(), class, class, class))
+    }
+}
+
+impl Network {
+    /// Returns three tiers of switches (`edge`, `aggregation`, `core`), their links by tier.
+    pub fn clos(shape: ClosShape, host: LinkClass, fabric: LinkClass, core: LinkClass) -> Network {
+        let hops = NextHops::new(shape);
+        let links = hops.links(host, fabric, core);
+        let switches = shape.switches().iter().sum();
+        Network::new(hops.hosts, switches, links, Clos::TIERS, Paths::Clos(hops))
+    }
+}
 
 /// The numbers of pods, switches and hosts of a Clos network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,8 +135,61 @@ pub struct ClosShape {
     pub hosts_per_edge: u32,
 }
 
+impl ClosShape {
+    /// Returns the number of hosts.
+    pub(super) fn hosts(&self) -> u64 {
+        product([self.pods, self.edges, self.hosts_per_edge])
+    }
+
+    /// Returns the number of links, those of the hosts included.
+    pub(super) fn link_count(&self) -> u64 {
+        let in_pods = product([self.pods, self.edges, self.aggregations]);
+        let to_cores = product([self.pods, self.aggregations, self.cores]);
+        self.hosts().saturating_add(in_pods).saturating_add(to_cores)
+    }
+
+    /// Returns the numbers of edge switches, aggregation switches and cores.
+    pub(super) fn switches(&self) -> [u32; 3] {
+        let ClosShape { pods, edges, aggregations, cores, .. } = *self;
+        [pods * edges, pods * aggregations, aggregations * cores]
+    }
+
+    /// Returns the number of ports of a switch of tier number `tier`.
+    pub(super) fn switch_ports(&self, tier: usize) -> u32 {
+        match tier {
+            0 => self.hosts_per_edge.saturating_add(self.aggregations),
+            1 => self.edges.saturating_add(self.cores),
+            _ => self.pods,
+        }
+    }
+
+    /// Returns the nodes that a node has a link to.
+    pub(super) fn neighbours(&self, node: Node) -> Vec<Node> {
+        let ClosShape { pods, edges, aggregations, cores, hosts_per_edge } = *self;
+        let [all_edges, all_aggregations, _] = self.switches();
+        let some = |first: u32, count: u32| switches(first..first + count);
+        match node {
+            Node::Host(host) => vec![Node::Switch(host.0 / hosts_per_edge)],
+            Node::Switch(edge) if edge < all_edges => {
+                let up = some(all_edges + edge / edges * aggregations, aggregations);
+                up.chain(hosts(edge * hosts_per_edge..(edge + 1) * hosts_per_edge)).collect()
+            }
+            Node::Switch(switch) if switch < all_edges + all_aggregations => {
+                let aggregation = switch - all_edges;
+                let up = all_edges + all_aggregations + aggregation % aggregations * cores;
+                some(aggregation / aggregations * edges, edges).chain(some(up, cores)).collect()
+            }
+            Node::Switch(switch) => {
+                let core = switch - all_edges - all_aggregations;
+                (0..pods).map(|pod| Node::Switch(all_edges + pod * aggregations + core / cores)).collect()
+            }
+        }
+    }
+}
+
+/// The next hops between the three tiers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Clos {
+pub(super) struct NextHops {
     shape: ClosShape,
     hosts: u32,
     /// Edge switches of all pods together.
@@ -43,23 +204,13 @@ pub(super) struct Clos {
     by_aggregations: Divisor,
 }
 
-impl ClosShape {
-    /// Returns the k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008).
-    pub fn fat_tree(k: u32) -> ClosShape {
-        assert!(k >= 2 && k.is_multiple_of(2), "a fat-tree's k is even and at least 2, not {k}");
-        let half = k / 2;
-        ClosShape { pods: k, edges: half, aggregations: half, cores: half, hosts_per_edge: half }
-    }
-}
-
-impl Clos {
-    pub(super) fn new(shape: ClosShape) -> Clos {
-        let edges = shape.pods * shape.edges;
-        let aggregations = shape.pods * shape.aggregations;
+impl NextHops {
+    fn new(shape: ClosShape) -> NextHops {
+        let [edges, aggregations, _] = shape.switches();
         let hosts = edges * shape.hosts_per_edge;
         let aggregation_down = 2 * hosts + edges * shape.aggregations;
         let aggregation_up = aggregation_down + aggregations * shape.edges;
-        Clos {
+        NextHops {
             shape,
             hosts,
             edges,
@@ -73,16 +224,8 @@ impl Clos {
         }
     }
 
-    pub(super) fn hosts(&self) -> u32 {
-        self.hosts
-    }
-
-    pub(super) fn switches(&self) -> u32 {
-        self.edges + self.aggregations + self.shape.aggregations * self.shape.cores
-    }
-
-    pub(super) fn links(&self, host: LinkClass, fabric: LinkClass, core_link: LinkClass) -> Vec<Link> {
-        let Clos { shape, edges, aggregations, .. } = *self;
+    fn links(&self, host: LinkClass, fabric: LinkClass, core_link: LinkClass) -> Vec<Link> {
+        let NextHops { shape, edges, aggregations, .. } = *self;
         let edge = Node::Switch;
         let aggregation = |a| Node::Switch(edges + a);
         let core = |c| Node::Switch(edges + aggregations + c);
@@ -109,7 +252,7 @@ impl Clos {
 
     #[inline]
     pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
-        let Clos { shape, hosts, edges, aggregations, by_hosts, by_edges, by_aggregations, .. } = *self;
+        let NextHops { shape, hosts, edges, aggregations, by_hosts, by_edges, by_aggregations, .. } = *self;
         let dst_edge = by_hosts.divide(dst);
         if switch < edges {
             if switch == dst_edge {

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use plimsoll_units::{Rate, Span};
 
 use super::link::{Choices, Link, Node};
+use super::{File, Network, Paths};
 use crate::net::HostId;
 
 /// An end of a link in a graph.
@@ -34,7 +35,7 @@ pub struct Unreachable {
 
 /// Next hops of every switch towards every switch that has hosts.
 #[derive(Clone, Debug)]
-pub(super) struct Graph {
+pub(super) struct NextHops {
     /// From here on `ports` has the ports towards the hosts.
     towards_hosts: u32,
     /// The switch of each host.
@@ -45,12 +46,23 @@ pub(super) struct Graph {
     switches: u32,
 }
 
-impl Graph {
-    pub(super) fn new(
+impl Network {
+    /// Returns any graph (tier `switch`) with shortest paths by hop count. Each host has exactly one link.
+    ///
+    /// # Errors
+    /// If some host cannot be reached from another.
+    pub fn graph(hosts: u32, switches: u32, links: &[GraphLink]) -> Result<Network, Unreachable> {
+        let (hops, links) = NextHops::new(hosts, switches, links)?;
+        Ok(Network::new(hosts, switches, links, File::TIERS, Paths::Graph(hops)))
+    }
+}
+
+impl NextHops {
+    fn new(
         hosts: u32,
         switches: u32,
         graph_links: &[GraphLink],
-    ) -> Result<(Graph, Vec<Link>), Unreachable> {
+    ) -> Result<(NextHops, Vec<Link>), Unreachable> {
         let (switch_of, mut links) = host_ports(hosts, graph_links)?;
         let mut neighbours: Vec<Vec<(u32, u32)>> = vec![Vec::new(); switches as usize];
         for link in graph_links {
@@ -86,10 +98,10 @@ impl Graph {
         }
         let towards_hosts = ports.len() as u32;
         ports.extend(hosts..2 * hosts);
-        Ok((Graph { towards_hosts, switch_of, choices, ports, switches }, links))
+        Ok((NextHops { towards_hosts, switch_of, choices, ports, switches }, links))
     }
 
-    /// Returns the choices at `switch` for packets to `dst`, as places of [`Graph::port`].
+    /// Returns the choices at `switch` for packets to `dst`, as places of [`NextHops::port`].
     #[inline]
     pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
         let to = self.switch_of[dst as usize];
@@ -100,7 +112,7 @@ impl Graph {
         Choices { first, count, tier: 0 }
     }
 
-    /// Returns the port at a place that [`Graph::choices`] gave.
+    /// Returns the port at a place that [`NextHops::choices`] gave.
     #[inline]
     pub(super) fn port(&self, place: u32) -> u32 {
         self.ports[place as usize]

@@ -2,18 +2,141 @@
 //!
 //! Ports after the NICs and the ports towards hosts: leaf up (leaf by leaf), then spine down.
 
-use super::link::{Choices, Link, LinkClass, Node, host_links};
+use plimsoll_units::{Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LeafSpine {
-    pub(super) leaves: u32,
-    pub(super) spines: u32,
-    pub(super) hosts_per_leaf: u32,
+use super::kind::{Check, Cut, Kind, hosts, product, switches};
+use super::link::{Choices, Link, LinkClass, Node, host_links};
+use super::{Network, Paths};
+use crate::Unbuildable;
+
+/// Leaves with hosts, each connected to every spine. Tier names: `leaf`, `spine`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LeafSpine {
+    /// Number of leaf switches.
+    pub leaves: u32,
+    /// Number of spine switches.
+    pub spines: u32,
+    /// Hosts on each leaf.
+    pub hosts_per_leaf: u32,
+    /// Rate of a host's link.
+    pub rate: Rate,
+    /// Rate of a leaf-spine link; default: `rate`.
+    #[serde(default)]
+    pub fabric_rate: Option<Rate>,
+    /// One-way propagation of a host's link.
+    pub delay: Span,
+    /// One-way propagation of a leaf-spine link; default: `delay`.
+    #[serde(default)]
+    pub fabric_delay: Option<Span>,
 }
 
 impl LeafSpine {
-    pub(super) fn links(&self, host: LinkClass, fabric: LinkClass) -> Vec<Link> {
-        let LeafSpine { leaves, spines, hosts_per_leaf } = *self;
+    pub(super) const TIERS: &[&str] = &["leaf", "spine"];
+
+    fn fabric_rate(&self) -> Rate {
+        self.fabric_rate.unwrap_or(self.rate)
+    }
+
+    fn fabric_delay(&self) -> Span {
+        self.fabric_delay.unwrap_or(self.delay)
+    }
+}
+
+impl Kind for LeafSpine {
+    fn check(&self, check: &mut Check) {
+        check.at_least("leaves", self.leaves, 1);
+        check.at_least("spines", self.spines, 1);
+        check.at_least("hosts_per_leaf", self.hosts_per_leaf, if self.leaves == 1 { 2 } else { 1 });
+        check.rate("rate", self.rate);
+        check.rate("fabric_rate", self.fabric_rate());
+    }
+
+    fn tiers(&self) -> &'static [&'static str] {
+        LeafSpine::TIERS
+    }
+
+    fn hosts(&self) -> u64 {
+        product([self.leaves, self.hosts_per_leaf])
+    }
+
+    fn links(&self) -> u64 {
+        self.hosts().saturating_add(product([self.leaves, self.spines]))
+    }
+
+    fn switches(&self) -> Vec<u32> {
+        vec![self.leaves, self.spines]
+    }
+
+    fn switch_ports(&self, tier: usize) -> u32 {
+        if tier == 0 { self.hosts_per_leaf.saturating_add(self.spines) } else { self.leaves }
+    }
+
+    fn host_rate(&self, _host: u32) -> Rate {
+        self.rate
+    }
+
+    fn link_classes(&self) -> Vec<(Rate, Span)> {
+        vec![(self.rate, self.delay), (self.fabric_rate(), self.fabric_delay())]
+    }
+
+    fn cuts(&self) -> Vec<Cut> {
+        if self.leaves <= 1 {
+            return Vec::new();
+        }
+        let links = "the links from a leaf to the spines";
+        let bits_per_second = self.fabric_rate().as_bps() as f64 * f64::from(self.spines);
+        vec![Cut { links, hosts: f64::from(self.hosts_per_leaf), bits_per_second }]
+    }
+
+    fn neighbours(&self, node: Node) -> Vec<Node> {
+        let LeafSpine { leaves, spines, hosts_per_leaf, .. } = *self;
+        match node {
+            Node::Host(host) => vec![Node::Switch(host.0 / hosts_per_leaf)],
+            Node::Switch(leaf) if leaf < leaves => {
+                let below = hosts(leaf * hosts_per_leaf..(leaf + 1) * hosts_per_leaf);
+                switches(leaves..leaves + spines).chain(below).collect()
+            }
+            Node::Switch(_) => switches(0..leaves).collect(),
+        }
+    }
+
+    fn network(&self) -> Result<Network, Unbuildable> {
+        let host = LinkClass { rate: self.rate, propagation: self.delay };
+        let fabric = LinkClass { rate: self.fabric_rate(), propagation: self.fabric_delay() };
+        Ok(Network::leaf_spine(self.leaves, self.spines, self.hosts_per_leaf, host, fabric))
+    }
+}
+
+impl Network {
+    /// Returns `leaves` x `hosts_per_leaf` hosts (tiers `leaf`, `spine`), every leaf connected to every spine.
+    pub fn leaf_spine(
+        leaves: u32,
+        spines: u32,
+        hosts_per_leaf: u32,
+        host: LinkClass,
+        fabric: LinkClass,
+    ) -> Network {
+        let hops = NextHops { leaves, spines, hosts_per_leaf };
+        let links = hops.links(host, fabric);
+        let hosts = leaves * hosts_per_leaf;
+        Network::new(hosts, leaves + spines, links, LeafSpine::TIERS, Paths::LeafSpine(hops))
+    }
+}
+
+/// The next hops between leaves and spines.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct NextHops {
+    leaves: u32,
+    spines: u32,
+    hosts_per_leaf: u32,
+}
+
+impl NextHops {
+    fn links(&self, host: LinkClass, fabric: LinkClass) -> Vec<Link> {
+        let NextHops { leaves, spines, hosts_per_leaf } = *self;
         let leaf = Node::Switch;
         let spine = |s| Node::Switch(leaves + s);
         let mut links: Vec<Link> =
@@ -29,7 +152,7 @@ impl LeafSpine {
 
     #[inline]
     pub(super) fn choices(&self, switch: u32, dst: u32) -> Choices {
-        let LeafSpine { leaves, spines, hosts_per_leaf } = *self;
+        let NextHops { leaves, spines, hosts_per_leaf } = *self;
         let hosts = leaves * hosts_per_leaf;
         let dst_leaf = dst / hosts_per_leaf;
         if switch >= leaves {

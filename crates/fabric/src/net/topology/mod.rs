@@ -1,4 +1,8 @@
-//! [`Network`]: hosts, switches and links, and which way a packet goes.
+//! [`Topology`]: the parameters of a network, and [`Network`]: its hosts, switches and links, and which way a packet
+//! goes.
+//!
+//! Each kind of topology is one file, which holds its parameters, implements [`Kind`] for them, and has its links and
+//! next hops; the table in this file lists it.
 //!
 //! Ports are numbered so that the common questions are arithmetic: host `h`'s NIC is port `h`, the
 //! port towards host `h` is `hosts + h`, and what generated topologies add follows. Their next hops
@@ -6,21 +10,33 @@
 
 mod arithmetic;
 mod clos;
+mod dumbbell;
+mod fat_tree;
+pub mod file;
 mod graph;
+mod kind;
 mod leaf_spine;
 mod link;
+mod rack;
+mod registry;
 
 use plimsoll_units::{Rate, Span};
 
 use super::{HostId, Packet, PortId};
 pub(crate) use arithmetic::{choose, mix64};
-use clos::Clos;
 pub use clos::ClosShape;
-use graph::Graph;
 pub use graph::{GraphLink, GraphNode, Unreachable};
-use leaf_spine::LeafSpine;
-use link::host_links;
+pub use kind::{Check, Cut, InvalidValue, Kind};
 pub use link::{Choices, Link, LinkClass, Node};
+
+registry::topologies! {
+    Rack "rack" in rack;
+    LeafSpine "leaf-spine" in leaf_spine;
+    FatTree "fat-tree" in fat_tree;
+    Clos "clos" in clos;
+    Dumbbell "dumbbell" in dumbbell;
+    File "file" in file;
+}
 
 /// The shape of a network.
 #[derive(Clone, Debug)]
@@ -42,10 +58,10 @@ const A_HOST: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 enum Paths {
     Rack,
-    LeafSpine(LeafSpine),
-    Clos(Clos),
-    Dumbbell { left: u32 },
-    Graph(Graph),
+    LeafSpine(leaf_spine::NextHops),
+    Clos(clos::NextHops),
+    Dumbbell(dumbbell::NextHops),
+    Graph(graph::NextHops),
 }
 
 /// How equal-cost paths are chosen: by a hash of the packet's addresses and connection, salted so
@@ -60,67 +76,6 @@ pub struct Hashing {
 }
 
 impl Network {
-    /// One switch (tier `tor`) and its hosts.
-    pub fn rack(hosts: u32, class: LinkClass) -> Network {
-        let links = host_links(hosts, class, |_| 0).collect();
-        Network::new(hosts, 1, links, &["tor"], Paths::Rack)
-    }
-
-    /// `leaves` x `hosts_per_leaf` hosts (tiers `leaf`, `spine`), every leaf connected to every
-    /// spine.
-    pub fn leaf_spine(
-        leaves: u32,
-        spines: u32,
-        hosts_per_leaf: u32,
-        host: LinkClass,
-        fabric: LinkClass,
-    ) -> Network {
-        let shape = LeafSpine { leaves, spines, hosts_per_leaf };
-        let links = shape.links(host, fabric);
-        Network::new(
-            leaves * hosts_per_leaf,
-            leaves + spines,
-            links,
-            &["leaf", "spine"],
-            Paths::LeafSpine(shape),
-        )
-    }
-
-    /// Returns the k-ary fat-tree of Al-Fares et al. (SIGCOMM 2008): k^3/4 hosts (tiers `edge`, `aggregation`,
-    /// `core`).
-    ///
-    /// # Panics
-    /// If `k` is odd or zero; scenarios reject that.
-    pub fn fat_tree(k: u32, class: LinkClass) -> Network {
-        Network::clos(ClosShape::fat_tree(k), class, class, class)
-    }
-
-    /// Three tiers of switches (`edge`, `aggregation`, `core`), their links by tier.
-    pub fn clos(shape: ClosShape, host: LinkClass, fabric: LinkClass, core: LinkClass) -> Network {
-        let shape = Clos::new(shape);
-        let links = shape.links(host, fabric, core);
-        let tiers = ["edge", "aggregation", "core"];
-        Network::new(shape.hosts(), shape.switches(), links, &tiers, Paths::Clos(shape))
-    }
-
-    /// Two switches (tier `dumbbell`); hosts `0..left` on one, the others on the other.
-    pub fn dumbbell(left: u32, right: u32, host: LinkClass, bottleneck: LinkClass) -> Network {
-        let hosts = left + right;
-        let mut links: Vec<Link> = host_links(hosts, host, |h| u32::from(h >= left)).collect();
-        links.push(bottleneck.link(Node::Switch(0), Node::Switch(1), 0));
-        links.push(bottleneck.link(Node::Switch(1), Node::Switch(0), 0));
-        Network::new(hosts, 2, links, &["dumbbell"], Paths::Dumbbell { left })
-    }
-
-    /// Any graph (tier `switch`) with shortest paths by hop count. Each host has exactly one link.
-    ///
-    /// # Errors
-    /// If some host cannot be reached from another.
-    pub fn graph(hosts: u32, switches: u32, links: &[GraphLink]) -> Result<Network, Unreachable> {
-        let (graph, links) = Graph::new(hosts, switches, links)?;
-        Ok(Network::new(hosts, switches, links, &["switch"], Paths::Graph(graph)))
-    }
-
     fn new(hosts: u32, switches: u32, links: Vec<Link>, tiers: &[&'static str], paths: Paths) -> Network {
         let far_ends = links.iter().map(|link| match link.to {
             Node::Host(_) => A_HOST,
@@ -227,13 +182,10 @@ impl Network {
     pub fn choices(&self, switch: u32, dst: HostId) -> Choices {
         match &self.paths {
             Paths::Rack => Choices::one(self.hosts + dst.0),
-            Paths::LeafSpine(shape) => shape.choices(switch, dst.0),
-            Paths::Clos(shape) => shape.choices(switch, dst.0),
-            Paths::Dumbbell { left } => {
-                let side = u32::from(dst.0 >= *left);
-                Choices::one(if side == switch { self.hosts + dst.0 } else { 2 * self.hosts + switch })
-            }
-            Paths::Graph(graph) => graph.choices(switch, dst.0),
+            Paths::LeafSpine(hops) => hops.choices(switch, dst.0),
+            Paths::Clos(hops) => hops.choices(switch, dst.0),
+            Paths::Dumbbell(hops) => hops.choices(switch, dst.0),
+            Paths::Graph(hops) => hops.choices(switch, dst.0),
         }
     }
 
@@ -242,7 +194,7 @@ impl Network {
     pub fn choice(&self, choices: Choices, index: u32) -> PortId {
         let place = choices.first + index;
         PortId(match &self.paths {
-            Paths::Graph(graph) => graph.port(place),
+            Paths::Graph(hops) => hops.port(place),
             _ => place,
         })
     }

@@ -1,0 +1,192 @@
+//! Any graph from a file; the scenario reads it.
+
+use std::sync::Arc;
+
+use plimsoll_units::{Rate, Span};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::kind::{Check, Cut, Kind};
+use super::link::Node;
+use super::{GraphLink as LinkOfNodes, Network};
+use crate::Unbuildable;
+use crate::net::HostId;
+
+/// Any graph, from a TOML file beside the scenario: `hosts` and `switches` are lists of names, and
+/// each `[[link]]` has `from`, `to`, `rate` and `delay`. A host has one link. Tier name: `switch`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct File {
+    /// Path of the file, relative to the scenario.
+    pub path: String,
+    /// What the file says, read when the scenario is checked.
+    #[serde(skip)]
+    pub graph: Option<Arc<Graph>>,
+}
+
+/// A connected graph of hosts and switches.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Graph {
+    /// Names of the hosts; nodes 0, 1, ....
+    pub hosts: Vec<String>,
+    /// Names of the switches; nodes that follow the hosts.
+    pub switches: Vec<String>,
+    /// Links between nodes.
+    pub links: Vec<GraphLink>,
+}
+
+/// A full-duplex link.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GraphLink {
+    /// One end: a host's number, or the number of hosts plus a switch's.
+    pub from: u32,
+    /// The other end.
+    pub to: u32,
+    /// Rate of each direction.
+    pub rate: Rate,
+    /// One-way propagation.
+    pub delay: Span,
+}
+
+impl File {
+    pub(super) const TIERS: &[&str] = &["switch"];
+}
+
+impl Kind for File {
+    /// Checks nothing: the scenario checks the graph when it reads it.
+    fn check(&self, _check: &mut Check) {}
+
+    fn tiers(&self) -> &'static [&'static str] {
+        File::TIERS
+    }
+
+    fn hosts(&self) -> u64 {
+        self.graph.as_ref().map_or(0, |graph| graph.hosts.len() as u64)
+    }
+
+    fn links(&self) -> u64 {
+        self.graph.as_ref().map_or(0, |graph| graph.links.len() as u64)
+    }
+
+    fn switches(&self) -> Vec<u32> {
+        vec![self.graph.as_ref().map_or(0, |graph| graph.switches.len() as u32)]
+    }
+
+    fn switch_ports(&self, _tier: usize) -> u32 {
+        self.graph.as_ref().map_or(0, |graph| graph.switch_ports())
+    }
+
+    /// Counts the ends of all links: a host has one port, and all others are of switches.
+    fn tier_ports(&self, _tier: usize) -> u64 {
+        (2 * self.links()).saturating_sub(self.hosts())
+    }
+
+    fn host_rate(&self, host: u32) -> Rate {
+        self.graph.as_ref().and_then(|graph| graph.host_rate(host)).unwrap_or(Rate::ZERO)
+    }
+
+    fn link_classes(&self) -> Vec<(Rate, Span)> {
+        let links = self.graph.iter().flat_map(|graph| &graph.links);
+        links.map(|link| (link.rate, link.delay)).collect()
+    }
+
+    fn cuts(&self) -> Vec<Cut> {
+        let links = "the links from a switch with hosts to the others";
+        let switches = self.graph.iter().flat_map(|graph| graph.switches_with_hosts());
+        switches.map(|(hosts, bits_per_second)| Cut { links, hosts, bits_per_second }).collect()
+    }
+
+    fn neighbours(&self, node: Node) -> Vec<Node> {
+        let Some(graph) = &self.graph else { return Vec::new() };
+        let links = graph.links.iter().map(|link| (graph.node(link.from), graph.node(link.to)));
+        links.filter_map(|(a, b)| if a == node { Some(b) } else { (b == node).then_some(a) }).collect()
+    }
+
+    fn network(&self) -> Result<Network, Unbuildable> {
+        let unread = || Unbuildable::new("topology.path", "the graph was not read");
+        let graph = self.graph.as_ref().ok_or_else(unread)?;
+        let links: Vec<LinkOfNodes> = graph
+            .links
+            .iter()
+            .map(|link| LinkOfNodes {
+                a: graph.node(link.from),
+                b: graph.node(link.to),
+                rate: link.rate,
+                propagation: link.delay,
+            })
+            .collect();
+        let (hosts, switches) = (graph.hosts.len() as u32, graph.switches.len() as u32);
+        Network::graph(hosts, switches, &links).map_err(|unreachable| {
+            let name = &graph.hosts[unreachable.host.0 as usize];
+            Unbuildable::new("topology.path", format!("host {name} cannot be reached"))
+        })
+    }
+
+    fn host(&self, name: &str) -> Option<u32> {
+        let graph = self.graph.as_ref()?;
+        let named = graph.hosts.iter().position(|host| host == name).map(|index| index as u32);
+        named.or_else(|| (name == "client" && !graph.hosts.is_empty()).then_some(0))
+    }
+
+    fn host_name(&self, host: u32) -> String {
+        let name = self.graph.as_ref().and_then(|graph| graph.hosts.get(host as usize)).cloned();
+        name.unwrap_or_else(|| format!("h{host}"))
+    }
+
+    fn switch(&self, name: &str) -> Option<u32> {
+        let switches = &self.graph.as_ref()?.switches;
+        switches.iter().position(|switch| switch == name).map(|index| index as u32)
+    }
+
+    fn switch_name(&self, switch: u32) -> String {
+        let name = self.graph.as_ref().and_then(|graph| graph.switches.get(switch as usize)).cloned();
+        name.unwrap_or_else(|| format!("switch{switch}"))
+    }
+}
+
+impl Graph {
+    /// Returns the node of a number: hosts come before switches.
+    fn node(&self, number: u32) -> Node {
+        let hosts = self.hosts.len() as u32;
+        if number < hosts { Node::Host(HostId(number)) } else { Node::Switch(number - hosts) }
+    }
+
+    /// Returns the rate of the only link of a host.
+    fn host_rate(&self, host: u32) -> Option<Rate> {
+        self.links.iter().find(|link| link.from == host || link.to == host).map(|link| link.rate)
+    }
+
+    /// Returns the most links that a switch has.
+    fn switch_ports(&self) -> u32 {
+        let mut ports = vec![0; self.switches.len()];
+        for end in self.links.iter().flat_map(|link| [link.from, link.to]) {
+            if let Some(count) =
+                (end as usize).checked_sub(self.hosts.len()).and_then(|switch| ports.get_mut(switch))
+            {
+                *count += 1;
+            }
+        }
+        ports.into_iter().max().unwrap_or(0)
+    }
+
+    /// Returns for each switch that has hosts, and is not the only one, how many it has, and the bits per second of
+    /// its links to other switches.
+    fn switches_with_hosts(&self) -> Vec<(f64, f64)> {
+        let hosts = self.hosts.len();
+        let mut switches = vec![(0.0, 0.0); self.switches.len()];
+        for link in &self.links {
+            let ends = [(link.from, link.to), (link.to, link.from)];
+            for (end, other) in ends.map(|(end, other)| (end as usize, other as usize)) {
+                let Some(switch) = end.checked_sub(hosts).and_then(|switch| switches.get_mut(switch)) else {
+                    continue;
+                };
+                match other < hosts {
+                    true => switch.0 += 1.0,
+                    false => switch.1 += link.rate.as_bps() as f64,
+                }
+            }
+        }
+        switches.retain(|(below, up)| *below > 0.0 && *up > 0.0);
+        switches
+    }
+}

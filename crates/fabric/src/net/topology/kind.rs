@@ -1,0 +1,295 @@
+//! [`Kind`]: what every kind of topology implements, in its one file, and what all kinds have in common.
+
+use plimsoll_units::{Rate, Span};
+
+use super::{Network, Node, TIERS, Topology};
+use crate::Unbuildable;
+use crate::net::HostId;
+
+/// The parameters of one kind of topology: the table `[topology]` of a scenario.
+pub trait Kind {
+    /// Checks the parameters.
+    fn check(&self, check: &mut Check);
+
+    /// Returns the names of the switch tiers, from the hosts upwards.
+    fn tiers(&self) -> &'static [&'static str];
+
+    /// Returns the number of hosts; one that no computer holds does not overflow.
+    fn hosts(&self) -> u64;
+
+    /// Returns the number of links, those of the hosts included; one that no computer holds does not overflow.
+    fn links(&self) -> u64;
+
+    /// Returns how many switches each tier has, from the hosts upwards.
+    fn switches(&self) -> Vec<u32>;
+
+    /// Returns the most ports that a switch of tier number `tier` has.
+    fn switch_ports(&self, tier: usize) -> u32;
+
+    /// Returns how many ports the switches of tier number `tier` have together.
+    fn tier_ports(&self, tier: usize) -> u64 {
+        u64::from(self.switches()[tier]) * u64::from(self.switch_ports(tier))
+    }
+
+    /// Returns the rate of a host's link.
+    fn host_rate(&self, host: u32) -> Rate;
+
+    /// Returns the rate and the one-way propagation of every kind of link.
+    fn link_classes(&self) -> Vec<(Rate, Span)>;
+
+    /// Returns the cuts of the network that traffic between all hosts may overload.
+    fn cuts(&self) -> Vec<Cut> {
+        Vec::new()
+    }
+
+    /// Returns the nodes that a node has a link to.
+    fn neighbours(&self, node: Node) -> Vec<Node>;
+
+    /// Builds the hosts, switches and links.
+    ///
+    /// # Errors
+    /// Names the key whose value no network can be built from.
+    fn network(&self) -> Result<Network, Unbuildable>;
+
+    /// Returns the number of the host of that name: `client` is 0, and `h7` is 7.
+    fn host(&self, name: &str) -> Option<u32> {
+        let count = count(self.hosts());
+        if let Some(digits) = name.strip_prefix('h') {
+            let canonical = digits == "0" || !digits.starts_with(['0', '+']);
+            return digits.parse().ok().filter(|index| canonical && *index < count);
+        }
+        (name == "client" && count > 0).then_some(0)
+    }
+
+    /// Returns the name of a host.
+    fn host_name(&self, host: u32) -> String {
+        format!("h{host}")
+    }
+
+    /// Returns the number of the switch of that name.
+    fn switch(&self, name: &str) -> Option<u32> {
+        let mut before = 0;
+        for (tier, count) in self.tiers().iter().zip(self.switches()) {
+            if let Some(number) = name.strip_prefix(tier).and_then(|digits| digits.parse::<u32>().ok()) {
+                return (number < count).then_some(before + number);
+            }
+            before += count;
+        }
+        None
+    }
+
+    /// Returns the name of a switch, which is that of its tier and its number there: `edge0`, `edge1`, ....
+    fn switch_name(&self, switch: u32) -> String {
+        let mut number = switch;
+        for (tier, count) in self.tiers().iter().zip(self.switches()) {
+            if number < count {
+                return format!("{tier}{number}");
+            }
+            number -= count;
+        }
+        format!("switch{switch}")
+    }
+}
+
+/// The links through which a group of hosts reaches all others.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cut {
+    /// What the links are, in words: `the links from a leaf to the spines`.
+    pub links: &'static str,
+    /// The number of hosts on one side.
+    pub hosts: f64,
+    /// The rate of the links together, in bits per second.
+    pub bits_per_second: f64,
+}
+
+/// A value of a topology's table that is invalid.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct InvalidValue {
+    /// The key within the table; empty for the table itself.
+    pub key: &'static str,
+    /// The problem in words, with the value.
+    pub problem: String,
+    /// The values that are allowed.
+    pub allowed: String,
+}
+
+/// Collects what is wrong with the parameters of a topology.
+#[derive(Default, Debug)]
+pub struct Check {
+    errors: Vec<InvalidValue>,
+}
+
+impl Check {
+    /// Reports an invalid value.
+    pub fn error(&mut self, key: &'static str, problem: impl Into<String>, allowed: impl Into<String>) {
+        self.errors.push(InvalidValue { key, problem: problem.into(), allowed: allowed.into() });
+    }
+
+    /// Reports a number below `least`.
+    pub fn at_least(&mut self, key: &'static str, number: u32, least: u32) {
+        if number < least {
+            self.error(key, format!("{number} is too few"), format!("at least {least}"));
+        }
+    }
+
+    /// Reports a rate of 0.
+    pub fn rate(&mut self, key: &'static str, rate: Rate) {
+        if rate == Rate::ZERO {
+            self.error(key, "a link of rate 0 carries nothing", "more than 0bps");
+        }
+    }
+}
+
+/// The most hosts: no memory holds more.
+const HOSTS_MAX: u32 = 1_000_000;
+
+/// The most links: the largest fat-tree within [`HOSTS_MAX`] has three million, and a port at each end takes some
+/// hundred bytes.
+const LINKS_MAX: u64 = 4_000_000;
+
+impl Topology {
+    /// Returns what is wrong with the parameters; a graph file must have been read.
+    pub fn check(&self) -> Vec<InvalidValue> {
+        let mut check = Check::default();
+        self.params().check(&mut check);
+        if self.host_count() > HOSTS_MAX {
+            let allowed = format!("at most {HOSTS_MAX} hosts in all");
+            check.error("", format!("more than {HOSTS_MAX} hosts"), allowed);
+        } else if self.link_count() > LINKS_MAX {
+            let allowed = format!("at most {LINKS_MAX} links in all");
+            check.error("", format!("more than {LINKS_MAX} links"), allowed);
+        }
+        check.errors
+    }
+
+    /// Returns the names of the switch tiers, from the hosts upwards. The single tier of a graph file is called
+    /// `switch`: its settings are `port.switch` itself.
+    pub fn tiers(&self) -> &'static [&'static str] {
+        self.params().tiers()
+    }
+
+    /// Returns the tiers of a kind, if there is such a kind.
+    pub fn tiers_of(kind: &str) -> Option<&'static [&'static str]> {
+        TIERS.iter().find(|(name, _)| *name == kind).map(|(_, tiers)| *tiers)
+    }
+
+    /// Returns whether some topology has a tier of that name.
+    pub fn is_tier(name: &str) -> bool {
+        TIERS.iter().any(|(_, tiers)| tiers.contains(&name))
+    }
+
+    fn tier_number(&self, tier: &str) -> Option<usize> {
+        self.tiers().iter().position(|known| *known == tier)
+    }
+
+    /// Returns the number of hosts: zero for a graph file that has not been read.
+    pub fn host_count(&self) -> u32 {
+        count(self.params().hosts())
+    }
+
+    /// Returns the number of links, those of the hosts included: zero for a graph file that has not been read.
+    /// Counts that no computer holds do not overflow.
+    pub fn link_count(&self) -> u64 {
+        self.params().links()
+    }
+
+    /// Returns the most ports that a switch of a tier has: zero for a tier of another topology.
+    pub fn switch_ports(&self, tier: &str) -> usize {
+        self.tier_number(tier).map_or(0, |tier| self.params().switch_ports(tier) as usize)
+    }
+
+    /// Returns how many ports the switches of a tier have together: zero for a tier of another topology.
+    pub fn tier_ports(&self, tier: &str) -> u64 {
+        self.tier_number(tier).map_or(0, |tier| self.params().tier_ports(tier))
+    }
+
+    /// Returns the number of the host of that name: `client` is 0, `h7` is 7, and a graph file has its own.
+    pub fn host(&self, name: &str) -> Option<u32> {
+        self.params().host(name)
+    }
+
+    /// Returns the name of a host.
+    pub fn host_name(&self, host: u32) -> String {
+        self.params().host_name(host)
+    }
+
+    /// Returns the rate of a host's link.
+    pub fn host_rate(&self, host: u32) -> Rate {
+        self.params().host_rate(host)
+    }
+
+    /// Returns the rate and the one-way propagation of every kind of link.
+    pub fn link_classes(&self) -> Vec<(Rate, Span)> {
+        self.params().link_classes()
+    }
+
+    /// Returns the name of a switch.
+    pub fn switch_name(&self, switch: u32) -> String {
+        self.params().switch_name(switch)
+    }
+
+    /// Returns the number of the switch of that name.
+    pub fn switch(&self, name: &str) -> Option<u32> {
+        self.params().switch(name)
+    }
+
+    /// Returns the node of that name.
+    pub fn node(&self, name: &str) -> Option<Node> {
+        let host = self.host(name).map(|host| Node::Host(HostId(host)));
+        host.or_else(|| self.switch(name).map(Node::Switch))
+    }
+
+    /// Returns the name of a node.
+    pub fn node_name(&self, node: Node) -> String {
+        match node {
+            Node::Host(host) => self.host_name(host.0),
+            Node::Switch(switch) => self.switch_name(switch),
+        }
+    }
+
+    /// Returns the names of all nodes, switches first.
+    pub fn node_names(&self) -> impl Iterator<Item = String> + '_ {
+        let switches = (0..self.params().switches().iter().sum()).map(|switch| self.switch_name(switch));
+        switches.chain((0..self.host_count()).map(|host| self.host_name(host)))
+    }
+
+    /// Returns the name of the first switch of a tier, if the tier has any.
+    pub fn first_of_tier(&self, tier: &str) -> Option<String> {
+        let place = self.tier_number(tier)?;
+        let counts = self.params().switches();
+        (counts[place] > 0).then(|| self.switch_name(counts[..place].iter().sum()))
+    }
+
+    /// Returns the nodes that a node has a link to.
+    pub fn neighbours(&self, node: Node) -> Vec<Node> {
+        self.params().neighbours(node)
+    }
+
+    /// Builds the hosts, switches and links.
+    ///
+    /// # Errors
+    /// Fails if a graph file was not read, or if a host of it cannot be reached.
+    pub fn network(&self) -> Result<Network, Unbuildable> {
+        self.params().network()
+    }
+}
+
+/// Returns a count as the number that it is, or the largest.
+fn count(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Returns the product of counts, or the largest number.
+pub(super) fn product<const N: usize>(counts: [u32; N]) -> u64 {
+    counts.into_iter().fold(1, |all: u64, count| all.saturating_mul(count.into()))
+}
+
+/// Returns the nodes of consecutive hosts.
+pub(super) fn hosts(range: std::ops::Range<u32>) -> impl Iterator<Item = Node> {
+    range.map(|host| Node::Host(HostId(host)))
+}
+
+/// Returns the nodes of consecutive switches.
+pub(super) fn switches(range: std::ops::Range<u32>) -> impl Iterator<Item = Node> {
+    range.map(Node::Switch)
+}
