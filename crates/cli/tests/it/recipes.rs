@@ -6,7 +6,7 @@ use std::path::Path;
 const TASKS: [(&str, usize); 8] = [
     ("A congestion controller", 4),
     ("A queue discipline", 3),
-    ("A topology", 6),
+    ("A topology", 2),
     ("A workload", 3),
     ("A figure of a study", 3),
     ("A subcommand", 2),
