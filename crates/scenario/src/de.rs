@@ -15,8 +15,8 @@ use serde::de::{
 };
 
 use crate::error::{Report, did_you_mean, nearest};
+use crate::keys::SET_AROUND;
 use crate::node::{Node, Table, Value, dotted};
-use crate::scenario::SET_AROUND;
 use crate::source::{Layer, Origin, Sources};
 
 /// The key that names the variant of an enum.

@@ -19,6 +19,7 @@ mod fabric_spec;
 mod files;
 mod graph;
 pub mod import;
+mod keys;
 pub mod model;
 mod node;
 mod overlay;

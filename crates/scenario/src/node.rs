@@ -7,7 +7,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::Report;
-use crate::registry::{DISCIPLINE, WORKLOAD};
+use crate::keys::{DISCIPLINE, WORKLOAD};
 use crate::source::{Layer, Origin, Sources};
 
 /// A value, where it stands and where its key stands.

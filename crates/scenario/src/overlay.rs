@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use crate::error::{Report, did_you_mean};
+use crate::keys::OUTER_KEYS;
 use crate::node::{self, Node, Table, Value, dotted, merge};
 use crate::registry::Registry;
-use crate::scenario::OUTER_KEYS;
 use crate::source::{Layer, Origin, Sources};
 
 /// One value at one place of the tree.

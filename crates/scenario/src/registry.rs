@@ -33,6 +33,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::de;
 use crate::error::{Report, did_you_mean};
+use crate::keys::{DISCIPLINE, WORKLOAD};
 use crate::model::{Model, Paths};
 use crate::node::{Node, Table, dotted};
 use crate::source::Sources;
@@ -342,12 +343,6 @@ impl Registry {
         taken
     }
 }
-
-/// The key of a port's table under which a scenario names a queue discipline from outside.
-pub(crate) const DISCIPLINE: &str = "discipline";
-
-/// The key of `transport` under which a workload has a controller of its own.
-pub(crate) const WORKLOAD: &str = "workload";
 
 fn register<P: Parameters, F: 'static>(
     known: &mut IndexMap<String, Registered<F>>,

@@ -243,8 +243,3 @@ impl Scenario {
         &self.warnings
     }
 }
-
-/// Keys of a file beside those of the model.
-pub(crate) const OUTER_KEYS: &[&str] = &["include", "set", "replicates", "variant", "sweep", "slo", "files"];
-/// Those of them that `--set` may set; the others are a file's own.
-pub(crate) const SET_AROUND: &[&str] = &["replicates", "variant", "sweep", "slo"];

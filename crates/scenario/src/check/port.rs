@@ -4,9 +4,9 @@ use plimsoll_mechanisms::pfc::PausedLink;
 use plimsoll_mechanisms::wred::WredParams;
 
 use super::Checker;
+use crate::keys::DISCIPLINE;
 use crate::model::{BufferCounts, Model, Port, PortEngine, ServiceOrder};
 use crate::quantity::BufferLimit;
-use crate::registry::DISCIPLINE;
 
 impl Checker<'_> {
     /// The NIC and every tier; `port.switch` only through its tiers.

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::numbered::{Merged, combinations_of};
-use super::{OUTER_KEYS, Overrides, Point};
+use super::{Overrides, Point};
 use crate::error::{Findings, Report, did_you_mean};
 use crate::files::{Files, Flags, foreign_start};
+use crate::keys::OUTER_KEYS;
 use crate::model::Model;
 use crate::node::{self, Node, Table, Value, merge};
 use crate::overlay::{self, Applied, Axis, Setting};

@@ -1,0 +1,13 @@
+//! The keys of a scenario that several modules know by name.
+
+/// The key of a port's table under which a scenario names a queue discipline from outside.
+pub(crate) const DISCIPLINE: &str = "discipline";
+
+/// The key of `transport` under which a workload has a controller of its own.
+pub(crate) const WORKLOAD: &str = "workload";
+
+/// The keys of a file beside those of the model.
+pub(crate) const OUTER_KEYS: &[&str] = &["include", "set", "replicates", "variant", "sweep", "slo", "files"];
+
+/// The keys among [`OUTER_KEYS`] that `--set` may set; a file alone has the others.
+pub(crate) const SET_AROUND: &[&str] = &["replicates", "variant", "sweep", "slo"];
