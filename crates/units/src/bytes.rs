@@ -70,7 +70,7 @@ impl fmt::Display for Bytes {
             b if b >= 1_000 => (1_000, "KB"),
             _ => (1, "B"),
         };
-        crate::parse::write_decimal(f, self.0, unit)?;
+        crate::decimal::write_decimal(f, self.0, unit)?;
         f.write_str(name)
     }
 }

@@ -13,6 +13,7 @@
 
 mod bytes;
 pub mod csv;
+mod decimal;
 mod number;
 mod parse;
 pub mod quantity;

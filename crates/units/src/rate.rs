@@ -87,7 +87,7 @@ impl fmt::Display for Rate {
             b if b >= 1_000 => (1_000, "Kbps"),
             _ => (1, "bps"),
         };
-        crate::parse::write_decimal(f, self.0, unit)?;
+        crate::decimal::write_decimal(f, self.0, unit)?;
         f.write_str(name)
     }
 }

@@ -196,7 +196,7 @@ impl fmt::Display for Span {
             ps if ps >= PS_PER_NS => (PS_PER_NS, "ns"),
             _ => (1, "ps"),
         };
-        crate::parse::write_decimal(f, self.0, unit)?;
+        crate::decimal::write_decimal(f, self.0, unit)?;
         f.write_str(name)
     }
 }
