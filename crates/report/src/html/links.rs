@@ -6,9 +6,9 @@ use plimsoll_results::curves::Curves;
 use plimsoll_results::link_map::{LinkMap, Quantity};
 use plimsoll_results::summary::{Cell as PointCell, TierSummary};
 
-use super::escape;
 use super::page::marked;
 use crate::chart::Schemes;
+use crate::escape::escape;
 use crate::plots::{Point, point_name};
 use crate::{figures, plots};
 

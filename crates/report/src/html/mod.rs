@@ -14,9 +14,9 @@ pub use article::{Article, Section, article};
 
 use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
-use plimsoll_units::text::printable_lines;
 
 use crate::chart::Chart;
+use crate::escape::escape;
 use crate::plots;
 use crate::svg::{self, Key, Size};
 use crate::table::{self, Grid, blocks};
@@ -401,22 +401,6 @@ fn place(figures: &[Figure]) -> String {
             out.push_str(&format!("<div class=\"pair\">\n{rendered}</div>\n"));
         } else {
             out.push_str(&rendered);
-        }
-    }
-    out
-}
-
-/// Escapes a text for HTML, also inside a quoted attribute, and writes out characters that cannot be seen.
-pub fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in printable_lines(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
         }
     }
     out

@@ -2,8 +2,9 @@
 
 use plimsoll_results::run_dir::SIMULATOR;
 
-use super::{Page, escape};
+use super::Page;
 use crate::chart::{Color, Schemes};
+use crate::escape::escape;
 use crate::svg::{self, Glyph, Key};
 use crate::table::{Cell, Column, Grid};
 

@@ -1,7 +1,8 @@
 //! Lines over an axis across and one upwards.
 
+use super::canvas::{Anchor, BASE, Canvas, FAINT, Frame, GRID, at, dashes, marker_path, text_width, wrapped};
 use super::scale::{Scale, Tick};
-use super::{Anchor, BASE, Canvas, FAINT, Frame, GRID, at, dashes, marker_path, text_width, tips, wrapped};
+use super::tips;
 use crate::chart::{Axis, Line, Lines, Shape};
 
 /// A line of at most so many points has a marker at each of them.

@@ -1,8 +1,10 @@
 //! Figures with one row an item: bars of components, and points with intervals.
 
+use super::canvas::{
+    Anchor, BASE, Canvas, FAINT, Frame, GRID, INK, LEADING, at, glyph_marks, text_width, wrapped,
+};
 use super::scale::{Scale, Tick};
 use super::tips::Entry;
-use super::{Anchor, BASE, Canvas, FAINT, Frame, GRID, INK, LEADING, at, glyph_marks, text_width, wrapped};
 use crate::chart::{Axis, Color, Dots, Format, Stacked};
 use crate::svg::Glyph;
 

@@ -4,6 +4,7 @@ use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::{Options, Summary};
 use plimsoll_results::synthetic::{self, Shape};
 
+use super::canvas::text_width;
 use super::*;
 use crate::chart::{Axis, Format, Line, Lines, Read, Schemes, Stroke};
 use crate::plots;

@@ -4,7 +4,7 @@
 
 use plimsoll_units::text::printable;
 
-use super::{Canvas, Frame, at};
+use super::canvas::{Canvas, Frame, at};
 use crate::chart::{Color, Line, Lines, Read};
 use crate::svg::scale::Scale;
 
@@ -32,7 +32,7 @@ impl Canvas<'_> {
         for Entry { color, name, value } in entries {
             tip.push_str(&format!("\n{}\t{}\t{}", color.class(), printable(name), printable(value)));
         }
-        let tip = crate::html::escape(&tip);
+        let tip = crate::escape::escape(&tip);
         let [x, y, width, height] = [frame.left, frame.top, frame.width(), frame.bottom - frame.top].map(at);
         self.targets.push_str(&format!(
             "<path class=\"target\" d=\"M{x} {y}h{width}v{height}h-{width}z\" data-tip=\"{tip}\"/>\n"

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use plimsoll_units::text::{printable, printable_lines};
 
-use super::Style;
+use super::style::Style;
 use crate::chart::Color;
 
 /// A table: labelled rows, and columns in named groups.

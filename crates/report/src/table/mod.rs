@@ -10,6 +10,7 @@ pub(crate) mod blocks;
 mod differences;
 mod grid;
 pub(crate) mod numbers;
+mod style;
 mod tidy;
 
 use plimsoll_results::Summary;
@@ -19,6 +20,7 @@ use plimsoll_units::text::{printable, printable_lines};
 use crate::verdict;
 pub use differences::differences;
 pub use grid::{Cell, Column, Grid, Row, bold, dim, escape_markdown};
+pub use style::Style;
 pub use tidy::line as csv_line;
 
 /// The forms in which a summary is rendered.
@@ -32,22 +34,6 @@ pub enum Format {
     Csv,
     /// The table as Markdown.
     Md,
-}
-
-/// The style of a table on a terminal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Style {
-    /// Colours and bold type by ANSI escapes; for a terminal only.
-    pub color: bool,
-    /// Columns of the terminal; tables wider than this are cut between column groups and go on
-    /// below.
-    pub width: usize,
-}
-
-impl Default for Style {
-    fn default() -> Style {
-        Style { color: false, width: 100 }
-    }
 }
 
 /// Renders the tables, sentences and warnings of a summary.
