@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use super::Error;
+use super::error::Error;
 use crate::digest::{Checksum, Digest};
 
 /// What a file is known by: its length and a checksum of its bytes.
@@ -82,6 +82,13 @@ pub(super) enum Step {
     SyncFile,
     SyncFolder,
     Rename,
+}
+
+/// Returns the free bytes of the disk that holds `path`, where the system reports them.
+pub(super) fn free_bytes(path: &Path) -> Option<u64> {
+    let place = path.ancestors().find(|place| place.exists())?;
+    let stat = rustix::fs::statvfs(place).ok()?;
+    stat.f_bavail.checked_mul(stat.f_frsize)
 }
 
 #[cfg(test)]

@@ -3,9 +3,15 @@
 use plimsoll_units::text::printable_json;
 use serde::{Deserialize, Serialize};
 
-use super::{FORMAT, seal};
+use super::seal;
 use crate::digest::Digest;
 use crate::point::PointKey;
+
+/// Version of the layout of a run directory.
+pub const FORMAT: u32 = 3;
+
+/// The name of the manifest in its run directory.
+pub(super) const MANIFEST: &str = "manifest.json";
 
 /// What a run is, before it starts.
 #[derive(Clone, PartialEq, Debug, Default)]

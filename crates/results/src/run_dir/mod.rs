@@ -22,6 +22,7 @@
 mod columns;
 mod csv;
 mod disk;
+mod error;
 mod manifest;
 mod merge;
 mod point_files;
@@ -34,7 +35,8 @@ use std::thread;
 use std::time::Duration;
 
 pub use columns::{READERS, documentation};
-pub use manifest::{Manifest, ManifestPoint, Plan, PlannedPoint, SIMULATOR, point_id};
+pub use error::Error;
+pub use manifest::{FORMAT, Manifest, ManifestPoint, Plan, PlannedPoint, SIMULATOR, point_id};
 pub use merge::merge;
 
 use plimsoll_units::text::printable_json;
@@ -42,15 +44,13 @@ use plimsoll_units::text::printable_json;
 use crate::digest::Digest;
 use crate::point::{PointKey, PointOutcome};
 use crate::summary::Summary;
+use disk::free_bytes;
+use manifest::MANIFEST;
 use point_files::Mark;
-
-/// Version of the layout of a run directory.
-pub const FORMAT: u32 = 3;
 
 /// Free space that a run must find at its start, in bytes, unless it asks for more.
 pub const ROOM_AT_LEAST: u64 = 64 << 20;
 
-const MANIFEST: &str = "manifest.json";
 const SCENARIO: &str = "scenario.toml";
 const COLUMNS: &str = "columns.md";
 const SUMMARY: &str = "summary.json";
@@ -60,96 +60,6 @@ const POINTS: &str = "points";
 const BESIDE_POINTS: [&str; 3] = ["pcap", "perfetto", "programs"];
 const LOCK: &str = ".lock";
 const UNFINISHED: &str = ".unfinished-";
-
-/// Why a run directory could not be written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The operating system refused.
-    #[error("cannot {action} {}: {source}", path.display())]
-    Io {
-        /// The operation that failed: `read`, `write`, ...
-        action: &'static str,
-        /// The path of the file or folder.
-        path: PathBuf,
-        /// The reason of the operating system.
-        source: io::Error,
-    },
-    /// The disk has too little room.
-    #[error(
-        "no room on the disk of {}: {free} bytes free, {needed} wanted. Free some space or choose \
-         another place with `--out`; what is finished is kept, and the same command goes on from there",
-        path.display()
-    )]
-    NoRoom {
-        /// The path of the run directory.
-        path: PathBuf,
-        /// The number of free bytes.
-        free: u64,
-        /// The number of bytes that are needed.
-        needed: u64,
-    },
-    /// There is a run already.
-    #[error(
-        "{} holds a run already; go on with it by `--resume`, or choose another place with `--out`",
-        path.display()
-    )]
-    Exists {
-        /// The path of the run directory.
-        path: PathBuf,
-    },
-    /// The folder holds something that is not a run.
-    #[error("{} is neither empty nor a run directory; choose another place with `--out`", path.display())]
-    Foreign {
-        /// The path of the folder.
-        path: PathBuf,
-    },
-    /// The folder holds no run.
-    #[error("{} is not a run directory: it has no {MANIFEST}", path.display())]
-    NoRun {
-        /// The path of the folder.
-        path: PathBuf,
-    },
-    /// The runs cannot be taken together.
-    #[error("{} cannot be gone on with: {why}", path.display())]
-    Conflict {
-        /// The other run directory.
-        path: PathBuf,
-        /// The setting that differs.
-        why: String,
-    },
-    /// Another process writes here.
-    #[error("another plimsoll is writing to {}; wait for it or choose another place with `--out`", path.display())]
-    Busy {
-        /// The path of the run directory.
-        path: PathBuf,
-    },
-    /// A file ends too early, or is missing: what a power cut does.
-    #[error("{} is cut short: {what}", path.display())]
-    Cut {
-        /// The path of the file.
-        path: PathBuf,
-        /// The entry that is missing.
-        what: String,
-    },
-    /// A file does not hold what it should.
-    #[error("{} is damaged: {what}", path.display())]
-    Damaged {
-        /// The path of the file or folder.
-        path: PathBuf,
-        /// The reason why it is damaged.
-        what: String,
-    },
-}
-
-impl Error {
-    fn io(action: &'static str, path: &Path, source: io::Error) -> Error {
-        if source.kind() == io::ErrorKind::StorageFull {
-            let free = free_bytes(path).unwrap_or(0);
-            return Error::NoRoom { path: path.to_owned(), free, needed: free.saturating_add(1) };
-        }
-        Error::Io { action, path: path.to_owned(), source }
-    }
-}
 
 /// What to do where a run exists already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -465,12 +375,6 @@ fn probe(path: &Path, room: u64) -> Result<(), Error> {
         Some(free) if free < room => Err(Error::NoRoom { path: path.to_owned(), free, needed: room }),
         _ => Ok(()),
     }
-}
-
-fn free_bytes(path: &Path) -> Option<u64> {
-    let place = path.ancestors().find(|place| place.exists())?;
-    let stat = rustix::fs::statvfs(place).ok()?;
-    stat.f_bavail.checked_mul(stat.f_frsize)
 }
 
 /// Whether any point has been finished.

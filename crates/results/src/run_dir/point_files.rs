@@ -14,7 +14,9 @@ use plimsoll_units::text::{csv_cell, printable_json};
 use super::columns::{Fields, Names, QueueInterval, Record};
 use super::csv::{Writer, reader};
 use super::disk::{self, Writing, Written};
-use super::{Error, FORMAT, seal};
+use super::error::Error;
+use super::manifest::FORMAT;
+use super::seal;
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
