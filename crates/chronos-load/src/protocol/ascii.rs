@@ -1,6 +1,8 @@
 //! Implements memcached's text protocol (protocol.txt, "Storage commands" and "Retrieval command").
 
-use super::{Answer, Kind, Parsed, Request, Texts, bad, block, line, no_line, number, position, refusal};
+use super::message::{
+    Answer, Kind, Parsed, Request, Texts, bad, block, line, no_line, number, position, refusal,
+};
 
 pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
     match request.kind {

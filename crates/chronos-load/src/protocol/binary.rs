@@ -2,7 +2,7 @@
 //! which a miss gets no reply, with `Noop` after the last. The opaque field holds the request's tag and the key's
 //! position.
 
-use super::{Answer, Kind, Parsed, Request, Texts, bad, excerpt};
+use super::message::{Answer, Kind, Parsed, Request, Texts, bad, excerpt};
 use crate::draws::{below, mix64};
 
 pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {

@@ -1,7 +1,9 @@
 //! Implements memcached's meta commands (protocol.txt, "Meta Commands"). A get of many keys is one quiet `mg` a key, to
 //! which a miss gets no reply, with `mn` after the last.
 
-use super::{Answer, Kind, Parsed, Request, Texts, bad, block, line, no_line, number, position, refusal};
+use super::message::{
+    Answer, Kind, Parsed, Request, Texts, bad, block, line, no_line, number, position, refusal,
+};
 
 pub fn encode(request: &Request, texts: &Texts, out: &mut Vec<u8>) {
     match (request.kind, &request.keys[..]) {
