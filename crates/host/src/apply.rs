@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::here::Entered;
-use crate::journal::{Applied, Journal, Lock};
+use crate::journal::{Applied, Journal};
+use crate::lock::Lock;
 use crate::names::PolicyName;
 use crate::step::{Step, System, Undone};
 use crate::{ApplyPlan, Error};

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Error;
 #[cfg(feature = "kernel")]
-use crate::journal::Lock;
+use crate::lock::Lock;
 
 /// The search path of the programs, whatever the environment of this process says.
 pub(crate) const PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin";

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use serde::{Deserialize, Serialize};
 
-use crate::journal::StateFolders;
+use crate::Error;
+use crate::folders::StateFolders;
 use crate::names::PolicyName;
-use crate::{ApplyPlan, Error};
 
 /// The namespace and file systems in which a policy was applied.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -63,21 +63,21 @@ impl Drop for Entered {
 }
 
 impl Here {
-    /// Identifies the namespace and file systems in which this thread applies `plan`.
+    /// Identifies the namespace and file systems that this thread uses for a plan with steps in `cgroups`.
     ///
     /// # Errors
     /// Returns an error of the system.
-    pub(crate) fn of(plan: &ApplyPlan, folders: &StateFolders) -> Result<Here, Error> {
+    pub(crate) fn of(cgroups: Option<&Path>, folders: &StateFolders) -> Result<Here, Error> {
         let boot = fs::read_to_string(BOOT).map_err(Error::doing(format!("reading {BOOT}")))?;
         let network =
             Identity::of(Path::new(OWN)).ok_or_else(|| Error::Elsewhere(format!("{OWN} is missing")))?;
-        let mounts = mounts(plan, folders).map(|path| (path.to_owned(), Identity::of(path)));
+        let mounts = mounts(cgroups, folders).map(|path| (path.to_owned(), Identity::of(path)));
         Ok(Here { boot: boot.trim().to_owned(), network, mounts: mounts.collect() })
     }
 
-    /// Returns whether the mount points are those that `plan` uses.
-    pub(crate) fn is_of(&self, plan: &ApplyPlan, folders: &StateFolders) -> bool {
-        self.mounts.iter().map(|(path, _)| path.as_path()).eq(mounts(plan, folders))
+    /// Returns whether the mount points are those that a plan with steps in `cgroups` uses.
+    pub(crate) fn is_of(&self, cgroups: Option<&Path>, folders: &StateFolders) -> bool {
+        self.mounts.iter().map(|(path, _)| path.as_path()).eq(mounts(cgroups, folders))
     }
 
     /// Checks that the policy `name` was applied since this host was booted, with the file systems of pins and cgroups
@@ -179,8 +179,8 @@ impl Here {
 }
 
 /// Returns the folders whose file systems the steps use.
-fn mounts<'a>(plan: &'a ApplyPlan, folders: &'a StateFolders) -> impl Iterator<Item = &'a Path> {
-    folders.pins.parent().into_iter().chain(plan.cgroups.as_deref())
+fn mounts<'a>(cgroups: Option<&'a Path>, folders: &'a StateFolders) -> impl Iterator<Item = &'a Path> {
+    folders.pins.parent().into_iter().chain(cgroups)
 }
 
 /// The network namespace of this thread, which may differ from that of its process.

@@ -8,38 +8,16 @@
 
 use std::fs::File;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
-#[cfg(feature = "kernel")]
-use std::process::Stdio;
-use std::thread;
-use std::time::Duration;
+use std::path::Path;
 
 use plimsoll_state::Folder;
-use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
+use crate::folders::StateFolders;
 use crate::here::Here;
 use crate::names::PolicyName;
 use crate::{ApplyPlan, Error};
-
-/// The folders of journals and pins.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct StateFolders {
-    /// The folder of journals. A reboot must empty it, as it undoes the changes that the journals describe.
-    pub state: PathBuf,
-    /// The folder of pins, in a BPF file system.
-    pub pins: PathBuf,
-}
-
-impl Default for StateFolders {
-    fn default() -> StateFolders {
-        StateFolders {
-            state: PathBuf::from("/run/plimsoll/host"),
-            pins: PathBuf::from("/sys/fs/bpf/plimsoll"),
-        }
-    }
-}
 
 /// A policy that is applied, at least in part.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -61,27 +39,6 @@ pub struct Applied {
 pub struct Journal {
     folders: StateFolders,
     name: PolicyName,
-}
-
-/// Excludes all other processes from changing the host, until dropped.
-#[derive(Debug)]
-pub struct Lock {
-    folders: StateFolders,
-    #[cfg_attr(not(feature = "kernel"), expect(dead_code, reason = "what is locked is held, not used"))]
-    file: File,
-}
-
-impl Lock {
-    /// Returns the folders that the lock protects.
-    pub fn folders(&self) -> &StateFolders {
-        &self.folders
-    }
-
-    /// Returns the lock as the standard input of a program, which then holds it until it ends.
-    #[cfg(feature = "kernel")]
-    pub(crate) fn held(&self) -> Result<Stdio, Error> {
-        Ok(Stdio::from(self.file.try_clone().map_err(Error::doing("sharing the lock"))?))
-    }
 }
 
 impl Journal {
@@ -114,29 +71,6 @@ impl Journal {
         Ok(applied)
     }
 
-    /// Waits until no other process changes the host, as long as `goes_on`, which is called every 20 ms, returns true.
-    /// No change of others falls between the planning and the changes that are made under the lock: a program that a
-    /// process started for a change keeps the lock even when that process has been killed. Only root can hold the lock.
-    ///
-    /// # Errors
-    /// Returns an error if this process may not lock, or [`Error::Busy`] when `goes_on` ended the wait.
-    pub fn lock(folders: &StateFolders, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
-        let doing = || Error::doing_as_root(format!("locking {}", folders.state.display()));
-        let state = Folder::make(&folders.state).map_err(doing())?;
-        // A process that can open the lock can block all others.
-        let file = state.file(".lock", OFlags::WRONLY | OFlags::CREATE).map_err(doing())?;
-        let file = file.ok_or_else(|| doing()(std::io::ErrorKind::NotFound.into()))?;
-        loop {
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(Lock { folders: folders.clone(), file }),
-                Err(Errno::WOULDBLOCK) if goes_on() => thread::sleep(LOOK_AGAIN),
-                Err(Errno::WOULDBLOCK) => return Err(Error::Busy),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(doing()(error.into())),
-            }
-        }
-    }
-
     /// Reads the journal; returns none if the policy is not applied.
     ///
     /// # Errors
@@ -149,7 +83,7 @@ impl Journal {
         let wrong = |why: String| Error::Journal { file: path.display().to_string(), why };
         let mut applied: Applied = serde_json::from_slice(&text).map_err(|error| wrong(error.to_string()))?;
         applied.plan.check(&self.name, &self.folders).map_err(wrong)?;
-        if !applied.here.is_of(&applied.plan, &self.folders) {
+        if !applied.here.is_of(applied.plan.cgroups.as_deref(), &self.folders) {
             return Err(wrong("it names folders other than those of pins and cgroups".to_owned()));
         }
         let progress = folder.file(PROGRESS, OFlags::RDONLY).map_err(doing())?;
@@ -180,7 +114,7 @@ impl Journal {
         let doing = || Error::doing_as_root(format!("writing {}", shown.display()));
         let wrong = |why| Error::Journal { file: "the plan".to_owned(), why };
         plan.check(&self.name, &self.folders).map_err(wrong)?;
-        let here = Here::of(plan, &self.folders)?;
+        let here = Here::of(plan.cgroups.as_deref(), &self.folders)?;
         let applied = Applied { here, plan: plan.clone(), begun: 0, confirmed: !to_confirm };
         // A rollback that was killed at its very end may have left files.
         self.remove()?;
@@ -265,6 +199,3 @@ const PROGRESS: &str = "progress";
 const UNCONFIRMED: &str = "unconfirmed";
 /// The longest journal, in bytes; a plan with a hundred programs has about 30 KB.
 const LONGEST: u64 = 16 << 20;
-/// The interval between two attempts at the lock: short compared with a change of the host, long compared with an
-/// attempt.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);

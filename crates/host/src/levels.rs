@@ -17,8 +17,10 @@ use plimsoll_units::{Bytes, Span};
 use crate::Error;
 use crate::commands::change;
 use crate::facts::{Facts as _, Host, Unit};
-use crate::journal::{Journal, Lock, StateFolders};
+use crate::folders::StateFolders;
+use crate::journal::Journal;
 use crate::kernel::{LINK, left, made};
+use crate::lock::Lock;
 use crate::names::{PolicyName, UnitName};
 use crate::plan::TRAFFIC;
 use crate::step::{Member, Step, Undone};
@@ -80,7 +82,7 @@ fn attach(pins: &Path, name: &str, cgroup: &Path) -> Result<(), Error> {
 /// for longer than 5 s: the start of a unit does not wait for that.
 pub fn attach_unit(name: &PolicyName, unit: &UnitName, folders: &StateFolders) -> Result<bool, Error> {
     let begun = Instant::now();
-    let _lock = Journal::lock(folders, &mut || begun.elapsed() < PATIENCE)?;
+    let _lock = Lock::acquire(folders, &mut || begun.elapsed() < PATIENCE)?;
     let Some(applied) = Journal::of(folders, name).read()? else { return Ok(false) };
     applied.here.check_mounts(name)?;
     let steps = &applied.plan.steps[..applied.begun];

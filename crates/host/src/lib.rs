@@ -28,6 +28,7 @@ mod apply;
 mod commands;
 mod error;
 mod facts;
+mod folders;
 mod here;
 mod journal;
 #[cfg(feature = "kernel")]
@@ -36,6 +37,7 @@ mod kernel;
 mod launch;
 #[cfg(feature = "kernel")]
 mod levels;
+mod lock;
 mod metrics;
 mod names;
 #[cfg(feature = "kernel")]
@@ -50,14 +52,16 @@ mod step;
 pub use apply::{Progress, RolledBack, apply, confirm, roll_back_plan, rollback, rollback_rest};
 pub use error::Error;
 pub use facts::{Device, Facts, Host, RootQueue, Route, Unit};
+pub use folders::StateFolders;
 pub use here::{Entered, Here};
-pub use journal::{Applied, Journal, Lock, StateFolders};
+pub use journal::{Applied, Journal};
 #[cfg(feature = "kernel")]
 pub use kernel::Kernel;
 #[cfg(feature = "kernel")]
 pub use launch::{Launch, launch};
 #[cfg(feature = "kernel")]
 pub use levels::attach_unit;
+pub use lock::Lock;
 pub use metrics::{Listener, open_metrics, serve};
 pub use names::{CgroupPath, DeviceName, InvalidName, PolicyName, Prefix, UnitName};
 #[cfg(feature = "kernel")]

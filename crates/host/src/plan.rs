@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Error;
 use crate::facts::{Device, Facts, Route};
-use crate::journal::StateFolders;
+use crate::folders::StateFolders;
 use crate::names::{DeviceName, nearest};
 use crate::policy::{Dctcp, PhantomQueue, Policy, Qjump, Segments, Side};
 use crate::step::{Hold, PortProgram, Step};

@@ -22,8 +22,9 @@ use plimsoll_units::Rate;
 
 use crate::Error;
 use crate::commands::{PATH, change, run};
-use crate::journal::{Applied, Lock};
+use crate::journal::Applied;
 use crate::kernel::{ROOT_HANDLE, add_queue};
+use crate::lock::Lock;
 use crate::names::DeviceName;
 use crate::step::{PortProgram, Shape, Step};
 

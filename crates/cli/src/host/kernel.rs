@@ -59,7 +59,7 @@ fn make(
 /// stay, returns a message, which is printed afterwards, since a lost terminal accepts no output.
 fn settle(plan: &ApplyPlan, folders: &StateFolders, ended: Ended) -> Result<Option<String>, Error> {
     let name = plan.policy.name();
-    let lock = Journal::lock(folders, &mut || true)?;
+    let lock = Lock::acquire(folders, &mut || true)?;
     let (why, back) = match (Journal::of(folders, name).read(), ended) {
         (Ok(None), _) => return Ok(Some("it was rolled back by another process".to_owned())),
         (Ok(Some(applied)), _) if applied.confirmed => return Ok(None),
@@ -82,7 +82,7 @@ pub fn say(line: &str) {
 /// Waits for other processes that change this host, as long as `goes_on` returns true, and prints a message.
 fn locked(folders: &StateFolders, goes_on: &mut dyn FnMut() -> bool) -> Result<Lock, Error> {
     let mut is_said = false;
-    Journal::lock(folders, &mut || {
+    Lock::acquire(folders, &mut || {
         if !is_said {
             say("waiting: another process is changing this host by a policy");
             is_said = true;

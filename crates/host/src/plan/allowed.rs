@@ -8,7 +8,7 @@ use plimsoll_mechanisms::qjump::Levels;
 use super::levels::{SYSTEMD_RUN, drop_in_name};
 use super::pacer::{FEEDBACK, PACER};
 use super::{ApplyPlan, CONGESTION_CONTROL, DCTCP_NAME, KERNELS_DCTCP, phantom_queue_pins};
-use crate::journal::StateFolders;
+use crate::folders::StateFolders;
 use crate::names::{CgroupPath, DeviceName, PolicyName, Prefix, UnitName};
 use crate::policy::{Policy, Side, Subject};
 use crate::step::{Hold, Member, PortProgram, Step};

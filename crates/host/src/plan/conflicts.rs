@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::{ApplyPlan, Planning};
 use crate::Error;
-use crate::journal::{Applied, Journal, StateFolders};
+use crate::folders::StateFolders;
+use crate::journal::{Applied, Journal};
 use crate::names::DeviceName;
 use crate::policy::Policy;
 use crate::step::Step;

@@ -88,7 +88,7 @@ impl World {
 
 /// Takes the lock, and waits for other tests that change this host.
 pub fn lock() -> Lock {
-    Journal::lock(&StateFolders::default(), &mut || true).unwrap()
+    Lock::acquire(&StateFolders::default(), &mut || true).unwrap()
 }
 
 /// Applies a plan that needs no confirmation.
