@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use plimsoll_models::{Empirical, Law, fan_out};
 use plimsoll_units::{Span, whole};
 
-use super::quantity;
+use super::quantity::quantity;
 use super::table::Table;
 use crate::output::Format;
 

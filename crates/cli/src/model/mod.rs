@@ -2,6 +2,7 @@
 
 mod fan_out;
 mod qjump;
+mod quantity;
 mod sequential;
 mod table;
 
@@ -25,10 +26,6 @@ enum Model {
     #[command(name = "fanout")]
     FanOut(fan_out::FanOut),
     Sequential(sequential::Sequential),
-}
-
-fn quantity<T: std::str::FromStr>(text: &str) -> Result<T, T::Err> {
-    text.parse()
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {

@@ -7,7 +7,7 @@ use plimsoll_mechanisms::qjump::{LevelShare, Levels, QjumpParams, latency_bound,
 use plimsoll_units::{Bytes, Rate, Span, whole};
 use serde_json::json;
 
-use super::quantity;
+use super::quantity::quantity;
 use crate::output::Format;
 
 /// Compute QJump's network epoch, and the rate and latency bound of each level (NSDI 2015, Eqs. 1 to 4).

@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use plimsoll_models::sequential::{Server, calls};
 use plimsoll_units::Span;
 
-use super::quantity;
+use super::quantity::quantity;
 use super::table::Table;
 use crate::output::Format;
 
