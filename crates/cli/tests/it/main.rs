@@ -11,6 +11,7 @@ mod damage;
 mod english;
 mod exchange;
 mod hostile;
+mod import_circles;
 mod kept;
 mod limits;
 mod line;
