@@ -1,15 +1,12 @@
 //! `chronos-search` as a process: both protocols on one address, every mode, signals.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-#[path = "support/server.rs"]
-mod server;
-
 use std::io::Write;
 use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use server::{Server, both_protocols};
+use crate::support::server::{Server, both_protocols};
 
 #[test]
 fn both_protocols_in_every_mode() {

@@ -1,6 +1,8 @@
 //! A server without a network, and an index that is obviously right, for tests.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
+pub mod server;
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
