@@ -9,7 +9,7 @@
 //!
 //! ```text
 //! while let Some((now, owner)) = fabric.next_event(last) {
-//!     match fabric.on_event(now, owner) {
+//!     match fabric.on_event(now, owner, &mut arrived) {
 //!         Handled::Delivered(packet) => the host at packet.dst receives it
 //!         Handled::Served            => senders that wait for room in a NIC may go on
 //!         Handled::Done              => nothing is left to do
@@ -47,9 +47,9 @@ use crate::observed::WatchedQueue;
 /// let spec = FabricSpec::new(Network::rack(2, link));
 /// let mut fabric = Fabric::build(spec, &Streams::new(1), Extensions::default(), ())?;
 /// fabric.send(Time::ZERO, Packet::new(HostId(0), HostId(1), 7, 1_000));
-/// let mut delivered = None;
+/// let (mut arrived, mut delivered) = (Packet::default(), None);
 /// while let Some((now, owner)) = fabric.next_event(Time::MAX) {
-///     if let Handled::Delivered(packet) = fabric.on_event(now, owner) {
+///     if let Handled::Delivered(packet) = fabric.on_event(now, owner, &mut arrived) {
 ///         delivered = Some((now, packet.flow));
 ///     }
 /// }
@@ -77,9 +77,9 @@ pub struct Fabric<H> {
 
 /// What became of an event.
 #[derive(Clone, Copy, Debug)]
-pub enum Handled {
+pub enum Handled<'a> {
     /// A packet has reached its host.
-    Delivered(Packet),
+    Delivered(&'a Packet),
     /// Ports have sent or may send, so that senders may find room in their NIC.
     Served,
     /// The event needs nothing more of the caller.
@@ -114,12 +114,13 @@ impl<H: Hooks> Fabric<H> {
         Some(event)
     }
 
-    /// Handles the event of `owner` at `now`, if the owner belongs to the fabric.
-    #[inline(always)] // once an event: a call would copy the packet that is delivered
-    pub fn on_event(&mut self, now: Time, owner: Owner) -> Handled {
+    /// Handles the event of `owner` at `now`, if the owner belongs to the fabric. A packet that has reached its host is
+    /// written to `arrived`, whatever that holds: returned by value, it would be copied twice more.
+    #[inline(always)] // once an event
+    pub fn on_event<'a>(&mut self, now: Time, owner: Owner, arrived: &'a mut Packet) -> Handled<'a> {
         let number = owner.number();
         match owner.kind() {
-            OwnerKind::Link => return self.on_link(now, PortId(number)),
+            OwnerKind::Link => return self.on_link(now, PortId(number), arrived),
             OwnerKind::Pacer => {
                 self.on_pacer_due(now, HostId(number));
                 return Handled::Done;
@@ -127,32 +128,34 @@ impl<H: Hooks> Fabric<H> {
             OwnerKind::Port => self.ports[number as usize].on_due(PortId(number), now, &mut self.links),
             OwnerKind::Pause => self.on_pause_due(now, PortId(number)),
             OwnerKind::Clock if number == FAULTS_CLOCK => self.on_faults_due(now),
-            _ => return Handled::NotMine,
+            OwnerKind::Endpoint | OwnerKind::Workload | OwnerKind::Clock | OwnerKind::Receive => {
+                return Handled::NotMine;
+            }
         }
         Handled::Served
     }
 
-    /// The first packet of the link of `port` has reached the far end.
+    /// The first packet of the link of `port` has reached the far end. It is moved to `arrived`.
     #[inline(always)]
-    fn on_link(&mut self, now: Time, port: PortId) -> Handled {
-        let mut packet = self.links.lanes.pop(port, &mut self.links.events);
+    fn on_link<'a>(&mut self, now: Time, port: PortId, arrived: &'a mut Packet) -> Handled<'a> {
+        *arrived = self.links.lanes.pop(port, &mut self.links.events);
         let next = if self.inspects_hops {
-            self.inspect_hop(now, port, &mut packet)
+            self.inspect_hop(now, port, arrived)
         } else {
             self.links.counters.packet_hops += 1;
             match self.network.far_switch(port) {
-                Some(switch) => NextHop::Port(self.network.next_port(switch, &packet)),
+                Some(switch) => NextHop::Port(self.network.next_port(switch, arrived)),
                 None => NextHop::Host,
             }
         };
         match next {
             NextHop::Port(next) => {
-                self.ports[next.0 as usize].on_arrival(next, now, packet, &mut self.links);
+                self.ports[next.0 as usize].on_arrival(next, now, *arrived, &mut self.links);
                 Handled::Done
             }
             NextHop::Host => {
                 self.links.counters.packets_delivered += 1;
-                Handled::Delivered(packet)
+                Handled::Delivered(arrived)
             }
             NextHop::Nowhere => Handled::Done,
         }

@@ -125,9 +125,10 @@ impl LiveFabric {
 
     /// Carries out everything up to `now`.
     pub fn advance(&mut self, now: Time, out: &mut impl Out) {
+        let mut arrived = Packet::default();
         while let Some((at, owner)) = self.fabric.next_event(now) {
-            match self.fabric.on_event(at, owner) {
-                Handled::Delivered(packet) => self.on_host(at, &packet, out),
+            match self.fabric.on_event(at, owner, &mut arrived) {
+                Handled::Delivered(packet) => self.on_host(at, packet, out),
                 Handled::Served | Handled::Done => {}
                 Handled::NotMine => unreachable!("a live fabric schedules no other events"),
             }

@@ -5,14 +5,17 @@
 //!                 └──> on_delivered, on_acknowledged ──> the workload
 //! ```
 
+use plimsoll_fabric::Fabric;
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, Packet, ideal_time};
 use plimsoll_traffic::{Arrival, Reach, workload_of_raw};
 use plimsoll_units::Time;
 
-use crate::connection::{Connection, End, acknowledged, split_of, transit_of};
+use crate::classes::Classes;
+use crate::connection::{Connection, End, Half, acknowledged, split_of, transit_of};
 use crate::parallel::process::Process;
 use crate::receive_offload::prepend;
+use crate::sim_hooks::SimHooks;
 use crate::wire::{Address, packet_of, segment_of};
 use crate::world::World;
 
@@ -152,7 +155,7 @@ impl World {
                 }
             }
             let Some(segment) = half.endpoint.poll_transmit(&hosts.transport, now) else { break };
-            let mut packet = packet_of(&segment, address, hosts.transport.wire_bytes(&segment));
+            let packet = packet_of(&segment, address, hosts.transport.wire_bytes(&segment));
             let new_bytes = half.on_sent(&segment);
             if new_bytes > 0 {
                 self.recorder.on_sent(now, workload, new_bytes);
@@ -160,15 +163,10 @@ impl World {
                     announce(self.process.as_deref_mut(), now, number, connection, end);
                 }
             }
-            if let Some(classes) = &mut hosts.classes {
-                let half = connection.half(end);
-                classes.label(&mut packet, half.priority, || half.endpoint.remaining());
-                if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
-                    self.fabric.refuse(now, &packet);
-                    continue;
-                }
+            match &mut hosts.classes {
+                None => self.fabric.send(now, packet),
+                Some(classes) => send_in_class(&mut self.fabric, classes, now, packet, connection.half(end)),
             }
-            self.fabric.send(now, packet);
         }
         let half = connection.half(end);
         let deadline = half.endpoint.deadline().min(wake);
@@ -218,6 +216,23 @@ impl World {
                 }
             }
         }
+    }
+}
+
+/// Sends a packet with its priority and rank, if its limiters let it pass.
+#[inline(never)] // inlined, it would have packets without a class copied, too, as it takes their address
+fn send_in_class(
+    fabric: &mut Fabric<SimHooks>,
+    classes: &mut Classes,
+    now: Time,
+    mut packet: Packet,
+    half: &mut Half,
+) {
+    classes.label(&mut packet, half.priority, || half.endpoint.remaining());
+    if classes.passes(now, &packet, half.limiter.as_deref_mut()) {
+        fabric.send(now, packet);
+    } else {
+        fabric.refuse(now, &packet);
     }
 }
 

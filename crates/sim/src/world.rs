@@ -7,7 +7,7 @@
 //! ```
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
-use plimsoll_fabric::net::HostId;
+use plimsoll_fabric::net::{HostId, Packet};
 use plimsoll_fabric::{Fabric, Handled};
 use plimsoll_traffic::Actions;
 use plimsoll_units::Time;
@@ -74,13 +74,14 @@ impl World {
         last: Time,
         progress: &mut dyn FnMut(Progress) -> bool,
     ) -> Result<(), RunError> {
+        let mut arrived = Packet::default();
         while let Some((now, owner)) = self.fabric.next_event(last) {
             self.now = now;
             if let Some(ahead) = &mut self.ahead {
                 ahead.prefetch(&mut self.fabric, &self.hosts.connections);
             }
-            match self.fabric.on_event(now, owner) {
-                Handled::Delivered(packet) => self.on_host(now, &packet),
+            match self.fabric.on_event(now, owner, &mut arrived) {
+                Handled::Delivered(packet) => self.on_host(now, packet),
                 Handled::Served => self.offer_room(now),
                 Handled::Done => {}
                 Handled::NotMine => self.on_own_event(now, owner),

@@ -124,6 +124,13 @@ impl Wait {
     pub const TIERS: [Wait; 3] = [Wait::Tier0, Wait::Tier1, Wait::Tier2];
 }
 
+impl Default for Packet {
+    /// Returns a packet whose fields are all zero.
+    fn default() -> Packet {
+        Packet::new(HostId(0), HostId(0), 0, 0)
+    }
+}
+
 impl Packet {
     /// Builds a packet of `size` bytes on the wire from `src` to `dst`; everything else is zero.
     pub fn new(src: HostId, dst: HostId, flow: u32, size: u16) -> Packet {

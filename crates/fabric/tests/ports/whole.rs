@@ -27,9 +27,9 @@ fn us(us: u64) -> Time {
 
 /// Handles all events up to `last`; returns when each flow's packet was delivered.
 fn run<H: Hooks>(fabric: &mut Fabric<H>, last: Time) -> Vec<(Time, u32)> {
-    let mut delivered = Vec::new();
+    let (mut arrived, mut delivered) = (Packet::default(), Vec::new());
     while let Some((now, owner)) = fabric.next_event(last) {
-        if let Handled::Delivered(packet) = fabric.on_event(now, owner) {
+        if let Handled::Delivered(packet) = fabric.on_event(now, owner, &mut arrived) {
             delivered.push((now, packet.flow));
         }
     }
