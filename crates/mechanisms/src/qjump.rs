@@ -254,11 +254,12 @@ impl Excess {
 pub struct Limiter {
     epoch: Span,
     excess: Excess,
-    buckets: [Bucket; LEVELS_MAX],
+    buckets: [EpochBudget; LEVELS_MAX],
 }
 
+/// The bytes that a level may still send in an epoch. It is filled at once, and not at a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-struct Bucket {
+struct EpochBudget {
     full: u64,
     bytes: u64,
     /// A packet refills the bucket from this time on.
@@ -268,7 +269,7 @@ struct Bucket {
 impl Limiter {
     /// A limiter whose levels have sent nothing yet. Levels beyond those given may send nothing.
     pub fn new(levels: &Levels, excess: Excess) -> Limiter {
-        let mut buckets = [Bucket::default(); LEVELS_MAX];
+        let mut buckets = [EpochBudget::default(); LEVELS_MAX];
         for (bucket, level) in buckets.iter_mut().zip(&levels.levels) {
             bucket.full = level.bucket.get();
         }

@@ -1,7 +1,7 @@
 //! [`PacketCapture`]: keeps the first packets that complete a link, for a capture file.
 
 use plimsoll_fabric::net::{self, Packet, PortId};
-use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags, PacketRecord};
+use plimsoll_results::capture::{Capture, CapturedPacket, PacketRecord};
 use plimsoll_units::Time;
 
 /// Copies packets until it is full.
@@ -36,7 +36,6 @@ impl PacketCapture {
     pub(crate) fn on_packet(&mut self, left: Time, port: PortId, packet: &Packet) {
         let Some(interface) = self.interface[port.0 as usize].filter(|_| self.room > 0) else { return };
         self.room -= 1;
-        let has = |flags| packet.flags.has(flags);
         let mut sack = [(0, 0); 3];
         let mut blocks = 0;
         for (start, end) in packet.sack() {
@@ -50,19 +49,10 @@ impl PacketCapture {
             destination: packet.dst.0,
             flow: u64::from(packet.flow),
             seq: u64::from(packet.seq),
-            ack: has(net::Flags::ACK).then_some(u64::from(packet.ack)),
+            ack: packet.flags.has(net::Flags::ACK).then_some(u64::from(packet.ack)),
             payload: u32::from(packet.len),
-            flags: Flags {
-                syn: has(net::Flags::SYN),
-                fin: has(net::Flags::FIN),
-                ece: has(net::Flags::ECE),
-                cwr: has(net::Flags::CWR),
-            },
-            ecn: match packet.ecn {
-                net::Ecn::NotEct => Ecn::NotEct,
-                net::Ecn::Ect => Ecn::Ect0,
-                net::Ecn::Ce => Ecn::Ce,
-            },
+            flags: packet.flags,
+            ecn: packet.ecn,
             sack: &sack[..blocks],
         }));
     }
@@ -111,8 +101,8 @@ mod tests {
         let capture = kept.into_capture();
         let record = capture.packets[0].record();
         assert_eq!((record.source, record.destination, record.seq), (3, 0, 101));
-        assert_eq!((record.ack, record.ecn), (Some(u64::from(u32::MAX)), Ecn::Ce));
-        assert_eq!(record.flags, Flags { ece: true, ..Flags::default() });
+        assert_eq!((record.ack, record.ecn), (Some(u64::from(u32::MAX)), net::Ecn::Ce));
+        assert!(record.flags.has(net::Flags::ECE) && !record.flags.has(net::Flags::SYN));
         assert_eq!(record.sack, [(1_000, 2_000), (3_000, 4_000)]);
     }
 }

@@ -3,7 +3,7 @@
 //! On the wire sequence numbers have 32 bits, as in a real header; the ends count without wrapping
 //! and put the missing bits back by nearness (RFC 9293, section 3.4: sequence space arithmetic).
 
-use plimsoll_fabric::net::{self, Flags, HostId, Packet};
+use plimsoll_fabric::net::{Flags, HostId, Packet};
 use plimsoll_mechanisms::tcp;
 
 /// The connection of a packet, and its sender and receiver.
@@ -22,12 +22,8 @@ pub(crate) fn packet_of(segment: &tcp::Segment, address: Address, size: u32) -> 
     packet.seq = segment.seq as u32;
     packet.ack = segment.ack as u32;
     packet.len = segment.len as u16;
-    packet.ecn = match segment.ecn {
-        tcp::Ecn::NotEct => net::Ecn::NotEct,
-        tcp::Ecn::Ect0 => net::Ecn::Ect,
-        tcp::Ecn::Ce => net::Ecn::Ce,
-    };
-    packet.flags = Flags(segment.flags.0 & TCP_FLAGS);
+    packet.ecn = segment.ecn;
+    packet.flags = segment.flags.and(Flags::OF_SEGMENTS);
     if address.from_server {
         packet.flags = packet.flags.with(Flags::FROM_SERVER);
     }
@@ -49,35 +45,11 @@ pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segm
         seq: unwrap(packet.seq, received),
         len: u32::from(packet.len),
         ack: unwrap(packet.ack, sent),
-        flags: tcp::Flags(packet.flags.0 & TCP_FLAGS),
-        ecn: match packet.ecn {
-            net::Ecn::NotEct => tcp::Ecn::NotEct,
-            net::Ecn::Ect => tcp::Ecn::Ect0,
-            net::Ecn::Ce => tcp::Ecn::Ce,
-        },
+        flags: packet.flags.and(Flags::OF_SEGMENTS),
+        ecn: packet.ecn,
         sack,
     }
 }
-
-/// The flags that segments and packets share, which have the same bits in both.
-const TCP_FLAGS: u8 = {
-    let shared = [
-        (tcp::Flags::SYN, Flags::SYN),
-        (tcp::Flags::ACK, Flags::ACK),
-        (tcp::Flags::FIN, Flags::FIN),
-        (tcp::Flags::ECE, Flags::ECE),
-        (tcp::Flags::CWR, Flags::CWR),
-        (tcp::Flags::RETRANSMISSION, Flags::RETRANSMISSION),
-    ];
-    let (mut bits, mut index) = (0, 0);
-    while index < shared.len() {
-        let (of_segment, of_packet) = shared[index];
-        assert!(of_segment.0 == of_packet.0, "a flag has one bit");
-        bits |= of_packet.0;
-        index += 1;
-    }
-    bits
-};
 
 /// Returns the number with the low 32 bits `low` that is nearest to `near`.
 #[inline]

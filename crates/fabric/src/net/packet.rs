@@ -3,6 +3,7 @@
 //! A packet is `Copy` and 64 bytes, so that moving it between queues is one load and one store and
 //! needs no allocation. Sequence numbers are the 32 bits of a real header; the ends unwrap them.
 
+pub use plimsoll_mechanisms::tcp::{Ecn, Flags};
 use plimsoll_units::Span;
 
 /// A host, numbered from zero.
@@ -13,53 +14,6 @@ pub struct HostId(pub u32);
 /// sends on exactly one link, so this also names the link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PortId(pub u32);
-
-/// The two ECN bits of the IP header (RFC 3168, section 5). ECT(1) is not used.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Ecn {
-    /// The transport does not react to marks.
-    #[default]
-    NotEct = 0,
-    /// The transport reacts to marks.
-    Ect = 2,
-    /// The packet has experienced congestion.
-    Ce = 3,
-}
-
-/// TCP's flags, and two of the simulation's own.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags(pub u8);
-
-impl Flags {
-    /// The segment opens a connection.
-    pub const SYN: Flags = Flags(1);
-    /// The acknowledgement number is valid.
-    pub const ACK: Flags = Flags(2);
-    /// The sender has no more data.
-    pub const FIN: Flags = Flags(4);
-    /// ECN echo: the receiver saw CE.
-    pub const ECE: Flags = Flags(8);
-    /// The sender has reduced its congestion window.
-    pub const CWR: Flags = Flags(16);
-    /// Sent before (known to the simulation, not on the wire).
-    pub const RETRANSMISSION: Flags = Flags(32);
-    /// From the server of its connection to the client (a port number's role).
-    pub const FROM_SERVER: Flags = Flags(64);
-    /// The last bytes of the packet are SACK blocks, not waiting times.
-    pub const SACK: Flags = Flags(128);
-
-    /// Returns whether all of `flags` are set.
-    #[inline]
-    pub const fn has(self, flags: Flags) -> bool {
-        self.0 & flags.0 == flags.0
-    }
-    /// Returns these flags together with `flags`.
-    #[inline]
-    pub const fn with(self, flags: Flags) -> Flags {
-        Flags(self.0 | flags.0)
-    }
-}
 
 /// A packet, as it moves through the network.
 #[derive(Clone, Copy, Debug)]

@@ -36,7 +36,7 @@ pub enum Admission<T> {
 #[derive(Clone, Debug)]
 pub struct HostPacer<T> {
     queue: VecDeque<Waiting<T>>,
-    bucket: Bucket,
+    bucket: ContinuousBucket,
     flows: FlowAssociations,
     counts: PacedCounts,
 }
@@ -53,7 +53,7 @@ impl<T> HostPacer<T> {
     pub fn new(params: &PacerParams) -> HostPacer<T> {
         HostPacer {
             queue: VecDeque::new(),
-            bucket: Bucket::new(params),
+            bucket: ContinuousBucket::new(params),
             flows: FlowAssociations::new(params),
             counts: PacedCounts::default(),
         }
@@ -133,9 +133,10 @@ impl<T> HostPacer<T> {
     }
 }
 
-/// Rate and tokens: everything that moves with time.
+/// Rate and tokens: everything that moves with time. Tokens arrive continuously at a rate that ticks change, and are
+/// caught up in closed form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Bucket {
+struct ContinuousBucket {
     law: RateLaw,
     interval: Span,
     depth: i128,
@@ -148,10 +149,10 @@ struct Bucket {
     backlog: u64,
 }
 
-impl Bucket {
-    fn new(params: &PacerParams) -> Bucket {
+impl ContinuousBucket {
+    fn new(params: &PacerParams) -> ContinuousBucket {
         let depth = cost(params.bucket.bits());
-        Bucket {
+        ContinuousBucket {
             law: RateLaw::new(params),
             interval: params.interval,
             depth,

@@ -83,7 +83,7 @@ fn an_idle_pacer_asks_for_nothing() {
 }
 
 /// The same bucket without the shortcut.
-fn tick_by_tick(bucket: &mut Bucket, now: Time) {
+fn tick_by_tick(bucket: &mut ContinuousBucket, now: Time) {
     while bucket.next_tick <= now {
         bucket.tick();
     }
@@ -116,7 +116,7 @@ proptest! {
         params in any_params(),
         calls in prop::collection::vec((any_gap(), 40u64..9_000), 1..40),
     ) {
-        let mut quick = Bucket::new(&params);
+        let mut quick = ContinuousBucket::new(&params);
         quick.start(at_us(3));
         let (mut slow, mut now) = (quick, at_us(3));
         for (gap, bytes) in calls {
@@ -150,7 +150,7 @@ proptest! {
         let end = now + Span::from_secs(100);
 
         // The tokens that a bottomless bucket would have, as the meter to hold departures against.
-        let mut meter = Bucket { depth: i128::MAX / 2, tokens: 0, ..Bucket::new(&params) };
+        let mut meter = ContinuousBucket { depth: i128::MAX / 2, tokens: 0, ..ContinuousBucket::new(&params) };
         let mut out: Vec<(usize, i128, i128)> = Vec::new();
         let mut next = 0;
         let mut now = Time::ZERO;

@@ -40,8 +40,8 @@ pub enum Release {
 ///    free. Its answer is final, so the port schedules one departure and needs no ticks.
 #[derive(Clone, Debug)]
 pub struct LinkPacer {
-    bucket: Option<Bucket>,
-    idle_bucket: Bucket,
+    bucket: Option<GridBucket>,
+    idle_bucket: GridBucket,
     flows: FlowAssociations,
     counts: PacedCounts,
 }
@@ -51,7 +51,7 @@ impl LinkPacer {
     pub fn new(params: &PacerParams) -> LinkPacer {
         LinkPacer {
             bucket: None,
-            idle_bucket: Bucket::new(params),
+            idle_bucket: GridBucket::new(params),
             flows: FlowAssociations::new(params),
             counts: PacedCounts::default(),
         }
@@ -121,7 +121,7 @@ impl LinkPacer {
         &mut self.flows
     }
 
-    fn at(&self, now: Time) -> Bucket {
+    fn at(&self, now: Time) -> GridBucket {
         let mut bucket = self.bucket.unwrap_or(self.idle_bucket);
         if self.bucket.is_some() {
             bucket.advance(now);
@@ -130,9 +130,10 @@ impl LinkPacer {
     }
 }
 
-/// Rate, tokens and the packet held: everything that moves with time.
+/// Rate, tokens and the packet held: everything that moves with time. Tokens arrive on a grid of their own, as in the
+/// study's source, so that the bucket of the host's pacer cannot take its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Bucket {
+struct GridBucket {
     law: RateLaw,
     interval: Span,
     token_interval: Span,
@@ -157,10 +158,10 @@ enum Step {
     Departure(Time),
 }
 
-impl Bucket {
-    fn new(params: &PacerParams) -> Bucket {
+impl GridBucket {
+    fn new(params: &PacerParams) -> GridBucket {
         let depth = cost(params.bucket.bits());
-        Bucket {
+        GridBucket {
             law: RateLaw::new(params),
             interval: params.interval,
             token_interval: params.token_interval,
@@ -173,7 +174,7 @@ impl Bucket {
     }
 
     /// The same at its first packet: one rate tick, and both time grids start.
-    fn started(mut self, now: Time) -> Bucket {
+    fn started(mut self, now: Time) -> GridBucket {
         self.law.tick(0);
         self.next_rate = now + self.interval;
         self.next_token = now + self.token_interval;

@@ -111,7 +111,7 @@ fn a_rate_that_decayed_to_zero_recovers_by_the_backlog() {
 }
 
 /// The same pacer without any shortcut, for comparison.
-fn tick_by_tick(bucket: &mut Bucket, now: Time) {
+fn tick_by_tick(bucket: &mut GridBucket, now: Time) {
     while bucket.step(now) != Step::Nothing {}
 }
 
@@ -145,7 +145,7 @@ proptest! {
         params in any_params(),
         packets in prop::collection::vec((any_gap(), 40u64..9_000), 1..40),
     ) {
-        let mut quick = Bucket::new(&params).started(at_us(3));
+        let mut quick = GridBucket::new(&params).started(at_us(3));
         let mut slow = quick;
         let mut now = at_us(3);
         for (gap, bytes) in packets {

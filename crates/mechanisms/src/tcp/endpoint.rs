@@ -180,7 +180,7 @@ impl Endpoint {
             len: chunk.len,
             ack,
             flags: chunk.flags.with(Flags::ACK).with_if(ece, Flags::ECE),
-            ecn: if ect { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: if ect { Ecn::Ect } else { Ecn::NotEct },
             sack: self.receiver.sack(config),
         })
     }
@@ -204,7 +204,7 @@ impl Endpoint {
             len: 0,
             ack,
             flags: Flags::ACK.with_if(ece, Flags::ECE),
-            ecn: if self.sender.ecn && config.ecn_on_acks { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: if self.sender.ecn && config.ecn_on_acks { Ecn::Ect } else { Ecn::NotEct },
             sack,
         }
     }
@@ -378,7 +378,7 @@ impl Endpoint {
         };
         Some(Segment {
             flags,
-            ecn: if self.wants_ecn && config.ecn_on_acks { Ecn::Ect0 } else { Ecn::NotEct },
+            ecn: if self.wants_ecn && config.ecn_on_acks { Ecn::Ect } else { Ecn::NotEct },
             ..Segment::default()
         })
     }

@@ -2,17 +2,18 @@
 
 /// The ECN field of the IP header (RFC 3168, section 5), without the unused ECT(1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
 pub enum Ecn {
     /// The sender does not react to marks.
     #[default]
-    NotEct,
+    NotEct = 0,
     /// The sender reacts to marks: ECN-capable transport, ECT(0).
-    Ect0,
+    Ect = 2,
     /// A queue has marked the packet: congestion experienced.
-    Ce,
+    Ce = 3,
 }
 
-/// Flags of the TCP header, and one that only a simulation knows.
+/// Flags of the TCP header, and three that only a simulation knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
@@ -31,6 +32,12 @@ impl Flags {
     pub const CWR: Flags = Flags(16);
     /// Some of the payload was sent before. Not on the wire; for counters and captures.
     pub const RETRANSMISSION: Flags = Flags(32);
+    /// The packet goes from the server of its connection to the client: the role of a port number.
+    pub const FROM_SERVER: Flags = Flags(64);
+    /// The last bytes of the packet are SACK blocks, not waiting times.
+    pub const SACK: Flags = Flags(128);
+    /// The flags that endpoints set and read; the others belong to packets.
+    pub const OF_SEGMENTS: Flags = Flags(63);
 
     /// Returns whether all of `flags` are set.
     #[inline]
@@ -42,6 +49,12 @@ impl Flags {
     #[inline]
     pub const fn with(self, flags: Flags) -> Flags {
         Flags(self.0 | flags.0)
+    }
+
+    /// Returns the flags that these and `flags` have in common.
+    #[inline]
+    pub const fn and(self, flags: Flags) -> Flags {
+        Flags(self.0 & flags.0)
     }
 
     /// Returns these flags, and `flags` if `on`.

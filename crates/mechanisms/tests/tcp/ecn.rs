@@ -20,11 +20,11 @@ fn ece(segment: &Segment) -> bool {
 
 #[test]
 fn what_can_be_marked() {
-    for (ecn_on_acks, other) in [(false, Ecn::NotEct), (true, Ecn::Ect0)] {
+    for (ecn_on_acks, other) in [(false, Ecn::NotEct), (true, Ecn::Ect)] {
         let mut s = Script::new(TransportParams { ecn_on_acks, ..dctcp() });
         s.write(5 * MSS);
-        assert_eq!(s.poll().unwrap().ecn, Ecn::Ect0);
-        s.data(0, 100, Ecn::Ect0);
+        assert_eq!(s.poll().unwrap().ecn, Ecn::Ect);
+        s.data(0, 100, Ecn::Ect);
         assert_eq!(s.acks(100).ecn, other);
         s.expire();
         assert_eq!(s.poll().unwrap().ecn, other, "a retransmission");
@@ -42,7 +42,7 @@ fn negotiation() {
     assert_eq!(s.poll().unwrap().flags, setup);
     s.input(Segment { flags: Flags::SYN.with(Flags::ACK).with(Flags::ECE), ..Segment::default() });
     s.acks(0);
-    assert_eq!(s.poll().unwrap().ecn, Ecn::Ect0);
+    assert_eq!(s.poll().unwrap().ecn, Ecn::Ect);
 
     // The other end does not: no ECN.
     let mut s = Script::new(TransportParams { handshake: true, ..classic() });
@@ -60,13 +60,13 @@ fn negotiation() {
 #[test]
 fn classic_echo_lasts_until_cwr() {
     let mut s = Script::new(classic());
-    s.data(0, 1000, Ecn::Ect0);
+    s.data(0, 1000, Ecn::Ect);
     assert!(!ece(&s.acks(1000)));
     s.data(1000, 1000, Ecn::Ce);
     assert!(ece(&s.acks(2000)));
-    s.data(2000, 1000, Ecn::Ect0);
+    s.data(2000, 1000, Ecn::Ect);
     assert!(ece(&s.acks(3000)));
-    s.data_flags(3000, 1000, Ecn::Ect0, Flags::CWR);
+    s.data_flags(3000, 1000, Ecn::Ect, Flags::CWR);
     assert!(!ece(&s.acks(4000)));
     s.data_flags(4000, 1000, Ecn::Ce, Flags::CWR);
     assert!(ece(&s.acks(5000)));
@@ -189,7 +189,7 @@ fn a_minimum_of_two_emerges_from_the_floors() {
 fn ce_state_machine() {
     let mut s = Script::new(TransportParams { ack_every: 2, ..dctcp() });
     // Unmarked, marked: the first is acknowledged without ECE, then the second at once with it.
-    s.data(0, 1000, Ecn::Ect0);
+    s.data(0, 1000, Ecn::Ect);
     s.silent();
     s.data(1000, 1000, Ecn::Ce);
     assert!(!ece(&s.acks(1000)));
@@ -201,7 +201,7 @@ fn ce_state_machine() {
     s.data(3000, 1000, Ecn::Ce);
     assert!(ece(&s.acks(4000)));
     // Back, with nothing waiting: one ACK.
-    s.data(4000, 1000, Ecn::Ect0);
+    s.data(4000, 1000, Ecn::Ect);
     assert!(!ece(&s.acks(5000)));
     s.silent().no_deadline();
 }
@@ -217,7 +217,7 @@ fn marks_on_acks_are_echoed_if_asked() {
         // An unmarked ACK does not clear the state, data does.
         s.ack(2000).write(MSS);
         assert_eq!(ece(&s.poll().unwrap()), echo_marked_acks);
-        s.data(0, 100, Ecn::Ect0);
+        s.data(0, 100, Ecn::Ect);
         assert!(!ece(&s.acks(100)));
     }
 }

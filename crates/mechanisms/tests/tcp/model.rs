@@ -174,7 +174,7 @@ impl Model {
                     Op::Lose(_) => return,
                     Op::Reorder(_) => return self.towards[end].push_back(segment),
                     Op::Duplicate(_) => self.towards[end].push_back(segment),
-                    Op::Mark(_) if segment.ecn == Ecn::Ect0 => segment.ecn = Ecn::Ce,
+                    Op::Mark(_) if segment.ecn == Ecn::Ect => segment.ecn = Ecn::Ce,
                     _ => {}
                 }
                 self.arrive(end, &segment);

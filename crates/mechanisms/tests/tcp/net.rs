@@ -41,7 +41,7 @@ impl Hop {
             self.drops += 1;
             return None;
         }
-        if waiting >= self.mark_at && segment.ecn == Ecn::Ect0 {
+        if waiting >= self.mark_at && segment.ecn == Ecn::Ect {
             segment.ecn = Ecn::Ce;
         }
         let start = self.departures.back().copied().unwrap_or(now).max(now);

@@ -5,7 +5,7 @@
 //! byte; it brings a window scale, so that no window is ever full. The payload is left out (`tcpdump -s` does the
 //! same); it counts as zeros in TCP's checksum, which is therefore right.
 
-use super::{Ecn, PacketRecord};
+use super::{Flags, PacketRecord};
 
 const ETHERNET: usize = 14;
 const IPV4: usize = 20;
@@ -58,14 +58,9 @@ fn ports(packet: &PacketRecord<'_>) -> (u16, u16) {
 
 fn ip_header(packet: &PacketRecord<'_>, tcp_len: usize) -> [u8; IPV4] {
     let total = (IPV4 + tcp_len) as u32 + payload(packet, tcp_len);
-    let ecn = match packet.ecn {
-        Ecn::NotEct => 0b00,
-        Ecn::Ect0 => 0b10,
-        Ecn::Ce => 0b11,
-    };
     let mut ip = [0; IPV4];
     ip[0] = 0x45;
-    ip[1] = ecn;
+    ip[1] = packet.ecn as u8;
     ip[2..4].copy_from_slice(&(total as u16).to_be_bytes());
     ip[6] = 0x40; // Do not fragment.
     ip[8] = 64;
@@ -82,20 +77,20 @@ fn tcp_header(packet: &PacketRecord<'_>) -> Vec<u8> {
     let mut tcp = Vec::with_capacity(TCP + 28);
     tcp.extend(from.to_be_bytes());
     tcp.extend(to.to_be_bytes());
-    let sequence = if packet.flags.syn { packet.seq as u32 } else { after_syn(packet.seq) };
+    let sequence = if packet.flags.has(Flags::SYN) { packet.seq as u32 } else { after_syn(packet.seq) };
     tcp.extend(sequence.to_be_bytes());
     tcp.extend(packet.ack.map_or(0, after_syn).to_be_bytes());
     let mut options = sack_option(packet.sack);
-    if packet.flags.syn {
+    if packet.flags.has(Flags::SYN) {
         options.extend(WINDOW_SCALE);
     }
     let words = ((TCP + options.len()) / 4) as u8;
     let bits = [
-        (packet.flags.fin, 0x01),
-        (packet.flags.syn, 0x02),
+        (packet.flags.has(Flags::FIN), 0x01),
+        (packet.flags.has(Flags::SYN), 0x02),
         (packet.ack.is_some(), 0x10),
-        (packet.flags.ece, 0x40),
-        (packet.flags.cwr, 0x80),
+        (packet.flags.has(Flags::ECE), 0x40),
+        (packet.flags.has(Flags::CWR), 0x80),
     ];
     let flags = bits.iter().filter(|(set, _)| *set).fold(0u8, |flags, (_, bit)| flags | bit);
     tcp.extend([words << 4, flags]);

@@ -4,6 +4,7 @@ mod frame;
 pub mod pcapng;
 pub mod perfetto;
 
+pub use plimsoll_fabric::net::{Ecn, Flags};
 use plimsoll_units::Time;
 
 /// One packet as a port sent it.
@@ -25,7 +26,7 @@ pub struct PacketRecord<'a> {
     pub ack: Option<u64>,
     /// The number of payload bytes.
     pub payload: u32,
-    /// TCP's control bits but ACK.
+    /// TCP's control bits; [`PacketRecord::ack`] stands for ACK.
     pub flags: Flags,
     /// The IP header's ECN field.
     pub ecn: Ecn,
@@ -68,29 +69,4 @@ impl CapturedPacket {
     pub fn record(&self) -> PacketRecord<'_> {
         PacketRecord { sack: &self.sack[..usize::from(self.sack_len)], ..self.header }
     }
-}
-
-/// TCP's control bits that the simulation knows, but ACK.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Flags {
-    /// The segment opens a connection.
-    pub syn: bool,
-    /// The segment closes a connection.
-    pub fin: bool,
-    /// The segment has the ECN-Echo flag.
-    pub ece: bool,
-    /// Congestion window reduced.
-    pub cwr: bool,
-}
-
-/// The ECN field (RFC 3168).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Ecn {
-    /// The packet is not ECN-capable.
-    #[default]
-    NotEct,
-    /// ECN-capable, not marked.
-    Ect0,
-    /// Congestion experienced.
-    Ce,
 }

@@ -185,7 +185,7 @@ mod tests {
             seq: 0,
             ack: None,
             payload: 0,
-            flags: Flags { syn: true, ece: true, cwr: true, fin: false },
+            flags: Flags::SYN.with(Flags::ECE).with(Flags::CWR),
             ecn: Ecn::NotEct,
             ..data
         };
@@ -197,8 +197,8 @@ mod tests {
             seq: 101,
             ack: Some((1 << 32) + 1_950),
             payload: 0,
-            flags: Flags { ece: true, ..Flags::default() },
-            ecn: Ecn::Ect0,
+            flags: Flags::ECE,
+            ecn: Ecn::Ect,
             sack: &[(2_900, 3_850), (4_800, 5_750)],
             ..data
         };

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use plimsoll_results::Digest;
-use plimsoll_results::capture::{Capture, pcapng};
+use plimsoll_results::capture::{Capture, Flags, pcapng};
 use plimsoll_results::outcome::Outcome;
 use plimsoll_scenario::Scenario;
 use plimsoll_units::Span;
@@ -36,7 +36,7 @@ fn every_port_is_captured_where_none_is_watched() {
     assert_eq!(capture.packets.len() as u64, outcome.counters.packet_hops);
     assert!(capture.packets.is_sorted_by_key(|packet| packet.record().time));
     let first = capture.packets[0].record();
-    assert!(first.flags.syn && first.ack.is_none());
+    assert!(first.flags.has(Flags::SYN) && first.ack.is_none());
     assert_eq!(capture.ports[first.interface as usize], "h1 -> switch 0");
     // 40 B at 1 Gb/s.
     assert_eq!(first.time - plimsoll_units::Time::ZERO, Span::from_ns(320));
