@@ -25,10 +25,12 @@ mod links;
 pub mod net;
 pub mod observed;
 mod spec;
+mod unbuildable;
 
 pub use boundary::Crossing;
 pub use fabric::{Fabric, Handled, LinkReading};
 pub use flow_control::Deadlock;
 pub use links::Hooks;
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};
-pub use spec::{Extensions, FabricSpec, MakeDiscipline, PortSpec, Unbuildable};
+pub use spec::{Extensions, FabricSpec, MakeDiscipline, PortSpec};
+pub use unbuildable::Unbuildable;

@@ -88,23 +88,6 @@ pub struct Extensions<'a> {
     pub path_selector: Option<Box<dyn SelectPath>>,
 }
 
-/// A fabric that cannot be built.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{key}: {problem}")]
-pub struct Unbuildable {
-    /// The dotted key of the scenario.
-    pub key: String,
-    /// What is wrong with its value.
-    pub problem: String,
-}
-
-impl Unbuildable {
-    /// The value of `key` has a `problem`.
-    pub fn new(key: impl Into<String>, problem: impl ToString) -> Unbuildable {
-        Unbuildable { key: key.into(), problem: problem.to_string() }
-    }
-}
-
 impl Default for PortSpec {
     /// An unlimited queue, first come, first served, that marks nothing.
     fn default() -> PortSpec {
