@@ -21,7 +21,8 @@ use crate::faults::{Faults, Schedule};
 use crate::net::topology::Link;
 use crate::net::{Network, Node, Packet, Port, PortId};
 use crate::observed::{MeasurementWindow, PauseTotals};
-use crate::spec::{FabricSpec, Unbuildable};
+use crate::spec::FabricSpec;
+use crate::unbuildable::Unbuildable;
 
 /// The flow control of all switches.
 #[derive(Debug)]

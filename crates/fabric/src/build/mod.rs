@@ -19,7 +19,8 @@ use crate::links::{Hooks, Links};
 use crate::net::topology::Hashing;
 use crate::net::{PathSelector, SelectPath, SelectorFactory};
 use crate::observed::{Counters, LinkMeter};
-use crate::spec::{Extensions, FabricSpec, Unbuildable};
+use crate::spec::{Extensions, FabricSpec};
+use crate::unbuildable::Unbuildable;
 use ports::PortBuilder;
 use shared_buffers::SharedBuffers;
 
