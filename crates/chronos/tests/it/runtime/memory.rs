@@ -80,6 +80,23 @@ fn those_that_read_nothing_make_room_for_others() {
     }
 }
 
+/// How often a new client connects beside those that hold the memory: five times were seen at the most.
+const TRIES: usize = 20;
+
+/// Whether a new client has a value of so many bytes back, before it is disconnected.
+fn is_echoed(server: &Running, bytes: usize) -> bool {
+    let value = vec![b'v'; bytes];
+    let mut client = Client::connect(server);
+    client.stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut reply = vec![0; bytes];
+    let mut exchange = || {
+        client.stream.write_all(format!("echo 1 {bytes}\n").as_bytes())?;
+        client.stream.write_all(&value)?;
+        client.stream.read_exact(&mut reply)
+    };
+    exchange().is_ok_and(|()| reply == value)
+}
+
 #[test]
 fn requests_that_do_not_end_make_room_for_others() {
     let text = [format!("echo 0 {}\n", 4 * MEGABYTE).into_bytes(), vec![b'e'; 3 * MEGABYTE]].concat();
@@ -87,12 +104,8 @@ fn requests_that_do_not_end_make_room_for_others() {
         let (server, _) = start(&config);
         let mut clients = silent(&server, 20, &text);
         until_shed(&server, "requests", || go_on(&mut clients, &text));
-        let value = vec![b'v'; MEGABYTE];
-        let mut last = Client::connect(&server);
-        last.stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        last.send(&format!("echo 1 {MEGABYTE}\n"));
-        last.stream.write_all(&value).unwrap();
-        assert!(last.bytes(MEGABYTE) == value, "{config:?}");
+        // Where the processor is busy, a new client may look like one that does not go on, and has to connect again.
+        assert!((0..TRIES).any(|_| is_echoed(&server, MEGABYTE)), "{config:?}");
         drop(clients);
         server.stop().unwrap();
     }
