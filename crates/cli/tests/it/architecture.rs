@@ -16,7 +16,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // This is for the tests of all others.
     ("testing", &[]),
     ("mechanisms", &["units"]),
-    ("fabric", &["mechanisms", "units"]),
+    // Circuit schedulers and their control loop, which know no network.
+    ("circuits", &["units"]),
+    ("fabric", &["circuits", "mechanisms", "units"]),
     // Workloads and their sources; a run records what they did, so results are above.
     ("traffic", &["fabric", "units"]),
     ("scenario", &["fabric", "mechanisms", "traffic", "units"]),

@@ -49,13 +49,30 @@ pub struct Packet {
     tail: [u8; TAIL],
 }
 
-/// Bytes of [`Packet`] that hold either waiting times or SACK blocks.
+/// Bytes of [`Packet`] that hold either waiting times or SACK blocks; the last one holds the number of blocks and the
+/// path class in any case.
 const TAIL: usize = 26;
+const SACK_COUNT: u8 = 0b0000_0011;
+const PATH_CLASS: u8 = 0b0000_1100;
+const PATH_CLASS_SHIFT: u32 = 2;
 const WAIT_BYTES: usize = 5;
 /// The longest wait that fits, in ps.
 const WAIT_MAX: u64 = (1 << (8 * WAIT_BYTES)) - 1;
 
 const _: () = assert!(size_of::<Packet>() == 64, "a packet is one cache line");
+
+/// By which of a hybrid network's two switches a packet may travel. Other networks have one, and packets are `Either`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum PathClass {
+    /// By the one that its host's queues choose when they send it.
+    #[default]
+    Either = 0,
+    /// By the packet switch only.
+    Packet = 1,
+    /// By a circuit only: it waits for one.
+    Circuit = 2,
+}
 
 /// A place where a packet waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,6 +122,23 @@ impl Packet {
             spare: 0,
             tail: [0; TAIL],
         }
+    }
+
+    /// Returns by which of a hybrid network's switches the packet may travel.
+    #[inline]
+    pub fn path_class(&self) -> PathClass {
+        match (self.tail[TAIL - 1] & PATH_CLASS) >> PATH_CLASS_SHIFT {
+            1 => PathClass::Packet,
+            2 => PathClass::Circuit,
+            _ => PathClass::Either,
+        }
+    }
+
+    /// Restricts the packet to one of a hybrid network's switches.
+    #[inline]
+    pub fn set_path_class(&mut self, class: PathClass) {
+        let last = &mut self.tail[TAIL - 1];
+        *last = *last & !PATH_CLASS | (class as u8) << PATH_CLASS_SHIFT;
     }
 
     /// Sets congestion experienced where the transport is capable of it. Returns whether the mark
@@ -168,14 +202,15 @@ impl Packet {
             let at = index * 8;
             self.tail[at..at + 4].copy_from_slice(&start.to_le_bytes());
             self.tail[at + 4..at + 8].copy_from_slice(&end.to_le_bytes());
-            self.tail[TAIL - 1] = index as u8 + 1;
+            self.tail[TAIL - 1] = self.tail[TAIL - 1] & !SACK_COUNT | (index as u8 + 1);
             self.flags = self.flags.with(Flags::SACK);
         }
     }
 
     /// Returns the SACK blocks, most recent first.
     pub fn sack(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let count = if self.flags.has(Flags::SACK) { self.tail[TAIL - 1] as usize } else { 0 };
+        let count =
+            if self.flags.has(Flags::SACK) { usize::from(self.tail[TAIL - 1] & SACK_COUNT) } else { 0 };
         let word = |at: usize| {
             let bytes = &self.tail[at..at + 4];
             u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])
@@ -206,6 +241,21 @@ mod tests {
         packet.add_wait(Wait::Nic, Span::from_us(3));
         assert_eq!(packet.sack().collect::<Vec<_>>(), [(1, 2), (3, u32::MAX)]);
         assert_eq!(packet.wait(Wait::Nic), Span::ZERO);
+    }
+
+    #[test]
+    fn path_class_stands_beside_waits_and_sack_blocks() {
+        let mut packet = Packet::new(HostId(0), HostId(1), 0, 40);
+        packet.add_wait(Wait::Tier2, Span::from_ps(WAIT_MAX - 1));
+        assert_eq!(packet.path_class(), PathClass::Either);
+        packet.set_path_class(PathClass::Circuit);
+        assert_eq!(
+            (packet.path_class(), packet.wait(Wait::Tier2).as_ps()),
+            (PathClass::Circuit, WAIT_MAX - 1)
+        );
+        packet.set_sack([(1, 2), (3, 4), (5, 6)].into_iter());
+        packet.set_path_class(PathClass::Packet);
+        assert_eq!((packet.path_class(), packet.sack().count()), (PathClass::Packet, 3));
     }
 
     #[test]

@@ -1,0 +1,91 @@
+//! [`Demand`]: how many bytes each port has for each other port.
+
+/// A square matrix of bytes: row is sender, column is receiver.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Demand {
+    ports: usize,
+    bytes: Vec<u64>,
+}
+
+impl Demand {
+    /// Returns a demand of `ports` ports that have nothing to send.
+    pub fn new(ports: usize) -> Demand {
+        Demand { ports, bytes: vec![0; ports * ports] }
+    }
+
+    /// Returns the demand with these rows, one for each sender.
+    ///
+    /// # Panics
+    /// If a row has not as many values as there are rows.
+    pub fn from_rows(rows: &[&[u64]]) -> Demand {
+        let ports = rows.len();
+        assert!(rows.iter().all(|row| row.len() == ports), "a demand matrix is square");
+        Demand { ports, bytes: rows.concat() }
+    }
+
+    /// Returns the number of ports.
+    pub fn ports(&self) -> usize {
+        self.ports
+    }
+
+    /// Returns the bytes that `sender` has for `receiver`.
+    #[inline]
+    pub fn get(&self, sender: usize, receiver: usize) -> u64 {
+        self.bytes[sender * self.ports + receiver]
+    }
+
+    /// Returns the bytes that `sender` has for `receiver`, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, sender: usize, receiver: usize) -> &mut u64 {
+        &mut self.bytes[sender * self.ports + receiver]
+    }
+
+    /// Returns what `sender` has for each receiver.
+    #[inline]
+    pub fn row(&self, sender: usize) -> &[u64] {
+        &self.bytes[sender * self.ports..][..self.ports]
+    }
+
+    /// Returns the rows, one for each sender.
+    pub fn rows(&self) -> impl Iterator<Item = &[u64]> {
+        // `chunks_exact` refuses chunks of no values, which a matrix of no ports would have.
+        self.bytes.chunks_exact(self.ports.max(1))
+    }
+
+    /// Returns the bytes that `sender` has for all receivers.
+    pub fn sent_by(&self, sender: usize) -> u64 {
+        self.row(sender).iter().sum()
+    }
+
+    /// Returns the bytes that all senders have for `receiver`.
+    pub fn received_by(&self, receiver: usize) -> u64 {
+        self.rows().map(|row| row[receiver]).sum()
+    }
+
+    /// Returns the bytes of all senders together.
+    pub fn total(&self) -> u64 {
+        self.bytes.iter().sum()
+    }
+
+    /// Returns the most bytes that a port sends or receives: the matrix's *diameter*, which no schedule of circuits
+    /// serves faster than one circuit does.
+    pub fn diameter(&self) -> u64 {
+        let ports = 0..self.ports;
+        ports.map(|port| self.sent_by(port).max(self.received_by(port))).max().unwrap_or(0)
+    }
+
+    /// Returns the most flows that a port sends or receives: a schedule of circuits alone needs as many
+    /// configurations.
+    pub fn flows_at_a_port(&self) -> usize {
+        let sent = self.rows().map(|row| row.iter().filter(|bytes| **bytes > 0).count());
+        let received = (0..self.ports).map(|receiver| self.rows().filter(|row| row[receiver] > 0).count());
+        sent.chain(received).max().unwrap_or(0)
+    }
+
+    /// Returns the demand with every entry multiplied by `numerator / denominator`, rounded down.
+    pub fn scaled(&self, numerator: u64, denominator: u64) -> Demand {
+        let scale =
+            |bytes: &u64| (u128::from(*bytes) * u128::from(numerator) / u128::from(denominator)) as u64;
+        Demand { ports: self.ports, bytes: self.bytes.iter().map(scale).collect() }
+    }
+}

@@ -1,0 +1,25 @@
+//! Circuit scheduling for hybrid networks, where a circuit switch carries most of the bytes and a packet switch the rest.
+//!
+//! ```text
+//! Demand ──Scheduler──> Schedule { configurations, residue } ──Controller──> what the circuit switch and hosts do, when
+//! ```
+//!
+//! A *demand matrix* says how many bytes each port has for each other port. A *scheduler* makes a *schedule* of it: a
+//! sequence of *configurations*, each a matching of senders to receivers that stands for a *day*; between two of them
+//! the circuit switch is dark for a *night*. What no circuit carries, the *residue*, is left to the packet switch. The
+//! *controller* repeats this every *week*, which is one accumulation period of demand. Nothing here knows a network or
+//! a clock: demand and the time come in, schedules and instructions come out.
+
+#![forbid(unsafe_code)]
+
+mod demand;
+mod matching;
+mod rotor;
+mod schedule;
+mod scheduler;
+
+pub use demand::Demand;
+pub use matching::Matching;
+pub use rotor::Rotor;
+pub use schedule::{Configuration, Schedule};
+pub use scheduler::{Scheduler, SchedulerKind, Switching};
