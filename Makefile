@@ -12,7 +12,7 @@ KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>
 COMMA := ,
 SCENARIO ?= scenarios/quickstart.toml
 # On the build machine all fuzz targets together take a minute on two processors, before the tests; `make fuzz` is for longer.
-FUZZ := $(if $(CI),FUZZ_SECONDS=$${FUZZ_SECONDS:-20} fuzz/run)
+FUZZ := $(if $(CI),FUZZ_SECONDS=$${FUZZ_SECONDS:-20} CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 fuzz/run)
 # What is built once and thrown away needs neither an incremental cache nor debug information.
 ifdef CI
 export CARGO_INCREMENTAL := 0

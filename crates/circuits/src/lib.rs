@@ -12,14 +12,18 @@
 
 #![forbid(unsafe_code)]
 
+mod control;
 mod demand;
 mod matching;
+mod params;
 mod rotor;
 mod schedule;
 mod scheduler;
 
+pub use control::{Controller, Instruction};
 pub use demand::Demand;
 pub use matching::Matching;
+pub use params::{AckPath, ControlParams, Estimator, InvalidControl, ResidueRate};
 pub use rotor::Rotor;
 pub use schedule::{Configuration, Schedule};
-pub use scheduler::{Scheduler, SchedulerKind, Switching};
+pub use scheduler::{Scheduler, SchedulerFactory, SchedulerKind, Switching};

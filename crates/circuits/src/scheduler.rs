@@ -1,6 +1,7 @@
 //! [`Scheduler`]: a demand becomes a schedule.
 
 use std::fmt;
+use std::sync::Arc;
 
 use plimsoll_units::{Rate, Span};
 use schemars::JsonSchema;
@@ -54,6 +55,28 @@ fn bytes_in(rate: Rate, span: Span) -> u64 {
 pub trait Scheduler: fmt::Debug + Send {
     /// Returns configurations that serve `demand`, and what they leave.
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule;
+}
+
+/// Makes a scheduler from outside: a closure, which may hold parameters.
+#[derive(Clone)]
+pub struct SchedulerFactory(Arc<dyn Fn() -> Box<dyn Scheduler> + Send + Sync>);
+
+impl SchedulerFactory {
+    /// Returns a factory that calls `make` once for each network that is built.
+    pub fn new(make: impl Fn() -> Box<dyn Scheduler> + Send + Sync + 'static) -> SchedulerFactory {
+        SchedulerFactory(Arc::new(make))
+    }
+
+    /// Makes the scheduler of a new network.
+    pub fn make(&self) -> Box<dyn Scheduler> {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for SchedulerFactory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SchedulerFactory")
+    }
 }
 
 /// The schedulers, by the name that a scenario and the command line give them.

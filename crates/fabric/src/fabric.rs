@@ -26,12 +26,13 @@ pub use read_out::LinkReading;
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_units::Time;
 
+use crate::circuits::{CIRCUITS_CLOCK, Circuits, Passage};
 use crate::engine::{Owner, OwnerKind};
 use crate::faults::FAULTS_CLOCK;
 use crate::flow_control::{Deadlock, deadlock};
 use crate::host_pacer::HostPacer;
 use crate::links::{Hooks, Links};
-use crate::net::{HostId, Network, Packet, PathSelector, Port, PortId, Sink};
+use crate::net::{HostId, Network, Packet, PathClass, PathSelector, Port, PortId, Sink};
 use crate::observed::WatchedQueue;
 
 /// The network between the hosts.
@@ -73,6 +74,8 @@ pub struct Fabric<H> {
     pub(crate) inspects_hops: bool,
     /// Senders wait for room in their NIC.
     pub(crate) backpressure: bool,
+    /// Present in a hybrid network.
+    pub(crate) circuits: Option<Box<Circuits>>,
 }
 
 /// What became of an event.
@@ -84,6 +87,9 @@ pub enum Handled<'a> {
     Served,
     /// The event needs nothing more of the caller.
     Done,
+    /// The controller of circuits needs the hosts' demand: [`Fabric::set_demand`]. What is said of
+    /// [`Handled::Served`] holds as well.
+    Demand,
     /// The event has an owner outside the fabric.
     NotMine,
 }
@@ -94,7 +100,7 @@ enum NextHop {
     Port(PortId),
     /// It has reached its host.
     Host,
-    /// It is lost, and has been counted.
+    /// It is lost and has been counted, or is on its next link already.
     Nowhere,
 }
 
@@ -128,6 +134,11 @@ impl<H: Hooks> Fabric<H> {
             OwnerKind::Port => self.ports[number as usize].on_due(PortId(number), now, &mut self.links),
             OwnerKind::Pause => self.on_pause_due(now, PortId(number)),
             OwnerKind::Clock if number == FAULTS_CLOCK => self.on_faults_due(now),
+            OwnerKind::Clock if number == CIRCUITS_CLOCK => {
+                if self.on_circuits_due(now) {
+                    return Handled::Demand;
+                }
+            }
             OwnerKind::Endpoint | OwnerKind::Workload | OwnerKind::Clock | OwnerKind::Receive => {
                 return Handled::NotMine;
             }
@@ -165,6 +176,19 @@ impl<H: Hooks> Fabric<H> {
     #[inline(never)]
     fn inspect_hop(&mut self, now: Time, port: PortId, packet: &mut Packet) -> NextHop {
         let left = now - self.network.link(port).propagation;
+        match self.passes_hybrid(now, port, packet) {
+            Passage::OnPath => {}
+            Passage::Through(out, arrives) => {
+                self.links.counters.packet_hops += 1;
+                self.links.observe_hop(left, port, packet);
+                self.links.transmit(out, arrives, *packet);
+                return NextHop::Nowhere;
+            }
+            Passage::Lost => {
+                self.links.lost_in_circuit_switch(now, packet);
+                return NextHop::Nowhere;
+            }
+        }
         if self.selector.is_some() && !self.survives(left, now, port, packet) {
             self.links.lost_on_link(now, packet);
             return NextHop::Nowhere;
@@ -268,6 +292,20 @@ impl<H: Hooks> Fabric<H> {
     #[inline]
     pub fn has_room(&mut self, now: Time, host: HostId, bytes: u64) -> bool {
         self.ports[host.0 as usize].has_room(now, bytes)
+    }
+
+    /// Returns whether `bytes` more to `destination` would find room in their queue in the NIC of `host`: in a hybrid
+    /// network each destination has one.
+    #[inline]
+    pub fn class_has_room(
+        &mut self,
+        now: Time,
+        host: HostId,
+        destination: HostId,
+        class: PathClass,
+        bytes: u64,
+    ) -> bool {
+        self.ports[host.0 as usize].class_has_room(now, destination.0, class, bytes)
     }
 
     /// Returns whether packets wait in the NIC of `host` and all of `priorities` are paused.

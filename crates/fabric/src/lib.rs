@@ -16,6 +16,7 @@
 
 mod boundary;
 mod build;
+mod circuits;
 pub mod engine;
 mod fabric;
 pub mod faults;
@@ -28,9 +29,10 @@ mod spec;
 mod unbuildable;
 
 pub use boundary::Crossing;
+pub use circuits::{CIRCUITS_CLOCK, CircuitLog, CircuitLosses, CircuitUse, circuit_drain};
 pub use fabric::{Fabric, Handled, LinkReading};
 pub use flow_control::Deadlock;
 pub use links::Hooks;
 pub use observed::{MeasurementWindow, WatchedQueue, port_name};
-pub use spec::{Extensions, FabricSpec, MakeDiscipline, PortSpec};
+pub use spec::{CircuitSpec, Extensions, FabricSpec, MakeDiscipline, PortSpec};
 pub use unbuildable::Unbuildable;

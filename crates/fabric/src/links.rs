@@ -79,6 +79,13 @@ impl<H: Hooks> Links<H> {
         self.hooks.on_lost(now, packet);
     }
 
+    /// Counts a packet that the circuit switch has lost.
+    #[cold]
+    pub(crate) fn lost_in_circuit_switch(&mut self, now: Time, packet: &Packet) {
+        self.counters.circuit_drops += 1;
+        self.hooks.on_lost(now, packet);
+    }
+
     /// Counts a packet at a switch from which no live link leads to its host.
     #[cold]
     pub(crate) fn no_route(&mut self, now: Time, packet: &Packet) {

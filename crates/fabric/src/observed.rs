@@ -145,6 +145,8 @@ pub struct Counters {
     pub link_drops: u64,
     /// Packets dropped by a switch from which no live link led to their host.
     pub no_route_drops: u64,
+    /// Packets lost in a circuit switch: it was dark, or their sender's circuit led elsewhere.
+    pub circuit_drops: u64,
     /// Packets still queued or on a link at the end.
     pub packets_in_flight: u64,
     /// Packets that ports marked CE (congestion experienced).
@@ -162,7 +164,7 @@ pub struct Counters {
 impl Counters {
     /// Returns the number of packets that were dropped or lost.
     pub fn packets_lost(&self) -> u64 {
-        self.nic_drops + self.switch_drops + self.link_drops + self.no_route_drops
+        self.nic_drops + self.switch_drops + self.link_drops + self.no_route_drops + self.circuit_drops
     }
 
     /// Returns the number of packets whose fate is known: in the end, as many as were sent.
@@ -180,6 +182,7 @@ impl AddAssign for Counters {
             switch_drops,
             link_drops,
             no_route_drops,
+            circuit_drops,
             packets_in_flight,
             marks,
             packet_hops,
@@ -193,6 +196,7 @@ impl AddAssign for Counters {
         self.switch_drops += switch_drops;
         self.link_drops += link_drops;
         self.no_route_drops += no_route_drops;
+        self.circuit_drops += circuit_drops;
         self.packets_in_flight += packets_in_flight;
         self.marks += marks;
         self.packet_hops += packet_hops;

@@ -1,5 +1,6 @@
 //! [`FabricSpec`]: everything that a fabric is built from, as plain values.
 
+use plimsoll_circuits::{ControlParams, SchedulerFactory};
 use plimsoll_mechanisms::pacer::PacerParams;
 use plimsoll_mechanisms::pfc::PfcParams;
 use plimsoll_mechanisms::{Active, PathMechanisms, PortMechanisms};
@@ -48,6 +49,17 @@ pub struct FabricSpec {
     pub counts_links: bool,
     /// When queues, links and pauses are measured.
     pub window: MeasurementWindow,
+    /// How the circuits of a hybrid network are scheduled; other networks have none.
+    pub circuits: Option<CircuitSpec>,
+}
+
+/// How the circuits of a hybrid network are scheduled.
+#[derive(Clone, Debug, Default)]
+pub struct CircuitSpec {
+    /// The control loop.
+    pub control: ControlParams,
+    /// The scheduler from outside, in place of `control.scheduler`.
+    pub scheduler: Option<SchedulerFactory>,
 }
 
 /// One kind of output queue.
@@ -123,6 +135,7 @@ impl FabricSpec {
             watched: Vec::new(),
             counts_links: false,
             window: MeasurementWindow { from: Time::ZERO, until: Time::MAX },
+            circuits: None,
         }
     }
 

@@ -21,12 +21,13 @@
 use std::fmt;
 use std::str::FromStr;
 
+use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::outcome::{
-    Connection, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message, Observation, Outcome, Query,
-    Queue, SeriesPoint, Split, WorkloadInfo,
+    CircuitUse, Connection, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message, Observation, Outcome,
+    Query, Queue, SeriesPoint, Split, WorkloadInfo,
 };
 
 /// 128 bits that differ whenever two runs observed something different. Written as 32 hex digits.
@@ -49,6 +50,10 @@ impl Digest {
         let Counters { link_drops, no_route_drops, .. } = outcome.counters;
         if link_drops + no_route_drops > 0 {
             (link_drops, no_route_drops).feed(&mut hasher);
+        }
+        if !outcome.circuits.is_empty() {
+            outcome.circuits.feed(&mut hasher);
+            outcome.counters.circuit_drops.feed(&mut hasher);
         }
         hasher.finish()
     }
@@ -286,7 +291,7 @@ macro_rules! feed_fields {
 
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
-} except { observations, extra, links, faults, capture, warnings });
+} except { observations, extra, links, circuits, faults, capture, warnings });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply });
 feed_fields!(Observation { workload, index, host, begun, value });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
@@ -313,6 +318,13 @@ feed_fields!(Query {
     response_mean,
     response_min
 });
+impl Feed for HostId {
+    fn feed(&self, hasher: &mut Hasher) {
+        u64::from(self.0).feed(hasher);
+    }
+}
+
+feed_fields!(CircuitUse { week, configuration, from, until, sender, receiver, packets, bytes });
 feed_fields!(Connection {
     workload,
     client,
@@ -330,7 +342,7 @@ feed_fields!(Connection {
 feed_fields!(Counters {
     packets_sent, packets_delivered, nic_drops, switch_drops, packets_in_flight, marks, packet_hops,
     retransmissions, timeouts
-} except { link_drops, no_route_drops, events });
+} except { link_drops, no_route_drops, circuit_drops, events });
 
 feed_fields!(Split { window, recovery, nic, pacer, tier, serialisation, propagation, service });
 feed_fields!(Queue {

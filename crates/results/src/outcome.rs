@@ -10,6 +10,7 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::capture::Capture;
 
+pub use plimsoll_fabric::CircuitUse;
 pub use plimsoll_fabric::observed::{Counters, Queue};
 
 /// Everything one run observed.
@@ -35,6 +36,8 @@ pub struct Outcome {
     pub queues: Vec<Queue>,
     /// Every link, by number, where asked for.
     pub links: Vec<LinkTotals>,
+    /// Every circuit that stood, in the order of time.
+    pub circuits: Vec<CircuitUse>,
     /// Every connection that carried data.
     pub connections: Vec<Connection>,
     /// Per-connection series, where asked for.

@@ -124,6 +124,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
             switch_drops: effect.drops - effect.drops / 3,
             link_drops: 0,
             no_route_drops: 0,
+            circuit_drops: 0,
             packets_in_flight: 0,
             marks: effect.marks,
             packet_hops: 823_000,

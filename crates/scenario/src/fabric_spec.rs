@@ -3,7 +3,7 @@
 use plimsoll_fabric::faults::LinkFault;
 use plimsoll_fabric::net::port::{self, BufferLimit, DisciplineFactory};
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
-use plimsoll_fabric::{FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
+use plimsoll_fabric::{CircuitSpec, FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
 use plimsoll_mechanisms::tcp::{Config, Kind, MakeController, TransportParams};
 use plimsoll_units::Time;
@@ -42,6 +42,7 @@ impl Model {
             watched,
             counts_links: self.observe.links,
             window: self.measurement_window(),
+            circuits: self.circuits.clone().map(CircuitSpec::new),
         })
     }
 

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
+pub use plimsoll_circuits::{AckPath, ControlParams};
 pub use plimsoll_fabric::net::topology::Topology;
 pub use plimsoll_fabric::net::topology::file::{Graph, GraphLink};
 use plimsoll_mechanisms::tcp::{Connections, TransportParams};
@@ -55,6 +56,9 @@ pub struct Model {
     /// The transport that carries every message.
     #[serde(default)]
     pub transport: TransportParams,
+    /// How the circuits of a `hybrid` topology are scheduled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuits: Option<ControlParams>,
     /// Traffic, by name; metrics and objectives speak of it by that name.
     #[serde(default)]
     pub workload: IndexMap<String, Workload>,

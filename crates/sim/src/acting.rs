@@ -50,7 +50,7 @@ impl World {
             if let Some(classes) = &mut self.hosts.classes {
                 let priority = classes.priority(number as u16, u64::from(packet.size));
                 let bytes = u64::from(packet.len);
-                classes.label(&mut packet, priority, || bytes);
+                classes.label(&mut packet, priority, classes.path_class(number as u16), || bytes);
                 if !classes.passes(now, &packet, None) {
                     self.fabric.refuse(now, &packet);
                     continue;
@@ -91,9 +91,11 @@ impl World {
         };
         if let Some(classes) = &self.hosts.classes {
             let priority = classes.priority(open.workload, bytes);
-            open.half(end.other()).priority = priority;
+            let path_class = classes.path_class(open.workload);
+            let other = open.half(end.other());
+            (other.priority, other.path_class) = (priority, path_class);
             let half = open.half(end);
-            half.priority = priority;
+            (half.priority, half.path_class) = (priority, path_class);
             half.limiter = classes.connection_limiter(now, priority).map(Box::new);
         }
         if self.process.as_ref().is_none_or(|process| process.has(open.host(end))) {

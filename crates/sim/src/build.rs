@@ -2,16 +2,17 @@
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
 use plimsoll_fabric::net::{HostId, PortId};
-use plimsoll_fabric::{Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
+use plimsoll_fabric::{CircuitLosses, Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
 use plimsoll_mechanisms::nic_burst::SegmentationOffload;
 use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
-use plimsoll_scenario::model::{Completion, Fault, Model};
+use plimsoll_scenario::model::{Completion, ControlParams, Fault, Model, Topology};
 use plimsoll_traffic::Traffic;
 use plimsoll_units::{Bytes, Span, Time};
 
 use crate::classes::Classes;
 use crate::connection_pool::ConnectionPool;
+use crate::demand::DemandReader;
 use crate::error::RunError;
 use crate::extensions::Extensions;
 use crate::hosts::Hosts;
@@ -98,8 +99,19 @@ fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Ho
         connections: Vec::new(),
         receive_offload: offload.map(Box::new),
         classes: Classes::new(model)?,
+        demand: is_hybrid(model).then(|| Box::new(DemandReader::new(&control(model)))),
         waiting_for_room: vec![Default::default(); waiting],
     })
+}
+
+/// Returns whether circuits and packets have a switch each.
+fn is_hybrid(model: &Model) -> bool {
+    matches!(model.topology, Topology::Hybrid(_))
+}
+
+/// Returns the control loop of the circuits.
+fn control(model: &Model) -> ControlParams {
+    model.circuits.clone().unwrap_or_default()
 }
 
 fn rules(model: &Model, fabric: &Fabric<SimHooks>, traffic: &Traffic, has_classes: bool) -> Rules {
@@ -160,6 +172,7 @@ impl Build {
         let mut counters = *fabric.counters();
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
+        let circuits = fabric.take_circuit_log(end).map(|log| log.circuits);
         let links = self.link_names.map(|names| names.totals(fabric.link_readings(end)));
         Outcome {
             workloads: self.workloads,
@@ -172,6 +185,7 @@ impl Build {
             extra: recorder.extra,
             queues: fabric.take_queues(end),
             links: links.unwrap_or_default(),
+            circuits: circuits.unwrap_or_default(),
             connections,
             series: recorder.series,
             goodput,
@@ -190,11 +204,23 @@ impl Build {
             let text = "not simulated, and neither is what it sends: `plimsoll emulate` runs it";
             warnings.push(format!("`program`: {programs} in the scenario, {text}"));
         }
+        warnings.extend(self.circuit_warning());
         if end >= self.horizon && !self.endless {
             warnings
                 .push(format!("the run ended at {end} with messages unfinished; `run.drain` allows longer"));
         }
         warnings
+    }
+
+    /// Returns the warning of packets that the circuit switch has lost: a controller that works loses none.
+    fn circuit_warning(&self) -> Option<String> {
+        let losses = self.world.fabric.circuit_losses().filter(|losses| losses.total() > 0)?;
+        let CircuitLosses { dark, unmatched } = losses;
+        Some(format!(
+            "the circuit switch lost {} packets: {dark} while it was dark, {unmatched} by a circuit to another host; \
+             a longer `circuits.drain` gives what is on its way time to pass",
+            losses.total()
+        ))
     }
 
     /// Returns what is kept of every connection, with the counts of its pacer.

@@ -1,9 +1,9 @@
 //! [`Classes`]: priority and rank of what a host sends, and QJump's limiters on it.
 
-use plimsoll_fabric::net::{HostId, Packet};
+use plimsoll_fabric::net::{HostId, Packet, PathClass};
 use plimsoll_mechanisms::pfabric::data_rank;
 use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, QjumpParams, Refill, Verdict};
-use plimsoll_scenario::model::{Model, Rank};
+use plimsoll_scenario::model::{AckPath, Model, Rank};
 use plimsoll_units::{Bytes, Time};
 
 use crate::error::RunError;
@@ -16,6 +16,10 @@ pub(crate) struct Classes {
     /// The sizes up to which a message has priority 7, 6, and so on.
     by_size: Vec<Bytes>,
     ack: Option<u8>,
+    /// By which switches of a hybrid network the packets of each workload may travel.
+    path: Vec<PathClass>,
+    /// By which switches pure acknowledgements may travel; as data does where this says nothing.
+    ack_path: Option<PathClass>,
     /// What gives a packet its rank, where some queue sorts by rank.
     rank: Option<Rank>,
     qjump: Option<Qjump>,
@@ -39,13 +43,16 @@ impl Classes {
         let qjump = host.qjump().map(|params| Qjump::new(params, model)).transpose()?;
         let plain =
             host.priority.is_empty() && host.priority_by_size.is_empty() && host.ack_priority.is_none();
-        if plain && !ranked && qjump.is_none() {
+        let paths = Paths::of(model);
+        if plain && !ranked && qjump.is_none() && paths.are_free() {
             return Ok(None);
         }
         Ok(Some(Box::new(Classes {
             priority: model.workload.keys().map(|name| host.priority.get(name).copied()).collect(),
             by_size: host.priority_by_size.clone(),
             ack: host.ack_priority,
+            path: paths.workload,
+            ack_path: paths.acks,
             rank: ranked.then_some(host.rank),
             qjump,
         })))
@@ -59,6 +66,11 @@ impl Classes {
         })
     }
 
+    /// Returns by which switches of a hybrid network the packets of a workload may travel.
+    pub(crate) fn path_class(&self, workload: u16) -> PathClass {
+        self.path[usize::from(workload)]
+    }
+
     /// Returns the limiter of a connection on which a message of `priority` starts, where connections have limiters.
     pub(crate) fn connection_limiter(&self, now: Time, priority: u8) -> Option<PeriodicLimiter> {
         let qjump = self.qjump.as_ref().filter(|qjump| qjump.refill == Refill::Periodic)?;
@@ -68,11 +80,18 @@ impl Classes {
         Some(limiter)
     }
 
-    /// Writes priority and rank into a packet of a connection of `priority` that has `remaining` bytes to
-    /// send.
+    /// Writes priority, path class and rank into a packet of a connection of `priority` and `path` that has
+    /// `remaining` bytes to send.
     #[inline]
-    pub(crate) fn label(&self, packet: &mut Packet, priority: u8, remaining: impl FnOnce() -> u64) {
+    pub(crate) fn label(
+        &self,
+        packet: &mut Packet,
+        priority: u8,
+        path: PathClass,
+        remaining: impl FnOnce() -> u64,
+    ) {
         let is_control = packet.len == 0;
+        packet.set_path_class(self.ack_path.filter(|_| is_control).unwrap_or(path));
         packet.priority = if is_control { self.ack.unwrap_or(priority) } else { priority };
         packet.rank = match self.rank {
             None => 0,
@@ -117,6 +136,38 @@ impl Classes {
             }
         };
         verdict == Verdict::Send
+    }
+}
+
+/// By which switches of a hybrid network packets may travel.
+struct Paths {
+    workload: Vec<PathClass>,
+    acks: Option<PathClass>,
+}
+
+impl Paths {
+    fn of(model: &Model) -> Paths {
+        let control = model.circuits.clone().unwrap_or_default();
+        let workload = model.workload.keys().map(|name| {
+            if control.packet_only.contains(name) {
+                PathClass::Packet
+            } else if control.circuit_only.contains(name) {
+                PathClass::Circuit
+            } else {
+                PathClass::Either
+            }
+        });
+        let acks = match control.acks {
+            AckPath::AsData => None,
+            AckPath::Packet => Some(PathClass::Packet),
+            AckPath::Circuit => Some(PathClass::Circuit),
+        };
+        Paths { workload: workload.collect(), acks }
+    }
+
+    /// Returns whether every packet may travel by either switch.
+    fn are_free(&self) -> bool {
+        self.acks.is_none() && self.workload.iter().all(|class| *class == PathClass::Either)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_fabric::net::{Flags, HostId, Network, Packet, Wait, ideal_time};
+use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, Wait, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
 use plimsoll_mechanisms::tcp::{Config, Endpoint, Segment};
 use plimsoll_results::outcome::Split;
@@ -46,6 +46,8 @@ pub(crate) struct Half {
     pub(crate) piece_end: u64,
     /// The priority of what this end sends.
     pub(crate) priority: u8,
+    /// By which switches of a hybrid network its packets may travel.
+    pub(crate) path_class: PathClass,
     /// QJump's limiter, where each connection has its own.
     pub(crate) limiter: Option<Box<PeriodicLimiter>>,
     /// The messages delivered but not yet acknowledged, where the acknowledgement completes them.
@@ -67,6 +69,7 @@ impl Half {
             blocked: false,
             piece_end: 0,
             priority: 0,
+            path_class: PathClass::Either,
             limiter: None,
             unacknowledged: VecDeque::new(),
             written: 0,

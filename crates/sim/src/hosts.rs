@@ -7,6 +7,7 @@ use plimsoll_mechanisms::tcp::Config;
 use crate::classes::Classes;
 use crate::connection::{Connection, End};
 use crate::connection_pool::ConnectionPool;
+use crate::demand::DemandReader;
 use crate::receive_offload::ReceiveOffload;
 
 /// The transports of all hosts.
@@ -24,6 +25,8 @@ pub(crate) struct Hosts {
     pub(crate) receive_offload: Option<Box<ReceiveOffload>>,
     /// The priorities and limits of packets, where they differ.
     pub(crate) classes: Option<Box<Classes>>,
+    /// What reads the demand of hosts, in a hybrid network.
+    pub(crate) demand: Option<Box<DemandReader>>,
     /// By host: the ends that wait for room in its NIC queue, in the order of their turns. Empty without
     /// backpressure.
     pub(crate) waiting_for_room: Vec<VecDeque<(u32, End)>>,

@@ -15,6 +15,7 @@ mod build;
 mod classes;
 mod connection;
 mod connection_pool;
+mod demand;
 mod error;
 pub mod estimate;
 mod extensions;

@@ -135,7 +135,9 @@ impl World {
             let half = connection.half(end);
             if self.rules.holds_back {
                 let full_size = hosts.transport.segment + u64::from(hosts.transport.header_bytes);
-                if self.rules.backpressure && !self.fabric.has_room(now, src, full_size) {
+                if self.rules.backpressure
+                    && !self.fabric.class_has_room(now, src, dst, half.path_class, full_size)
+                {
                     if !std::mem::replace(&mut half.blocked, true) {
                         hosts.waiting_for_room[src.0 as usize].push_back((number, end));
                     }
@@ -228,7 +230,7 @@ fn send_in_class(
     mut packet: Packet,
     half: &mut Half,
 ) {
-    classes.label(&mut packet, half.priority, || half.endpoint.remaining());
+    classes.label(&mut packet, half.priority, half.path_class, || half.endpoint.remaining());
     if classes.passes(now, &packet, half.limiter.as_deref_mut()) {
         fabric.send(now, packet);
     } else {

@@ -83,6 +83,10 @@ impl World {
             match self.fabric.on_event(now, owner, &mut arrived) {
                 Handled::Delivered(packet) => self.on_host(now, packet),
                 Handled::Served => self.offer_room(now),
+                Handled::Demand => {
+                    self.give_demand(now);
+                    self.offer_room(now);
+                }
                 Handled::Done => {}
                 Handled::NotMine => self.on_own_event(now, owner),
             }

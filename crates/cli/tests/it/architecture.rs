@@ -21,11 +21,11 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("fabric", &["circuits", "mechanisms", "units"]),
     // Workloads and their sources; a run records what they did, so results are above.
     ("traffic", &["fabric", "units"]),
-    ("scenario", &["fabric", "mechanisms", "traffic", "units"]),
+    ("scenario", &["circuits", "fabric", "mechanisms", "traffic", "units"]),
     ("results", &["fabric", "traffic", "units"]),
     ("report", &["results", "units"]),
     // The simulator depends neither on published values nor on how results are displayed.
-    ("sim", &["fabric", "mechanisms", "results", "scenario", "traffic", "units"]),
+    ("sim", &["circuits", "fabric", "mechanisms", "results", "scenario", "traffic", "units"]),
     // The live crates do not depend on the simulator, nor the other way round.
     ("linux", &["bpf", "fabric", "mechanisms", "results", "scenario", "state", "traffic", "units"]),
     // This installs mechanisms on a real host, without scenarios and a fabric.

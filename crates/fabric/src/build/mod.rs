@@ -10,6 +10,7 @@ mod shared_buffers;
 
 use plimsoll_units::Time;
 
+use crate::circuits::Circuits;
 use crate::engine::{EventQueue, Lanes, Streams};
 use crate::fabric::Fabric;
 use crate::faults::{Faults, Schedule};
@@ -40,6 +41,8 @@ impl<H: Hooks> Fabric<H> {
         spec.network = spec.network.with_hashing(hashing);
         let schedule = Schedule::new(&spec.faults, spec.convergence_delay);
         let flow_control = FlowControl::new(&spec, &schedule)?;
+        let circuits =
+            Circuits::new(&spec.circuits.clone().unwrap_or_default(), &spec.network, spec.full_size)?;
         let shared = SharedBuffers::new(&spec);
         let mut builder = PortBuilder::new(&spec, streams, &shared, &schedule);
         builder.queue_discipline = extensions.queue_discipline;
@@ -56,6 +59,9 @@ impl<H: Hooks> Fabric<H> {
                 events.push(at, owner);
             }
         }
+        if let Some((at, owner)) = circuits.as_ref().map(|circuits| circuits.next_event()) {
+            events.push(at, owner);
+        }
         let links = Links {
             events,
             lanes: Lanes::new(network.links().len()),
@@ -71,8 +77,9 @@ impl<H: Hooks> Fabric<H> {
         let inspects_hops = selector.is_some()
             || links.flow_control.is_some()
             || links.meter.is_some()
+            || circuits.is_some()
             || links.hooks.observes_hops();
-        Ok(Fabric { network, ports, pacers, selector, links, watched, inspects_hops, backpressure })
+        Ok(Fabric { network, ports, pacers, selector, links, watched, inspects_hops, backpressure, circuits })
     }
 }
 

@@ -11,9 +11,10 @@ use plimsoll_mechanisms::wred::Wred;
 use plimsoll_units::Span;
 
 use super::shared_buffers::SharedBuffers;
+use crate::circuits::HybridRates;
 use crate::engine::Streams;
 use crate::faults::Schedule;
-use crate::net::port::{Discipline, HeadPacer, PortConfig, PortRules, RedMarker, WredMarker};
+use crate::net::port::{ClassQueues, Discipline, HeadPacer, PortConfig, PortRules, RedMarker, WredMarker};
 use crate::net::topology::Link;
 use crate::net::{Node, Port, PortId, QueueMeter};
 use crate::observed::Queue;
@@ -31,6 +32,8 @@ pub(super) struct PortBuilder<'a> {
     pub(super) counts_drain_bytes: bool,
     /// The kinds of port that have the general engine.
     general: General,
+    /// The rates of hosts in a hybrid network.
+    hybrid: Option<HybridRates>,
     /// The interval of each watched port.
     watched: HashMap<PortId, Span>,
     /// The rules made so far: as many as there are kinds of port.
@@ -69,6 +72,7 @@ impl<'a> PortBuilder<'a> {
             queue_discipline: None,
             counts_drain_bytes: false,
             general: General::of(spec),
+            hybrid: HybridRates::of(&spec.network, spec.full_size),
             watched: spec.watched.iter().map(|watched| (watched.port, watched.every)).collect(),
             rules: Vec::new(),
         }
@@ -120,7 +124,10 @@ impl<'a> PortBuilder<'a> {
                 .watched
                 .get(&port)
                 .map(|every| QueueMeter::new(spec.window.from, *every, Queue::BIN_BYTES)),
-            discipline: self.custom_discipline(link).unwrap_or_else(|| self.discipline(settings, link)),
+            discipline: self
+                .classes(port, link)
+                .or_else(|| self.custom_discipline(link))
+                .unwrap_or_else(|| self.discipline(settings, link)),
             pacer: head_pacer
                 .map(|params| HeadPacer::new(params, self.streams.stream(&format!("host/{}/pacer", port.0)))),
             announces_room: is_host && spec.backpressure,
@@ -129,6 +136,13 @@ impl<'a> PortBuilder<'a> {
             changes: self.schedule.link(port).is_some(),
             general: if is_host { self.general.nic } else { self.general.tiers[usize::from(link.tier)] },
         })
+    }
+
+    /// Makes the queues by destination of a NIC in a hybrid network.
+    fn classes(&self, port: PortId, link: &Link) -> Option<Discipline> {
+        let rates = self.hybrid.filter(|_| matches!(link.from, Node::Host(_)))?;
+        let hosts = self.spec.network.hosts();
+        Some(Discipline::Classes(Box::new(ClassQueues::new(port.0, hosts, rates.classes))))
     }
 
     /// Makes the discipline from outside, if there is one for the switch port that sends on `link`.

@@ -93,6 +93,10 @@ pub enum Wait {
 impl Wait {
     /// The switch tiers, from the hosts upwards.
     pub const TIERS: [Wait; 3] = [Wait::Tier0, Wait::Tier1, Wait::Tier2];
+
+    /// For a circuit, in a hybrid network: its third tier is the circuit switch, which has no queue, as what waits for
+    /// it waits in the hosts.
+    pub const CIRCUIT: Wait = Wait::Tier2;
 }
 
 impl Default for Packet {

@@ -162,6 +162,7 @@ fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
     push("drops", |cell| cell.counters.drops());
     push("link drops", |cell| cell.counters.link_drops);
     push("no route", |cell| cell.counters.no_route_drops);
+    push("circuit drops", |cell| cell.counters.circuit_drops);
     push("marks", |cell| cell.counters.marks);
     push("retransmissions", |cell| cell.counters.retransmissions);
     push("timeouts", |cell| cell.counters.timeouts);

@@ -10,12 +10,13 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use csv::{StringRecord, StringRecordIter};
+use plimsoll_fabric::net::HostId;
 use plimsoll_units::text::from_csv_cell;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::csv::Writer;
 use crate::outcome::{
-    Connection, GoodputInterval, LinkTotals, Message, Observation, Query, SeriesPoint, Split,
+    CircuitUse, Connection, GoodputInterval, LinkTotals, Message, Observation, Query, SeriesPoint, Split,
 };
 
 /// A column's header and what it holds.
@@ -322,6 +323,44 @@ impl Record for LinkTotals {
             drops: fields.parse()?,
             pauses: fields.parse()?,
             paused: fields.span()?,
+        })
+    }
+}
+
+impl Record for CircuitUse {
+    const FILE: &'static str = "circuits.csv";
+    const ABOUT: &'static str = "One row a circuit while it stood, in a hybrid network.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("week", "number of the week, from 1"),
+        (
+            "configuration",
+            "number of the configuration in the run: circuits of the same number stood at once",
+        ),
+        ("from_ps", "when it was put up"),
+        ("until_ps", "when it was taken down, or its week ended, or the run"),
+        ("sender", "the host that sends by it"),
+        ("receiver", "the host that receives by it"),
+        ("packets", "packets that it carried"),
+        ("bytes", "their bytes"),
+    ];
+
+    fn write(&self, row: &mut Writer, _: &Names) {
+        let CircuitUse { week, configuration, from, until, sender, receiver, packets, bytes } = *self;
+        let hosts = [u64::from(sender.0), u64::from(receiver.0)];
+        [week, configuration, from.as_ps(), until.as_ps()].into_iter().for_each(|number| row.plain(number));
+        hosts.into_iter().chain([packets, bytes]).for_each(|number| row.plain(number));
+    }
+
+    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<CircuitUse, String> {
+        Ok(CircuitUse {
+            week: fields.parse()?,
+            configuration: fields.parse()?,
+            from: fields.time()?,
+            until: fields.time()?,
+            sender: HostId(fields.parse()?),
+            receiver: HostId(fields.parse()?),
+            packets: fields.parse()?,
+            bytes: fields.parse()?,
         })
     }
 }

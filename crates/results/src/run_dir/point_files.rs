@@ -20,8 +20,8 @@ use super::seal;
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    Connection, Counters, ExtraLoad, Fault, GoodputInterval, LinkTotals, Message, Observation, Outcome,
-    Query, Queue, SeriesPoint, Supply, WorkloadInfo,
+    CircuitUse, Connection, Counters, ExtraLoad, Fault, GoodputInterval, LinkTotals, Message, Observation,
+    Outcome, Query, Queue, SeriesPoint, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -129,6 +129,8 @@ struct Counts {
     link_drops: u64,
     #[serde(default)]
     no_route_drops: u64,
+    #[serde(default)]
+    circuit_drops: u64,
     packets_in_flight: u64,
     marks: u64,
     packet_hops: u64,
@@ -147,6 +149,7 @@ macro_rules! counts {
             switch_drops: c.switch_drops,
             link_drops: c.link_drops,
             no_route_drops: c.no_route_drops,
+            circuit_drops: c.circuit_drops,
             packets_in_flight: c.packets_in_flight,
             marks: c.marks,
             packet_hops: c.packet_hops,
@@ -169,6 +172,7 @@ pub(super) fn write(folder: &Path, point: &PointOutcome) -> Result<(), Error> {
     write_records(folder, &point.key, &names, &outcome.observations, &mut files)?;
     write_records(folder, &point.key, &names, &intervals, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.links, &mut files)?;
+    write_records(folder, &point.key, &names, &outcome.circuits, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.connections, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.series, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.goodput, &mut files)?;
@@ -223,6 +227,7 @@ const FILES: &[&str] = &[
     Observation::FILE,
     QueueInterval::FILE,
     LinkTotals::FILE,
+    CircuitUse::FILE,
     Connection::FILE,
     SeriesPoint::FILE,
     GoodputInterval::FILE,
@@ -288,6 +293,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
             .collect(),
         queues: queues(&mark, read_records(folder, &mark, &names)?),
         links: read_records(folder, &mark, &names)?,
+        circuits: read_records(folder, &mark, &names)?,
         connections: read_records(folder, &mark, &names)?,
         series: read_records(folder, &mark, &names)?,
         goodput: read_records(folder, &mark, &names)?,

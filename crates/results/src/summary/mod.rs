@@ -329,6 +329,9 @@ pub struct CounterTotals {
     /// Packets that no live link led on.
     #[serde(default)]
     pub no_route_drops: u64,
+    /// Packets that a circuit switch lost.
+    #[serde(default)]
+    pub circuit_drops: u64,
     /// Packets still on their way at the end.
     pub packets_in_flight: u64,
     /// The number of packets that were marked CE.
@@ -351,6 +354,7 @@ impl CounterTotals {
         self.switch_drops += counters.switch_drops;
         self.link_drops += counters.link_drops;
         self.no_route_drops += counters.no_route_drops;
+        self.circuit_drops += counters.circuit_drops;
         self.packets_in_flight += counters.packets_in_flight;
         self.marks += counters.marks;
         self.packet_hops += counters.packet_hops;

@@ -1,6 +1,7 @@
 //! What serde cannot know: values that are well-formed and impossible (errors), or possible and
 //! probably not meant (warnings). Files that the model names are read here too.
 
+mod circuits;
 mod fault;
 mod port;
 mod program;
@@ -41,6 +42,7 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
     checker.paths(model);
     if topology_ok {
         checker.host(model);
+        checker.circuits(model);
         checker.faults(model);
         checker.workloads(model);
         checker.programs(model);

@@ -30,6 +30,7 @@ const MODEL_KEYS: &[&str] = &[
     "port",
     "host",
     "transport",
+    "circuits",
     "workload",
     "program",
     "observe",

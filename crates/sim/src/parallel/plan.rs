@@ -73,6 +73,8 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
         Some("a path selector from outside may know the whole network")
     } else if world.fabric.has_flow_control() {
         Some("flow control looks for deadlocks in the whole network")
+    } else if world.fabric.estimator().is_some() {
+        Some("the controller of circuits reads the demand of all hosts at one instant")
     } else if world.fabric.counts_links() || world.fabric.hooks().capture.is_some() {
         Some("packets are captured or counted in the order of the whole network")
     } else if world.recorder.first_sample().is_some() {

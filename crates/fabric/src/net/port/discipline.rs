@@ -9,6 +9,7 @@ use plimsoll_mechanisms::pfabric::{PfabricParams, PfabricQueue};
 use plimsoll_mechanisms::pfc::PauseState;
 use plimsoll_units::Time;
 
+use super::class_queues::ClassQueues;
 use crate::net::topology::Link;
 use crate::net::{Flags, Packet};
 
@@ -33,6 +34,8 @@ pub enum Discipline {
     FairPerFlow(FairQueues),
     /// One queue for each of the eight 802.1p priorities; the highest that has a packet goes first.
     Priorities(Box<PriorityQueues>),
+    /// A queue for each destination, of which a circuit or the packet switch serves some.
+    Classes(Box<ClassQueues>),
     /// pFabric: by rank, with a limit of its own.
     Pfabric(Box<PfabricQueue<Queued>>),
     /// A discipline from outside.
@@ -164,6 +167,7 @@ impl Discipline {
             Discipline::Fifo(queue) => queue.push_back(queued),
             Discipline::FairPerFlow(queues) => queues.push(queued),
             Discipline::Priorities(queues) => queues.push(queued),
+            Discipline::Classes(queues) => queues.push(queued),
             Discipline::Pfabric(queue) => {
                 let packet = &queued.packet;
                 let (rank, flow, size) = (packet.rank, directed_flow(packet), packet.size);
@@ -185,6 +189,7 @@ impl Discipline {
             Discipline::Fifo(queue) => queue.pop_front_if(|queued| pause.may(queued.packet.priority)),
             Discipline::FairPerFlow(queues) => queues.pop(pause),
             Discipline::Priorities(queues) => queues.pop(pause),
+            Discipline::Classes(queues) => queues.pop(now),
             Discipline::Pfabric(queue) => {
                 queue.peek().filter(|queued| pause.may(queued.packet.priority))?;
                 queue.pop()
@@ -193,11 +198,29 @@ impl Discipline {
         }
     }
 
+    /// Removes any packet, to be dropped, whatever is paused.
+    pub(super) fn pop_any(&mut self, now: Time, dropped: impl FnMut(Queued)) -> Option<Queued> {
+        match self {
+            Discipline::Classes(queues) => queues.pop_any(),
+            _ => self.pop(now, PauseState::default(), dropped),
+        }
+    }
+
+    /// Returns when a packet may be sent that may not be sent at `now`, if that time is known.
+    #[inline]
+    pub(super) fn next_due(&self, now: Time) -> Option<Time> {
+        match self {
+            Discipline::Classes(queues) => queues.next_due(now),
+            _ => None,
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         match self {
             Discipline::Fifo(queue) => queue.len(),
             Discipline::FairPerFlow(queues) => queues.packets,
             Discipline::Priorities(queues) => queues.packets,
+            Discipline::Classes(queues) => queues.len(),
             Discipline::Pfabric(queue) => queue.len(),
             Discipline::Custom(queue) => queue.len(),
         }

@@ -7,10 +7,11 @@ use plimsoll_mechanisms::pfc::{PauseState, Priorities, Signal};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
+use super::class_queues::{ClassQueues, ClassSignal};
 use super::discipline::{Discipline, Queued};
 use super::marking::{RedMarker, Verdict, WredMarker};
 use super::{HeadPacer, PortConfig, PortRules, SharedRoom};
-use crate::net::{Packet, PortId, QueueMeter, Sink, Wait};
+use crate::net::{Packet, PathClass, PortId, QueueMeter, Sink, Wait};
 
 /// A port that decides at each departure.
 #[derive(Debug)]
@@ -40,6 +41,8 @@ pub struct General {
     /// Packets that the discipline has just dropped; empty in between.
     victims: Vec<Packet>,
     meter: Option<QueueMeter>,
+    /// When the port has last asked to be called because nothing may be sent before.
+    asked: Time,
 }
 
 impl General {
@@ -63,6 +66,7 @@ impl General {
             drain_bytes: config.counts_drain_bytes.then(Box::default),
             victims: Vec::new(),
             meter: config.meter,
+            asked: Time::ZERO,
         }
     }
 
@@ -77,7 +81,8 @@ impl General {
         {
             red.on_idle(self.busy_until);
         }
-        if !self.has_room_now(now, size) || !self.take_shared(size, sink) {
+        if !self.class_has_room(now, packet.dst.0, packet.path_class(), size) || !self.take_shared(size, sink)
+        {
             if let Some(red) = &mut self.red {
                 red.on_overflow(now, self.waiting_bytes, &packet);
             } else if let Some(wred) = &mut self.wred {
@@ -119,6 +124,38 @@ impl General {
         self.start_due(id, now, sink);
     }
 
+    /// The controller of circuits tells the host's queues something.
+    pub(super) fn on_class_signal(
+        &mut self,
+        id: PortId,
+        now: Time,
+        signal: ClassSignal<'_>,
+        sink: &mut impl Sink,
+    ) {
+        if let Discipline::Classes(queues) = &mut self.discipline {
+            queues.on_signal(now, signal);
+        }
+        self.start_due(id, now, sink);
+    }
+
+    pub(super) fn class_queues(&self) -> Option<&ClassQueues> {
+        match &self.discipline {
+            Discipline::Classes(queues) => Some(queues),
+            _ => None,
+        }
+    }
+
+    /// Returns whether a packet of `size` bytes would find room in its class; in the queue, where there are none.
+    pub(super) fn class_has_room(&self, now: Time, destination: u32, class: PathClass, size: u64) -> bool {
+        match &self.discipline {
+            Discipline::Classes(queues) => {
+                let (packets, bytes) = queues.waiting(destination, class);
+                self.rules.limit.has_room(packets, bytes, 0, size)
+            }
+            _ => self.has_room_now(now, size),
+        }
+    }
+
     pub(super) fn rules(&self) -> &Arc<PortRules> {
         &self.rules
     }
@@ -130,9 +167,7 @@ impl General {
     /// Drops all packets that wait.
     pub(super) fn flush(&mut self, id: PortId, now: Time, sink: &mut impl Sink) {
         let victims = &mut self.victims;
-        while let Some(first) =
-            self.discipline.pop(now, PauseState::default(), |victim| victims.push(victim.packet))
-        {
+        while let Some(first) = self.discipline.pop_any(now, |victim| victims.push(victim.packet)) {
             victims.push(first.packet);
         }
         self.drop_victims(id, now, sink);
@@ -193,6 +228,10 @@ impl General {
             self.on_departure(next.as_ref(), sink);
         }
         let Some(Queued { mut packet, since, draws }) = next else {
+            if let Some(due) = self.discipline.next_due(now).filter(|due| *due != self.asked) {
+                self.asked = due;
+                sink.call_at(id, due);
+            }
             // Where the limit counts the packet in service, its end makes room too.
             if self.announces_room && std::mem::take(&mut self.in_service_bytes) > 0 {
                 sink.room(id);

@@ -6,6 +6,7 @@
 //! * [`General`] keeps the packets and decides at each departure: per-flow fairness, marking at
 //!   dequeue, a buffer shared with other ports, a transport that waits for room.
 
+mod class_queues;
 mod discipline;
 mod express;
 mod general;
@@ -20,6 +21,7 @@ use plimsoll_mechanisms::pfc::{Priorities, Signal};
 use plimsoll_mechanisms::phantom_queue::PhantomQueue;
 use plimsoll_units::Time;
 
+pub use class_queues::{ClassQueues, ClassRates, ClassSignal};
 pub use discipline::{
     Discipline, DisciplineFactory, FairQueues, PriorityQueues, QueueDiscipline, Queued, ServiceOrder,
 };
@@ -29,7 +31,7 @@ pub use head_pacer::HeadPacer;
 pub use marking::{RedMarker, WredMarker};
 pub use rules::{BufferLimit, PortRules};
 
-use super::{Packet, PortId, QueueMeter, Sink};
+use super::{Packet, PathClass, PortId, QueueMeter, Sink};
 
 /// A port's part in a buffer memory that all ports of its switch share. A packet takes its bytes when it is
 /// admitted and gives them back when it starts to be sent, or when it has been sent if the limit counts the
@@ -153,6 +155,31 @@ impl Port {
         match &mut self.0 {
             Engine::Express(_) => unreachable!("an express port is never paused"),
             Engine::General(port) => port.on_signal(id, now, signal, sink),
+        }
+    }
+
+    /// The controller of circuits tells a host's queues something. Only a port with [`Discipline::Classes`] listens.
+    pub fn on_class_signal(&mut self, id: PortId, now: Time, signal: ClassSignal<'_>, sink: &mut impl Sink) {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("an express port has one queue"),
+            Engine::General(port) => port.on_class_signal(id, now, signal, sink),
+        }
+    }
+
+    /// Returns the queues by destination of a host in a hybrid network.
+    pub fn class_queues(&self) -> Option<&ClassQueues> {
+        match &self.0 {
+            Engine::Express(_) => None,
+            Engine::General(port) => port.class_queues(),
+        }
+    }
+
+    /// Returns whether a packet of `size` bytes to `destination` would find room in its class; in the queue, where
+    /// there are no classes.
+    pub fn class_has_room(&mut self, now: Time, destination: u32, class: PathClass, size: u64) -> bool {
+        match &mut self.0 {
+            Engine::Express(port) => port.has_room(now, size),
+            Engine::General(port) => port.class_has_room(now, destination, class, size),
         }
     }
 

@@ -14,6 +14,7 @@ mod dumbbell;
 mod fat_tree;
 pub mod file;
 mod graph;
+mod hybrid;
 mod kind;
 mod leaf_spine;
 mod link;
@@ -35,6 +36,7 @@ registry::topologies! {
     FatTree "fat-tree" in fat_tree;
     Clos "clos" in clos;
     Dumbbell "dumbbell" in dumbbell;
+    Hybrid "hybrid" in hybrid;
     File "file" in file;
 }
 
@@ -61,6 +63,7 @@ enum Paths {
     LeafSpine(leaf_spine::NextHops),
     Clos(clos::NextHops),
     Dumbbell(dumbbell::NextHops),
+    Hybrid(hybrid::NextHops),
     Graph(graph::NextHops),
 }
 
@@ -150,6 +153,19 @@ impl Network {
         self.far_switch(PortId(host.0))
     }
 
+    /// Returns the next hops of a network with a circuit switch.
+    pub(crate) fn hybrid(&self) -> Option<&hybrid::NextHops> {
+        match &self.paths {
+            Paths::Hybrid(hops) => Some(hops),
+            _ => None,
+        }
+    }
+
+    /// Returns whether `link` leads from a rack of a hybrid network to the packet switch.
+    pub(crate) fn is_packet_uplink(&self, link: &Link) -> bool {
+        self.hybrid().is_some_and(|hops| link.to == Node::Switch(hops.packet_switch()))
+    }
+
     /// Returns the names of the switch tiers, from the hosts upwards.
     pub fn tiers(&self) -> &[&'static str] {
         &self.tiers
@@ -172,6 +188,9 @@ impl Network {
 
     /// [`Network::next_port`] where there may be several.
     fn hashed_port(&self, switch: u32, packet: &Packet) -> PortId {
+        if let Paths::Hybrid(hops) = &self.paths {
+            return hops.next_port(switch, packet);
+        }
         let choices = self.choices(switch, packet.dst);
         let hash = if choices.count > 1 { self.flow_hash(packet, switch, choices.tier) } else { 0 };
         self.choice(choices, choose(hash, choices.count))
@@ -185,6 +204,7 @@ impl Network {
             Paths::LeafSpine(hops) => hops.choices(switch, dst.0),
             Paths::Clos(hops) => hops.choices(switch, dst.0),
             Paths::Dumbbell(hops) => hops.choices(switch, dst.0),
+            Paths::Hybrid(hops) => hops.choices(switch, dst.0),
             Paths::Graph(hops) => hops.choices(switch, dst.0),
         }
     }

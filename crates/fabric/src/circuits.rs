@@ -1,0 +1,435 @@
+//! [`Circuits`]: the circuit switch of a hybrid network, and the controller that drives it and the hosts' queues.
+//!
+//! ```text
+//! clock ──> Controller ──Instruction──> Crossbar: dark, or a matching
+//!               ^                  └──> every NIC: open this class, close it, a new week
+//!               └── Demand, from the caller and the NICs
+//!
+//! packet at the circuit switch ──> Crossbar::pass ──> the link to its host's rack, or lost
+//! ```
+//!
+//! The crossbar has no buffer: what arrives while it is dark, or from a sender whose circuit leads elsewhere, is lost
+//! and counted by cause.
+
+use std::ops::AddAssign;
+
+use plimsoll_circuits::{
+    ControlParams, Controller, Demand, Estimator, Instruction, InvalidControl, Matching, ResidueRate,
+    Switching,
+};
+use plimsoll_units::{Rate, Span, Time};
+
+use crate::engine::{Owner, OwnerKind};
+use crate::fabric::Fabric;
+use crate::links::{Hooks, Links};
+use crate::net::port::{ClassRates, ClassSignal};
+use crate::net::{HostId, Network, Packet, Port, PortId};
+use crate::spec::CircuitSpec;
+use crate::unbuildable::Unbuildable;
+
+/// The number of the clock that drives circuits.
+pub const CIRCUITS_CLOCK: u32 = 2;
+
+/// The circuit switch, its controller, and what was observed of both.
+#[derive(Debug)]
+pub(crate) struct Circuits {
+    controller: Controller,
+    crossbar: Crossbar,
+    /// Where demand is read.
+    estimator: Estimator,
+    /// The residue of a schedule is sent at the rate that spreads it over the week.
+    spreads_residue: bool,
+    /// What has been sent by each pair of hosts, and how much of it when the demand was read last, where switches
+    /// count the demand.
+    counted: Option<Counted>,
+    /// When demand is asked for and not yet given.
+    asked: bool,
+    /// What has been observed.
+    log: CircuitLog,
+}
+
+/// Bytes that hosts have sent to each other.
+#[derive(Debug)]
+struct Counted {
+    sent: Demand,
+    read: Demand,
+}
+
+/// The circuit switch.
+#[derive(Debug)]
+struct Crossbar {
+    state: State,
+    /// Since when the state is what it is.
+    since: Time,
+}
+
+#[derive(Debug)]
+enum State {
+    Dark,
+    Lit(Matching),
+}
+
+/// Why the circuit switch lost packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CircuitLosses {
+    /// They arrived, or had begun to, while the switch was dark.
+    pub dark: u64,
+    /// Their sender's circuit led to another host, or their sender had none.
+    pub unmatched: u64,
+}
+
+impl CircuitLosses {
+    /// Returns the number of packets lost.
+    pub fn total(&self) -> u64 {
+        self.dark + self.unmatched
+    }
+}
+
+impl AddAssign for CircuitLosses {
+    fn add_assign(&mut self, other: CircuitLosses) {
+        self.dark += other.dark;
+        self.unmatched += other.unmatched;
+    }
+}
+
+/// What a circuit carried while it stood.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CircuitUse {
+    /// The number of the week, from 1.
+    pub week: u64,
+    /// The number of the configuration in the run, from 0: circuits of the same number stood at the same time.
+    pub configuration: u64,
+    /// When the circuit was put up.
+    pub from: Time,
+    /// When it was taken down, or the week ended, or the run.
+    pub until: Time,
+    /// The host that sends by it.
+    pub sender: HostId,
+    /// The host that receives by it.
+    pub receiver: HostId,
+    /// The packets that it carried.
+    pub packets: u64,
+    /// The bytes of those packets.
+    pub bytes: u64,
+}
+
+/// What was observed of the circuit switch and its controller.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CircuitLog {
+    /// The circuits in the order in which they stood, those of one configuration by sender.
+    pub circuits: Vec<CircuitUse>,
+    /// The packets that the circuit switch lost.
+    pub losses: CircuitLosses,
+    /// The index in `circuits` of the first circuit that stands, by which senders are found.
+    first: usize,
+    /// The index in `circuits` of each sender's circuit, where it has one.
+    of_sender: Vec<Option<u32>>,
+    /// The configurations so far.
+    configurations: u64,
+}
+
+impl CircuitLog {
+    /// A configuration stands from `now` on.
+    fn put_up(&mut self, now: Time, week: u64, matching: &Matching) {
+        self.first = self.circuits.len();
+        self.of_sender.clear();
+        self.of_sender.resize(matching.ports(), None);
+        for (sender, receiver) in matching.circuits() {
+            self.of_sender[sender] = Some(self.circuits.len() as u32);
+            self.circuits.push(CircuitUse {
+                week,
+                configuration: self.configurations,
+                from: now,
+                until: Time::MAX,
+                sender: HostId(sender as u32),
+                receiver: HostId(receiver as u32),
+                packets: 0,
+                bytes: 0,
+            });
+        }
+        self.configurations += 1;
+    }
+
+    /// What stands is taken down.
+    fn take_down(&mut self, now: Time) {
+        for circuit in &mut self.circuits[self.first..] {
+            circuit.until = circuit.until.min(now);
+        }
+        self.first = self.circuits.len();
+    }
+
+    fn count(&mut self, packet: &Packet) {
+        if let Some(Some(index)) = self.of_sender.get(packet.src.0 as usize) {
+            let circuit = &mut self.circuits[*index as usize];
+            circuit.packets += 1;
+            circuit.bytes += u64::from(packet.size);
+        }
+    }
+}
+
+/// How the hosts of `network` may send, and how long the circuits outlast a pause.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HybridRates {
+    pub(crate) classes: ClassRates,
+    circuit: Rate,
+    packet: Rate,
+    drain: Span,
+}
+
+impl HybridRates {
+    /// Derives the rates from the links of a hybrid network; `full_size` is the size of the largest frame in bytes.
+    pub(crate) fn of(network: &Network, full_size: u64) -> Option<HybridRates> {
+        let hops = network.hybrid()?;
+        let host = *network.link(PortId(0));
+        let out = *network.link(hops.circuit_to(0));
+        let up = network.links().iter().find(|link| link.tier == 0 && network.is_packet_uplink(link))?;
+        let circuit = out.rate.min(host.rate);
+        let packet = up.rate.min(host.rate);
+        // What both switches bring together must fit the receiver's link (seed 002, section 7.2), unless the packet
+        // switch is as fast as a circuit.
+        let rest = Rate::from_bps(host.rate.as_bps() - packet.as_bps());
+        let circuit_first = rest < packet;
+        let limit = if circuit_first { circuit } else { circuit.min(rest) };
+        // A frame that has just started, the ToR that sends it on, and both links.
+        let frame = |rate: Rate| rate.byte_time().span(full_size);
+        let drain = frame(host.rate) + host.propagation + frame(out.rate) + out.propagation;
+        Some(HybridRates {
+            classes: ClassRates { circuit: limit, packet, circuit_first },
+            circuit: limit,
+            packet,
+            drain,
+        })
+    }
+}
+
+/// Returns how long the circuits of a hybrid `network` must outlast a pause for frames of `full_size` bytes: the default
+/// of `circuits.drain`. Other networks have no circuits.
+pub fn circuit_drain(network: &Network, full_size: u64) -> Option<Span> {
+    HybridRates::of(network, full_size).map(|rates| rates.drain)
+}
+
+impl Circuits {
+    /// Builds the circuits of a hybrid `network`.
+    ///
+    /// # Errors
+    /// Names the key of the control loop that is invalid.
+    pub(crate) fn new(
+        spec: &CircuitSpec,
+        network: &Network,
+        full_size: u64,
+    ) -> Result<Option<Box<Circuits>>, Unbuildable> {
+        let Some(rates) = HybridRates::of(network, full_size) else { return Ok(None) };
+        let control = &spec.control;
+        control.validate(rates.drain).map_err(|invalid: InvalidControl| {
+            Unbuildable::new(format!("circuits.{}", invalid.key), invalid)
+        })?;
+        let drain = control.drain.unwrap_or(rates.drain);
+        let switching = Switching {
+            circuit_rate: rates.circuit,
+            packet_rate: rates.packet,
+            night: control.reconfiguration + drain,
+            window: control.week,
+        };
+        let ports = network.hosts() as usize;
+        let scheduler =
+            spec.scheduler.as_ref().map_or_else(|| control.scheduler.make(), |factory| factory.make());
+        let counted = || Counted { sent: Demand::new(ports), read: Demand::new(ports) };
+        Ok(Some(Box::new(Circuits {
+            controller: Controller::new(control, switching, drain, scheduler, ports),
+            crossbar: Crossbar { state: State::Dark, since: Time::ZERO },
+            estimator: control.estimator,
+            spreads_residue: control.residue == ResidueRate::Scheduled,
+            counted: (control.estimator == Estimator::SwitchCounters).then(counted),
+            asked: false,
+            log: CircuitLog::default(),
+        })))
+    }
+
+    /// Returns when the clock is due next.
+    pub(crate) fn next_event(&self) -> (Time, Owner) {
+        (self.controller.next_due(), Owner::new(OwnerKind::Clock, CIRCUITS_CLOCK))
+    }
+
+    /// A packet has arrived at the circuit switch by a link on which its bits took `serialisation`. Returns whether it
+    /// passes.
+    fn passes(&mut self, now: Time, serialisation: Span, packet: &Packet) -> bool {
+        let began = Time::from_ps(now.as_ps() - serialisation.as_ps());
+        let State::Lit(matching) = &self.crossbar.state else {
+            self.log.losses.dark += 1;
+            return false;
+        };
+        if began < self.crossbar.since {
+            self.log.losses.dark += 1;
+            return false;
+        }
+        if matching.receiver(packet.src.0 as usize) != Some(packet.dst.0) {
+            self.log.losses.unmatched += 1;
+            return false;
+        }
+        self.log.count(packet);
+        true
+    }
+
+    /// Adds what the NICs know to `demand`, as far as the estimator reads it.
+    fn add_nic_demand(&mut self, ports: &[Port], demand: &mut Demand) {
+        if let Some(counted) = &mut self.counted {
+            for sender in 0..demand.ports() {
+                for receiver in 0..demand.ports() {
+                    let sent = counted.sent.get(sender, receiver);
+                    *demand.get_mut(sender, receiver) = sent - counted.read.get(sender, receiver);
+                }
+            }
+            counted.read.clone_from(&counted.sent);
+            return;
+        }
+        for (sender, port) in ports.iter().enumerate().take(demand.ports()) {
+            let Some(queues) = port.class_queues() else { continue };
+            for receiver in 0..demand.ports() {
+                *demand.get_mut(sender, receiver) += queues.class_bytes(receiver as u32);
+            }
+        }
+    }
+}
+
+impl<H: Hooks> Fabric<H> {
+    /// The clock of the circuits is due: carries out what the controller says. Returns whether the caller is to give
+    /// the hosts' demand ([`Fabric::set_demand`]).
+    #[cold]
+    pub(crate) fn on_circuits_due(&mut self, now: Time) -> bool {
+        let Some(circuits) = &mut self.circuits else { return false };
+        while circuits.controller.next_due() <= now {
+            match circuits.controller.on_due(now) {
+                None => {}
+                Some(Instruction::ReadDemand) => circuits.asked = true,
+                Some(instruction) => {
+                    circuits.carry_out(now, &instruction, &mut self.ports, &mut self.links);
+                }
+            }
+        }
+        let (at, owner) = circuits.next_event();
+        if at < Time::MAX {
+            self.links.events.push(at, owner);
+        }
+        circuits.asked
+    }
+
+    /// Returns where the demand of hosts is to be read; `None` in a network without circuits.
+    pub fn estimator(&self) -> Option<Estimator> {
+        self.circuits.as_ref().map(|circuits| circuits.estimator)
+    }
+
+    /// Gives the controller the bytes that wait in the hosts above their NICs, for which
+    /// [`Handled::Demand`](crate::Handled::Demand) asked. What waits in the NICs is added here.
+    pub fn set_demand(&mut self, mut demand: Demand) {
+        let Some(circuits) = &mut self.circuits else { return };
+        circuits.asked = false;
+        circuits.add_nic_demand(&self.ports, &mut demand);
+        circuits.controller.on_demand(&demand);
+    }
+
+    /// Returns whether `host` has a circuit to `destination` now. Without a circuit switch there is always a way.
+    pub fn circuit_is_open(&self, host: HostId, destination: HostId) -> bool {
+        self.ports[host.0 as usize].class_queues().is_none_or(|queues| queues.is_open(destination.0))
+    }
+
+    /// Returns how many packets the circuit switch has lost, by cause; `None` in a network without one.
+    pub fn circuit_losses(&self) -> Option<CircuitLosses> {
+        self.circuits.as_ref().map(|circuits| circuits.log.losses)
+    }
+
+    /// Returns what was observed of circuits up to `end`.
+    pub fn take_circuit_log(&mut self, end: Time) -> Option<CircuitLog> {
+        let circuits = self.circuits.as_mut()?;
+        circuits.log.take_down(end);
+        Some(std::mem::take(&mut circuits.log))
+    }
+
+    /// `packet` has reached the far end of the link of `port` in a hybrid network, where it is told what the link took.
+    /// Returns whether it goes on; from the circuit switch it goes on at once.
+    pub(crate) fn passes_hybrid(&mut self, now: Time, port: PortId, packet: &mut Packet) -> Passage {
+        let (Some(circuits), Some(hops)) = (&mut self.circuits, self.network.hybrid()) else {
+            return Passage::OnPath;
+        };
+        let link = self.network.link(port);
+        let bits = link.rate.byte_time().span(u64::from(packet.size));
+        if self.network.near_switch(port) == Some(hops.circuit_switch()) {
+            // The crossbar passes bits on as they come.
+            packet.add_transit(link.propagation);
+            return Passage::OnPath;
+        }
+        packet.add_transit(bits + link.propagation);
+        if port.0 < self.network.hosts()
+            && let Some(counted) = &mut circuits.counted
+        {
+            *counted.sent.get_mut(packet.src.0 as usize, packet.dst.0 as usize) += u64::from(packet.size);
+        }
+        if self.network.far_switch(port) != Some(hops.circuit_switch()) {
+            return Passage::OnPath;
+        }
+        if !circuits.passes(now, bits, packet) {
+            return Passage::Lost;
+        }
+        let out = hops.circuit_to(packet.dst.0);
+        Passage::Through(out, now + self.network.link(out).propagation)
+    }
+}
+
+/// How a packet goes on in a hybrid network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Passage {
+    /// By the port of the switch where it is, or to its host.
+    OnPath,
+    /// Through the circuit switch: it arrives at the end of this port's link at this time.
+    Through(PortId, Time),
+    /// The circuit switch has lost it.
+    Lost,
+}
+
+impl Circuits {
+    fn carry_out<H: Hooks>(
+        &mut self,
+        now: Time,
+        instruction: &Instruction,
+        ports: &mut [Port],
+        links: &mut Links<H>,
+    ) {
+        let hosts = self.controller.plan().residue.ports();
+        let mut tell = |host: usize, signal: ClassSignal<'_>| {
+            ports[host].on_class_signal(PortId(host as u32), now, signal, links);
+        };
+        match instruction {
+            Instruction::ReadDemand => {}
+            Instruction::Begin => {
+                let spread = self.spreads_residue.then_some(self.controller.switching().window);
+                for host in 0..hosts {
+                    tell(host, ClassSignal::Week(self.controller.plan(), spread));
+                }
+                if let State::Lit(matching) = &self.crossbar.state {
+                    // What stands on is counted by week.
+                    self.log.take_down(now);
+                    self.log.put_up(now, self.controller.week(), matching);
+                }
+            }
+            Instruction::Pause => (0..hosts).for_each(|host| tell(host, ClassSignal::Close)),
+            Instruction::Darken => {
+                self.log.take_down(now);
+                self.crossbar = Crossbar { state: State::Dark, since: now };
+            }
+            Instruction::Light(matching) => {
+                self.crossbar = Crossbar { state: State::Lit(matching.clone()), since: now };
+                self.log.put_up(now, self.controller.week(), matching);
+                for (sender, receiver) in matching.circuits() {
+                    tell(sender, ClassSignal::Open(receiver as u32));
+                }
+            }
+        }
+    }
+}
+
+/// The control loop of a scenario that says nothing about it.
+impl CircuitSpec {
+    /// Specifies `control` with its own scheduler.
+    pub fn new(control: ControlParams) -> CircuitSpec {
+        CircuitSpec { control, scheduler: None }
+    }
+}

@@ -1,0 +1,312 @@
+//! [`ClassQueues`]: the queues of a host in a hybrid network, one for each destination.
+//!
+//! ```text
+//!              ┌ class of host 0: closed ─────────┐
+//! packet ──────┼ class of host 1: has a circuit ──┼──> circuit, at its rate ──────────────┐
+//!              └ class of host 2: no circuit, or ─┘                                       ├──> NIC
+//!                    a residue ────────────────────> packet switch, at its rate, in turn ─┘
+//!              ─ packets for the packet switch only ─────────^ first
+//! ```
+//!
+//! At most two classes send at a time: that of the circuit which stands, and one by the packet switch. REACToR calls
+//! this the host's side of its control protocol (seed 002, section 7.2).
+
+use std::collections::VecDeque;
+
+use plimsoll_circuits::Schedule;
+use plimsoll_units::{Rate, Span, Time};
+
+use super::discipline::Queued;
+use crate::net::{PathClass, Wait};
+
+/// The rates of a host's two ways into a hybrid network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClassRates {
+    /// The rate at which the class of a circuit may send.
+    pub circuit: Rate,
+    /// The rate at which the host may send to the packet switch.
+    pub packet: Rate,
+    /// The circuit goes first where both may send: the packet switch's rate would leave it nothing.
+    pub circuit_first: bool,
+}
+
+/// What the controller tells a host's queues.
+#[derive(Clone, Copy, Debug)]
+pub enum ClassSignal<'a> {
+    /// The circuit to this host stands.
+    Open(u32),
+    /// No circuit stands.
+    Close,
+    /// A week begins, with this schedule. Where `spread` is given, the residue may be sent at the rate that spreads it
+    /// over that time; otherwise at once.
+    Week(&'a Schedule, Option<Span>),
+}
+
+/// One queue for each destination, and one for what goes by the packet switch only.
+#[derive(Debug)]
+pub struct ClassQueues {
+    /// The number of the host.
+    host: usize,
+    classes: Vec<Class>,
+    /// What goes by the packet switch only, whatever its destination is.
+    by_packet: VecDeque<Queued>,
+    packets: usize,
+    /// The destination of the circuit that stands.
+    open: Option<u32>,
+    /// Since when that circuit stands.
+    opened: Time,
+    circuit: Pace,
+    packet: Pace,
+    circuit_first: bool,
+    /// When the week began.
+    week: Time,
+    /// The time over which a residue is spread.
+    spread: Option<Span>,
+    /// The class whose turn it is by the packet switch.
+    turn: usize,
+}
+
+/// The packets to one destination.
+#[derive(Debug, Default)]
+struct Class {
+    /// What either switch may carry.
+    either: VecDeque<Queued>,
+    /// What circuits only may carry.
+    by_circuit: VecDeque<Queued>,
+    bytes: u64,
+    /// The schedule of this week has a circuit for the class, so that it waits for that.
+    waits: bool,
+    /// The bytes that the schedule of this week leaves to the packet switch.
+    residue: u64,
+    /// How many of them have been sent.
+    residue_sent: u64,
+    /// Since when the class has not been waiting for a circuit.
+    free_since: Time,
+}
+
+/// A rate, as the time from which on the next packet may be sent.
+#[derive(Debug)]
+struct Pace {
+    rate: Rate,
+    next: Time,
+}
+
+impl Pace {
+    fn new(rate: Rate) -> Pace {
+        Pace { rate, next: Time::ZERO }
+    }
+
+    fn on_sent(&mut self, now: Time, bytes: u64) {
+        self.next = self.next.max(now) + self.rate.byte_time().span(bytes);
+    }
+}
+
+impl Class {
+    /// Returns the queue of what a circuit carries that has the oldest packet.
+    fn oldest_by_circuit(&mut self) -> Option<&mut VecDeque<Queued>> {
+        let since = |queue: &VecDeque<Queued>| queue.front().map_or(Time::MAX, |queued| queued.since);
+        let first = if since(&self.by_circuit) < since(&self.either) {
+            &mut self.by_circuit
+        } else {
+            &mut self.either
+        };
+        (!first.is_empty()).then_some(first)
+    }
+}
+
+impl ClassQueues {
+    /// Returns the queues of `host` towards `hosts` destinations; without a schedule, everything that may goes by the
+    /// packet switch.
+    pub fn new(host: u32, hosts: u32, rates: ClassRates) -> ClassQueues {
+        ClassQueues {
+            host: host as usize,
+            classes: (0..hosts).map(|_| Class::default()).collect(),
+            by_packet: VecDeque::new(),
+            packets: 0,
+            open: None,
+            opened: Time::ZERO,
+            circuit: Pace::new(rates.circuit),
+            packet: Pace::new(rates.packet),
+            circuit_first: rates.circuit_first,
+            week: Time::ZERO,
+            spread: None,
+            turn: 0,
+        }
+    }
+
+    /// Returns the number of packets that wait.
+    pub fn len(&self) -> usize {
+        self.packets
+    }
+
+    /// Returns whether no packet waits.
+    pub fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+
+    /// Returns packets and bytes that wait in the queue that a packet of `class` to `destination` would join.
+    pub fn waiting(&self, destination: u32, class: PathClass) -> (usize, u64) {
+        if class == PathClass::Packet {
+            let bytes = self.by_packet.iter().map(|queued| u64::from(queued.packet.size)).sum();
+            return (self.by_packet.len(), bytes);
+        }
+        let class = &self.classes[destination as usize];
+        (class.either.len() + class.by_circuit.len(), class.bytes)
+    }
+
+    /// Returns the bytes that wait in the class of `destination`, which a circuit would carry.
+    pub fn class_bytes(&self, destination: u32) -> u64 {
+        self.classes[destination as usize].bytes
+    }
+
+    /// Returns whether a circuit to `destination` stands.
+    pub fn is_open(&self, destination: u32) -> bool {
+        self.open == Some(destination)
+    }
+
+    /// The controller tells the host something at `now`.
+    pub fn on_signal(&mut self, now: Time, signal: ClassSignal<'_>) {
+        match signal {
+            ClassSignal::Open(destination) => (self.open, self.opened) = (Some(destination), now),
+            ClassSignal::Close => self.open = None,
+            ClassSignal::Week(schedule, spread) => {
+                (self.week, self.spread) = (now, spread);
+                for (destination, class) in self.classes.iter_mut().enumerate() {
+                    let mut matchings =
+                        schedule.configurations.iter().map(|configuration| &configuration.matching);
+                    let waits =
+                        matchings.any(|matching| matching.receiver(self.host) == Some(destination as u32));
+                    if class.waits && !waits {
+                        class.free_since = now;
+                    }
+                    class.waits = waits;
+                    class.residue = schedule.residue.get(self.host, destination);
+                    class.residue_sent = 0;
+                }
+            }
+        }
+    }
+
+    /// Adds a packet.
+    pub(super) fn push(&mut self, queued: Queued) {
+        self.packets += 1;
+        let class = &mut self.classes[queued.packet.dst.0 as usize];
+        match queued.packet.path_class() {
+            PathClass::Packet => self.by_packet.push_back(queued),
+            PathClass::Either => {
+                class.bytes += u64::from(queued.packet.size);
+                class.either.push_back(queued);
+            }
+            PathClass::Circuit => {
+                class.bytes += u64::from(queued.packet.size);
+                class.by_circuit.push_back(queued);
+            }
+        }
+    }
+
+    /// Removes the packet that is sent next, if one may be sent at `now`. It says by which switch it travels, and
+    /// carries the time for which its class was closed as waiting for a circuit.
+    pub(super) fn pop(&mut self, now: Time) -> Option<Queued> {
+        if self.packets == 0 {
+            return None;
+        }
+        let next = if self.circuit_first {
+            self.pop_circuit(now).or_else(|| self.pop_packet(now))
+        } else {
+            self.pop_packet(now).or_else(|| self.pop_circuit(now))
+        };
+        self.packets -= usize::from(next.is_some());
+        next
+    }
+
+    /// Removes any packet, to be dropped.
+    pub(super) fn pop_any(&mut self) -> Option<Queued> {
+        let classes = self.classes.iter_mut();
+        let queues = classes.flat_map(|class| [&mut class.either, &mut class.by_circuit]);
+        let queued = queues.chain([&mut self.by_packet]).find_map(VecDeque::pop_front)?;
+        self.packets -= 1;
+        if queued.packet.path_class() != PathClass::Packet {
+            self.classes[queued.packet.dst.0 as usize].bytes -= u64::from(queued.packet.size);
+        }
+        Some(queued)
+    }
+
+    /// Returns when a packet that waits may be sent, where only a rate is in its way at `now`.
+    pub(super) fn next_due(&self, now: Time) -> Option<Time> {
+        let circuit = self.open.map(|destination| &self.classes[destination as usize]);
+        let circuit = circuit.filter(|class| class.bytes > 0).map(|_| self.circuit.next);
+        let at_packet_rate = |at: Time| at.max(self.packet.next);
+        let by_packet = (!self.by_packet.is_empty()).then_some(self.packet.next);
+        let classes = self.classes.iter().filter_map(|class| self.may_leave_by_packet(class));
+        let next = circuit.into_iter().chain(by_packet).chain(classes.map(at_packet_rate)).min();
+        next.filter(|at| *at > now)
+    }
+
+    /// Returns from when on the first packet of `class` may go by the packet switch, its rate aside.
+    fn may_leave_by_packet(&self, class: &Class) -> Option<Time> {
+        let first = class.either.front()?;
+        if let Some(spread) = self.spread.filter(|_| class.residue > 0) {
+            let needed = class.residue_sent + u64::from(first.packet.size);
+            if needed > class.residue {
+                return (!class.waits).then_some(self.week + spread);
+            }
+            let ps = u128::from(needed) * u128::from(spread.as_ps());
+            return Some(self.week + Span::from_ps(ps.div_ceil(u128::from(class.residue)) as u64));
+        }
+        let has_residue = class.residue_sent + u64::from(first.packet.size) <= class.residue;
+        (!class.waits || has_residue).then_some(self.week)
+    }
+
+    fn pop_circuit(&mut self, now: Time) -> Option<Queued> {
+        let destination = self.open.filter(|_| self.circuit.next <= now)?;
+        let class = &mut self.classes[destination as usize];
+        let mut queued = class.oldest_by_circuit()?.pop_front()?;
+        let size = u64::from(queued.packet.size);
+        class.bytes -= size;
+        self.circuit.on_sent(now, size);
+        // A class that needed no circuit before this one opened did not wait for it.
+        let since = if class.waits || queued.packet.path_class() == PathClass::Circuit {
+            queued.since
+        } else {
+            queued.since.max(self.opened)
+        };
+        queued.packet.set_path_class(PathClass::Circuit);
+        hold(&mut queued, since, self.opened);
+        Some(queued)
+    }
+
+    fn pop_packet(&mut self, now: Time) -> Option<Queued> {
+        if self.packet.next > now {
+            return None;
+        }
+        if let Some(queued) = self.by_packet.pop_front() {
+            self.packet.on_sent(now, u64::from(queued.packet.size));
+            return Some(queued);
+        }
+        let count = self.classes.len();
+        let in_turn = (0..count).map(|step| (self.turn + step) % count);
+        let mut ready = in_turn
+            .filter(|class| self.may_leave_by_packet(&self.classes[*class]).is_some_and(|from| from <= now));
+        let number = ready.next()?;
+        self.turn = (number + 1) % count;
+        let class = &mut self.classes[number];
+        let mut queued = class.either.pop_front()?;
+        let size = u64::from(queued.packet.size);
+        class.bytes -= size;
+        class.residue_sent += size;
+        self.packet.on_sent(now, size);
+        queued.packet.set_path_class(PathClass::Packet);
+        // A residue is free from the beginning of its week.
+        let freed = if class.waits { self.week } else { class.free_since };
+        let since = queued.since;
+        hold(&mut queued, since, freed);
+        Some(queued)
+    }
+}
+
+/// The packet has waited for a circuit, or for the end of that, from `since` until `freed`.
+fn hold(queued: &mut Queued, since: Time, freed: Time) {
+    let held = freed.saturating_since(since);
+    queued.packet.add_wait(Wait::CIRCUIT, held);
+    queued.since += held;
+}
