@@ -12,14 +12,29 @@
 
 #![forbid(unsafe_code)]
 
+mod assignment;
+mod bits;
+mod bvn;
 mod demand;
+mod eclipse;
+mod islip;
 mod matching;
 mod rotor;
 mod schedule;
 mod scheduler;
+mod solstice;
+mod stuffing;
+#[cfg(test)]
+mod tests;
+mod tms;
 
+pub use bvn::Bvn;
 pub use demand::Demand;
+pub use eclipse::Eclipse;
+pub use islip::Islip;
 pub use matching::Matching;
 pub use rotor::Rotor;
 pub use schedule::{Configuration, Schedule};
-pub use scheduler::{Scheduler, SchedulerKind, Switching};
+pub use scheduler::{Scheduler, SchedulerKind, Switching, UnknownScheduler};
+pub use solstice::Solstice;
+pub use tms::Tms;
