@@ -23,6 +23,20 @@ impl Demand {
         Demand { ports, bytes: rows.concat() }
     }
 
+    /// Returns the demand of `ports` ports with these bytes, row after row.
+    ///
+    /// # Panics
+    /// If there are not `ports * ports` values.
+    pub fn from_bytes(ports: usize, bytes: Vec<u64>) -> Demand {
+        assert_eq!(bytes.len(), ports * ports, "a demand matrix is square");
+        Demand { ports, bytes }
+    }
+
+    /// Returns all entries, row after row.
+    pub fn bytes(&self) -> &[u64] {
+        &self.bytes
+    }
+
     /// Returns the number of ports.
     pub fn ports(&self) -> usize {
         self.ports
@@ -70,8 +84,13 @@ impl Demand {
     /// Returns the most bytes that a port sends or receives: the matrix's *diameter*, which no schedule of circuits
     /// serves faster than one circuit does.
     pub fn diameter(&self) -> u64 {
-        let ports = 0..self.ports;
-        ports.map(|port| self.sent_by(port).max(self.received_by(port))).max().unwrap_or(0)
+        let mut received = vec![0; self.ports];
+        let mut most = 0;
+        for row in self.rows() {
+            most = most.max(row.iter().sum());
+            received.iter_mut().zip(row).for_each(|(sum, bytes)| *sum += bytes);
+        }
+        received.into_iter().fold(most, u64::max)
     }
 
     /// Returns the most flows that a port sends or receives: a schedule of circuits alone needs as many

@@ -12,18 +12,33 @@
 
 #![forbid(unsafe_code)]
 
+mod assignment;
+mod bits;
+mod bvn;
 mod control;
 mod demand;
+mod eclipse;
+mod islip;
 mod matching;
 mod params;
 mod rotor;
 mod schedule;
 mod scheduler;
+mod solstice;
+mod stuffing;
+#[cfg(test)]
+mod tests;
+mod tms;
 
+pub use bvn::Bvn;
 pub use control::{Controller, Instruction};
 pub use demand::Demand;
+pub use eclipse::Eclipse;
+pub use islip::Islip;
 pub use matching::Matching;
 pub use params::{AckPath, ControlParams, Estimator, InvalidControl, ResidueRate};
 pub use rotor::Rotor;
 pub use schedule::{Configuration, Schedule};
-pub use scheduler::{Scheduler, SchedulerFactory, SchedulerKind, Switching};
+pub use scheduler::{Scheduler, SchedulerFactory, SchedulerKind, Switching, UnknownScheduler};
+pub use solstice::Solstice;
+pub use tms::Tms;

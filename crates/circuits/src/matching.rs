@@ -25,6 +25,11 @@ impl Matching {
         Matching(receivers)
     }
 
+    /// Returns the matching of a graph, which gives no receiver to two senders.
+    pub(crate) fn of_graph(receivers: impl Iterator<Item = Option<u32>>) -> Matching {
+        Matching(receivers.collect())
+    }
+
     /// Returns the number of ports.
     pub fn ports(&self) -> usize {
         self.0.len()

@@ -4,7 +4,7 @@ use plimsoll_units::Span;
 
 use crate::demand::Demand;
 use crate::matching::Matching;
-use crate::schedule::{Configuration, Schedule};
+use crate::schedule::Schedule;
 use crate::scheduler::{Scheduler, Switching};
 
 /// Serves all pairs of ports in a fixed order for the same time each: in configuration `k` of 1 to n - 1, port i has a
@@ -21,12 +21,7 @@ impl Scheduler for Rotor {
         let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
         for step in 1..ports {
             let receivers = (0..ports).map(|sender| Some(((sender + step) % ports) as u32));
-            let matching = Matching::new(receivers.collect());
-            for (sender, receiver) in matching.circuits() {
-                let left = schedule.residue.get_mut(sender, receiver);
-                *left = left.saturating_sub(switching.circuit_bytes(duration));
-            }
-            schedule.configurations.push(Configuration { matching, duration });
+            schedule.hold(Matching::new(receivers.collect()), duration, switching);
         }
         schedule
     }
