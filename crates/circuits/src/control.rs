@@ -153,15 +153,28 @@ impl Controller {
     }
 
     /// The demand for which [`Instruction::ReadDemand`] asked: the schedule of the next week is computed. More than a
-    /// week can carry is cut to what it can, in proportion.
+    /// week's circuit can carry is cut to that, in proportion; the rest is the demand of weeks to come.
     pub fn on_demand(&mut self, demand: &Demand) {
         let week = self.switching.window;
-        let most = self.switching.circuit_bytes(week) + self.switching.packet_bytes(week);
+        let most = self.switching.circuit_bytes(week - self.switching.night);
         let diameter = demand.diameter();
         let cut = (diameter > most).then(|| demand.scaled(most, diameter));
-        let mut schedule = self.scheduler.schedule(cut.as_ref().unwrap_or(demand), &self.switching);
-        fit(&mut schedule.configurations, week, self.switching.night);
-        self.next = schedule;
+        let demand = cut.as_ref().unwrap_or(demand);
+        let Schedule { mut configurations, mut residue } = self.scheduler.schedule(demand, &self.switching);
+        fit(&mut configurations, week, self.switching.night);
+        // What a shortened day leaves waits for the next week's circuit; what has lost its circuit need not.
+        let mut planned = Demand::new(demand.ports());
+        for (sender, receiver) in configurations.iter().flat_map(|day| day.matching.circuits()) {
+            *planned.get_mut(sender, receiver) = 1;
+        }
+        for sender in 0..demand.ports() {
+            for receiver in 0..demand.ports() {
+                if planned.get(sender, receiver) == 0 {
+                    *residue.get_mut(sender, receiver) = demand.get(sender, receiver);
+                }
+            }
+        }
+        self.next = Schedule { configurations, residue };
     }
 
     fn begins(&self) -> Time {

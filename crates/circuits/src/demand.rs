@@ -101,6 +101,22 @@ impl Demand {
         sent.chain(received).max().unwrap_or(0)
     }
 
+    /// Returns the part of the demand that links of `capacity` bytes at every port can carry: each entry is cut by what
+    /// its sender or its receiver, whichever is worse off, has too much.
+    pub fn within(&self, capacity: u64) -> Demand {
+        let received: Vec<u64> = (0..self.ports).map(|port| self.received_by(port)).collect();
+        let mut within = self.clone();
+        for sender in 0..self.ports {
+            let sent = self.sent_by(sender);
+            for (receiver, received) in received.iter().enumerate() {
+                let load = u128::from(sent.max(*received).max(capacity).max(1));
+                let bytes = within.get_mut(sender, receiver);
+                *bytes = (u128::from(*bytes) * u128::from(capacity) / load) as u64;
+            }
+        }
+        within
+    }
+
     /// Returns the demand with every entry multiplied by `numerator / denominator`, rounded down.
     pub fn scaled(&self, numerator: u64, denominator: u64) -> Demand {
         let scale =

@@ -400,9 +400,15 @@ impl Circuits {
         match instruction {
             Instruction::ReadDemand => {}
             Instruction::Begin => {
-                let spread = self.spreads_residue.then_some(self.controller.switching().window);
+                let plan = self.controller.plan();
+                let switching = self.controller.switching();
+                let rated = self
+                    .spreads_residue
+                    .then(|| plan.residue.within(switching.packet_bytes(switching.window)));
+                let spread = rated.is_some().then_some(switching.window);
+                let residue = rated.as_ref().unwrap_or(&plan.residue);
                 for host in 0..hosts {
-                    tell(host, ClassSignal::Week(self.controller.plan(), spread));
+                    tell(host, ClassSignal::Week(&plan.configurations, residue, spread));
                 }
                 if let State::Lit(matching) = &self.crossbar.state {
                     // What stands on is counted by week.

@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_circuits::Schedule;
+use plimsoll_circuits::{Configuration, Demand};
 use plimsoll_units::{Rate, Span, Time};
 
 use super::discipline::Queued;
@@ -37,9 +37,9 @@ pub enum ClassSignal<'a> {
     Open(u32),
     /// No circuit stands.
     Close,
-    /// A week begins, with this schedule. Where `spread` is given, the residue may be sent at the rate that spreads it
-    /// over that time; otherwise at once.
-    Week(&'a Schedule, Option<Span>),
+    /// A week begins, with these configurations and this residue for the packet switch. Where a time is given, the
+    /// residue may be sent at the rate that spreads it over that time; otherwise at once.
+    Week(&'a [Configuration], &'a Demand, Option<Span>),
 }
 
 /// One queue for each destination, and one for what goes by the packet switch only.
@@ -169,18 +169,17 @@ impl ClassQueues {
         match signal {
             ClassSignal::Open(destination) => (self.open, self.opened) = (Some(destination), now),
             ClassSignal::Close => self.open = None,
-            ClassSignal::Week(schedule, spread) => {
+            ClassSignal::Week(configurations, residue, spread) => {
                 (self.week, self.spread) = (now, spread);
                 for (destination, class) in self.classes.iter_mut().enumerate() {
-                    let mut matchings =
-                        schedule.configurations.iter().map(|configuration| &configuration.matching);
+                    let mut matchings = configurations.iter().map(|configuration| &configuration.matching);
                     let waits =
                         matchings.any(|matching| matching.receiver(self.host) == Some(destination as u32));
                     if class.waits && !waits {
                         class.free_since = now;
                     }
                     class.waits = waits;
-                    class.residue = schedule.residue.get(self.host, destination);
+                    class.residue = residue.get(self.host, destination);
                     class.residue_sent = 0;
                 }
             }

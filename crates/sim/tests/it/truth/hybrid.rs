@@ -1,0 +1,138 @@
+//! Hybrid networks: what waits for a circuit waits exactly as long, circuits carry what the schedule says, and nothing
+//! is lost in the circuit switch unless the pause comes too late.
+
+use plimsoll_fabric::CircuitUse;
+use plimsoll_units::{Span, Time};
+
+use crate::truth::lab::{Run, run, run_with_seed};
+
+/// REACToR's prototype: eight hosts, weeks of 1.5 ms, of which the demand is read 0.4 ms ahead.
+const PROTOTYPE: &str = "
+    version = 1
+    title = 'hybrid'
+    [run]
+    drain = '200ms'
+    [topology]
+    kind = 'hybrid'
+    racks = 8
+    rate = '10Gbps'
+    packet_rate = '1Gbps'
+    delay = '1us'
+    [host]
+    backpressure = true
+    [port.host]
+    buffer = '256KB'
+    [transport]
+    kind = 'cubic'
+    segment = '1448B'
+    header = '52B'
+    handshake = false
+    ";
+
+fn flows(name: &str, from: &str, to: &str, size: &str) -> String {
+    format!("[workload.{name}]\nkind = 'flows'\nfrom = ['{from}']\nto = '{to}'\nsize = '{size}'\n")
+}
+
+/// The bytes that circuits of week `week` carried from `sender` to `receiver`.
+fn carried(run: &Run, week: u64, sender: u32, receiver: u32) -> u64 {
+    let of_pair = |circuit: &&CircuitUse| {
+        (circuit.week, circuit.sender.0, circuit.receiver.0) == (week, sender, receiver)
+    };
+    run.circuits.iter().filter(of_pair).map(|circuit| circuit.bytes).sum()
+}
+
+#[test]
+fn a_request_takes_the_packet_switch_before_there_is_a_circuit() {
+    let run = run(&format!("{PROTOTYPE}{}", flows("small", "h0", "h5", "1448B")));
+    let message = run.of("small").next().unwrap();
+    // 1500 B at 10, 1, 1 and 10 Gb/s: 1.2, 12, 12 and 1.2 us, and four links of 1 us.
+    let expected = Span::from_ns(30_400);
+    assert_eq!((message.latency(), message.ideal), (Some(expected), expected));
+    assert_eq!(run.counters.circuit_drops, 0);
+}
+
+#[test]
+fn what_goes_by_circuits_only_waits_for_the_first_one() {
+    let text =
+        format!("{PROTOTYPE}{}[circuits]\ncircuit_only = ['small']\n", flows("small", "h0", "h5", "1448B"));
+    let run = run(&text);
+    let message = run.of("small").next().unwrap();
+    // Demand is read at 1.1 ms, the week begins at 1.5 ms, and the circuit switch needs 30 us. Then 1500 B take 1.2 us
+    // on three links, as the circuit switch has no store, and four links take 1 us.
+    assert_eq!(message.split.tier[2], Span::from_us(1_530));
+    assert_eq!(message.latency(), Some(Span::from_us(1_530) + Span::from_ns(7_600)));
+    assert!(run.outcome.warnings.is_empty(), "{:?}", run.outcome.warnings);
+}
+
+/// Fig. 7.9 in small: one flow has the circuit to itself, two equal ones share it.
+#[test]
+fn equal_demand_shares_the_circuits_equally() {
+    let alone = run(&format!("{PROTOTYPE}{}", flows("a", "h0", "h1", "20MB")));
+    // 1.5 ms at 9 Gb/s, which is what the packet switch leaves of the receiver's link: 1,687,500 B.
+    assert_eq!(carried(&alone, 4, 0, 1) / 1_500, 1_687_500 / 1_500, "one flow has all of week 4");
+    let shared =
+        run(&format!("{PROTOTYPE}{}{}", flows("a", "h0", "h1", "20MB"), flows("b", "h0", "h2", "20MB")));
+    let (a, b) = (carried(&shared, 5, 0, 1), carried(&shared, 5, 0, 2));
+    assert!(a.abs_diff(b) * 50 < a + b, "two flows have {a} and {b} bytes of week 5");
+    // Two nights of 30 us and a drain of 4.4 us each; the circuits are full otherwise.
+    let days = (1_500.0 - 2.0 * 34.4) * 9_000.0 / 8.0;
+    let share = (a + b) as f64 / days;
+    assert!((0.99..=1.01).contains(&share), "the circuits were filled to {share:.3}");
+}
+
+#[test]
+fn a_pause_in_time_loses_nothing_and_a_late_one_is_told() {
+    let shuffle = |drain: &str| {
+        format!(
+            "{PROTOTYPE}[circuits]\n{drain}\n[workload.all]\nkind = 'all-to-all'\nload = 0.5\nsize = '400KB'\n\
+             count = 40\n"
+        )
+    };
+    let in_time = run(&shuffle(""));
+    assert_eq!((in_time.counters.circuit_drops, in_time.outcome.warnings.len()), (0, 0));
+    assert!(in_time.circuits.iter().map(|circuit| circuit.bytes).sum::<u64>() > 1_000_000);
+    let late = run(&shuffle("drain = '0ns'"));
+    assert!(late.counters.circuit_drops > 0);
+    assert!(late.outcome.warnings.iter().any(|warning| warning.contains("circuit switch lost")));
+}
+
+#[test]
+fn a_receiver_has_one_circuit_at_a_time_and_no_two_overlap() {
+    for seed in 1..=3 {
+        let run = run_with_seed(
+            &format!(
+                "{PROTOTYPE}[workload.all]\nkind = 'all-to-all'\nload = 0.6\nsize = '300KB'\ncount = 40\n"
+            ),
+            seed,
+        );
+        for end in [|circuit: &CircuitUse| circuit.sender, |circuit: &CircuitUse| circuit.receiver] {
+            let mut free = [Time::ZERO; 8];
+            for circuit in &run.circuits {
+                let port = end(circuit).0 as usize;
+                assert!(free[port] <= circuit.from, "port {port} has two circuits at {}", circuit.from);
+                free[port] = circuit.until;
+            }
+        }
+    }
+}
+
+/// The residue's scheduled rates keep the packet switch's queue short where circuits end (seed 002, section 7.3.4).
+#[test]
+fn scheduled_residues_do_not_overload_a_receiver() {
+    let incast = |residue: &str| {
+        let senders: String =
+            (1..8).map(|host| flows(&format!("from{host}"), &format!("h{host}"), "h0", "2MB")).collect();
+        run(&format!(
+            "{PROTOTYPE}[circuits]\nscheduler = 'rotor'\nresidue = '{residue}'\n[port.tor]\nbuffer = '10MB'\n[port.eps]\nbuffer = '10MB'\n\
+             [observe.queue.eps]\nport = 'tier:eps'\nevery = '100us'\n{senders}"
+        ))
+    };
+    let deepest = |run: &Run| {
+        let after_four_weeks = |queue: &plimsoll_results::outcome::Queue| {
+            queue.max_bytes.iter().skip(60).copied().max().unwrap_or(0)
+        };
+        run.queues.iter().map(after_four_weeks).max().unwrap()
+    };
+    let (free, scheduled) = (deepest(&incast("free")), deepest(&incast("scheduled")));
+    assert!(scheduled * 4 < free, "{scheduled} bytes wait with rates, {free} without");
+}
