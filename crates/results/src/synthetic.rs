@@ -104,6 +104,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         extra: Vec::new(),
         queues: vec![queue(shape, seed, effect)],
         links: links(effect),
+        circuits: Vec::new(),
         connections: connections(effect),
         capture: crate::capture::Capture::default(),
         series: (0..50)
