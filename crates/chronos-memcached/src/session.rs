@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use plimsoll_chronos::Transport;
 
 use crate::stats::{Member, Shared, SocketState};
-use crate::text::dump::Dump;
+use crate::text::dump_cursor::Dump;
 
 /// The protocol of a connection: its first byte decides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use plimsoll_results::sealed_line;
 use serde::{Deserialize, Serialize};
 
+use crate::options::Part;
 use crate::row::Row;
-use crate::run::Part;
 
 /// A finished run, a line of the journal.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -1,24 +1,7 @@
 //! The functions that a `study.toml` names: what cannot be said as data.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use crate::row::Row;
-use crate::run::ReproduceError;
-use crate::study::{FinishedRun, Point, Study, Task};
+use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel};
-
-/// Computes rows of a finished run beyond its figure's metrics.
-pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
-/// Computes rows whose value theory or raw data settle, with the scenarios in a folder.
-pub(crate) type Exact = fn(&Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError>;
-/// Computes rows from all others.
-pub(crate) type Summary = fn(&Study, &[Row]) -> Vec<Row>;
-/// Makes the task of a point; `None` where a series does not have the point.
-pub type MakeTask = fn(&Point<'_>) -> Option<Arc<dyn Task>>;
-
-/// Functions of a kind, each with the name that a study file has for it.
-pub(crate) type Named<F> = &'static [(&'static str, F)];
 
 pub(crate) const RUN_ROWS: Named<RunRows> =
     &[("hull.association", hull::association), ("hull-kernel.occupancy", hull_kernel::occupancy)];
@@ -62,8 +45,10 @@ pub(crate) fn task(name: &str) -> Result<MakeTask, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::path::Path;
+
     use crate::Reproduction;
+    use crate::row::Row;
     use crate::studies::all;
 
     /// Computes the sums of every committed page again; those of chronos-kernel take half a minute of its model.

@@ -1,19 +1,31 @@
 //! [`Study`]: what the reproduction of one paper consists of, as its folder under `studies/` says.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use plimsoll_results::outcome::Outcome;
 use plimsoll_results::stats::Estimate;
 use plimsoll_units::Span;
 
 use crate::distribution::Distribution;
+use crate::error::ReproduceError;
 use crate::metric::Metric;
 use crate::ns2::PairArrivals;
 use crate::published::Published;
-use crate::registry::{Exact, MakeTask, RunRows, Summary};
 use crate::row::Row;
 use crate::row_filter::RowFilter;
-use crate::run::ReproduceError;
+
+/// Computes rows of a finished run beyond its figure's metrics.
+pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
+/// Computes rows whose value theory or raw data settle, with the scenarios in a folder.
+pub(crate) type Exact = fn(&Study, seed: u64, folder: &Path) -> Result<Vec<Row>, ReproduceError>;
+/// Computes rows from all others.
+pub(crate) type Summary = fn(&Study, &[Row]) -> Vec<Row>;
+/// Makes the task of a point; `None` where a series does not have the point.
+pub type MakeTask = fn(&Point<'_>) -> Option<Arc<dyn Task>>;
+
+/// Functions of a kind, each with the name that a study file has for it.
+pub(crate) type Named<F> = &'static [(&'static str, F)];
 
 /// A paper's evaluation: its figures, its published values, and what is known about the differences.
 #[derive(Debug)]

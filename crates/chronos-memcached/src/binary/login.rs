@@ -8,7 +8,7 @@ use super::parse::Packet;
 use super::{Failure, opcode};
 use crate::auth;
 use crate::request::Request;
-use crate::service::Memcached;
+use crate::server::Memcached;
 use crate::session::Session;
 
 /// A mechanism's name is not longer.

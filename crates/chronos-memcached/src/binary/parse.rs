@@ -8,7 +8,7 @@ use zerocopy::FromBytes;
 use super::{Echo, Failure, HEADER_BYTES, Header, MAGIC_REQUEST, login, opcode, unquiet};
 use crate::clock::Clock;
 use crate::request::{Bits, Head, Request, Style, Verb};
-use crate::service::Memcached;
+use crate::server::Memcached;
 use crate::session::Session;
 use crate::text::KEY_BYTES_MAX;
 

@@ -10,7 +10,7 @@ use super::parse::{Packet, head};
 use super::{Echo, Failure};
 use crate::clock::Clock;
 use crate::request::{Request, Verb};
-use crate::service::{Memcached, report_lines};
+use crate::server::Memcached;
 use crate::session::Session;
 use crate::stats::{self, Report, Sink, SocketState};
 
@@ -73,7 +73,7 @@ pub fn merge_report(
     if report == Report::Detail {
         echo.push(reply, 0, 0, [b"", b"detailed", &stats::detail(parts)]);
     }
-    report_lines(server, report, parts, clock, &mut Lines { echo, reply });
+    server.report_lines(report, parts, clock, &mut Lines { echo, reply });
     echo.push(reply, 0, 0, [b"", b"", b""]);
 }
 

@@ -15,7 +15,7 @@ use plimsoll_chronos::Step;
 
 use crate::clock::Clock;
 use crate::request::{Bits, Head, Request, Style, Verb};
-use crate::service::Memcached;
+use crate::server::Memcached;
 use crate::session::Session;
 use crate::text::KEY_BYTES_MAX;
 use crate::text::words::{self, Words};

@@ -6,6 +6,7 @@
 mod prefixes;
 mod report;
 mod roster;
+mod sink;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Arc, OnceLock};
@@ -16,7 +17,8 @@ pub use roster::{Member, Roster, SocketState};
 
 use crate::store::ClassCounts;
 pub use prefixes::{Prefixed, Prefixes};
-pub use report::{Sink, detail, general, items, settings, slabs};
+pub use report::{detail, general, items, settings, slabs};
+pub use sink::Sink;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// The version of memcached whose answers these are.

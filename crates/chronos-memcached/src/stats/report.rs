@@ -2,22 +2,15 @@
 //! the documentation lists those.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use zerocopy::{FromBytes, IntoBytes};
 
-use super::{Counters, Gauges, Prefixes, Shared, VERSION, add};
+use super::{Counters, Gauges, Prefixes, Shared, Sink, VERSION, add};
 use crate::clock::Clock;
 use crate::session::Protocol;
 use crate::settings::Settings;
 use crate::store::ClassReport;
-
-/// Where lines go: text or binary answers.
-pub trait Sink {
-    /// Appends one line to the report.
-    fn line(&mut self, name: &str, value: &dyn Display);
-}
 
 /// Writes the report of `stats`.
 pub fn general(

@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering;
 use plimsoll_chronos::{Step, Transport};
 
 use super::commands::{BAD_FORMAT, Command};
-use super::dump::{Dump, DumpStyle};
+use super::dump_cursor::{Dump, DumpStyle};
 use super::words::{self, Words, first_words};
 use crate::clock::Clock;
 use crate::request::{Bits, Head, Request, Style, Verb};
-use crate::service::{Memcached, report_lines};
+use crate::server::Memcached;
 use crate::stats::{self, Report, Sink, SocketState};
 
 impl<'a> Command<'a, '_> {
@@ -280,7 +280,7 @@ pub fn merge_report(
         reply.extend_from_slice(&stats::detail(parts));
         return;
     }
-    report_lines(server, report, parts, clock, &mut Lines(reply));
+    server.report_lines(report, parts, clock, &mut Lines(reply));
     reply.extend_from_slice(b"END\r\n");
 }
 

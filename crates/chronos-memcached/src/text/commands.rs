@@ -10,7 +10,7 @@ use super::words::{self, Words, first_words};
 use crate::clock::Clock;
 use crate::meta;
 use crate::request::{Bits, Head, Request, Style, Verb};
-use crate::service::Memcached;
+use crate::server::Memcached;
 use crate::session::{MultiGet, Session};
 use crate::stats::VERSION;
 

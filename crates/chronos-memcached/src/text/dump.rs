@@ -12,70 +12,30 @@ use std::fmt::Write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use plimsoll_chronos::{PartitionId, Step};
+use plimsoll_chronos::Step;
 
+use super::dump_cursor::{ALL_CLASSES, DumpStyle};
 use crate::clock::Clock;
 use crate::partition::Partition;
-use crate::request::{Head, Request, Style, Verb};
-use crate::service::Memcached;
+use crate::request::{Head, Request};
+use crate::server::Memcached;
 use crate::session::Session;
 use crate::store::{State, item_bytes};
 
-/// What a dump has for each item.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DumpStyle {
-    /// `metadump`: all that is known of it.
-    Metadump = 0,
-    /// `mgdump`: the meta command that fetches it.
-    Mgdump = 1,
-}
-
-/// A dump that is under way.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Dump {
-    style: DumpStyle,
-    /// Walks through all partitions that are still to come, the present one last: each for a class, or (None) for all.
-    walks: Vec<Option<u32>>,
-    partition: u32,
-    page: usize,
-}
-
-/// Stands for all classes in a request.
-const ALL_CLASSES: u64 = u64::MAX;
 /// Bytes that `stats cachedump` answers at most.
 const CACHEDUMP_BYTES_MAX: usize = 2 << 20;
-
-impl Dump {
-    /// A dump of `classes`, numbered from 0, or of all.
-    pub fn new(style: DumpStyle, classes: Option<Vec<u32>>) -> Dump {
-        let walks = classes.map_or(vec![None], |classes| classes.into_iter().map(Some).collect());
-        Dump { style, walks, partition: 0, page: 0 }
-    }
-}
 
 /// The request for the next page of the dump of `session`, or its end.
 #[cold]
 pub fn next<'a>(server: &Memcached, session: &mut Session, reply: &mut Vec<u8>) -> Step<Request<'a>> {
-    let Some(mut dump) = session.dump.take() else { return Step::Done { consumed: 0 } };
-    let pages = server.budget.pages_most();
-    if dump.page >= pages {
-        (dump.page, dump.partition) = (0, dump.partition + 1);
+    let Some(dump) = session.dump.as_mut() else { return Step::Done { consumed: 0 } };
+    let (pages, partitions) = (server.budget.pages_most(), server.settings.partitions);
+    if let Some((partition, head)) = dump.next_page(pages, partitions) {
+        return Step::Run { consumed: 0, partition, request: Request::new(head, &[]) };
     }
-    if dump.partition >= server.settings.partitions {
-        dump.partition = 0;
-        dump.walks.pop();
-    }
-    let Some(&class) = dump.walks.last().filter(|_| pages > 0) else {
-        reply.extend_from_slice(if dump.style == DumpStyle::Mgdump { b"EN\r\n" } else { b"END\r\n" });
-        return Step::Done { consumed: 0 };
-    };
-    let mut head = Head::new(Verb::Dump, Style::Text);
-    head.mode = dump.style as u8;
-    (head.initial, head.delta) = (class.map_or(ALL_CLASSES, u64::from), dump.page as u64);
-    let partition = PartitionId(dump.partition);
-    dump.page += 1;
-    session.dump = Some(dump);
-    Step::Run { consumed: 0, partition, request: Request::new(head, &[]) }
+    reply.extend_from_slice(if dump.style() == DumpStyle::Mgdump { b"EN\r\n" } else { b"END\r\n" });
+    session.dump = None;
+    Step::Done { consumed: 0 }
 }
 
 /// Appends the lines of the items of one page.

@@ -7,7 +7,7 @@ use plimsoll_chronos::Step;
 
 use super::words::{self, Words};
 use crate::request::Request;
-use crate::service::Memcached;
+use crate::server::Memcached;
 use crate::session::Session;
 
 /// A line longer than this without an end is no login.

@@ -5,6 +5,7 @@
 mod administration;
 mod commands;
 pub mod dump;
+pub mod dump_cursor;
 mod execute;
 mod login;
 pub(crate) mod words;

@@ -5,9 +5,9 @@ use std::path::Path;
 use plimsoll_models::fan_out;
 
 use super::tasks::OBSERVED;
+use crate::error::ReproduceError;
 use crate::published::Kind;
 use crate::row::Row;
-use crate::run::ReproduceError;
 use crate::study::Study;
 
 /// A number over another, as the text compares them.

@@ -9,8 +9,7 @@ use plimsoll_units::Span;
 use super::tasks::{FanOutTask, Gauge, P50, P99, P999, Part, SequentialTask, ServerTask};
 use super::testbed::{self, Kind};
 use super::{assumed, evaluation};
-use crate::registry::{MakeTask, Named};
-use crate::study::{Point, Task};
+use crate::study::{MakeTask, Named, Point, Task};
 
 /// The tasks of the study's figures, by the names in its file.
 pub(crate) const TASKS: Named<MakeTask> = &[

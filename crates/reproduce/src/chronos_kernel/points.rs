@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::plan::{Beside, CONTROLLERS, Gauge, Load, Pace, Processors, Program, Side, TurnsPlan};
 use super::tasks;
 use crate::chronos::number;
-use crate::registry::{MakeTask, Named};
-use crate::study::{Point, Task};
+use crate::study::{MakeTask, Named, Point, Task};
 
 /// The tasks of the study's figures, by the names in its file.
 pub(crate) const TASKS: Named<MakeTask> = &[

@@ -25,8 +25,10 @@ pub(super) use elsewhere::{controllers, turns, wake_up};
 
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
-    use super::*;
-    use crate::study::Measured;
+    use std::sync::Arc;
+
+    use crate::chronos_kernel::plan::TurnsPlan;
+    use crate::study::{Measured, Point, Task};
 
     /// The load generator polls as only Linux can.
     struct Elsewhere;

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use plimsoll_results::outcome::Query;
 
+use crate::error::ReproduceError;
 use crate::row::Row;
-use crate::run::{ReproduceError, run_once};
+use crate::single_run::run_once;
 use crate::study::Study;
 
 /// Measures both, with the scenarios in a folder.

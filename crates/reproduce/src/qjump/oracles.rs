@@ -6,9 +6,10 @@ use plimsoll_results::outcome::Message;
 use plimsoll_scenario::distribution::{Distribution, SizeDistribution};
 
 use super::SCHEMES;
+use crate::error::ReproduceError;
 use crate::metric::SEGMENT_BYTES;
 use crate::row::Row;
-use crate::run::{ReproduceError, run_once};
+use crate::single_run::run_once;
 use crate::study::Study;
 
 /// Measures all of them, with the scenarios in a folder.

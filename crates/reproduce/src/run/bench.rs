@@ -12,11 +12,13 @@ use plimsoll_sim::batch;
 use plimsoll_units::Span;
 
 use super::gather::Gather;
-use super::{OnProgress, Options, ReproduceError, load};
+use crate::error::ReproduceError;
 use crate::journal::{self, Entry, Journal};
 use crate::kernel;
 use crate::ns2::PairArrivals;
+use crate::options::{OnProgress, Options};
 use crate::row::Row;
+use crate::single_run::load;
 use crate::study::{Base, Case, Figure, FinishedRun, Measured, Point, Runs, Study, Task};
 
 /// A study laid out to be run.

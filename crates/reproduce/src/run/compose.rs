@@ -1,8 +1,9 @@
 //! The rows of a page, of what the journal has.
 
 use super::bench::{Bench, Job};
-use super::{OnProgress, ReproduceError};
+use crate::error::ReproduceError;
 use crate::journal::Journal;
+use crate::options::OnProgress;
 use crate::published::Kind;
 use crate::row::Row;
 use crate::study::Figure;

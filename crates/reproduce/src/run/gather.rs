@@ -6,9 +6,9 @@ use plimsoll_results::outcome::Outcome;
 use plimsoll_sim::Progress;
 use plimsoll_sim::batch::Watch;
 
-use super::OnProgress;
 use super::bench::{Bench, Job};
 use crate::journal::{Entry, Journal};
+use crate::options::OnProgress;
 
 struct State<'a> {
     journal: &'a mut Journal,

@@ -1,0 +1,170 @@
+//! [`Memcached`]: what all partitions and connections of a server share, which parsers and reports read.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use plimsoll_chronos::{KeyHash, PagePool, Step};
+
+use crate::clock::Clock;
+use crate::request::{Bits, Request};
+use crate::settings::{PAGES_FLOOR, Settings};
+use crate::stats::{self, Certificates, Report, Shared};
+use crate::store::{Budget, Classes, Layout};
+
+/// A memcached without threads and sockets.
+#[derive(Debug)]
+pub struct Memcached {
+    pub(crate) settings: Settings,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) layout: Arc<Layout>,
+    pub(crate) hash: KeyHash,
+}
+
+/// Settings that contradict each other.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// Not even the floor of every partition fits.
+    #[error(
+        "-m {given} MiB is too little for {partitions} partitions, which need {needed} MiB; use fewer \
+         threads (-t), or fewer partitions (-o chronos_partitions), of which each thread has one at least"
+    )]
+    MemoryTooSmall {
+        /// What was given, in MiB.
+        given: u64,
+        /// The number of partitions.
+        partitions: u32,
+        /// What is needed, in MiB.
+        needed: u64,
+    },
+    /// More than the partitions can hold.
+    #[error(
+        "-m {given} MiB is too much for {partitions} partitions, which hold {most} MiB; use more with -o \
+         chronos_partitions"
+    )]
+    MemoryTooLarge {
+        /// What was given, in MiB.
+        given: u64,
+        /// The number of partitions.
+        partitions: u32,
+        /// What they hold at most, in MiB.
+        most: u64,
+    },
+    /// An item could fill the whole cache.
+    #[error("-I {item} bytes must be at most half of -m, which is {memory} bytes")]
+    ItemTooLarge {
+        /// The largest item in bytes, `-I`.
+        item: u64,
+        /// The memory limit in bytes, `-m`.
+        memory: u64,
+    },
+}
+
+impl Memcached {
+    /// A server with `settings`; all its memory is still to be taken.
+    pub fn new(settings: Settings) -> Result<Memcached, SettingsError> {
+        let (memory, item) = (settings.memory_limit, settings.item_size_max);
+        if memory < settings.memory_min() {
+            return Err(SettingsError::MemoryTooSmall {
+                given: memory >> 20,
+                partitions: settings.partitions,
+                needed: settings.memory_min().div_ceil(1 << 20),
+            });
+        }
+        if memory > settings.memory_max() {
+            return Err(SettingsError::MemoryTooLarge {
+                given: memory >> 20,
+                partitions: settings.partitions,
+                most: settings.memory_max() >> 20,
+            });
+        }
+        if item > memory / 2 {
+            return Err(SettingsError::ItemTooLarge { item, memory });
+        }
+        let page_bytes = settings.page_bytes();
+        let shared = Shared::default();
+        shared.detail.store(settings.detail, Ordering::Relaxed);
+        shared.verbosity.store(settings.verbosity, Ordering::Relaxed);
+        shared.crawler.store(settings.crawler, Ordering::Relaxed);
+        // memcached's defaults, which are shown.
+        shared.crawler_sleep.store(100, Ordering::Relaxed);
+        shared.automove.store(1, Ordering::Relaxed);
+        Ok(Memcached {
+            layout: Arc::new(Layout {
+                classes: Classes::new(page_bytes, settings.growth_factor, settings.chunk_size),
+                page_bytes,
+                pool: PagePool::new(page_bytes),
+                pages_floor: PAGES_FLOOR,
+                evict: settings.evict,
+            }),
+            budget: Arc::new(Budget::new(memory, item)),
+            hash: KeyHash::new(settings.hash_secret),
+            shared: Arc::new(shared),
+            settings,
+        })
+    }
+
+    /// Returns the settings.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What all threads count together.
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// What the shutdown command calls, if `-A` allows it.
+    pub fn on_shutdown(&self, hook: fn()) {
+        // The first stays.
+        let _ = self.shared.shutdown.set(hook);
+    }
+
+    /// What the command `refresh_certs` calls: it reads the certificates again, or says in a line what is wrong with
+    /// them.
+    pub fn on_refresh(&self, read: impl Fn() -> Result<(), String> + Send + Sync + 'static) {
+        let certificates = Certificates { read: Box::new(read), read_at: AtomicU32::new(0) };
+        // The first stays.
+        let _ = self.shared.certificates.set(certificates);
+    }
+
+    /// Bytes of item memory in use, and bytes that may be.
+    pub fn memory(&self) -> (u64, u64) {
+        (self.budget.taken(), self.budget.limit())
+    }
+
+    /// `request`, which consumes `consumed` bytes, on its way to the partition of `key`.
+    #[inline]
+    pub(crate) fn run<'a>(&self, consumed: usize, mut request: Request<'a>, key: &[u8]) -> Step<Request<'a>> {
+        let hash = self.hash.hash(key);
+        request.head.hash = hash;
+        // Noted here, so that it counts from the command on that turns it on, however requests are run.
+        if self.shared.detail.load(Ordering::Relaxed) {
+            request.head.bits |= Bits::DETAIL;
+        }
+        Step::Run { consumed, partition: KeyHash::partition(hash, self.settings.partitions), request }
+    }
+
+    /// True if an item counts as too large for `-I`.
+    #[inline]
+    pub(crate) fn is_too_large(&self, key_bytes: usize, client_flags: u32, value_bytes: usize) -> bool {
+        self.settings.item_limit().is_exceeded(key_bytes, client_flags, value_bytes)
+    }
+
+    /// Writes all lines of `report` to `sink`, but those of `detail dump`, which has a form of its own.
+    pub(crate) fn report_lines(
+        &self,
+        report: Report,
+        replies: &[Vec<u8>],
+        clock: Clock,
+        sink: &mut dyn stats::Sink,
+    ) {
+        let (taken, limit) = self.memory();
+        match report {
+            Report::General => stats::general(replies, &self.settings, &self.shared, limit, clock, sink),
+            Report::Items => stats::items(replies, sink),
+            Report::Slabs => stats::slabs(replies, taken, sink),
+            Report::Detail => {}
+        }
+    }
+}

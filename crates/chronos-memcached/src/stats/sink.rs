@@ -1,0 +1,9 @@
+//! [`Sink`]: where the lines of a report go.
+
+use std::fmt::Display;
+
+/// Takes the lines of a report, and makes text or binary answers of them.
+pub trait Sink {
+    /// Appends one line to the report.
+    fn line(&mut self, name: &str, value: &dyn Display);
+}
