@@ -11,6 +11,7 @@ mod ecmp;
 mod engines;
 mod fabrics;
 mod faults;
+mod hosts;
 mod idle;
 mod lab;
 mod parallel;
