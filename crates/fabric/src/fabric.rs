@@ -1,10 +1,10 @@
 //! [`Fabric`]: the network between the hosts, with everything that moves in it.
 //!
 //! ```text
-//! send ──> pacer ──> NIC ──> link ──> switch: which port? ──> port ──> link ──> ... ──> Handled::Delivered
+//! send ──> gate ──> NIC ──> link ──> switch: which port? ──> port ──> link ──> ... ──> Handled::Delivered
 //! ```
 //!
-//! The fabric owns the event queue, and its caller owns the loop over it. One total order covers the fabric's links,
+//! The gate is random loss and the pacer, where hosts have them. The fabric owns the event queue, and its caller owns the loop over it. One total order covers the fabric's links,
 //! ports, pacers and pauses as well as whatever the caller schedules:
 //!
 //! ```text
@@ -30,9 +30,10 @@ use crate::circuits::{CIRCUITS_CLOCK, Circuits, Passage};
 use crate::engine::{Owner, OwnerKind};
 use crate::faults::FAULTS_CLOCK;
 use crate::flow_control::{Deadlock, deadlock};
-use crate::host_pacer::HostPacer;
+use crate::host_gate::HostGate;
 use crate::links::{Hooks, Links};
 use crate::net::{HostId, Network, Packet, PathClass, PathSelector, Port, PortId, Sink};
+use crate::nights::NIGHTS_CLOCK;
 use crate::observed::WatchedQueue;
 
 /// The network between the hosts.
@@ -63,8 +64,8 @@ pub struct Fabric<H> {
     pub(crate) network: Network,
     /// The output ports by number; the first are the hosts' NICs.
     pub(crate) ports: Vec<Port>,
-    /// The pacers by host; none where the hosts have none in front of their NICs.
-    pub(crate) pacers: Vec<HostPacer>,
+    /// What is in front of the NICs, by host; empty where nothing is.
+    pub(crate) gates: Vec<HostGate>,
     /// Chooses paths where the flow's hash does not.
     pub(crate) selector: Option<Box<PathSelector>>,
     /// Everything behind the ports.
@@ -139,6 +140,7 @@ impl<H: Hooks> Fabric<H> {
                     return Handled::Demand;
                 }
             }
+            OwnerKind::Clock if number == NIGHTS_CLOCK => self.on_night_due(now),
             OwnerKind::Endpoint | OwnerKind::Workload | OwnerKind::Clock | OwnerKind::Receive => {
                 return Handled::NotMine;
             }
@@ -239,7 +241,8 @@ impl<H: Hooks> Fabric<H> {
     /// The time that the pacer of `host` asked for has come.
     fn on_pacer_due(&mut self, now: Time, host: HostId) {
         let nic = &mut self.ports[host.0 as usize];
-        let due = self.pacers[host.0 as usize].on_due(now, nic, &mut self.links);
+        let Some(pacer) = &mut self.gates[host.0 as usize].pacer else { return };
+        let due = pacer.on_due(now, nic, &mut self.links);
         self.links.call_pacer_at(host, due);
     }
 
@@ -253,22 +256,26 @@ impl<H: Hooks> Fabric<H> {
         true
     }
 
-    /// Finds the circle of links that pause each other, if nothing moves at `now` and nothing ever will.
+    /// Finds the circle of links that pause each other, if nothing moves at `now` and nothing ever will. At night
+    /// whatever waits may move by day, so a circle is found then.
     pub fn find_deadlock(&self, now: Time) -> Option<Deadlock> {
+        if self.links.nights.as_ref().is_some_and(|clock| clock.is_night()) {
+            return None;
+        }
         let control = self.links.flow_control.as_ref()?;
         let is_stuck = control.is_stuck(now, self.links.lanes.in_flight());
         is_stuck.then(|| deadlock(&self.network, &self.ports, control.moved()))
     }
 
-    /// `packet.src` sends a packet: through its pacer, if it has one, to its NIC.
+    /// `packet.src` sends a packet: through its gate, if it has one, to its NIC.
     #[inline(always)] // once a packet
     pub fn send(&mut self, now: Time, packet: Packet) {
         let host = packet.src;
         self.links.counters.packets_sent += 1;
         let nic = &mut self.ports[host.0 as usize];
-        match self.pacers.get_mut(host.0 as usize) {
-            Some(pacer) => {
-                let due = pacer.on_packet(now, packet, nic, &mut self.links);
+        match self.gates.get_mut(host.0 as usize) {
+            Some(gate) => {
+                let due = gate.on_packet(now, packet, nic, &mut self.links);
                 self.links.call_pacer_at(host, due);
             }
             None => nic.on_arrival(PortId(host.0), now, packet, &mut self.links),
@@ -279,6 +286,9 @@ impl<H: Hooks> Fabric<H> {
     pub fn send_unpaced(&mut self, now: Time, packet: Packet) {
         let nic = PortId(packet.src.0);
         self.links.counters.packets_sent += 1;
+        if self.gates.get_mut(nic.0 as usize).is_some_and(HostGate::loses) {
+            return self.links.lost_at_host(now, &packet);
+        }
         self.ports[nic.0 as usize].on_arrival(nic, now, packet, &mut self.links);
     }
 
@@ -315,7 +325,7 @@ impl<H: Hooks> Fabric<H> {
 
     /// Hands the NIC of a host what its pacer holds, as far as there is room.
     pub fn release_paced(&mut self, now: Time, nic: PortId) {
-        if let Some(pacer) = self.pacers.get_mut(nic.0 as usize) {
+        if let Some(HostGate { pacer: Some(pacer), .. }) = self.gates.get_mut(nic.0 as usize) {
             let due = pacer.release(now, &mut self.ports[nic.0 as usize], &mut self.links);
             self.links.call_pacer_at(HostId(nic.0), due);
         }
@@ -325,7 +335,7 @@ impl<H: Hooks> Fabric<H> {
     #[cold]
     pub fn on_ece(&mut self, now: Time, packet: &Packet) {
         let host = packet.dst.0 as usize;
-        if let Some(pacer) = self.pacers.get_mut(host) {
+        if let Some(HostGate { pacer: Some(pacer), .. }) = self.gates.get_mut(host) {
             pacer.on_ece(now, packet.flow);
         } else if let Some(pacer) = self.ports[host].head_pacer() {
             pacer.on_ece(packet.flow);

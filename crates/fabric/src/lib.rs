@@ -1,7 +1,7 @@
 //! The network between the hosts, as sans-IO state machines.
 //!
 //! ```text
-//! FabricSpec ──Fabric::build──> Fabric { network, ports, pacers, path selector, Links }
+//! FabricSpec ──Fabric::build──> Fabric { network, ports, gates, path selector, Links }
 //!
 //! packet arrives ──> switch ──> path (which port?) ──> port (room? mark? when?) ──> Sink::transmit
 //!                                                        │ general engine only
@@ -21,9 +21,11 @@ pub mod engine;
 mod fabric;
 pub mod faults;
 mod flow_control;
+mod host_gate;
 mod host_pacer;
 mod links;
 pub mod net;
+mod nights;
 pub mod observed;
 mod spec;
 mod unbuildable;

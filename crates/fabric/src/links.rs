@@ -18,6 +18,7 @@ use crate::engine::{EventQueue, Lanes, Owner, OwnerKind};
 use crate::faults::Faults;
 use crate::flow_control::FlowControl;
 use crate::net::{HostId, Packet, PortId, Sink};
+use crate::nights::NightClock;
 use crate::observed::{Counters, LinkMeter};
 
 /// What one world does and another does not when something happens to a packet. A fabric is monomorphised over its
@@ -31,7 +32,7 @@ pub trait Hooks {
     /// A packet has completed the link of `port`, which its last bit left at `left`.
     fn on_hop(&mut self, _left: Time, _port: PortId, _packet: &Packet) {}
 
-    /// A packet was dropped by a port, was lost on a dead link, or found no route.
+    /// A packet was lost by its host, was dropped by a port, was lost on a dead link, or found no route.
     fn on_lost(&mut self, _now: Time, _packet: &Packet) {}
 
     /// A packet has left the queue of a NIC for which senders wait.
@@ -55,6 +56,8 @@ pub(crate) struct Links<H> {
     pub(crate) flow_control: Option<Box<FlowControl>>,
     /// Present where links change during the run; the fabric then has a path selector.
     pub(crate) faults: Option<Box<Faults>>,
+    /// Present where NICs have nights.
+    pub(crate) nights: Option<Box<NightClock>>,
     /// Present where links are counted.
     pub(crate) meter: Option<Box<LinkMeter>>,
     /// Present in a logical process of a parallel run.
@@ -70,6 +73,13 @@ impl<H: Hooks> Links<H> {
         if let Some(due) = due {
             self.events.push(due, Owner::new(OwnerKind::Pacer, host.0));
         }
+    }
+
+    /// Counts a packet that its host has lost before the NIC.
+    #[cold]
+    pub(crate) fn lost_at_host(&mut self, now: Time, packet: &Packet) {
+        self.counters.host_drops += 1;
+        self.hooks.on_lost(now, packet);
     }
 
     /// Counts a packet that was on a link while it was dead.

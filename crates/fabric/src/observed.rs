@@ -133,10 +133,12 @@ impl LinkMeter {
 /// Counters of a whole run. In the end `sent = delivered + lost + in flight`; a simulated run asserts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Packets handed to NIC queues.
+    /// Packets that hosts have sent.
     pub packets_sent: u64,
     /// Packets that reached their host.
     pub packets_delivered: u64,
+    /// Packets that their host lost at random before the NIC.
+    pub host_drops: u64,
     /// Packets dropped in NIC queues.
     pub nic_drops: u64,
     /// Packets dropped in switches.
@@ -164,7 +166,8 @@ pub struct Counters {
 impl Counters {
     /// Returns the number of packets that were dropped or lost.
     pub fn packets_lost(&self) -> u64 {
-        self.nic_drops + self.switch_drops + self.link_drops + self.no_route_drops + self.circuit_drops
+        let at_links = self.link_drops + self.no_route_drops + self.circuit_drops;
+        self.host_drops + self.nic_drops + self.switch_drops + at_links
     }
 
     /// Returns the number of packets whose fate is known: in the end, as many as were sent.
@@ -178,6 +181,7 @@ impl AddAssign for Counters {
         let Counters {
             packets_sent,
             packets_delivered,
+            host_drops,
             nic_drops,
             switch_drops,
             link_drops,
@@ -192,6 +196,7 @@ impl AddAssign for Counters {
         } = other;
         self.packets_sent += packets_sent;
         self.packets_delivered += packets_delivered;
+        self.host_drops += host_drops;
         self.nic_drops += nic_drops;
         self.switch_drops += switch_drops;
         self.link_drops += link_drops;

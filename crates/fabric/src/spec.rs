@@ -3,6 +3,7 @@
 use plimsoll_circuits::{ControlParams, SchedulerFactory};
 use plimsoll_mechanisms::pacer::PacerParams;
 use plimsoll_mechanisms::pfc::PfcParams;
+use plimsoll_mechanisms::tdma::TdmaParams;
 use plimsoll_mechanisms::{Active, PathMechanisms, PortMechanisms};
 use plimsoll_units::{Bytes, Span, Time};
 
@@ -24,6 +25,10 @@ pub struct FabricSpec {
     pub tiers: Vec<PortSpec>,
     /// HULL's pacer in every host, in the form that its parameters say.
     pub pacer: Option<PacerParams>,
+    /// The probability, 0 to 1, with which every host loses a packet before its pacer and its NIC.
+    pub host_loss: f64,
+    /// Days and nights of all NICs.
+    pub tdma: Option<TdmaParams>,
     /// Senders wait while their NIC's queue is full, instead of losing the packet there.
     pub backpressure: bool,
     /// A pacer in front of the NIC waits for room there as well, where there is backpressure.
@@ -123,6 +128,8 @@ impl FabricSpec {
             tiers: vec![PortSpec::default(); network.tiers().len()],
             network,
             pacer: None,
+            host_loss: 0.0,
+            tdma: None,
             backpressure: false,
             pacers_wait: true,
             full_size: 1_500,

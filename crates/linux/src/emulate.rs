@@ -117,6 +117,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if host.bursts().is_some() {
         return refuse("host.bursts", "a model of offloads, where real hosts are,");
     }
+    if host.reorder_buffer().is_some() {
+        return refuse("host.reorder_buffer", "a buffer before the kernel's TCP");
+    }
     qjump::check(model)?;
     if let Some(program) = options.programs.iter().find(|program| words(&program.command).is_none()) {
         let problem = format!("`{}` is no program with arguments: a quote may have no end", program.command);

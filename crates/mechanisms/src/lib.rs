@@ -10,6 +10,7 @@ mod chance;
 mod depth;
 pub mod ecn;
 mod invalid;
+pub mod loss;
 mod mechanism;
 pub mod nic_burst;
 pub mod pacer;
@@ -20,8 +21,10 @@ pub mod pfc;
 pub mod phantom_queue;
 pub mod qjump;
 pub mod red;
+pub mod reorder_buffer;
 pub mod shared_buffer;
 pub mod tcp;
+pub mod tdma;
 pub mod wred;
 
 pub use depth::{Depth, ParseDepthError};
@@ -56,6 +59,10 @@ mechanism::registry! { $
         bursts: nic_burst::NicBurstParams,
         /// QJump: each priority may send so much in a network epoch. A workload's level is its `priority`.
         qjump: qjump::QjumpParams,
+        /// Day and night: a timer pauses and resumes all NICs.
+        tdma: tdma::TdmaParams,
+        /// The receiver's reorder buffer, which hides reordering from TCP for a limited time.
+        reorder_buffer: reorder_buffer::ReorderBufferParams,
     }
     /// The path selectors that are on; a checked scenario has at most one.
     PathMechanisms by with_path_mechanisms {

@@ -326,6 +326,12 @@ impl PauseState {
         before.0 & !self.paused.0 != 0
     }
 
+    /// Returns the state in which `priorities` are paused as well.
+    #[must_use]
+    pub fn and(self, priorities: Priorities) -> PauseState {
+        PauseState { paused: Priorities(self.paused.0 | priorities.0) }
+    }
+
     /// Whether a packet of `priority`, 0 to 7, may be begun.
     #[inline]
     pub fn may(&self, priority: u8) -> bool {

@@ -14,8 +14,9 @@
 //! Four things of an [`Outcome`] are left out, because they may change while the observations do not, or observe
 //! nothing: the wording of warnings, the count of events handled (the two port engines need different numbers of
 //! them for the same result), the captured packets (which the run directory does not keep), and the list of faults
-//! (which the scenario has). Observations, extra load, links and the drops of dead links, where there are none,
-//! leave no trace. The patterns below name every field, so that a
+//! (which the scenario has). Observations, extra load, links, the drops of dead links and those of hosts, where there
+//! are none, leave no trace. The retransmissions of a series are left out as well: they came later than the digests
+//! of series that were published before, and the sum of each connection is taken in. The patterns below name every field, so that a
 //! new one does not compile until it is taken in.
 
 use std::fmt;
@@ -54,6 +55,10 @@ impl Digest {
         if !outcome.circuits.is_empty() {
             outcome.circuits.feed(&mut hasher);
             outcome.counters.circuit_drops.feed(&mut hasher);
+        }
+        if outcome.counters.host_drops > 0 {
+            "host drops".feed(&mut hasher);
+            outcome.counters.host_drops.feed(&mut hasher);
         }
         hasher.finish()
     }
@@ -342,7 +347,7 @@ feed_fields!(Connection {
 feed_fields!(Counters {
     packets_sent, packets_delivered, nic_drops, switch_drops, packets_in_flight, marks, packet_hops,
     retransmissions, timeouts
-} except { link_drops, no_route_drops, circuit_drops, events });
+} except { host_drops, link_drops, no_route_drops, circuit_drops, events });
 
 feed_fields!(Split { window, recovery, nic, pacer, tier, serialisation, propagation, service });
 feed_fields!(Queue {
@@ -359,7 +364,7 @@ feed_fields!(Queue {
     packets,
     bytes
 });
-feed_fields!(SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate });
+feed_fields!(SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate } except { retransmissions });
 // The length follows from the scenario.
 feed_fields!(GoodputInterval { time, workload, sent, delivered } except { length });
 
@@ -406,7 +411,7 @@ mod tests {
         let digest = Digest::of(&outcome);
         assert_eq!(Digest::of(&outcome.clone()), digest);
         type Edit = fn(&mut Outcome);
-        let changed: [(&str, Edit); 15] = [
+        let changed: [(&str, Edit); 16] = [
             ("end", |o| o.end += Span::from_ps(1)),
             ("workload name", |o| o.workloads[0].name.push('x')),
             ("completion", |o| o.messages[5].completed = None),
@@ -422,6 +427,7 @@ mod tests {
             ("series", |o| o.series[0].alpha += 1e-12),
             ("goodput", |o| o.goodput[0].sent = Bytes::new(1)),
             ("counter", |o| o.counters.marks += 1),
+            ("host drops", |o| o.counters.host_drops += 1),
         ];
         for (name, change) in changed {
             let mut other = outcome.clone();
@@ -431,11 +437,12 @@ mod tests {
     }
 
     #[test]
-    fn wording_events_and_captures_do_not_count() {
+    fn wording_events_captures_and_sampled_retransmissions_do_not_count() {
         let outcome = synthetic::outcome(&synthetic::Shape::default(), 7, "TCP");
         let mut other = outcome.clone();
         other.warnings.push("another wording".to_owned());
         other.counters.events += 1;
+        other.series[0].retransmissions += 1;
         other.capture.ports.push("tor -> h0".to_owned());
         assert_eq!(Digest::of(&other), Digest::of(&outcome));
     }

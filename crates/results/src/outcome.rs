@@ -123,6 +123,8 @@ pub struct SeriesPoint {
     pub alpha: f64,
     /// Bytes acknowledged since the last sample, per second.
     pub rate: Rate,
+    /// Segments that the sender has retransmitted so far.
+    pub retransmissions: u64,
 }
 
 impl SeriesPoint {

@@ -115,12 +115,14 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
                 ssthresh: if i == 0 { SeriesPoint::NO_SSTHRESH } else { 9_500 },
                 alpha: (i % 10) as f64 / 16.0,
                 rate: Rate::from_mbps(200 + i),
+                retransmissions: i / 7,
             })
             .collect(),
         goodput: goodput(shape, seed, effect),
         counters: Counters {
             packets_sent: 412_000,
             packets_delivered: 412_000 - effect.drops,
+            host_drops: 0,
             nic_drops: effect.drops / 3,
             switch_drops: effect.drops - effect.drops / 3,
             link_drops: 0,

@@ -30,6 +30,8 @@ impl Model {
             tiers: network.tiers().iter().map(tier).collect(),
             network,
             pacer: self.host.pacer().copied(),
+            host_loss: self.host.loss,
+            tdma: self.host.tdma().cloned(),
             backpressure: self.host.backpressure,
             pacers_wait: true,
             full_size: transport.segment + u64::from(transport.header_bytes),

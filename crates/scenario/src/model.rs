@@ -102,9 +102,14 @@ impl Model {
         if let Some(here) = here {
             return Some(here.engine_setting.to_owned());
         }
+        let of_host = self.host.mechanisms().active();
+        let at_nic = of_host.into_iter().find(|active| active.engine.is_general(at_switch, !at_switch));
+        if let Some(at_nic) = at_nic {
+            return Some(at_nic.table.path());
+        }
         let tiers = self.topology.tiers().iter().map(|tier| self.port.of_tier(tier));
         let ports = tiers.flat_map(|port| port.mechanisms().active());
-        let elsewhere = ports.chain(self.paths.mechanisms().active()).chain(self.host.mechanisms().active());
+        let elsewhere = ports.chain(self.paths.mechanisms().active());
         let mut general = elsewhere.filter(|active| active.engine.is_general(at_switch, false));
         general.next().map(|active| active.table.path())
     }
@@ -116,6 +121,11 @@ impl Model {
 
     /// How many of the eight priorities packets may have.
     pub fn priorities_in_use(&self) -> u8 {
+        self.used_priorities().len() as u8
+    }
+
+    /// The priorities that packets may have, in ascending order.
+    pub fn used_priorities(&self) -> Vec<u8> {
         let host = &self.host;
         let mut used = [false; 8];
         let by_size = (0..8u8).filter(|level| usize::from(*level) < host.priority_by_size.len());
@@ -123,7 +133,7 @@ impl Model {
         for priority in by_size.map(|level| 7 - level).chain(named).chain([0]) {
             used[usize::from(priority & 7)] = true;
         }
-        used.iter().filter(|used| **used).count() as u8
+        (0..8).filter(|priority| used[usize::from(*priority)]).collect()
     }
 }
 
@@ -202,6 +212,11 @@ impl Fault {
 /// For serde, which hands over a reference.
 fn is_zero(span: &Span) -> bool {
     span.is_zero()
+}
+
+/// For serde, which hands over a reference.
+fn is_no_loss(probability: &f64) -> bool {
+    *probability == 0.0
 }
 
 /// A direction of a link.
@@ -388,6 +403,10 @@ plimsoll_mechanisms::with_host_mechanisms! { table_with_mechanisms! {
         /// The transport, and a pacer behind it, wait while the NIC queue is full, instead of losing the packet
         /// there.
         backpressure: bool,
+        /// The probability with which a host loses each packet that it sends, before its NIC: 0 (the default) to 1.
+        /// Losses are independent of each other, and the same at all hosts; acknowledgements are lost as well.
+        #[serde(skip_serializing_if = "is_no_loss")]
+        loss: f64,
     }
     {
         /// The 802.1p priority of a workload's packets, by its name: 0 (the default, the lowest) to 7.
@@ -419,7 +438,7 @@ pub enum Rank {
 pub struct Observe {
     /// Queues to watch, by a name of your choice.
     pub queue: IndexMap<String, ObserveQueue>,
-    /// Per-flow series of cwnd, ssthresh, alpha and rate, sampled this often.
+    /// Per-flow series of cwnd, ssthresh, alpha, rate and retransmissions, sampled this often.
     pub flow_series: Option<Span>,
     /// When a message is complete.
     pub completion: Completion,

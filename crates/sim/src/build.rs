@@ -21,6 +21,7 @@ use crate::look_ahead::LOOK_AHEAD_PORTS;
 use crate::observe::{Recorder, connection_record};
 use crate::packet_capture::PacketCapture;
 use crate::receive_offload::ReceiveOffload;
+use crate::reorder::ReorderBuffers;
 use crate::rules::Rules;
 use crate::sim_hooks::SimHooks;
 use crate::sources::Sources;
@@ -70,7 +71,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         faults: model.fault.iter().map(listed).collect(),
         programs: model.program.len(),
         world: World {
-            rules: rules(model, &fabric, &traffic, hosts.classes.is_some()),
+            rules: rules(model, &fabric, &traffic, &hosts),
             fabric,
             hosts,
             sources: Sources::new(traffic.sources),
@@ -98,6 +99,7 @@ fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Ho
         opening: opening.collect::<Result<_, _>>()?,
         connections: Vec::new(),
         receive_offload: offload.map(Box::new),
+        reorder_buffers: model.host.reorder_buffer().map(|params| Box::new(ReorderBuffers::new(*params))),
         classes: Classes::new(model)?,
         demand: is_hybrid(model).then(|| Box::new(DemandReader::new(&control(model)))),
         waiting_for_room: vec![Default::default(); waiting],
@@ -114,7 +116,7 @@ fn control(model: &Model) -> ControlParams {
     model.circuits.clone().unwrap_or_default()
 }
 
-fn rules(model: &Model, fabric: &Fabric<SimHooks>, traffic: &Traffic, has_classes: bool) -> Rules {
+fn rules(model: &Model, fabric: &Fabric<SimHooks>, traffic: &Traffic, hosts: &Hosts) -> Rules {
     let bursts = model.host.bursts().filter(|params| params.segmentation > Bytes::ZERO);
     let segmentation = bursts.map(SegmentationOffload::new);
     let propagations = fabric.network().links().iter().map(|link| link.propagation);
@@ -122,7 +124,8 @@ fn rules(model: &Model, fabric: &Fabric<SimHooks>, traffic: &Traffic, has_classe
         horizon: traffic.horizon(),
         stop_when_finished: !traffic.endless,
         grace: propagations.min().unwrap_or_default(),
-        holds_back: model.host.backpressure || segmentation.is_some() || has_classes,
+        holds_back: model.host.backpressure || segmentation.is_some() || hosts.classes.is_some(),
+        holds_received: hosts.receive_offload.is_some() || hosts.reorder_buffers.is_some(),
         backpressure: model.host.backpressure,
         completes_acknowledged: model.observe.completion == Completion::Acknowledged,
         spreads: fabric.selector().is_some_and(|selector| selector.spreads()),

@@ -9,6 +9,7 @@ use crate::connection::{Connection, End};
 use crate::connection_pool::ConnectionPool;
 use crate::demand::DemandReader;
 use crate::receive_offload::ReceiveOffload;
+use crate::reorder::ReorderBuffers;
 
 /// The transports of all hosts.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct Hosts {
     pub(crate) pool: Option<Box<ConnectionPool>>,
     /// The receiving NICs, where they coalesce packets.
     pub(crate) receive_offload: Option<Box<ReceiveOffload>>,
+    /// The reorder buffers behind the receiving NICs, where hosts have them.
+    pub(crate) reorder_buffers: Option<Box<ReorderBuffers>>,
     /// The priorities and limits of packets, where they differ.
     pub(crate) classes: Option<Box<Classes>>,
     /// What reads the demand of hosts, in a hybrid network.

@@ -28,6 +28,7 @@ mod parallel;
 mod progress;
 mod receive;
 mod receive_offload;
+mod reorder;
 mod rules;
 mod sim_hooks;
 mod sources;

@@ -124,6 +124,7 @@ impl Recorder {
                 ssthresh: window.ssthresh_bytes,
                 alpha: window.alpha,
                 rate: Rate::from_bps((bits / every.as_secs_f64()) as u64),
+                retransmissions: half.endpoint.counters().retransmissions,
             });
         }
         now + every

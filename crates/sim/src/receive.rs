@@ -1,4 +1,5 @@
-//! Receiving NICs with coalescing: what they gather reaches the transport in batches.
+//! Receiving NICs that hold packets back: what coalescing gathers reaches the transport in batches, and a reorder
+//! buffer behind it holds what is out of order.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind};
 use plimsoll_fabric::net::{Flags, HostId, Packet};
@@ -7,14 +8,16 @@ use plimsoll_units::Time;
 use crate::world::World;
 
 impl World {
-    /// A packet has reached a NIC that coalesces.
+    /// A packet has reached a host whose NIC, or whose reorder buffer, may hold it.
     #[cold]
     pub(crate) fn on_nic(&mut self, now: Time, packet: &Packet) {
         if packet.flags.has(Flags::ECE) {
             self.on_ece(now, packet);
         }
         let host = packet.dst;
-        let Some(offload) = &mut self.hosts.receive_offload else { return };
+        let Some(offload) = &mut self.hosts.receive_offload else {
+            return self.on_piece(now, vec![*packet]);
+        };
         let was_idle = offload.next_due(host).is_none();
         offload.on_packet(now, packet);
         match offload.next_due(host) {
@@ -24,14 +27,21 @@ impl World {
         }
     }
 
+    /// The event of a NIC has come, or that of a reorder buffer, whose numbers follow those of the hosts.
+    #[cold]
+    pub(crate) fn on_receive_event(&mut self, now: Time, number: u32) {
+        match number.checked_sub(self.fabric.network().hosts()) {
+            None => self.on_receive_due(now, HostId(number)),
+            Some(place) => self.on_reorder_due(now, place),
+        }
+    }
+
     /// The NIC interrupts its host, if its batch is due. A batch that filled up early went without its event.
     #[cold]
     pub(crate) fn on_receive_due(&mut self, now: Time, host: HostId) {
         let Some(offload) = &mut self.hosts.receive_offload else { return };
         for piece in offload.take_pieces(now, host) {
-            if let Some((last, before)) = piece.split_last() {
-                self.receive(now, last, before);
-            }
+            self.on_piece(now, piece);
         }
     }
 }

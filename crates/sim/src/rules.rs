@@ -15,6 +15,8 @@ pub(crate) struct Rules {
     pub(crate) grace: Span,
     /// Something but the window keeps ends from sending: backpressure, segmentation offload, or limits.
     pub(crate) holds_back: bool,
+    /// Something holds packets between the receiving NIC and the transport: coalescing, or a reorder buffer.
+    pub(crate) holds_received: bool,
     /// The transport waits for room in the NIC queue.
     pub(crate) backpressure: bool,
     /// Connections are closed when they fall idle.

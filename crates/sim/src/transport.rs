@@ -22,7 +22,7 @@ use crate::world::World;
 impl World {
     /// A packet has reached its host.
     pub(crate) fn on_host(&mut self, now: Time, packet: &Packet) {
-        if self.hosts.receive_offload.is_some() {
+        if self.rules.holds_received {
             return self.on_nic(now, packet);
         }
         if packet.flags.has(Flags::ECE) {

@@ -107,7 +107,7 @@ impl World {
         match owner.kind() {
             OwnerKind::Endpoint => self.on_endpoint_due(now, number),
             OwnerKind::Workload => self.on_workload_due(now, number as usize),
-            OwnerKind::Receive => self.on_receive_due(now, HostId(number)),
+            OwnerKind::Receive => self.on_receive_event(now, number),
             OwnerKind::Clock => self.on_sample(now),
             OwnerKind::Link | OwnerKind::Port | OwnerKind::Pacer | OwnerKind::Pause => {
                 unreachable!("the fabric handles its own events")

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! FabricSpec ──Schedule──> ports, general where links change or switches pause
-//!            └──> shared buffers, flow control, pacers, path selector, faults
+//!            └──> shared buffers, flow control, gates, path selector, faults, nights
 //! ```
 
 mod ports;
 mod shared_buffers;
 
+use plimsoll_mechanisms::tdma::Nights;
 use plimsoll_units::Time;
 
 use crate::circuits::Circuits;
@@ -15,10 +16,11 @@ use crate::engine::{EventQueue, Lanes, Streams};
 use crate::fabric::Fabric;
 use crate::faults::{Faults, Schedule};
 use crate::flow_control::FlowControl;
-use crate::host_pacer::host_pacers;
+use crate::host_gate::host_gates;
 use crate::links::{Hooks, Links};
 use crate::net::topology::Hashing;
 use crate::net::{PathSelector, SelectPath, SelectorFactory};
+use crate::nights::NightClock;
 use crate::observed::{Counters, LinkMeter};
 use crate::spec::{Extensions, FabricSpec};
 use crate::unbuildable::Unbuildable;
@@ -49,7 +51,8 @@ impl<H: Hooks> Fabric<H> {
         builder.counts_drain_bytes = extensions.path_selector.is_some();
         let mut ports = builder.ports();
         let mut selector = selector(&spec, streams, extensions.path_selector).map(Box::new);
-        let pacers = host_pacers(&spec, streams);
+        let gates = host_gates(&spec, streams);
+        let nights = spec.tdma.as_ref().and_then(Nights::new).map(NightClock::new);
         let faults = Faults::new(schedule, &mut ports);
         let mut events = EventQueue::new();
         let FabricSpec { network, watched, backpressure, counts_links, window, .. } = spec;
@@ -62,6 +65,10 @@ impl<H: Hooks> Fabric<H> {
         if let Some((at, owner)) = circuits.as_ref().map(|circuits| circuits.next_event()) {
             events.push(at, owner);
         }
+        if let Some(nights) = &nights {
+            let (at, owner) = nights.next_event(Time::ZERO);
+            events.push(at, owner);
+        }
         let links = Links {
             events,
             lanes: Lanes::new(network.links().len()),
@@ -69,6 +76,7 @@ impl<H: Hooks> Fabric<H> {
             shared_buffers: shared.buffers,
             flow_control,
             faults,
+            nights,
             meter: counts_links.then(|| Box::new(LinkMeter::new(network.links().len(), window))),
             boundary: None,
             hosts: network.hosts(),
@@ -79,7 +87,7 @@ impl<H: Hooks> Fabric<H> {
             || links.meter.is_some()
             || circuits.is_some()
             || links.hooks.observes_hops();
-        Ok(Fabric { network, ports, pacers, selector, links, watched, inspects_hops, backpressure, circuits })
+        Ok(Fabric { network, ports, gates, selector, links, watched, inspects_hops, backpressure, circuits })
     }
 }
 

@@ -51,7 +51,7 @@ impl General {
         let is_general =
             |port: &PortSpec, at_switch| port.general || spec.needs_general_engine(port, at_switch);
         General {
-            nic: is_general(&spec.nic, false),
+            nic: is_general(&spec.nic, false) || spec.tdma.is_some(),
             tiers: spec.tiers.iter().map(|tier| is_general(tier, true)).collect(),
         }
     }

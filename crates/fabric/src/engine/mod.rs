@@ -37,9 +37,11 @@ pub enum OwnerKind {
     Endpoint = 3,
     /// A workload has something to send.
     Workload = 4,
-    /// The run's own clock: number 0 samples a time series, number 1 changes links.
+    /// The run's own clock: number 0 samples a time series, 1 changes links, 2 drives circuits, 3 begins and
+    /// ends nights.
     Clock = 5,
-    /// A host's receive offload hands over what it has gathered.
+    /// A host hands received packets over: its receive offload, or, with numbers after those of the hosts, the reorder
+    /// buffer of an end of a connection.
     Receive = 6,
     /// Pauses reach the port that sends on a link; the number is that port's.
     Pause = 7,

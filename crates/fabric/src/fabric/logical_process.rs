@@ -23,18 +23,19 @@ impl<H: Hooks> Fabric<H> {
         self.links.lanes.push(port, arrives, packet, &mut self.links.events);
     }
 
-    /// Takes over the ports of `other` for which `is_other` holds, with their pacers, and adds its counters, less the
+    /// Takes over the ports of `other` for which `is_other` holds, with their gates, and adds its counters, less the
     /// `replicated` events that this fabric has counted as well.
     pub fn absorb(&mut self, mut other: Fabric<H>, replicated: u64, is_other: impl Fn(PortId) -> bool) {
         for port in (0..self.ports.len() as u32).map(PortId).filter(|port| is_other(*port)) {
             let place = port.0 as usize;
             std::mem::swap(&mut self.ports[place], &mut other.ports[place]);
-            if let Some(pacer) = self.pacers.get_mut(place) {
-                std::mem::swap(pacer, &mut other.pacers[place]);
+            if let Some(gate) = self.gates.get_mut(place) {
+                std::mem::swap(gate, &mut other.gates[place]);
             }
         }
         let of_faults = other.links.faults.as_ref().map_or(0, |faults| faults.events());
-        other.links.counters.events -= replicated + of_faults;
+        let of_nights = other.links.nights.as_ref().map_or(0, |clock| clock.events);
+        other.links.counters.events -= replicated + of_faults + of_nights;
         self.links.counters += other.links.counters;
     }
 }

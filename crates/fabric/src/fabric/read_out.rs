@@ -7,6 +7,7 @@ use plimsoll_units::{Rate, Span, Time};
 
 use super::Fabric;
 use crate::engine::{EventQueue, Lanes};
+use crate::host_gate::HostGate;
 use crate::host_pacer::HostPacer;
 use crate::links::Hooks;
 use crate::net::topology::Link;
@@ -94,8 +95,12 @@ impl<H: Hooks> Fabric<H> {
     /// Returns how many packets wait in ports and pacers or are in flight.
     pub fn packets_inside(&self) -> u64 {
         let held = self.ports.iter().map(Port::held).sum::<usize>()
-            + self.pacers.iter().map(HostPacer::held).sum::<usize>();
+            + self.pacers().map(HostPacer::held).sum::<usize>();
         (held + self.links.lanes.in_flight()) as u64
+    }
+
+    fn pacers(&self) -> impl Iterator<Item = &HostPacer> {
+        self.gates.iter().filter_map(|gate| gate.pacer.as_ref())
     }
 
     /// Completes the counters at the `end` of the run: counts the packets that are still inside, and takes back the
@@ -159,9 +164,9 @@ impl<H: Hooks> Fabric<H> {
 
     /// Returns how often each connection of `host` was associated with its pacer up to `end`.
     pub fn pacing_counts(&mut self, host: HostId, end: Time) -> Vec<(u64, AssociationCounts)> {
-        match self.pacers.get(host.0 as usize) {
-            Some(pacer) => pacer.flows().counts(end).collect(),
-            None => {
+        match self.gates.get(host.0 as usize) {
+            Some(HostGate { pacer: Some(pacer), .. }) => pacer.flows().counts(end).collect(),
+            _ => {
                 let pacer = self.ports[host.0 as usize].head_pacer();
                 pacer.map_or_else(Vec::new, |pacer| pacer.counts(end).into_iter().collect())
             }

@@ -160,6 +160,7 @@ fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
         }
     };
     push("drops", |cell| cell.counters.drops());
+    push("lost at hosts", |cell| cell.counters.host_drops);
     push("link drops", |cell| cell.counters.link_drops);
     push("no route", |cell| cell.counters.no_route_drops);
     push("circuit drops", |cell| cell.counters.circuit_drops);

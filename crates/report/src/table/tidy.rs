@@ -143,8 +143,9 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
     let network = [("drops", counters.drops()), ("marks", counters.marks)];
     let faults = [("link_drops", counters.link_drops), ("no_route_drops", counters.no_route_drops)];
     let faults = faults.into_iter().filter(|_| !cell.faults.is_empty());
+    let at_hosts = Some(("host_drops", counters.host_drops)).filter(|(_, drops)| *drops > 0);
     out.extend(
-        network.into_iter().chain(faults).map(|(metric, value)| {
+        network.into_iter().chain(at_hosts).chain(faults).map(|(metric, value)| {
             ("network".to_owned(), metric.to_owned(), Estimate::bare(value as f64, 1))
         }),
     );

@@ -82,6 +82,12 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A last field, which rows of earlier versions do not have.
+    fn last<T: FromStr>(&mut self) -> Result<Option<T>, String> {
+        let Some(text) = self.fields.next() else { return Ok(None) };
+        text.parse().map(Some).map_err(|_| format!("`{text}` is not a number of its column"))
+    }
+
     fn time(&mut self) -> Result<Time, String> {
         self.parse().map(Time::from_ps)
     }
@@ -431,16 +437,18 @@ impl Record for SeriesPoint {
         ("ssthresh_bytes", "slow start threshold; empty while slow start has no end"),
         ("alpha", "DCTCP's estimate of the marked share; 0 for others"),
         ("rate_bps", "bits acknowledged per second since the last sample"),
+        ("retransmissions", "segments that the sender has retransmitted so far"),
     ];
 
     fn write(&self, row: &mut Writer, _: &Names) {
-        let SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate } = *self;
+        let SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate, retransmissions } = *self;
         row.plain(time.as_ps());
         row.plain(connection);
         row.plain(cwnd);
         row.maybe(Some(ssthresh).filter(|&bytes| bytes != SeriesPoint::NO_SSTHRESH));
         row.maybe_float(Some(alpha));
         row.plain(rate.as_bps());
+        row.plain(retransmissions);
     }
 
     fn read(fields: &mut Fields<'_>, _: &Names) -> Result<SeriesPoint, String> {
@@ -451,6 +459,8 @@ impl Record for SeriesPoint {
             ssthresh: fields.maybe()?.unwrap_or(SeriesPoint::NO_SSTHRESH),
             alpha: fields.parse()?,
             rate: Rate::from_bps(fields.parse()?),
+            // A file of an earlier version ends here.
+            retransmissions: fields.last()?.unwrap_or(0),
         })
     }
 }

@@ -123,6 +123,8 @@ struct QueueMark {
 struct Counts {
     packets_sent: u64,
     packets_delivered: u64,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    host_drops: u64,
     nic_drops: u64,
     switch_drops: u64,
     #[serde(default)]
@@ -139,12 +141,18 @@ struct Counts {
     timeouts: u64,
 }
 
+/// For serde, which hands over a reference.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 macro_rules! counts {
     ($from:expr => $to:ident) => {{
         let c = $from;
         $to {
             packets_sent: c.packets_sent,
             packets_delivered: c.packets_delivered,
+            host_drops: c.host_drops,
             nic_drops: c.nic_drops,
             switch_drops: c.switch_drops,
             link_drops: c.link_drops,

@@ -319,6 +319,9 @@ pub struct CounterTotals {
     pub packets_sent: u64,
     /// Packets that reached their host.
     pub packets_delivered: u64,
+    /// Packets that their host lost at random before the NIC.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub host_drops: u64,
     /// Packets dropped in NIC queues.
     pub nic_drops: u64,
     /// Packets dropped in switches.
@@ -346,10 +349,16 @@ pub struct CounterTotals {
     pub timeouts: u64,
 }
 
+/// For serde, which hands over a reference.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 impl CounterTotals {
     fn add(&mut self, counters: &Counters) {
         self.packets_sent += counters.packets_sent;
         self.packets_delivered += counters.packets_delivered;
+        self.host_drops += counters.host_drops;
         self.nic_drops += counters.nic_drops;
         self.switch_drops += counters.switch_drops;
         self.link_drops += counters.link_drops;

@@ -20,7 +20,7 @@ use plimsoll_units::Span;
 use crate::error::{Report, did_you_mean};
 use crate::files::Files;
 use crate::graph;
-use crate::model::{Graph, Model, Topology};
+use crate::model::{Graph, Model, ServiceOrder, Topology};
 use crate::node::{Node, dotted};
 use crate::source::Sources;
 
@@ -200,8 +200,34 @@ impl Checker<'_> {
                 );
             }
         }
+        let loss = model.host.loss;
+        if !(0.0..=1.0).contains(&loss) {
+            self.error(&["host", "loss"], format!("a probability of {loss}"), "0 to 1");
+        }
         self.qjump(model);
+        self.nights(model);
         self.priorities(model);
+    }
+
+    /// Nights that pause no packet, or hold up more than they name.
+    fn nights(&mut self, model: &Model) {
+        let Some(tdma) = model.host.tdma() else { return };
+        if matches!(model.topology, Topology::Hybrid(_)) {
+            let message = "in a hybrid network the schedule of circuits pauses what hosts send";
+            self.error(&["host", "tdma"], message, "another topology, or without `host.tdma`");
+            return;
+        }
+        let used = model.used_priorities();
+        let paused = |priority: &u8| tdma.priorities.contains(priority);
+        let path = ["host", "tdma"];
+        if !used.iter().any(paused) {
+            let message = "no packet has a priority that is paused, so there is no night";
+            let used: Vec<String> = used.iter().map(u8::to_string).collect();
+            self.warn(&path, message, format!("packets have priority {}", used.join(", ")));
+        } else if !used.iter().all(paused) && model.port.host.order != ServiceOrder::Priorities {
+            let message = "a paused packet holds up those behind it, whatever their priority";
+            self.warn(&path, message, "port.host.order = \"priorities\" has a queue for each");
+        }
     }
 
     fn priorities(&mut self, model: &Model) {

@@ -36,6 +36,10 @@ pub struct General {
     changes: bool,
     /// The priorities that the far end has paused.
     pause: PauseState,
+    /// The priorities that the night holds.
+    night: Priorities,
+    /// Both together: what may not be begun.
+    stopped: PauseState,
     /// The waiting bytes by priority, where paths are chosen by them.
     drain_bytes: Option<Box<DrainBytes>>,
     /// Packets that the discipline has just dropped; empty in between.
@@ -63,6 +67,8 @@ impl General {
             accounts: config.accounts,
             changes: config.changes,
             pause: PauseState::default(),
+            night: Priorities::default(),
+            stopped: PauseState::default(),
             drain_bytes: config.counts_drain_bytes.then(Box::default),
             victims: Vec::new(),
             meter: config.meter,
@@ -121,6 +127,16 @@ impl General {
     /// The far end pauses or resumes priorities.
     pub(super) fn on_signal(&mut self, id: PortId, now: Time, signal: Signal, sink: &mut impl Sink) {
         self.pause.on_signal(signal);
+        self.stopped = self.pause.and(self.night);
+        self.start_due(id, now, sink);
+    }
+
+    /// A night begins or ends: it holds `paused`.
+    pub(super) fn set_night(&mut self, id: PortId, now: Time, paused: Priorities, sink: &mut impl Sink) {
+        // What was due before the night has begun by now.
+        self.start_due(id, now, sink);
+        self.night = paused;
+        self.stopped = self.pause.and(self.night);
         self.start_due(id, now, sink);
     }
 
@@ -297,7 +313,7 @@ impl General {
     /// Removes the packet that is sent next from the queue.
     fn pop(&mut self, id: PortId, now: Time, sink: &mut impl Sink) -> Option<Queued> {
         let victims = &mut self.victims;
-        let next = self.discipline.pop(now, self.pause, |victim| victims.push(victim.packet));
+        let next = self.discipline.pop(now, self.stopped, |victim| victims.push(victim.packet));
         self.drop_victims(id, now, sink);
         next
     }

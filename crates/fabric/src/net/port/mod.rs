@@ -183,6 +183,15 @@ impl Port {
         }
     }
 
+    /// The port holds `paused`, and no other priorities, until it is told otherwise: a night begins or ends. What the
+    /// far end pauses stays paused.
+    pub fn set_night(&mut self, id: PortId, now: Time, paused: Priorities, sink: &mut impl Sink) {
+        match &mut self.0 {
+            Engine::Express(_) => unreachable!("an express port has no nights"),
+            Engine::General(port) => port.set_night(id, now, paused, sink),
+        }
+    }
+
     /// Returns the port's rules.
     pub fn rules(&self) -> &Arc<PortRules> {
         match &self.0 {

@@ -78,7 +78,22 @@ fn host(scope: Scope) -> impl Strategy<Value = String> {
         "pacer = { form = 'source', interval = '32us' }",
         "pacer = { form = 'paper', association_probability = 0.5 }",
     ]);
-    (backpressure, pacer).prop_map(|(backpressure, pacer)| format!("backpressure = {backpressure}\n{pacer}"))
+    let more = if scope == Scope::All {
+        select(vec![
+            "",
+            "",
+            "loss = 0.02",
+            "tdma = { day = '40us', night = '25us' }",
+            "tdma = { day = '30us', night = '10us', priorities = [7] }\nloss = 0.001",
+            "reorder_buffer = { timeout = '20us', bytes = '5KB' }",
+            "reorder_buffer = {}\nbursts = {}",
+        ])
+        .boxed()
+    } else {
+        Just("").boxed()
+    };
+    (backpressure, pacer, more)
+        .prop_map(|(backpressure, pacer, more)| format!("backpressure = {backpressure}\n{pacer}\n{more}"))
 }
 
 /// What fabrics add: path selection, how switches queue, priorities.

@@ -173,24 +173,26 @@ fn slow_links_are_no_deadlock() {
     assert!(run.messages.iter().all(|message| message.completed.is_some()));
 }
 
-/// Clockwise traffic in a ring: every switch waits for the next one.
+/// Clockwise traffic in a ring of five, of so many flows.
+pub fn ring(flows: usize) -> String {
+    let all = [("a", "c"), ("b", "d"), ("c", "e"), ("d", "a"), ("e", "b")];
+    let table = |(from, to): &(&str, &str)| {
+        format!("[workload.{from}]\nkind = 'flows'\nfrom = ['{from}']\nto = '{to}'\n")
+    };
+    let tables: String = all[..flows].iter().map(table).collect();
+    lossless(&format!("[topology]\nkind = 'file'\npath = 'ring.toml'\n{tables}"))
+}
+
+/// Every switch waits for the next one.
 #[test]
 fn a_circle_of_pauses_is_found() {
-    let flows = |hosts: &[(&str, &str)]| -> String {
-        hosts
-            .iter()
-            .map(|(from, to)| format!("[workload.{from}]\nkind = 'flows'\nfrom = ['{from}']\nto = '{to}'\n"))
-            .collect()
-    };
-    let ring = "[topology]\nkind = 'file'\npath = 'ring.toml'\n";
-    let all = [("a", "c"), ("b", "d"), ("c", "e"), ("d", "a"), ("e", "b")];
-    let text = lossless(&format!("{ring}{}", flows(&all)));
+    let text = ring(5);
     let error = plimsoll_sim::run(&model(&text, None, None), &mut |_| true).unwrap_err();
     let RunError::Deadlock { links, .. } = &error else { panic!("{error}") };
     assert_eq!(links.len(), 5, "{error}");
     assert!(error.to_string().contains("s0 -> s1"), "{error}");
     // One flow less, and it is no circle.
-    let open = run(&lossless(&format!("{ring}{}", flows(&all[..4]))));
+    let open = run(&ring(4));
     assert_lossless(&open);
 }
 

@@ -12,6 +12,7 @@ mod engines;
 mod fabrics;
 mod faults;
 mod hybrid;
+mod hosts;
 mod idle;
 mod lab;
 mod parallel;

@@ -1,0 +1,75 @@
+//! [`HostGate`]: what a packet passes between its host's transport and the NIC: random loss, then the paper's pacer.
+
+use plimsoll_mechanisms::loss::UniformLoss;
+use plimsoll_units::Time;
+use rand::Rng;
+
+use crate::engine::{Stream, Streams};
+use crate::host_pacer::{HostPacer, host_pacers};
+use crate::links::{Hooks, Links};
+use crate::net::{Packet, Port, PortId};
+use crate::spec::FabricSpec;
+
+/// What a packet passes between its host's transport and the NIC.
+#[derive(Debug)]
+pub(crate) struct HostGate {
+    loss: Option<HostLoss>,
+    pub(crate) pacer: Option<HostPacer>,
+}
+
+/// The random loss of a host, with the stream that it draws from.
+#[derive(Debug)]
+struct HostLoss {
+    loss: UniformLoss,
+    stream: Stream,
+}
+
+/// Builds the gates of all hosts; none where packets pass nothing.
+pub(crate) fn host_gates(spec: &FabricSpec, streams: &Streams) -> Vec<HostGate> {
+    let pacers = host_pacers(spec, streams);
+    if pacers.is_empty() && spec.host_loss <= 0.0 {
+        return Vec::new();
+    }
+    let mut pacers = pacers.into_iter();
+    let gate = |host| HostGate { loss: HostLoss::new(spec, host, streams), pacer: pacers.next() };
+    (0..spec.network.hosts()).map(gate).collect()
+}
+
+impl HostLoss {
+    fn new(spec: &FabricSpec, host: u32, streams: &Streams) -> Option<HostLoss> {
+        let stream = || streams.stream(&format!("host/{host}/loss"));
+        (spec.host_loss > 0.0).then(|| HostLoss { loss: UniformLoss::new(spec.host_loss), stream: stream() })
+    }
+}
+
+impl HostGate {
+    /// The transport hands over a packet. Returns the time of the pacer's next event, if it is a new one.
+    pub(crate) fn on_packet<H: Hooks>(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        nic: &mut Port,
+        links: &mut Links<H>,
+    ) -> Option<Time> {
+        if self.loses() {
+            links.lost_at_host(now, &packet);
+            return None;
+        }
+        match &mut self.pacer {
+            Some(pacer) => pacer.on_packet(now, packet, nic, links),
+            None => {
+                nic.on_arrival(PortId(packet.src.0), now, packet, links);
+                None
+            }
+        }
+    }
+
+    /// Returns whether the host loses its next packet.
+    pub(crate) fn loses(&mut self) -> bool {
+        let HostLoss { loss, stream } = match &mut self.loss {
+            Some(loss) => loss,
+            None => return false,
+        };
+        loss.loses(|| stream.next_u64())
+    }
+}

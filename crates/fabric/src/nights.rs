@@ -1,0 +1,62 @@
+//! The nights of the hosts' NICs: a clock of the fabric pauses and resumes all of them.
+//!
+//! ```text
+//! Clock event ──> every NIC: Port::set_night(priorities)     evening: hold these; dawn: hold nothing
+//!             └─> the next event
+//! ```
+//!
+//! All of it is a function of the time, so each logical process of a parallel run does it for its own NICs.
+
+use plimsoll_mechanisms::pfc::Priorities;
+use plimsoll_mechanisms::tdma::Nights;
+use plimsoll_units::Time;
+
+use crate::engine::{Owner, OwnerKind};
+use crate::fabric::Fabric;
+use crate::links::Hooks;
+use crate::net::PortId;
+
+/// The nights of a run, and how many events began or ended them.
+#[derive(Debug)]
+pub(crate) struct NightClock {
+    nights: Nights,
+    /// The priorities that the NICs hold: at the instant of dawn, those of the night until its event has come.
+    paused: Priorities,
+    /// Events so far; every logical process of a parallel run has them all.
+    pub(crate) events: u64,
+}
+
+/// The number, among the owners of kind [`OwnerKind::Clock`], of the clock that begins and ends nights.
+pub(crate) const NIGHTS_CLOCK: u32 = 3;
+
+impl NightClock {
+    pub(crate) fn new(nights: Nights) -> Box<NightClock> {
+        Box::new(NightClock { nights, paused: Priorities::default(), events: 0 })
+    }
+
+    /// Returns whether NICs hold anything now.
+    pub(crate) fn is_night(&self) -> bool {
+        !self.paused.is_empty()
+    }
+
+    /// Returns the next event after `now`.
+    pub(crate) fn next_event(&self, now: Time) -> (Time, Owner) {
+        (self.nights.next_change(now), Owner::new(OwnerKind::Clock, NIGHTS_CLOCK))
+    }
+}
+
+impl<H: Hooks> Fabric<H> {
+    /// A night or a day begins at `now`.
+    #[cold]
+    pub(crate) fn on_night_due(&mut self, now: Time) {
+        let Some(clock) = &mut self.links.nights else { return };
+        clock.events += 1;
+        let paused = clock.nights.paused_at(now);
+        clock.paused = paused;
+        let (at, owner) = clock.next_event(now);
+        self.links.events.push(at, owner);
+        for nic in 0..self.links.hosts {
+            self.ports[nic as usize].set_night(PortId(nic), now, paused, &mut self.links);
+        }
+    }
+}

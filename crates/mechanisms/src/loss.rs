@@ -1,0 +1,46 @@
+//! Uniform random loss: each packet is lost with one probability, whatever was lost before it.
+//!
+//! It stands for what loses packets without congestion (optics, cables, drivers), and is the one experiment in which
+//! a transport's recovery is measured at a given loss rate: the host loses the packet before its NIC sees it, so that
+//! no queue is shorter or longer for a reason of its own.
+
+use crate::chance::Chance;
+
+/// Loses packets with one probability.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UniformLoss {
+    chance: Chance,
+}
+
+impl UniformLoss {
+    /// Makes the loss of `probability`; what is outside 0 to 1 is brought inside.
+    pub fn new(probability: f64) -> UniformLoss {
+        UniformLoss { chance: Chance::of(probability) }
+    }
+
+    /// Returns whether the next packet is lost. `draw` gives a uniform 64-bit number, and is not called where the
+    /// probability is 0 or 1.
+    pub fn loses(&self, draw: impl FnOnce() -> u64) -> bool {
+        self.chance.hits(draw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_the_draws_is_lost() {
+        let loss = UniformLoss::new(0.25);
+        for (draw, lost) in [(0, true), ((1 << 62) - 1, true), (1 << 62, false), (u64::MAX, false)] {
+            assert_eq!(loss.loses(|| draw), lost, "{draw:#x}");
+        }
+    }
+
+    #[test]
+    fn certainties_draw_nothing() {
+        let no_draw = || -> u64 { panic!("a draw was taken") };
+        assert!(!UniformLoss::new(0.0).loses(no_draw));
+        assert!(UniformLoss::new(1.0).loses(no_draw));
+    }
+}
