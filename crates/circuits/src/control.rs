@@ -222,3 +222,6 @@ fn fit(configurations: &mut Vec<Configuration>, week: Span, night: Span) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

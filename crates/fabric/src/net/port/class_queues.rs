@@ -309,3 +309,7 @@ fn hold(queued: &mut Queued, since: Time, freed: Time) {
     queued.packet.add_wait(Wait::CIRCUIT, held);
     queued.since += held;
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;

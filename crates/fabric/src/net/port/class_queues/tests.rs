@@ -1,0 +1,104 @@
+use plimsoll_circuits::{Configuration, Demand, Matching};
+use plimsoll_units::{Rate, Span, Time};
+
+use super::{ClassQueues, ClassRates, ClassSignal};
+use crate::net::port::Queued;
+use crate::net::{HostId, Packet, PathClass, Wait};
+
+/// Host 0 of three, with circuits of 8 Gb/s (a byte a nanosecond) and a packet switch of 0.8 Gb/s.
+fn queues() -> ClassQueues {
+    let rates =
+        ClassRates { circuit: Rate::from_gbps(8), packet: Rate::from_mbps(800), circuit_first: false };
+    ClassQueues::new(0, 3, rates)
+}
+
+fn at(ns: u64) -> Time {
+    Time::ZERO + Span::from_ns(ns)
+}
+
+fn push(queues: &mut ClassQueues, ns: u64, to: u32, class: PathClass) {
+    let mut packet = Packet::new(HostId(0), HostId(to), to, 1_000);
+    packet.set_path_class(class);
+    queues.push(Queued { packet, since: at(ns), draws: false });
+}
+
+/// Destination and path class of the packet that leaves at `ns`.
+fn pop(queues: &mut ClassQueues, ns: u64) -> Option<(u32, PathClass)> {
+    queues.pop(at(ns)).map(|queued| (queued.packet.dst.0, queued.packet.path_class()))
+}
+
+/// A week with a circuit from host 0 to host 1, and this residue of its three destinations.
+fn week(queues: &mut ClassQueues, ns: u64, residue: [u64; 3], spread: Option<Span>) {
+    let matching = Matching::new(vec![Some(1), Some(2), Some(0)]);
+    let configurations = [Configuration { matching, duration: Span::from_us(5) }];
+    let residue = Demand::from_rows(&[&residue, &[0; 3], &[0; 3]]);
+    queues.on_signal(at(ns), ClassSignal::Week(&configurations, &residue, spread));
+}
+
+#[test]
+fn without_a_schedule_destinations_take_turns_at_the_packet_rate() {
+    let mut queues = queues();
+    for to in [1, 1, 2] {
+        push(&mut queues, 0, to, PathClass::Either);
+    }
+    assert_eq!(pop(&mut queues, 0), Some((1, PathClass::Packet)));
+    // 1,000 bytes at 0.8 Gb/s take 10 us.
+    assert_eq!((pop(&mut queues, 9_999), queues.next_due(at(9_999))), (None, Some(at(10_000))));
+    assert_eq!(pop(&mut queues, 10_000), Some((2, PathClass::Packet)));
+    assert_eq!(pop(&mut queues, 20_000), Some((1, PathClass::Packet)));
+    assert!(queues.is_empty());
+}
+
+#[test]
+fn a_class_with_a_circuit_to_come_waits_for_it_but_for_its_residue() {
+    let mut queues = queues();
+    week(&mut queues, 0, [0, 1_500, 0], None);
+    for _ in 0..3 {
+        push(&mut queues, 0, 1, PathClass::Either);
+    }
+    assert_eq!(pop(&mut queues, 0), Some((1, PathClass::Packet)), "the residue has room for one packet");
+    assert_eq!((pop(&mut queues, 50_000), queues.next_due(at(50_000))), (None, None));
+    queues.on_signal(at(60_000), ClassSignal::Open(1));
+    let sent = queues.pop(at(60_000)).unwrap();
+    assert_eq!(sent.packet.path_class(), PathClass::Circuit);
+    assert_eq!(sent.packet.wait(Wait::CIRCUIT), Span::from_us(60), "it has waited since it came");
+    assert_eq!(sent.since, at(60_000), "no wait is counted twice");
+    // 1,000 bytes at 8 Gb/s.
+    assert_eq!((pop(&mut queues, 60_999), queues.next_due(at(60_999))), (None, Some(at(61_000))));
+    queues.on_signal(at(61_000), ClassSignal::Close);
+    assert_eq!(pop(&mut queues, 61_000), None);
+    assert_eq!((queues.len(), queues.class_bytes(1)), (1, 1_000));
+}
+
+#[test]
+fn a_spread_residue_leaves_packet_by_packet() {
+    let mut queues = queues();
+    week(&mut queues, 0, [0, 4_000, 0], Some(Span::from_us(400)));
+    for _ in 0..2 {
+        push(&mut queues, 0, 1, PathClass::Either);
+    }
+    assert_eq!((pop(&mut queues, 0), queues.next_due(at(0))), (None, Some(at(100_000))));
+    assert_eq!(pop(&mut queues, 100_000), Some((1, PathClass::Packet)));
+    assert_eq!((pop(&mut queues, 150_000), queues.next_due(at(150_000))), (None, Some(at(200_000))));
+}
+
+#[test]
+fn path_classes_bind_packets_to_a_switch() {
+    let mut queues = queues();
+    push(&mut queues, 0, 1, PathClass::Circuit);
+    push(&mut queues, 1, 1, PathClass::Packet);
+    assert_eq!(pop(&mut queues, 1), Some((1, PathClass::Packet)));
+    assert_eq!((pop(&mut queues, 90_000), queues.next_due(at(90_000))), (None, None), "no circuit, ever");
+    queues.on_signal(at(90_000), ClassSignal::Open(1));
+    assert_eq!(pop(&mut queues, 90_000), Some((1, PathClass::Circuit)));
+}
+
+#[test]
+fn whatever_waits_can_be_dropped() {
+    let mut queues = queues();
+    for (to, class) in [(1, PathClass::Circuit), (2, PathClass::Either), (1, PathClass::Packet)] {
+        push(&mut queues, 0, to, class);
+    }
+    assert_eq!(std::iter::from_fn(|| queues.pop_any()).count(), 3);
+    assert!(queues.is_empty() && queues.class_bytes(1) == 0 && queues.class_bytes(2) == 0);
+}
