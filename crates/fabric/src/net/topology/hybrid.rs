@@ -250,3 +250,56 @@ impl NextHops {
         Choices { first, count: self.packet_uplinks, tier: 0 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::net::HostId;
+
+    fn hybrid() -> Hybrid {
+        Hybrid {
+            racks: 3,
+            hosts_per_rack: 2,
+            packet_uplinks: Some(1),
+            rate: Rate::from_gbps(100),
+            packet_rate: Rate::from_gbps(10),
+            circuit_rate: None,
+            delay: Span::from_us(1),
+            packet_delay: None,
+            circuit_delay: Some(Span::from_ns(500)),
+        }
+    }
+
+    /// The nodes of a packet's path.
+    fn path(src: u32, dst: u32, class: PathClass) -> Vec<Node> {
+        let network = hybrid().network().expect("a hybrid network can be built");
+        let mut packet = Packet::new(HostId(src), HostId(dst), 9, 1500);
+        packet.set_path_class(class);
+        network.path(&packet).map(|port| network.link(port).to).collect()
+    }
+
+    #[test]
+    fn packets_go_by_the_switch_of_their_class() {
+        let switch = Node::Switch;
+        let (to_5, to_1) = (Node::Host(HostId(5)), Node::Host(HostId(1)));
+        assert_eq!(path(0, 5, PathClass::Packet), [switch(0), switch(3), switch(2), to_5]);
+        assert_eq!(path(0, 5, PathClass::Either), [switch(0), switch(3), switch(2), to_5]);
+        assert_eq!(path(0, 5, PathClass::Circuit), [switch(0), switch(4), switch(2), to_5]);
+        assert_eq!(path(0, 1, PathClass::Circuit), [switch(0), to_1], "a rack needs no circuit");
+    }
+
+    #[test]
+    fn neighbours_are_the_ends_of_links() {
+        let network = hybrid().network().expect("a hybrid network can be built");
+        let hosts = (0..network.hosts()).map(|host| Node::Host(HostId(host)));
+        for node in hosts.chain((0..network.switches()).map(Node::Switch)) {
+            let links = network.links().iter().filter(|link| link.from == node);
+            let ends: BTreeSet<Node> = links.map(|link| link.to).collect();
+            assert_eq!(ends, hybrid().neighbours(node).into_iter().collect(), "{node:?}");
+        }
+        assert_eq!(network.links().len() as u64, 2 * hybrid().links(), "both directions");
+        assert_eq!(hybrid().switch_name(4), "ocs0");
+    }
+}
