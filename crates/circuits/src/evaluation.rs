@@ -15,10 +15,17 @@ pub struct LowerBounds {
     /// With both switches: `LB_h = r_c / (r_c + r_p) * (diameter / r_c + night)`, since both carry all the time but one
     /// night.
     pub hybrid: Span,
+    /// With both switches and days of whole configurations, which the paper does not have: see [`LowerBounds::of`].
+    pub flows: Span,
 }
 
 impl LowerBounds {
     /// Computes the bounds of a demand.
+    ///
+    /// `flows` is the largest bound of any port, sender or receiver. A configuration serves one flow of a port, so with m
+    /// configurations the packet switch carries all but m of its flows whole, the smallest at best: that takes
+    /// `smallest / r_p`. And both switches carry all its bytes: `bytes <= r_c * (T - m * night) + r_p * T`. The bound is
+    /// the least T of any m.
     pub fn of(demand: &Demand, switching: &Switching) -> LowerBounds {
         let diameter = switching.circuit_time(demand.diameter()).as_ps();
         let night = switching.night.as_ps();
@@ -28,8 +35,39 @@ impl LowerBounds {
         LowerBounds {
             circuits: Span::from_ps(diameter.saturating_add(nights)),
             hybrid: Span::from_ps(u64::try_from(hybrid).unwrap_or(u64::MAX)),
+            flows: Span::from_ps(of_ports(demand, switching)),
         }
     }
+}
+
+fn of_ports(demand: &Demand, switching: &Switching) -> u64 {
+    let ports = 0..demand.ports();
+    let of_sender = |port: usize| of_port(demand.row(port).to_vec(), switching);
+    let of_receiver = |port: usize| of_port(demand.rows().map(|row| row[port]).collect(), switching);
+    ports.map(|port| of_sender(port).max(of_receiver(port))).max().unwrap_or(0)
+}
+
+/// Returns the bound of a port with these flows, in picoseconds, rounded down.
+fn of_port(mut flows: Vec<u64>, switching: &Switching) -> u64 {
+    flows.retain(|bytes| *bytes > 0);
+    flows.sort_unstable();
+    let bits = |bytes: u64| u128::from(bytes) * 8 * 1_000_000_000_000;
+    let (circuit, packet) = (rate(switching.circuit_rate), rate(switching.packet_rate));
+    let night = u128::from(switching.night.as_ps());
+    let all = bits(flows.iter().sum());
+    let mut whole = 0;
+    let mut least = u128::MAX;
+    for number in 0..=flows.len() {
+        // The flows from here on have a configuration each.
+        let nights = (flows.len() - number) as u128 * night;
+        let together = (all + circuit * nights) / (circuit + packet).max(1);
+        let by_packets = if whole == 0 { Some(0) } else { bits(whole).checked_div(packet) };
+        if let Some(by_packets) = by_packets {
+            least = least.min(together.max(by_packets).max(nights));
+        }
+        whole += flows.get(number).copied().unwrap_or(0);
+    }
+    u64::try_from(least).unwrap_or(u64::MAX)
 }
 
 /// How a scheduler serves a demand.
@@ -108,6 +146,8 @@ fn rate(rate: Rate) -> u128 {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::scheduler::SchedulerKind;
 
@@ -123,7 +163,9 @@ mod tests {
     fn bounds_and_use_of_an_exchange() {
         let demand = Demand::from_rows(&[&[0, 100], &[100, 0]]);
         let bounds = LowerBounds::of(&demand, &SWITCHING);
-        assert_eq!(bounds, LowerBounds { circuits: Span::from_ps(110), hybrid: Span::from_ps(100) });
+        // A configuration each is shorter than packets alone: (100 + 10) / 1.1 against 100 / 0.1.
+        let [circuits, hybrid, flows] = [110, 100, 100].map(Span::from_ps);
+        assert_eq!(bounds, LowerBounds { circuits, hybrid, flows });
         for kind in SchedulerKind::ALL {
             let evaluation = evaluate(kind.make().as_mut(), &demand, &SWITCHING);
             assert_eq!(evaluation.configurations, 1, "{kind}");
@@ -132,6 +174,36 @@ mod tests {
             assert_eq!(time, Span::from_ps(if fills { 200 } else { 110 }), "{kind}");
             // 100 bytes of the window's 200.
             assert_eq!((evaluation.circuit_utilisation, evaluation.packet_utilisation), (0.5, 0.0), "{kind}");
+        }
+    }
+
+    #[test]
+    fn small_flows_need_no_configuration_of_their_own() {
+        // 100 and 40 by circuits and 10 by packets: T = (150 + 2 * 10) / 1.1, in which 15 bytes fit; without the 40, it
+        // would be 50 / 0.1.
+        let demand = Demand::from_rows(&[&[0, 100, 40, 10], &[0; 4], &[0; 4], &[0; 4]]);
+        let bounds = LowerBounds::of(&demand, &SWITCHING);
+        assert_eq!(bounds.flows, Span::from_ps(154));
+        assert_eq!(bounds.hybrid, Span::from_ps(145));
+    }
+
+    proptest! {
+        /// No scheduler beats a bound.
+        #[test]
+        fn bounds_hold(
+            bytes in prop::collection::vec(prop_oneof![Just(0u64), 1u64..300], 16),
+            night in 0u64..40,
+        ) {
+            let demand = Demand::from_bytes(4, bytes);
+            let switching = Switching { night: Span::from_ps(night), ..SWITCHING };
+            let bounds = LowerBounds::of(&demand, &switching);
+            for kind in SchedulerKind::ALL {
+                let evaluation = evaluate(kind.make().as_mut(), &demand, &switching);
+                let time = evaluation.time_to_serve.unwrap_or(Span::MAX);
+                // A picosecond: capacity is rounded down, and a bound as well.
+                let time = time + Span::from_ps(u64::from(time < Span::MAX));
+                prop_assert!(time >= bounds.hybrid.max(bounds.flows), "{}: {} < {:?}", kind, time, bounds);
+            }
         }
     }
 

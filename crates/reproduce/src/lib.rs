@@ -34,6 +34,7 @@ mod registry;
 pub mod row;
 pub mod row_filter;
 mod run;
+mod solstice;
 mod studies;
 pub mod study;
 mod study_file;
@@ -42,5 +43,7 @@ pub use journal::Journal;
 pub use orderings::Ordering;
 pub use row::Row;
 pub use run::{Options, Part, ReproduceError, Reproduction, reproduce};
-pub use studies::{CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL};
+pub use studies::{
+    CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, SOLSTICE,
+};
 pub use study::Study;

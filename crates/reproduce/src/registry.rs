@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::row::Row;
 use crate::run::ReproduceError;
 use crate::study::{FinishedRun, Point, Study, Task};
-use crate::{chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel};
+use crate::{
+    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, solstice,
+};
 
 /// Computes rows of a finished run beyond its figure's metrics.
 pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
@@ -28,6 +30,7 @@ pub(crate) const EXACT: Named<Exact> = &[
     ("qjump.theory", qjump::theory),
     ("detail.theory", detail::theory),
     ("chronos.normal-law", chronos::normal_law),
+    ("solstice.solved", solstice::solved),
 ];
 
 pub(crate) const SUMMARY: Named<Summary> = &[
@@ -39,9 +42,10 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("detail-kernel.claims", detail_kernel::claims),
     ("chronos.claims", chronos::claims),
     ("chronos-kernel.summary", chronos_kernel::summary),
+    ("solstice.claims", solstice::claims),
 ];
 
-const TASKS: [Named<MakeTask>; 2] = [chronos::TASKS, chronos_kernel::TASKS];
+const TASKS: [Named<MakeTask>; 3] = [chronos::TASKS, chronos_kernel::TASKS, solstice::TASKS];
 
 /// Finds a function by name; the error says which names there are.
 pub(crate) fn find<F: Copy>(what: &str, name: &str, among: Named<F>) -> Result<F, String> {
