@@ -50,7 +50,6 @@ impl Bipartite {
 
     /// Adds an edge.
     #[inline]
-    #[cfg(test)]
     pub(crate) fn join(&mut self, sender: usize, receiver: usize) {
         let row = sender * self.words;
         set(&mut self.edges[row..row + self.words], receiver);

@@ -18,9 +18,11 @@ mod bvn;
 mod control;
 mod demand;
 mod eclipse;
+mod evaluation;
 mod islip;
 mod matching;
 mod params;
+mod read;
 mod rotor;
 mod schedule;
 mod scheduler;
@@ -29,16 +31,22 @@ mod stuffing;
 #[cfg(test)]
 mod tests;
 mod tms;
+mod workload;
 
 pub use bvn::Bvn;
 pub use control::{Controller, Instruction};
 pub use demand::Demand;
 pub use eclipse::Eclipse;
+pub use evaluation::{Evaluation, LowerBounds, WEEKS, evaluate};
 pub use islip::Islip;
 pub use matching::Matching;
 pub use params::{AckPath, ControlParams, Estimator, InvalidControl, ResidueRate};
+pub use read::{DemandError, PORTS_MAX};
 pub use rotor::Rotor;
 pub use schedule::{Configuration, Schedule};
-pub use scheduler::{Scheduler, SchedulerFactory, SchedulerKind, Switching, UnknownScheduler};
+pub use scheduler::{
+    Scheduler, SchedulerFactory, SchedulerKind, Switching, SwitchingError, UnknownScheduler,
+};
 pub use solstice::Solstice;
 pub use tms::Tms;
+pub use workload::{Placement, Workload};

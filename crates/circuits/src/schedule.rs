@@ -40,6 +40,36 @@ impl Schedule {
         let days = self.configurations.iter().map(|configuration| configuration.duration);
         days.fold(Span::ZERO, |total, day| after(total, day, night))
     }
+
+    /// Ends the last day as soon as the packet switch can carry what is left, to a picosecond.
+    ///
+    /// Solstice as published takes a day whole, so that the packet switch may have little left to do; this is the variant
+    /// in which both switches work to the end. A schedule that leaves more than the packet switch carries stays whole.
+    pub fn cut_last_day(&mut self, demand: &Demand, switching: &Switching) {
+        let Some(last) = self.configurations.pop() else { return };
+        let (before, night) = (self.total(switching.night), switching.night);
+        let mut left = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        for configuration in self.configurations.drain(..) {
+            left.hold(configuration.matching, configuration.duration, switching);
+        }
+        let with = |duration: Span| {
+            let mut with = left.clone();
+            with.hold(last.matching.clone(), duration, switching);
+            let is_enough = with.residue.diameter() <= switching.packet_bytes(after(before, duration, night));
+            (with, is_enough)
+        };
+        // A longer day leaves less, and gives the packet switch more time.
+        let (mut short, mut long) = (0, last.duration.as_ps());
+        while short < long && with(last.duration).1 {
+            let middle = short + (long - short) / 2;
+            if with(Span::from_ps(middle)).1 {
+                long = middle;
+            } else {
+                short = middle + 1;
+            }
+        }
+        *self = with(Span::from_ps(long)).0;
+    }
 }
 
 /// Returns when a day ends that begins a night after `total`; the longest span stands for what is longer.

@@ -32,7 +32,54 @@ pub struct Switching {
     pub window: Span,
 }
 
+/// The reason why two switches can have no schedule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SwitchingError {
+    /// A circuit that carries nothing.
+    #[error("a circuit rate of 0 carries nothing; allowed: more than 0")]
+    NoRate,
+    /// A night that leaves no time for a day.
+    #[error(
+        "a night of {night} leaves no day in a window of {window}; allowed: a night shorter than the window"
+    )]
+    NoDay {
+        /// How long the circuit switch is dark.
+        night: Span,
+        /// The accumulation period.
+        window: Span,
+    },
+    /// A schedule beyond the range of time.
+    #[error(
+        "a schedule of this demand at {rate} may take more than 213 days, which is the longest time there is"
+    )]
+    TooLong {
+        /// The rate of a circuit.
+        rate: Rate,
+    },
+}
+
 impl Switching {
+    /// Checks that a schedule of this demand is possible.
+    ///
+    /// # Errors
+    /// Returns an error if a circuit carries nothing, a window has no day, or a schedule can be longer than time.
+    pub fn check(&self, demand: &Demand) -> Result<(), SwitchingError> {
+        if self.circuit_rate == Rate::ZERO {
+            return Err(SwitchingError::NoRate);
+        }
+        if self.night >= self.window {
+            return Err(SwitchingError::NoDay { night: self.night, window: self.window });
+        }
+        // A decomposition has at most a configuration for each pair of ports, and each byte is in at most one day.
+        let pairs = (demand.ports() * demand.ports()) as u64;
+        let days = self.circuit_time(demand.total()).as_ps();
+        let all = days.checked_add(self.night.saturating_mul(pairs).as_ps());
+        match all {
+            Some(all) if all < u64::MAX => Ok(()),
+            _ => Err(SwitchingError::TooLong { rate: self.circuit_rate }),
+        }
+    }
+
     /// Returns the bytes that a circuit carries in `day`, rounded down.
     pub fn circuit_bytes(&self, day: Span) -> u64 {
         bytes_in(self.circuit_rate, day)

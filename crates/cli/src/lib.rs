@@ -7,6 +7,7 @@
 mod batch;
 #[cfg(target_os = "linux")]
 mod check;
+mod circuits;
 mod compare;
 mod completions;
 mod config;
@@ -87,6 +88,7 @@ subcommands! {
     Import in import,
     Export in export,
     Model in model,
+    Circuits in circuits,
     Reproduce in reproduce,
     Scenario in scenario,
     Config in config,

@@ -30,6 +30,8 @@ pub enum Body {
     Stacked(Stacked),
     /// Points with intervals on a common axis, one a row.
     Dots(Dots),
+    /// Spans of a common axis of time, several a row.
+    Gantt(Gantt),
 }
 
 impl Chart {
@@ -47,7 +49,7 @@ impl Chart {
                 Some(log) => vec![("linear", Cow::Borrowed(self)), ("logarithmic", other(Body::Lines(log)))],
                 None => vec![("", Cow::Borrowed(self))],
             },
-            Body::Dots(_) => vec![("", Cow::Borrowed(self))],
+            Body::Dots(_) | Body::Gantt(_) => vec![("", Cow::Borrowed(self))],
         }
     }
 }
@@ -458,6 +460,37 @@ pub struct DotRow {
     pub at: Whisker,
     /// The difference from the reference is not significant, so the point is drawn hollow.
     pub hollow: bool,
+}
+
+/// Spans of time in rows: a schedule.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Gantt {
+    /// The horizontal axis of all spans.
+    pub x: Axis,
+    /// The rows, from the top down.
+    pub rows: Vec<GanttRow>,
+}
+
+/// A row of spans.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GanttRow {
+    /// The label names the row.
+    pub label: String,
+    /// The spans of the row, which do not overlap.
+    pub spans: Vec<GanttSpan>,
+}
+
+/// A span of time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GanttSpan {
+    /// Where it begins on the axis.
+    pub from: f64,
+    /// How long it is.
+    pub length: f64,
+    /// The colour of the span.
+    pub color: Color,
+    /// What is written into it where there is room.
+    pub text: String,
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ pub mod row;
 pub mod row_filter;
 mod run;
 mod single_run;
+mod solstice;
 mod studies;
 pub mod study;
 mod study_file;
@@ -47,5 +48,7 @@ pub use options::{Options, Part};
 pub use orderings::Ordering;
 pub use row::Row;
 pub use run::{Reproduction, reproduce};
-pub use studies::{CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL};
+pub use studies::{
+    CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, SOLSTICE,
+};
 pub use study::Study;

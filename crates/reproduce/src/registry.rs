@@ -1,7 +1,9 @@
 //! The functions that a `study.toml` names: what cannot be said as data.
 
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
-use crate::{chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel};
+use crate::{
+    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, solstice,
+};
 
 pub(crate) const RUN_ROWS: Named<RunRows> =
     &[("hull.association", hull::association), ("hull-kernel.occupancy", hull_kernel::occupancy)];
@@ -11,6 +13,7 @@ pub(crate) const EXACT: Named<Exact> = &[
     ("qjump.theory", qjump::theory),
     ("detail.theory", detail::theory),
     ("chronos.normal-law", chronos::normal_law),
+    ("solstice.solved", solstice::solved),
 ];
 
 pub(crate) const SUMMARY: Named<Summary> = &[
@@ -22,9 +25,10 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("detail-kernel.claims", detail_kernel::claims),
     ("chronos.claims", chronos::claims),
     ("chronos-kernel.summary", chronos_kernel::summary),
+    ("solstice.claims", solstice::claims),
 ];
 
-const TASKS: [Named<MakeTask>; 2] = [chronos::TASKS, chronos_kernel::TASKS];
+const TASKS: [Named<MakeTask>; 3] = [chronos::TASKS, chronos_kernel::TASKS, solstice::TASKS];
 
 /// Finds a function by name; the error says which names there are.
 pub(crate) fn find<F: Copy>(what: &str, name: &str, among: Named<F>) -> Result<F, String> {

@@ -32,7 +32,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("host", &["bpf", "mechanisms", "state", "units"]),
     // These need no network: formulas of the tail, and the inside of a server.
     ("models", &["fabric", "mechanisms", "traffic", "units"]),
-    ("reproduce", &["chronos-load", "linux", "models", "report", "results", "scenario", "sim", "units"]),
+    (
+        "reproduce",
+        &[
+            "chronos-load",
+            "circuits",
+            "fabric",
+            "linux",
+            "models",
+            "report",
+            "results",
+            "scenario",
+            "sim",
+            "units",
+        ],
+    ),
     ("line", &["report", "results", "scenario", "sim", "traffic", "units"]),
     // The kernel's programs are compared with the mechanisms, not the other way round.
     ("bpf", &["mechanisms", "units"]),
@@ -50,6 +64,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "circuits",
+            "fabric",
             "host",
             "line",
             "linux",

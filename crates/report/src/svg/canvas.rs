@@ -86,6 +86,8 @@ pub(super) struct Paint {
 
 pub(super) const INK: Paint = Paint { class: "ink", attribute: "fill=\"#1d2430\"" };
 pub(super) const FAINT: Paint = Paint { class: "faint", attribute: "fill=\"#5b6472\"" };
+/// Text on a mark of any colour.
+pub(super) const ON_MARK: Paint = Paint { class: "on-mark", attribute: "fill=\"#ffffff\"" };
 pub(super) const GRID: Paint = Paint { class: "grid", attribute: "stroke=\"#e3e6eb\"" };
 pub(super) const BASE: Paint = Paint { class: "base", attribute: "stroke=\"#5b6472\"" };
 pub(super) const CARD: &str = "#ffffff";

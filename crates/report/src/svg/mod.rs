@@ -59,6 +59,7 @@ fn body(canvas: &mut Canvas<'_>, chart: &Chart) {
         Body::Lines(body) => lines::lines(canvas, body),
         Body::Stacked(body) => rows::stacked(canvas, body),
         Body::Dots(body) => rows::dots(canvas, body),
+        Body::Gantt(body) => rows::gantt(canvas, body),
     }
 }
 
@@ -82,7 +83,7 @@ pub fn keys(chart: &Chart) -> Vec<Key> {
             };
             body.parts.iter().map(key).collect()
         }
-        Body::Dots(_) => Vec::new(),
+        Body::Dots(_) | Body::Gantt(_) => Vec::new(),
     }
 }
 

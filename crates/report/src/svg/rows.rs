@@ -1,11 +1,11 @@
 //! Figures with one row an item: bars of components, and points with intervals.
 
 use super::canvas::{
-    Anchor, BASE, Canvas, FAINT, Frame, GRID, INK, LEADING, at, glyph_marks, text_width, wrapped,
+    Anchor, BASE, Canvas, FAINT, Frame, GRID, INK, LEADING, ON_MARK, at, glyph_marks, text_width, wrapped,
 };
 use super::scale::{Scale, Tick};
 use super::tips::Entry;
-use crate::chart::{Axis, Color, Dots, Format, Stacked};
+use crate::chart::{Axis, Color, Dots, Format, Gantt, Stacked};
 use crate::svg::Glyph;
 
 const ROW: f64 = 26.0;
@@ -98,6 +98,45 @@ pub(super) fn dots(canvas: &mut Canvas<'_>, body: &Dots) {
         ];
         let shown = if row.hollow { &entries[..] } else { &entries[..1] };
         canvas.target(rows.target(top), &row.group, shown);
+    }
+}
+
+pub(super) fn gantt(canvas: &mut Canvas<'_>, body: &Gantt) {
+    let labels: Vec<Label<'_>> =
+        body.rows.iter().map(|row| Label { group: "", name: &row.label, scheme: None }).collect();
+    let spans = || body.rows.iter().flat_map(|row| &row.spans);
+    let ends = spans().map(|span| span.from + span.length).chain([0.0]);
+    let (rows, x) = Rows::draw(canvas, &labels, &body.x, ends, 14.0);
+    for (row, &top) in body.rows.iter().zip(&rows.tops) {
+        for span in &row.spans {
+            let (left, right) = (x.place(span.from), x.place(span.from + span.length));
+            canvas.open(span.color, &span.text);
+            let (from, width) = (at(left), at(right - left));
+            canvas.raw(&format!(
+                "<path d=\"M{from} {}h{width}v{}h-{width}z\" fill=\"currentColor\"/>",
+                at(top + 3.0),
+                at(ROW - 6.0)
+            ));
+            canvas.raw("</g>");
+            if text_width(&span.text) + 4.0 < right - left {
+                let middle = (left + right) / 2.0;
+                canvas.text(middle, top + ROW / 2.0 + 4.0, Anchor::Middle, &span.text, "", &ON_MARK);
+            }
+        }
+        let entries: Vec<Entry<'_>> = row
+            .spans
+            .iter()
+            .map(|span| Entry {
+                color: span.color,
+                name: &span.text,
+                value: format!(
+                    "{} from {}",
+                    body.x.format.written(span.length),
+                    body.x.format.written(span.from)
+                ),
+            })
+            .collect();
+        canvas.target(rows.target(top), &row.label, &entries);
     }
 }
 

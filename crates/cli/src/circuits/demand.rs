@@ -1,0 +1,89 @@
+//! Implements `plimsoll circuits demand`, which generates a demand.
+
+use anyhow::{Result, anyhow};
+use plimsoll_circuits::{Demand, PORTS_MAX, Placement, Workload};
+use plimsoll_units::whole;
+
+use super::{Switches, share, stream};
+
+/// Print a generated demand as CSV, in bytes: the workload of Solstice's paper, or one by its keys.
+#[derive(clap::Args)]
+pub(super) struct Generate {
+    #[command(flatten)]
+    keys: Keys,
+    #[command(flatten)]
+    switches: Switches,
+}
+
+impl Generate {
+    pub(super) fn printed(&self) -> Result<String> {
+        let switching = self.switches.switching();
+        switching.check(&Demand::new(self.keys.ports))?;
+        Ok(self.keys.workload()?.draw(&switching, &mut stream(self.keys.seed, 0)).to_csv())
+    }
+}
+
+/// What a generated demand looks like.
+#[derive(clap::Args, Clone)]
+pub(super) struct Keys {
+    /// Ports of a generated demand.
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = whole::<usize>(2..=PORTS_MAX))]
+    pub(super) ports: usize,
+    /// Seed of a generated demand.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u64>(..))]
+    pub(super) seed: u64,
+    /// Large flows of a port; by default a sixteenth of the ports, at least 1.
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(..))]
+    large: Option<usize>,
+    /// Small flows of a port; by default three sixteenths of the ports.
+    #[arg(long, value_name = "N", value_parser = whole::<usize>(..))]
+    small: Option<usize>,
+    /// Share of a port's bytes that its large flows have.
+    #[arg(long, value_name = "SHARE", default_value = "70%", value_parser = share)]
+    large_share: f64,
+    /// Bytes of a port, as a share of what a circuit carries in the window.
+    #[arg(long, value_name = "SHARE", default_value = "96%", value_parser = share)]
+    load: f64,
+    /// Most by which a flow differs from its mean, as a share of what a circuit carries in the window.
+    #[arg(long, value_name = "SHARE", default_value = "0.3%", value_parser = share)]
+    noise: f64,
+    /// Choose receivers at random, the k-th most popular in proportion to k to the power of -SKEW; without it, every port
+    /// receives as many flows as it sends.
+    #[arg(long, value_name = "SKEW", value_parser = skew)]
+    skew: Option<f64>,
+    /// Share of the flows that are missing.
+    #[arg(long, value_name = "SHARE", default_value = "0%", value_parser = share)]
+    sparsity: f64,
+}
+
+impl Keys {
+    pub(super) fn workload(&self) -> Result<Workload> {
+        let paper = Workload::paper(self.ports);
+        let workload = Workload {
+            large: self.large.unwrap_or(paper.large),
+            small: self.small.unwrap_or(paper.small),
+            large_share: self.large_share,
+            load: self.load,
+            noise: self.noise,
+            placement: self.skew.map_or(Placement::Equal, Placement::Skewed),
+            sparsity: self.sparsity,
+            ..paper
+        };
+        let flows = workload.large.saturating_add(workload.small);
+        if flows >= self.ports {
+            let most = self.ports - 1;
+            return Err(anyhow!(
+                "--large {} and --small {} are {flows} flows a port; allowed: at most {most}, one to each other port",
+                workload.large,
+                workload.small
+            ));
+        }
+        Ok(workload)
+    }
+}
+
+/// Parses a skew.
+fn skew(text: &str) -> Result<f64, String> {
+    let skew = text.parse().ok().filter(|skew| (0.0..=8.0).contains(skew));
+    skew.ok_or_else(|| "write a number from 0 (uniform) to 8".to_owned())
+}

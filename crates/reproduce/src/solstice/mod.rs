@@ -1,0 +1,9 @@
+//! What `studies/solstice` runs: schedulers on generated demands, and how far from the optimum they are.
+
+mod claims;
+mod optimum;
+mod tasks;
+
+pub(crate) use claims::claims;
+pub(crate) use optimum::solved;
+pub(crate) use tasks::TASKS;

@@ -1,0 +1,59 @@
+//! Solstice beside optimal schedules, which `benches/optimum/optimum.py` computed: `studies/solstice/optimum.csv`.
+
+use std::path::Path;
+
+use plimsoll_circuits::{SchedulerKind, Workload};
+use plimsoll_fabric::engine::Streams;
+use plimsoll_results::stats::mean;
+use plimsoll_units::csv::rows;
+
+use super::tasks::SWITCHING;
+use crate::error::ReproduceError;
+use crate::published::Kind;
+use crate::row::Row;
+use crate::study::Study;
+
+/// Optimal times by a solver: ports, seed of the demand, configurations, time in ms, its proven lower bound, seconds.
+const OPTIMA: &str = include_str!("../../../../studies/solstice/optimum.csv");
+
+/// Computes how much longer Solstice takes than the optimum, for each number of ports that was solved.
+pub(crate) fn solved(study: &Study, _: u64, _: &Path) -> Result<Vec<Row>, ReproduceError> {
+    let mut sizes: Vec<(usize, Vec<[f64; 4]>)> = Vec::new();
+    for row in rows(OPTIMA, None).skip(1) {
+        let cells: Vec<f64> = row.cells().iter().filter_map(|cell| cell.parse().ok()).collect();
+        let [ports, seed, configurations, optimum, bound, _] = cells[..] else {
+            panic!("studies/solstice/optimum.csv, line {}: six numbers", row.line);
+        };
+        let ports = ports as usize;
+        let mut stream = Streams::new(seed as u64).stream("circuits/demand/0");
+        let demand = Workload::paper(ports).draw(&SWITCHING, &mut stream);
+        let mut schedule = SchedulerKind::Solstice.make().schedule(&demand, &SWITCHING);
+        let whole = schedule.total(SWITCHING.night).as_ms_f64();
+        schedule.cut_last_day(&demand, &SWITCHING);
+        let cut = schedule.total(SWITCHING.night).as_ms_f64();
+        // The gap that the solver left counts against Solstice.
+        let values = [cut / bound, whole / bound, optimum / bound, configurations];
+        match sizes.iter_mut().find(|(known, _)| *known == ports) {
+            Some((_, all)) => all.push(values),
+            None => sizes.push((ports, vec![values])),
+        }
+    }
+    let mut made = Vec::new();
+    for (ports, all) in sizes {
+        let of = |at: usize| mean(&all.iter().map(|values| values[at]).collect::<Vec<_>>());
+        let mut add = |base, series, metric, unit, value: Option<f64>| {
+            let mut row = Row::new("optimum", base, series, &ports.to_string(), metric, unit);
+            row.measured = value.unwrap_or(f64::NAN);
+            let most = study.published.of(Kind::AtMost, &row);
+            let mut row = row.compare(most, None, None);
+            row.within = most.filter(|_| base == "source").map(|most| row.measured <= most);
+            made.push(row);
+        };
+        let percent = |times: Option<f64>| times.map(|times| 100.0 * (times - 1.0));
+        add("source", "Solstice", "over_optimum_pct", "%", percent(of(0)));
+        add("standard", "Solstice", "over_optimum_pct", "%", percent(of(1)));
+        add("source", "solver", "gap_pct", "%", percent(of(2)));
+        add("source", "solver", "configurations", "configurations", of(3));
+    }
+    Ok(made)
+}
