@@ -13,14 +13,16 @@
 //! What waits goes on when the level falls: clients that read their replies make it fall. If it does not fall, those
 //! connections are closed that have moved next to nothing for a while ([`Holding::has_stalled`]), the one that holds
 //! the most first; and if memory stays full, requests of which the rest would have to be read, since nothing else makes
-//! room for it. The last eighths are for free buffers ([`Memory::pool_bytes`]), and for what comes on top before it is
-//! counted.
+//! room for it. Of these the oldest request of all threads goes first ([`Memory::may_close_since`]), for one that does
+//! not end is older than one that has just begun: what a connection holds says little, as all that wait are read in
+//! turn and hold about the same. Connections within their share are never closed. The last eighths are for free buffers
+//! ([`Memory::pool_bytes`]), and for what comes on top before it is counted.
 //!
 //! Threads count for themselves, and tell each other when it has become a *quantum*: a connection whose replies leave
 //! as they come costs no atomic operation.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::Limits;
@@ -35,6 +37,15 @@ pub(crate) struct SharedMemory {
     peak: AtomicIsize,
     /// Threads with connections that wait for memory.
     waiting: AtomicUsize,
+}
+
+/// What a thread says of its oldest request that may be closed to make room, in nanoseconds since the start.
+#[derive(Debug, Default)]
+pub(crate) struct OldestRequest {
+    /// When the request began; `u64::MAX` without one.
+    began: AtomicU64,
+    /// When the thread last looked for one.
+    looked_at: AtomicU64,
 }
 
 /// A number on a cache line of its own.
@@ -95,6 +106,11 @@ pub(crate) struct Holding {
     moved: usize,
     /// The time of that measurement.
     since: Duration,
+    /// When the request at the head of its input began; `None` without one.
+    request_since: Option<Duration>,
+    /// When it began to wait for memory, and when it went on.
+    waits_since: Option<Duration>,
+    released_at: Duration,
     /// True if the connection waits for memory.
     pub(crate) is_waiting: bool,
 }
@@ -110,6 +126,10 @@ pub(crate) const FULL_PATIENCE: Duration = Duration::from_millis(25);
 /// Time between two looks for connections to close, and while nothing goes on.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(50);
 pub(crate) const LOOK_EVERY_FULL: Duration = Duration::from_millis(5);
+/// Requests are of the same age if they began this close to each other, or within one part in so many of the oldest
+/// one's age: threads need not take turns then.
+const SAME_AGE: Duration = LOOK_EVERY_FULL;
+const SAME_AGE_PART: u32 = 32;
 /// Bytes of free buffers that a thread keeps at most.
 const POOL_BYTES: usize = 4 << 20;
 
@@ -262,11 +282,15 @@ impl Memory {
     }
 
     /// A connection of this thread waits.
-    pub(crate) fn wait(&mut self, key: u32, holding: &mut Holding) {
+    pub(crate) fn wait(&mut self, key: u32, holding: &mut Holding, now: Duration) {
         if holding.is_waiting {
             return;
         }
         holding.is_waiting = true;
+        if now.saturating_sub(holding.released_at) > PATIENCE {
+            holding.waits_since = None;
+        }
+        holding.waits_since.get_or_insert(now);
         if self.waiting.is_empty() {
             self.shared.memory.waiting.fetch_add(1, Ordering::Relaxed);
             self.waiting_at = Level::Free;
@@ -305,6 +329,33 @@ impl Memory {
             Level::Scarce => self.shared.memory.waiting.load(Ordering::Relaxed) > 0,
             Level::Full => true,
         }
+    }
+
+    /// Tells the other threads when the oldest request began that this thread, `me`, may close to make room; `None`
+    /// without one.
+    pub(crate) fn tell_oldest(&self, me: u32, began: Option<Duration>, now: Duration) {
+        let oldest = self.shared.oldest_request(me);
+        let nanoseconds = began.map_or(u64::MAX, |began| began.as_nanos() as u64);
+        oldest.began.store(nanoseconds, Ordering::Relaxed);
+        // Pairs with the load in `may_close_since`.
+        oldest.looked_at.store(now.as_nanos() as u64, Ordering::Release);
+    }
+
+    /// Returns the latest begin of requests that `me` may close, where nothing has gone on since `stuck_since`: no
+    /// other thread has one that is clearly older. None may be closed before all threads have looked for theirs; a
+    /// thread that does not for [`PATIENCE`] is passed over.
+    pub(crate) fn may_close_since(&self, me: u32, stuck_since: Duration, now: Duration) -> Duration {
+        let mut oldest = Duration::MAX;
+        for thread in (0..self.shared.threads()).filter(|&thread| thread != me) {
+            let told = self.shared.oldest_request(thread);
+            let looked_at = Duration::from_nanos(told.looked_at.load(Ordering::Acquire));
+            if looked_at >= stuck_since {
+                oldest = oldest.min(Duration::from_nanos(told.began.load(Ordering::Relaxed)));
+            } else if now.saturating_sub(stuck_since) < PATIENCE {
+                return Duration::ZERO;
+            }
+        }
+        oldest.saturating_add(SAME_AGE.max(now.saturating_sub(oldest) / SAME_AGE_PART))
     }
 
     /// Lets those go on that wait while memory is scarce, or no longer.
@@ -369,9 +420,32 @@ impl Holding {
         }
     }
 
+    /// It waits for memory no longer.
+    pub(crate) fn release(&mut self, now: Duration) {
+        (self.is_waiting, self.released_at) = (false, now);
+    }
+
     /// It may move again from now on.
     pub(crate) fn restart(&mut self, moved: usize, now: Duration) {
         (self.moved, self.since) = (moved, now);
+    }
+
+    /// A request begins, if none has: its first bytes came now, or when the connection began to wait for memory.
+    #[inline]
+    pub(crate) fn begin_request(&mut self, now: Duration) {
+        let waits_since = self.waits_since.filter(|_| now.saturating_sub(self.released_at) <= PATIENCE);
+        self.request_since.get_or_insert(waits_since.unwrap_or(now));
+    }
+
+    /// A request is taken up; true for `has_next` if bytes of the next are there.
+    #[inline]
+    pub(crate) fn end_request(&mut self, has_next: bool, now: Duration) {
+        self.request_since = has_next.then_some(now);
+    }
+
+    /// Returns when the request at the head of its input began; without one, when it last moved.
+    pub(crate) fn request_since(&self) -> Duration {
+        self.request_since.unwrap_or(self.since)
     }
 
     /// Whether it has moved next to nothing for a while; a shorter one if memory is full.
@@ -379,7 +453,7 @@ impl Holding {
         now.saturating_sub(self.since) >= if is_full { PATIENCE_FULL } else { PATIENCE }
     }
 
-    /// Which is closed first: what it holds, by how long it has not moved.
+    /// Which of those that have stalled is closed first: what it holds, by how long it has not moved.
     pub(crate) fn weight(&self, now: Duration) -> u128 {
         self.held as u128 * now.saturating_sub(self.since).as_millis().max(1)
     }
@@ -480,18 +554,64 @@ mod tests {
         let mut memory = threads(1).pop().unwrap();
         let (mut hog, mut other) = (Holding::default(), Holding::default());
         memory.recount(&mut hog, 25 << 20, 0);
-        memory.wait(7, &mut other);
-        memory.wait(7, &mut other);
+        memory.wait(7, &mut other, Duration::ZERO);
+        memory.wait(7, &mut other, Duration::ZERO);
         assert!(!memory.has_eased() && memory.is_stuck());
         memory.recount(&mut hog, 20 << 20, 0);
         assert!(memory.has_eased(), "it is scarce, and was full");
         assert_eq!(memory.take_waiting(), [7]);
-        other.is_waiting = false;
-        memory.wait(7, &mut other);
+        other.release(Duration::ZERO);
+        memory.wait(7, &mut other, Duration::ZERO);
         assert!(!memory.has_eased(), "it is as scarce as before");
         assert_eq!(memory.excess(), (20 << 20) - (14 << 20));
         memory.forget(&hog);
         assert!(memory.has_eased() && !memory.is_stuck());
+    }
+
+    #[test]
+    fn a_thread_leaves_its_requests_while_another_has_older_ones() {
+        let (stuck_since, now) = (Duration::from_millis(9_950), Duration::from_secs(10));
+        let threads = threads(3);
+        let may_close = |me: usize, began_ms: u64| {
+            Duration::from_millis(began_ms) <= threads[me].may_close_since(me as u32, stuck_since, now)
+        };
+        threads[0].tell_oldest(0, None, now);
+        threads[1].tell_oldest(1, Some(Duration::from_millis(9_900)), now);
+        assert!(!may_close(0, 1), "thread 2 has not looked for its oldest");
+        threads[2].tell_oldest(2, Some(Duration::from_millis(9_800)), now);
+        // 200 ms old: within a 32nd of that, a request is as old.
+        assert!(may_close(0, 9_806) && !may_close(0, 9_807));
+        assert!(may_close(1, 9_806) && !may_close(1, 9_900));
+        assert!(may_close(2, 9_800), "its own are the oldest");
+        threads[2].tell_oldest(2, None, now);
+        // 100 ms old: within 5 ms.
+        assert!(may_close(0, 9_905) && !may_close(0, 9_906));
+        // What a thread said before the others were stuck says nothing, and is not waited for for ever.
+        let (since, later) = (now + PATIENCE_FULL, now + PATIENCE_FULL + PATIENCE);
+        assert_eq!(threads[0].may_close_since(0, since, since), Duration::ZERO);
+        assert_eq!(threads[0].may_close_since(0, since, later), Duration::MAX);
+    }
+
+    #[test]
+    fn a_request_is_as_old_as_its_wait_for_memory() {
+        let at = Duration::from_millis;
+        let mut memory = threads(1).pop().unwrap();
+        let mut holding = Holding::new(at(0));
+        // It waits twice before it is read.
+        memory.wait(7, &mut holding, at(1000));
+        holding.release(at(1100));
+        memory.wait(7, &mut holding, at(1150));
+        holding.release(at(1200));
+        holding.begin_request(at(1201));
+        holding.begin_request(at(1300));
+        assert_eq!(holding.request_since(), at(1000));
+        holding.end_request(true, at(1400));
+        assert_eq!(holding.request_since(), at(1400));
+        holding.end_request(false, at(1450));
+        assert_eq!(holding.request_since(), at(0), "without a request, its last move counts");
+        // A wait of long ago was for nothing.
+        holding.begin_request(at(1200) + 2 * PATIENCE);
+        assert_eq!(holding.request_since(), at(1200) + 2 * PATIENCE);
     }
 
     #[test]

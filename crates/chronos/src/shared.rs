@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::io;
 
-use crate::memory::SharedMemory;
+use crate::memory::{OldestRequest, SharedMemory};
 
 /// What all threads see.
 #[derive(Debug)]
@@ -32,6 +32,7 @@ struct PerThread {
     /// The generation that the thread has settled on.
     settled: AtomicU64,
     asleep: AtomicBool,
+    oldest_request: OldestRequest,
     alarm: OwnedFd,
 }
 
@@ -39,7 +40,8 @@ impl Shared {
     pub(crate) fn new(threads: u32, owners: &[u32]) -> io::Result<Shared> {
         let per_thread = |_| {
             let alarm = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-            Ok(PerThread { settled: AtomicU64::new(0), asleep: AtomicBool::new(false), alarm })
+            let (settled, asleep) = (AtomicU64::new(0), AtomicBool::new(false));
+            Ok(PerThread { settled, asleep, oldest_request: OldestRequest::default(), alarm })
         };
         Ok(Shared {
             generation: AtomicU64::new(0),
@@ -55,6 +57,11 @@ impl Shared {
 
     pub(crate) fn threads(&self) -> u32 {
         self.threads.len() as u32
+    }
+
+    /// Returns what a thread says of its oldest request that may be closed to make room.
+    pub(crate) fn oldest_request(&self, thread: u32) -> &OldestRequest {
+        &self.threads[thread as usize].oldest_request
     }
 
     /// The newest table's generation; whoever sees it sees the table.

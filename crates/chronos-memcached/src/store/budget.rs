@@ -14,7 +14,8 @@
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-use super::shared_large_values::SharedLargeValues;
+use super::large_values::LargeValues;
+use super::shared_large_values::{SharedEntry, SharedLargeValues};
 
 /// The item memory that all partitions share.
 #[derive(Debug)]
@@ -68,6 +69,11 @@ impl Budget {
         let evicted = self.large_values.evict();
         self.give(evicted.unwrap_or(0));
         evicted.is_some()
+    }
+
+    /// Checks a partition's large values in, for others to evict.
+    pub fn check_in(&self, place: &SharedEntry, values: Box<LargeValues>) {
+        self.large_values.check_in(place, values, |bytes| self.give(bytes));
     }
 
     /// True if partitions should give memory back.

@@ -71,7 +71,7 @@ impl Arena {
     #[inline]
     pub fn return_large_values(&mut self) {
         if let Some(values) = self.large_values.take() {
-            self.place.check_in(values);
+            self.budget.check_in(&self.place, values);
         }
     }
 

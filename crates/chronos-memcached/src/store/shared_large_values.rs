@@ -6,11 +6,14 @@
 //! any partition:  needs memory ─> of the values that are checked in, the oldest ─> evict it
 //! ```
 //!
-//! A value is evicted with its lock held, and the owner finds an empty slot at its next access. No thread waits while
-//! it has values checked out, so there is no deadlock.
+//! A value is evicted with its lock held, and the owner finds an empty slot at its next access. Where all values are
+//! checked out, a thread that needs memory waits for the next owner to check in, which evicts one of its own for it: an
+//! owner that has lost its processor keeps its values for long, and one in a hurry checks them out again at once. No
+//! thread waits while it has values checked out, so there is no deadlock.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use super::large_values::{Attempt, LargeValues};
 
@@ -22,6 +25,19 @@ pub struct SharedLargeValues {
     next: AtomicUsize,
     stamp: AtomicU64,
     bytes: AtomicU64,
+    /// Whether evictions are awaited, for owners that check in.
+    is_awaited: AtomicBool,
+    evictions: Mutex<Evictions>,
+    evicted: Condvar,
+}
+
+/// Evictions that owners do when they check in, for threads that found all values checked out.
+#[derive(Debug, Default)]
+struct Evictions {
+    /// How many were asked for, ever.
+    asked: u64,
+    /// How many of these were done, or given up.
+    done: u64,
 }
 
 /// One partition's entry, which has the partition's large values while they are checked in.
@@ -41,8 +57,10 @@ const NOTHING: u64 = u64::MAX;
 const COMPARED: usize = 32;
 /// The largest number of active values that are requeued for one that is evicted.
 const SECOND_CHANCES_MAX: usize = 128;
-/// The number of searches that may find all values checked out.
-const SEARCHES_MAX: usize = 10_000;
+/// The number of searches that may find all values checked out before the thread waits: a request takes microseconds.
+const SEARCHES_MAX: usize = 100;
+/// The longest wait for an owner to check in: far longer than any thread is without a processor.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 impl SharedLargeValues {
     /// Adds the entry of another partition.
@@ -83,17 +101,19 @@ impl SharedLargeValues {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Takes the least wanted value away, and says how many bytes that gives; None if there is none. The caller has no
-    /// values.
+    /// Takes the least wanted value away, and says how many bytes that gives; 0 if its owner has given them to the
+    /// budget, None if there is no value. The caller has no values.
     pub fn evict(&self) -> Option<u64> {
         let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
         let (mut second_chances, mut searches) = (0, 0);
-        while searches < SEARCHES_MAX {
+        loop {
             let Some(place) = self.with_oldest(&places) else {
                 if self.bytes() == 0 {
                     return None;
                 }
-                // All are checked out, for no longer than a request takes.
+                if searches == SEARCHES_MAX {
+                    return self.await_eviction().then_some(0);
+                }
                 searches += 1;
                 std::thread::yield_now();
                 continue;
@@ -112,7 +132,48 @@ impl SharedLargeValues {
                 }
             }
         }
-        None
+    }
+
+    /// Waits until an owner has evicted one of its values; false if none does for too long.
+    fn await_eviction(&self) -> bool {
+        let mut evictions = self.evictions();
+        let ticket = evictions.asked;
+        evictions.asked += 1;
+        self.is_awaited.store(true, Ordering::Relaxed);
+        let waits = |evictions: &mut Evictions| evictions.done <= ticket;
+        let (mut evictions, timeout) = self
+            .evicted
+            .wait_timeout_while(evictions, PATIENCE, waits)
+            .unwrap_or_else(PoisonError::into_inner);
+        evictions.done += u64::from(timeout.timed_out());
+        !timeout.timed_out()
+    }
+
+    /// Checks a partition's values in again. Where evictions are awaited, evicts the partition's oldest first, and
+    /// calls `give` with its bytes.
+    pub fn check_in(&self, place: &SharedEntry, mut values: Box<LargeValues>, give: impl FnOnce(u64)) {
+        if self.is_awaited.load(Ordering::Relaxed) {
+            self.evict_for_others(place, &mut values, give);
+        }
+        place.check_in(values);
+    }
+
+    #[cold]
+    fn evict_for_others(&self, place: &SharedEntry, values: &mut LargeValues, give: impl FnOnce(u64)) {
+        let mut evictions = self.evictions();
+        if evictions.done < evictions.asked
+            && let Attempt::Taken(bytes) = values.take_oldest(false, self.stamp())
+        {
+            self.subtract_bytes(place, bytes);
+            give(bytes);
+            evictions.done += 1;
+            self.evicted.notify_all();
+        }
+        self.is_awaited.store(evictions.done < evictions.asked, Ordering::Relaxed);
+    }
+
+    fn evictions(&self) -> MutexGuard<'_, Evictions> {
+        self.evictions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn with_oldest<'a>(&self, places: &'a [Arc<SharedEntry>]) -> Option<&'a SharedEntry> {
@@ -143,8 +204,7 @@ impl SharedEntry {
         place.take().expect("the owner checks its values out once")
     }
 
-    /// Checks the values in again.
-    pub fn check_in(&self, values: Box<LargeValues>) {
+    fn check_in(&self, values: Box<LargeValues>) {
         let mut place = self.lock();
         self.note(&values);
         *place = Some(values);

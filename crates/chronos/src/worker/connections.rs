@@ -130,7 +130,12 @@ impl<S: Service> Worker<S> {
     fn on_plain(&mut self, key: u32, bytes: &[u8]) {
         let connection = &mut self.connections[key as usize];
         if connection.input.is_empty() && !connection.is_blocked {
+            let now = self.engine.now.since_start;
+            connection.holding.begin_request(now);
             let (used, halt) = self.engine.consume(connection, bytes);
+            if used > 0 {
+                connection.holding.end_request(used < bytes.len(), now);
+            }
             connection.input.keep(&bytes[used..], &mut self.engine.buffers);
             self.halt(key, halt);
         } else {
@@ -161,6 +166,9 @@ impl<S: Service> Worker<S> {
         let lent = connection.input.lend();
         let (used, halt) = self.engine.consume(connection, lent.rest());
         connection.input.restore(lent, used, &mut self.engine.buffers);
+        if used > 0 {
+            connection.holding.end_request(!connection.input.is_empty(), self.engine.now.since_start);
+        }
         self.halt(key, halt);
     }
 
@@ -173,7 +181,7 @@ impl<S: Service> Worker<S> {
             return false;
         }
         if !self.engine.memory.is_free() && !self.engine.memory_allows(connection) {
-            self.engine.memory.wait(key, &mut connection.holding);
+            self.engine.memory.wait(key, &mut connection.holding, self.engine.now.since_start);
             return false;
         }
         if connection.gave_way_in == Some(self.turns) {
@@ -216,7 +224,7 @@ impl<S: Service> Worker<S> {
             self.congested.push(key);
         }
         if halt == Halt::Blocked && !self.engine.memory.is_free() && !self.engine.memory_allows(connection) {
-            self.engine.memory.wait(key, &mut connection.holding);
+            self.engine.memory.wait(key, &mut connection.holding, self.engine.now.since_start);
         }
     }
 
@@ -225,7 +233,8 @@ impl<S: Service> Worker<S> {
         if self.engine.memory.is_free() || self.engine.memory.level() != Level::Full {
             return false;
         }
-        self.engine.memory.wait(key, &mut self.connections[key as usize].holding);
+        let now = self.engine.now.since_start;
+        self.engine.memory.wait(key, &mut self.connections[key as usize].holding, now);
         true
     }
 

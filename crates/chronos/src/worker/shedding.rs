@@ -1,6 +1,7 @@
 //! Connections that wait for memory, and those that are closed since they hold it.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use super::{IoDriver, Worker};
 use crate::Service;
@@ -21,7 +22,7 @@ impl<S: Service> Worker<S> {
             // It may have been closed, and another have its number, since.
             let Some(connection) = self.connections.get_mut(key as usize) else { continue };
             if connection.holding.is_waiting {
-                connection.holding.is_waiting = false;
+                connection.holding.release(now);
                 // If it held up anything, it was not by its own doing.
                 if connection.reply_bytes() == 0 {
                     connection.holding.restart(connection.moved(), now);
@@ -32,7 +33,7 @@ impl<S: Service> Worker<S> {
     }
 
     /// Closes connections that have stalled, if others wait for what they hold. If none has and nothing goes on, those
-    /// that wait go on while memory is scarce; when it is full, those are closed that hold the most.
+    /// that wait go on while memory is scarce; when it is full, the oldest requests of all threads are closed.
     pub(super) fn shed<D: IoDriver<S>>(&mut self, driver: &mut D) {
         let now = self.engine.now.since_start;
         if self.engine.memory.is_free() {
@@ -54,60 +55,69 @@ impl<S: Service> Worker<S> {
             self.engine.memory.wake_others();
         }
         let excess = self.engine.memory.excess();
-        let stalled = |connection: &Connection<S>| {
+        let mut stalled = self.above_share(|connection| {
             connection.waits_for_client() && connection.holding.has_stalled(now, is_full)
-        };
-        if self.close_largest(driver, excess, stalled) {
+        });
+        stalled.sort_by_cached_key(|&key| Reverse(self.connections[key as usize].holding.weight(now)));
+        if self.close_some(driver, excess, &stalled) {
             self.engine.memory.stuck_since = None;
             return;
         }
         let since = *self.engine.memory.stuck_since.get_or_insert(now);
-        let stuck = now.saturating_sub(since);
-        let is_over = stuck >= PATIENCE;
-        if is_full && stuck >= FULL_PATIENCE {
-            // Replies may still be fetched, which makes room. Requests of which the rest is not read make none.
-            let may_be_fetched: usize = self
-                .connections
-                .iter()
-                .filter(|(_, connection)| connection.reply_bytes() > 0)
-                .map(|(_, connection)| connection.holding.held())
-                .sum();
-            let may_close = |connection: &Connection<S>| is_over || connection.reply_bytes() == 0;
-            if may_be_fetched >= excess && !is_over {
-                return;
-            }
-            if self.close_largest(driver, excess, may_close) {
-                self.engine.memory.stuck_since = None;
-            }
-        } else if is_over {
+        if is_full {
+            self.close_oldest(driver, excess, since);
+        } else if now.saturating_sub(since) >= PATIENCE {
             self.engine.memory.stuck_since = None;
             self.engine.memory.grant(true);
             self.release();
         }
     }
 
-    /// Closes connections that hold more than their share, until `bytes` are free; true if there were any.
-    fn close_largest<D: IoDriver<S>>(
-        &mut self,
-        driver: &mut D,
-        bytes: usize,
-        may_close: impl Fn(&Connection<S>) -> bool,
-    ) -> bool {
-        let (now, share) = (self.engine.now.since_start, self.engine.memory.share());
+    /// While memory is full and nothing has gone on since `stuck_since`, closes requests until `bytes` are free, the
+    /// oldest first, as long as no other thread has an older one.
+    fn close_oldest<D: IoDriver<S>>(&mut self, driver: &mut D, bytes: usize, stuck_since: Duration) {
+        let (now, me) = (self.engine.now.since_start, self.engine.me);
+        let stuck = now.saturating_sub(stuck_since);
+        let is_over = stuck >= PATIENCE;
+        let began = |key: &u32| self.connections[*key as usize].holding.request_since();
+        let mut found = self.above_share(|_| true);
+        found.sort_by_key(|key| (began(key), self.connections[*key as usize].incarnation));
+        self.engine.memory.tell_oldest(me, found.first().map(began), now);
+        let latest = self.engine.memory.may_close_since(me, stuck_since, now);
+        found.truncate(found.partition_point(|key| began(key) <= latest));
+        // Replies may still be fetched, which makes room. Requests of which the rest is not read make none.
+        if !is_over {
+            let has_replies = |connection: &Connection<S>| connection.reply_bytes() > 0;
+            let replies = self.connections.iter().filter(|(_, connection)| has_replies(connection));
+            let may_be_fetched: usize = replies.map(|(_, connection)| connection.holding.held()).sum();
+            let first = found.iter().position(|key| has_replies(&self.connections[*key as usize]));
+            found.truncate(if may_be_fetched >= bytes { 0 } else { first.unwrap_or(found.len()) });
+        }
+        // Where memory is still full then, another look closes what is the oldest now.
+        if stuck >= FULL_PATIENCE
+            && self.close_some(driver, bytes, &found)
+            && self.engine.memory.level() != Level::Full
+        {
+            self.engine.memory.stuck_since = None;
+        }
+    }
+
+    /// Returns the streams that hold more than their share, and that `may_close` allows to close.
+    fn above_share(&self, may_close: impl Fn(&Connection<S>) -> bool) -> Vec<u32> {
+        let share = self.engine.memory.share();
         let is_one = |connection: &Connection<S>| {
             let is_stream = matches!(connection.link, Link::Stream(_));
             is_stream && connection.holding.held() > share && may_close(connection)
         };
-        let mut found: Vec<u32> = self
-            .connections
-            .iter()
-            .filter(|(_, connection)| bytes > 0 && is_one(connection))
-            .map(|(key, _)| key as u32)
-            .collect();
-        found.sort_by_cached_key(|&key| Reverse(self.connections[key as usize].holding.weight(now)));
+        let found = self.connections.iter().filter(|(_, connection)| is_one(connection));
+        found.map(|(key, _)| key as u32).collect()
+    }
+
+    /// Closes the first of `connections` until `bytes` are free; true if there were any.
+    fn close_some<D: IoDriver<S>>(&mut self, driver: &mut D, bytes: usize, connections: &[u32]) -> bool {
         let mut freed = 0;
         let mut closed = 0;
-        for key in found {
+        for &key in connections {
             if freed >= bytes {
                 break;
             }
