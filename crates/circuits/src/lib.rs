@@ -40,7 +40,7 @@ pub use eclipse::Eclipse;
 pub use evaluation::{Evaluation, LowerBounds, WEEKS, evaluate};
 pub use islip::Islip;
 pub use matching::Matching;
-pub use params::{AckPath, ControlParams, Estimator, InvalidControl, ResidueRate};
+pub use params::{AckPath, Classify, ControlParams, Estimator, InvalidControl, ResidueRate};
 pub use read::{DemandError, PORTS_MAX};
 pub use rotor::Rotor;
 pub use schedule::{Configuration, Schedule};

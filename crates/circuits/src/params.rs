@@ -39,11 +39,14 @@ pub struct ControlParams {
     pub poll: Span,
     /// How fast hosts may send the residue of a schedule by the packet switch.
     pub residue: ResidueRate,
+    /// When a host decides by which switch a packet travels that may take either.
+    pub classify: Classify,
     /// By which switch pure acknowledgements travel.
     pub acks: AckPath,
-    /// Workloads whose packets go by the packet switch only, as requests that cannot wait for a circuit.
+    /// Workloads whose packets go by the packet switch only, as requests that cannot wait for a circuit. `NAME.client`
+    /// and `NAME.server` mean what one end of its connections sends.
     pub packet_only: Vec<String>,
-    /// Workloads whose packets go by circuits only.
+    /// Workloads, or ends of their connections, whose packets go by circuits only.
     pub circuit_only: Vec<String>,
 }
 
@@ -75,6 +78,18 @@ pub enum ResidueRate {
     Scheduled,
 }
 
+/// When a host decides by which switch a packet travels that may take either.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Classify {
+    /// When it is sent: a circuit takes what waits for its destination.
+    #[default]
+    WhenSent,
+    /// When it joins a queue: what was queued for the packet switch before there was a circuit leaves by the packet
+    /// switch, beside what leaves by the circuit.
+    WhenQueued,
+}
+
 /// By which switch pure acknowledgements travel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -103,6 +118,7 @@ impl Default for ControlParams {
             socket_buffer: Bytes::new(4 << 20),
             poll: Span::from_ms(10),
             residue: ResidueRate::default(),
+            classify: Classify::default(),
             acks: AckPath::default(),
             packet_only: Vec::new(),
             circuit_only: Vec::new(),

@@ -14,8 +14,8 @@
 use std::ops::AddAssign;
 
 use plimsoll_circuits::{
-    ControlParams, Controller, Demand, Estimator, Instruction, InvalidControl, Matching, ResidueRate,
-    Switching,
+    Classify, ControlParams, Controller, Demand, Estimator, Instruction, InvalidControl, Matching,
+    ResidueRate, Switching,
 };
 use plimsoll_units::{Rate, Span, Time};
 
@@ -178,7 +178,7 @@ pub(crate) struct HybridRates {
 
 impl HybridRates {
     /// Derives the rates from the links of a hybrid network; `full_size` is the size of the largest frame in bytes.
-    pub(crate) fn of(network: &Network, full_size: u64) -> Option<HybridRates> {
+    pub(crate) fn of(network: &Network, full_size: u64, classify: Classify) -> Option<HybridRates> {
         let hops = network.hybrid()?;
         let host = *network.link(PortId(0));
         let out = *network.link(hops.circuit_to(0));
@@ -194,7 +194,7 @@ impl HybridRates {
         let frame = |rate: Rate| rate.byte_time().span(full_size);
         let drain = frame(host.rate) + host.propagation + frame(out.rate) + out.propagation;
         Some(HybridRates {
-            classes: ClassRates { circuit: limit, packet, circuit_first },
+            classes: ClassRates { circuit: limit, packet, circuit_first, classify },
             circuit: limit,
             packet,
             drain,
@@ -205,7 +205,7 @@ impl HybridRates {
 /// Returns how long the circuits of a hybrid `network` must outlast a pause for frames of `full_size` bytes: the default
 /// of `circuits.drain`. Other networks have no circuits.
 pub fn circuit_drain(network: &Network, full_size: u64) -> Option<Span> {
-    HybridRates::of(network, full_size).map(|rates| rates.drain)
+    HybridRates::of(network, full_size, Classify::default()).map(|rates| rates.drain)
 }
 
 impl Circuits {
@@ -218,8 +218,8 @@ impl Circuits {
         network: &Network,
         full_size: u64,
     ) -> Result<Option<Box<Circuits>>, Unbuildable> {
-        let Some(rates) = HybridRates::of(network, full_size) else { return Ok(None) };
         let control = &spec.control;
+        let Some(rates) = HybridRates::of(network, full_size, control.classify) else { return Ok(None) };
         control.validate(rates.drain).map_err(|invalid: InvalidControl| {
             Unbuildable::new(format!("circuits.{}", invalid.key), invalid)
         })?;

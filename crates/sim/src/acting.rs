@@ -5,7 +5,7 @@ use plimsoll_mechanisms::tcp::Config;
 use plimsoll_traffic::{Actions, Opened, Source, Write};
 use plimsoll_units::Time;
 
-use crate::connection::Connection;
+use crate::connection::{Connection, End};
 use crate::world::World;
 
 impl World {
@@ -50,7 +50,8 @@ impl World {
             if let Some(classes) = &mut self.hosts.classes {
                 let priority = classes.priority(number as u16, u64::from(packet.size));
                 let bytes = u64::from(packet.len);
-                classes.label(&mut packet, priority, classes.path_class(number as u16), || bytes);
+                classes
+                    .label(&mut packet, priority, classes.path_class(number as u16, End::Client), || bytes);
                 if !classes.passes(now, &packet, None) {
                     self.fabric.refuse(now, &packet);
                     continue;
@@ -91,11 +92,12 @@ impl World {
         };
         if let Some(classes) = &self.hosts.classes {
             let priority = classes.priority(open.workload, bytes);
-            let path_class = classes.path_class(open.workload);
-            let other = open.half(end.other());
-            (other.priority, other.path_class) = (priority, path_class);
+            for end in [end, end.other()] {
+                let path_class = classes.path_class(open.workload, end);
+                let half = open.half(end);
+                (half.priority, half.path_class) = (priority, path_class);
+            }
             let half = open.half(end);
-            (half.priority, half.path_class) = (priority, path_class);
             half.limiter = classes.connection_limiter(now, priority).map(Box::new);
         }
         if self.process.as_ref().is_none_or(|process| process.has(open.host(end))) {

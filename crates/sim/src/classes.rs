@@ -6,6 +6,7 @@ use plimsoll_mechanisms::qjump::{Excess, Levels, Limiter, PeriodicLimiter, Qjump
 use plimsoll_scenario::model::{AckPath, Model, Rank};
 use plimsoll_units::{Bytes, Time};
 
+use crate::connection::End;
 use crate::error::RunError;
 
 /// The priorities, ranks and limits of a run's packets.
@@ -17,7 +18,7 @@ pub(crate) struct Classes {
     by_size: Vec<Bytes>,
     ack: Option<u8>,
     /// By which switches of a hybrid network the packets of each workload may travel.
-    path: Vec<PathClass>,
+    path: Vec<[PathClass; 2]>,
     /// By which switches pure acknowledgements may travel; as data does where this says nothing.
     ack_path: Option<PathClass>,
     /// What gives a packet its rank, where some queue sorts by rank.
@@ -66,9 +67,10 @@ impl Classes {
         })
     }
 
-    /// Returns by which switches of a hybrid network the packets of a workload may travel.
-    pub(crate) fn path_class(&self, workload: u16) -> PathClass {
-        self.path[usize::from(workload)]
+    /// Returns by which switches of a hybrid network the packets may travel that an end of a workload's connections
+    /// sends.
+    pub(crate) fn path_class(&self, workload: u16, end: End) -> PathClass {
+        self.path[usize::from(workload)][end as usize]
     }
 
     /// Returns the limiter of a connection on which a message of `priority` starts, where connections have limiters.
@@ -139,24 +141,31 @@ impl Classes {
     }
 }
 
+/// Returns whether `listed` means what `end` of the connections of the workload `name` sends: `NAME` or `NAME.END`.
+fn names_end(listed: &str, name: &str, end: &str) -> bool {
+    listed.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.') == Some(end))
+}
+
 /// By which switches of a hybrid network packets may travel.
 struct Paths {
-    workload: Vec<PathClass>,
+    workload: Vec<[PathClass; 2]>,
     acks: Option<PathClass>,
 }
 
 impl Paths {
     fn of(model: &Model) -> Paths {
         let control = model.circuits.clone().unwrap_or_default();
-        let workload = model.workload.keys().map(|name| {
-            if control.packet_only.contains(name) {
+        let class = |name: &str, end: &str| {
+            let names = |list: &[String]| list.iter().any(|listed| names_end(listed, name, end));
+            if names(&control.packet_only) {
                 PathClass::Packet
-            } else if control.circuit_only.contains(name) {
+            } else if names(&control.circuit_only) {
                 PathClass::Circuit
             } else {
                 PathClass::Either
             }
-        });
+        };
+        let workload = model.workload.keys().map(|name| ["client", "server"].map(|end| class(name, end)));
         let acks = match control.acks {
             AckPath::AsData => None,
             AckPath::Packet => Some(PathClass::Packet),
@@ -167,7 +176,7 @@ impl Paths {
 
     /// Returns whether every packet may travel by either switch.
     fn are_free(&self) -> bool {
-        self.acks.is_none() && self.workload.iter().all(|class| *class == PathClass::Either)
+        self.acks.is_none() && self.workload.iter().flatten().all(|class| *class == PathClass::Either)
     }
 }
 

@@ -72,7 +72,11 @@ impl<'a> PortBuilder<'a> {
             queue_discipline: None,
             counts_drain_bytes: false,
             general: General::of(spec),
-            hybrid: HybridRates::of(&spec.network, spec.full_size),
+            hybrid: HybridRates::of(
+                &spec.network,
+                spec.full_size,
+                spec.circuits.as_ref().map(|circuits| circuits.control.classify).unwrap_or_default(),
+            ),
             watched: spec.watched.iter().map(|watched| (watched.port, watched.every)).collect(),
             rules: Vec::new(),
         }

@@ -21,7 +21,8 @@ impl Checker<'_> {
         }
         for (key, names) in [("packet_only", &control.packet_only), ("circuit_only", &control.circuit_only)] {
             for name in names {
-                self.known_workload(&["circuits", key], name, model);
+                let end = [".client", ".server"].into_iter().find_map(|end| name.strip_suffix(end));
+                self.known_workload(&["circuits", key], end.unwrap_or(name), model);
             }
         }
         if let Some(both) = control.packet_only.iter().find(|name| control.circuit_only.contains(name)) {

@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use plimsoll_circuits::{Configuration, Demand};
+use plimsoll_circuits::{Classify, Configuration, Demand};
 use plimsoll_units::{Rate, Span, Time};
 
 use super::discipline::Queued;
@@ -28,6 +28,8 @@ pub struct ClassRates {
     pub packet: Rate,
     /// The circuit goes first where both may send: the packet switch's rate would leave it nothing.
     pub circuit_first: bool,
+    /// When a packet's switch is decided.
+    pub classify: Classify,
 }
 
 /// What the controller tells a host's queues.
@@ -58,6 +60,7 @@ pub struct ClassQueues {
     circuit: Pace,
     packet: Pace,
     circuit_first: bool,
+    classify: Classify,
     /// When the week began.
     week: Time,
     /// The time over which a residue is spread.
@@ -128,6 +131,7 @@ impl ClassQueues {
             circuit: Pace::new(rates.circuit),
             packet: Pace::new(rates.packet),
             circuit_first: rates.circuit_first,
+            classify: rates.classify,
             week: Time::ZERO,
             spread: None,
             turn: 0,
@@ -146,12 +150,18 @@ impl ClassQueues {
 
     /// Returns packets and bytes that wait in the queue that a packet of `class` to `destination` would join.
     pub fn waiting(&self, destination: u32, class: PathClass) -> (usize, u64) {
-        if class == PathClass::Packet {
+        if self.joins_packet_queue(destination, class) {
             let bytes = self.by_packet.iter().map(|queued| u64::from(queued.packet.size)).sum();
             return (self.by_packet.len(), bytes);
         }
         let class = &self.classes[destination as usize];
         (class.either.len() + class.by_circuit.len(), class.bytes)
+    }
+
+    /// Returns whether a packet to `destination` joins the queue of the packet switch.
+    fn joins_packet_queue(&self, destination: u32, class: PathClass) -> bool {
+        let is_decided = self.classify == Classify::WhenQueued && !self.classes[destination as usize].waits;
+        class == PathClass::Packet || class == PathClass::Either && is_decided
     }
 
     /// Returns the bytes that wait in the class of `destination`, which a circuit would carry.
@@ -187,8 +197,11 @@ impl ClassQueues {
     }
 
     /// Adds a packet.
-    pub(super) fn push(&mut self, queued: Queued) {
+    pub(super) fn push(&mut self, mut queued: Queued) {
         self.packets += 1;
+        if self.joins_packet_queue(queued.packet.dst.0, queued.packet.path_class()) {
+            queued.packet.set_path_class(PathClass::Packet);
+        }
         let class = &mut self.classes[queued.packet.dst.0 as usize];
         match queued.packet.path_class() {
             PathClass::Packet => self.by_packet.push_back(queued),

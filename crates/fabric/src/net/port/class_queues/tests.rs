@@ -1,4 +1,4 @@
-use plimsoll_circuits::{Configuration, Demand, Matching};
+use plimsoll_circuits::{Classify, Configuration, Demand, Matching};
 use plimsoll_units::{Rate, Span, Time};
 
 use super::{ClassQueues, ClassRates, ClassSignal};
@@ -7,8 +7,16 @@ use crate::net::{HostId, Packet, PathClass, Wait};
 
 /// Host 0 of three, with circuits of 8 Gb/s (a byte a nanosecond) and a packet switch of 0.8 Gb/s.
 fn queues() -> ClassQueues {
-    let rates =
-        ClassRates { circuit: Rate::from_gbps(8), packet: Rate::from_mbps(800), circuit_first: false };
+    queues_that_classify(Classify::WhenSent)
+}
+
+fn queues_that_classify(classify: Classify) -> ClassQueues {
+    let rates = ClassRates {
+        circuit: Rate::from_gbps(8),
+        packet: Rate::from_mbps(800),
+        circuit_first: false,
+        classify,
+    };
     ClassQueues::new(0, 3, rates)
 }
 
@@ -91,6 +99,19 @@ fn path_classes_bind_packets_to_a_switch() {
     assert_eq!((pop(&mut queues, 90_000), queues.next_due(at(90_000))), (None, None), "no circuit, ever");
     queues.on_signal(at(90_000), ClassSignal::Open(1));
     assert_eq!(pop(&mut queues, 90_000), Some((1, PathClass::Circuit)));
+}
+
+/// What joined a queue before its destination had a circuit leaves by the packet switch, behind what goes there anyway.
+#[test]
+fn a_packet_that_is_classified_when_queued_keeps_its_switch() {
+    let mut queues = queues_that_classify(Classify::WhenQueued);
+    push(&mut queues, 0, 1, PathClass::Either);
+    week(&mut queues, 1, [0; 3], None);
+    push(&mut queues, 2, 1, PathClass::Either);
+    assert_eq!((queues.waiting(1, PathClass::Packet), queues.class_bytes(1)), ((1, 1_000), 1_000));
+    queues.on_signal(at(3), ClassSignal::Open(1));
+    assert_eq!(pop(&mut queues, 3), Some((1, PathClass::Packet)));
+    assert_eq!(pop(&mut queues, 3), Some((1, PathClass::Circuit)));
 }
 
 #[test]
