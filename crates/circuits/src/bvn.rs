@@ -24,7 +24,7 @@ pub struct Bvn {
 impl Scheduler for Bvn {
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule {
         let ports = demand.ports();
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         let mut sum = quick_stuff(demand, &mut self.stuffed, &mut self.sums);
         let mut total = Span::ZERO;
         while sum > switching.packet_bytes(total) {

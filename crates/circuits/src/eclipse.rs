@@ -32,7 +32,7 @@ struct Day {
 
 impl Scheduler for Eclipse {
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule {
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         let mut left = switching.window;
         loop {
             let longest = left.saturating_sub(switching.night);

@@ -35,7 +35,7 @@ impl Scheduler for Islip {
         refill(&mut self.grants, ports, 0);
         refill(&mut self.accepts, ports, 0);
         self.sums.of(demand);
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         let mut total = Span::ZERO;
         while self.sums.largest() > switching.packet_bytes(total) {
             let matching = self.matching(&schedule.residue);

@@ -25,8 +25,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// Returns the schedule without a configuration, which leaves all of a demand.
+    pub fn of(demand: &Demand) -> Schedule {
+        Schedule { configurations: Vec::new(), residue: demand.clone() }
+    }
+
     /// Adds a configuration, and takes from the residue what its circuits carry.
-    pub(crate) fn hold(&mut self, matching: Matching, duration: Span, switching: &Switching) {
+    pub fn hold(&mut self, matching: Matching, duration: Span, switching: &Switching) {
         let carried = switching.circuit_bytes(duration);
         for (sender, receiver) in matching.circuits() {
             let left = self.residue.get_mut(sender, receiver);
@@ -48,7 +53,7 @@ impl Schedule {
     pub fn cut_last_day(&mut self, demand: &Demand, switching: &Switching) {
         let Some(last) = self.configurations.pop() else { return };
         let (before, night) = (self.total(switching.night), switching.night);
-        let mut left = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut left = Schedule::of(demand);
         for configuration in self.configurations.drain(..) {
             left.hold(configuration.matching, configuration.duration, switching);
         }

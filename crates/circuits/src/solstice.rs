@@ -34,7 +34,7 @@ pub struct Solstice {
 impl Scheduler for Solstice {
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule {
         let ports = demand.ports();
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         let mut sum = quick_stuff(demand, &mut self.stuffed, &mut self.sums);
         let largest = self.stuffed.iter().copied().max().unwrap_or(0);
         let mut least = largest_power_below(largest);

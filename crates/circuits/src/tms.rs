@@ -25,7 +25,7 @@ pub struct Tms {
 impl Scheduler for Tms {
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule {
         let ports = demand.ports();
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         if demand.total() == 0 {
             return schedule;
         }
