@@ -1,5 +1,5 @@
-//! Three mechanisms and a scheduler of circuits from outside the workspace, one a module, and shared code of the examples, which runs a scenario
-//! unchanged and with one of the mechanisms.
+//! Three mechanisms and a scheduler of circuits from outside the workspace, one a module, and shared code of the
+//! examples, which runs a scenario unchanged and with one of the mechanisms.
 
 pub mod codel;
 pub mod largest_first;

@@ -1,5 +1,5 @@
-//! [`Islip`]: the matchings of a packet switch's crossbar (McKeown, IEEE/ACM Transactions on Networking 1999), held long
-//! enough for circuits.
+//! [`Islip`]: the matchings of a packet switch's crossbar (McKeown, IEEE/ACM Transactions on Networking 1999), held
+//! long enough for circuits.
 //!
 //! An iteration has three steps. A sender that is free *requests* every receiver for which it has demand; a free
 //! receiver *grants* the first request from its pointer on; a sender *accepts* the first grant from its pointer on. A
@@ -8,7 +8,8 @@
 //!
 //! A crossbar holds a matching for one cell. A circuit switch cannot, so a matching stands until the first of its
 //! circuits has nothing left, which is how long it stays the answer to the same requests: the reading under which
-//! Solstice's paper can call it a scheduler that knows no night. It ends as soon as the packet switch can carry the rest.
+//! Solstice's paper can call it a scheduler that knows no night. It ends as soon as the packet switch can carry the
+//! rest.
 
 use plimsoll_units::Span;
 

@@ -9,7 +9,7 @@ use crate::scheduler::Switching;
 /// A matching, and how long it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Configuration {
-    /// The circuits.
+    /// The circuits that stand together.
     pub matching: Matching,
     /// The day: how long the circuits carry packets. The night before it is not counted.
     pub duration: Span,
@@ -48,8 +48,9 @@ impl Schedule {
 
     /// Ends the last day as soon as the packet switch can carry what is left, to a picosecond.
     ///
-    /// Solstice as published takes a day whole, so that the packet switch may have little left to do; this is the variant
-    /// in which both switches work to the end. A schedule that leaves more than the packet switch carries stays whole.
+    /// Solstice as published takes a day whole, so that the packet switch may have little left to do; this is the
+    /// variant in which both switches work to the end. A schedule that leaves more than the packet switch carries stays
+    /// whole.
     pub fn cut_last_day(&mut self, demand: &Demand, switching: &Switching) {
         let Some(last) = self.configurations.pop() else { return };
         let (before, night) = (self.total(switching.night), switching.night);

@@ -10,8 +10,8 @@
 //!
 //! Every row and column of a stuffed matrix has the same sum, and a permutation takes the same from each: one number is
 //! the sum of all of them. BigSlice is a matching in the graph of the entries of at least r. A day lowers only the
-//! entries on its circuits, and a halved r only adds edges, so the matching of the last configuration, less the circuits
-//! that fell below r, is where the search for the next one begins.
+//! entries on its circuits, and a halved r only adds edges, so the matching of the last configuration, less the
+//! circuits that fell below r, is where the search for the next one begins.
 
 use plimsoll_units::Span;
 
