@@ -116,9 +116,10 @@ test-packages:
 	fi
 
 .PHONY: bench
-bench: toolchain ## Speed beside ns-3 on equal work, and instructions per packet-hop.
+bench: toolchain ## Speed beside ns-3 on equal work, instructions per packet-hop, and schedules of circuits.
 	cargo run --release --quiet --locked -p plimsoll-benches
 	cargo run --release --quiet --locked -p plimsoll-benches -- instructions
+	cargo bench --quiet --locked -p plimsoll-benches --bench circuits
 
 .PHONY: reproduce
 reproduce: toolchain ## The HULL evaluation, measured beside published.

@@ -1,7 +1,7 @@
 """Computes optimal schedules of generated demands by mixed-integer programming (HiGHS), for studies/solstice/optimum.csv.
 
     pip install highspy
-    python3 benches/optimum/optimum.py target/release/plimsoll 8 12 16 > studies/solstice/optimum.csv
+    python3 benches/optimum/optimum.py target/release/plimsoll studies/solstice/optimum.csv 8 10 12 16
 
 For each number m of configurations, with flow f of the demand, configuration k, x whether f has a circuit in k, s the
 bytes that it gets there and t the day of k:
@@ -70,8 +70,10 @@ def solve(flows, ports, count, best):
 
 
 def main():
-    program, sizes = sys.argv[1], [int(size) for size in sys.argv[2:]]
-    print("ports,seed,configurations,optimum_ms,bound_ms,seconds", flush=True)
+    program, file, sizes = sys.argv[1], sys.argv[2], [int(size) for size in sys.argv[3:]]
+    # HiGHS prints its name to stdout.
+    out = open(file, "w", encoding="utf-8")
+    print("ports,seed,configurations,optimum_ms,bound_ms,seconds", file=out, flush=True)
     for ports in sizes:
         for seed in SEEDS:
             flows = demand(program, ports, seed)
@@ -89,7 +91,7 @@ def main():
                     best, at = found, count
             bound = min(bound, best)
             seconds = time.time() - begin
-            print(f"{ports},{seed},{at},{best / 1e3:.6f},{bound / 1e3:.6f},{seconds:.0f}", flush=True)
+            print(f"{ports},{seed},{at},{best / 1e3:.6f},{bound / 1e3:.6f},{seconds:.0f}", file=out, flush=True)
 
 
 main()

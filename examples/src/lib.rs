@@ -1,7 +1,8 @@
-//! Three mechanisms from outside the workspace, one a module, and shared code of the examples, which runs a scenario
-//! unchanged and with one of the mechanisms.
+//! Three mechanisms and a scheduler of circuits from outside the workspace, one a module, and shared code of the
+//! examples, which runs a scenario unchanged and with one of the mechanisms.
 
 pub mod codel;
+pub mod largest_first;
 pub mod two_choices;
 pub mod vegas;
 
@@ -37,3 +38,8 @@ pub fn percentile_us(outcome: &Outcome, workload: u16, share: f64) -> f64 {
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/extending.md")]
 pub struct ExtendingPage;
+
+/// Compiles the code of the page as a doctest.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/circuits.md")]
+pub struct CircuitsPage;

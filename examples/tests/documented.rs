@@ -32,6 +32,17 @@ fn the_results_are_those_of_the_page() {
 }
 
 #[test]
+fn a_scheduler_of_ones_own_has_the_results_of_its_page() {
+    let output = Command::new(env!("CARGO_BIN_EXE_largest_first")).output().expect("an example starts");
+    let printed = String::from_utf8(output.stdout).expect("text");
+    assert!(output.status.success() && printed.lines().count() == 2, "{printed}");
+    let page = include_str!("../../docs/circuits.md");
+    for line in printed.lines() {
+        assert!(page.lines().any(|other| other == line), "{line:?} is not in docs/circuits.md");
+    }
+}
+
+#[test]
 fn registered_mechanisms_have_rows_in_the_table_of_a_run() {
     let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("own-mechanisms");
     let scenario = concat!(env!("CARGO_MANIFEST_DIR"), "/own-mechanisms.toml");

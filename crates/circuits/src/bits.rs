@@ -8,7 +8,7 @@
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bipartite {
     ports: usize,
-    /// Words of a row.
+    /// The number of words of a row.
     words: usize,
     /// One bit for each receiver, row after row.
     edges: Vec<u64>,
@@ -48,7 +48,7 @@ impl Bipartite {
         self.path.clear();
     }
 
-    /// Adds an edge.
+    /// Adds the edge between two ports.
     #[inline]
     pub(crate) fn join(&mut self, sender: usize, receiver: usize) {
         let row = sender * self.words;
@@ -182,7 +182,9 @@ mod tests {
     proptest! {
         #[test]
         fn a_perfect_matching_is_found_if_there_is_one(
-            rows in (1usize..7).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(prop::bool::weighted(0.4), n), n)),
+            rows in (1usize..7).prop_flat_map(|n| {
+                prop::collection::vec(prop::collection::vec(prop::bool::weighted(0.4), n), n)
+            }),
         ) {
             let size = largest(&rows, 0);
             let mut perfect = graph(&rows);

@@ -24,11 +24,12 @@ pub struct Bvn {
 impl Scheduler for Bvn {
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule {
         let ports = demand.ports();
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         let mut sum = quick_stuff(demand, &mut self.stuffed, &mut self.sums);
         let mut total = Span::ZERO;
         while sum > switching.packet_bytes(total) {
-            // A permutation is looked for anew each time: one that changes as little as possible would be Solstice's idea.
+            // A permutation is looked for anew each time: one that changes as little as possible would be Solstice's
+            // idea.
             self.graph.reset(ports);
             for (sender, row) in self.stuffed.chunks_exact(ports).enumerate() {
                 self.graph.join_at_least(sender, row, 1);

@@ -22,10 +22,10 @@ pub struct LowerBounds {
 impl LowerBounds {
     /// Computes the bounds of a demand.
     ///
-    /// `flows` is the largest bound of any port, sender or receiver. A configuration serves one flow of a port, so with m
-    /// configurations the packet switch carries all but m of its flows whole, the smallest at best: that takes
-    /// `smallest / r_p`. And both switches carry all its bytes: `bytes <= r_c * (T - m * night) + r_p * T`. The bound is
-    /// the least T of any m.
+    /// `flows` is the largest bound of any port, sender or receiver. A configuration serves one flow of a port, so with
+    /// m configurations the packet switch carries all but m of its flows whole, the smallest at best: that takes
+    /// `smallest / r_p`. And both switches carry all its bytes: `bytes <= r_c * (T - m * night) + r_p * T`. The bound
+    /// is the least T of any m.
     pub fn of(demand: &Demand, switching: &Switching) -> LowerBounds {
         let diameter = switching.circuit_time(demand.diameter()).as_ps();
         let night = switching.night.as_ps();
@@ -73,7 +73,8 @@ fn of_port(mut flows: Vec<u64>, switching: &Switching) -> u64 {
 /// How a scheduler serves a demand.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Evaluation {
-    /// The time until circuits and the packet switch have carried all; `None` if that is not within [`WEEKS`] schedules.
+    /// The time until circuits and the packet switch have carried all; `None` if that is not within [`WEEKS`]
+    /// schedules.
     pub time_to_serve: Option<Span>,
     /// The configurations until then.
     pub configurations: u64,

@@ -1,5 +1,5 @@
-//! [`Islip`]: the matchings of a packet switch's crossbar (McKeown, IEEE/ACM Transactions on Networking 1999), held long
-//! enough for circuits.
+//! [`Islip`]: the matchings of a packet switch's crossbar (McKeown, IEEE/ACM Transactions on Networking 1999), held
+//! long enough for circuits.
 //!
 //! An iteration has three steps. A sender that is free *requests* every receiver for which it has demand; a free
 //! receiver *grants* the first request from its pointer on; a sender *accepts* the first grant from its pointer on. A
@@ -8,7 +8,8 @@
 //!
 //! A crossbar holds a matching for one cell. A circuit switch cannot, so a matching stands until the first of its
 //! circuits has nothing left, which is how long it stays the answer to the same requests: the reading under which
-//! Solstice's paper can call it a scheduler that knows no night. It ends as soon as the packet switch can carry the rest.
+//! Solstice's paper can call it a scheduler that knows no night. It ends as soon as the packet switch can carry the
+//! rest.
 
 use plimsoll_units::Span;
 
@@ -35,7 +36,7 @@ impl Scheduler for Islip {
         refill(&mut self.grants, ports, 0);
         refill(&mut self.accepts, ports, 0);
         self.sums.of(demand);
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         let mut total = Span::ZERO;
         while self.sums.largest() > switching.packet_bytes(total) {
             let matching = self.matching(&schedule.residue);

@@ -1,7 +1,8 @@
-//! Circuit scheduling for hybrid networks, where a circuit switch carries most of the bytes and a packet switch the rest.
+//! Circuit scheduling for hybrid networks, where a circuit switch carries most of the bytes and a packet switch the
+//! rest.
 //!
 //! ```text
-//! Demand ──Scheduler──> Schedule { configurations, residue } ──Controller──> what the circuit switch and hosts do, when
+//! Demand ──Scheduler──> Schedule { configurations, residue } ──Controller──> what switch and hosts do, when
 //! ```
 //!
 //! A *demand matrix* says how many bytes each port has for each other port. A *scheduler* makes a *schedule* of it: a

@@ -53,7 +53,7 @@ impl Matching {
 }
 
 impl fmt::Display for Matching {
-    /// Writes `0>3 2>1`.
+    /// Writes sender and receiver of each circuit: `0>3 2>1`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (sender, receiver)) in self.circuits().enumerate() {
             let gap = if index == 0 { "" } else { " " };

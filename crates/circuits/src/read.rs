@@ -15,7 +15,7 @@ pub const PORTS_MAX: usize = 4_096;
 pub struct DemandError {
     /// The file's name as it was given.
     pub file: String,
-    /// The line, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
@@ -228,7 +228,8 @@ mod tests {
     #[test]
     fn an_error_points_at_the_value() {
         let error = Demand::parse("d.csv", "0,1\n2, -7\n").expect_err("it is none").to_string();
-        let expected = "`-7` is negative\n --> d.csv:2:4\n  |\n2 | 2, -7\n  |    ^^\n  = allowed: bytes as a whole number \
+        let expected = "`-7` is negative\n --> d.csv:2:4\n  |\n2 | 2, -7\n  |    ^^\n  = allowed: \
+                        bytes as a whole number \
                         from 0 to 18446744073709551615";
         assert_eq!(error, expected);
         // Another kind of file is not quoted.

@@ -18,7 +18,7 @@ impl Scheduler for Rotor {
         let turns = ports.saturating_sub(1).max(1) as u64;
         let turn = Span::from_ps(switching.window.as_ps() / turns);
         let duration = turn.saturating_sub(switching.night);
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         for step in 1..ports {
             let receivers = (0..ports).map(|sender| Some(((sender + step) % ports) as u32));
             schedule.hold(Matching::new(receivers.collect()), duration, switching);

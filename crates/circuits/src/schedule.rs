@@ -9,7 +9,7 @@ use crate::scheduler::Switching;
 /// A matching, and how long it stands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Configuration {
-    /// The circuits.
+    /// The circuits that stand together.
     pub matching: Matching,
     /// The day: how long the circuits carry packets. The night before it is not counted.
     pub duration: Span,
@@ -25,8 +25,13 @@ pub struct Schedule {
 }
 
 impl Schedule {
+    /// Returns the schedule without a configuration, which leaves all of a demand.
+    pub fn of(demand: &Demand) -> Schedule {
+        Schedule { configurations: Vec::new(), residue: demand.clone() }
+    }
+
     /// Adds a configuration, and takes from the residue what its circuits carry.
-    pub(crate) fn hold(&mut self, matching: Matching, duration: Span, switching: &Switching) {
+    pub fn hold(&mut self, matching: Matching, duration: Span, switching: &Switching) {
         let carried = switching.circuit_bytes(duration);
         for (sender, receiver) in matching.circuits() {
             let left = self.residue.get_mut(sender, receiver);
@@ -43,12 +48,13 @@ impl Schedule {
 
     /// Ends the last day as soon as the packet switch can carry what is left, to a picosecond.
     ///
-    /// Solstice as published takes a day whole, so that the packet switch may have little left to do; this is the variant
-    /// in which both switches work to the end. A schedule that leaves more than the packet switch carries stays whole.
+    /// Solstice as published takes a day whole, so that the packet switch may have little left to do; this is the
+    /// variant in which both switches work to the end. A schedule that leaves more than the packet switch carries stays
+    /// whole.
     pub fn cut_last_day(&mut self, demand: &Demand, switching: &Switching) {
         let Some(last) = self.configurations.pop() else { return };
         let (before, night) = (self.total(switching.night), switching.night);
-        let mut left = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut left = Schedule::of(demand);
         for configuration in self.configurations.drain(..) {
             left.hold(configuration.matching, configuration.duration, switching);
         }

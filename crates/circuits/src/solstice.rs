@@ -10,8 +10,8 @@
 //!
 //! Every row and column of a stuffed matrix has the same sum, and a permutation takes the same from each: one number is
 //! the sum of all of them. BigSlice is a matching in the graph of the entries of at least r. A day lowers only the
-//! entries on its circuits, and a halved r only adds edges, so the matching of the last configuration, less the circuits
-//! that fell below r, is where the search for the next one begins.
+//! entries on its circuits, and a halved r only adds edges, so the matching of the last configuration, less the
+//! circuits that fell below r, is where the search for the next one begins.
 
 use plimsoll_units::Span;
 
@@ -34,7 +34,7 @@ pub struct Solstice {
 impl Scheduler for Solstice {
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule {
         let ports = demand.ports();
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         let mut sum = quick_stuff(demand, &mut self.stuffed, &mut self.sums);
         let largest = self.stuffed.iter().copied().max().unwrap_or(0);
         let mut least = largest_power_below(largest);

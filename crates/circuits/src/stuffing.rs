@@ -3,9 +3,9 @@
 use crate::bits::refill;
 use crate::demand::Demand;
 
-/// QuickStuff of Solstice: returns the diameter phi, after `stuffed` was filled with a matrix of at least the demand whose
-/// rows and columns all sum to phi. Entries that are not zero grow first, since a flow that is there needs no further
-/// circuit; then those that are zero. Each grows by `phi - max(row, column)`.
+/// QuickStuff of Solstice: returns the diameter phi, after `stuffed` was filled with a matrix of at least the demand
+/// whose rows and columns all sum to phi. Entries that are not zero grow first, since a flow that is there needs no
+/// further circuit; then those that are zero. Each grows by `phi - max(row, column)`.
 pub(crate) fn quick_stuff(demand: &Demand, stuffed: &mut Vec<u64>, sums: &mut Sums) -> u64 {
     let ports = demand.ports();
     stuffed.clear();

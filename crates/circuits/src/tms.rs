@@ -4,7 +4,8 @@
 //! would stand if a night cost nothing. Matchings are taken from it one by one, the heaviest first (Edmonds's choice in
 //! c-Through, found here by the Hungarian method). Departures, for want of an exact source:
 //!
-//! * a matching's share is the mean of its entries, not the least of them, which for the heaviest matching is often zero;
+//! * a matching's share is the mean of its entries, not the least of them, which for the heaviest matching is often
+//!   zero;
 //! * days below a night are not worth one, so the schedule ends with the first, and the window goes to the others by
 //!   their shares.
 
@@ -25,7 +26,7 @@ pub struct Tms {
 impl Scheduler for Tms {
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule {
         let ports = demand.ports();
-        let mut schedule = Schedule { configurations: Vec::new(), residue: demand.clone() };
+        let mut schedule = Schedule::of(demand);
         if demand.total() == 0 {
             return schedule;
         }

@@ -1,8 +1,8 @@
 //! [`Workload`]: demand as Solstice's paper generates it (section 5.1): a few large flows and more small ones a port.
 //!
-//! At 64 ports a port has 4 large flows with 70 % of its bytes and 12 small ones with the rest; with n ports it has about
-//! n/16 and 3n/16. Together they fill 96 % of what a circuit carries in a window; every flow differs by up to 0.3 % of
-//! the same, the noise.
+//! At 64 ports a port has 4 large flows with 70 % of its bytes and 12 small ones with the rest; with n ports it has
+//! about n/16 and 3n/16. Together they fill 96 % of what a circuit carries in a window; every flow differs by up to 0.3
+//! % of the same, the noise.
 
 use rand::Rng;
 use rand_pcg::Pcg64;
@@ -26,7 +26,7 @@ pub struct Workload {
     pub load: f64,
     /// Each flow is up to this share of what a circuit carries in a window larger or smaller.
     pub noise: f64,
-    /// Where the flows go.
+    /// The rule by which flows get their receivers.
     pub placement: Placement,
     /// The share of flows that are missing, 0 to 1; the others do not grow.
     pub sparsity: f64,
@@ -91,14 +91,16 @@ impl Workload {
         }
     }
 
-    /// Returns flow number, sender and receiver of random permutations without a pair twice, and without a port to itself.
+    /// Returns flow number, sender and receiver of random permutations without a pair twice, and without a port to
+    /// itself.
     fn permutations(&self, stream: &mut Pcg64) -> Vec<(usize, usize, usize)> {
         let ports = self.ports;
         let mut taken = vec![false; ports * ports];
         (0..ports).for_each(|port| taken[port * ports + port] = true);
         let mut pairs = Vec::new();
         for flow in 0..self.large + self.small {
-            // What is not taken is a regular graph, which has a perfect matching; its ports in random order make it random.
+            // What is not taken is a regular graph, which has a perfect matching; its ports in random order make it
+            // random.
             let (senders, receivers) = (shuffled(ports, stream), shuffled(ports, stream));
             let mut graph = Bipartite::default();
             graph.reset(ports);
@@ -149,8 +151,8 @@ impl Workload {
 }
 
 /// Returns the large and the small flows of a port in the paper's workload: 4 and 12 at 64 ports, in proportion to the
-/// ports elsewhere, and at least one large flow. A fraction of a small flow is none, so that 8 ports have two flows each,
-/// as many as the paper's configurations for them.
+/// ports elsewhere, and at least one large flow. A fraction of a small flow is none, so that 8 ports have two flows
+/// each, as many as the paper's configurations for them.
 fn flows_of_a_port(ports: usize) -> (usize, usize) {
     let large = (ports / 16).max(1);
     let small = (ports * 3 / 16).min(ports.saturating_sub(1 + large));

@@ -111,7 +111,8 @@ fn read_demand(path: &Path) -> Result<Demand> {
     Ok(Demand::parse(&name, &text)?)
 }
 
-/// Returns the stream of the n-th generated demand: each has its own, so that more of them leave the others as they are.
+/// Returns the stream of the n-th generated demand: each has its own, so that more of them leave the others as they
+/// are.
 fn stream(seed: u64, number: u32) -> plimsoll_fabric::engine::Stream {
     Streams::new(seed).stream(&format!("circuits/demand/{number}"))
 }

@@ -17,15 +17,16 @@ use crate::output::Format;
 /// The time to serve ends with the first day at which the packet switch can have carried what no circuit did; a
 /// scheduler that keeps to the window gets what it leaves again and again. Utilisation is the share of their capacity
 /// that circuits, and links to the packet switch, use in that time, or in the window if that is longer. The bounds are
-/// what no schedule of circuits alone (LB_c) and of both switches (LB_h) can beat; LB_f also counts the nights that flows
-/// need which the packet switch cannot carry whole. Numbers are means over the demands.
+/// what no schedule of circuits alone (LB_c) and of both switches (LB_h) can beat; LB_f also counts the nights that
+/// flows need which the packet switch cannot carry whole. Numbers are means over the demands.
 ///
 /// Eclipse computes for seconds at 128 ports and for minutes at 512; `--scheduler` leaves it out.
 #[derive(clap::Args)]
 pub(super) struct Compare {
     /// Demand to schedule; `-` reads stdin. By default demands are generated.
     #[arg(value_name = "DEMAND.csv",
-        conflicts_with_all = ["ports", "seed", "demands", "large", "small", "large_share", "load", "noise", "skew", "sparsity"])]
+        conflicts_with_all = ["ports", "seed", "demands", "large", "small", "large_share", "load", "noise", "skew",
+            "sparsity"])]
     demand: Option<PathBuf>,
     /// Number of generated demands.
     #[arg(long, value_name = "K", default_value_t = 5, value_parser = whole::<u32>(1..=100_000))]

@@ -47,8 +47,8 @@ pub(super) struct Keys {
     /// Most by which a flow differs from its mean, as a share of what a circuit carries in the window.
     #[arg(long, value_name = "SHARE", default_value = "0.3%", value_parser = share)]
     noise: f64,
-    /// Choose receivers at random, the k-th most popular in proportion to k to the power of -SKEW; without it, every port
-    /// receives as many flows as it sends.
+    /// Choose receivers at random, the k-th most popular in proportion to k to the power of -SKEW; without it, every
+    /// port receives as many flows as it sends.
     #[arg(long, value_name = "SKEW", value_parser = skew)]
     skew: Option<f64>,
     /// Share of the flows that are missing.
@@ -82,7 +82,7 @@ impl Keys {
     }
 }
 
-/// Parses a skew.
+/// Parses a skew, the exponent of popularity.
 fn skew(text: &str) -> Result<f64, String> {
     let skew = text.parse().ok().filter(|skew| (0.0..=8.0).contains(skew));
     skew.ok_or_else(|| "write a number from 0 (uniform) to 8".to_owned())

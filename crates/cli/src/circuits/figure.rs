@@ -67,7 +67,8 @@ pub(super) fn of_times(
     ];
     Chart {
         title: title.to_owned(),
-        note: "LB_c bounds circuits alone, LB_h both switches together, LB_f with a night a flow; means over the demands.".to_owned(),
+        note: "LB_c bounds circuits alone, LB_h both switches, LB_f with a night a flow; means over the demands."
+            .to_owned(),
         body: Body::Stacked(Stacked {
             x: Axis::from_zero("time to serve", Format::Time),
             shares: false,

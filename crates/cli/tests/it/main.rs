@@ -3,6 +3,7 @@
 
 mod architecture;
 mod capture;
+mod circuits;
 mod columns;
 mod commands;
 mod common;

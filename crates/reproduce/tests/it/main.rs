@@ -12,3 +12,4 @@ mod hull_kernel;
 mod qjump;
 mod qjump_kernel;
 mod resume;
+mod solstice;
