@@ -11,6 +11,7 @@ mod depth;
 pub mod ecn;
 mod invalid;
 mod mechanism;
+pub mod mptcp;
 pub mod nic_burst;
 pub mod pacer;
 pub mod partition_balancer;
