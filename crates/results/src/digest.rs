@@ -347,7 +347,8 @@ feed_fields!(Queue {
     packets,
     bytes
 });
-feed_fields!(SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate });
+// The samples of a connection's subflows are in the order of their numbers.
+feed_fields!(SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate } except { subflow });
 // The length follows from the scenario.
 feed_fields!(GoodputInterval { time, workload, sent, delivered } except { length });
 

@@ -120,6 +120,8 @@ pub struct SeriesPoint {
     pub alpha: f64,
     /// Bytes acknowledged since the last sample, per second.
     pub rate: Rate,
+    /// The subflow that the sample is of; 0 for a plain TCP connection.
+    pub subflow: u8,
 }
 
 impl SeriesPoint {

@@ -114,6 +114,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
                 ssthresh: if i == 0 { SeriesPoint::NO_SSTHRESH } else { 9_500 },
                 alpha: (i % 10) as f64 / 16.0,
                 rate: Rate::from_mbps(200 + i),
+                subflow: 0,
             })
             .collect(),
         goodput: goodput(shape, seed, effect),

@@ -53,7 +53,7 @@ pub(crate) fn segment_of(packet: &Packet, received: u64, sent: u64) -> tcp::Segm
 
 /// Returns the number with the low 32 bits `low` that is nearest to `near`.
 #[inline]
-fn unwrap(low: u32, near: u64) -> u64 {
+pub(crate) fn unwrap(low: u32, near: u64) -> u64 {
     let distance = low.wrapping_sub(near as u32) as i32;
     near.saturating_add_signed(i64::from(distance))
 }

@@ -147,7 +147,7 @@ impl World {
     }
 
     fn on_sample(&mut self, now: Time) {
-        let next = self.recorder.sample(now, &self.hosts.connections);
+        let next = self.recorder.sample(now, &self.hosts.connections, self.hosts.multipath.as_deref());
         self.fabric.schedule(next, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
 

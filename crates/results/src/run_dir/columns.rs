@@ -81,6 +81,11 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// Whether the row has no further field.
+    fn is_at_end(&self) -> bool {
+        self.fields.clone().next().is_none()
+    }
+
     fn time(&mut self) -> Result<Time, String> {
         self.parse().map(Time::from_ps)
     }
@@ -392,16 +397,18 @@ impl Record for SeriesPoint {
         ("ssthresh_bytes", "slow start threshold; empty while slow start has no end"),
         ("alpha", "DCTCP's estimate of the marked share; 0 for others"),
         ("rate_bps", "bits acknowledged per second since the last sample"),
+        ("subflow", "subflow of an MPTCP connection, from 0; 0 for a plain TCP connection"),
     ];
 
     fn write(&self, row: &mut Writer, _: &Names) {
-        let SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate } = *self;
+        let SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate, subflow } = *self;
         row.plain(time.as_ps());
         row.plain(connection);
         row.plain(cwnd);
         row.maybe(Some(ssthresh).filter(|&bytes| bytes != SeriesPoint::NO_SSTHRESH));
         row.maybe_float(Some(alpha));
         row.plain(rate.as_bps());
+        row.plain(subflow);
     }
 
     fn read(fields: &mut Fields<'_>, _: &Names) -> Result<SeriesPoint, String> {
@@ -412,6 +419,8 @@ impl Record for SeriesPoint {
             ssthresh: fields.maybe()?.unwrap_or(SeriesPoint::NO_SSTHRESH),
             alpha: fields.parse()?,
             rate: Rate::from_bps(fields.parse()?),
+            // Run directories of earlier versions end here.
+            subflow: if fields.is_at_end() { 0 } else { fields.parse()? },
         })
     }
 }

@@ -2,6 +2,7 @@
 //! probably not meant (warnings). Files that the model names are read here too.
 
 mod fault;
+mod mptcp;
 mod port;
 mod program;
 mod qjump;
@@ -37,6 +38,7 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
     let topology_ok = checker.topology(&mut model.topology);
     checker.run(model);
     checker.transport(model);
+    checker.mptcp(model);
     checker.ports(model);
     checker.paths(model);
     if topology_ok {

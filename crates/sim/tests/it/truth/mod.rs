@@ -13,6 +13,7 @@ mod fabrics;
 mod faults;
 mod idle;
 mod lab;
+mod mptcp;
 mod parallel;
 mod queueing;
 mod standing_queue;
