@@ -292,11 +292,10 @@ impl Circuits {
 }
 
 impl<H: Hooks> Fabric<H> {
-    /// The clock of the circuits is due: carries out what the controller says. Returns whether the caller is to give
-    /// the hosts' demand ([`Fabric::set_demand`]).
+    /// The clock of the circuits is due: carries out what the controller says.
     #[cold]
-    pub(crate) fn on_circuits_due(&mut self, now: Time) -> bool {
-        let Some(circuits) = &mut self.circuits else { return false };
+    pub(crate) fn on_circuits_due(&mut self, now: Time) {
+        let Some(circuits) = &mut self.circuits else { return };
         while circuits.controller.next_due() <= now {
             match circuits.controller.on_due(now) {
                 None => {}
@@ -310,7 +309,11 @@ impl<H: Hooks> Fabric<H> {
         if at < Time::MAX {
             self.links.events.push(at, owner);
         }
-        circuits.asked
+    }
+
+    /// Returns whether the controller waits for the hosts' demand.
+    pub fn wants_demand(&self) -> bool {
+        self.circuits.as_ref().is_some_and(|circuits| circuits.asked)
     }
 
     /// Returns where the demand of hosts is to be read; `None` in a network without circuits.
@@ -318,8 +321,8 @@ impl<H: Hooks> Fabric<H> {
         self.circuits.as_ref().map(|circuits| circuits.estimator)
     }
 
-    /// Gives the controller the bytes that wait in the hosts above their NICs, for which
-    /// [`Handled::Demand`](crate::Handled::Demand) asked. What waits in the NICs is added here.
+    /// Gives the controller the bytes that wait in the hosts above their NICs, which it
+    /// [wants](Fabric::wants_demand). What waits in the NICs is added here.
     pub fn set_demand(&mut self, mut demand: Demand) {
         let Some(circuits) = &mut self.circuits else { return };
         circuits.asked = false;
@@ -327,9 +330,10 @@ impl<H: Hooks> Fabric<H> {
         circuits.controller.on_demand(&demand);
     }
 
-    /// Returns whether `host` has a circuit to `destination` now. Without a circuit switch there is always a way.
-    pub fn circuit_is_open(&self, host: HostId, destination: HostId) -> bool {
-        self.ports[host.0 as usize].class_queues().is_none_or(|queues| queues.is_open(destination.0))
+    /// Returns whether this week has a circuit from `host` to `destination`, now or later.
+    pub fn has_circuit(&self, host: HostId, destination: HostId) -> bool {
+        let queues = self.ports[host.0 as usize].class_queues();
+        queues.is_some_and(|queues| queues.has_circuit(destination.0))
     }
 
     /// Returns how many packets the circuit switch has lost, by cause; `None` in a network without one.

@@ -88,9 +88,9 @@ pub enum Handled<'a> {
     Served,
     /// The event needs nothing more of the caller.
     Done,
-    /// The controller of circuits needs the hosts' demand: [`Fabric::set_demand`]. What is said of
-    /// [`Handled::Served`] holds as well.
-    Demand,
+    /// The controller of circuits has acted: other queues may send, and it may need the hosts' demand
+    /// ([`Fabric::wants_demand`]).
+    Circuits,
     /// The event has an owner outside the fabric.
     NotMine,
 }
@@ -136,9 +136,8 @@ impl<H: Hooks> Fabric<H> {
             OwnerKind::Pause => self.on_pause_due(now, PortId(number)),
             OwnerKind::Clock if number == FAULTS_CLOCK => self.on_faults_due(now),
             OwnerKind::Clock if number == CIRCUITS_CLOCK => {
-                if self.on_circuits_due(now) {
-                    return Handled::Demand;
-                }
+                self.on_circuits_due(now);
+                return Handled::Circuits;
             }
             OwnerKind::Clock if number == NIGHTS_CLOCK => self.on_night_due(now),
             OwnerKind::Endpoint | OwnerKind::Workload | OwnerKind::Clock | OwnerKind::Receive => {

@@ -143,6 +143,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if !model.transport.workload.is_empty() || !model.outside.workload_controllers.is_empty() {
         return refuse("transport.workload", "a congestion controller of single workloads");
     }
+    if model.transport.mptcp.is_some() {
+        return refuse("transport.mptcp", "MPTCP of the simulator's own (`--mptcp` has the kernel's)");
+    }
     let transport = resolved(model)?;
     if transport.recovery == Recovery::Sack
         && model.transport.dup_ack_threshold != TransportParams::default().dup_ack_threshold

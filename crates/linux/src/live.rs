@@ -129,7 +129,7 @@ impl LiveFabric {
         while let Some((at, owner)) = self.fabric.next_event(now) {
             match self.fabric.on_event(at, owner, &mut arrived) {
                 Handled::Delivered(packet) => self.on_host(at, packet, out),
-                Handled::Served | Handled::Done | Handled::Demand => {}
+                Handled::Served | Handled::Done | Handled::Circuits => {}
                 Handled::NotMine => unreachable!("a live fabric schedules no other events"),
             }
             self.after_event(at, out);

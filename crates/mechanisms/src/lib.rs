@@ -12,6 +12,7 @@ pub mod ecn;
 mod invalid;
 pub mod loss;
 mod mechanism;
+pub mod mptcp;
 pub mod nic_burst;
 pub mod pacer;
 pub mod partition_balancer;

@@ -364,7 +364,8 @@ feed_fields!(Queue {
     packets,
     bytes
 });
-feed_fields!(SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate } except { retransmissions });
+// The samples of a connection's subflows are in the order of their numbers.
+feed_fields!(SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate } except { retransmissions, subflow });
 // The length follows from the scenario.
 feed_fields!(GoodputInterval { time, workload, sent, delivered } except { length });
 

@@ -125,6 +125,8 @@ pub struct SeriesPoint {
     pub rate: Rate,
     /// Segments that the sender has retransmitted so far.
     pub retransmissions: u64,
+    /// The subflow that the sample is of; 0 for a plain TCP connection.
+    pub subflow: u8,
 }
 
 impl SeriesPoint {

@@ -116,6 +116,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
                 alpha: (i % 10) as f64 / 16.0,
                 rate: Rate::from_mbps(200 + i),
                 retransmissions: i / 7,
+                subflow: 0,
             })
             .collect(),
         goodput: goodput(shape, seed, effect),

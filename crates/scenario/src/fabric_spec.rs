@@ -4,6 +4,7 @@ use plimsoll_fabric::faults::LinkFault;
 use plimsoll_fabric::net::port::{self, BufferLimit, DisciplineFactory};
 use plimsoll_fabric::net::{HostId, Network, Node, PortId};
 use plimsoll_fabric::{CircuitSpec, FabricSpec, MeasurementWindow, PortSpec, Unbuildable, WatchedQueue};
+use plimsoll_mechanisms::mptcp;
 use plimsoll_mechanisms::qjump::{Levels, QjumpParams};
 use plimsoll_mechanisms::tcp::{Config, Kind, MakeController, TransportParams};
 use plimsoll_units::Time;
@@ -66,6 +67,15 @@ impl Model {
             (None, Some(kind)) => self.config_with(*kind, None),
             (None, None) => self.transport_config(),
         }
+    }
+
+    /// Resolves the parameters of MPTCP for the connections of `workload`; `None` if they are plain TCP's.
+    ///
+    /// # Errors
+    /// Fails at the first key of `transport` that is out of range.
+    pub fn mptcp_config_of(&self, workload: &str) -> Result<Option<mptcp::Config>, Unbuildable> {
+        let params = self.transport.mptcp.as_ref().filter(|params| params.is_for(workload));
+        params.map(|params| Ok(params.resolve(self.transport_config_of(workload)?))).transpose()
     }
 
     fn config_with(

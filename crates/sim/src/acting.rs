@@ -72,6 +72,14 @@ impl World {
         let is_here = self.has(client) || self.has(server);
         let hosts = &mut self.hosts;
         let is_open = hosts.pool.as_mut().is_some_and(|pool| pool.open(client, server));
+        if let Some(multipath) = &mut hosts.multipath
+            && multipath.is_for(workload)
+        {
+            let number = hosts.connections.len() as u32;
+            multipath.open(self.fabric.network(), number, workload, opened, is_open);
+            hosts.connections.push(None);
+            return;
+        }
         let mut connection = is_here.then(|| {
             let transport = &hosts.opening[usize::from(workload)];
             let established = is_open.then(|| Config { handshake: false, ..transport.clone() });
@@ -87,6 +95,9 @@ impl World {
     fn write(&mut self, now: Time, write: Write) {
         let Write { connection, end, bytes, tag, created } = write;
         let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() else {
+            if self.hosts.multipath.is_some() {
+                return self.write_multipath(now, write);
+            }
             assert!(self.process.is_some(), "a workload writes to connections that it has open");
             return;
         };

@@ -18,6 +18,7 @@ use crate::extensions::Extensions;
 use crate::hosts::Hosts;
 use crate::link_names::LinkNames;
 use crate::look_ahead::LOOK_AHEAD_PORTS;
+use crate::multipath::Multipath;
 use crate::observe::{Recorder, connection_record};
 use crate::packet_capture::PacketCapture;
 use crate::receive_offload::ReceiveOffload;
@@ -98,6 +99,7 @@ fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Ho
         transport: with(model.transport_config()?),
         opening: opening.collect::<Result<_, _>>()?,
         connections: Vec::new(),
+        multipath: Multipath::new(model, &with)?,
         receive_offload: offload.map(Box::new),
         reorder_buffers: model.host.reorder_buffer().map(|params| Box::new(ReorderBuffers::new(*params))),
         classes: Classes::new(model)?,
@@ -233,12 +235,17 @@ impl Build {
         let numbered = (0..).zip(&hosts.connections);
         let record = |(number, connection): (u32, &Option<Box<_>>)| match connection {
             Some(connection) => connection_record(connection),
-            None => closed.get(&number).cloned().unwrap_or_default(),
+            None => {
+                let open = hosts.multipath.as_ref().and_then(|multipath| multipath.record(number));
+                open.or_else(|| closed.get(&number).cloned()).unwrap_or_default()
+            }
         };
         let mut records: Vec<outcome::Connection> = numbered.map(record).collect();
         for host in (0..fabric.network().hosts()).map(HostId) {
             for (flow, counts) in fabric.pacing_counts(host, end) {
-                let record = &mut records[flow as usize];
+                let of_subflow =
+                    hosts.multipath.as_ref().and_then(|multipath| multipath.connection_of(flow as u32));
+                let record = &mut records[of_subflow.map_or(flow as usize, |number| number as usize)];
                 record.pacer_associations += counts.associations - counts.renewals;
                 record.pacer_renewals += counts.renewals;
                 record.pacer_dissociations += counts.dissociations;

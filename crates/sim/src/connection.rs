@@ -1,38 +1,16 @@
 //! A connection: two TCP ends, and the messages that each has written.
 
-use std::collections::VecDeque;
-
 use plimsoll_fabric::net::{Flags, HostId, Network, Packet, PathClass, Wait, ideal_time};
 use plimsoll_mechanisms::qjump::PeriodicLimiter;
-use plimsoll_mechanisms::tcp::{Config, Endpoint, Segment};
+use plimsoll_mechanisms::tcp::{Config, Endpoint};
 use plimsoll_results::outcome::Split;
 use plimsoll_units::{Span, Time};
 
+use crate::demand::Unsent;
+use crate::messages::{Messages, Outgoing};
+
 use plimsoll_traffic::Arrival;
 pub(crate) use plimsoll_traffic::ConnectionEnd as End;
-
-/// A message in a byte stream.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Outgoing {
-    /// The stream offset just after its last byte.
-    end: u64,
-    pub(crate) bytes: u64,
-    /// The workload's own number for it.
-    pub(crate) tag: u64,
-    pub(crate) created: Time,
-    /// The time at which its last byte was first sent.
-    first_sent: Time,
-}
-
-impl Outgoing {
-    /// Finds the packet that carries the message's last byte.
-    pub(crate) fn ends_in<'a>(&self, packets: &'a [Packet]) -> Option<&'a Packet> {
-        packets.iter().find(|packet| {
-            let before_end = (self.end as u32).wrapping_sub(packet.seq).wrapping_sub(1);
-            before_end < u32::from(packet.len)
-        })
-    }
-}
 
 /// One end of a connection, and the messages that it has written.
 #[derive(Debug)]
@@ -50,15 +28,8 @@ pub(crate) struct Half {
     pub(crate) path_class: PathClass,
     /// QJump's limiter, where each connection has its own.
     pub(crate) limiter: Option<Box<PeriodicLimiter>>,
-    /// The messages delivered but not yet acknowledged, where the acknowledgement completes them.
-    unacknowledged: VecDeque<Delivered>,
-    written: u64,
-    /// The number of bytes of the stream that were sent at least once.
-    sent: u64,
-    /// The messages not yet sent to their last byte.
-    outgoing: VecDeque<Outgoing>,
-    /// The messages that the other end has sent to their last byte and that are not yet whole here.
-    incoming: VecDeque<Outgoing>,
+    /// The messages of the two byte streams.
+    pub(crate) messages: Messages,
 }
 
 impl Half {
@@ -71,84 +42,14 @@ impl Half {
             priority: 0,
             path_class: PathClass::Either,
             limiter: None,
-            unacknowledged: VecDeque::new(),
-            written: 0,
-            sent: 0,
-            outgoing: VecDeque::new(),
-            incoming: VecDeque::new(),
+            messages: Messages::default(),
         }
     }
 
     /// Appends a message to the stream.
     pub(crate) fn write(&mut self, config: &Config, now: Time, bytes: u64, tag: u64, created: Time) {
-        self.written += bytes;
-        let end = self.written;
-        self.outgoing.push_back(Outgoing { end, bytes, tag, created, first_sent: Time::MAX });
+        self.messages.write(bytes, tag, created);
         self.endpoint.write(config, now, bytes);
-    }
-
-    /// Returns how many bytes of `segment` are sent for the first time. A retransmission may have some: a short last
-    /// segment sent again with what was written since.
-    #[inline]
-    pub(crate) fn on_sent(&mut self, segment: &Segment) -> u64 {
-        let end = segment.seq + u64::from(segment.len);
-        if segment.len == 0 || end <= self.sent {
-            return 0;
-        }
-        end - std::mem::replace(&mut self.sent, end)
-    }
-
-    /// Returns whether the next message has been sent to its last byte.
-    #[inline]
-    pub(crate) fn has_sent_message(&self) -> bool {
-        self.outgoing.front().is_some_and(|message| message.end <= self.sent)
-    }
-
-    /// Removes the next message whose last byte was sent, at `now`: the other end may expect it.
-    #[inline]
-    pub(crate) fn take_sent(&mut self, now: Time) -> Option<Outgoing> {
-        let message = self.outgoing.pop_front_if(|message| message.end <= self.sent)?;
-        Some(Outgoing { first_sent: now, ..message })
-    }
-
-    /// The other end has sent `message` to its last byte, which no packet can have brought yet.
-    #[inline]
-    pub(crate) fn expect(&mut self, message: Outgoing) {
-        self.incoming.push_back(message);
-    }
-
-    /// Returns whether the first `received` bytes hold the next message whole.
-    #[inline]
-    pub(crate) fn has_whole(&self, received: u64) -> bool {
-        self.incoming.front().is_some_and(|message| message.end <= received)
-    }
-
-    /// Removes the next message, if the first `received` bytes hold it whole.
-    pub(crate) fn take_received(&mut self, received: u64) -> Option<Outgoing> {
-        self.incoming.pop_front_if(|message| message.end <= received)
-    }
-}
-
-/// A delivered message that awaits its acknowledgement.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Delivered {
-    /// The stream offset just after its last byte.
-    end: u64,
-    pub(crate) arrival: Arrival,
-}
-
-impl Half {
-    /// Keeps `arrival` of `message` until its sender has the acknowledgement.
-    pub(crate) fn await_acknowledgement(&mut self, message: &Outgoing, arrival: Arrival) {
-        self.unacknowledged.push_back(Delivered { end: message.end, arrival });
-    }
-
-    /// Removes the next message whose delivery has been acknowledged.
-    #[inline]
-    pub(crate) fn take_acknowledged(&mut self) -> Option<Arrival> {
-        let acknowledged = self.endpoint.acknowledged();
-        let delivered = self.unacknowledged.pop_front_if(|delivered| delivered.end <= acknowledged)?;
-        Some(delivered.arrival)
     }
 }
 
@@ -217,8 +118,7 @@ impl Connection {
     pub(crate) fn load(&self, end: End) -> u64 {
         let half = &self.halves[end as usize];
         let (endpoint, window) = (&half.endpoint, half.endpoint.window());
-        let message = half.incoming.front().map_or(0, |message| message.end);
-        half.sent
+        half.messages.load()
             ^ endpoint.received()
             ^ endpoint.sent()
             ^ endpoint.counters().segments_received
@@ -226,7 +126,6 @@ impl Connection {
             ^ window.cwnd_bytes
             ^ window.srtt.as_ps()
             ^ window.alpha.to_bits()
-            ^ message
     }
 
     pub(crate) fn halves(&self) -> &[Half; 2] {
@@ -240,11 +139,18 @@ impl Connection {
         }
     }
 
+    /// Returns what each end has written and not yet sent.
+    pub(crate) fn unsent(&self) -> impl Iterator<Item = Unsent> + '_ {
+        [End::Client, End::Server].into_iter().map(|end| {
+            let endpoint = &self.halves[end as usize].endpoint;
+            let bytes = endpoint.written().saturating_sub(endpoint.sent());
+            Unsent { from: self.host(end), to: self.host(end.other()), bytes }
+        })
+    }
+
     /// Returns whether nothing written is unacknowledged and nothing unread: the connection could be closed.
     pub(crate) fn is_idle(&self) -> bool {
-        self.halves
-            .iter()
-            .all(|half| half.outgoing.is_empty() && half.incoming.is_empty() && half.endpoint.is_idle())
+        self.halves.iter().all(|half| half.messages.is_empty() && half.endpoint.is_idle())
     }
 }
 

@@ -1,9 +1,9 @@
 //! The demand of hosts, as the controller of circuits asks for it.
 
 use plimsoll_circuits::{ControlParams, Demand, Estimator};
+use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
-use crate::connection::{Connection, End};
 use crate::world::World;
 
 /// What the controller of circuits can read of the hosts.
@@ -28,18 +28,18 @@ impl DemandReader {
         }
     }
 
-    /// Reads what `connections` of `hosts` hosts have written and not yet sent.
-    fn read(&mut self, now: Time, hosts: usize, connections: &[Option<Box<Connection>>]) -> Demand {
+    /// Reads what ends of connections of `hosts` hosts have written and not yet sent.
+    fn read(&mut self, now: Time, hosts: usize, unsent: impl Iterator<Item = Unsent>) -> Demand {
         match self.estimator {
             Estimator::NicQueues | Estimator::SwitchCounters => Demand::new(hosts),
-            Estimator::SendCalls => unsent(hosts, connections, u64::MAX),
-            Estimator::SocketBuffers => unsent(hosts, connections, self.socket_buffer),
+            Estimator::SendCalls => sum(hosts, unsent, u64::MAX),
+            Estimator::SocketBuffers => sum(hosts, unsent, self.socket_buffer),
             Estimator::SlowSocketBuffers => {
                 let reading = now.as_ps() / self.poll.as_ps().max(1);
                 match &self.polled {
                     Some((last, demand)) if *last == reading => demand.clone(),
                     _ => {
-                        let demand = unsent(hosts, connections, self.socket_buffer);
+                        let demand = sum(hosts, unsent, self.socket_buffer);
                         self.polled = Some((reading, demand.clone()));
                         demand
                     }
@@ -49,29 +49,40 @@ impl DemandReader {
     }
 }
 
-/// Returns the bytes that wait above the NICs, at most `most` of a connection.
-fn unsent(hosts: usize, connections: &[Option<Box<Connection>>], most: u64) -> Demand {
+/// What an end of a connection has written and not yet sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unsent {
+    pub(crate) from: HostId,
+    pub(crate) to: HostId,
+    pub(crate) bytes: u64,
+}
+
+/// Returns the bytes that wait above the NICs, at most `most` of an end.
+fn sum(hosts: usize, unsent: impl Iterator<Item = Unsent>, most: u64) -> Demand {
     let mut demand = Demand::new(hosts);
-    for connection in connections.iter().flatten() {
-        for end in [End::Client, End::Server] {
-            let endpoint = &connection.halves()[end as usize].endpoint;
-            let bytes = endpoint.written().saturating_sub(endpoint.sent()).min(most);
-            let (from, to) = (connection.host(end), connection.host(end.other()));
-            *demand.get_mut(from.0 as usize, to.0 as usize) += bytes;
-        }
+    for Unsent { from, to, bytes } in unsent {
+        *demand.get_mut(from.0 as usize, to.0 as usize) += bytes.min(most);
     }
     demand
 }
 
 impl World {
-    /// Gives the controller of circuits the demand that it has asked for.
+    /// The controller of circuits has acted: it gets the demand that it wants, and senders may find other queues open.
     #[cold]
-    pub(crate) fn give_demand(&mut self, now: Time) {
-        let hosts = self.fabric.network().hosts() as usize;
-        let demand = match &mut self.hosts.demand {
-            Some(reader) => reader.read(now, hosts, &self.hosts.connections),
-            None => Demand::new(hosts),
-        };
-        self.fabric.set_demand(demand);
+    pub(crate) fn on_circuits(&mut self, now: Time) {
+        let count = self.fabric.network().hosts();
+        if self.fabric.wants_demand()
+            && let Some(reader) = &mut self.hosts.demand
+        {
+            let unsent = self.hosts.connections.iter().flatten().flat_map(|connection| connection.unsent());
+            let multipath = self.hosts.multipath.iter().flat_map(|multipath| multipath.connections());
+            let unsent = unsent.chain(multipath.flat_map(|(_, connection)| connection.unsent()));
+            let demand = reader.read(now, count as usize, unsent);
+            self.fabric.set_demand(demand);
+        }
+        if self.hosts.multipath.is_some() {
+            (0..count).for_each(|host| self.on_circuits_changed(now, HostId(host)));
+        }
+        self.offer_room(now);
     }
 }

@@ -8,6 +8,7 @@ use crate::classes::Classes;
 use crate::connection::{Connection, End};
 use crate::connection_pool::ConnectionPool;
 use crate::demand::DemandReader;
+use crate::multipath::Multipath;
 use crate::receive_offload::ReceiveOffload;
 use crate::reorder::ReorderBuffers;
 
@@ -18,8 +19,11 @@ pub(crate) struct Hosts {
     pub(crate) transport: Config,
     /// By workload: the parameters that its connections are opened with, which differ in the congestion controller.
     pub(crate) opening: Vec<Config>,
-    /// The connections by number; `None` once closed, or where another logical process has both ends.
+    /// The connections by number; `None` once closed, for those of MPTCP, or where another logical process has both
+    /// ends.
     pub(crate) connections: Vec<Option<Box<Connection>>>,
+    /// The connections of MPTCP, where some workload has such.
+    pub(crate) multipath: Option<Box<Multipath>>,
     /// The open connections of each pair of hosts, where they stay open between messages.
     pub(crate) pool: Option<Box<ConnectionPool>>,
     /// The receiving NICs, where they coalesce packets.

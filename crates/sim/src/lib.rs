@@ -22,6 +22,8 @@ mod extensions;
 mod hosts;
 mod link_names;
 mod look_ahead;
+mod messages;
+mod multipath;
 mod observe;
 mod packet_capture;
 mod parallel;

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use plimsoll_mechanisms::mptcp::MptcpParams;
+use plimsoll_mechanisms::tcp::Endpoint;
 use plimsoll_results::outcome::{self, ExtraLoad, GoodputInterval, Message, Observation, Query, SeriesPoint};
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::connection::Connection;
+use crate::multipath::Multipath;
 use plimsoll_traffic::Actions;
 
 /// Gathers the records of a run.
@@ -25,6 +28,8 @@ pub(crate) struct Recorder {
     series_every: Option<Span>,
     /// The bytes acknowledged at the last sample, by connection.
     acknowledged: Vec<u64>,
+    /// The same by connection of MPTCP and subflow.
+    acknowledged_by_subflow: BTreeMap<u32, [u64; MptcpParams::SUBFLOWS_MAX as usize]>,
 }
 
 impl Recorder {
@@ -102,7 +107,12 @@ impl Recorder {
     }
 
     /// Samples the sending end of every open connection; returns when to sample next.
-    pub(crate) fn sample(&mut self, now: Time, connections: &[Option<Box<Connection>>]) -> Time {
+    pub(crate) fn sample(
+        &mut self,
+        now: Time,
+        connections: &[Option<Box<Connection>>],
+        multipath: Option<&Multipath>,
+    ) -> Time {
         let every = self.series_every.unwrap_or(Span::from_secs(1));
         self.acknowledged.resize(connections.len(), 0);
         for (number, connection) in connections.iter().enumerate() {
@@ -113,26 +123,22 @@ impl Recorder {
                 .iter()
                 .max_by_key(|half| half.endpoint.written())
                 .expect("a connection has two ends");
-            let acknowledged = half.endpoint.acknowledged();
-            let last = std::mem::replace(&mut self.acknowledged[number], acknowledged);
-            let window = half.endpoint.window();
-            let bits = acknowledged.saturating_sub(last) as f64 * 8.0;
-            self.series.push(SeriesPoint {
-                time: now,
-                connection: number as u32,
-                cwnd: window.cwnd_bytes,
-                ssthresh: window.ssthresh_bytes,
-                alpha: window.alpha,
-                rate: Rate::from_bps((bits / every.as_secs_f64()) as u64),
-                retransmissions: half.endpoint.counters().retransmissions,
-            });
+            let last = &mut self.acknowledged[number];
+            self.series.push(sample(now, every, number as u32, 0, &half.endpoint, last));
+        }
+        for (number, connection) in multipath.into_iter().flat_map(Multipath::connections) {
+            let acknowledged = self.acknowledged_by_subflow.entry(number).or_default();
+            for (subflow, endpoint) in (0..).zip(connection.busier_end().subflows()) {
+                let last = &mut acknowledged[usize::from(subflow)];
+                self.series.push(sample(now, every, number, subflow, endpoint, last));
+            }
         }
         now + every
     }
 
-    /// Keeps the counters of a connection that is closed.
-    pub(crate) fn on_closed(&mut self, number: u32, connection: &Connection) {
-        self.closed.insert(number, connection_record(connection));
+    /// Keeps the record of a connection that is closed.
+    pub(crate) fn on_closed(&mut self, number: u32, record: outcome::Connection) {
+        self.closed.insert(number, record);
     }
 }
 
@@ -146,12 +152,42 @@ pub(crate) fn connection_record(connection: &Connection) -> outcome::Connection 
         ..outcome::Connection::default()
     };
     for half in connection.halves() {
-        let counters = half.endpoint.counters();
         record.delivered += half.endpoint.received();
-        record.segments += counters.data_segments;
-        record.retransmissions += counters.retransmissions;
-        record.timeouts += counters.timeouts;
-        record.marked += counters.ce_received;
+        count(&mut record, &half.endpoint);
     }
     record
+}
+
+/// Adds the counters of an end of a connection or subflow to a record.
+pub(crate) fn count(record: &mut outcome::Connection, endpoint: &Endpoint) {
+    let counters = endpoint.counters();
+    record.segments += counters.data_segments;
+    record.retransmissions += counters.retransmissions;
+    record.timeouts += counters.timeouts;
+    record.marked += counters.ce_received;
+}
+
+/// Samples the sending `endpoint` of a connection or subflow, which had so many bytes acknowledged at the sample
+/// before.
+fn sample(
+    now: Time,
+    every: Span,
+    connection: u32,
+    subflow: u8,
+    endpoint: &Endpoint,
+    acknowledged: &mut u64,
+) -> SeriesPoint {
+    let last = std::mem::replace(acknowledged, endpoint.acknowledged());
+    let window = endpoint.window();
+    let bits = acknowledged.saturating_sub(last) as f64 * 8.0;
+    SeriesPoint {
+        time: now,
+        connection,
+        cwnd: window.cwnd_bytes,
+        ssthresh: window.ssthresh_bytes,
+        alpha: window.alpha,
+        rate: Rate::from_bps((bits / every.as_secs_f64()) as u64),
+        retransmissions: endpoint.counters().retransmissions,
+        subflow,
+    }
 }

@@ -13,6 +13,7 @@ use plimsoll_units::Time;
 
 use crate::classes::Classes;
 use crate::connection::{Connection, End, Half, acknowledged, split_of, transit_of};
+use crate::observe::connection_record;
 use crate::parallel::process::Process;
 use crate::receive_offload::prepend;
 use crate::sim_hooks::SimHooks;
@@ -42,7 +43,9 @@ impl World {
             return;
         }
         let number = packet.flow;
-        let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };
+        let Some(Some(connection)) = self.hosts.connections.get_mut(number as usize) else {
+            return self.receive_multipath(now, packet, before);
+        };
         let end = End::receiving(packet);
         let endpoint = &mut connection.half(end).endpoint;
         let mut segment = segment_of(packet, endpoint.received(), endpoint.sent());
@@ -52,7 +55,7 @@ impl World {
         let delivered = endpoint.on_segment(&self.hosts.transport, now, &segment);
         let received = endpoint.received();
         let workload = connection.workload;
-        let completes = delivered.new_bytes > 0 && connection.half(end).has_whole(received);
+        let completes = delivered.new_bytes > 0 && connection.half(end).messages.has_whole(received);
         if delivered.new_bytes > 0 {
             connection.active = Some((connection.active.map_or(now, |(first, _)| first), now));
             self.recorder.on_delivered(now, workload, delivered.new_bytes);
@@ -80,7 +83,7 @@ impl World {
         loop {
             let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };
             let workload = usize::from(connection.workload);
-            let Some(message) = connection.half(end).take_received(received) else { return };
+            let Some(message) = connection.half(end).messages.take_received(received) else { return };
             let packet = message.ends_in(before).unwrap_or(packet);
             let (network, transport) = (self.fabric.network(), &self.hosts.transport);
             let split = split_of(network, now, packet, &message);
@@ -89,7 +92,7 @@ impl World {
             if self.rules.completes_acknowledged
                 && self.sources.workloads[workload].reach() == Reach::Receiver
             {
-                connection.half(end.other()).await_acknowledgement(&message, arrival);
+                connection.half(end.other()).messages.await_acknowledgement(&message, arrival);
                 continue;
             }
             self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
@@ -102,7 +105,9 @@ impl World {
         loop {
             let Some(connection) = self.hosts.connections[number as usize].as_deref_mut() else { return };
             let workload = usize::from(connection.workload);
-            let Some(arrival) = connection.half(end).take_acknowledged() else { return };
+            let half = connection.half(end);
+            let acknowledged_bytes = half.endpoint.acknowledged();
+            let Some(arrival) = half.messages.take_acknowledged(acknowledged_bytes) else { return };
             let (network, transport) = (self.fabric.network(), &self.hosts.transport);
             let arrival = acknowledged(network, transport, now, packet, arrival, self.rules.spreads);
             self.act(now, workload, |workload, actions| workload.on_message(arrival, actions));
@@ -115,7 +120,7 @@ impl World {
             && let Some(connection) = self.hosts.connections[number as usize].as_deref()
             && connection.is_idle()
         {
-            self.recorder.on_closed(number, connection);
+            self.recorder.on_closed(number, connection_record(connection));
             if let Some(pool) = &mut self.hosts.pool {
                 pool.close(connection.client, connection.server);
             }
@@ -126,7 +131,9 @@ impl World {
     /// Sends what the end may send now, and arms its timer.
     pub(crate) fn send(&mut self, now: Time, number: u32, end: End) {
         let hosts = &mut self.hosts;
-        let Some(connection) = hosts.connections[number as usize].as_deref_mut() else { return };
+        let Some(connection) = hosts.connections[number as usize].as_deref_mut() else {
+            return self.send_multipath(now, number, end);
+        };
         let (src, dst) = (connection.host(end), connection.host(end.other()));
         let address = Address { flow: number, src, dst, from_server: end == End::Server };
         let workload = connection.workload;
@@ -158,10 +165,10 @@ impl World {
             }
             let Some(segment) = half.endpoint.poll_transmit(&hosts.transport, now) else { break };
             let packet = packet_of(&segment, address, hosts.transport.wire_bytes(&segment));
-            let new_bytes = half.on_sent(&segment);
+            let new_bytes = half.messages.on_sent(&segment);
             if new_bytes > 0 {
                 self.recorder.on_sent(now, workload, new_bytes);
-                if half.has_sent_message() {
+                if half.messages.has_sent_message() {
                     announce(self.process.as_deref_mut(), now, number, connection, end);
                 }
             }
@@ -182,7 +189,9 @@ impl World {
     /// The event of an end's timer has come; the deadline itself may have moved on since.
     pub(crate) fn on_endpoint_due(&mut self, now: Time, number: u32) {
         let (connection, end) = (number / 2, End::from_bit(number));
-        let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() else { return };
+        let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() else {
+            return self.on_multipath_due(now, connection, end);
+        };
         let half = open.half(end);
         if half.armed != now {
             return;
@@ -197,7 +206,8 @@ impl World {
     /// A packet with ECE has reached its host: the pacer may associate the connection, if that is still open.
     #[cold]
     pub(crate) fn on_ece(&mut self, now: Time, packet: &Packet) {
-        if self.hosts.connections.get(packet.flow as usize).is_some_and(Option::is_some) {
+        let is_open = self.hosts.connections.get(packet.flow as usize).is_some_and(Option::is_some);
+        if is_open || self.hosts.multipath.as_ref().is_some_and(|open| open.has_flow(packet.flow)) {
             self.fabric.on_ece(now, packet);
         }
     }
@@ -215,6 +225,8 @@ impl World {
                 if let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() {
                     open.half(end).blocked = false;
                     self.send(now, connection, end);
+                } else {
+                    self.unblock_multipath(now, connection, end);
                 }
             }
         }
@@ -249,10 +261,10 @@ fn announce(
     end: End,
 ) {
     let (to, host) = (end.other(), connection.host(end.other()));
-    while let Some(message) = connection.half(end).take_sent(now) {
+    while let Some(message) = connection.half(end).messages.take_sent(now) {
         match &mut process {
             Some(process) if !process.has(host) => process.announce(host, number, to, message),
-            _ => connection.half(to).expect(message),
+            _ => connection.half(to).messages.expect(message),
         }
     }
 }

@@ -83,10 +83,7 @@ impl World {
             match self.fabric.on_event(now, owner, &mut arrived) {
                 Handled::Delivered(packet) => self.on_host(now, packet),
                 Handled::Served => self.offer_room(now),
-                Handled::Demand => {
-                    self.give_demand(now);
-                    self.offer_room(now);
-                }
+                Handled::Circuits => self.on_circuits(now),
                 Handled::Done => {}
                 Handled::NotMine => self.on_own_event(now, owner),
             }
@@ -151,7 +148,7 @@ impl World {
     }
 
     fn on_sample(&mut self, now: Time) {
-        let next = self.recorder.sample(now, &self.hosts.connections);
+        let next = self.recorder.sample(now, &self.hosts.connections, self.hosts.multipath.as_deref());
         self.fabric.schedule(next, Owner::new(OwnerKind::Clock, SAMPLING_CLOCK));
     }
 

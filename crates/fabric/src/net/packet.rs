@@ -29,7 +29,8 @@ pub struct Packet {
     pub seq: u32,
     /// Next byte expected from the other side, modulo 2^32. When live, the index of the frame behind this packet.
     pub ack: u32,
-    /// Urgency where a discipline sorts by it; the smallest goes first.
+    /// Urgency where a discipline sorts by it; the smallest goes first. Of an MPTCP subflow's packet, which no such
+    /// discipline serves, the data ACK modulo 2^32.
     pub rank: u32,
     /// The low bits of [`Packet::transit`], where paths are chosen packet by packet or links change.
     pub payload: u32,

@@ -172,6 +172,9 @@ impl TransportParams {
         Invalid::unless(ok, "cubic_c", self.cubic_c, "more than 0")?;
         let beta = self.cubic_beta;
         Invalid::unless(beta > 0.0 && beta < 1.0, "cubic_beta", beta, "more than 0 and less than 1")?;
+        if let Some(mptcp) = &self.mptcp {
+            mptcp.validate()?;
+        }
         self.swift.validate()
     }
 }

@@ -100,7 +100,17 @@ pub struct Cut {
     pub srtt: Span,
 }
 
-/// A congestion controller. An endpoint owns one; it sees that endpoint's ACKs only.
+/// The window of one subflow of an MPTCP connection, as the controllers of its other subflows see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SubflowWindow {
+    /// The congestion window in bytes.
+    pub cwnd: u64,
+    /// Smoothed RTT; zero before the first sample.
+    pub srtt: Span,
+}
+
+/// A congestion controller. An endpoint owns one; it sees that endpoint's ACKs only, and as a subflow of an MPTCP
+/// connection the windows of the others.
 pub trait CongestionControl: fmt::Debug + Send {
     /// Whether the controller sets the window itself, as the head of this file says; otherwise ssthresh does.
     /// Asked once, when the endpoint is made.
@@ -111,6 +121,10 @@ pub trait CongestionControl: fmt::Debug + Send {
     /// The connection's packets pass `switches` switches on their way. Called when a connection opens, where its path
     /// is known.
     fn on_path(&mut self, _switches: u32) {}
+
+    /// The endpoint is subflow `own` of an MPTCP connection, whose subflows have these windows. Called before every
+    /// segment that arrives.
+    fn on_subflows(&mut self, _subflows: &[SubflowWindow], _own: usize) {}
 
     /// Takes note of every ACK of new data, before the window is cut or opened for it. A controller that sets the
     /// window does so here; the sender caps cwnd at `max_window`.

@@ -4,6 +4,7 @@
 use plimsoll_units::{Span, Time};
 
 use super::config::Config;
+use super::congestion::SubflowWindow;
 use super::receiver::Receiver;
 use super::segment::{Ecn, Flags, SackBlocks, Segment};
 use super::sender::{Offer, Sender};
@@ -136,6 +137,26 @@ impl Endpoint {
         }
     }
 
+    /// Takes back the last `bytes` that the application wrote, of which nothing was sent.
+    ///
+    /// # Panics
+    /// If some of them were sent.
+    pub fn retract(&mut self, bytes: u64) {
+        assert!(self.sender.max + bytes <= self.sender.written, "what was sent cannot be taken back");
+        self.sender.written -= bytes;
+    }
+
+    /// Returns whether the connection is established, and nothing would be sent again before new data leaves.
+    pub fn takes_new_data(&self) -> bool {
+        let sender = &self.sender;
+        self.state == State::Established && !sender.resend && sender.nxt == sender.max
+    }
+
+    /// Tells the controller the windows of the MPTCP connection of which this endpoint is subflow `own`.
+    pub fn couple(&mut self, subflows: &[SubflowWindow], own: usize) {
+        self.sender.controller.on_subflows(subflows, own);
+    }
+
     /// A segment arrived, or several that receive offload has merged into one: it counts as as many as
     /// it would fill.
     #[inline(always)] // a simulator's hot loop calls it
@@ -265,6 +286,11 @@ impl Endpoint {
     /// acknowledged. What pFabric ranks packets by.
     pub fn remaining(&self) -> u64 {
         self.sender.remaining()
+    }
+
+    /// Returns whether the end waits for a SYN, or to be opened.
+    pub fn is_closed(&self) -> bool {
+        self.state == State::Listen
     }
 
     /// Returns whether the handshake is done.

@@ -31,12 +31,13 @@ mod segment;
 mod sender;
 
 pub use config::Config;
-pub use congestion::{Ack, Cause, CongestionControl, Cut, Limits, MakeController, Window};
+pub use congestion::{Ack, Cause, CongestionControl, Cut, Limits, MakeController, SubflowWindow, Window};
 pub use controller::Controller;
 pub use endpoint::{Counters, Delivered, Endpoint, WindowState};
 pub use params::{
     BackoffReset, Connections, CutBase, EceGrowth, EcnMode, FastRetransmitGuard, Growth, Kind, LossAfterEcn,
     Recovery, RttError, RttSampling, TransportParams, WindowUnit,
 };
+pub(crate) use ranges::Ranges;
 pub use segment::{Ecn, Flags, SackBlocks, Segment};
 pub use sender::Offer;

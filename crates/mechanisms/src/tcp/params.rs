@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::controller::swift::SwiftParams;
+use crate::mptcp::MptcpParams;
 
 /// The transport that carries every message. The defaults follow the RFCs; a study that ran on ns-2
 /// sets the keys where ns-2 does otherwise. Windows are counted in segments of `segment` bytes.
@@ -160,6 +161,9 @@ pub struct TransportParams {
     /// `workload.background = "cubic"`. All other keys are for all workloads. Default none.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub workload: BTreeMap<String, Kind>,
+    /// MPTCP: connections of several subflows. Default absent: plain TCP.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mptcp: Option<MptcpParams>,
 }
 
 impl TransportParams {
@@ -224,6 +228,7 @@ impl Default for TransportParams {
             fast_convergence: true,
             swift: SwiftParams::default(),
             workload: BTreeMap::new(),
+            mptcp: None,
         }
     }
 }

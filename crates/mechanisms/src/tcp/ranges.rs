@@ -5,36 +5,36 @@ use std::collections::VecDeque;
 
 /// Sorted `start..end` ranges that neither overlap nor touch.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Ranges {
+pub(crate) struct Ranges {
     ranges: VecDeque<(u64, u64)>,
     total: u64,
 }
 
 impl Ranges {
     #[inline]
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Number of offsets in the set.
     #[inline]
-    pub(super) fn total(&self) -> u64 {
+    pub(crate) fn total(&self) -> u64 {
         self.total
     }
 
     /// End of the last range; 0 if there is none.
     #[inline]
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.ranges.back().map_or(0, |range| range.1)
     }
 
     /// The ranges from the highest to the lowest.
-    pub(super) fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub(crate) fn descending(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().rev().copied()
     }
 
     /// Adds `start..end`; returns how many offsets are new.
-    pub(super) fn insert(&mut self, start: u64, end: u64) -> u64 {
+    pub(crate) fn insert(&mut self, start: u64, end: u64) -> u64 {
         if start >= end {
             return 0;
         }
@@ -60,7 +60,7 @@ impl Ranges {
     }
 
     /// Forgets all offsets below `offset`.
-    pub(super) fn remove_below(&mut self, offset: u64) {
+    pub(crate) fn remove_below(&mut self, offset: u64) {
         while let Some(front) = self.ranges.front_mut().filter(|range| range.0 < offset) {
             if front.1 > offset {
                 self.total -= offset - front.0;
@@ -73,13 +73,13 @@ impl Ranges {
     }
 
     /// The range that contains `offset`.
-    pub(super) fn find(&self, offset: u64) -> Option<(u64, u64)> {
+    pub(crate) fn find(&self, offset: u64) -> Option<(u64, u64)> {
         let index = self.ranges.partition_point(|range| range.1 <= offset);
         self.ranges.get(index).copied().filter(|range| range.0 <= offset)
     }
 
     /// Takes the first range if it starts at or below `offset`, and returns its end.
-    pub(super) fn take_first_if_reached(&mut self, offset: u64) -> Option<u64> {
+    pub(crate) fn take_first_if_reached(&mut self, offset: u64) -> Option<u64> {
         let &(start, end) = self.ranges.front().filter(|range| range.0 <= offset)?;
         self.ranges.pop_front();
         self.total -= end - start;
@@ -87,7 +87,7 @@ impl Ranges {
     }
 
     /// The first hole at or above `from` that has a range above it, from `from` on.
-    pub(super) fn hole(&self, from: u64) -> Option<(u64, u64)> {
+    pub(crate) fn hole(&self, from: u64) -> Option<(u64, u64)> {
         let index = self.ranges.partition_point(|range| range.1 <= from);
         let &(start, end) = self.ranges.get(index)?;
         if start > from {
@@ -97,7 +97,7 @@ impl Ranges {
     }
 
     /// How many offsets of the set are below `offset`.
-    pub(super) fn total_below(&self, offset: u64) -> u64 {
+    pub(crate) fn total_below(&self, offset: u64) -> u64 {
         self.ranges
             .iter()
             .take_while(|range| range.0 < offset)

@@ -438,10 +438,11 @@ impl Record for SeriesPoint {
         ("alpha", "DCTCP's estimate of the marked share; 0 for others"),
         ("rate_bps", "bits acknowledged per second since the last sample"),
         ("retransmissions", "segments that the sender has retransmitted so far"),
+        ("subflow", "subflow of an MPTCP connection, from 0; 0 for a plain TCP connection"),
     ];
 
     fn write(&self, row: &mut Writer, _: &Names) {
-        let SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate, retransmissions } = *self;
+        let SeriesPoint { time, connection, cwnd, ssthresh, alpha, rate, retransmissions, subflow } = *self;
         row.plain(time.as_ps());
         row.plain(connection);
         row.plain(cwnd);
@@ -449,6 +450,7 @@ impl Record for SeriesPoint {
         row.maybe_float(Some(alpha));
         row.plain(rate.as_bps());
         row.plain(retransmissions);
+        row.plain(subflow);
     }
 
     fn read(fields: &mut Fields<'_>, _: &Names) -> Result<SeriesPoint, String> {
@@ -459,8 +461,9 @@ impl Record for SeriesPoint {
             ssthresh: fields.maybe()?.unwrap_or(SeriesPoint::NO_SSTHRESH),
             alpha: fields.parse()?,
             rate: Rate::from_bps(fields.parse()?),
-            // A file of an earlier version ends here.
+            // Files of earlier versions end here.
             retransmissions: fields.last()?.unwrap_or(0),
+            subflow: fields.last()?.unwrap_or(0),
         })
     }
 }

@@ -3,6 +3,7 @@
 
 mod circuits;
 mod fault;
+mod mptcp;
 mod port;
 mod program;
 mod qjump;
@@ -38,6 +39,7 @@ pub(crate) fn check(sources: &Sources, tree: &Node, model: &mut Model, files: &F
     let topology_ok = checker.topology(&mut model.topology);
     checker.run(model);
     checker.transport(model);
+    checker.mptcp(model);
     checker.ports(model);
     checker.paths(model);
     if topology_ok {

@@ -91,7 +91,7 @@ impl World {
             LpMessage::Packet(crossing) => self.fabric.receive(crossing),
             LpMessage::Announcement { connection, to, message: announced } => {
                 match self.hosts.connections.get_mut(connection as usize) {
-                    Some(Some(connection)) => connection.half(to).expect(announced),
+                    Some(Some(connection)) => connection.half(to).messages.expect(announced),
                     Some(None) => {}
                     // The other process is ahead: the connection is yet to be opened here. It will have been before any
                     // of the message arrives, because a stretch of time is not longer than the lookahead.

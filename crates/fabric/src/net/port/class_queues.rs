@@ -169,9 +169,9 @@ impl ClassQueues {
         self.classes[destination as usize].bytes
     }
 
-    /// Returns whether a circuit to `destination` stands.
-    pub fn is_open(&self, destination: u32) -> bool {
-        self.open == Some(destination)
+    /// Returns whether this week has a circuit to `destination`, now or later.
+    pub fn has_circuit(&self, destination: u32) -> bool {
+        self.classes[destination as usize].waits || self.open == Some(destination)
     }
 
     /// The controller tells the host something at `now`.

@@ -10,7 +10,7 @@ pub(super) mod swift;
 use plimsoll_units::{Rate, Span};
 
 use super::config::Config;
-use super::congestion::{Ack, CongestionControl, Cut, Window};
+use super::congestion::{Ack, CongestionControl, Cut, SubflowWindow, Window};
 use super::params::Kind;
 
 pub use cubic::Cubic;
@@ -58,6 +58,13 @@ impl Controller {
         match self {
             Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => {}
             Controller::Boxed(controller) => controller.on_path(switches),
+        }
+    }
+
+    pub(super) fn on_subflows(&mut self, subflows: &[SubflowWindow], own: usize) {
+        match self {
+            Controller::Reno | Controller::Cubic(_) | Controller::Dctcp(_) => {}
+            Controller::Boxed(controller) => controller.on_subflows(subflows, own),
         }
     }
 

@@ -15,6 +15,7 @@ mod hosts;
 mod hybrid;
 mod idle;
 mod lab;
+mod mptcp;
 mod parallel;
 mod queueing;
 mod standing_queue;
