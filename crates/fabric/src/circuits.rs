@@ -37,6 +37,10 @@ pub(crate) struct Circuits {
     crossbar: Crossbar,
     /// Where demand is read.
     estimator: Estimator,
+    /// How long after the reading the controller has the demand of all hosts.
+    gathering: Span,
+    /// How long the controller computes a schedule.
+    computation: Span,
     /// The residue of a schedule is sent at the rate that spreads it over the week.
     spreads_residue: bool,
     /// What has been sent by each pair of hosts, and how much of it when the demand was read last, where switches
@@ -111,6 +115,59 @@ pub struct CircuitUse {
     pub packets: u64,
     /// The bytes of those packets.
     pub bytes: u64,
+    /// The rate at which its sender may send by circuits.
+    pub rate: Rate,
+}
+
+impl CircuitUse {
+    /// Returns how long the circuit stood.
+    pub fn stood(&self) -> Span {
+        self.until.saturating_since(self.from)
+    }
+
+    /// Returns the number of bytes that fit while the circuit stood.
+    pub fn capacity(&self) -> f64 {
+        self.rate.as_bps() as f64 / 8.0 * self.stood().as_secs_f64()
+    }
+
+    /// Returns the share of its capacity that the circuit carried; zero for a circuit that stood for no time.
+    pub fn filled(&self) -> f64 {
+        if self.stood().is_zero() { 0.0 } else { self.bytes as f64 / self.capacity() }
+    }
+}
+
+/// One week of the control loop, and what passed beside its circuits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CircuitWeek {
+    /// The number of the week, from 0; week 0 has no schedule, as nothing was known before it.
+    pub week: u64,
+    /// When its schedule was made; none for week 0.
+    pub made: Option<ScheduleTimes>,
+    /// When it began.
+    pub begins: Time,
+    /// When the next week began, or the run ended.
+    pub ends: Time,
+    /// The configurations of its schedule.
+    pub configurations: u64,
+    /// The packets that passed the packet switch between racks.
+    pub packet_packets: u64,
+    /// The bytes of those packets.
+    pub packet_bytes: u64,
+    /// The packets that the circuit switch lost while it was dark.
+    pub lost_dark: u64,
+    /// The packets that the circuit switch lost because their sender had no circuit to their receiver.
+    pub lost_unmatched: u64,
+}
+
+/// The moments at which a schedule was made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ScheduleTimes {
+    /// When hosts began to sum up their demand.
+    pub read: Time,
+    /// When the controller had the demand of all hosts.
+    pub gathered: Time,
+    /// When the schedule was ready.
+    pub ready: Time,
 }
 
 /// What was observed of the circuit switch and its controller.
@@ -118,6 +175,12 @@ pub struct CircuitUse {
 pub struct CircuitLog {
     /// The circuits in the order in which they stood, those of one configuration by sender.
     pub circuits: Vec<CircuitUse>,
+    /// The weeks in their order, that which has not ended last.
+    pub weeks: Vec<CircuitWeek>,
+    /// When the schedule of the next week was made, once its demand has been read.
+    next_made: Option<ScheduleTimes>,
+    /// The rate of every circuit.
+    rate: Rate,
     /// The packets that the circuit switch lost.
     pub losses: CircuitLosses,
     /// The index in `circuits` of the first circuit that stands, by which senders are found.
@@ -129,6 +192,34 @@ pub struct CircuitLog {
 }
 
 impl CircuitLog {
+    /// Returns the log of a circuit switch whose senders may send at `rate`.
+    fn new(rate: Rate) -> CircuitLog {
+        CircuitLog { rate, weeks: vec![CircuitWeek::default()], ..CircuitLog::default() }
+    }
+
+    /// A week begins, with so many configurations in its schedule.
+    fn begin_week(&mut self, now: Time, week: u64, configurations: usize) {
+        self.end_week(now);
+        self.weeks.push(CircuitWeek {
+            week,
+            made: self.next_made.take(),
+            begins: now,
+            configurations: configurations as u64,
+            ..CircuitWeek::default()
+        });
+    }
+
+    fn end_week(&mut self, now: Time) {
+        if let Some(week) = self.weeks.last_mut() {
+            week.ends = now;
+        }
+    }
+
+    /// Returns the week that has begun last.
+    fn this_week(&mut self) -> &mut CircuitWeek {
+        self.weeks.last_mut().expect("week 0 has begun with the run")
+    }
+
     /// A configuration stands from `now` on.
     fn put_up(&mut self, now: Time, week: u64, matching: &Matching) {
         self.first = self.circuits.len();
@@ -145,6 +236,7 @@ impl CircuitLog {
                 receiver: HostId(receiver as u32),
                 packets: 0,
                 bytes: 0,
+                rate: self.rate,
             });
         }
         self.configurations += 1;
@@ -156,6 +248,23 @@ impl CircuitLog {
             circuit.until = circuit.until.min(now);
         }
         self.first = self.circuits.len();
+    }
+
+    fn lose_dark(&mut self) {
+        self.losses.dark += 1;
+        self.this_week().lost_dark += 1;
+    }
+
+    fn lose_unmatched(&mut self) {
+        self.losses.unmatched += 1;
+        self.this_week().lost_unmatched += 1;
+    }
+
+    /// Counts a packet that has reached the packet switch.
+    fn count_beside(&mut self, packet: &Packet) {
+        let week = self.this_week();
+        week.packet_packets += 1;
+        week.packet_bytes += u64::from(packet.size);
     }
 
     fn count(&mut self, packet: &Packet) {
@@ -238,10 +347,12 @@ impl Circuits {
             controller: Controller::new(control, switching, drain, scheduler, ports),
             crossbar: Crossbar { state: State::Dark, since: Time::ZERO },
             estimator: control.estimator,
+            gathering: control.demand_loop + control.demand_packet,
+            computation: control.computation,
             spreads_residue: control.residue == ResidueRate::Scheduled,
             counted: (control.estimator == Estimator::SwitchCounters).then(counted),
             asked: false,
-            log: CircuitLog::default(),
+            log: CircuitLog::new(rates.circuit),
         })))
     }
 
@@ -255,15 +366,15 @@ impl Circuits {
     fn passes(&mut self, now: Time, serialisation: Span, packet: &Packet) -> bool {
         let began = Time::from_ps(now.as_ps() - serialisation.as_ps());
         let State::Lit(matching) = &self.crossbar.state else {
-            self.log.losses.dark += 1;
+            self.log.lose_dark();
             return false;
         };
         if began < self.crossbar.since {
-            self.log.losses.dark += 1;
+            self.log.lose_dark();
             return false;
         }
         if matching.receiver(packet.src.0 as usize) != Some(packet.dst.0) {
-            self.log.losses.unmatched += 1;
+            self.log.lose_unmatched();
             return false;
         }
         self.log.count(packet);
@@ -299,7 +410,12 @@ impl<H: Hooks> Fabric<H> {
         while circuits.controller.next_due() <= now {
             match circuits.controller.on_due(now) {
                 None => {}
-                Some(Instruction::ReadDemand) => circuits.asked = true,
+                Some(Instruction::ReadDemand) => {
+                    let gathered = now + circuits.gathering;
+                    let ready = gathered + circuits.computation;
+                    circuits.log.next_made = Some(ScheduleTimes { read: now, gathered, ready });
+                    circuits.asked = true;
+                }
                 Some(instruction) => {
                     circuits.carry_out(now, &instruction, &mut self.ports, &mut self.links);
                 }
@@ -345,6 +461,7 @@ impl<H: Hooks> Fabric<H> {
     pub fn take_circuit_log(&mut self, end: Time) -> Option<CircuitLog> {
         let circuits = self.circuits.as_mut()?;
         circuits.log.take_down(end);
+        circuits.log.end_week(end);
         Some(std::mem::take(&mut circuits.log))
     }
 
@@ -367,7 +484,11 @@ impl<H: Hooks> Fabric<H> {
         {
             *counted.sent.get_mut(packet.src.0 as usize, packet.dst.0 as usize) += u64::from(packet.size);
         }
-        if self.network.far_switch(port) != Some(hops.circuit_switch()) {
+        let far = self.network.far_switch(port);
+        if far == Some(hops.packet_switch()) {
+            circuits.log.count_beside(packet);
+        }
+        if far != Some(hops.circuit_switch()) {
             return Passage::OnPath;
         }
         if !circuits.passes(now, bits, packet) {
@@ -414,6 +535,7 @@ impl Circuits {
                 for host in 0..hosts {
                     tell(host, ClassSignal::Week(&plan.configurations, residue, spread));
                 }
+                self.log.begin_week(now, self.controller.week(), plan.configurations.len());
                 if let State::Lit(matching) = &self.crossbar.state {
                     // What stands on is counted by week.
                     self.log.take_down(now);

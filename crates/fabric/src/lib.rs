@@ -31,7 +31,9 @@ mod spec;
 mod unbuildable;
 
 pub use boundary::Crossing;
-pub use circuits::{CIRCUITS_CLOCK, CircuitLog, CircuitLosses, CircuitUse, circuit_drain};
+pub use circuits::{
+    CIRCUITS_CLOCK, CircuitLog, CircuitLosses, CircuitUse, CircuitWeek, ScheduleTimes, circuit_drain,
+};
 pub use fabric::{Fabric, Handled, LinkReading};
 pub use flow_control::Deadlock;
 pub use links::Hooks;

@@ -27,8 +27,8 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::outcome::{
-    CircuitUse, Connection, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message, Observation, Outcome,
-    Query, Queue, SeriesPoint, Split, WorkloadInfo,
+    CircuitUse, CircuitWeek, Connection, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message,
+    Observation, Outcome, Query, Queue, ScheduleTimes, SeriesPoint, Split, WorkloadInfo,
 };
 
 /// 128 bits that differ whenever two runs observed something different. Written as 32 hex digits.
@@ -52,8 +52,9 @@ impl Digest {
         if link_drops + no_route_drops > 0 {
             (link_drops, no_route_drops).feed(&mut hasher);
         }
-        if !outcome.circuits.is_empty() {
+        if !(outcome.circuits.is_empty() && outcome.circuit_weeks.is_empty()) {
             outcome.circuits.feed(&mut hasher);
+            outcome.circuit_weeks.feed(&mut hasher);
             outcome.counters.circuit_drops.feed(&mut hasher);
         }
         if outcome.counters.host_drops > 0 {
@@ -296,7 +297,7 @@ macro_rules! feed_fields {
 
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
-} except { observations, extra, links, circuits, faults, capture, warnings });
+} except { observations, extra, links, circuits, circuit_weeks, faults, capture, warnings });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply });
 feed_fields!(Observation { workload, index, host, begun, value });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
@@ -329,7 +330,19 @@ impl Feed for HostId {
     }
 }
 
-feed_fields!(CircuitUse { week, configuration, from, until, sender, receiver, packets, bytes });
+feed_fields!(CircuitUse { week, configuration, from, until, sender, receiver, packets, bytes, rate });
+feed_fields!(CircuitWeek {
+    week,
+    made,
+    begins,
+    ends,
+    configurations,
+    packet_packets,
+    packet_bytes,
+    lost_dark,
+    lost_unmatched
+});
+feed_fields!(ScheduleTimes { read, gathered, ready });
 feed_fields!(Connection {
     workload,
     client,
@@ -412,7 +425,7 @@ mod tests {
         let digest = Digest::of(&outcome);
         assert_eq!(Digest::of(&outcome.clone()), digest);
         type Edit = fn(&mut Outcome);
-        let changed: [(&str, Edit); 16] = [
+        let changed: [(&str, Edit); 17] = [
             ("end", |o| o.end += Span::from_ps(1)),
             ("workload name", |o| o.workloads[0].name.push('x')),
             ("completion", |o| o.messages[5].completed = None),
@@ -422,6 +435,7 @@ mod tests {
             ("observation", |o| o.observations.push(Observation { value: Span::from_ps(1), ..SEEN })),
             ("extra load", |o| o.extra.push(ExtraLoad { retries: 1, ..ExtraLoad::default() })),
             ("link", |o| o.links.clear()),
+            ("circuit", |o| synthetic::with_circuits(o, 2, 1)),
             ("queue mean", |o| o.queues[0].mean_bytes[3] += 1e-9),
             ("queue bin", |o| o.queues[0].time_at[0] += 1),
             ("connection", |o| o.connections[1].timeouts += 1),

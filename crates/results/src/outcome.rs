@@ -10,8 +10,8 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::capture::Capture;
 
-pub use plimsoll_fabric::CircuitUse;
 pub use plimsoll_fabric::observed::{Counters, Queue};
+pub use plimsoll_fabric::{CircuitUse, CircuitWeek, ScheduleTimes};
 
 /// Everything one run observed.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +38,8 @@ pub struct Outcome {
     pub links: Vec<LinkTotals>,
     /// Every circuit that stood, in the order of time.
     pub circuits: Vec<CircuitUse>,
+    /// Every week of the control loop of circuits, from week 0.
+    pub circuit_weeks: Vec<CircuitWeek>,
     /// Every connection that carried data.
     pub connections: Vec<Connection>,
     /// Per-connection series, where asked for.

@@ -1,11 +1,12 @@
 //! Made-up outcomes for tests: the shape of a rack with small requests beside large transfers,
 //! with no simulator behind it. Seeded; arrivals depend on the seed and never on the variant.
 
+use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use crate::outcome::{
-    Connection, Counters, GoodputInterval, LinkTotals, Message, Outcome, Query, Queue, SeriesPoint, Split,
-    Supply, WorkloadInfo,
+    CircuitUse, CircuitWeek, Connection, Counters, GoodputInterval, LinkTotals, Message, Outcome, Query,
+    Queue, ScheduleTimes, SeriesPoint, Split, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -105,6 +106,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         queues: vec![queue(shape, seed, effect)],
         links: links(effect),
         circuits: Vec::new(),
+        circuit_weeks: Vec::new(),
         connections: connections(effect),
         capture: crate::capture::Capture::default(),
         series: (0..50)
@@ -138,6 +140,53 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         },
         faults: Vec::new(),
         warnings: Vec::new(),
+    }
+}
+
+/// Adds the circuits of `hosts` hosts in `weeks` weeks to an outcome: 10 Gb/s, two configurations a week of 1.5 ms with
+/// a night of 30 us before each. Host h sends by the first to h + 1 and by the second to h + 2, which is filled by
+/// half; h0 fills its first circuit to a share that falls from week to week.
+pub fn with_circuits(outcome: &mut Outcome, hosts: u32, weeks: u64) {
+    let (week, night, rate) = (us(1_500.0), us(30.0), Rate::from_gbps(10));
+    let day = us(720.0);
+    let tiers = ["tor", "eps", "ocs"];
+    outcome.tiers = tiers.map(str::to_owned).to_vec();
+    for number in 0..=weeks {
+        let begins = Time::ZERO + week * number;
+        let read = Time::ZERO + (week * number).saturating_sub(us(400.0));
+        let made = ScheduleTimes { read, gathered: read + us(5.4), ready: read + us(105.4) };
+        outcome.circuit_weeks.push(CircuitWeek {
+            week: number,
+            made: (number > 0).then_some(made),
+            begins,
+            ends: begins + week,
+            configurations: 2 * number.min(1),
+            packet_packets: 100,
+            packet_bytes: 150_000,
+            ..CircuitWeek::default()
+        });
+        for turn in (0..2).filter(|_| number > 0) {
+            let from = begins + night + (day + night) * turn;
+            for sender in 0..hosts {
+                let filled = match (sender, turn) {
+                    (0, 0) => 1.0 - number as f64 / (2 * weeks) as f64,
+                    (_, 0) => 0.98,
+                    _ => 0.5,
+                };
+                let bytes = (900_000.0 * filled) as u64 / 1_500 * 1_500;
+                outcome.circuits.push(CircuitUse {
+                    week: number,
+                    configuration: 2 * (number - 1) + turn,
+                    from,
+                    until: from + day,
+                    sender: HostId(sender),
+                    receiver: HostId((sender + 1 + turn as u32) % hosts),
+                    packets: bytes / 1_500,
+                    bytes,
+                    rate,
+                });
+            }
+        }
     }
 }
 

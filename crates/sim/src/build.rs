@@ -177,7 +177,7 @@ impl Build {
         let mut counters = *fabric.counters();
         counters.retransmissions = connections.iter().map(|connection| connection.retransmissions).sum();
         counters.timeouts = connections.iter().map(|connection| connection.timeouts).sum();
-        let circuits = fabric.take_circuit_log(end).map(|log| log.circuits);
+        let circuits = fabric.take_circuit_log(end).unwrap_or_default();
         let links = self.link_names.map(|names| names.totals(fabric.link_readings(end)));
         Outcome {
             workloads: self.workloads,
@@ -190,7 +190,8 @@ impl Build {
             extra: recorder.extra,
             queues: fabric.take_queues(end),
             links: links.unwrap_or_default(),
-            circuits: circuits.unwrap_or_default(),
+            circuits: circuits.circuits,
+            circuit_weeks: circuits.weeks,
             connections,
             series: recorder.series,
             goodput,

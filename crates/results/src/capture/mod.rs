@@ -1,5 +1,6 @@
 //! What other tools read: packets for Wireshark ([`pcapng`]), timelines for Perfetto ([`perfetto`]).
 
+mod circuit_tracks;
 mod frame;
 pub mod pcapng;
 pub mod perfetto;

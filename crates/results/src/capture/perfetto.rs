@@ -1,5 +1,6 @@
-//! A run as a timeline for <https://ui.perfetto.dev> or `chrome://tracing`: messages as slices by
-//! the host that created them, queues as counters. The file is Chrome's JSON trace format.
+//! A run as a timeline for <https://ui.perfetto.dev> or `chrome://tracing`: messages as slices by the host that created
+//! them, queues as counters, and the control loop of circuits where there is one. The file is Chrome's JSON trace
+//! format.
 
 use std::io::{self, Write};
 
@@ -7,10 +8,12 @@ use plimsoll_units::Time;
 use plimsoll_units::text::printable;
 use serde_json::{Value, json};
 
+use super::circuit_tracks;
 use crate::outcome::{Message, Outcome};
+use crate::summary::workload::{CIRCUIT_TIER, WAITING_FOR_CIRCUIT};
 
 /// The process that counters of the network are shown under; hosts come after it.
-const NETWORK: u64 = 0;
+pub(super) const NETWORK: u64 = 0;
 
 /// Writes a run as a timeline. Messages that did not complete end with the run.
 ///
@@ -19,12 +22,14 @@ const NETWORK: u64 = 0;
 pub fn write(outcome: &Outcome, mut out: impl Write) -> io::Result<()> {
     out.write_all(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n")?;
     serde_json::to_writer(&mut out, &process_name(NETWORK, "network"))?;
-    let mut hosts: Vec<u32> = outcome.messages.iter().map(|message| message.source).collect();
+    let senders = outcome.circuits.iter().map(|circuit| circuit.sender.0);
+    let mut hosts: Vec<u32> = outcome.messages.iter().map(|message| message.source).chain(senders).collect();
     hosts.sort_unstable();
     hosts.dedup();
     for host in hosts {
         event(&mut out, &process_name(process(host), &format!("host h{host}")))?;
     }
+    circuit_tracks::write(outcome, &mut out)?;
     for (id, message) in outcome.messages.iter().enumerate() {
         // Messages of a host overlap, so they are asynchronous slices, each with an id of its own.
         let name = outcome.workloads.get(usize::from(message.workload)).map_or("?", |w| w.name.as_str());
@@ -34,7 +39,7 @@ pub fn write(outcome: &Outcome, mut out: impl Write) -> io::Result<()> {
                 "pid": process(message.source), "tid": 0, "ts": microseconds(time), "args": args,
             })
         };
-        event(&mut out, &slice("b", message.created, arguments(message)))?;
+        event(&mut out, &slice("b", message.created, arguments(message, &outcome.tiers)))?;
         event(&mut out, &slice("e", message.completed.unwrap_or(outcome.end), json!({})))?;
     }
     for queue in &outcome.queues {
@@ -52,12 +57,12 @@ pub fn write(outcome: &Outcome, mut out: impl Write) -> io::Result<()> {
     out.flush()
 }
 
-fn event(out: &mut impl Write, event: &Value) -> io::Result<()> {
+pub(super) fn event(out: &mut impl Write, event: &Value) -> io::Result<()> {
     out.write_all(b",\n")?;
     Ok(serde_json::to_writer(out, event)?)
 }
 
-fn process(host: u32) -> u64 {
+pub(super) fn process(host: u32) -> u64 {
     NETWORK + 1 + u64::from(host)
 }
 
@@ -66,13 +71,16 @@ fn process_name(pid: u64, name: &str) -> Value {
 }
 
 /// The format counts microseconds; a double keeps nanoseconds over any run that fits a viewer.
-fn microseconds(time: Time) -> f64 {
+pub(super) fn microseconds(time: Time) -> f64 {
     time.as_ps() as f64 / 1e6
 }
 
-fn arguments(message: &Message) -> Value {
+fn arguments(message: &Message, tiers: &[String]) -> Value {
     let split = &message.split;
-    json!({
+    let circuit = tiers.iter().position(|tier| tier == CIRCUIT_TIER);
+    let in_tier = |tier: usize| split.tier.get(tier).map_or(0.0, |waited| waited.as_us_f64());
+    let queues: f64 = (0..split.tier.len()).filter(|tier| Some(*tier) != circuit).map(in_tier).sum();
+    let mut args = json!({
         "from": format!("h{}", message.source),
         "to": format!("h{}", message.destination),
         "bytes": message.bytes,
@@ -81,9 +89,13 @@ fn arguments(message: &Message) -> Value {
         "recovery us": split.recovery.as_us_f64(),
         "NIC queue us": split.nic.as_us_f64(),
         "pacer us": split.pacer.as_us_f64(),
-        "switch queues us": split.tier.iter().map(|tier| tier.as_us_f64()).sum::<f64>(),
+        "switch queues us": queues,
         "service us": split.service.as_us_f64(),
-    })
+    });
+    if let Some(tier) = circuit {
+        args[format!("{WAITING_FOR_CIRCUIT} us")] = json!(in_tier(tier));
+    }
+    args
 }
 
 #[cfg(test)]

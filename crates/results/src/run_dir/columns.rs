@@ -16,7 +16,8 @@ use plimsoll_units::{Bytes, Rate, Span, Time};
 
 use super::csv::Writer;
 use crate::outcome::{
-    CircuitUse, Connection, GoodputInterval, LinkTotals, Message, Observation, Query, SeriesPoint, Split,
+    CircuitUse, CircuitWeek, Connection, GoodputInterval, LinkTotals, Message, Observation, Query,
+    ScheduleTimes, SeriesPoint, Split,
 };
 
 /// A column's header and what it holds.
@@ -127,7 +128,7 @@ impl Record for Message {
         ("pacer_ps", "held by the pacer"),
         ("tier0_ps", "in queues of the switch tier next to the hosts"),
         ("tier1_ps", "in queues of the next tier"),
-        ("tier2_ps", "in queues of the topmost tier"),
+        ("tier2_ps", "in queues of the topmost tier; in a hybrid network, waiting for a circuit"),
         ("serialisation_ps", "on the wire, serialising"),
         ("propagation_ps", "on the wire, propagating"),
         ("service_ps", "at the server: waiting and being served"),
@@ -348,13 +349,14 @@ impl Record for CircuitUse {
         ("receiver", "the host that receives by it"),
         ("packets", "packets that it carried"),
         ("bytes", "their bytes"),
+        ("rate_bps", "the rate at which its sender may send by circuits"),
     ];
 
     fn write(&self, row: &mut Writer, _: &Names) {
-        let CircuitUse { week, configuration, from, until, sender, receiver, packets, bytes } = *self;
+        let CircuitUse { week, configuration, from, until, sender, receiver, packets, bytes, rate } = *self;
         let hosts = [u64::from(sender.0), u64::from(receiver.0)];
         [week, configuration, from.as_ps(), until.as_ps()].into_iter().for_each(|number| row.plain(number));
-        hosts.into_iter().chain([packets, bytes]).for_each(|number| row.plain(number));
+        hosts.into_iter().chain([packets, bytes, rate.as_bps()]).for_each(|number| row.plain(number));
     }
 
     fn read(fields: &mut Fields<'_>, _: &Names) -> Result<CircuitUse, String> {
@@ -367,6 +369,56 @@ impl Record for CircuitUse {
             receiver: HostId(fields.parse()?),
             packets: fields.parse()?,
             bytes: fields.parse()?,
+            rate: Rate::from_bps(fields.parse()?),
+        })
+    }
+}
+
+impl Record for CircuitWeek {
+    const FILE: &'static str = "circuit_weeks.csv";
+    const ABOUT: &'static str = "One row a week of the control loop of circuits, in a hybrid network.";
+    const COLUMNS: &'static [ColumnDoc] = &[
+        ("week", "number of the week, from 0; week 0 has no schedule"),
+        ("read_ps", "when hosts began to sum up the demand of its schedule"),
+        ("gathered_ps", "when the controller had the demand of all hosts"),
+        ("ready_ps", "when its schedule was ready"),
+        ("begins_ps", "when it began"),
+        ("ends_ps", "when the next week began, or the run ended"),
+        ("configurations", "configurations of its schedule"),
+        ("packet_packets", "packets that passed the packet switch between racks"),
+        ("packet_bytes", "their bytes"),
+        ("lost_dark", "packets that the circuit switch lost while it was dark"),
+        ("lost_unmatched", "packets that it lost because their sender had no circuit to their receiver"),
+    ];
+
+    fn write(&self, row: &mut Writer, _: &Names) {
+        row.plain(self.week);
+        let made = self.made.map(|made| [made.read, made.gathered, made.ready]);
+        (0..3).for_each(|moment| row.maybe(made.map(|made| made[moment].as_ps())));
+        let CircuitWeek { begins, ends, configurations, .. } = *self;
+        [begins.as_ps(), ends.as_ps(), configurations].into_iter().for_each(|number| row.plain(number));
+        let CircuitWeek { packet_packets, packet_bytes, lost_dark, lost_unmatched, .. } = *self;
+        let counts = [packet_packets, packet_bytes, lost_dark, lost_unmatched];
+        counts.into_iter().for_each(|count| row.plain(count));
+    }
+
+    fn read(fields: &mut Fields<'_>, _: &Names) -> Result<CircuitWeek, String> {
+        let week = fields.parse()?;
+        let mut moment = || Ok::<_, String>(fields.maybe()?.map(Time::from_ps));
+        let made = match (moment()?, moment()?, moment()?) {
+            (Some(read), Some(gathered), Some(ready)) => Some(ScheduleTimes { read, gathered, ready }),
+            _ => None,
+        };
+        Ok(CircuitWeek {
+            week,
+            made,
+            begins: fields.time()?,
+            ends: fields.time()?,
+            configurations: fields.parse()?,
+            packet_packets: fields.parse()?,
+            packet_bytes: fields.parse()?,
+            lost_dark: fields.parse()?,
+            lost_unmatched: fields.parse()?,
         })
     }
 }
@@ -540,6 +592,8 @@ pub fn documentation() -> String {
     section::<Observation>(&mut out);
     section::<QueueInterval>(&mut out);
     section::<LinkTotals>(&mut out);
+    section::<CircuitUse>(&mut out);
+    section::<CircuitWeek>(&mut out);
     section::<Connection>(&mut out);
     section::<SeriesPoint>(&mut out);
     section::<GoodputInterval>(&mut out);

@@ -20,8 +20,8 @@ use super::seal;
 use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
-    CircuitUse, Connection, Counters, ExtraLoad, Fault, GoodputInterval, LinkTotals, Message, Observation,
-    Outcome, Query, Queue, SeriesPoint, Supply, WorkloadInfo,
+    CircuitUse, CircuitWeek, Connection, Counters, ExtraLoad, Fault, GoodputInterval, LinkTotals, Message,
+    Observation, Outcome, Query, Queue, SeriesPoint, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -181,6 +181,7 @@ pub(super) fn write(folder: &Path, point: &PointOutcome) -> Result<(), Error> {
     write_records(folder, &point.key, &names, &intervals, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.links, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.circuits, &mut files)?;
+    write_records(folder, &point.key, &names, &outcome.circuit_weeks, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.connections, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.series, &mut files)?;
     write_records(folder, &point.key, &names, &outcome.goodput, &mut files)?;
@@ -236,6 +237,7 @@ const FILES: &[&str] = &[
     QueueInterval::FILE,
     LinkTotals::FILE,
     CircuitUse::FILE,
+    CircuitWeek::FILE,
     Connection::FILE,
     SeriesPoint::FILE,
     GoodputInterval::FILE,
@@ -302,6 +304,7 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
         queues: queues(&mark, read_records(folder, &mark, &names)?),
         links: read_records(folder, &mark, &names)?,
         circuits: read_records(folder, &mark, &names)?,
+        circuit_weeks: read_records(folder, &mark, &names)?,
         connections: read_records(folder, &mark, &names)?,
         series: read_records(folder, &mark, &names)?,
         goodput: read_records(folder, &mark, &names)?,

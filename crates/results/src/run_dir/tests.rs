@@ -89,6 +89,28 @@ fn observations_and_extra_load_read_back() {
 }
 
 #[test]
+fn circuits_and_their_weeks_read_back() {
+    let place = tempfile::tempdir().unwrap();
+    let mut point = points().remove(0);
+    let before = Digest::of(&point.outcome);
+    synthetic::with_circuits(&mut point.outcome, 4, 12);
+    point.digest = Digest::of(&point.outcome);
+    assert_ne!(point.digest, before);
+    let points = vec![point];
+    let run = create(place.path(), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    let read = run.read_point(&points[0].key).unwrap();
+    assert_eq!(read.outcome.circuits, points[0].outcome.circuits);
+    assert_eq!(read.outcome.circuit_weeks, points[0].outcome.circuit_weeks);
+    assert_eq!(read.outcome.circuit_weeks[0].made, None);
+    let summary = Summary::of(&[read], &Options::default());
+    assert!(Summary::of(&points, &Options::default()) == summary);
+    assert_eq!(summary.cells[0].circuits.unwrap().configurations_per_week, 2.0);
+    let text = fs::read_to_string(place.path().join(COLUMNS)).unwrap();
+    assert!(text.contains("## circuits.csv") && text.contains("## circuit_weeks.csv"));
+}
+
+#[test]
 fn a_killed_run_goes_on_where_it_stopped() {
     let place = tempfile::tempdir().unwrap();
     let points = points();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::workload::{Runs, Subject};
 use super::{
     Best, Cell, Comparison, CounterTotals, Distribution, FORMAT, Options, RunInfo, Summary, WorkloadChange,
-    queue, tier, warning,
+    circuits, queue, tier, warning,
 };
 use crate::outcome::Outcome;
 use crate::point::PointOutcome;
@@ -106,6 +106,7 @@ fn cell(variant: &str, sweep: &[(String, String)], runs: &[&PointOutcome], optio
             .filter_map(|(name, port)| queue::summarise(name, port, &outcomes, options))
             .collect(),
         tiers: tier::summarise(&outcomes),
+        circuits: circuits::summarise(&outcomes),
         counters,
         faults: outcomes
             .first()

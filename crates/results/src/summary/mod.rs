@@ -9,6 +9,7 @@
 //! is told beside them and, above one in a hundred, warned about.
 
 mod build;
+pub(crate) mod circuits;
 pub mod one_run;
 pub(crate) mod queue;
 mod tier;
@@ -22,7 +23,9 @@ use crate::outcome::Counters;
 use crate::stats::Estimate;
 use crate::stats::paired::Change;
 
+pub use circuits::FILLED_ENOUGH;
 pub use warning::Warning;
+pub use workload::WAITING_FOR_CIRCUIT;
 
 /// Version of the layout of `summary.json`.
 pub const FORMAT: u32 = 1;
@@ -93,6 +96,9 @@ pub struct Cell {
     /// One for each kind of link, where links were counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tiers: Vec<TierSummary>,
+    /// The circuits of a hybrid network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub circuits: Option<CircuitSummary>,
     /// Totals over all replicates.
     pub counters: CounterTotals,
     /// Links that were slow or dead for a while, in words.
@@ -272,6 +278,32 @@ pub struct TierSummary {
     pub pauses: u64,
     /// Share of the time in which at least one of their priorities was paused, the mean over links.
     pub paused: f64,
+}
+
+/// The circuits of a hybrid network, all replicates together: the weeks that began at or after the warm-up, but for
+/// week 0, which has no schedule.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CircuitSummary {
+    /// The number of weeks.
+    pub weeks: u64,
+    /// The number of circuits that stood; one that stands on into the next week counts again.
+    pub circuits: u64,
+    /// Bytes that circuits carried over the bytes that fit while they stood.
+    pub filled: f64,
+    /// Share of the circuits' time in circuits that were filled to less than [`FILLED_ENOUGH`].
+    pub wasted: f64,
+    /// Share of the time in which the circuit switch was dark.
+    pub dark: f64,
+    /// Configurations of a week's schedule, the mean.
+    pub configurations_per_week: f64,
+    /// Bytes that circuits carried.
+    pub circuit_bytes: u64,
+    /// Bytes that passed the packet switch between racks.
+    pub packet_bytes: u64,
+    /// Packets that the circuit switch lost while it was dark.
+    pub lost_dark: u64,
+    /// Packets that the circuit switch lost because their sender had no circuit to their receiver.
+    pub lost_unmatched: u64,
 }
 
 /// Time-weighted percentiles of the delay at an instant, in us.

@@ -312,17 +312,18 @@ pub(super) fn distribution(samples: &Samples) -> Option<Distribution> {
 }
 
 /// The tier of a circuit switch, which has no queue: what counts there has waited for a circuit in its host.
-const CIRCUIT_TIER: &str = "ocs";
+pub(crate) const CIRCUIT_TIER: &str = "ocs";
+
+/// The name of the part of a completion time that was waited for a circuit.
+pub const WAITING_FOR_CIRCUIT: &str = "waiting for a circuit";
 
 /// Names of the parts of a [`crate::outcome::Split`], in the order of [`mean_parts`].
 pub(super) fn part_names(tiers: &[String]) -> Vec<String> {
     let mut names: Vec<String> =
         ["window", "recovery", "NIC queue", "pacer"].iter().map(|&name| name.to_owned()).collect();
-    names.extend(
-        tiers
-            .iter()
-            .map(|tier| if tier == CIRCUIT_TIER { "circuit".to_owned() } else { format!("{tier} queue") }),
-    );
+    names.extend(tiers.iter().map(|tier| {
+        if tier == CIRCUIT_TIER { WAITING_FOR_CIRCUIT.to_owned() } else { format!("{tier} queue") }
+    }));
     names.extend(["serialisation", "propagation", "service"].iter().map(|&name| name.to_owned()));
     names
 }
