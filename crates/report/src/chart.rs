@@ -32,6 +32,8 @@ pub enum Body {
     Dots(Dots),
     /// Spans of a common axis of time, several a row.
     Gantt(Gantt),
+    /// Bars along the time, one row a sender.
+    Timetable(Timetable),
 }
 
 impl Chart {
@@ -49,7 +51,7 @@ impl Chart {
                 Some(log) => vec![("linear", Cow::Borrowed(self)), ("logarithmic", other(Body::Lines(log)))],
                 None => vec![("", Cow::Borrowed(self))],
             },
-            Body::Dots(_) | Body::Gantt(_) => vec![("", Cow::Borrowed(self))],
+            Body::Dots(_) | Body::Gantt(_) | Body::Timetable(_) => vec![("", Cow::Borrowed(self))],
         }
     }
 }
@@ -99,6 +101,8 @@ pub enum Format {
     Percent,
     /// A factor is written as `2x`.
     Ratio,
+    /// A whole number, such as that of a week, is written without decimals.
+    Count,
 }
 
 /// A colour by its role, with a value for light and one for dark backgrounds.
@@ -108,6 +112,11 @@ pub enum Color {
     Scheme(usize),
     /// A component of a [`Stacked`].
     Part(Part),
+    /// A host that receives by circuits, by its place among those that are shown. The second number is that of the
+    /// sender, which has no colour of its own but a marker.
+    Receiver(usize, usize),
+    /// The time in which a circuit switch is dark, on every background.
+    Night,
     /// A line that no scheme has: a limit, a theoretical value.
     Reference,
 }
@@ -125,6 +134,8 @@ pub enum Part {
     Pacer,
     /// Waiting in a switch tier, counted from the hosts upwards.
     Tier(usize),
+    /// Waiting for a circuit.
+    Circuit,
     /// Serialisation onto the links.
     Serialisation,
     /// Propagation along the links.
@@ -146,6 +157,16 @@ const SCHEMES: [[&str; 2]; 8] = [
     ["#5f6368", "#a8b0ba"],
 ];
 
+/// Those of the schemes, with an olive in place of the grey, which is that of all others.
+const RECEIVER_COLORS: [[&str; 2]; 8] = {
+    let mut colors = SCHEMES;
+    colors[7] = ["#8a9a00", "#c8d64a"];
+    colors
+};
+
+/// The number of receivers that have colours of their own.
+pub const RECEIVERS: usize = RECEIVER_COLORS.len();
+
 /// Number of marker shapes; a colour that comes again has another shape.
 pub const MARKERS: usize = 6;
 
@@ -163,6 +184,8 @@ impl Color {
     fn values(self) -> [&'static str; 2] {
         match self {
             Color::Scheme(number) => SCHEMES[number % SCHEMES.len()],
+            Color::Receiver(number, _) => RECEIVER_COLORS[number % RECEIVERS],
+            Color::Night => ["#39414e", "#000000"],
             Color::Reference => ["#6b6f76", "#98a1ad"],
             Color::Part(part) => match part {
                 Part::Window => ["#8357a4", "#b48bd6"],
@@ -172,6 +195,7 @@ impl Color {
                 Part::Tier(0) => ["#0072b2", "#3f9bd8"],
                 Part::Tier(1) => ["#4f97c8", "#8cc4ea"],
                 Part::Tier(_) => ["#00466e", "#2a6f9e"],
+                Part::Circuit => ["#c0619a", "#e39cc4"],
                 Part::Serialisation => ["#8a8f98", "#8d95a1"],
                 Part::Propagation => ["#c3c7cd", "#5c6470"],
                 Part::Service => ["#009e73", "#2cc596"],
@@ -183,6 +207,8 @@ impl Color {
     pub fn class(self) -> String {
         match self {
             Color::Scheme(number) => format!("s{}", number % SCHEMES.len()),
+            Color::Receiver(number, _) => format!("receiver{}", number % RECEIVERS),
+            Color::Night => "night".to_owned(),
             Color::Reference => "reference".to_owned(),
             Color::Part(Part::Tier(tier)) => format!("tier{}", tier.min(2)),
             Color::Part(part) => format!("{part:?}").to_lowercase(),
@@ -194,16 +220,30 @@ impl Color {
     pub fn marker(self) -> usize {
         match self {
             Color::Scheme(number) => (number % SCHEMES.len() + number / SCHEMES.len()) % MARKERS,
-            Color::Part(_) | Color::Reference => 0,
+            Color::Receiver(receiver, sender) => (receiver + sender) % MARKERS,
+            Color::Part(_) | Color::Night | Color::Reference => 0,
         }
     }
 
     /// Lists every colour once.
     pub fn all() -> impl Iterator<Item = Color> {
-        use Part::{Nic, Pacer, Propagation, Recovery, Serialisation, Service, Tier, Window};
-        let parts =
-            [Window, Recovery, Nic, Pacer, Tier(0), Tier(1), Tier(2), Serialisation, Propagation, Service];
-        (0..SCHEMES.len()).map(Color::Scheme).chain(parts.map(Color::Part)).chain([Color::Reference])
+        use Part::{Circuit, Nic, Pacer, Propagation, Recovery, Serialisation, Service, Tier, Window};
+        let parts = [
+            Window,
+            Recovery,
+            Nic,
+            Pacer,
+            Tier(0),
+            Tier(1),
+            Tier(2),
+            Circuit,
+            Serialisation,
+            Propagation,
+            Service,
+        ];
+        let schemes = (0..SCHEMES.len()).map(Color::Scheme);
+        let receivers = (0..RECEIVERS).map(|number| Color::Receiver(number, 0));
+        schemes.chain(receivers).chain(parts.map(Color::Part)).chain([Color::Night, Color::Reference])
     }
 }
 
@@ -491,6 +531,48 @@ pub struct GanttSpan {
     pub color: Color,
     /// What is written into it where there is room.
     pub text: String,
+}
+
+/// Bars along the time, one row a sender.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timetable {
+    /// The label of the time axis, which is counted in weeks.
+    pub label: String,
+    /// The number of the first week.
+    pub first: u64,
+    /// The number of weeks; a figure without room for all leaves out the last ones.
+    pub weeks: u64,
+    /// The names of the rows, from the top down.
+    pub rows: Vec<String>,
+    /// The kinds of bar, in the order of the legend.
+    pub keys: Vec<StackPart>,
+    /// The bars.
+    pub bars: Vec<TimetableBar>,
+    /// The name and the colour of the times without bars.
+    pub night: StackPart,
+    /// The times without bars: from, until.
+    pub nights: Vec<(f64, f64)>,
+}
+
+/// One bar: a circuit while it stood.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TimetableBar {
+    /// The number of its row, from the top.
+    pub row: usize,
+    /// The number of its kind.
+    pub key: usize,
+    /// The number of its week.
+    pub week: u64,
+    /// When it begins, in weeks.
+    pub from: f64,
+    /// When it ends, in weeks.
+    pub until: f64,
+    /// The name of the bar.
+    pub name: String,
+    /// The bytes that it carried.
+    pub bytes: f64,
+    /// The share of what fits, which is the share of its height that is solid.
+    pub filled: f64,
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! turns an experiment into [`chart`]s, and [`svg`] draws every chart, for the report and for documentation.
 
 pub mod chart;
+pub mod circuits;
 mod escape;
 pub mod figures;
 pub mod html;

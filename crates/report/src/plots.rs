@@ -5,7 +5,7 @@ use plimsoll_results::curves::Curves;
 use plimsoll_results::point::sweep_label;
 use plimsoll_results::stats::paired::{Change, Direction};
 use plimsoll_results::stats::{Estimate, samples_needed};
-use plimsoll_results::summary::{Distribution, QueueSummary, Summary};
+use plimsoll_results::summary::{Distribution, QueueSummary, Summary, WAITING_FOR_CIRCUIT};
 
 use crate::chart::{
     Around, Axis, Body, Chart, Color, DotRow, Dots, Format, Line, Lines, Part, Read, Schemes, Shape,
@@ -73,6 +73,10 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
     };
     let kept: Vec<usize> = (0..first.parts.len()).filter(|&part| seen(part)).collect();
     let tiers = first.parts.len().saturating_sub(7);
+    let color = |part: usize| match first.parts[part].as_str() {
+        WAITING_FOR_CIRCUIT => Part::Circuit,
+        _ => part_color(part, tiers),
+    };
     let mut rows = Vec::new();
     for (group, slowest) in [("slowest 1 %", true), ("mean of all", false)] {
         for (variant, split) in &splits {
@@ -87,10 +91,7 @@ pub fn time_split(summary: &Summary, workload: &str, point: &Point) -> Option<Ch
     }
     let parts = kept
         .iter()
-        .map(|&part| StackPart {
-            name: first.parts[part].clone(),
-            color: Color::Part(part_color(part, tiers)),
-        })
+        .map(|&part| StackPart { name: first.parts[part].clone(), color: Color::Part(color(part)) })
         .collect();
     Some(Chart {
         title: format!("Where the time of {workload} went"),

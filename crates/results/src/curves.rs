@@ -7,9 +7,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::by_size::{SlowdownBySize, buckets};
+use crate::circuit_curves::{self, CircuitCurves, WINDOW_WEEKS};
 use crate::link_map::{LinkMap, maps};
 use crate::outcome::{Outcome, Queue};
-use crate::point::PointOutcome;
+use crate::point::{PointKey, PointOutcome};
 use crate::summary::queue::delay_us;
 use crate::summary::workload::{Subject, values_us};
 
@@ -20,11 +21,14 @@ pub struct Detail {
     pub cdf_points: usize,
     /// The greatest number of bins of a timeline.
     pub timeline_bins: usize,
+    /// The greatest number of weeks whose circuits are drawn one by one.
+    pub circuit_weeks: usize,
 }
 
 impl Detail {
-    /// The most that is worth drawing: 400 points of a distribution, 1,000 bins of a timeline.
-    pub const FULL: Detail = Detail { cdf_points: 400, timeline_bins: 1_000 };
+    /// The most that is worth drawing: 400 points of a distribution, 1,000 bins of a timeline, 20 weeks of
+    /// circuits.
+    pub const FULL: Detail = Detail { cdf_points: 400, timeline_bins: 1_000, circuit_weeks: WINDOW_WEEKS };
 
     /// Detail for so many runs: all of it for a few, less from a dozen on, so that the curves of a
     /// sweep stay within some megabytes.
@@ -33,6 +37,7 @@ impl Detail {
         Detail {
             cdf_points: share(Detail::FULL.cdf_points, 60),
             timeline_bins: share(Detail::FULL.timeline_bins, 80),
+            circuit_weeks: share(Detail::FULL.circuit_weeks, 4),
         }
     }
 }
@@ -48,6 +53,9 @@ pub struct Curves {
     pub slowdowns: Vec<SlowdownBySize>,
     /// Of every sweep point, where links were counted.
     pub maps: Vec<LinkMap>,
+    /// One for each variant and sweep point with circuits, of the first replicate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub circuits: Vec<CircuitCurves>,
 }
 
 /// A distribution of completion times, or of what a workload observed.
@@ -151,6 +159,9 @@ impl Curves {
                 });
             }
         }
+        let PointKey { variant, sweep, .. } = &first.key;
+        let circuits = circuit_curves::curves(variant, sweep, &first.outcome, detail.circuit_weeks);
+        self.circuits.extend(circuits);
         for queue in &first.outcome.queues {
             self.timelines.push(timeline(first, queue, detail.timeline_bins));
         }
@@ -266,6 +277,6 @@ mod tests {
     fn a_large_sweep_gets_less_detail() {
         assert_eq!(Detail::for_runs(3), Detail::FULL);
         assert_eq!(Detail::for_runs(48).cdf_points, 100);
-        assert_eq!(Detail::for_runs(10_000), Detail { cdf_points: 60, timeline_bins: 80 });
+        assert_eq!(Detail::for_runs(10_000), Detail { cdf_points: 60, timeline_bins: 80, circuit_weeks: 4 });
     }
 }

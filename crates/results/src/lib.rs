@@ -7,6 +7,7 @@
 
 pub mod by_size;
 pub mod capture;
+pub mod circuit_curves;
 pub mod curves;
 pub mod digest;
 pub mod hpcc;

@@ -16,6 +16,7 @@ use plimsoll_results::by_size::SHARES;
 use plimsoll_results::{Curves, Summary};
 
 use crate::chart::Chart;
+use crate::circuits;
 use crate::escape::escape;
 use crate::plots;
 use crate::svg::{self, Key, Size};
@@ -133,16 +134,18 @@ pub fn render(page: &Page<'_>) -> String {
     let distributions = distribution_figures(page);
     let slowdowns = slowdown_figures(page);
     let queues = queue_figures(page);
+    let circuits = circuit_figures(page);
     let links = links::section(summary, page.curves);
 
     let mut sections: Vec<(&str, &str)> = vec![("numbers", "Numbers")];
-    let groups: [(&str, &str, &[Figure]); 6] = [
+    let groups: [(&str, &str, &[Figure]); 7] = [
         ("sweep", "Sweep", &sweep),
         ("trade", "Who pays", &trade),
         ("time", "Where the time went", &times),
         ("distributions", "Distributions", &distributions),
         ("slowdown", "Slowdown", &slowdowns),
         ("queues", "Queues", &queues),
+        ("circuits", "Circuits", &circuits),
     ];
     let filled = groups.iter().filter(|(_, _, figures)| !figures.is_empty());
     sections.extend(filled.map(|(id, name, _)| (*id, *name)));
@@ -237,6 +240,11 @@ fn heading(id: &str) -> (&'static str, &'static str) {
             "Completion time over that on idle links, for messages of about one size: 1x is as fast as the network \
              can be. A percentile is left out where a size has too few messages for it.",
         ),
+        "circuits" => (
+            "Circuits",
+            "Which circuits stood when in the first replicate, and what they carried. A receiver has one colour in all \
+             of these figures.",
+        ),
         _ => ("Queues", "The delay that a packet meets when it arrives at a watched port."),
     }
 }
@@ -254,6 +262,9 @@ fn numbers(summary: &Summary, swept: bool) -> String {
         } else {
             inside.push_str(&table);
         }
+    }
+    if let Some(grid) = circuits::summary_grid(summary) {
+        inside.push_str(&page::table(&grid, true));
     }
     let lead = if swept { "One table for each point of the sweep." } else { "" };
     page::section("numbers", "Numbers", lead, &format!("<div class=\"card\">\n{inside}</div>\n"))
@@ -388,6 +399,26 @@ fn queue_figures(page: &Page<'_>) -> Vec<Figure> {
             .collect();
         let tables = vec![tables::queues(page.summary, key)];
         figures.push(Figure { id: format!("queue-{number}"), charts, tables, half_width: false });
+    }
+    figures
+}
+
+/// Makes two figures of the circuits of each variant: the first weeks circuit by circuit, and the bytes of all weeks.
+fn circuit_figures(page: &Page<'_>) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (number, variant) in page.summary.variants.iter().enumerate() {
+        let known: Vec<_> = page.curves.circuits.iter().filter(|curves| curves.variant == *variant).collect();
+        if known.is_empty() {
+            continue;
+        }
+        let receivers = circuits::Receivers::of(page.curves);
+        let mut push = |name: &str, charts: Vec<Chart>, tables| {
+            figures.push(Figure { id: format!("{name}-{number}"), charts, tables, half_width: false });
+        };
+        let timetables = known.iter().map(|curves| circuits::timetable(curves, &receivers)).collect();
+        push("timetable", timetables, known.iter().map(|curves| circuits::pairs_grid(curves)).collect());
+        let bytes = known.iter().map(|curves| circuits::bytes_by_week(curves, &receivers)).collect();
+        push("circuit-bytes", bytes, known.iter().map(|curves| circuits::weeks_grid(curves)).collect());
     }
     figures
 }

@@ -94,6 +94,25 @@ fn every_figure_has_a_place_a_caption_and_a_table() {
     assert_eq!(html.matches("<summary>As a table</summary>").count(), figures);
 }
 
+fn hybrid(variants: &[&str]) -> Vec<PointOutcome> {
+    let shape = Shape { requests: 200, ..Shape::default() };
+    let mut points = synthetic::experiment(&shape, variants, &[], 1, 1);
+    points.iter_mut().for_each(|point| synthetic::with_circuits(&mut point.outcome, 8, 40));
+    points
+}
+
+#[test]
+fn circuits_have_a_timetable_and_their_bytes_for_every_variant() {
+    let html = of_points(&hybrid(&["TCP", "HULL"]));
+    for id in ["timetable-0", "circuit-bytes-0", "timetable-1", "circuit-bytes-1"] {
+        assert!(html.contains(&format!("<figure class=\"card\" id=\"{id}\">")), "{id}");
+    }
+    assert!(html.contains("<a href=\"#circuits\">Circuits</a>"));
+    assert!(html.contains("<caption>Circuits</caption>"));
+    assert!(!report(&["TCP"], &[], 1, &Shape::default()).contains("id=\"circuits\""));
+    assert!(html.len() < 700_000, "{}", html.len());
+}
+
 #[test]
 fn sizes_that_differ_have_a_figure_for_each_percentile_that_is_known() {
     let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[], 1, 1);
@@ -205,7 +224,10 @@ const PROBE: &str = "<script>(() => {
 fn a_phone_shows_every_label_and_keys_and_taps_show_the_numbers() {
     let place = tempfile::tempdir().unwrap();
     let path = place.path().join("probe.html");
-    let html = report(&["TCP", "DCTCP", "HULL"], &[], 2, &Shape::default());
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP", "DCTCP", "HULL"], &[], 2, 1);
+    synthetic::with_circuits(&mut points[0].outcome, 8, 40);
+    let html = of_points(&points);
+    assert!(html.contains("id=\"timetable-0\""));
     let probed = html.replace("</body>", PROBE);
     for width in [360u64, 800, 1200] {
         // No window of this browser is as narrow as a phone, but a frame is.

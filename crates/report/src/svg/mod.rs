@@ -9,6 +9,7 @@ mod canvas;
 mod lines;
 mod rows;
 mod scale;
+mod timetable;
 mod tips;
 
 use canvas::{CARD, Canvas, EDGE, FONT, TEXT, glyph_marks};
@@ -60,6 +61,7 @@ fn body(canvas: &mut Canvas<'_>, chart: &Chart) {
         Body::Stacked(body) => rows::stacked(canvas, body),
         Body::Dots(body) => rows::dots(canvas, body),
         Body::Gantt(body) => rows::gantt(canvas, body),
+        Body::Timetable(body) => timetable::timetable(canvas, body),
     }
 }
 
@@ -82,6 +84,14 @@ pub fn keys(chart: &Chart) -> Vec<Key> {
                 glyph: Glyph::Square,
             };
             body.parts.iter().map(key).collect()
+        }
+        Body::Timetable(body) => {
+            let key = |part: &crate::chart::StackPart| Key {
+                name: part.name.clone(),
+                color: part.color,
+                glyph: Glyph::Square,
+            };
+            body.keys.iter().chain([&body.night]).map(key).collect()
         }
         Body::Dots(_) | Body::Gantt(_) => Vec::new(),
     }

@@ -105,7 +105,8 @@ impl Scale {
             _ => 1.0,
         };
         let (low, high) = (self.low / size, self.high / size);
-        let step = round_step((high - low) / wanted.max(1) as f64);
+        let least = if self.format == Format::Count { 1.0 } else { 0.0 };
+        let step = round_step((high - low) / wanted.max(1) as f64).max(least);
         let decimals = (-(step.log10() + 1e-9).floor()).max(0.0) as usize;
         let first = (low / step - 1e-9).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;
@@ -157,7 +158,7 @@ impl Scale {
             Format::Size => with_unit(SIZES),
             Format::Percent => format!("{} %", short(value * 100.0)),
             Format::Ratio => format!("{}x", short(value)),
-            Format::Number => short(value),
+            Format::Number | Format::Count => short(value),
         }
     }
 }
@@ -167,6 +168,7 @@ impl Format {
     pub(super) fn written(self, value: f64) -> String {
         match self {
             Format::Number => figures::number(value),
+            Format::Count => trimmed(format!("{value:.1}")),
             Format::Time => figures::time(value),
             Format::Rate => figures::rate(value),
             Format::Size => figures::size(value),

@@ -4,9 +4,12 @@ use plimsoll_results::curves::{Curves, Detail};
 use plimsoll_results::summary::{Options, Summary};
 use plimsoll_results::synthetic::{self, Shape};
 
+use plimsoll_units::Span;
+
 use super::canvas::text_width;
 use super::*;
 use crate::chart::{Axis, Format, Line, Lines, Read, Schemes, Stroke};
+use crate::circuits::{self, Receivers};
 use crate::plots;
 
 fn charts() -> Vec<Chart> {
@@ -15,6 +18,11 @@ fn charts() -> Vec<Chart> {
     let summary = Summary::of(&points, &Options::default());
     let curves = Curves::of(&points, Detail::FULL);
     let point = points[0].key.sweep.as_slice();
+    let mut hybrid = points[0].clone();
+    hybrid.outcome.warmup = Span::ZERO;
+    synthetic::with_circuits(&mut hybrid.outcome, 4, 30);
+    let circuits = Curves::of(&[hybrid], Detail::FULL);
+    let receivers = Receivers::of(&circuits);
     let queue = ("client".to_owned(), "tor -> h0".to_owned());
     vec![
         plots::distribution(&summary, &curves, "small", point),
@@ -22,6 +30,8 @@ fn charts() -> Vec<Chart> {
         plots::timeline(&summary, &curves, &queue, point),
         plots::who_pays(&summary, point).unwrap(),
         plots::over_sweep(&summary, "small", "p99", |d| d.p99),
+        circuits::timetable(&circuits.circuits[0], &receivers),
+        circuits::bytes_by_week(&circuits.circuits[0], &receivers),
         Chart {
             title: "Measured beside published".into(),
             note: "Names <with> \"quotes\" & a logarithmic axis.".into(),
@@ -89,6 +99,53 @@ fn a_small_figure() {
         }),
     };
     insta::assert_snapshot!(render(&chart, Size { width: 420, plot_height: 160 }));
+}
+
+/// Two weeks of three hosts, as a file.
+#[test]
+fn a_small_timetable() {
+    insta::assert_snapshot!(render(&timetable(3, 2), Size { width: 420, plot_height: 160 }));
+}
+
+fn timetable(hosts: u32, weeks: u64) -> Chart {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP"], &[], 1, 1);
+    points[0].outcome.warmup = Span::ZERO;
+    synthetic::with_circuits(&mut points[0].outcome, hosts, weeks);
+    let curves = Curves::of(&points, Detail::FULL);
+    circuits::timetable(&curves.circuits[0], &Receivers::of(&curves))
+}
+
+#[test]
+fn a_narrow_figure_shows_fewer_weeks_with_bars_that_can_be_seen() {
+    let chart = timetable(8, 30);
+    let weeks = |width| {
+        let svg = inline(&chart, Size { width, plot_height: 0 }, "", &[]);
+        // One target a week and row.
+        svg.matches("class=\"target\"").count() / 8
+    };
+    assert_eq!((weeks(980), weeks(320), weeks(200), weeks(60)), (20, 11, 6, 3));
+    let tip = "h0, week 1\nreceiver1\tto h1\t885 KB, 98.33 % filled\nreceiver2\tto h2\t450 KB, 50 % filled";
+    let svg = inline(&chart, Size::default(), "", &[]);
+    assert!(svg.contains(tip), "{svg}");
+}
+
+#[test]
+fn a_receiver_has_one_color_in_the_timetable_and_in_the_lines() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP"], &[], 1, 1);
+    synthetic::with_circuits(&mut points[0].outcome, 30, 40);
+    let curves = Curves::of(&points, Detail::FULL);
+    let receivers = Receivers::of(&curves);
+    let Body::Timetable(bars) = circuits::timetable(&curves.circuits[0], &receivers).body else { panic!() };
+    let Body::Lines(lines) = circuits::bytes_by_week(&curves.circuits[0], &receivers).body else { panic!() };
+    // Eight of thirty have colours, and one is for all others.
+    assert_eq!(bars.keys.len(), 9);
+    assert_eq!(bars.keys[8].color, Color::Reference);
+    assert!(lines.series.len() >= 3);
+    for line in lines.series.iter().filter(|line| line.stroke == Stroke::Solid) {
+        let receiver = line.name.split_once(" to ").unwrap().1;
+        let key = bars.keys.iter().find(|key| key.name == format!("to {receiver}")).unwrap();
+        assert_eq!(key.color.class(), line.color.class(), "{}", line.name);
+    }
 }
 
 #[test]
@@ -205,6 +262,7 @@ fn a_variant_has_the_same_color_and_marker_in_every_figure() {
                 body.rows.iter().map(|row| (row.label.as_str(), row.scheme.unwrap())).collect()
             }
             Body::Dots(body) => body.rows.iter().map(|row| (row.label.as_str(), row.color)).collect(),
+            Body::Gantt(_) | Body::Timetable(_) => panic!("no variant has a bar of its own"),
         };
         assert!(colors.len() >= 2);
         for (name, color) in colors {

@@ -7,6 +7,7 @@ use plimsoll_results::summary::{Cell as PointCell, Distribution, ExtraTotals, Wo
 use super::grid::{Cell, Column, Grid, Row};
 use super::numbers::{Footnote, Numbers, assemble};
 use crate::chart::Color;
+use crate::circuits;
 use crate::figures::{self, RATES, TIMES, Unit};
 use crate::plots;
 
@@ -22,6 +23,7 @@ pub(super) fn grids(summary: &Summary) -> Vec<Grid> {
         grids.extend(summary.workloads().iter().map(|workload| sweep_grid(summary, workload)));
         grids.extend(queue_names(summary.cells.iter()).iter().map(|name| sweep_queue_grid(summary, name)));
     }
+    grids.extend(circuits::summary_grid(summary));
     grids
 }
 
@@ -163,7 +165,6 @@ fn network_columns(cells: &[&PointCell], columns: &mut Vec<Numbers>) {
     push("lost at hosts", |cell| cell.counters.host_drops);
     push("link drops", |cell| cell.counters.link_drops);
     push("no route", |cell| cell.counters.no_route_drops);
-    push("circuit drops", |cell| cell.counters.circuit_drops);
     push("marks", |cell| cell.counters.marks);
     push("retransmissions", |cell| cell.counters.retransmissions);
     push("timeouts", |cell| cell.counters.timeouts);

@@ -23,6 +23,29 @@ fn a_sweep() {
 }
 
 #[test]
+fn circuits_have_a_table_of_their_own() {
+    let mut points = synthetic::experiment(&Shape::default(), &["TCP", "HULL"], &[], 1, 1);
+    points.iter_mut().zip([4, 6]).for_each(|(point, hosts)| {
+        synthetic::with_circuits(&mut point.outcome, hosts, 40);
+    });
+    points[1].outcome.circuit_weeks[20].lost_dark = 7;
+    let summary = Summary::of(&points, &Options::default());
+    let text = render(&summary, Format::Table, &Style { color: false, width: 120 });
+    let from = text.find("Circuits").expect("the table has a title");
+    insta::assert_snapshot!(text[from..].split("\n\n").next().unwrap_or_default());
+    let csv = render(&summary, Format::Csv, &Style::default());
+    for row in
+        ["TCP,circuits,filled,", "HULL,circuits,lost_dark,7.0,,,1", "TCP,circuits,packet_switch_bytes,"]
+    {
+        assert!(csv.contains(row), "{row}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&render(&summary, Format::Json, &Style::default())).unwrap();
+    assert_eq!(json["cells"][1]["circuits"]["lost_dark"], 7);
+    assert!(render(&summary, Format::Md, &Style::default()).contains("configurations a week"));
+}
+
+#[test]
 fn markdown_form() {
     insta::assert_snapshot!(render(&summary(&[], 1), Format::Md, &Style::default()));
 }

@@ -139,6 +139,7 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
         push("drops", Some(Estimate::bare(queue.drops as f64, 1)));
         push("marks", Some(Estimate::bare(queue.marks as f64, 1)));
     }
+    out.extend(circuits(cell));
     let counters = &cell.counters;
     let network = [("drops", counters.drops()), ("marks", counters.marks)];
     let faults = [("link_drops", counters.link_drops), ("no_route_drops", counters.no_route_drops)];
@@ -150,6 +151,25 @@ fn numbers(cell: &Cell) -> Vec<(String, String, Estimate)> {
         }),
     );
     out
+}
+
+/// The numbers of the circuits of a hybrid network.
+fn circuits(cell: &Cell) -> Vec<(String, String, Estimate)> {
+    let Some(circuits) = &cell.circuits else { return Vec::new() };
+    let metrics = [
+        ("filled", circuits.filled),
+        ("wasted", circuits.wasted),
+        ("dark", circuits.dark),
+        ("configurations_per_week", circuits.configurations_per_week),
+        ("weeks", circuits.weeks as f64),
+        ("bytes", circuits.circuit_bytes as f64),
+        ("packet_switch_bytes", circuits.packet_bytes as f64),
+        ("lost_dark", circuits.lost_dark as f64),
+        ("lost_unmatched", circuits.lost_unmatched as f64),
+    ];
+    let row =
+        |(metric, value): (&str, f64)| ("circuits".to_owned(), metric.to_owned(), Estimate::bare(value, 1));
+    metrics.map(row).into()
 }
 
 fn percentiles(

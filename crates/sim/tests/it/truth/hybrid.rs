@@ -2,6 +2,8 @@
 //! is lost in the circuit switch unless the pause comes too late.
 
 use plimsoll_fabric::CircuitUse;
+use plimsoll_results::summary::Options;
+use plimsoll_results::{PointKey, PointOutcome, Summary};
 use plimsoll_units::{Span, Time};
 
 use crate::truth::lab::{Run, run, run_with_seed};
@@ -135,4 +137,46 @@ fn scheduled_residues_do_not_overload_a_receiver() {
     };
     let (free, scheduled) = (deepest(&incast("free")), deepest(&incast("scheduled")));
     assert!(scheduled * 4 < free, "{scheduled} bytes wait with rates, {free} without");
+}
+
+/// The moments of the loop are those of the keys, and the weeks have all bytes that passed the packet switch.
+#[test]
+fn weeks_have_the_moments_of_the_loop_and_the_bytes_beside_the_circuits() {
+    let run = run(&format!("{PROTOTYPE}{}", flows("a", "h0", "h1", "3MB")));
+    let weeks = &run.circuit_weeks;
+    assert_eq!((weeks[0].week, weeks[0].made, weeks[0].begins), (0, None, Time::ZERO));
+    let made = weeks[1].made.unwrap();
+    let at = |us: u64| Time::ZERO + Span::from_us(us);
+    assert_eq!((made.read, weeks[1].begins), (at(1_100), at(1_500)));
+    assert_eq!(made.gathered, at(1_100) + Span::from_ns(5_400));
+    assert_eq!(made.ready, at(1_200) + Span::from_ns(5_400));
+    for (week, next) in weeks.iter().zip(&weeks[1..]) {
+        assert_eq!((week.ends, week.week + 1), (next.begins, next.week));
+    }
+    assert_eq!(weeks.last().unwrap().ends, run.end);
+    // Data and acknowledgements, by one switch or the other.
+    let by_circuits: u64 = run.circuits.iter().map(|circuit| circuit.packets).sum();
+    let by_packets: u64 = weeks.iter().map(|week| week.packet_packets).sum();
+    assert_eq!(by_circuits + by_packets, run.counters.packets_delivered);
+    assert!(by_circuits > 0 && by_packets > 0, "{by_circuits} and {by_packets}");
+    for circuit in &run.circuits {
+        assert!(circuit.filled() <= 1.0 + 1e-9, "{circuit:?} is filled to {}", circuit.filled());
+    }
+}
+
+/// A message's time has a part that waits for a circuit, and the parts sum to the whole.
+#[test]
+fn the_wait_for_a_circuit_has_its_name_and_the_parts_sum() {
+    let text =
+        format!("{PROTOTYPE}{}[circuits]\ncircuit_only = ['small']\n", flows("small", "h0", "h5", "1448B"));
+    let outcome = run(&text).outcome.clone();
+    let digest = plimsoll_results::Digest::of(&outcome);
+    let key = PointKey { variant: "one".to_owned(), sweep: Vec::new(), replicate: 0 };
+    let summary = Summary::of(&[PointOutcome { key, seed: 1, digest, outcome }], &Options::default());
+    let small = summary.cells[0].workload("small").unwrap();
+    let time = small.time.as_ref().unwrap();
+    let waits = time.parts.iter().position(|part| part == "waiting for a circuit").unwrap();
+    assert_eq!(time.mean_us[waits], 1_530.0);
+    let total: f64 = time.mean_us.iter().sum();
+    assert!((total - small.completion_us.as_ref().unwrap().mean.value).abs() < 1e-6, "{total}");
 }
