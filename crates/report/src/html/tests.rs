@@ -216,7 +216,11 @@ const PROBE: &str = "<script>(() => {
   const at = { bubbles: true, clientX: 50, clientY: 50 };
   figure.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', at));
   const tapped = tip();
-  const report = { cut, first, second, after, tapped, width: innerWidth, wide: document.documentElement.scrollWidth };
+  const visible = (svg) => svg.getBoundingClientRect().width;
+  const timetable = [...document.querySelectorAll('#timetable-0 .plot svg')].find(visible);
+  timetable.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', at));
+  const circuit = tip();
+  const report = { cut, circuit, first, second, after, tapped, width: innerWidth, wide: document.documentElement.scrollWidth };
   parent.document.body.append(`PROBE${JSON.stringify(report)}PROBE`);
 })();</script></body>";
 
@@ -248,6 +252,10 @@ fn a_phone_shows_every_label_and_keys_and_taps_show_the_numbers() {
         assert!(found["second"].as_str().unwrap().contains("DCTCP p99"), "{found}");
         assert_eq!(found["after"], "nothing");
         assert_eq!(found["tapped"], found["first"]);
+        // The first week behind a warm-up of 10 ms.
+        let circuit = found["circuit"].as_str().unwrap();
+        assert!(circuit.contains("h0, week 7") && circuit.contains("to h1"), "{found}");
+        assert!(circuit.contains("50.0 % filled"), "{found}");
     }
 }
 

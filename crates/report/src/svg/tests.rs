@@ -124,7 +124,7 @@ fn a_narrow_figure_shows_fewer_weeks_with_bars_that_can_be_seen() {
         svg.matches("class=\"target\"").count() / 8
     };
     assert_eq!((weeks(980), weeks(320), weeks(200), weeks(60)), (20, 11, 6, 3));
-    let tip = "h0, week 1\nreceiver1\tto h1\t885 KB, 98.33 % filled\nreceiver2\tto h2\t450 KB, 50 % filled";
+    let tip = "h0, week 1\nreceiver1\tto h1\t885 KB, 98.3 % filled\nreceiver2\tto h2\t450 KB, 50.0 % filled";
     let svg = inline(&chart, Size::default(), "", &[]);
     assert!(svg.contains(tip), "{svg}");
 }

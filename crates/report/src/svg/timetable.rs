@@ -4,6 +4,7 @@ use super::canvas::{Anchor, Canvas, FAINT, Frame, GRID, INK, LEADING, at, text_w
 use super::scale::Scale;
 use super::tips::Entry;
 use crate::chart::{Axis, Format, Timetable};
+use crate::figures;
 
 const ROW: f64 = 24.0;
 const BAR: f64 = 18.0;
@@ -111,9 +112,9 @@ fn targets(canvas: &mut Canvas<'_>, body: &Timetable, frame: Frame, x: &Scale, w
             let mut entries: Vec<Entry<'_>> = bars
                 .map(|bar| {
                     let (bytes, share) =
-                        (Format::Size.written(bar.bytes), Format::Percent.written(bar.filled));
+                        (Format::Size.written(bar.bytes), figures::fixed(100.0 * bar.filled, 1));
                     let color = body.keys.get(bar.key).map_or(body.night.color, |key| key.color);
-                    Entry { color, name: &bar.name, value: format!("{bytes}, {share} filled") }
+                    Entry { color, name: &bar.name, value: format!("{bytes}, {share} % filled") }
                 })
                 .collect();
             if entries.is_empty() {

@@ -160,7 +160,8 @@ fn weeks_have_the_moments_of_the_loop_and_the_bytes_beside_the_circuits() {
     assert_eq!(by_circuits + by_packets, run.counters.packets_delivered);
     assert!(by_circuits > 0 && by_packets > 0, "{by_circuits} and {by_packets}");
     for circuit in &run.circuits {
-        assert!(circuit.filled() <= 1.0 + 1e-9, "{circuit:?} is filled to {}", circuit.filled());
+        // A circuit that stands on into the next week has the rest of a frame that began in the last one.
+        assert!(circuit.bytes as f64 <= circuit.capacity() + 1_500.0, "{circuit:?}");
     }
 }
 
