@@ -7,7 +7,7 @@ mod grid;
 mod schedule;
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -137,7 +137,7 @@ const REPEATED_MOST: usize = 1_001;
 const REPEATED_FOR: Duration = Duration::from_millis(50);
 
 /// Writes a figure, whose file name ends in `.svg`.
-fn write_figure(path: &PathBuf, chart: &plimsoll_report::chart::Chart) -> Result<()> {
+fn write_figure(path: &Path, chart: &plimsoll_report::chart::Chart) -> Result<()> {
     if path.extension().is_none_or(|extension| extension != "svg") {
         return Err(anyhow!(
             "--figure {}: a figure is an SVG; allowed: a name that ends in .svg",
