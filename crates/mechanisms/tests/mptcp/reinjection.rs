@@ -73,3 +73,21 @@ fn a_loss_without_a_timeout_stays_with_its_subflow() {
     assert_eq!(net.ends[0].reinjections(), 0);
     assert!(net.ends[0].subflow(0).counters().fast_retransmits == 1);
 }
+
+/// The other path takes longer than the timer that fires again: its copies are on their way, and no more are sent.
+#[test]
+fn a_second_timeout_reinjects_nothing_again() {
+    let tcp = TransportParams { initial_window: 8, initial_rto: Span::from_ms(300), ..tcp() };
+    let mptcp = MptcpParams { coupling: Coupling::Uncoupled, ..MptcpParams::default() };
+    let mut net = Net::new(config(&tcp, &mptcp), &[100, 40_000]);
+    // Both RTTs are measured.
+    net.write(0, 12 * MSS);
+    net.run(Time::MAX);
+    let dead_from = net.now;
+    net.loses = Box::new(move |now, sent| sent.subflow == 0 && now >= dead_from);
+    net.write(0, 4 * MSS);
+    net.run(dead_from + Span::from_ms(75));
+    let timeouts = net.ends[0].subflow(0).counters().timeouts;
+    assert_eq!((timeouts, net.ends[0].reinjections()), (3, 4), "at 10, 30 and 70 ms");
+    assert_eq!(net.ends[1].received(), 16 * MSS);
+}
