@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
@@ -85,6 +85,8 @@ enum Name {
     Hull,
     /// Priorities and rate limits by level.
     Qjump,
+    /// TCP on circuits that come and go by day and night.
+    Reactor,
 }
 
 /// The base of a study, which carries its packets.
@@ -99,8 +101,8 @@ enum On {
 }
 
 impl Name {
-    fn study(self, on: On) -> &'static Study {
-        match (self, on) {
+    fn study(self, on: On) -> anyhow::Result<&'static Study> {
+        Ok(match (self, on) {
             (Name::Chronos, On::Simulator) => &plimsoll_reproduce::CHRONOS,
             (Name::Chronos, On::Kernel) => &plimsoll_reproduce::CHRONOS_KERNEL,
             (Name::Detail, On::Simulator) => &plimsoll_reproduce::DETAIL,
@@ -109,13 +111,17 @@ impl Name {
             (Name::Hull, On::Kernel) => &plimsoll_reproduce::HULL_KERNEL,
             (Name::Qjump, On::Simulator) => &plimsoll_reproduce::QJUMP,
             (Name::Qjump, On::Kernel) => &plimsoll_reproduce::QJUMP_KERNEL,
-        }
+            (Name::Reactor, On::Simulator) => &plimsoll_reproduce::REACTOR,
+            (Name::Reactor, On::Kernel) => {
+                bail!("reactor has no experiments on the kernel yet; leave out `--on kernel`")
+            }
+        })
     }
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
     let memory = args.budget.watch()?;
-    let study = args.study.study(args.on);
+    let study = args.study.study(args.on)?;
     let folder = args.out.join(&study.id);
     let rows_file = folder.join("rows.json");
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;

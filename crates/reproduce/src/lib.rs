@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bursts;
 mod chronos;
 mod chronos_kernel;
 mod detail;
@@ -30,6 +31,7 @@ pub mod page;
 pub mod published;
 mod qjump;
 mod qjump_kernel;
+mod reactor;
 mod registry;
 pub mod row;
 pub mod row_filter;
@@ -42,5 +44,7 @@ pub use journal::Journal;
 pub use orderings::Ordering;
 pub use row::Row;
 pub use run::{Options, Part, ReproduceError, Reproduction, reproduce};
-pub use studies::{CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL};
+pub use studies::{
+    CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR,
+};
 pub use study::Study;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use crate::row::Row;
 use crate::run::ReproduceError;
 use crate::study::{FinishedRun, Point, Study, Task};
-use crate::{chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel};
+use crate::{
+    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, reactor,
+};
 
 /// Computes rows of a finished run beyond its figure's metrics.
 pub(crate) type RunRows = fn(&Study, &FinishedRun<'_>) -> Vec<Row>;
@@ -37,6 +39,7 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("qjump-kernel.summary", qjump_kernel::summary),
     ("detail.claims", detail::claims),
     ("detail-kernel.claims", detail_kernel::claims),
+    ("reactor.claims", reactor::claims),
     ("chronos.claims", chronos::claims),
     ("chronos-kernel.summary", chronos_kernel::summary),
 ];

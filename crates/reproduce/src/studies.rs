@@ -29,6 +29,8 @@ pub static HULL_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("hull-kernel"
 pub static QJUMP: LazyLock<Study> = LazyLock::new(|| shipped("qjump"));
 /// QJump on this machine's kernel.
 pub static QJUMP_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("qjump-kernel"));
+/// REACToR in the simulator.
+pub static REACTOR: LazyLock<Study> = LazyLock::new(|| shipped("reactor"));
 
 /// Reads a study whose files are part of the program; a test reads every one.
 fn shipped(id: &str) -> Study {

@@ -11,4 +11,5 @@ mod hull;
 mod hull_kernel;
 mod qjump;
 mod qjump_kernel;
+mod reactor;
 mod resume;
