@@ -102,6 +102,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         queries,
         observations: Vec::new(),
         extra: Vec::new(),
+        circuits: Vec::new(),
         queues: vec![queue(shape, seed, effect)],
         links: links(effect),
         connections: connections(effect),
