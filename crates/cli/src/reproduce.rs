@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
@@ -85,6 +85,8 @@ enum Name {
     Hull,
     /// Priorities and rate limits by level.
     Qjump,
+    /// TCP on circuits that come and go by day and night.
+    Reactor,
     /// Schedules of circuits in a hybrid network; there are no packets, so there is no `--on kernel`.
     Solstice,
 }
@@ -111,9 +113,13 @@ impl Name {
             (Name::Hull, On::Kernel) => &plimsoll_reproduce::HULL_KERNEL,
             (Name::Qjump, On::Simulator) => &plimsoll_reproduce::QJUMP,
             (Name::Qjump, On::Kernel) => &plimsoll_reproduce::QJUMP_KERNEL,
+            (Name::Reactor, On::Simulator) => &plimsoll_reproduce::REACTOR,
+            (Name::Reactor, On::Kernel) => {
+                bail!("reactor has no experiments on the kernel yet; leave out `--on kernel`")
+            }
             (Name::Solstice, On::Simulator) => &plimsoll_reproduce::SOLSTICE,
             (Name::Solstice, On::Kernel) => {
-                anyhow::bail!("solstice has no packets for a kernel to carry; allowed: `--on simulator`")
+                bail!("solstice has no packets for a kernel to carry; allowed: `--on simulator`")
             }
         })
     }

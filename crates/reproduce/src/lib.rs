@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bursts;
 mod chronos;
 mod chronos_kernel;
 mod detail;
@@ -32,6 +33,7 @@ pub mod page;
 pub mod published;
 mod qjump;
 mod qjump_kernel;
+mod reactor;
 mod registry;
 pub mod row;
 pub mod row_filter;
@@ -49,6 +51,6 @@ pub use orderings::Ordering;
 pub use row::Row;
 pub use run::{Reproduction, reproduce};
 pub use studies::{
-    CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, SOLSTICE,
+    CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR, SOLSTICE,
 };
 pub use study::Study;

@@ -5,6 +5,8 @@ use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
 
+use crate::bursts::bursts;
+
 /// A measurement: a statistic of a population.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metric {
@@ -30,6 +32,11 @@ pub(crate) enum Population {
     TimeUpTo(String, u64),
     /// Megabits per second sent for the first time, by interval.
     Goodput,
+    /// Bursts of the watched queue of that name, in us: packets with less than 40 ns between them (BulletTrains). It
+    /// needs packets captured there.
+    BurstUs(String),
+    /// The same bursts, in packets of full size: bytes over the size of the largest packet.
+    BurstPackets(String),
     /// Completion times of a workload in us.
     CompletionUs(String),
     /// Completion times of a workload in ms.
@@ -158,6 +165,8 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::TimeUpTo(name, bytes) => {
             queue_of(outcome, name).and_then(|queue| percent_up_to(queue, *bytes)).into_iter().collect()
         }
+        Population::BurstUs(name) => bursts(outcome, name, warmup).map(|burst| burst.us).collect(),
+        Population::BurstPackets(name) => bursts(outcome, name, warmup).map(|burst| burst.packets).collect(),
         Population::Goodput => goodput(outcome),
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
         Population::CompletionMs(name) => messages(name).map(Span::as_ms_f64).collect(),

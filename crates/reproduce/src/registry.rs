@@ -2,7 +2,7 @@
 
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{
-    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, solstice,
+    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, reactor, solstice,
 };
 
 pub(crate) const RUN_ROWS: Named<RunRows> =
@@ -23,6 +23,7 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("qjump-kernel.summary", qjump_kernel::summary),
     ("detail.claims", detail::claims),
     ("detail-kernel.claims", detail_kernel::claims),
+    ("reactor.claims", reactor::claims),
     ("chronos.claims", chronos::claims),
     ("chronos-kernel.summary", chronos_kernel::summary),
     ("solstice.claims", solstice::claims),

@@ -29,6 +29,8 @@ pub static HULL_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("hull-kernel"
 pub static QJUMP: LazyLock<Study> = LazyLock::new(|| shipped("qjump"));
 /// QJump on this machine's kernel.
 pub static QJUMP_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("qjump-kernel"));
+/// REACToR in the simulator.
+pub static REACTOR: LazyLock<Study> = LazyLock::new(|| shipped("reactor"));
 /// Solstice and its rivals as schedulers.
 pub static SOLSTICE: LazyLock<Study> = LazyLock::new(|| shipped("solstice"));
 

@@ -103,6 +103,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         queries,
         observations: Vec::new(),
         extra: Vec::new(),
+        circuits: Vec::new(),
         queues: vec![queue(shape, seed, effect)],
         links: links(effect),
         circuits: Vec::new(),

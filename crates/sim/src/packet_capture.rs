@@ -50,6 +50,7 @@ impl PacketCapture {
             flow: u64::from(packet.flow),
             seq: u64::from(packet.seq),
             ack: packet.flags.has(net::Flags::ACK).then_some(u64::from(packet.ack)),
+            size: u32::from(packet.size),
             payload: u32::from(packet.len),
             flags: packet.flags,
             ecn: packet.ecn,

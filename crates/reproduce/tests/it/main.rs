@@ -11,5 +11,6 @@ mod hull;
 mod hull_kernel;
 mod qjump;
 mod qjump_kernel;
+mod reactor;
 mod resume;
 mod solstice;

@@ -25,6 +25,8 @@ pub struct PacketRecord<'a> {
     pub seq: u64,
     /// The next byte expected from the other side; `None` sends no ACK.
     pub ack: Option<u64>,
+    /// The number of bytes on the wire.
+    pub size: u32,
     /// The number of payload bytes.
     pub payload: u32,
     /// TCP's control bits; [`PacketRecord::ack`] stands for ACK.

@@ -1,0 +1,108 @@
+//! Bursts of packets on a link, as BulletTrains measures them: packets with less than 40 ns between the end of one and
+//! the beginning of the next.
+//!
+//! ```text
+//! link   |pkt|pkt|pkt|....|pkt|pkt|      two bursts, if the dots take 40 ns or more
+//! ```
+
+use plimsoll_results::capture::PacketRecord;
+use plimsoll_results::outcome::Outcome;
+use plimsoll_units::{Span, Time};
+
+/// A burst.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Burst {
+    /// The time from its first bit to its last, in us.
+    pub(crate) us: f64,
+    /// Its bytes over the size of the largest packet of the link.
+    pub(crate) packets: f64,
+}
+
+/// Returns the bursts of the link of the watched queue `name` that begin after the `warmup`, but for the last one,
+/// whose end the run may have cut.
+pub(crate) fn bursts(outcome: &Outcome, name: &str, warmup: Span) -> impl Iterator<Item = Burst> {
+    let queue = outcome.queues.iter().find(|queue| queue.name == name);
+    let interface = queue.and_then(|queue| outcome.capture.ports.iter().position(|port| *port == queue.port));
+    let of_link = |packet: &PacketRecord<'_>| Some(packet.interface as usize) == interface;
+    let all = outcome.capture.packets.iter().map(|packet| packet.record());
+    let packets: Vec<PacketRecord<'_>> = all.filter(of_link).collect();
+    let largest = packets.iter().map(|packet| packet.size).max().unwrap_or(1);
+    let mut trains: Vec<(Time, Time, u64)> = Vec::new();
+    for packet in &packets {
+        let time = queue.map_or(Span::ZERO, |queue| queue.rate.byte_time().span(u64::from(packet.size)));
+        let begins = Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()));
+        match trains.last_mut().filter(|(_, end, _)| begins.saturating_since(*end) < SPACING) {
+            Some((_, end, bytes)) => (*end, *bytes) = (packet.time, *bytes + u64::from(packet.size)),
+            None => trains.push((begins, packet.time, u64::from(packet.size))),
+        }
+    }
+    trains.pop();
+    let begun = trains.into_iter().filter(move |(begins, ..)| begins.as_ps() >= warmup.as_ps());
+    begun.map(move |(begins, ends, bytes)| Burst {
+        us: (ends - begins).as_us_f64(),
+        packets: bytes as f64 / f64::from(largest),
+    })
+}
+
+/// BulletTrains' spacing within a burst.
+const SPACING: Span = Span::from_ns(40);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags};
+    use plimsoll_results::outcome::Queue;
+    use plimsoll_units::Rate;
+
+    #[test]
+    fn packets_close_together_are_a_burst() {
+        let queue = |port: &str| Queue {
+            name: port.to_owned(),
+            port: port.to_owned(),
+            rate: Rate::from_gbps(10),
+            every: Span::from_ms(1),
+            from: Time::ZERO,
+            mean_bytes: Vec::new(),
+            max_bytes: Vec::new(),
+            time_at: Vec::new(),
+            drops: 0,
+            marks: 0,
+            packets: 0,
+            bytes: 0,
+        };
+        let packet = |interface, ns, size| {
+            let (ack, sack, flags, ecn) = (None, &[][..], Flags::default(), Ecn::NotEct);
+            let time = Time::ZERO + Span::from_ns(ns);
+            let (source, destination, flow, seq, payload) = (0, 1, 0, 0, size);
+            CapturedPacket::new(&PacketRecord {
+                time,
+                interface,
+                source,
+                destination,
+                flow,
+                seq,
+                ack,
+                size,
+                payload,
+                flags,
+                ecn,
+                sack,
+            })
+        };
+        // 1500 B take 1200 ns. The third begins 39 ns after the second, the fourth 40 ns after that.
+        let packets = vec![
+            packet(1, 2_000, 1_500),
+            packet(1, 3_200, 1_500),
+            packet(0, 3_500, 1_500),
+            packet(1, 3_839, 750),
+            packet(1, 5_079, 1_500),
+            packet(1, 9_000, 1_500),
+        ];
+        let capture = Capture { ports: vec!["other".to_owned(), "nic".to_owned()], packets };
+        let outcome = Outcome { queues: vec![queue("other"), queue("nic")], capture, ..Outcome::default() };
+        let seen: Vec<Burst> = bursts(&outcome, "nic", Span::ZERO).collect();
+        assert_eq!(seen, [Burst { us: 3.039, packets: 2.5 }, Burst { us: 1.2, packets: 1.0 }]);
+        assert_eq!(bursts(&outcome, "nic", Span::from_ns(3_500)).count(), 1);
+        assert_eq!(bursts(&outcome, "none", Span::ZERO).count(), 0);
+    }
+}

@@ -1,0 +1,5 @@
+//! What `studies/reactor` computes beyond its figures.
+
+mod claims;
+
+pub(crate) use claims::claims;
