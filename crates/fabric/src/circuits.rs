@@ -130,7 +130,7 @@ impl CircuitUse {
         self.rate.as_bps() as f64 / 8.0 * self.stood().as_secs_f64()
     }
 
-    /// Returns the share of its capacity that the circuit carried, at most 1; zero for a circuit that stood for no time.
+    /// Returns the share of its capacity that the circuit carried, at most 1; zero if it stood for no time.
     /// A packet counts where its last bit arrives, so one that arrives early in a short circuit may be more than fits.
     pub fn filled(&self) -> f64 {
         if self.stood().is_zero() { 0.0 } else { (self.bytes as f64 / self.capacity()).min(1.0) }

@@ -1,5 +1,5 @@
-//! [`CircuitCurves`]: the circuits of a run as a figure draws them: the first weeks circuit by circuit, and the bytes of
-//! each pair of hosts week by week.
+//! [`CircuitCurves`]: the circuits of a run as a figure draws them, the first weeks circuit by circuit, and the bytes
+//! of each pair of hosts week by week.
 
 use std::collections::BTreeMap;
 

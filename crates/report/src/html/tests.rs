@@ -220,7 +220,8 @@ const PROBE: &str = "<script>(() => {
   const timetable = [...document.querySelectorAll('#timetable-0 .plot svg')].find(visible);
   timetable.querySelector('.target').dispatchEvent(new PointerEvent('pointerdown', at));
   const circuit = tip();
-  const report = { cut, circuit, first, second, after, tapped, width: innerWidth, wide: document.documentElement.scrollWidth };
+  const report = { cut, circuit, first, second, after, tapped, width: innerWidth,
+    wide: document.documentElement.scrollWidth };
   parent.document.body.append(`PROBE${JSON.stringify(report)}PROBE`);
 })();</script></body>";
 
