@@ -58,7 +58,7 @@ pub fn reasons(error: &anyhow::Error) -> String {
 /// The output form of results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
 pub enum Format {
-    /// Aligned columns.
+    /// Text in aligned columns.
     #[default]
     Table,
     /// JSON: every number, with the digests of the runs.

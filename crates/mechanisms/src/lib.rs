@@ -54,7 +54,7 @@ mechanism::registry! { $
     }
     /// The mechanisms of a host that are on.
     HostMechanisms by with_host_mechanisms {
-        /// HULL's pacer.
+        /// HULL's pacer, between the transport and the NIC.
         pacer: pacer::PacerParams,
         /// Segmentation offload, interrupt coalescing and receive offload; off by default.
         bursts: nic_burst::NicBurstParams,

@@ -108,7 +108,7 @@ pub enum Refill {
 pub enum Excess {
     /// The sender gets an error and keeps the packet.
     Refuse,
-    /// The packet is lost.
+    /// The packet is dropped, and its sender gets no error.
     Drop,
 }
 

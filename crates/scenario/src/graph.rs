@@ -44,7 +44,7 @@ struct LinkInFile {
     delay: Span,
 }
 
-/// Reads a graph file.
+/// Reads the text of the graph file `name`; the error lists what is wrong with it.
 pub(crate) fn parse(name: &str, text: &str) -> Result<Graph, Vec<Report>> {
     if let Some(line) = foreign_start(text, GRAPH_KEYS) {
         let message = "this is no graph: it begins with none of its keys";

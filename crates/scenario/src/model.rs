@@ -172,7 +172,7 @@ impl Default for Run {
 pub struct Fault {
     /// One end: a host such as `h3`, or a switch by its tier and number, such as `core0`.
     pub from: String,
-    /// The other end.
+    /// The link's other end, named likewise.
     pub to: String,
     /// When it begins. Default `"0s"`.
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -223,12 +223,12 @@ fn is_no_loss(probability: &f64) -> bool {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Both of them.
+    /// Both directions of the link.
     #[default]
     Both,
-    /// What goes from `from` to `to`.
+    /// The direction from `from` to `to`.
     Forward,
-    /// What goes from `to` to `from`.
+    /// The direction from `to` to `from`.
     Backward,
 }
 
@@ -392,7 +392,7 @@ pub enum PortEngine {
     Auto,
     /// Departures known at admission; an error where the port needs more.
     Express,
-    /// Explicit departures.
+    /// Every departure is an event, and the port keeps its packets until then.
     General,
 }
 
@@ -428,7 +428,7 @@ pub enum Rank {
     /// The bytes written to its connection that were not known to be received when it was sent (pFabric).
     #[default]
     Remaining,
-    /// Its priority.
+    /// The packet's priority.
     Priority,
 }
 
@@ -467,7 +467,7 @@ pub enum Completion {
     Acknowledged,
 }
 
-/// A queue to watch.
+/// A queue whose length is recorded.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObserveQueue {

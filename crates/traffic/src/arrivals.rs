@@ -18,9 +18,9 @@ pub enum Pick {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Gaps are exponential.
+    /// Gaps are drawn from the exponential distribution.
     #[default]
     Poisson,
-    /// Gaps are equal.
+    /// All gaps have the same length.
     Constant,
 }

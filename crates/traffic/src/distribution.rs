@@ -39,7 +39,7 @@ pub enum Distribution<Q> {
     Gamma {
         /// The shape parameter, more than 0.
         shape: f64,
-        /// The scale parameter.
+        /// The scale parameter, in the unit of the draws.
         scale: Q,
         /// Added to every draw; default: nothing.
         #[serde(default)]

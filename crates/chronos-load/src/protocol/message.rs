@@ -8,9 +8,9 @@ use crate::values::Values;
 /// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Reads all its keys.
+    /// The request reads all its keys.
     Get,
-    /// Stores its only key.
+    /// The request stores its only key.
     Set,
 }
 
@@ -64,7 +64,7 @@ pub enum Answer {
 /// The texts of which requests and replies consist.
 #[derive(Debug)]
 pub struct Texts {
-    /// The text of keys.
+    /// The text of each key, by its number.
     pub keys: KeyText,
     /// The content of values.
     pub values: Values,

@@ -12,7 +12,7 @@ const COLUMNS: usize = 120;
 /// The most characters of a doc comment that counts as short, such as `/// Which.`.
 const SHORT: usize = 20;
 /// The most short doc comments of the whole repository.
-const SHORT_MAX: usize = 60;
+const SHORT_MAX: usize = 50;
 /// Paths, by their beginnings, that are not judged: pages that a program writes from the texts under `studies/`, a
 /// paragraph a line, and these texts.
 const GENERATED: &[&str] = &["docs/reproductions/", "studies/"];

@@ -167,7 +167,7 @@ pub struct TransportParams {
 }
 
 impl TransportParams {
-    /// The congestion controller of the workload called `name`.
+    /// Returns the congestion controller of the workload called `name`.
     pub fn kind_of(&self, name: &str) -> Kind {
         self.workload.get(name).copied().unwrap_or(self.kind)
     }
@@ -247,9 +247,9 @@ choice! {
     Kind {
         /// Reno's window rules (RFC 5681).
         Tcp,
-        /// CUBIC (RFC 9438).
+        /// CUBIC's window, a cubic function of the time since the last cut (RFC 9438).
         Cubic,
-        /// DCTCP (RFC 8257).
+        /// DCTCP, which cuts the window by the share of marked bytes (RFC 8257).
         Dctcp,
         /// Swift (Kumar et al., SIGCOMM 2020). Its ACKs are not delayed.
         Swift,
@@ -294,29 +294,29 @@ choice! {
 choice! {
     /// How the window opens.
     Growth {
-        /// By bytes (RFC 5681).
+        /// Each ACK adds a share of a segment, in bytes (RFC 5681).
         Fraction,
-        /// By counted ACKs (ns-2).
+        /// Each ACK counts once, whatever it covers (ns-2).
         Count,
-        /// By all that ACKs cover (Linux).
+        /// All bytes that an ACK covers count (Linux).
         Acked,
     }
 }
 choice! {
     /// How long a connection lives.
     Connections {
-        /// For the whole run.
+        /// A connection lasts for the whole run.
         LongLived,
-        /// For one message, or one request and its response.
+        /// A connection lasts for one message, or one request and its response.
         PerMessage,
     }
 }
 choice! {
-    /// What windows are counted in.
+    /// The unit in which windows are counted.
     WindowUnit {
-        /// Bytes.
+        /// Windows have any number of bytes.
         Bytes,
-        /// Whole segments.
+        /// Windows are rounded to whole segments.
         Segments,
     }
 }
@@ -332,27 +332,27 @@ choice! {
 choice! {
     /// Which segments are timed.
     RttSampling {
-        /// All that are not sent twice.
+        /// Every segment that is not sent twice is timed.
         EveryAck,
-        /// One at a time.
+        /// One segment is timed at a time.
         OnePerWindow,
     }
 }
 choice! {
     /// Arithmetic of the RTT estimator's error term.
     RttError {
-        /// Does not overflow.
+        /// The error term does not overflow.
         Exact,
-        /// Wraps at 16 bits.
+        /// The error term wraps at 16 bits.
         Int16,
     }
 }
 choice! {
     /// What ends exponential backoff.
     BackoffReset {
-        /// A new RTT sample.
+        /// A new RTT sample ends it.
         Sample,
-        /// Any ACK of new data.
+        /// Any ACK of new data ends it.
         Ack,
     }
 }
@@ -363,36 +363,36 @@ choice! {
         Recover,
         /// As `Recover`, but only after a timeout.
         AfterTimeout,
-        /// Always.
+        /// A fast retransmit may follow another at any time.
         Off,
     }
 }
 choice! {
     /// What a loss does to ssthresh after a cut for a mark.
     LossAfterEcn {
-        /// Cuts it again.
+        /// The loss cuts ssthresh again.
         Cut,
-        /// Leaves it.
+        /// The loss leaves ssthresh as it is.
         KeepSsthresh,
     }
 }
 choice! {
     /// Whether ECN is used.
     EcnMode {
-        /// With DCTCP only.
+        /// DCTCP uses ECN, the other controllers do not.
         Auto,
-        /// Yes.
+        /// Every controller uses ECN.
         On,
-        /// No.
+        /// No controller uses ECN.
         Off,
     }
 }
 choice! {
     /// Whether ACKs with ECE open the window.
     EceGrowth {
-        /// None does.
+        /// No ACK with ECE opens the window.
         Never,
-        /// All but the first of a run.
+        /// All ACKs with ECE but the first of a run open the window.
         AfterFirst,
     }
 }

@@ -308,3 +308,64 @@ fn settings(case: &Case, quick: bool) -> Vec<String> {
 
 /// How often a run is carried before its numbers count as they are, marked as suspect.
 const TRIES: u32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+    use crate::QJUMP;
+
+    /// Flows of the runs that are passed over, but for those at the load [`LISTED_AT`]: each has a list to recompute.
+    const LONGEST: u64 = 100_000;
+    const LISTED_AT: &str = "0.5";
+
+    /// A day of runs is repeated where a key moves unnoticed.
+    #[test]
+    fn the_committed_journal_has_the_keys_of_today_s_points() {
+        let study: &'static Study = &QJUMP;
+        let options = Options {
+            quick: false,
+            threads: 1,
+            seed: 1,
+            only: Vec::new(),
+            servers: PathBuf::new(),
+            commit: None,
+        };
+        let folder = study.laid_out().expect("a temporary folder can be written to");
+        let bench = Bench { study, folder, options: &options };
+        let mut keys = BTreeSet::new();
+        for (index, figure) in study.figures.iter().enumerate() {
+            let series: Vec<&'static str> = figure.series.iter().map(String::as_str).collect();
+            for (case, quick) in (0..figure.cases.len()).flat_map(|case| [(case, true), (case, false)]) {
+                let Case { x, .. } = &figure.cases[case];
+                let is_long = !quick && figure.cases[case].flows(false) == Some(LONGEST) && x != LISTED_AT;
+                if is_long || (quick && !figure.is_in_quick(case)) {
+                    continue;
+                }
+                for base in &figure.bases {
+                    let jobs =
+                        bench.point(index, case, &series, *base, quick, 1).expect("shipped scenarios load");
+                    keys.extend(jobs.iter().map(|job| (journal::text(job.digest), figure.id.clone(), *base)));
+                }
+            }
+        }
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions/qjump/journal.jsonl");
+        let text = std::fs::read_to_string(path).expect("the journal is committed");
+        let mut checked = 0;
+        for line in text.lines() {
+            let line = plimsoll_results::sealed_line::opened(line).expect("a line has its checksum");
+            let Entry { digest, figure, base, x, series, rows, .. } =
+                serde_json::from_str(&line).expect("a line is an entry");
+            if rows[0].flows == Some(LONGEST) && x != LISTED_AT {
+                continue;
+            }
+            let base_of_key = study.bases.into_iter().find(|known| known.name() == base).expect("a base");
+            let place = format!("{figure}, {base}, {series} at {x}");
+            assert!(keys.contains(&(digest, figure, base_of_key)), "{place} has the key of no point");
+            checked += 1;
+        }
+        assert!(checked > 150, "{checked} lines");
+    }
+}
