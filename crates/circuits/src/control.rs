@@ -162,6 +162,12 @@ impl Controller {
         let demand = cut.as_ref().unwrap_or(demand);
         let Schedule { mut configurations, mut residue } = self.scheduler.schedule(demand, &self.switching);
         fit(&mut configurations, week, self.switching.night);
+        if !self.scheduler.is_oblivious() {
+            // A permutation connects everyone; who has nothing to send by its circuit need not wait for it.
+            for Configuration { matching, .. } in &mut configurations {
+                *matching = matching.filtered(|sender, receiver| demand.get(sender, receiver) > 0);
+            }
+        }
         // What a shortened day leaves waits for the next week's circuit; what has lost its circuit need not.
         let mut planned = Demand::new(demand.ports());
         for (sender, receiver) in configurations.iter().flat_map(|day| day.matching.circuits()) {

@@ -30,6 +30,16 @@ impl Matching {
         Matching(receivers.collect())
     }
 
+    /// Returns the same matching without the circuits that `keeps` does not keep.
+    pub fn filtered(&self, keeps: impl Fn(usize, usize) -> bool) -> Matching {
+        let mut receivers = self.0.clone();
+        for (sender, receiver) in self.circuits().filter(|(sender, receiver)| !keeps(*sender, *receiver)) {
+            debug_assert_eq!(receivers[sender], Some(receiver as u32));
+            receivers[sender] = None;
+        }
+        Matching(receivers)
+    }
+
     /// Returns the number of ports.
     pub fn ports(&self) -> usize {
         self.0.len()

@@ -25,4 +25,8 @@ impl Scheduler for Rotor {
         }
         schedule
     }
+
+    fn is_oblivious(&self) -> bool {
+        true
+    }
 }

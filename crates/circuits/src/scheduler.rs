@@ -110,6 +110,11 @@ fn bytes_in(rate: Rate, span: Span) -> u64 {
 pub trait Scheduler: fmt::Debug + Send {
     /// Returns configurations that serve `demand`, and what they leave.
     fn schedule(&mut self, demand: &Demand, switching: &Switching) -> Schedule;
+
+    /// Returns whether the configurations are the same for every demand, so that circuits without demand are meant.
+    fn is_oblivious(&self) -> bool {
+        false
+    }
 }
 
 /// Makes a scheduler from outside: a closure, which may hold parameters.

@@ -17,6 +17,7 @@
 mod bursts;
 mod chronos;
 mod chronos_kernel;
+mod circuits;
 mod detail;
 mod detail_kernel;
 mod distribution;

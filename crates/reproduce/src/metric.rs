@@ -1,11 +1,12 @@
 //! The measurements of the studies, computed from an [`Outcome`] as their scripts computed them.
 
-use plimsoll_results::outcome::{GoodputInterval, Message, Observation, Outcome, Query, Queue};
+use plimsoll_results::outcome::{Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
 
 use crate::bursts::bursts;
+use crate::circuits;
 
 /// A measurement: a statistic of a population.
 #[derive(Clone, PartialEq, Debug)]
@@ -37,6 +38,21 @@ pub(crate) enum Population {
     BurstUs(String),
     /// The same bursts, in packets of full size: bytes over the size of the largest packet.
     BurstPackets(String),
+    /// The most kilobytes that waited in the watched queue of that name, by interval.
+    QueueMaxKb(String),
+    /// What circuits from one host to another carried in each week, in percent of a circuit that stands all the week.
+    CircuitPercent {
+        /// The number of the sending host.
+        sender: u32,
+        /// The number of the receiving host.
+        receiver: u32,
+    },
+    /// How far circuits were filled, in percent of what they could have carried while they stood: one number.
+    CircuitsFilledPercent,
+    /// The percent of the circuits' time that was in circuits filled to less than 90 %: one number.
+    CircuitsWastedPercent,
+    /// Segments of a workload's connections that were sent again: one number.
+    Retransmissions(String),
     /// Completion times of a workload in us.
     CompletionUs(String),
     /// Completion times of a workload in ms.
@@ -168,6 +184,25 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::BurstUs(name) => bursts(outcome, name, warmup).map(|burst| burst.us).collect(),
         Population::BurstPackets(name) => bursts(outcome, name, warmup).map(|burst| burst.packets).collect(),
         Population::Goodput => goodput(outcome),
+        Population::QueueMaxKb(name) => {
+            let from = queue_of(outcome, name).map_or(Time::ZERO, |queue| queue.from);
+            let skipped =
+                |queue: &Queue| (Time::ZERO + warmup).saturating_since(from).as_ps() / queue.every.as_ps();
+            let most = |queue: &Queue| -> Vec<f64> {
+                let counted = queue.max_bytes.iter().skip(skipped(queue) as usize);
+                counted.map(|bytes| *bytes as f64 * 1e-3).collect()
+            };
+            queue_of(outcome, name).map(most).unwrap_or_default()
+        }
+        Population::CircuitPercent { sender, receiver } => circuits::percent(outcome, *sender, *receiver),
+        Population::CircuitsFilledPercent => circuits::share(outcome, |summary| summary.filled),
+        Population::CircuitsWastedPercent => circuits::share(outcome, |summary| summary.wasted),
+        Population::Retransmissions(name) => {
+            let of = |connection: &&Connection| Some(usize::from(connection.workload)) == number(name);
+            let sent_again =
+                outcome.connections.iter().filter(of).map(|connection| connection.retransmissions);
+            vec![sent_again.sum::<u64>() as f64]
+        }
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
         Population::CompletionMs(name) => messages(name).map(Span::as_ms_f64).collect(),
         Population::Query => queries(|query| Some((query.completed? - query.created).as_ms_f64())),

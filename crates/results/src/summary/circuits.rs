@@ -10,7 +10,7 @@ use crate::outcome::{CircuitUse, CircuitWeek, Outcome};
 pub const FILLED_ENOUGH: f64 = 0.9;
 
 /// Summarises the circuits of a cell over its replicates; `None` where there were none.
-pub(super) fn summarise(outcomes: &[&Outcome]) -> Option<CircuitSummary> {
+pub fn summarise(outcomes: &[&Outcome]) -> Option<CircuitSummary> {
     let weeks: Vec<&CircuitWeek> = outcomes.iter().flat_map(|outcome| counted_weeks(outcome)).collect();
     if weeks.is_empty() {
         return None;
@@ -42,13 +42,13 @@ pub(super) fn summarise(outcomes: &[&Outcome]) -> Option<CircuitSummary> {
 }
 
 /// The weeks of a run that count.
-pub(crate) fn counted_weeks(outcome: &Outcome) -> impl Iterator<Item = &CircuitWeek> {
+pub fn counted_weeks(outcome: &Outcome) -> impl Iterator<Item = &CircuitWeek> {
     let since = outcome.warmup.as_ps();
     outcome.circuit_weeks.iter().filter(move |week| week.week > 0 && week.begins.as_ps() >= since)
 }
 
 /// The circuits of the weeks that count.
-pub(crate) fn counted_circuits(outcome: &Outcome) -> impl Iterator<Item = &CircuitUse> {
+pub fn counted_circuits(outcome: &Outcome) -> impl Iterator<Item = &CircuitUse> {
     let first = counted_weeks(outcome).next().map(|week| week.week);
     outcome.circuits.iter().filter(move |circuit| first.is_some_and(|first| circuit.week >= first))
 }

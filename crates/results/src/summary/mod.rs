@@ -9,7 +9,7 @@
 //! is told beside them and, above one in a hundred, warned about.
 
 mod build;
-pub(crate) mod circuits;
+pub mod circuits;
 pub mod one_run;
 pub(crate) mod queue;
 mod tier;
