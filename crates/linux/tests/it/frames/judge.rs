@@ -22,9 +22,10 @@ const MTU: u32 = 1500;
 pub type Fabric = (&'static str, &'static str);
 
 /// One of every kind of queue, pacer, choice of path and fault.
-pub const FABRICS: [Fabric; 8] = [
+pub const FABRICS: [Fabric; 9] = [
     (RACK, ""),
     (RACK, "[port.switch]\nbuffer = '8 packets'\n[port.switch.phantom_queue]\n"),
+    (RACK, "[host]\nloss = 0.05\ntdma = { day = '200us', night = '100us' }\n"),
     (RACK, "[port.switch]\norder = 'priorities'\nbuffer = '20KB'\n"),
     (RACK, "[port.switch]\nbuffer = '200KB'\npfc = {}\n[host]\nbackpressure = true\n"),
     (RACK, "[host.pacer]\nform = 'paper'\nassociation_probability = 1.0\ninitial_rate = '100Mbps'\n"),

@@ -110,7 +110,8 @@ fn a_night_pauses_the_priorities_that_it_names() {
         format!(
             "version = 1\ntitle = 'two priorities'\n[topology]\nkind = 'rack'\nhosts = 3\nrate = '10Gbps'\n\
              delay = '1us'\n[port.host]\norder = '{nic}'\n\
-             [host]\npriority = {{ low = 0, high = 1 }}\ntdma = {{ day = '93us', night = '30us', priorities = {paused} }}\n\
+             [host]\npriority = {{ low = 0, high = 1 }}\n\
+             tdma = {{ day = '93us', night = '30us', priorities = {paused} }}\n\
              [workload.low]\nkind = 'packets'\nfrom = ['h0']\nto = 'h2'\nsize = '1250B'\nload = 0.1\n\
              arrivals = 'constant'\ncount = 20\n\
              [workload.high]\nkind = 'packets'\nfrom = ['h0']\nto = 'h2'\nsize = '125B'\nload = 0.01\n\
