@@ -2,6 +2,7 @@
 //! is lost in the circuit switch unless the pause comes too late.
 
 use plimsoll_fabric::CircuitUse;
+use plimsoll_results::outcome::Counters;
 use plimsoll_results::summary::Options;
 use plimsoll_results::{PointKey, PointOutcome, Summary};
 use plimsoll_units::{Span, Time};
@@ -157,7 +158,11 @@ fn weeks_have_the_moments_of_the_loop_and_the_bytes_beside_the_circuits() {
     // Data and acknowledgements, by one switch or the other.
     let by_circuits: u64 = run.circuits.iter().map(|circuit| circuit.packets).sum();
     let by_packets: u64 = weeks.iter().map(|week| week.packet_packets).sum();
-    assert_eq!(by_circuits + by_packets, run.counters.packets_delivered);
+    // What has passed a switch has arrived, but for what is on its way when the run ends.
+    let Counters { packets_delivered, packets_in_flight, .. } = run.counters;
+    let passed = by_circuits + by_packets;
+    let known = packets_delivered..=packets_delivered + packets_in_flight;
+    assert!(known.contains(&passed) && packets_in_flight < 5, "{passed} of {known:?}");
     assert!(by_circuits > 0 && by_packets > 0, "{by_circuits} and {by_packets}");
     for circuit in &run.circuits {
         // A circuit that stands on into the next week has the rest of a frame that began in the last one.
