@@ -65,6 +65,15 @@ struct Crossbar {
     state: State,
     /// Since when the state is what it is.
     since: Time,
+    /// The state before, and since when it was: a frame that ends at the very instant of a change has passed.
+    before: (State, Time),
+}
+
+impl Crossbar {
+    fn change(&mut self, now: Time, state: State) {
+        let before = std::mem::replace(&mut self.state, state);
+        self.before = (before, std::mem::replace(&mut self.since, now));
+    }
 }
 
 #[derive(Debug)]
@@ -111,6 +120,8 @@ pub struct CircuitUse {
     pub sender: HostId,
     /// The host that receives by it.
     pub receiver: HostId,
+    /// When the first packet that it carried reached the circuit switch.
+    pub first: Option<Time>,
     /// The packets that it carried.
     pub packets: u64,
     /// The bytes of those packets.
@@ -235,6 +246,7 @@ impl CircuitLog {
                 until: Time::MAX,
                 sender: HostId(sender as u32),
                 receiver: HostId(receiver as u32),
+                first: None,
                 packets: 0,
                 bytes: 0,
                 rate: self.rate,
@@ -268,9 +280,10 @@ impl CircuitLog {
         week.packet_bytes += u64::from(packet.size);
     }
 
-    fn count(&mut self, packet: &Packet) {
+    fn count(&mut self, now: Time, packet: &Packet) {
         if let Some(Some(index)) = self.of_sender.get(packet.src.0 as usize) {
             let circuit = &mut self.circuits[*index as usize];
+            circuit.first.get_or_insert(now);
             circuit.packets += 1;
             circuit.bytes += u64::from(packet.size);
         }
@@ -346,7 +359,7 @@ impl Circuits {
         let counted = || Counted { sent: Demand::new(ports), read: Demand::new(ports) };
         Ok(Some(Box::new(Circuits {
             controller: Controller::new(control, switching, drain, scheduler, ports),
-            crossbar: Crossbar { state: State::Dark, since: Time::ZERO },
+            crossbar: Crossbar { state: State::Dark, since: Time::ZERO, before: (State::Dark, Time::ZERO) },
             estimator: control.estimator,
             gathering: control.demand_loop + control.demand_packet,
             computation: control.computation,
@@ -366,11 +379,13 @@ impl Circuits {
     /// passes.
     fn passes(&mut self, now: Time, serialisation: Span, packet: &Packet) -> bool {
         let began = Time::from_ps(now.as_ps() - serialisation.as_ps());
-        let State::Lit(matching) = &self.crossbar.state else {
+        let Crossbar { state, since, before } = &self.crossbar;
+        let (state, since) = if now > *since { (state, since) } else { (&before.0, &before.1) };
+        let State::Lit(matching) = state else {
             self.log.lose_dark();
             return false;
         };
-        if began < self.crossbar.since {
+        if began < *since {
             self.log.lose_dark();
             return false;
         }
@@ -378,7 +393,7 @@ impl Circuits {
             self.log.lose_unmatched();
             return false;
         }
-        self.log.count(packet);
+        self.log.count(now, packet);
         true
     }
 
@@ -546,10 +561,10 @@ impl Circuits {
             Instruction::Pause => (0..hosts).for_each(|host| tell(host, ClassSignal::Close)),
             Instruction::Darken => {
                 self.log.take_down(now);
-                self.crossbar = Crossbar { state: State::Dark, since: now };
+                self.crossbar.change(now, State::Dark);
             }
             Instruction::Light(matching) => {
-                self.crossbar = Crossbar { state: State::Lit(matching.clone()), since: now };
+                self.crossbar.change(now, State::Lit(matching.clone()));
                 self.log.put_up(now, self.controller.week(), matching);
                 for (sender, receiver) in matching.circuits() {
                     tell(sender, ClassSignal::Open(receiver as u32));

@@ -317,6 +317,13 @@ impl<H: Hooks> Fabric<H> {
         self.ports[host.0 as usize].class_has_room(now, destination.0, class, bytes)
     }
 
+    /// Returns whether `bytes` more would find room in the NIC of `host` whatever their destination: in a hybrid network
+    /// in each of its queues.
+    #[inline]
+    pub fn classes_have_room(&mut self, now: Time, host: HostId, bytes: u64) -> bool {
+        self.ports[host.0 as usize].classes_have_room(now, bytes)
+    }
+
     /// Returns whether packets wait in the NIC of `host` and all of `priorities` are paused.
     pub fn is_paused(&self, host: HostId, priorities: Priorities) -> bool {
         self.ports[host.0 as usize].holds_all(priorities)

@@ -7,6 +7,9 @@
 //! Every emulated host has one link, so the subflows of a connection share its two ends. What they have of their own is
 //! the way between: where the network has several shortest paths, the hash of their addresses and ports gives each
 //! its path (Raiciu et al., SIGCOMM 2011). Where there is but one, further subflows are refused.
+//!
+//! In a hybrid network the subflow between first addresses travels by the packet switch, and the other by circuits
+//! (seed 002, section 7.3.3).
 
 use std::{fs, io};
 
@@ -47,11 +50,11 @@ pub(crate) fn is_here() -> bool {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).is_ok()
 }
 
-/// Whether connections of `network` can have so many subflows.
+/// Whether connections of `network`, which has circuits where it `is_hybrid`, can have so many subflows.
 ///
 /// # Errors
 /// Says why not.
-pub(crate) fn check(network: &Network, subflows: u8) -> Result<(), Unbuildable> {
+pub(crate) fn check(network: &Network, is_hybrid: bool, subflows: u8) -> Result<(), Unbuildable> {
     let refuse = |problem: String| Err(Unbuildable { key: "--mptcp".to_owned(), problem });
     if !SUBFLOWS.contains(&subflows) {
         let (least, most) = (SUBFLOWS.start(), SUBFLOWS.end());
@@ -61,6 +64,15 @@ pub(crate) fn check(network: &Network, subflows: u8) -> Result<(), Unbuildable> 
         return refuse(
             "this kernel has no MPTCP (CONFIG_MPTCP); `plimsoll check` lists what it has".to_owned(),
         );
+    }
+    if is_hybrid {
+        return match subflows {
+            0..=2 => Ok(()),
+            _ => refuse(format!(
+                "{subflows} subflows; in a hybrid network a connection has one by the packet switch, and with \
+                 `--mptcp 2` one by circuits"
+            )),
+        };
     }
     if subflows > 1 && !has_several_paths(network) {
         return refuse(format!(
