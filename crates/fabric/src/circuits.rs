@@ -48,6 +48,8 @@ pub(crate) struct Circuits {
     counted: Option<Counted>,
     /// When demand is asked for and not yet given.
     asked: bool,
+    /// When hosts have sent each other data.
+    activity: Activities,
     /// What has been observed.
     log: CircuitLog,
 }
@@ -57,6 +59,44 @@ pub(crate) struct Circuits {
 struct Counted {
     sent: Demand,
     read: Demand,
+}
+
+/// When each pair of hosts, the sender first, has sent data.
+#[derive(Debug)]
+struct Activities {
+    hosts: usize,
+    /// A pair that sends nothing for so long is idle.
+    idle: Span,
+    of: Vec<Option<Activity>>,
+}
+
+/// When a sender has sent data to a receiver.
+#[derive(Clone, Copy, Debug)]
+struct Activity {
+    /// The first time since it was idle.
+    onset: Time,
+    /// The last time.
+    last: Time,
+}
+
+impl Activities {
+    fn index(&self, packet: &Packet) -> usize {
+        packet.src.0 as usize * self.hosts + packet.dst.0 as usize
+    }
+
+    fn get(&self, packet: &Packet) -> Option<Activity> {
+        self.of[self.index(packet)]
+    }
+
+    /// The sender of `packet` has sent it.
+    fn on_sent(&mut self, now: Time, packet: &Packet) {
+        if packet.len == 0 {
+            return;
+        }
+        let index = self.index(packet);
+        let before = self.of[index].filter(|before| now.saturating_since(before.last) < self.idle);
+        self.of[index] = Some(Activity { onset: before.map_or(now, |before| before.onset), last: now });
+    }
 }
 
 /// The circuit switch.
@@ -122,6 +162,8 @@ pub struct CircuitUse {
     pub receiver: HostId,
     /// When the first packet that it carried reached the circuit switch.
     pub first: Option<Time>,
+    /// When the sender had sent the first data to the receiver, after two weeks at least without any, as of `first`.
+    pub onset: Option<Time>,
     /// The packets that it carried.
     pub packets: u64,
     /// The bytes of those packets.
@@ -247,6 +289,7 @@ impl CircuitLog {
                 sender: HostId(sender as u32),
                 receiver: HostId(receiver as u32),
                 first: None,
+                onset: None,
                 packets: 0,
                 bytes: 0,
                 rate: self.rate,
@@ -280,10 +323,12 @@ impl CircuitLog {
         week.packet_bytes += u64::from(packet.size);
     }
 
-    fn count(&mut self, now: Time, packet: &Packet) {
+    fn count(&mut self, now: Time, packet: &Packet, onset: Option<Time>) {
         if let Some(Some(index)) = self.of_sender.get(packet.src.0 as usize) {
             let circuit = &mut self.circuits[*index as usize];
-            circuit.first.get_or_insert(now);
+            if circuit.first.is_none() {
+                (circuit.first, circuit.onset) = (Some(now), onset);
+            }
             circuit.packets += 1;
             circuit.bytes += u64::from(packet.size);
         }
@@ -366,8 +411,15 @@ impl Circuits {
             spreads_residue: control.residue == ResidueRate::Scheduled,
             counted: (control.estimator == Estimator::SwitchCounters).then(counted),
             asked: false,
+            activity: Activities { hosts: ports, idle: control.week * 2, of: vec![None; ports * ports] },
             log: CircuitLog::new(rates.circuit),
         })))
+    }
+
+    /// A host has sent `packet`.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, packet: &Packet) {
+        self.activity.on_sent(now, packet);
     }
 
     /// Returns when the clock is due next.
@@ -393,7 +445,8 @@ impl Circuits {
             self.log.lose_unmatched();
             return false;
         }
-        self.log.count(now, packet);
+        let onset = self.activity.get(packet).map(|activity| activity.onset);
+        self.log.count(now, packet, onset);
         true
     }
 

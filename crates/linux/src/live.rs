@@ -12,7 +12,9 @@
 use plimsoll_circuits::{AckPath, Demand};
 use plimsoll_fabric::engine::Streams;
 use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathClass, Wait};
-use plimsoll_fabric::{CircuitLosses, CircuitUse, Extensions, Fabric, Handled, Hooks, Unbuildable};
+use plimsoll_fabric::{
+    CircuitLosses, CircuitUse, CircuitWeek, Extensions, Fabric, Handled, Hooks, ScheduleTimes, Unbuildable,
+};
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_results::outcome::{Counters, Queue};
 use plimsoll_scenario::model::Model;
@@ -149,10 +151,12 @@ impl LiveFabric {
         Entry::SocketDemand { at, demand }
     }
 
-    /// Gives the controller of circuits the demand that it has asked for.
+    /// Gives the controller of circuits the demand that it has asked for, if it has.
     #[cold]
     fn give_demand(&mut self) {
-        if let Some(hybrid) = &self.hybrid {
+        if self.fabric.wants_demand()
+            && let Some(hybrid) = &self.hybrid
+        {
             self.fabric.set_demand(hybrid.sockets.clone());
         }
     }
@@ -248,26 +252,37 @@ impl LiveFabric {
         self.fabric.circuit_losses()
     }
 
-    /// Returns the circuits up to `end` of a run whose times and weeks count from `origin` on, without those that came
-    /// before.
-    pub fn take_circuits(&mut self, origin: Span, end: Time) -> Vec<CircuitUse> {
+    /// Returns the circuits up to `end` and the weeks of their control loop, of a run whose times and weeks count from
+    /// `origin` on; what came before is left out.
+    pub fn take_circuits(&mut self, origin: Span, end: Time) -> (Vec<CircuitUse>, Vec<CircuitWeek>) {
         let (Some(hybrid), Some(log)) = (&self.hybrid, self.fabric.take_circuit_log(end)) else {
-            return Vec::new();
+            return (Vec::new(), Vec::new());
         };
-        let weeks = origin.as_ps() / hybrid.week.as_ps().max(1);
+        let before = origin.as_ps() / hybrid.week.as_ps().max(1);
         let origin = Time::ZERO + origin;
         let counted = |at: Time| Time::ZERO + at.saturating_since(origin);
-        let mut circuits = log.circuits;
+        let (mut circuits, mut weeks) = (log.circuits, log.weeks);
         circuits.retain(|circuit| circuit.until > origin);
-        let before = circuits.first().map_or(0, |first| first.configuration);
+        weeks.retain(|week| week.ends > origin);
+        let first = circuits.first().map_or(0, |first| first.configuration);
         for circuit in &mut circuits {
-            circuit.week = circuit.week.saturating_sub(weeks);
-            circuit.configuration -= before;
+            circuit.week = circuit.week.saturating_sub(before);
+            circuit.configuration -= first;
             circuit.from = counted(circuit.from);
             circuit.until = counted(circuit.until);
             circuit.first = circuit.first.map(counted);
+            circuit.onset = circuit.onset.map(counted);
         }
-        circuits
+        for week in &mut weeks {
+            week.week = week.week.saturating_sub(before);
+            (week.begins, week.ends) = (counted(week.begins), counted(week.ends));
+            week.made = week.made.map(|made| ScheduleTimes {
+                read: counted(made.read),
+                gathered: counted(made.gathered),
+                ready: counted(made.ready),
+            });
+        }
+        (circuits, weeks)
     }
 
     /// Stops watching queues, and returns what was seen up to `end`, of a run whose times count from `origin` on.

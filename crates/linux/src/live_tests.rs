@@ -264,7 +264,7 @@ fn the_controller_gets_the_last_reading_before_its_own() {
         fabric.on_frame(Time::ZERO, HostId(0), header(1, 1), 1000, 0, &mut Nowhere);
         fabric.on_socket_demand(Time::ZERO + read, sockets(0, 1, 300_000), &mut Nowhere);
         fabric.advance(Time::ZERO + Span::from_ms(20), &mut Nowhere);
-        let circuits = fabric.take_circuits(Span::ZERO, Time::ZERO + Span::from_ms(20));
+        let (circuits, _) = fabric.take_circuits(Span::ZERO, Time::ZERO + Span::from_ms(20));
         let leads = |circuit: &&CircuitUse| (circuit.sender, circuit.receiver) == (HostId(0), HostId(1));
         circuits.iter().find(leads).map(|circuit| (circuit.week, circuit.from, circuit.packets))
     };
@@ -314,7 +314,7 @@ fn circuits_lose_nothing_and_replay() {
             (frames, 0)
         );
         assert_eq!(fabric.circuit_losses(), Some(CircuitLosses::default()));
-        let circuits = fabric.take_circuits(Span::ZERO, end);
+        let (circuits, _) = fabric.take_circuits(Span::ZERO, end);
         assert!(circuits.iter().map(|circuit| circuit.packets).sum::<u64>() > 500, "{binds_subflows}");
         assert_eq!(replay(fresh(), &log, end), fabric.digest());
         log.retain(|entry| matches!(entry, Entry::Frame(_)));
@@ -339,8 +339,9 @@ fn circuits_count_from_the_origin() {
         }
         let end = Time::ZERO + Span::from_ms(15);
         fabric.advance(end, &mut Nowhere);
-        let of_sender =
-            fabric.take_circuits(origin, end).into_iter().filter(|circuit| circuit.sender == HostId(0));
+        let (circuits, weeks) = fabric.take_circuits(origin, end);
+        assert_eq!(weeks[0].begins, Time::ZERO, "{origin}");
+        let of_sender = circuits.into_iter().filter(|circuit| circuit.sender == HostId(0));
         let told =
             |circuit: CircuitUse| (circuit.week, circuit.configuration, circuit.receiver.0, circuit.from);
         of_sender.map(told).collect::<Vec<_>>()

@@ -1,6 +1,8 @@
 //! The measurements of the studies, computed from an [`Outcome`] as their scripts computed them.
 
-use plimsoll_results::outcome::{GoodputInterval, Message, Observation, Outcome, Query, Queue};
+use std::collections::BTreeSet;
+
+use plimsoll_results::outcome::{CircuitUse, GoodputInterval, Message, Observation, Outcome, Query, Queue};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
@@ -61,6 +63,26 @@ pub(crate) enum Population {
     PerSecond(String),
     /// Payload of a workload's completed messages, in Gb/s: one number.
     Gbps(String),
+    /// A part of the reaction of a hybrid network's control loop, in ms: from the first data of a pair of hosts after it
+    /// was idle to the first packet by a circuit that did not stand before.
+    ReactionMs {
+        /// The part.
+        part: ReactionPart,
+        /// The week of the loop.
+        week: Span,
+        /// How long before a week its demand is read.
+        lead: Span,
+    },
+    /// Megabits per second by circuits to the host of that number, in each whole week of those from the first to before
+    /// the second: one number.
+    CircuitMbps {
+        /// The number of the receiver.
+        to: u32,
+        /// The week of the loop.
+        week: Span,
+        /// The first week, and the first that does not count.
+        weeks: (u64, u64),
+    },
     /// Completion time over the one of idle links, of messages larger than `over` packets and of at most
     /// `up_to`.
     Slowdown {
@@ -70,6 +92,20 @@ pub(crate) enum Population {
         #[serde(default = "no_limit")]
         up_to: u64,
     },
+}
+
+/// A part of the time from the first data of a pair of hosts to its first packet by a circuit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReactionPart {
+    /// All of it.
+    All,
+    /// Until the demand was read of which the circuit's week was scheduled.
+    Reading,
+    /// From the beginning of that week until the circuit stood: nights, and days of other circuits.
+    Night,
+    /// From then until the packet had reached the circuit switch.
+    Packet,
 }
 
 fn no_limit() -> u64 {
@@ -159,6 +195,15 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
             let bits = |message: &Message| (message.completed, message.bytes as f64 * 8e-9);
             per_second(outcome, outcome.messages.iter().filter(of).map(bits))
         }
+        Population::ReactionMs { part, week, lead } => reactions(outcome, *part, *week, *lead),
+        Population::CircuitMbps { to, week, weeks } => {
+            let weekly = |circuit: &&CircuitUse| {
+                circuit.receiver.0 == *to && (weeks.0..weeks.1).contains(&circuit.week)
+            };
+            let bytes: u64 = outcome.circuits.iter().filter(weekly).map(|circuit| circuit.bytes).sum();
+            let us = week.as_us_f64() * weeks.1.saturating_sub(weeks.0) as f64;
+            vec![bytes as f64 * 8.0 / us]
+        }
         Population::Queue => queue_delays(outcome.queues.first(), warmup),
         Population::QueueOf(name) => queue_delays(queue_of(outcome, name), warmup),
         Population::Throughput(name) => throughput(outcome, name).into_iter().collect(),
@@ -189,6 +234,28 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::InDeadline => queries(|query| query.completed.map(|_| f64::from(query.in_deadline))),
         Population::Slowdown { over, up_to } => slowdowns(outcome, *over, *up_to),
     }
+}
+
+/// Returns a part of each reaction of a control loop, in ms.
+fn reactions(outcome: &Outcome, part: ReactionPart, week: Span, lead: Span) -> Vec<f64> {
+    let mut known = BTreeSet::new();
+    let reaction = |circuit: &CircuitUse| {
+        let (first, onset) = circuit.first.zip(circuit.onset)?;
+        let is_new = known.insert((circuit.sender.0, circuit.receiver.0, onset));
+        // A circuit that stood before had no reaction.
+        if !is_new || circuit.from < onset {
+            return None;
+        }
+        let ms = |time: Time| time.as_ps() as f64 * 1e-9;
+        let begins = ms(Time::ZERO + week * circuit.week);
+        Some(match part {
+            ReactionPart::All => ms(first) - ms(onset),
+            ReactionPart::Reading => begins - lead.as_ms_f64() - ms(onset),
+            ReactionPart::Night => ms(circuit.from) - begins,
+            ReactionPart::Packet => ms(first) - ms(circuit.from),
+        })
+    };
+    outcome.circuits.iter().filter_map(reaction).collect()
 }
 
 fn queue_of<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Queue> {

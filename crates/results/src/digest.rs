@@ -332,7 +332,7 @@ impl Feed for HostId {
 
 feed_fields!(CircuitUse {
     week, configuration, from, until, sender, receiver, packets, bytes, rate
-} except { first });
+} except { first, onset });
 feed_fields!(CircuitWeek {
     week,
     made,

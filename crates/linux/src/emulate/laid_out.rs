@@ -122,13 +122,15 @@ impl LaidOut {
 
     /// Returns the outcome as far as the fabric has observed it until `end`.
     pub(super) fn outcome(&self, model: &Model, fabric: &mut LiveFabric, end: Time) -> Outcome {
+        let (circuits, circuit_weeks) = fabric.take_circuits(self.lead, end);
         Outcome {
             workloads: self.plan.workloads.clone(),
             tiers: fabric.network().tiers().iter().map(|&tier| tier.to_owned()).collect(),
             end: Time::ZERO + end.saturating_since(Time::ZERO + self.lead),
             warmup: model.run.warmup,
             queues: fabric.take_queues(self.lead, end),
-            circuits: fabric.take_circuits(self.lead, end),
+            circuits,
+            circuit_weeks,
             counters: fabric.counters(),
             faults: model.fault.iter().map(listed).collect(),
             ..Outcome::default()
