@@ -148,9 +148,8 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if !model.transport.workload.is_empty() || !model.outside.workload_controllers.is_empty() {
         return refuse("transport.workload", "a congestion controller of single workloads");
     }
-    if model.transport.mptcp.is_some() {
-        return refuse("transport.mptcp", "MPTCP of the simulator's own (`--mptcp` has the kernel's)");
-    }
+    multipath::check_scenario(model)?;
+    let options = &with_multipath(model, options);
     let transport = resolved(model)?;
     if transport.recovery == Recovery::Sack
         && model.transport.dup_ack_threshold != TransportParams::default().dup_ack_threshold
@@ -170,6 +169,13 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     let check = |subflows| multipath::check(fabric.network(), is_hybrid, subflows);
     options.mptcp.map_or(Ok(()), check)?;
     Ok(())
+}
+
+/// Returns `options` with MPTCP where the scenario's connections have it.
+fn with_multipath(model: &Model, options: &Options) -> Options {
+    let of_scenario =
+        model.transport.mptcp.as_ref().map(|mptcp| mptcp.subflows.min(u32::from(u8::MAX)) as u8);
+    Options { mptcp: options.mptcp.or(of_scenario), ..options.clone() }
 }
 
 /// Checks that the control loop of a hybrid network's circuits can be emulated.
@@ -202,6 +208,7 @@ pub fn emulate(
     mut stops: impl FnMut() -> bool,
 ) -> Result<Emulated, EmulateError> {
     check(model, options)?;
+    let options = &with_multipath(model, options);
     let begun = Clock::start();
     let (laid_out, sources) = LaidOut::of(model, options)?;
     let LaidOut { plan, lead, .. } = &laid_out;

@@ -15,7 +15,11 @@ use std::{fs, io};
 
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::{HostId, Network};
+use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, Paths, Scheduler};
+use plimsoll_scenario::model::Model;
 use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::demand;
 
 /// Subflows of a connection, as this kernel's path manager allows: `MPTCP_PM_ADDR_MAX` is 8.
 pub const SUBFLOWS: std::ops::RangeInclusive<u8> = 1..=8;
@@ -82,6 +86,27 @@ pub(crate) fn check(network: &Network, is_hybrid: bool, subflows: u8) -> Result<
         ));
     }
     Ok(())
+}
+
+/// Whether this kernel's MPTCP is as the scenario's `transport.mptcp` says.
+///
+/// # Errors
+/// Says why not.
+pub(crate) fn check_scenario(model: &Model) -> Result<(), Unbuildable> {
+    let Some(MptcpParams { coupling, scheduler, paths, workloads, .. }) = &model.transport.mptcp else {
+        return Ok(());
+    };
+    let is_hybrid = demand::control(model).is_some();
+    let problem = match () {
+        () if *coupling != Coupling::Uncoupled => "coupling: the kernel's subflows are `uncoupled`",
+        () if *scheduler != Scheduler::Default => "scheduler: the kernel has its own, `default`",
+        () if (*paths == Paths::Classes) != is_hybrid || *paths == Paths::Distinct => {
+            "paths: the kernel's subflows have `classes` in a hybrid network and `hash` in others"
+        }
+        () if workloads.is_some() => "workloads: all of the agent's connections have it, or none",
+        () => return Ok(()),
+    };
+    Err(Unbuildable { key: "transport.mptcp".to_owned(), problem: problem.to_owned() })
 }
 
 fn has_several_paths(network: &Network) -> bool {

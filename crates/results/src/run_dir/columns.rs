@@ -358,8 +358,19 @@ impl Record for CircuitUse {
     ];
 
     fn write(&self, row: &mut Writer, _: &Names) {
-        let CircuitUse { week, configuration, from, until, sender, receiver, first, onset, packets, bytes, rate } =
-            *self;
+        let CircuitUse {
+            week,
+            configuration,
+            from,
+            until,
+            sender,
+            receiver,
+            first,
+            onset,
+            packets,
+            bytes,
+            rate,
+        } = *self;
         [week, configuration, from.as_ps(), until.as_ps()].into_iter().for_each(|number| row.plain(number));
         [sender.0, receiver.0].into_iter().for_each(|host| row.plain(host));
         [first, onset].into_iter().for_each(|time| row.maybe(time.map(Time::as_ps)));
