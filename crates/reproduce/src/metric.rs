@@ -353,6 +353,40 @@ mod tests {
         assert!(trimmed(vec![0.0; 3]).is_empty());
     }
 
+    /// A pair that was idle until 8 ms has its first packet by the circuit of week 1, which stands from 15.5 ms on; one that
+    /// finds a circuit standing has no reaction, and a second circuit of the same onset has none either.
+    #[test]
+    fn a_reaction_is_from_the_onset_to_the_first_circuit() {
+        let at = |us: u64| Time::ZERO + Span::from_us(us);
+        let circuit = |week, receiver, from, first: Option<u64>, onset: Option<u64>| CircuitUse {
+            week,
+            configuration: week,
+            from: at(from),
+            until: at(15_000 * (week + 1)),
+            sender: plimsoll_fabric::net::HostId(0),
+            receiver: plimsoll_fabric::net::HostId(receiver),
+            first: first.map(at),
+            onset: onset.map(at),
+            packets: 10,
+            bytes: 15_000,
+            rate: plimsoll_units::Rate::from_mbps(180),
+        };
+        let circuits = vec![
+            circuit(1, 1, 15_500, Some(15_600), Some(8_000)),
+            circuit(2, 1, 30_500, Some(30_700), Some(8_000)),
+            circuit(2, 2, 30_500, Some(36_000), Some(35_000)),
+            circuit(3, 3, 45_500, None, None),
+        ];
+        let outcome = Outcome { circuits, ..Outcome::default() };
+        let (week, lead) = (Span::from_ms(15), Span::from_ms(4));
+        let parts = [ReactionPart::All, ReactionPart::Reading, ReactionPart::Night, ReactionPart::Packet];
+        let parts = parts.map(|part| samples(&Population::ReactionMs { part, week, lead }, &outcome, Span::ZERO));
+        let rounded = parts.map(|of| of.iter().map(|ms| (ms * 1_000.0).round() as i64).collect::<Vec<_>>());
+        assert_eq!(rounded, [[7_600], [3_000], [500], [100]]);
+        let to_1 = Population::CircuitMbps { to: 1, week, weeks: (1, 3) };
+        assert_eq!(samples(&to_1, &outcome, Span::ZERO), [8.0]);
+    }
+
     #[test]
     fn a_watched_queue_is_found_by_its_name() {
         let mut queue = synthetic_queue();
