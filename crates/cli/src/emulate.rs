@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 
 use anyhow::{Context, anyhow};
-use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, rough};
+use plimsoll_linux::{CaptureTo, Emulated, MultipathCounts, Options, ProgramEnd, Readings, rough};
 use plimsoll_results::PointOutcome;
 use plimsoll_results::run_dir::{Plan, point_id};
 use plimsoll_scenario::{Point, Registry, Scenario, model};
@@ -292,8 +292,9 @@ fn default_dir(scenario: &Scenario, plan: &Plan) -> PathBuf {
 
 /// Prints measurements that only a live run has to stderr.
 fn tell(point: &Point, emulated: &Emulated) {
-    let Emulated { outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs } =
-        emulated;
+    let Emulated {
+        outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs, ..
+    } = emulated;
     let counters = &outcome.counters;
     note!("{}: ready after {}", label(point), rough(*startup));
     note!(
@@ -322,6 +323,10 @@ fn tell(point: &Point, emulated: &Emulated) {
     };
     line("lateness", lateness);
     line("waited", waited);
+    if let Some(Readings { took, weeks, late }) = &emulated.readings {
+        line("readings", took);
+        note!("  sockets   read {} times, too late for {late} of {weeks} weeks", took.count());
+    }
     for ProgramEnd { program, status } in programs {
         let host = point.model.topology.host_name(program.host);
         let status = status.map_or_else(|| "ran to its end".to_owned(), |status| status.to_string());

@@ -114,9 +114,7 @@ impl Name {
             (Name::Qjump, On::Simulator) => &plimsoll_reproduce::QJUMP,
             (Name::Qjump, On::Kernel) => &plimsoll_reproduce::QJUMP_KERNEL,
             (Name::Reactor, On::Simulator) => &plimsoll_reproduce::REACTOR,
-            (Name::Reactor, On::Kernel) => {
-                bail!("reactor has no experiments on the kernel yet; leave out `--on kernel`")
-            }
+            (Name::Reactor, On::Kernel) => &plimsoll_reproduce::REACTOR_KERNEL,
             (Name::Solstice, On::Simulator) => &plimsoll_reproduce::SOLSTICE,
             (Name::Solstice, On::Kernel) => {
                 bail!("solstice has no packets for a kernel to carry; allowed: `--on simulator`")

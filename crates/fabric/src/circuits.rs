@@ -48,6 +48,8 @@ pub(crate) struct Circuits {
     counted: Option<Counted>,
     /// When demand is asked for and not yet given.
     asked: bool,
+    /// When hosts have sent each other data.
+    activity: Activities,
     /// What has been observed.
     log: CircuitLog,
 }
@@ -59,12 +61,59 @@ struct Counted {
     read: Demand,
 }
 
+/// When each pair of hosts, the sender first, has sent data.
+#[derive(Debug)]
+struct Activities {
+    hosts: usize,
+    /// A pair that sends nothing for so long is idle.
+    idle: Span,
+    of: Vec<Option<Activity>>,
+}
+
+/// When a sender has sent data to a receiver.
+#[derive(Clone, Copy, Debug)]
+struct Activity {
+    /// The first time since it was idle.
+    onset: Time,
+    /// The last time.
+    last: Time,
+}
+
+impl Activities {
+    fn index(&self, packet: &Packet) -> usize {
+        packet.src.0 as usize * self.hosts + packet.dst.0 as usize
+    }
+
+    fn get(&self, packet: &Packet) -> Option<Activity> {
+        self.of[self.index(packet)]
+    }
+
+    /// The sender of `packet` has sent it.
+    fn on_sent(&mut self, now: Time, packet: &Packet) {
+        if packet.len == 0 {
+            return;
+        }
+        let index = self.index(packet);
+        let before = self.of[index].filter(|before| now.saturating_since(before.last) < self.idle);
+        self.of[index] = Some(Activity { onset: before.map_or(now, |before| before.onset), last: now });
+    }
+}
+
 /// The circuit switch.
 #[derive(Debug)]
 struct Crossbar {
     state: State,
     /// Since when the state is what it is.
     since: Time,
+    /// The state before, and since when it was: a frame that ends at the very instant of a change has passed.
+    before: (State, Time),
+}
+
+impl Crossbar {
+    fn change(&mut self, now: Time, state: State) {
+        let before = std::mem::replace(&mut self.state, state);
+        self.before = (before, std::mem::replace(&mut self.since, now));
+    }
 }
 
 #[derive(Debug)]
@@ -111,6 +160,10 @@ pub struct CircuitUse {
     pub sender: HostId,
     /// The host that receives by it.
     pub receiver: HostId,
+    /// When the first packet that it carried reached the circuit switch.
+    pub first: Option<Time>,
+    /// When the sender had sent the first data to the receiver, after two weeks at least without any, as of `first`.
+    pub onset: Option<Time>,
     /// The packets that it carried.
     pub packets: u64,
     /// The bytes of those packets.
@@ -235,6 +288,8 @@ impl CircuitLog {
                 until: Time::MAX,
                 sender: HostId(sender as u32),
                 receiver: HostId(receiver as u32),
+                first: None,
+                onset: None,
                 packets: 0,
                 bytes: 0,
                 rate: self.rate,
@@ -268,9 +323,12 @@ impl CircuitLog {
         week.packet_bytes += u64::from(packet.size);
     }
 
-    fn count(&mut self, packet: &Packet) {
+    fn count(&mut self, now: Time, packet: &Packet, onset: Option<Time>) {
         if let Some(Some(index)) = self.of_sender.get(packet.src.0 as usize) {
             let circuit = &mut self.circuits[*index as usize];
+            if circuit.first.is_none() {
+                (circuit.first, circuit.onset) = (Some(now), onset);
+            }
             circuit.packets += 1;
             circuit.bytes += u64::from(packet.size);
         }
@@ -346,15 +404,22 @@ impl Circuits {
         let counted = || Counted { sent: Demand::new(ports), read: Demand::new(ports) };
         Ok(Some(Box::new(Circuits {
             controller: Controller::new(control, switching, drain, scheduler, ports),
-            crossbar: Crossbar { state: State::Dark, since: Time::ZERO },
+            crossbar: Crossbar { state: State::Dark, since: Time::ZERO, before: (State::Dark, Time::ZERO) },
             estimator: control.estimator,
             gathering: control.demand_loop + control.demand_packet,
             computation: control.computation,
             spreads_residue: control.residue == ResidueRate::Scheduled,
             counted: (control.estimator == Estimator::SwitchCounters).then(counted),
             asked: false,
+            activity: Activities { hosts: ports, idle: control.week * 2, of: vec![None; ports * ports] },
             log: CircuitLog::new(rates.circuit),
         })))
+    }
+
+    /// A host has sent `packet`.
+    #[inline]
+    pub(crate) fn on_sent(&mut self, now: Time, packet: &Packet) {
+        self.activity.on_sent(now, packet);
     }
 
     /// Returns when the clock is due next.
@@ -366,11 +431,13 @@ impl Circuits {
     /// passes.
     fn passes(&mut self, now: Time, serialisation: Span, packet: &Packet) -> bool {
         let began = Time::from_ps(now.as_ps() - serialisation.as_ps());
-        let State::Lit(matching) = &self.crossbar.state else {
+        let Crossbar { state, since, before } = &self.crossbar;
+        let (state, since) = if now > *since { (state, since) } else { (&before.0, &before.1) };
+        let State::Lit(matching) = state else {
             self.log.lose_dark();
             return false;
         };
-        if began < self.crossbar.since {
+        if began < *since {
             self.log.lose_dark();
             return false;
         }
@@ -378,7 +445,8 @@ impl Circuits {
             self.log.lose_unmatched();
             return false;
         }
-        self.log.count(packet);
+        let onset = self.activity.get(packet).map(|activity| activity.onset);
+        self.log.count(now, packet, onset);
         true
     }
 
@@ -546,10 +614,10 @@ impl Circuits {
             Instruction::Pause => (0..hosts).for_each(|host| tell(host, ClassSignal::Close)),
             Instruction::Darken => {
                 self.log.take_down(now);
-                self.crossbar = Crossbar { state: State::Dark, since: now };
+                self.crossbar.change(now, State::Dark);
             }
             Instruction::Light(matching) => {
-                self.crossbar = Crossbar { state: State::Lit(matching.clone()), since: now };
+                self.crossbar.change(now, State::Lit(matching.clone()));
                 self.log.put_up(now, self.controller.week(), matching);
                 for (sender, receiver) in matching.circuits() {
                     tell(sender, ClassSignal::Open(receiver as u32));

@@ -270,6 +270,9 @@ impl<H: Hooks> Fabric<H> {
     #[inline(always)] // once a packet
     pub fn send(&mut self, now: Time, packet: Packet) {
         let host = packet.src;
+        if let Some(circuits) = &mut self.circuits {
+            circuits.on_sent(now, &packet);
+        }
         self.links.counters.packets_sent += 1;
         let nic = &mut self.ports[host.0 as usize];
         match self.gates.get_mut(host.0 as usize) {
@@ -284,6 +287,9 @@ impl<H: Hooks> Fabric<H> {
     /// `packet.src` sends a packet that no pacer delays.
     pub fn send_unpaced(&mut self, now: Time, packet: Packet) {
         let nic = PortId(packet.src.0);
+        if let Some(circuits) = &mut self.circuits {
+            circuits.on_sent(now, &packet);
+        }
         self.links.counters.packets_sent += 1;
         if self.gates.get_mut(nic.0 as usize).is_some_and(HostGate::loses) {
             return self.links.lost_at_host(now, &packet);
@@ -315,6 +321,13 @@ impl<H: Hooks> Fabric<H> {
         bytes: u64,
     ) -> bool {
         self.ports[host.0 as usize].class_has_room(now, destination.0, class, bytes)
+    }
+
+    /// Returns whether `bytes` more would find room in the NIC of `host` whatever their destination: in a hybrid network
+    /// in each of its queues.
+    #[inline]
+    pub fn classes_have_room(&mut self, now: Time, host: HostId, bytes: u64) -> bool {
+        self.ports[host.0 as usize].classes_have_room(now, bytes)
     }
 
     /// Returns whether packets wait in the NIC of `host` and all of `priorities` are paused.

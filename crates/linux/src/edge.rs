@@ -8,14 +8,25 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::mpsc::Receiver;
 
+use plimsoll_circuits::Demand;
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
 use crate::capture::{Capture, Way};
 use crate::frame::{self, ETHERNET, Header, VLAN_TAG};
 use crate::lateness::Spread;
-use crate::live::{Egress, Ingress, LiveFabric, Out};
+use crate::live::{Egress, Entry, LiveFabric, Out};
+
+/// What waited in the hosts' sockets.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// When the reading was complete.
+    pub at: Time,
+    /// The bytes that wait, from each host to each other.
+    pub demand: Demand,
+}
 
 /// The hosts' devices, and the clock that they go by.
 pub trait Devices {
@@ -141,7 +152,8 @@ pub struct Edge<D> {
     exits: Exits<D>,
     turns: Turns,
     spin: Span,
-    log: Option<Vec<Ingress>>,
+    log: Option<Vec<Entry>>,
+    sockets: Option<Receiver<Reading>>,
     foreign: u64,
 }
 
@@ -157,7 +169,7 @@ pub struct Seen {
     /// Frames that were not for the fabric, such as those to groups or longer than hosts may send.
     pub foreign: u64,
     /// What came in, where it was to be kept.
-    pub log: Option<Vec<Ingress>>,
+    pub log: Option<Vec<Entry>>,
     /// The frames of every host, where they were to be kept.
     pub capture: Option<Capture>,
 }
@@ -183,12 +195,17 @@ impl<D: Devices> Edge<D> {
             refused: 0,
         };
         let turns = Turns { queue: VecDeque::with_capacity(hosts), queued: vec![false; hosts] };
-        Edge { fabric, exits, turns, spin, log: None, foreign: 0 }
+        Edge { fabric, exits, turns, spin, log: None, sockets: None, foreign: 0 }
     }
 
     /// Keeps a log of what comes in, for [`crate::live::replay`].
     pub fn keep_log(&mut self) {
         self.log = Some(Vec::new());
+    }
+
+    /// Passes on to the fabric what is read of the hosts' sockets.
+    pub fn read_sockets(&mut self, readings: Receiver<Reading>) {
+        self.sockets = Some(readings);
     }
 
     /// Keeps all frames of hosts.
@@ -204,6 +221,7 @@ impl<D: Devices> Edge<D> {
         let mut ready = Vec::new();
         let mut more = false;
         loop {
+            self.take_readings();
             let now = self.exits.devices.now();
             self.fabric.advance(now, &mut self.exits);
             if stops(now) {
@@ -215,6 +233,18 @@ impl<D: Devices> Edge<D> {
             self.exits.devices.wait(sleep, &mut ready)?;
             ready.drain(..).for_each(|host| self.turns.add(host));
             more = self.round();
+        }
+    }
+
+    /// Takes what was read of the hosts' sockets, with the time at which it was. There may be none, which is not waited
+    /// for.
+    fn take_readings(&mut self) {
+        let Some(sockets) = &self.sockets else { return };
+        for Reading { at, demand } in sockets.try_iter() {
+            let entry = self.fabric.on_socket_demand(at, demand, &mut self.exits);
+            if let Some(log) = &mut self.log {
+                log.push(entry);
+            }
         }
     }
 
@@ -265,7 +295,7 @@ impl<D: Devices> Edge<D> {
             let size = frame.len().min(usize::from(u16::MAX)) as u16;
             let entry = self.fabric.on_frame(now, from, header, size, number, &mut self.exits);
             if let Some(log) = &mut self.log {
-                log.push(entry);
+                log.push(Entry::Frame(entry));
             }
             return;
         }

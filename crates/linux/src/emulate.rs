@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use plimsoll_circuits::Estimator;
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::PortId;
 use plimsoll_mechanisms::tcp::{Recovery, TransportParams};
@@ -16,6 +17,7 @@ use crate::capture::{Capture, CaptureTo};
 use crate::cgroups;
 use crate::clock::Clock;
 use crate::congestion::{CongestionControl, NoCongestionControl};
+use crate::demand::{self, Readings, SocketReader};
 use crate::edge::{Edge, Seen};
 use crate::features;
 use crate::lateness::Spread;
@@ -34,7 +36,7 @@ mod laid_out;
 mod observed;
 
 use laid_out::{LaidOut, resolved};
-use observed::{of_congestion, of_program, take, warnings};
+use observed::{of_circuits, of_congestion, of_program, take, warnings};
 
 /// The options of an emulated run.
 #[derive(Clone, Default, Debug)]
@@ -76,6 +78,8 @@ pub struct Emulated {
     pub multipath: Option<MultipathCounts>,
     /// How each program ended.
     pub programs: Vec<ProgramEnd>,
+    /// The readings of the hosts' sockets, where the controller of circuits has its demand of them.
+    pub readings: Option<Readings>,
 }
 
 /// Why an emulated run has no outcome.
@@ -121,6 +125,7 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
         return refuse("host.reorder_buffer", "a buffer before the kernel's TCP");
     }
     qjump::check(model)?;
+    check_circuits(model)?;
     if let Some(program) = options.programs.iter().find(|program| words(&program.command).is_none()) {
         let problem = format!("`{}` is no program with arguments: a quote may have no end", program.command);
         return Err(Unbuildable { key: "program".to_owned(), problem }.into());
@@ -143,9 +148,8 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if !model.transport.workload.is_empty() || !model.outside.workload_controllers.is_empty() {
         return refuse("transport.workload", "a congestion controller of single workloads");
     }
-    if model.transport.mptcp.is_some() {
-        return refuse("transport.mptcp", "MPTCP of the simulator's own (`--mptcp` has the kernel's)");
-    }
+    multipath::check_scenario(model)?;
+    let options = &with_multipath(model, options);
     let transport = resolved(model)?;
     if transport.recovery == Recovery::Sack
         && model.transport.dup_ack_threshold != TransportParams::default().dup_ack_threshold
@@ -161,7 +165,35 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     CongestionControl::find(&transport, options.congestion_control.as_deref())?;
     AgentPlan::new(model)?;
     let fabric = LiveFabric::new(model)?;
-    options.mptcp.map_or(Ok(()), |subflows| multipath::check(fabric.network(), subflows))?;
+    let is_hybrid = demand::control(model).is_some();
+    let check = |subflows| multipath::check(fabric.network(), is_hybrid, subflows);
+    options.mptcp.map_or(Ok(()), check)?;
+    Ok(())
+}
+
+/// Returns `options` with MPTCP where the scenario's connections have it.
+fn with_multipath(model: &Model, options: &Options) -> Options {
+    let of_scenario =
+        model.transport.mptcp.as_ref().map(|mptcp| mptcp.subflows.min(u32::from(u8::MAX)) as u8);
+    Options { mptcp: options.mptcp.or(of_scenario), ..options.clone() }
+}
+
+/// Checks that the control loop of a hybrid network's circuits can be emulated.
+fn check_circuits(model: &Model) -> Result<(), Unbuildable> {
+    let Some(control) = demand::control(model) else { return Ok(()) };
+    let refuse = |key: &str, problem: &str| {
+        Err(Unbuildable { key: format!("circuits.{key}"), problem: problem.to_owned() })
+    };
+    if control.estimator == Estimator::SendCalls {
+        let problem = "what programs have passed to `send` is not known beyond what their sockets hold: \
+                       `socket_buffers` counts that";
+        return refuse("estimator", problem);
+    }
+    if model.host.qjump().is_some() && !(control.packet_only.is_empty() && control.circuit_only.is_empty()) {
+        let problem =
+            "QJump's limiter writes the DSCP, which would have to say by which switches a workload travels";
+        return refuse("packet_only", problem);
+    }
     Ok(())
 }
 
@@ -176,10 +208,11 @@ pub fn emulate(
     mut stops: impl FnMut() -> bool,
 ) -> Result<Emulated, EmulateError> {
     check(model, options)?;
+    let options = &with_multipath(model, options);
     let begun = Clock::start();
     let (laid_out, sources) = LaidOut::of(model, options)?;
-    let LaidOut { plan, lead, shifted, .. } = &laid_out;
-    let fabric = LiveFabric::new(shifted)?;
+    let LaidOut { plan, lead, .. } = &laid_out;
+    let fabric = laid_out.fabric(options)?;
     let hosts = fabric.hosts();
     let (namespaces, taps) = Namespaces::create(hosts, &laid_out.host_settings(model, options))?;
     let limiters = Limiters::attach(model, &namespaces)?;
@@ -198,9 +231,15 @@ pub fn emulate(
     if let Some(to) = &options.capture {
         edge.capture(Capture::start(to, hosts)?);
     }
+    let reader = laid_out.read_by().map(|control| SocketReader::start(control, &namespaces, hosts, clock));
+    let reader = reader.transpose()?.map(|(reader, readings)| {
+        edge.read_sockets(readings);
+        reader
+    });
     let shell = options.shell.map(|host| Shell::open(&place.names[host as usize])).transpose()?;
     let carried = carry(&mut edge, &laid_out, &agents, &programs, shell, &mut stops)?;
     let programs = programs.finish()?;
+    let readings = reader.map(SocketReader::finish).transpose()?;
     let failure = agents.failure();
     let records = agents.finish();
     if let Some(failure) = failure {
@@ -219,7 +258,7 @@ pub fn emulate(
     let (mut fabric, mut seen) = edge.finish();
     let left_out = seen.capture.take().map_or(Ok(0), Capture::finish)?;
     let verified = match &seen.log {
-        Some(log) => Some(replay(shifted, log, carried.end)? == fabric.digest()),
+        Some(log) => Some(replay(laid_out.fabric(options)?, log, carried.end) == fabric.digest()),
         None => None,
     };
     let mut outcome = laid_out.outcome(model, &mut fabric, carried.end);
@@ -232,6 +271,8 @@ pub fn emulate(
     let of_multipath =
         options.mptcp.zip(multipath).map(|(subflows, counts)| multipath::said(subflows, counts));
     outcome.warnings.extend(of_multipath.into_iter().flatten());
+    outcome.warnings.extend(readings.iter().filter_map(Readings::suspect));
+    outcome.warnings.extend(of_circuits(fabric.circuit_losses()));
     let fastest = (0..hosts).map(|host| fabric.network().link(PortId(host)).rate).max();
     outcome.warnings.extend(fastest.and_then(|rate| suspect::lateness(&seen, carried.taken, rate)));
     if left_out > 0 {
@@ -243,7 +284,18 @@ pub fn emulate(
         outcome.warnings.push(text);
     }
     let Seen { lateness, waited, foreign, .. } = seen;
-    Ok(Emulated { outcome, lateness, waited, foreign, startup, verified, excess, multipath, programs })
+    Ok(Emulated {
+        outcome,
+        lateness,
+        waited,
+        foreign,
+        startup,
+        verified,
+        excess,
+        multipath,
+        programs,
+        readings,
+    })
 }
 
 /// How the live phase of a run ended.

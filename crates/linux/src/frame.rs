@@ -49,9 +49,19 @@ pub fn alias(host: HostId, number: u8) -> Ipv4Addr {
 
 /// The host with an IPv4 address in 10.0.0.0/8, its first or an alias.
 fn host_of(address: u32, hosts: u32) -> Option<HostId> {
+    numbers_of(address).map(|(host, _)| host).filter(|host| host.0 < hosts)
+}
+
+/// The host with an IPv4 address in 10.0.0.0/8, of any number, and the number of the alias: 0 is its first address.
+fn numbers_of(address: u32) -> Option<(HostId, u8)> {
     let number = address.checked_sub(u32::from(ipv4(HostId(0))))?;
     let host = number & ((1 << ALIAS_BIT) - 1);
-    (number >> 24 == 0 && host < hosts).then_some(HostId(host))
+    (number >> 24 == 0).then_some((HostId(host), (number >> ALIAS_BIT) as u8))
+}
+
+/// The host that has the IPv4 address, its first or an alias.
+pub(crate) fn host_at(address: Ipv4Addr, hosts: u32) -> Option<HostId> {
+    host_of(u32::from(address), hosts)
 }
 
 /// Where the number of an alias begins in an address.
@@ -77,7 +87,19 @@ pub struct Header {
     pub payload: u16,
     /// A TCP segment with ECE that opens no connection.
     pub ece: bool,
+    /// A TCP segment without payload.
+    pub is_control: bool,
+    /// The larger number of its ends' alias addresses: 0 between first addresses.
+    pub alias: u8,
+    /// The lower three bits of its DSCP.
+    pub pool: u8,
 }
+
+/// The lower three bits of the DSCP of what a hybrid network's packet switch alone carries. These code points are for
+/// local use (RFC 2474, section 6); their upper three bits are the priority, as those of any other.
+pub const PACKET_ONLY: u8 = 0b011;
+/// The lower three bits of the DSCP of what circuits alone carry.
+pub const CIRCUIT_ONLY: u8 = 0b111;
 
 /// Where the network layer begins, and the outermost tag's priority.
 #[derive(Clone, Copy, Debug)]
@@ -144,11 +166,17 @@ impl Header {
         let from_larger = one > other;
         let (low, high) = if from_larger { (other, one) } else { (one, other) };
         let tcp_flags = if protocol == TCP { transport.get(13).copied().unwrap_or(0) } else { 0 };
+        let alias = |address: &[u8]| {
+            let address = <[u8; 4]>::try_from(address).ok()?;
+            numbers_of(u32::from_be_bytes(address)).map(|(_, alias)| alias)
+        };
+        let aliases = [source, target].map(|address| alias(address).unwrap_or(0));
         let own = match protocol {
             TCP => usize::from(transport.get(12).copied().unwrap_or(0) >> 4) * 4,
             UDP => 8,
             _ => 0,
         };
+        let payload = transport.len().saturating_sub(own).min(usize::from(u16::MAX));
         Some(Header {
             to,
             flow: flow_hash(low, high, protocol),
@@ -159,8 +187,11 @@ impl Header {
                 3 => Ecn::Ce,
                 _ => Ecn::Ect,
             },
-            payload: transport.len().saturating_sub(own).min(usize::from(u16::MAX)) as u16,
+            payload: payload as u16,
             ece: tcp_flags & 0x40 != 0 && tcp_flags & 0x02 == 0,
+            is_control: protocol == TCP && payload == 0,
+            alias: aliases[0].max(aliases[1]),
+            pool: traffic_class >> 2 & 7,
         })
     }
 }

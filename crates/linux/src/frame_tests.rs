@@ -46,6 +46,28 @@ fn headers_say_what_frames_say() {
     }
 }
 
+/// An alias of either end, the lower bits of the DSCP and the lack of a payload say how a frame travels in a hybrid network.
+#[test]
+fn headers_keep_what_binds_a_frame_to_a_switch() {
+    let parse = |frame: &[u8]| Header::parse(frame, 3).unwrap();
+    let plain = parse(&tcp(0, &[], 1, 2, (80, 5000)));
+    assert_eq!((plain.alias, plain.pool, plain.is_control), (0, 0, false));
+    for (number, source) in [(1, true), (2, false), (15, true)] {
+        let mut frame = tcp(5 << 5 | PACKET_ONLY << 2 | 2, &[], 1, 2, (80, 5000));
+        let at = if source { 26 } else { 30 };
+        let host = HostId(if source { 1 } else { 2 });
+        frame[at..at + 4].copy_from_slice(&alias(host, number).octets());
+        let header = parse(&frame);
+        assert_eq!((header.alias, header.pool, header.priority), (number, PACKET_ONLY, 5));
+        assert_eq!(host_at(alias(host, number), 3), Some(host));
+    }
+    let whole = tcp(0, &[], 1, 2, (80, 5000));
+    assert!(parse(&whole[..whole.len() - 100]).is_control);
+    let mut datagram = whole.clone();
+    datagram[23] = UDP;
+    assert!(!parse(&datagram[..ETHERNET + 28]).is_control, "a datagram without payload acknowledges nothing");
+}
+
 #[test]
 fn both_directions_are_one_flow() {
     let there = Header::parse(&tcp(0, &[], 1, 2, (80, 5000)), 3).unwrap();

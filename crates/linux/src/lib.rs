@@ -5,6 +5,7 @@
 //!                                 ^                                                       │ ports, links, switches
 //!                                 └────write── frame, marked <── Egress <── advance(now) ─┘ of crates/fabric
 //! clock: virtual now = max(wall, what is done); sleep to the next event, spin the last microseconds
+//! demand: sock_diag of each namespace ──Reading (logged)──> LiveFabric::on_socket_demand ──> the controller of circuits
 //! hold:  a host whose NIC is paused or full: its TAP is not read
 //! turns: hosts that have sent take turns of 8 frames; what is due leaves between any two of them
 //! proof: replay(log) in simulated time gives the digest of the live run
@@ -17,6 +18,7 @@ mod capture;
 mod cgroups;
 mod clock;
 mod congestion;
+mod demand;
 pub mod edge;
 mod emulate;
 mod features;
@@ -30,6 +32,7 @@ mod namespaces;
 mod programs;
 mod qjump;
 mod shell;
+mod sock_diag;
 mod suspect;
 mod tap;
 mod taps;
@@ -37,6 +40,7 @@ mod urgent;
 
 pub use capture::CaptureTo;
 pub use congestion::NoCongestionControl;
+pub use demand::Readings;
 pub use emulate::{EmulateError, Emulated, Options, check, emulate};
 pub use features::{Feature, features};
 pub use lateness::{Spread, rough};

@@ -3,21 +3,29 @@
 //! Sans-IO. A frame that comes in at `now` is stamped with the first picosecond that is neither past nor handled yet,
 //! and is a packet from then on; everything that follows happens at times that the ports compute, and is carried out
 //! when [`LiveFabric::advance`] is told that these have come. So what leaves, and when, is a function of what came in
-//! and when: [`replay`] of the [`Ingress`] log comes to the same [`Digest64`].
+//! and when: [`replay`] of the log of [`Entry`]s comes to the same [`Digest64`].
+//!
+//! In a hybrid network what waits in the hosts' sockets comes in as well ([`LiveFabric::on_socket_demand`]), and counts
+//! from its time on: the controller's next reading gets the last that came before it, and what waits in the NICs'
+//! queues by destination, which are here.
 
+use plimsoll_circuits::{AckPath, Demand};
 use plimsoll_fabric::engine::Streams;
-use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, Wait};
-use plimsoll_fabric::{Extensions, Fabric, Handled, Hooks, Unbuildable};
+use plimsoll_fabric::net::{Ecn, Flags, HostId, Network, Packet, PathClass, Wait};
+use plimsoll_fabric::{
+    CircuitLosses, CircuitUse, CircuitWeek, Extensions, Fabric, Handled, Hooks, ScheduleTimes, Unbuildable,
+};
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_results::outcome::{Counters, Queue};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Time};
 
-use crate::frame::Header;
+use crate::demand;
+use crate::frame::{CIRCUIT_ONLY, ETHERNET, Header, PACKET_ONLY, VLAN_TAG};
 
 mod frames;
 
-pub use frames::{Digest64, Egress, Ingress, Nowhere, Out};
+pub use frames::{Digest64, Egress, Entry, Ingress, Nowhere, Out};
 
 /// A fabric whose packets are frames of real hosts.
 #[derive(Debug)]
@@ -29,11 +37,26 @@ pub struct LiveFabric {
     priorities: Priorities,
     /// The wire size of a full segment in bytes.
     full_size: u64,
+    /// What a hybrid network has beside others.
+    hybrid: Option<Hybrid>,
     /// Everything up to here has happened.
     done: Time,
     /// The number of frames that have come in.
     entries: u32,
     digest: Digest64,
+}
+
+/// By which switches of a hybrid network frames travel, and the demand for its circuits.
+#[derive(Debug)]
+struct Hybrid {
+    /// The week of its control loop.
+    week: Span,
+    /// By which switch TCP segments without payload travel, where it is not that of data.
+    acks: Option<PathClass>,
+    /// Frames between first addresses travel by the packet switch, and those of an alias by circuits.
+    binds_subflows: bool,
+    /// What waited in the hosts' sockets at the last reading.
+    sockets: Demand,
 }
 
 /// The packets that were lost in the current event, whose frames go back to the caller.
@@ -56,17 +79,41 @@ impl LiveFabric {
         // The pacer's queue is in the host, which does not see how much room the NIC has.
         spec.pacers_wait = false;
         spec.counts_links = false;
+        let control = demand::control(model);
+        if control.is_some() {
+            // What is on its way when circuits are paused must have passed before they are taken down.
+            spec.full_size = spec.full_size.max(frame_max(model));
+        }
         let (backpressure, full_size) = (spec.backpressure, spec.full_size);
         let streams = Streams::new(model.run.seed);
+        let hybrid = control.map(|control| Hybrid {
+            week: control.week,
+            acks: match control.acks {
+                AckPath::AsData => None,
+                AckPath::Packet => Some(PathClass::Packet),
+                AckPath::Circuit => Some(PathClass::Circuit),
+            },
+            binds_subflows: false,
+            sockets: Demand::new(model.topology.host_count() as usize),
+        });
         Ok(LiveFabric {
             fabric: Fabric::build(spec, &streams, Extensions::default(), Losses::default())?,
             backpressure,
             priorities: priorities(model),
             full_size,
+            hybrid,
             done: Time::ZERO,
             entries: 0,
             digest: Digest64(0x243f_6a88_85a3_08d3),
         })
+    }
+
+    /// In a hybrid network, binds what travels between first addresses to the packet switch, and what has an alias
+    /// address to circuits: subflows of MPTCP.
+    pub fn bind_subflows(&mut self) {
+        if let Some(hybrid) = &mut self.hybrid {
+            hybrid.binds_subflows = true;
+        }
     }
 
     /// Returns the number of hosts.
@@ -86,10 +133,32 @@ impl LiveFabric {
 
     /// Returns whether what `host` sends must wait: its NIC is paused for all priorities that workloads and programs
     /// have, or its queue is full and the scenario has senders wait for room. The caller then leaves unread what the
-    /// host has sent.
+    /// host has sent. In a hybrid network one full queue of those by destination is enough: for which of them the next
+    /// frame is, is not known before it is read.
     pub fn holds(&mut self, now: Time, host: HostId) -> bool {
         self.fabric.is_paused(host, self.priorities)
-            || self.backpressure && !self.fabric.has_room(now.max(self.done), host, self.full_size)
+            || self.backpressure && !self.fabric.classes_have_room(now.max(self.done), host, self.full_size)
+    }
+
+    /// What hosts' sockets hold was read at `now` or later: bytes that were written and not sent, from each host to each
+    /// other. Returns the log's entry of it.
+    pub fn on_socket_demand(&mut self, now: Time, demand: Demand, out: &mut impl Out) -> Entry {
+        let at = now.max(self.done + TICK);
+        self.advance(at - TICK, out);
+        if let Some(hybrid) = &mut self.hybrid {
+            hybrid.sockets.clone_from(&demand);
+        }
+        Entry::SocketDemand { at, demand }
+    }
+
+    /// Gives the controller of circuits the demand that it has asked for, if it has.
+    #[cold]
+    fn give_demand(&mut self) {
+        if self.fabric.wants_demand()
+            && let Some(hybrid) = &self.hybrid
+        {
+            self.fabric.set_demand(hybrid.sockets.clone());
+        }
     }
 
     /// A frame has come in at `now` or later; returns the log's entry of it. `frame` comes back with its [`Egress`].
@@ -111,6 +180,9 @@ impl LiveFabric {
         packet.priority = header.priority & 7;
         packet.rank = u32::from(7 - packet.priority);
         packet.ecn = header.ecn;
+        if let Some(hybrid) = &self.hybrid {
+            packet.set_path_class(hybrid.path_class(&header));
+        }
         if header.from_larger {
             packet.flags = packet.flags.with(Flags::FROM_SERVER);
         }
@@ -129,7 +201,8 @@ impl LiveFabric {
         while let Some((at, owner)) = self.fabric.next_event(now) {
             match self.fabric.on_event(at, owner, &mut arrived) {
                 Handled::Delivered(packet) => self.on_host(at, packet, out),
-                Handled::Served | Handled::Done | Handled::Circuits => {}
+                Handled::Circuits => self.give_demand(),
+                Handled::Served | Handled::Done => {}
                 Handled::NotMine => unreachable!("a live fabric schedules no other events"),
             }
             self.after_event(at, out);
@@ -174,6 +247,44 @@ impl LiveFabric {
         Counters { packets_in_flight: self.fabric.packets_inside(), ..*self.fabric.counters() }
     }
 
+    /// Returns how many packets the circuit switch has lost, by cause; `None` in a network without one.
+    pub fn circuit_losses(&self) -> Option<CircuitLosses> {
+        self.fabric.circuit_losses()
+    }
+
+    /// Returns the circuits up to `end` and the weeks of their control loop, of a run whose times and weeks count from
+    /// `origin` on; what came before is left out.
+    pub fn take_circuits(&mut self, origin: Span, end: Time) -> (Vec<CircuitUse>, Vec<CircuitWeek>) {
+        let (Some(hybrid), Some(log)) = (&self.hybrid, self.fabric.take_circuit_log(end)) else {
+            return (Vec::new(), Vec::new());
+        };
+        let before = origin.as_ps() / hybrid.week.as_ps().max(1);
+        let origin = Time::ZERO + origin;
+        let counted = |at: Time| Time::ZERO + at.saturating_since(origin);
+        let (mut circuits, mut weeks) = (log.circuits, log.weeks);
+        circuits.retain(|circuit| circuit.until > origin);
+        weeks.retain(|week| week.ends > origin);
+        let first = circuits.first().map_or(0, |first| first.configuration);
+        for circuit in &mut circuits {
+            circuit.week = circuit.week.saturating_sub(before);
+            circuit.configuration -= first;
+            circuit.from = counted(circuit.from);
+            circuit.until = counted(circuit.until);
+            circuit.first = circuit.first.map(counted);
+            circuit.onset = circuit.onset.map(counted);
+        }
+        for week in &mut weeks {
+            week.week = week.week.saturating_sub(before);
+            (week.begins, week.ends) = (counted(week.begins), counted(week.ends));
+            week.made = week.made.map(|made| ScheduleTimes {
+                read: counted(made.read),
+                gathered: counted(made.gathered),
+                ready: counted(made.ready),
+            });
+        }
+        (circuits, weeks)
+    }
+
     /// Stops watching queues, and returns what was seen up to `end`, of a run whose times count from `origin` on.
     pub fn take_queues(&mut self, origin: Span, end: Time) -> Vec<Queue> {
         let mut queues = self.fabric.take_queues(end);
@@ -184,6 +295,26 @@ impl LiveFabric {
     }
 }
 
+impl Hybrid {
+    /// Returns by which switches a frame may travel.
+    fn path_class(&self, header: &Header) -> PathClass {
+        match (self.acks, header.pool) {
+            (Some(acks), _) if header.is_control => acks,
+            (_, PACKET_ONLY) => PathClass::Packet,
+            (_, CIRCUIT_ONLY) => PathClass::Circuit,
+            _ if !self.binds_subflows => PathClass::Either,
+            _ if header.alias == 0 => PathClass::Packet,
+            _ => PathClass::Circuit,
+        }
+    }
+}
+
+/// Returns the bytes of the longest frame that TCP sends: a segment with IP's and TCP's headers, the timestamps among
+/// them, and Ethernet's with a tag.
+fn frame_max(model: &Model) -> u64 {
+    model.transport.segment.get() + 52 + (ETHERNET + VLAN_TAG) as u64
+}
+
 /// Returns the priorities of the scenario's workloads and programs.
 fn priorities(model: &Model) -> Priorities {
     let of_workload = |name: &String| model.host.priority.get(name).copied().unwrap_or(0);
@@ -192,20 +323,23 @@ fn priorities(model: &Model) -> Priorities {
     all.fold(Priorities::default(), Priorities::with)
 }
 
-/// Replays in simulated time, until `end`, what came in by `log` to the fabric of `model`.
-///
-/// # Errors
-/// Fails as [`LiveFabric::new`] does.
-pub fn replay(model: &Model, log: &[Ingress], end: Time) -> Result<Digest64, Unbuildable> {
-    let mut fabric = LiveFabric::new(model)?;
+/// Replays in simulated time, until `end`, what came in by `log` to a new `fabric`.
+pub fn replay(mut fabric: LiveFabric, log: &[Entry], end: Time) -> Digest64 {
     for entry in log {
-        fabric.on_frame(entry.at, entry.from, entry.header, entry.size, 0, &mut Nowhere);
+        match entry {
+            Entry::Frame(Ingress { at, from, header, size }) => {
+                fabric.on_frame(*at, *from, *header, *size, 0, &mut Nowhere);
+            }
+            Entry::SocketDemand { at, demand } => {
+                fabric.on_socket_demand(*at, demand.clone(), &mut Nowhere);
+            }
+        }
     }
     fabric.advance(end, &mut Nowhere);
-    Ok(fabric.digest())
+    fabric.digest()
 }
 
-/// The least time between two frames.
+/// The least time between two entries of the log.
 const TICK: Span = Span::from_ps(1);
 
 #[cfg(test)]

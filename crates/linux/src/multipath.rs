@@ -7,12 +7,19 @@
 //! Every emulated host has one link, so the subflows of a connection share its two ends. What they have of their own is
 //! the way between: where the network has several shortest paths, the hash of their addresses and ports gives each
 //! its path (Raiciu et al., SIGCOMM 2011). Where there is but one, further subflows are refused.
+//!
+//! In a hybrid network the subflow between first addresses travels by the packet switch, and the other by circuits
+//! (seed 002, section 7.3.3).
 
 use std::{fs, io};
 
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::net::{HostId, Network};
+use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, Paths, Scheduler};
+use plimsoll_scenario::model::Model;
 use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::demand;
 
 /// Subflows of a connection, as this kernel's path manager allows: `MPTCP_PM_ADDR_MAX` is 8.
 pub const SUBFLOWS: std::ops::RangeInclusive<u8> = 1..=8;
@@ -47,11 +54,11 @@ pub(crate) fn is_here() -> bool {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::MPTCP)).is_ok()
 }
 
-/// Whether connections of `network` can have so many subflows.
+/// Whether connections of `network`, which has circuits where it `is_hybrid`, can have so many subflows.
 ///
 /// # Errors
 /// Says why not.
-pub(crate) fn check(network: &Network, subflows: u8) -> Result<(), Unbuildable> {
+pub(crate) fn check(network: &Network, is_hybrid: bool, subflows: u8) -> Result<(), Unbuildable> {
     let refuse = |problem: String| Err(Unbuildable { key: "--mptcp".to_owned(), problem });
     if !SUBFLOWS.contains(&subflows) {
         let (least, most) = (SUBFLOWS.start(), SUBFLOWS.end());
@@ -62,6 +69,15 @@ pub(crate) fn check(network: &Network, subflows: u8) -> Result<(), Unbuildable> 
             "this kernel has no MPTCP (CONFIG_MPTCP); `plimsoll check` lists what it has".to_owned(),
         );
     }
+    if is_hybrid {
+        return match subflows {
+            0..=2 => Ok(()),
+            _ => refuse(format!(
+                "{subflows} subflows; in a hybrid network a connection has one by the packet switch, and with \
+                 `--mptcp 2` one by circuits"
+            )),
+        };
+    }
     if subflows > 1 && !has_several_paths(network) {
         return refuse(format!(
             "{subflows} subflows would share every link: a host has one link, and between any two hosts of this \
@@ -70,6 +86,27 @@ pub(crate) fn check(network: &Network, subflows: u8) -> Result<(), Unbuildable> 
         ));
     }
     Ok(())
+}
+
+/// Whether this kernel's MPTCP is as the scenario's `transport.mptcp` says.
+///
+/// # Errors
+/// Says why not.
+pub(crate) fn check_scenario(model: &Model) -> Result<(), Unbuildable> {
+    let Some(MptcpParams { coupling, scheduler, paths, workloads, .. }) = &model.transport.mptcp else {
+        return Ok(());
+    };
+    let is_hybrid = demand::control(model).is_some();
+    let problem = match () {
+        () if *coupling != Coupling::Uncoupled => "coupling: the kernel's subflows are `uncoupled`",
+        () if *scheduler != Scheduler::Default => "scheduler: the kernel has its own, `default`",
+        () if (*paths == Paths::Classes) != is_hybrid || *paths == Paths::Distinct => {
+            "paths: the kernel's subflows have `classes` in a hybrid network and `hash` in others"
+        }
+        () if workloads.is_some() => "workloads: all of the agent's connections have it, or none",
+        () => return Ok(()),
+    };
+    Err(Unbuildable { key: "transport.mptcp".to_owned(), problem: problem.to_owned() })
 }
 
 fn has_several_paths(network: &Network) -> bool {

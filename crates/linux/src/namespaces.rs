@@ -56,6 +56,11 @@ pub struct HostSettings {
     /// TCP hands over its segments one by one, rather than some at a time to be cut later: what a limiter lets pass
     /// or not.
     pub single_segments: bool,
+    /// The bytes that a connection's send buffer has room for from the first; the kernel's default grows with the
+    /// window.
+    pub send_buffer: Option<u64>,
+    /// Every host has a table of connections of its own, so that they are listed without a walk over a large one.
+    pub own_tables: bool,
     /// Where connections may be of MPTCP: subflows that one may have.
     pub subflows: Option<u8>,
 }
@@ -108,7 +113,11 @@ impl Namespaces {
         // Known from the first moment on, so that a failure half way leaves none behind.
         namespaces.names.clone_from(&names);
         let add: String = names.iter().map(|name| format!("netns add {name}\n")).collect();
-        ip(&["-batch", "-"], &add, Some(&namespaces.lock))?;
+        if settings.own_tables {
+            namespaces.add_with_own_tables(&add, &format!("{PREFIX}{process}-h{hosts}"))?;
+        } else {
+            ip(&["-batch", "-"], &add, Some(&namespaces.lock))?;
+        }
         let mut taps = Vec::new();
         for host in 0..hosts {
             let mut is_restricted = false;
@@ -121,6 +130,11 @@ impl Namespaces {
                 let reordering = settings.reordering.min(REORDERING_MAX);
                 let (largest, reordering) =
                     (reordering.max(REORDERING_LEARNT).to_string(), reordering.to_string());
+                let send_buffer = settings.send_buffer.map(|bytes| {
+                    let largest = bytes.max(SEND_BUFFER_MAX);
+                    ("tcp_wmem", format!("{SEND_BUFFER_MIN} {bytes} {largest}"))
+                });
+                let send_buffer = send_buffer.as_ref().map(|(name, value)| (*name, value.as_str()));
                 for (name, value) in [
                     ("tcp_ecn", number(settings.ecn)),
                     ("tcp_timestamps", number(settings.timestamps)),
@@ -129,7 +143,10 @@ impl Namespaces {
                     ("tcp_max_reordering", &largest),
                     ("tcp_reordering", &reordering),
                     ("tcp_congestion_control", &settings.congestion_control),
-                ] {
+                ]
+                .into_iter()
+                .chain(send_buffer)
+                {
                     let path = format!("/proc/sys/net/ipv4/{name}");
                     match fs::write(&path, value) {
                         // No namespace has one that this kernel restricts as its default; a route can have it.
@@ -148,6 +165,18 @@ impl Namespaces {
             namespaces.configure(host, settings, is_restricted)?;
         }
         Ok((namespaces, taps))
+    }
+
+    /// Makes namespaces by `add`, a batch for iproute2, whose tables of connections are their own: a namespace has one
+    /// if it was made in a namespace that says so, which is `mould` for as long as that takes. Kernels before 6.1 cannot.
+    fn add_with_own_tables(&self, add: &str, mould: &str) -> io::Result<()> {
+        ip(&["-batch", "-"], &format!("netns add {mould}\n"), Some(&self.lock))?;
+        let added = inside(mould, || {
+            let _ = fs::write(OWN_TABLES, OWN_TABLE_SIZE.to_string());
+            ip(&["-batch", "-"], add, Some(&self.lock))
+        });
+        remove(&[mould.to_owned()]);
+        added
     }
 
     fn configure(&self, host: u32, settings: &HostSettings, is_restricted: bool) -> io::Result<()> {
@@ -216,6 +245,15 @@ fn inside<T: Send>(name: &str, work: impl FnOnce() -> io::Result<T> + Send) -> i
         worker.join().unwrap_or_else(|_| Err(io::Error::other("the worker panicked")))
     })
 }
+
+/// The size of the tables of connections that namespaces have that are made in this one (Linux 6.1), and the size that
+/// emulated hosts get.
+const OWN_TABLES: &str = "/proc/sys/net/ipv4/tcp_child_ehash_entries";
+const OWN_TABLE_SIZE: u32 = 4_096;
+
+/// The smallest send buffer, and the largest that one may grow to by itself: the kernel's defaults.
+const SEND_BUFFER_MIN: u64 = 4_096;
+const SEND_BUFFER_MAX: u64 = 4 << 20;
 
 /// To how many duplicate acknowledgements Linux raises its tolerance by itself: its default.
 const REORDERING_LEARNT: u32 = 300;

@@ -64,6 +64,13 @@ impl Drop for Urgent {
     }
 }
 
+/// Makes this thread wake up at the time that it asked for, and run before ordinary threads, as far as the system
+/// allows: for threads that work for some 100 us at a time, on any processor. [`Urgent`] limits those of the process.
+pub(crate) fn wake_in_time() {
+    let _ = set_current_timer_slack(NonZeroU64::new(1));
+    let _ = set_scheduler(libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, 1);
+}
+
 #[expect(unsafe_code, reason = "no safe crate of this workspace sets a thread's scheduler")]
 fn set_scheduler(policy: i32, priority: i32) -> io::Result<()> {
     let parameter = libc::sched_param { sched_priority: priority };

@@ -35,6 +35,7 @@ pub mod published;
 mod qjump;
 mod qjump_kernel;
 mod reactor;
+mod reactor_kernel;
 mod registry;
 pub mod row;
 pub mod row_filter;
@@ -52,6 +53,7 @@ pub use orderings::Ordering;
 pub use row::Row;
 pub use run::{Reproduction, reproduce};
 pub use studies::{
-    CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR, SOLSTICE,
+    CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR,
+    REACTOR_KERNEL, SOLSTICE,
 };
 pub use study::Study;

@@ -1,6 +1,8 @@
 //! The measurements of the studies, computed from an [`Outcome`] as their scripts computed them.
 
-use plimsoll_results::outcome::{Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue};
+use std::collections::BTreeSet;
+
+use plimsoll_results::outcome::{CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
@@ -77,6 +79,26 @@ pub(crate) enum Population {
     PerSecond(String),
     /// Payload of a workload's completed messages, in Gb/s: one number.
     Gbps(String),
+    /// A part of the reaction of a hybrid network's control loop, in ms: from the first data of a pair of hosts after it
+    /// was idle to the first packet by a circuit that did not stand before.
+    ReactionMs {
+        /// The part.
+        part: ReactionPart,
+        /// The week of the loop.
+        week: Span,
+        /// How long before a week its demand is read.
+        lead: Span,
+    },
+    /// Megabits per second by circuits to the host of that number, in each whole week of those from the first to before
+    /// the second: one number.
+    CircuitMbps {
+        /// The number of the receiver.
+        to: u32,
+        /// The week of the loop.
+        week: Span,
+        /// The first week, and the first that does not count.
+        weeks: (u64, u64),
+    },
     /// Completion time over the one of idle links, of messages larger than `over` packets and of at most
     /// `up_to`.
     Slowdown {
@@ -86,6 +108,20 @@ pub(crate) enum Population {
         #[serde(default = "no_limit")]
         up_to: u64,
     },
+}
+
+/// A part of the time from the first data of a pair of hosts to its first packet by a circuit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReactionPart {
+    /// All of it.
+    All,
+    /// Until the demand was read of which the circuit's week was scheduled.
+    Reading,
+    /// From the beginning of that week until the circuit stood: nights, and days of other circuits.
+    Night,
+    /// From then until the packet had reached the circuit switch.
+    Packet,
 }
 
 fn no_limit() -> u64 {
@@ -175,6 +211,15 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
             let bits = |message: &Message| (message.completed, message.bytes as f64 * 8e-9);
             per_second(outcome, outcome.messages.iter().filter(of).map(bits))
         }
+        Population::ReactionMs { part, week, lead } => reactions(outcome, *part, *week, *lead),
+        Population::CircuitMbps { to, week, weeks } => {
+            let weekly = |circuit: &&CircuitUse| {
+                circuit.receiver.0 == *to && (weeks.0..weeks.1).contains(&circuit.week)
+            };
+            let bytes: u64 = outcome.circuits.iter().filter(weekly).map(|circuit| circuit.bytes).sum();
+            let us = week.as_us_f64() * weeks.1.saturating_sub(weeks.0) as f64;
+            vec![bytes as f64 * 8.0 / us]
+        }
         Population::Queue => queue_delays(outcome.queues.first(), warmup),
         Population::QueueOf(name) => queue_delays(queue_of(outcome, name), warmup),
         Population::Throughput(name) => throughput(outcome, name).into_iter().collect(),
@@ -224,6 +269,28 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::InDeadline => queries(|query| query.completed.map(|_| f64::from(query.in_deadline))),
         Population::Slowdown { over, up_to } => slowdowns(outcome, *over, *up_to),
     }
+}
+
+/// Returns a part of each reaction of a control loop, in ms.
+fn reactions(outcome: &Outcome, part: ReactionPart, week: Span, lead: Span) -> Vec<f64> {
+    let mut known = BTreeSet::new();
+    let reaction = |circuit: &CircuitUse| {
+        let (first, onset) = circuit.first.zip(circuit.onset)?;
+        let is_new = known.insert((circuit.sender.0, circuit.receiver.0, onset));
+        // A circuit that stood before had no reaction.
+        if !is_new || circuit.from < onset {
+            return None;
+        }
+        let ms = |time: Time| time.as_ps() as f64 * 1e-9;
+        let begins = ms(Time::ZERO + week * circuit.week);
+        Some(match part {
+            ReactionPart::All => ms(first) - ms(onset),
+            ReactionPart::Reading => begins - lead.as_ms_f64() - ms(onset),
+            ReactionPart::Night => ms(circuit.from) - begins,
+            ReactionPart::Packet => ms(first) - ms(circuit.from),
+        })
+    };
+    outcome.circuits.iter().filter_map(reaction).collect()
 }
 
 fn queue_of<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Queue> {
@@ -319,6 +386,40 @@ mod tests {
     fn only_the_outer_zeros_are_cut() {
         assert_eq!(trimmed(vec![0.0, 0.0, 1.0, 0.0, 2.0, 0.0]), [1.0, 0.0, 2.0]);
         assert!(trimmed(vec![0.0; 3]).is_empty());
+    }
+
+    /// A pair that was idle until 8 ms has its first packet by the circuit of week 1, which stands from 15.5 ms on; one that
+    /// finds a circuit standing has no reaction, and a second circuit of the same onset has none either.
+    #[test]
+    fn a_reaction_is_from_the_onset_to_the_first_circuit() {
+        let at = |us: u64| Time::ZERO + Span::from_us(us);
+        let circuit = |week, receiver, from, first: Option<u64>, onset: Option<u64>| CircuitUse {
+            week,
+            configuration: week,
+            from: at(from),
+            until: at(15_000 * (week + 1)),
+            sender: plimsoll_fabric::net::HostId(0),
+            receiver: plimsoll_fabric::net::HostId(receiver),
+            first: first.map(at),
+            onset: onset.map(at),
+            packets: 10,
+            bytes: 15_000,
+            rate: plimsoll_units::Rate::from_mbps(180),
+        };
+        let circuits = vec![
+            circuit(1, 1, 15_500, Some(15_600), Some(8_000)),
+            circuit(2, 1, 30_500, Some(30_700), Some(8_000)),
+            circuit(2, 2, 30_500, Some(36_000), Some(35_000)),
+            circuit(3, 3, 45_500, None, None),
+        ];
+        let outcome = Outcome { circuits, ..Outcome::default() };
+        let (week, lead) = (Span::from_ms(15), Span::from_ms(4));
+        let parts = [ReactionPart::All, ReactionPart::Reading, ReactionPart::Night, ReactionPart::Packet];
+        let parts = parts.map(|part| samples(&Population::ReactionMs { part, week, lead }, &outcome, Span::ZERO));
+        let rounded = parts.map(|of| of.iter().map(|ms| (ms * 1_000.0).round() as i64).collect::<Vec<_>>());
+        assert_eq!(rounded, [[7_600], [3_000], [500], [100]]);
+        let to_1 = Population::CircuitMbps { to: 1, week, weeks: (1, 3) };
+        assert_eq!(samples(&to_1, &outcome, Span::ZERO), [8.0]);
     }
 
     #[test]

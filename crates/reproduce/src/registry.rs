@@ -2,7 +2,8 @@
 
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{
-    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, reactor, solstice,
+    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, reactor,
+    reactor_kernel, solstice,
 };
 
 pub(crate) const RUN_ROWS: Named<RunRows> =
@@ -24,6 +25,7 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("detail.claims", detail::claims),
     ("detail-kernel.claims", detail_kernel::claims),
     ("reactor.claims", reactor::claims),
+    ("reactor-kernel.claims", reactor_kernel::claims),
     ("chronos.claims", chronos::claims),
     ("chronos-kernel.summary", chronos_kernel::summary),
     ("solstice.claims", solstice::claims),

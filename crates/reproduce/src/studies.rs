@@ -31,6 +31,8 @@ pub static QJUMP: LazyLock<Study> = LazyLock::new(|| shipped("qjump"));
 pub static QJUMP_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("qjump-kernel"));
 /// REACToR in the simulator.
 pub static REACTOR: LazyLock<Study> = LazyLock::new(|| shipped("reactor"));
+/// REACToR's control loop on this machine's kernel.
+pub static REACTOR_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("reactor-kernel"));
 /// Solstice and its rivals as schedulers.
 pub static SOLSTICE: LazyLock<Study> = LazyLock::new(|| shipped("solstice"));
 

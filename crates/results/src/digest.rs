@@ -330,7 +330,9 @@ impl Feed for HostId {
     }
 }
 
-feed_fields!(CircuitUse { week, configuration, from, until, sender, receiver, packets, bytes, rate });
+feed_fields!(CircuitUse {
+    week, configuration, from, until, sender, receiver, packets, bytes, rate
+} except { first, onset });
 feed_fields!(CircuitWeek {
     week,
     made,

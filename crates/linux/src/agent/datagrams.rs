@@ -94,7 +94,7 @@ impl Datagrams {
         }
         crate::namespaces::enter(&self.context.names[host as usize])?;
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
-        sockets::prepare(&socket, self.driven.priority)?;
+        sockets::prepare(&socket, &self.driven)?;
         socket.set_nonblocking(true)?;
         rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, ROOM)?;
         socket.bind(&sockets::address(host, DRIVER_PORT + self.driven.number).into())?;

@@ -145,7 +145,7 @@ impl Pipes {
     fn socket(&self, host: u32) -> io::Result<Socket> {
         crate::namespaces::enter(&self.context.names[host as usize])?;
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(self.context.settings.protocol()))?;
-        sockets::prepare(&socket, self.driven.priority)?;
+        sockets::prepare(&socket, &self.driven)?;
         socket.set_tcp_congestion(self.context.settings.congestion_control.as_bytes())?;
         socket.set_tcp_nodelay(true)?;
         socket.set_nonblocking(true)?;
@@ -174,7 +174,7 @@ impl Pipes {
             let Some(number) = from.as_socket().and_then(|from| self.expected.accepted(from, host)) else {
                 continue;
             };
-            sockets::prepare(&socket, self.driven.priority)?;
+            sockets::prepare(&socket, &self.driven)?;
             socket.set_tcp_nodelay(true)?;
             socket.set_nonblocking(true)?;
             let stream = TcpStream::from(socket);

@@ -1,11 +1,15 @@
 //! [`AgentPlan`]: the sources that the agent drives, and when their run ends.
 
+use plimsoll_circuits::ControlParams;
 use plimsoll_fabric::Unbuildable;
 use plimsoll_fabric::engine::Streams;
 use plimsoll_scenario::model::Model;
 use plimsoll_traffic::record::WorkloadInfo;
 use plimsoll_traffic::{Source, Traffic};
 use plimsoll_units::Time;
+
+use crate::demand;
+use crate::frame::{CIRCUIT_ONLY, PACKET_ONLY};
 
 /// The most connections of a source that are open at a time: each has two sockets.
 pub(super) const CONNECTIONS_MAX: usize = 4_000;
@@ -20,6 +24,8 @@ pub(crate) struct DrivenSource {
     pub(crate) number: u16,
     /// The 802.1p priority of its messages.
     pub(crate) priority: u8,
+    /// The lower three bits of its DSCP.
+    pub(crate) pool: u8,
     /// The bytes of its single packets that are no payload: of packets whose size is that of the frame, the headers of
     /// Ethernet, IP and UDP; of others the scenario's header.
     pub(crate) packet_header: u64,
@@ -54,6 +60,7 @@ impl AgentPlan {
             driven: Vec::new(),
             kept_connections: 0,
         };
+        let control = demand::control(model);
         for ((number, (name, workload)), source) in (0..).zip(&model.workload).zip(&traffic.sources) {
             let kept = source.kept_connections().len();
             if kept > CONNECTIONS_MAX {
@@ -66,9 +73,19 @@ impl AgentPlan {
             plan.driven.push(DrivenSource {
                 number,
                 priority: model.host.priority.get(name).copied().unwrap_or(0),
+                pool: pool(control.as_ref(), name),
                 packet_header: if of_frames { UDP_FRAME } else { model.transport.header.get() },
             });
         }
         Ok((plan, traffic.sources))
+    }
+}
+
+/// Returns the lower bits of the DSCP of a workload, which say which switches of a hybrid network may carry it.
+fn pool(control: Option<&ControlParams>, workload: &String) -> u8 {
+    match control {
+        Some(control) if control.packet_only.contains(workload) => PACKET_ONLY,
+        Some(control) if control.circuit_only.contains(workload) => CIRCUIT_ONLY,
+        _ => 0,
     }
 }

@@ -6,19 +6,21 @@ use std::net::SocketAddr;
 use plimsoll_fabric::net::HostId;
 use socket2::Socket;
 
+use super::plan::DrivenSource;
 use crate::frame::ipv4;
 
 /// The port of the first source; those of the others follow by their number in the scenario.
 pub(super) const DRIVER_PORT: u16 = 20_000;
 
-/// Gives what the socket sends a priority, 0 to 7: as the class selector of its DSCP, which the fabric reads, and as
-/// `SO_PRIORITY`, which a limiter of the host reads.
+/// Gives what the socket sends a priority, 0 to 7: as the upper bits of its DSCP, which the fabric reads, and as
+/// `SO_PRIORITY`, which a limiter of the host reads. The DSCP's lower bits say which switches of a hybrid network may
+/// carry it.
 ///
 /// # Errors
 /// Fails if the system refuses.
-pub(super) fn prepare(socket: &Socket, priority: u8) -> io::Result<()> {
-    let priority = u32::from(priority & 7);
-    socket.set_tos_v4(priority << 5)?;
+pub(super) fn prepare(socket: &Socket, driven: &DrivenSource) -> io::Result<()> {
+    let priority = u32::from(driven.priority & 7);
+    socket.set_tos_v4(priority << 5 | u32::from(driven.pool & 7) << 2)?;
     // After the DSCP, which changes it.
     socket.set_priority(priority)
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use plimsoll_circuits::ControlParams;
 use plimsoll_fabric::Unbuildable;
 use plimsoll_mechanisms::tcp::{Config, Recovery};
 use plimsoll_results::outcome::Outcome;
@@ -14,6 +15,7 @@ use super::{EmulateError, Options};
 use crate::agent::{AgentPlan, Settings, Shares};
 use crate::clock::Clock;
 use crate::congestion::CongestionControl;
+use crate::demand;
 use crate::live::LiveFabric;
 use crate::namespaces::HostSettings;
 
@@ -33,6 +35,8 @@ pub(super) struct LaidOut {
     pub(super) plan: Arc<AgentPlan>,
     pub(super) transport: Config,
     pub(super) congestion: CongestionControl,
+    /// The control loop of a hybrid network's circuits.
+    pub(super) control: Option<ControlParams>,
     /// The time by which the fabric's clock starts before the workloads.
     pub(super) lead: Span,
     /// The model on the fabric's clock.
@@ -53,11 +57,29 @@ impl LaidOut {
         let transport = resolved(model)?;
         let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
         let lead = LEAD + LEAD_PER_CONNECTION * plan.kept_connections as u64;
+        let control = demand::control(model);
+        // Workloads begin with a week, as in a simulation.
+        let lead = control.as_ref().map_or(lead, |control| whole(lead, control.week));
         let has_timestamps = u64::from(transport.header_bytes) >= TIMESTAMPS_HEADER;
         let header = if has_timestamps { TIMESTAMPS_HEADER } else { PLAIN_HEADER };
         let mtu = (transport.segment + header).clamp(*MTU.start(), *MTU.end()) as u32;
         let shifted = shifted(model, lead);
-        Ok((LaidOut { plan: Arc::new(plan), transport, congestion, lead, shifted, header, mtu }, sources))
+        let plan = Arc::new(plan);
+        Ok((LaidOut { plan, transport, congestion, control, lead, shifted, header, mtu }, sources))
+    }
+
+    /// Returns the control loop of circuits that reads hosts' sockets.
+    pub(super) fn read_by(&self) -> Option<&ControlParams> {
+        self.control.as_ref().filter(|control| demand::reads_sockets(control))
+    }
+
+    /// Returns the fabric of the run, or of its replay.
+    pub(super) fn fabric(&self, options: &Options) -> Result<LiveFabric, Unbuildable> {
+        let mut fabric = LiveFabric::new(&self.shifted)?;
+        if options.mptcp.is_some_and(|subflows| subflows > 1) {
+            fabric.bind_subflows();
+        }
+        Ok(fabric)
     }
 
     pub(super) fn host_settings(&self, model: &Model, options: &Options) -> HostSettings {
@@ -72,6 +94,8 @@ impl LaidOut {
             reordering: transport.dup_ack_threshold,
             initial_window: model.transport.initial_window,
             single_segments: model.host.qjump().is_some(),
+            send_buffer: self.read_by().map(|control| control.socket_buffer.get()),
+            own_tables: self.control.is_some(),
             subflows: options.mptcp,
         }
     }
@@ -98,17 +122,25 @@ impl LaidOut {
 
     /// Returns the outcome as far as the fabric has observed it until `end`.
     pub(super) fn outcome(&self, model: &Model, fabric: &mut LiveFabric, end: Time) -> Outcome {
+        let (circuits, circuit_weeks) = fabric.take_circuits(self.lead, end);
         Outcome {
             workloads: self.plan.workloads.clone(),
             tiers: fabric.network().tiers().iter().map(|&tier| tier.to_owned()).collect(),
             end: Time::ZERO + end.saturating_since(Time::ZERO + self.lead),
             warmup: model.run.warmup,
             queues: fabric.take_queues(self.lead, end),
+            circuits,
+            circuit_weeks,
             counters: fabric.counters(),
             faults: model.fault.iter().map(listed).collect(),
             ..Outcome::default()
         }
     }
+}
+
+/// Returns the first multiple of `week` that is no shorter than `lead`.
+fn whole(lead: Span, week: Span) -> Span {
+    week * lead.as_ps().div_ceil(week.as_ps().max(1))
 }
 
 /// Resolves the transport's parameters.

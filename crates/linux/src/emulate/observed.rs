@@ -1,5 +1,6 @@
 //! What a run has come to: its [`Outcome`] as a simulated run has it, and what is to be said beside it.
 
+use plimsoll_fabric::CircuitLosses;
 use plimsoll_results::outcome::{self, Outcome};
 use plimsoll_scenario::model::{Fault, Model};
 use plimsoll_units::Time;
@@ -35,6 +36,17 @@ pub(super) fn of_congestion(options: &Options, guarded: u64) -> Vec<String> {
         format!("suspect: DCTCP's guard put back {guarded} windows: this kernel passes over eBPF callbacks")
     });
     asked.into_iter().chain(put_back).collect()
+}
+
+/// Returns the warning of packets that the circuit switch has lost: a controller that works loses none.
+pub(super) fn of_circuits(losses: Option<CircuitLosses>) -> Option<String> {
+    let losses = losses.filter(|losses| losses.total() > 0)?;
+    let CircuitLosses { dark, unmatched } = losses;
+    Some(format!(
+        "the circuit switch lost {} packets: {dark} while it was dark, {unmatched} by a circuit to another host; a \
+         longer `circuits.drain` gives what is on its way time to pass",
+        losses.total()
+    ))
 }
 
 pub(super) fn warnings(model: &Model, seen: &Seen, counts: Counts, verified: Option<bool>) -> Vec<String> {

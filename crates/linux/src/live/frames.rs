@@ -1,9 +1,24 @@
 //! What enters a [`LiveFabric`](super::LiveFabric), and what leaves it.
 
+use plimsoll_circuits::Demand;
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
 use crate::frame::Header;
+
+/// What has come in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// A frame of a host.
+    Frame(Ingress),
+    /// What waits in the hosts' sockets.
+    SocketDemand {
+        /// The time from which on it counts.
+        at: Time,
+        /// The bytes that wait, from each host to each other.
+        demand: Demand,
+    },
+}
 
 /// A frame that has come in: all of it that the fabric uses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,5 +12,6 @@ mod hull_kernel;
 mod qjump;
 mod qjump_kernel;
 mod reactor;
+mod reactor_kernel;
 mod resume;
 mod solstice;

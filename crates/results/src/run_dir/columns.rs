@@ -347,16 +347,34 @@ impl Record for CircuitUse {
         ("until_ps", "when it was taken down, or its week ended, or the run"),
         ("sender", "the host that sends by it"),
         ("receiver", "the host that receives by it"),
+        ("first_ps", "when the first packet that it carried reached the circuit switch"),
+        (
+            "onset_ps",
+            "when the sender had sent its first data to the receiver, after two weeks at least without any, as of then",
+        ),
         ("packets", "packets that it carried"),
         ("bytes", "their bytes"),
         ("rate_bps", "the rate at which its sender may send by circuits"),
     ];
 
     fn write(&self, row: &mut Writer, _: &Names) {
-        let CircuitUse { week, configuration, from, until, sender, receiver, packets, bytes, rate } = *self;
-        let hosts = [u64::from(sender.0), u64::from(receiver.0)];
+        let CircuitUse {
+            week,
+            configuration,
+            from,
+            until,
+            sender,
+            receiver,
+            first,
+            onset,
+            packets,
+            bytes,
+            rate,
+        } = *self;
         [week, configuration, from.as_ps(), until.as_ps()].into_iter().for_each(|number| row.plain(number));
-        hosts.into_iter().chain([packets, bytes, rate.as_bps()]).for_each(|number| row.plain(number));
+        [sender.0, receiver.0].into_iter().for_each(|host| row.plain(host));
+        [first, onset].into_iter().for_each(|time| row.maybe(time.map(Time::as_ps)));
+        [packets, bytes, rate.as_bps()].into_iter().for_each(|number| row.plain(number));
     }
 
     fn read(fields: &mut Fields<'_>, _: &Names) -> Result<CircuitUse, String> {
@@ -367,6 +385,8 @@ impl Record for CircuitUse {
             until: fields.time()?,
             sender: HostId(fields.parse()?),
             receiver: HostId(fields.parse()?),
+            first: fields.maybe()?.map(Time::from_ps),
+            onset: fields.maybe()?.map(Time::from_ps),
             packets: fields.parse()?,
             bytes: fields.parse()?,
             rate: Rate::from_bps(fields.parse()?),

@@ -93,6 +93,8 @@ mod tests {
             until: at(from_to[1]),
             sender: HostId(0),
             receiver: HostId(1),
+            first: None,
+            onset: None,
             packets: bytes / 1_000,
             bytes,
             rate: Rate::from_gbps(8),

@@ -52,6 +52,7 @@ pub struct ClassQueues {
     classes: Vec<Class>,
     /// What goes by the packet switch only, whatever its destination is.
     by_packet: VecDeque<Queued>,
+    by_packet_bytes: u64,
     packets: usize,
     /// The destination of the circuit that stands.
     open: Option<u32>,
@@ -105,6 +106,11 @@ impl Pace {
 }
 
 impl Class {
+    /// Returns packets and bytes that wait.
+    fn waiting(&self) -> (usize, u64) {
+        (self.either.len() + self.by_circuit.len(), self.bytes)
+    }
+
     /// Returns the queue of what a circuit carries that has the oldest packet.
     fn oldest_by_circuit(&mut self) -> Option<&mut VecDeque<Queued>> {
         let since = |queue: &VecDeque<Queued>| queue.front().map_or(Time::MAX, |queued| queued.since);
@@ -125,6 +131,7 @@ impl ClassQueues {
             host: host as usize,
             classes: (0..hosts).map(|_| Class::default()).collect(),
             by_packet: VecDeque::new(),
+            by_packet_bytes: 0,
             packets: 0,
             open: None,
             opened: Time::ZERO,
@@ -151,11 +158,15 @@ impl ClassQueues {
     /// Returns packets and bytes that wait in the queue that a packet of `class` to `destination` would join.
     pub fn waiting(&self, destination: u32, class: PathClass) -> (usize, u64) {
         if self.joins_packet_queue(destination, class) {
-            let bytes = self.by_packet.iter().map(|queued| u64::from(queued.packet.size)).sum();
-            return (self.by_packet.len(), bytes);
+            return (self.by_packet.len(), self.by_packet_bytes);
         }
-        let class = &self.classes[destination as usize];
-        (class.either.len() + class.by_circuit.len(), class.bytes)
+        self.classes[destination as usize].waiting()
+    }
+
+    /// Returns packets and bytes that wait in each queue.
+    pub fn all_waiting(&self) -> impl Iterator<Item = (usize, u64)> {
+        let by_packet = (self.by_packet.len(), self.by_packet_bytes);
+        std::iter::once(by_packet).chain(self.classes.iter().map(Class::waiting))
     }
 
     /// Returns whether a packet to `destination` joins the queue of the packet switch.
@@ -204,7 +215,10 @@ impl ClassQueues {
         }
         let class = &mut self.classes[queued.packet.dst.0 as usize];
         match queued.packet.path_class() {
-            PathClass::Packet => self.by_packet.push_back(queued),
+            PathClass::Packet => {
+                self.by_packet_bytes += u64::from(queued.packet.size);
+                self.by_packet.push_back(queued);
+            }
             PathClass::Either => {
                 class.bytes += u64::from(queued.packet.size);
                 class.either.push_back(queued);
@@ -237,9 +251,11 @@ impl ClassQueues {
         let queues = classes.flat_map(|class| [&mut class.either, &mut class.by_circuit]);
         let queued = queues.chain([&mut self.by_packet]).find_map(VecDeque::pop_front)?;
         self.packets -= 1;
-        if queued.packet.path_class() != PathClass::Packet {
-            self.classes[queued.packet.dst.0 as usize].bytes -= u64::from(queued.packet.size);
-        }
+        let bytes = match queued.packet.path_class() {
+            PathClass::Packet => &mut self.by_packet_bytes,
+            _ => &mut self.classes[queued.packet.dst.0 as usize].bytes,
+        };
+        *bytes -= u64::from(queued.packet.size);
         Some(queued)
     }
 
@@ -292,7 +308,9 @@ impl ClassQueues {
             return None;
         }
         if let Some(queued) = self.by_packet.pop_front() {
-            self.packet.on_sent(now, u64::from(queued.packet.size));
+            let size = u64::from(queued.packet.size);
+            self.by_packet_bytes -= size;
+            self.packet.on_sent(now, size);
             return Some(queued);
         }
         let count = self.classes.len();

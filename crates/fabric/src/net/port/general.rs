@@ -172,6 +172,17 @@ impl General {
         }
     }
 
+    /// Returns whether a packet of `size` bytes would find room in each class; in the queue, where there are none.
+    pub(super) fn classes_have_room(&self, now: Time, size: u64) -> bool {
+        match &self.discipline {
+            Discipline::Classes(queues) => {
+                let limit = &self.rules.limit;
+                queues.all_waiting().all(|(packets, bytes)| limit.has_room(packets, bytes, 0, size))
+            }
+            _ => self.has_room_now(now, size),
+        }
+    }
+
     pub(super) fn rules(&self) -> &Arc<PortRules> {
         &self.rules
     }

@@ -183,6 +183,14 @@ impl Port {
         }
     }
 
+    /// Returns whether a packet of `size` bytes would find room in each class; in the queue, where there are no classes.
+    pub fn classes_have_room(&mut self, now: Time, size: u64) -> bool {
+        match &mut self.0 {
+            Engine::Express(port) => port.has_room(now, size),
+            Engine::General(port) => port.classes_have_room(now, size),
+        }
+    }
+
     /// The port holds `paused`, and no other priorities, until it is told otherwise: a night begins or ends. What the
     /// far end pauses stays paused.
     pub fn set_night(&mut self, id: PortId, now: Time, paused: Priorities, sink: &mut impl Sink) {

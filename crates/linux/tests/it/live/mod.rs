@@ -1,6 +1,7 @@
 //! Runs between real namespaces. They need root and are skipped, with the reason, where something is missing.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod circuits;
 mod levels;
 mod multipath;
 mod world;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use plimsoll_fabric::net::{Ecn, HostId};
 use plimsoll_linux::frame::Header;
-use plimsoll_linux::live::{Ingress, LiveFabric, Nowhere, replay};
+use plimsoll_linux::live::{Entry, Ingress, LiveFabric, Nowhere, replay};
 use plimsoll_scenario::Scenario;
 use plimsoll_units::{Span, Time};
 
@@ -54,6 +54,9 @@ fn log(hosts: u32, bits_per_second: u64) -> Vec<Ingress> {
             ecn: if word >> 20 & 3 == 0 { Ecn::NotEct } else { Ecn::Ect },
             payload: size - 54.min(size),
             ece: word >> 24 & 31 == 0,
+            is_control: false,
+            alias: 0,
+            pool: 0,
         };
         at += Span::from_ps(draw(&mut state) % (2 * mean_gap));
         Ingress { at, from: HostId(from), header, size }
@@ -75,7 +78,8 @@ pub fn rows(table: &mut String, folder: &Path) {
             let rate = fabric.network().link(plimsoll_fabric::net::PortId(0)).rate.as_bps();
             let log = log(fabric.hosts(), rate);
             let end = log.last().expect("a log has frames").at + Span::from_secs(1);
-            let digest = replay(&point.model, &log, end).unwrap_or_else(|error| panic!("{file}: {error:?}"));
+            let entries: Vec<Entry> = log.iter().copied().map(Entry::Frame).collect();
+            let digest = replay(fabric, &entries, end);
             let mut again = LiveFabric::new(&point.model).expect("it was built before");
             for entry in &log {
                 again.on_frame(entry.at, entry.from, entry.header, entry.size, 0, &mut Nowhere);

@@ -1,0 +1,266 @@
+//! [`SocketReader`]: a thread that reads what waits in the hosts' sockets, for the controller of circuits.
+//!
+//! ```text
+//! week k - 1 ───────┬─────────┬─────────┬───────────┬──lead──┬── week k
+//!       readings:   1         2         3   margin ─4        │
+//!                                                   └─ the controller's reading
+//! ```
+//!
+//! A reading takes a few microseconds a host, and is complete shortly before the controller needs it; the others are for
+//! weeks of which it comes too late, because the machine was busy. Slow estimators have theirs every `circuits.poll`.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use plimsoll_circuits::{ControlParams, Demand, Estimator};
+use plimsoll_fabric::net::HostId;
+use plimsoll_scenario::model::{Model, Topology};
+use plimsoll_units::{Span, Time};
+
+use crate::clock::Clock;
+use crate::edge::Reading;
+use crate::frame::host_at;
+use crate::lateness::{Spread, rough};
+use crate::namespaces::Namespaces;
+use crate::sock_diag::SockDiag;
+use crate::urgent;
+
+/// Returns the control loop of a hybrid network's circuits; other networks have none.
+pub(crate) fn control(model: &Model) -> Option<ControlParams> {
+    let is_hybrid = matches!(model.topology, Topology::Hybrid(_));
+    is_hybrid.then(|| model.circuits.clone().unwrap_or_default())
+}
+
+/// Returns whether the estimator reads what sockets hold.
+pub(crate) fn reads_sockets(control: &ControlParams) -> bool {
+    matches!(control.estimator, Estimator::SocketBuffers | Estimator::SlowSocketBuffers)
+}
+
+/// When sockets are read.
+#[derive(Clone, Copy, Debug)]
+struct Timetable {
+    /// The time between two readings.
+    every: Span,
+    /// Each reading of this number is that before a week.
+    a_week: u64,
+    /// How long before its end the controller needs a week's last reading.
+    lead: Span,
+}
+
+impl Timetable {
+    fn of(control: &ControlParams) -> Timetable {
+        match control.estimator {
+            Estimator::SlowSocketBuffers => Timetable { every: control.poll, a_week: 1, lead: Span::ZERO },
+            _ => Timetable {
+                every: Span::from_ps((control.week.as_ps() / READINGS).max(1)),
+                a_week: READINGS,
+                lead: control.lead,
+            },
+        }
+    }
+
+    /// Returns the first time after `now` at which a reading is to be complete, and whether it is a week's last.
+    fn next(&self, now: Time) -> (Time, bool) {
+        let number = (now + self.lead).as_ps() / self.every.as_ps() + 1;
+        // The first readings of the first week may be before it.
+        let at = (self.every * number).saturating_sub(self.lead);
+        (Time::ZERO + at, number.is_multiple_of(self.a_week))
+    }
+}
+
+/// The readings of a week.
+const READINGS: u64 = 4;
+/// The least and the first time by which a reading begins before it is to be complete.
+const MARGIN_MIN: Span = Span::from_us(60);
+const MARGIN_FIRST: Span = Span::from_us(400);
+/// A reading that takes longer than others is forgotten by this share with each that follows.
+const FORGOTTEN: u64 = 16;
+
+/// What the readings of sockets took.
+#[derive(Clone, Debug, Default)]
+pub struct Readings {
+    /// How long each reading of all hosts' sockets took.
+    pub took: Spread,
+    /// The weeks for which a reading was to be made.
+    pub weeks: u64,
+    /// The weeks whose reading was complete after the controller had asked, so that an earlier one counted.
+    pub late: u64,
+}
+
+/// Reads the hosts' sockets until it is dropped.
+#[derive(Debug)]
+pub(crate) struct SocketReader {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<io::Result<Readings>>>,
+}
+
+/// What a reader's thread has.
+struct Hosts {
+    sockets: Vec<SockDiag>,
+    /// The most bytes of a connection that count.
+    most: u64,
+    /// The connections of MPTCP of a host, and where they lead.
+    tokens: BTreeSet<(u32, HostId)>,
+}
+
+impl SocketReader {
+    /// Starts a thread that reads the sockets of all hosts by `clock`, and returns it with its readings.
+    ///
+    /// # Errors
+    /// If the system refuses.
+    pub(crate) fn start(
+        control: &ControlParams,
+        namespaces: &Namespaces,
+        hosts: u32,
+        clock: Clock,
+    ) -> io::Result<(SocketReader, Receiver<Reading>)> {
+        let sockets = (0..hosts).map(|host| namespaces.inside(host, SockDiag::open));
+        let hosts = Hosts {
+            sockets: sockets.collect::<io::Result<_>>()?,
+            most: control.socket_buffer.get(),
+            tokens: BTreeSet::new(),
+        };
+        let (send, readings) = mpsc::channel();
+        let stop = Arc::new(AtomicBool::new(false));
+        let (timetable, stops) = (Timetable::of(control), Arc::clone(&stop));
+        let thread = thread::spawn(move || {
+            urgent::wake_in_time();
+            run(hosts, timetable, clock, &stops, &send)
+        });
+        Ok((SocketReader { stop, thread: Some(thread) }, readings))
+    }
+
+    /// Ends the thread and returns what its readings took.
+    ///
+    /// # Errors
+    /// If the kernel has refused a reading.
+    pub(crate) fn finish(mut self) -> io::Result<Readings> {
+        self.stop.store(true, Ordering::Relaxed);
+        let thread = self.thread.take().map(JoinHandle::join);
+        let ended = thread.unwrap_or_else(|| Ok(Ok(Readings::default())));
+        ended.unwrap_or_else(|_| Err(io::Error::other("the thread that reads sockets panicked")))
+    }
+}
+
+impl Drop for SocketReader {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(
+    mut hosts: Hosts,
+    timetable: Timetable,
+    clock: Clock,
+    stop: &AtomicBool,
+    readings: &Sender<Reading>,
+) -> io::Result<Readings> {
+    let mut seen = Readings::default();
+    let mut margin = MARGIN_FIRST;
+    while !stop.load(Ordering::Relaxed) {
+        let (due, is_last) = timetable.next(clock.now() + margin);
+        let begin = Time::from_ps(due.as_ps().saturating_sub(margin.as_ps()));
+        thread::sleep(Duration::from_nanos(begin.saturating_since(clock.now()).as_ps() / 1_000));
+        let begun = clock.now();
+        let demand = hosts.read()?;
+        let at = clock.now();
+        seen.took.record(at.saturating_since(begun));
+        seen.weeks += u64::from(is_last);
+        seen.late += u64::from(is_last && at > due);
+        // Twice what it took from the moment on at which it was to begin.
+        let wanted = (at.saturating_since(begin) * 2).max(MARGIN_MIN).min(timetable.every);
+        let forgotten = Span::from_ps(margin.as_ps() - margin.as_ps() / FORGOTTEN);
+        margin = wanted.max(forgotten);
+        if readings.send(Reading { at, demand }).is_err() {
+            break;
+        }
+    }
+    Ok(seen)
+}
+
+impl Hosts {
+    /// Reads the bytes that wait in all sockets, from each host to each other.
+    fn read(&mut self) -> io::Result<Demand> {
+        let hosts = self.sockets.len();
+        let mut demand = Demand::new(hosts);
+        for (sender, diag) in self.sockets.iter_mut().enumerate() {
+            let tokens = &mut self.tokens;
+            tokens.clear();
+            diag.tcp(|socket| {
+                let Some(receiver) = host_at(socket.to, hosts as u32) else { return };
+                *demand.get_mut(sender, receiver.0 as usize) += socket.unsent.min(self.most);
+                tokens.extend(socket.token.map(|token| (token, receiver)));
+            })?;
+            for &(token, receiver) in &*tokens {
+                *demand.get_mut(sender, receiver.0 as usize) += diag.mptcp_unsent(token)?.min(self.most);
+            }
+        }
+        Ok(demand)
+    }
+}
+
+impl Readings {
+    /// Returns why the run is suspect, if readings were late.
+    pub(crate) fn suspect(&self) -> Option<String> {
+        let Readings { took, weeks, late } = self;
+        (late * LATE_SHARE > *weeks).then(|| {
+            format!(
+                "suspect: for {late} of {weeks} weeks the hosts' sockets were read too late, so that an earlier reading \
+                 counted; a reading took {} at the median and {} at most",
+                rough(took.quantile(0.5)),
+                rough(took.max())
+            )
+        })
+    }
+}
+
+/// A run of which more than a share of 1 / 50 of the weeks have a late reading is suspect.
+const LATE_SHARE: u64 = 50;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_reading_of_a_week_is_when_the_controller_reads() {
+        let control = ControlParams {
+            week: Span::from_us(1_000),
+            lead: Span::from_us(300),
+            ..ControlParams::default()
+        };
+        let timetable = Timetable::of(&control);
+        let next = |us| timetable.next(Time::ZERO + Span::from_us(us));
+        let at = |us| Time::ZERO + Span::from_us(us);
+        let expected =
+            [(200, false), (450, false), (700, true), (950, false), (1_200, false), (1_450, false)];
+        let found = [0, 200, 450, 700, 950, 1_200].map(next);
+        assert_eq!(found, expected.map(|(us, is_last)| (at(us), is_last)));
+        assert_eq!(next(1_450), (at(1_700), true));
+    }
+
+    #[test]
+    fn slow_estimators_read_every_poll() {
+        let control = ControlParams {
+            estimator: Estimator::SlowSocketBuffers,
+            poll: Span::from_ms(10),
+            ..ControlParams::default()
+        };
+        let timetable = Timetable::of(&control);
+        assert_eq!(timetable.next(Time::ZERO + Span::from_ms(3)), (Time::ZERO + Span::from_ms(10), true));
+    }
+
+    #[test]
+    fn a_run_with_late_readings_is_suspect() {
+        let late = |late| Readings { weeks: 100, late, ..Readings::default() }.suspect();
+        assert_eq!(late(2), None);
+        assert!(late(3).is_some_and(|said| said.starts_with("suspect: for 3 of 100 weeks")));
+    }
+}

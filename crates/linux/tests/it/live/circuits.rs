@@ -1,0 +1,56 @@
+//! Hybrid networks between real namespaces.
+
+use plimsoll_linux::{Options, check};
+
+use crate::live::world::{lacks, model, options, run, run_with};
+
+/// Weeks of 15 ms with circuits of 100 Mb/s beside a packet switch of 10 Mb/s.
+const HYBRID: &str = "[topology]\nkind = 'hybrid'\nracks = 3\nrate = '100Mbps'\npacket_rate = '10Mbps'\ndelay = '20us'\n\
+                      [circuits]\nweek = '15ms'\nreconfiguration = '300us'\nlead = '4ms'\nacks = 'packet'\n\
+                      [host]\nbackpressure = true\n[port.host]\nbuffer = '8MB'\n\
+                      [transport]\nkind = 'cubic'\nmin_rto = '200ms'\n";
+
+const TRANSFER: &str = "[workload.a]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\nsize = '2MB'\n";
+
+/// A transfer that the packet switch alone would carry in 1.6 s is promoted to circuits, which lose nothing; its demand is
+/// read of real sockets, and the log with these readings replays to the same digest.
+#[test]
+fn a_transfer_is_promoted_to_circuits() {
+    let Some(emulated) = run(&format!("{HYBRID}{TRANSFER}"), &[]) else { return };
+    let outcome = &emulated.outcome;
+    let latency = outcome.messages[0].latency().unwrap();
+    assert!(latency.as_secs_f64() < 1.2, "{latency}");
+    let of_pair = outcome.circuits.iter().filter(|circuit| (circuit.sender.0, circuit.receiver.0) == (1, 0));
+    let bytes: u64 = of_pair.map(|circuit| circuit.bytes).sum();
+    assert!(bytes > 1_000_000, "{bytes} B by circuits");
+    assert_eq!(outcome.counters.circuit_drops, 0);
+    assert!(emulated.readings.is_some_and(|readings| readings.took.count() > 0));
+    let weeks = &outcome.circuit_weeks;
+    assert!(weeks.len() > 5 && weeks.iter().all(|week| week.lost_dark + week.lost_unmatched == 0));
+}
+
+/// MPTCP has a subflow by each switch, and what only circuits or the packet switch carry keeps to that.
+#[test]
+fn subflows_and_workloads_are_bound_to_switches() {
+    let with = |mptcp| Options { mptcp, ..options() };
+    let text = format!("{HYBRID}{TRANSFER}");
+    if let Some(missing) = lacks() {
+        return plimsoll_testing::skipped!("this system lacks {missing}");
+    }
+    let by_packet = text.replace("week =", "packet_only = ['a']\nweek =");
+    let carried = run(&by_packet, &[]).unwrap();
+    assert_eq!(carried.outcome.circuits.iter().map(|circuit| circuit.packets).sum::<u64>(), 0);
+    let calls = text.replace("week =", "estimator = 'send_calls'\nweek =");
+    let refused = check(&model(&calls), &with(None)).unwrap_err().to_string();
+    assert!(refused.contains("circuits.estimator") && refused.contains("socket_buffers"), "{refused}");
+    if let Err(error) = check(&model(&text), &with(Some(2))) {
+        return plimsoll_testing::skipped!("{error}");
+    }
+    let three = check(&model(&text), &with(Some(3))).unwrap_err().to_string();
+    assert!(three.contains("one by circuits"), "{three}");
+    let mptcp = run_with(&text, with(Some(2))).unwrap();
+    let counts = mptcp.multipath.unwrap();
+    assert_eq!((counts.connections, counts.joined, counts.fallbacks), (1, 1, 0));
+    let of_pair = mptcp.outcome.circuits.iter().filter(|circuit| (circuit.sender.0, circuit.receiver.0) == (1, 0));
+    assert!(of_pair.map(|circuit| circuit.packets).sum::<u64>() > 100);
+}
