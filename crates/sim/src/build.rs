@@ -105,6 +105,7 @@ fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Ho
         classes: Classes::new(model)?,
         demand: is_hybrid(model).then(|| Box::new(DemandReader::new(&control(model)))),
         waiting_for_room: vec![Default::default(); waiting],
+        found_no_room: Vec::new(),
     })
 }
 

@@ -82,6 +82,12 @@ impl Classes {
         Some(limiter)
     }
 
+    /// Returns by which switches a packet of a connection of `path` may travel; one without data if `is_control`.
+    #[inline]
+    pub(crate) fn path_of(&self, path: PathClass, is_control: bool) -> PathClass {
+        self.ack_path.filter(|_| is_control).unwrap_or(path)
+    }
+
     /// Writes priority, path class and rank into a packet of a connection of `priority` and `path` that has
     /// `remaining` bytes to send.
     #[inline]
@@ -93,7 +99,7 @@ impl Classes {
         remaining: impl FnOnce() -> u64,
     ) {
         let is_control = packet.len == 0;
-        packet.set_path_class(self.ack_path.filter(|_| is_control).unwrap_or(path));
+        packet.set_path_class(self.path_of(path, is_control));
         packet.priority = if is_control { self.ack.unwrap_or(priority) } else { priority };
         packet.rank = match self.rank {
             None => 0,

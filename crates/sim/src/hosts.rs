@@ -37,4 +37,6 @@ pub(crate) struct Hosts {
     /// By host: the ends that wait for room in its NIC queue, in the order of their turns. Empty without
     /// backpressure.
     pub(crate) waiting_for_room: Vec<VecDeque<(u32, End)>>,
+    /// The ends that found no room in this turn, to be asked first in the next.
+    pub(crate) found_no_room: Vec<(u32, End)>,
 }

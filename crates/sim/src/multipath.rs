@@ -431,9 +431,10 @@ impl World {
         let (half, peer) = if end == End::Client { (client, server) } else { (server, client) };
         let (mut wake, mut waits) = (Time::MAX, false);
         loop {
-            let mut path = |subflow: usize| {
+            let mut path = |subflow: usize, is_ack: bool| {
                 let class = classes[subflow];
-                if self.rules.backpressure && !self.fabric.class_has_room(now, src, dst, class, full_size) {
+                let queue = hosts.classes.as_ref().map_or(class, |limits| limits.path_of(class, is_ack));
+                if self.rules.backpressure && !self.fabric.class_has_room(now, src, dst, queue, full_size) {
                     waits = true;
                     return PathState::Full;
                 }

@@ -142,9 +142,10 @@ impl World {
             let half = connection.half(end);
             if self.rules.holds_back {
                 let full_size = hosts.transport.segment + u64::from(hosts.transport.header_bytes);
-                if self.rules.backpressure
-                    && !self.fabric.class_has_room(now, src, dst, half.path_class, full_size)
-                {
+                let path = hosts.classes.as_ref().map_or(half.path_class, |classes| {
+                    classes.path_of(half.path_class, half.endpoint.owes_ack())
+                });
+                if self.rules.backpressure && !self.fabric.class_has_room(now, src, dst, path, full_size) {
                     if !std::mem::replace(&mut half.blocked, true) {
                         hosts.waiting_for_room[src.0 as usize].push_back((number, end));
                     }
@@ -213,21 +214,33 @@ impl World {
     }
 
     /// Packets and ends that wait for room in a NIC get their turn: first what a pacer holds, then the ends, one
-    /// after the other.
+    /// after the other. In a hybrid network an end that finds no room stays ahead of those that have sent; elsewhere it
+    /// falls behind them, as docs/internals/plan.md says.
     #[inline]
     pub(crate) fn offer_room(&mut self, now: Time) {
+        let keeps_turns = self.hosts.demand.is_some();
         while let Some(nic) = self.fabric.hooks_mut().room.pop() {
             self.fabric.release_paced(now, nic);
             let waiting = self.hosts.waiting_for_room[nic.0 as usize].len();
             for _ in 0..waiting {
                 let next = self.hosts.waiting_for_room[nic.0 as usize].pop_front();
                 let Some((connection, end)) = next else { break };
+                let before = self.fabric.counters().packets_sent;
                 if let Some(open) = self.hosts.connections[connection as usize].as_deref_mut() {
                     open.half(end).blocked = false;
                     self.send(now, connection, end);
                 } else {
                     self.unblock_multipath(now, connection, end);
                 }
+                let turns = &mut self.hosts.waiting_for_room[nic.0 as usize];
+                let has_sent = before != self.fabric.counters().packets_sent;
+                if keeps_turns && !has_sent && turns.back() == next.as_ref() {
+                    turns.pop_back();
+                    self.hosts.found_no_room.push((connection, end));
+                }
+            }
+            for end in self.hosts.found_no_room.drain(..).rev() {
+                self.hosts.waiting_for_room[nic.0 as usize].push_front(end);
             }
         }
     }

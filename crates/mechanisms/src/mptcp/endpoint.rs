@@ -164,12 +164,12 @@ impl Endpoint {
         self.windows = windows;
     }
 
-    /// The next segment that leaves now. `path(i)` is the state of subflow i's path.
+    /// The next segment that leaves now. `path(i, ack)` is the state of subflow i's path, for an ACK without data if `ack`.
     pub fn poll_transmit(
         &mut self,
         config: &Config,
         now: Time,
-        path: &mut dyn FnMut(usize) -> PathState,
+        path: &mut dyn FnMut(usize, bool) -> PathState,
     ) -> Option<Transmit> {
         let mut eligible = std::mem::take(&mut self.eligible);
         eligible.clear();
@@ -177,8 +177,8 @@ impl Endpoint {
         let has_data = self.sender.has_data();
         // First what needs no scheduler: subflows that take no data send their ACKs and what they repair.
         for index in 0..self.subflows.len() {
-            let state = path(index);
             let own = &mut self.subflows[index];
+            let state = path(index, own.tcp.owes_ack());
             let takes_data = has_data
                 && state != PathState::Full
                 && (state == PathState::Open || config.scheduler != Scheduler::ActivePath)

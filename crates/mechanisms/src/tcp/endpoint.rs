@@ -206,6 +206,12 @@ impl Endpoint {
         })
     }
 
+    /// Returns whether the next segment that leaves is an ACK without data.
+    #[inline]
+    pub fn owes_ack(&self) -> bool {
+        self.state == State::Established && self.receiver.owes_ack()
+    }
+
     /// What new data [`poll_transmit`](Endpoint::poll_transmit) would give, for a sender that waits
     /// for a piece worth sending. `None` if there is none, if something else comes first, or while
     /// losses are being repaired, when nothing should wait.

@@ -103,7 +103,7 @@ impl Net {
     /// Sends what `end` may send.
     pub fn send(&mut self, end: usize) {
         let paths = self.paths.clone();
-        let mut path = |subflow: usize| paths[subflow].state;
+        let mut path = |subflow: usize, _is_ack: bool| paths[subflow].state;
         while let Some(transmit) = self.ends[end].poll_transmit(&self.config, self.now, &mut path) {
             let Transmit { subflow, segment, data_ack, reinjected, .. } = transmit;
             assert_ne!(paths[subflow].state, PathState::Full, "no path that is full is used");
