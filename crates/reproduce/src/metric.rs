@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_results::outcome::{CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue};
+use plimsoll_results::outcome::{
+    CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue,
+};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
@@ -415,7 +417,8 @@ mod tests {
         let outcome = Outcome { circuits, ..Outcome::default() };
         let (week, lead) = (Span::from_ms(15), Span::from_ms(4));
         let parts = [ReactionPart::All, ReactionPart::Reading, ReactionPart::Night, ReactionPart::Packet];
-        let parts = parts.map(|part| samples(&Population::ReactionMs { part, week, lead }, &outcome, Span::ZERO));
+        let parts =
+            parts.map(|part| samples(&Population::ReactionMs { part, week, lead }, &outcome, Span::ZERO));
         let rounded = parts.map(|of| of.iter().map(|ms| (ms * 1_000.0).round() as i64).collect::<Vec<_>>());
         assert_eq!(rounded, [[7_600], [3_000], [500], [100]]);
         let to_1 = Population::CircuitMbps { to: 1, week, weeks: (1, 3) };

@@ -51,6 +51,7 @@ fn subflows_and_workloads_are_bound_to_switches() {
     let mptcp = run_with(&text, with(Some(2))).unwrap();
     let counts = mptcp.multipath.unwrap();
     assert_eq!((counts.connections, counts.joined, counts.fallbacks), (1, 1, 0));
-    let of_pair = mptcp.outcome.circuits.iter().filter(|circuit| (circuit.sender.0, circuit.receiver.0) == (1, 0));
+    let of_pair =
+        mptcp.outcome.circuits.iter().filter(|circuit| (circuit.sender.0, circuit.receiver.0) == (1, 0));
     assert!(of_pair.map(|circuit| circuit.packets).sum::<u64>() > 100);
 }
