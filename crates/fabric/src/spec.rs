@@ -67,6 +67,13 @@ pub struct CircuitSpec {
     pub scheduler: Option<SchedulerFactory>,
 }
 
+impl CircuitSpec {
+    /// Specifies `control` with its own scheduler.
+    pub fn new(control: ControlParams) -> CircuitSpec {
+        CircuitSpec { control, scheduler: None }
+    }
+}
+
 /// One kind of output queue.
 #[derive(Clone, Debug)]
 pub struct PortSpec {
