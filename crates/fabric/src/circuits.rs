@@ -72,9 +72,9 @@ struct Activities {
 /// When a sender has sent data to a receiver.
 #[derive(Clone, Copy, Debug)]
 struct Activity {
-    /// The first time since it was idle.
+    /// The first time that it sent after it had been idle.
     onset: Time,
-    /// The last time.
+    /// The last time that it sent.
     last: Time,
 }
 
@@ -98,7 +98,7 @@ impl Activities {
     }
 }
 
-/// The circuit switch.
+/// The circuit switch: its state, and the one before.
 #[derive(Debug)]
 struct Crossbar {
     state: State,
@@ -196,7 +196,7 @@ pub struct CircuitWeek {
     pub week: u64,
     /// When its schedule was made; none for week 0.
     pub made: Option<ScheduleTimes>,
-    /// When it began.
+    /// When the week began.
     pub begins: Time,
     /// When the next week began, or the run ended.
     pub ends: Time,
@@ -369,8 +369,8 @@ impl HybridRates {
     }
 }
 
-/// Returns how long the circuits of a hybrid `network` must outlast a pause for frames of `full_size` bytes: the default
-/// of `circuits.drain`. Other networks have no circuits.
+/// Returns how long the circuits of a hybrid `network` must outlast a pause for frames of `full_size` bytes: the
+/// default of `circuits.drain`. Other networks have no circuits.
 pub fn circuit_drain(network: &Network, full_size: u64) -> Option<Span> {
     HybridRates::of(network, full_size, Classify::default()).map(|rates| rates.drain)
 }

@@ -81,10 +81,10 @@ pub(crate) enum Population {
     PerSecond(String),
     /// Payload of a workload's completed messages, in Gb/s: one number.
     Gbps(String),
-    /// A part of the reaction of a hybrid network's control loop, in ms: from the first data of a pair of hosts after it
-    /// was idle to the first packet by a circuit that did not stand before.
+    /// A part of the reaction of a hybrid network's control loop, in ms: from the first data of a pair of hosts after
+    /// it was idle to the first packet by a circuit that did not stand before.
     ReactionMs {
-        /// The part.
+        /// The part of the reaction that counts.
         part: ReactionPart,
         /// The week of the loop.
         week: Span,
@@ -116,7 +116,7 @@ pub(crate) enum Population {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReactionPart {
-    /// All of it.
+    /// All of the reaction.
     All,
     /// Until the demand was read of which the circuit's week was scheduled.
     Reading,
@@ -390,8 +390,8 @@ mod tests {
         assert!(trimmed(vec![0.0; 3]).is_empty());
     }
 
-    /// A pair that was idle until 8 ms has its first packet by the circuit of week 1, which stands from 15.5 ms on; one that
-    /// finds a circuit standing has no reaction, and a second circuit of the same onset has none either.
+    /// A pair that was idle until 8 ms has its first packet by the circuit of week 1, which stands from 15.5 ms on; one
+    /// that finds a circuit standing has no reaction, and a second circuit of the same onset has none either.
     #[test]
     fn a_reaction_is_from_the_onset_to_the_first_circuit() {
         let at = |us: u64| Time::ZERO + Span::from_us(us);

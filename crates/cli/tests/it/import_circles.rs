@@ -15,8 +15,8 @@ const EXCEPTIONS: &[(&str, &str, usize, &str)] = &[(
     "fabric",
     "net/topology/mod.rs",
     7,
-    "a kind of topology is one file, which builds the network that asks it for next hops: five kinds, what they have in \
-     common, and the network",
+    "a kind of topology is one file, which builds the network that asks it for next hops: the network, five kinds, and \
+     what these have in common",
 )];
 
 /// A path of modules below the root of a crate.

@@ -18,8 +18,8 @@ use crate::wire::{Address, packet_of, segment_of, unwrap};
 use crate::world::World;
 
 impl World {
-    /// Returns the path class that the scheduler `active-path` uses from `host` to `dst`: circuits in the weeks that have
-    /// one.
+    /// Returns the path class that the scheduler `active-path` uses from `host` to `dst`: circuits in the weeks that
+    /// have one.
     fn active_class(&self, host: HostId, dst: HostId) -> PathClass {
         if self.fabric.has_circuit(host, dst) { PathClass::Circuit } else { PathClass::Packet }
     }
