@@ -150,7 +150,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::scheduler::SchedulerKind;
+    use crate::kind::SchedulerKind;
 
     /// Two ports with a byte each way, a byte a picosecond by circuit and a tenth by packets.
     const SWITCHING: Switching = Switching {

@@ -21,6 +21,7 @@ mod demand;
 mod eclipse;
 mod evaluation;
 mod islip;
+mod kind;
 mod matching;
 mod params;
 mod read;
@@ -40,14 +41,13 @@ pub use demand::Demand;
 pub use eclipse::Eclipse;
 pub use evaluation::{Evaluation, LowerBounds, WEEKS, evaluate};
 pub use islip::Islip;
+pub use kind::{SchedulerKind, UnknownScheduler};
 pub use matching::Matching;
 pub use params::{AckPath, Classify, ControlParams, Estimator, InvalidControl, ResidueRate};
 pub use read::{DemandError, PORTS_MAX};
 pub use rotor::Rotor;
 pub use schedule::{Configuration, Schedule};
-pub use scheduler::{
-    Scheduler, SchedulerFactory, SchedulerKind, Switching, SwitchingError, UnknownScheduler,
-};
+pub use scheduler::{Scheduler, SchedulerFactory, Switching, SwitchingError};
 pub use solstice::Solstice;
 pub use tms::Tms;
 pub use workload::{Placement, Workload};

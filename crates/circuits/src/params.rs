@@ -4,7 +4,7 @@ use plimsoll_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scheduler::SchedulerKind;
+use crate::kind::SchedulerKind;
 
 /// The control loop of a hybrid network: what it schedules by, and how long each of its steps takes. The defaults are
 /// those of REACToR's prototype of eight hosts.

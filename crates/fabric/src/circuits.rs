@@ -11,18 +11,17 @@
 //! The crossbar has no buffer: what arrives while it is dark, or from a sender whose circuit leads elsewhere, is lost
 //! and counted by cause.
 
+mod follow;
+
 use std::ops::AddAssign;
 
 use plimsoll_circuits::{
-    Classify, ControlParams, Controller, Demand, Estimator, Instruction, InvalidControl, Matching,
-    ResidueRate, Switching,
+    Classify, Controller, Demand, Estimator, InvalidControl, Matching, ResidueRate, Switching,
 };
 use plimsoll_units::{Rate, Span, Time};
 
 use crate::engine::{Owner, OwnerKind};
-use crate::fabric::Fabric;
-use crate::links::{Hooks, Links};
-use crate::net::port::{ClassRates, ClassSignal};
+use crate::net::port::ClassRates;
 use crate::net::{HostId, Network, Packet, Port, PortId};
 use crate::spec::CircuitSpec;
 use crate::unbuildable::Unbuildable;
@@ -73,9 +72,9 @@ struct Activities {
 /// When a sender has sent data to a receiver.
 #[derive(Clone, Copy, Debug)]
 struct Activity {
-    /// The first time since it was idle.
+    /// The first time that it sent after it had been idle.
     onset: Time,
-    /// The last time.
+    /// The last time that it sent.
     last: Time,
 }
 
@@ -99,7 +98,7 @@ impl Activities {
     }
 }
 
-/// The circuit switch.
+/// The circuit switch: its state, and the one before.
 #[derive(Debug)]
 struct Crossbar {
     state: State,
@@ -197,7 +196,7 @@ pub struct CircuitWeek {
     pub week: u64,
     /// When its schedule was made; none for week 0.
     pub made: Option<ScheduleTimes>,
-    /// When it began.
+    /// When the week began.
     pub begins: Time,
     /// When the next week began, or the run ended.
     pub ends: Time,
@@ -370,8 +369,8 @@ impl HybridRates {
     }
 }
 
-/// Returns how long the circuits of a hybrid `network` must outlast a pause for frames of `full_size` bytes: the default
-/// of `circuits.drain`. Other networks have no circuits.
+/// Returns how long the circuits of a hybrid `network` must outlast a pause for frames of `full_size` bytes: the
+/// default of `circuits.drain`. Other networks have no circuits.
 pub fn circuit_drain(network: &Network, full_size: u64) -> Option<Span> {
     HybridRates::of(network, full_size, Classify::default()).map(|rates| rates.drain)
 }
@@ -471,103 +470,6 @@ impl Circuits {
     }
 }
 
-impl<H: Hooks> Fabric<H> {
-    /// The clock of the circuits is due: carries out what the controller says.
-    #[cold]
-    pub(crate) fn on_circuits_due(&mut self, now: Time) {
-        let Some(circuits) = &mut self.circuits else { return };
-        while circuits.controller.next_due() <= now {
-            match circuits.controller.on_due(now) {
-                None => {}
-                Some(Instruction::ReadDemand) => {
-                    let gathered = now + circuits.gathering;
-                    let ready = gathered + circuits.computation;
-                    circuits.log.next_made = Some(ScheduleTimes { read: now, gathered, ready });
-                    circuits.asked = true;
-                }
-                Some(instruction) => {
-                    circuits.carry_out(now, &instruction, &mut self.ports, &mut self.links);
-                }
-            }
-        }
-        let (at, owner) = circuits.next_event();
-        if at < Time::MAX {
-            self.links.events.push(at, owner);
-        }
-    }
-
-    /// Returns whether the controller waits for the hosts' demand.
-    pub fn wants_demand(&self) -> bool {
-        self.circuits.as_ref().is_some_and(|circuits| circuits.asked)
-    }
-
-    /// Returns where the demand of hosts is to be read; `None` in a network without circuits.
-    pub fn estimator(&self) -> Option<Estimator> {
-        self.circuits.as_ref().map(|circuits| circuits.estimator)
-    }
-
-    /// Gives the controller the bytes that wait in the hosts above their NICs, which it
-    /// [wants](Fabric::wants_demand). What waits in the NICs is added here.
-    pub fn set_demand(&mut self, mut demand: Demand) {
-        let Some(circuits) = &mut self.circuits else { return };
-        circuits.asked = false;
-        circuits.add_nic_demand(&self.ports, &mut demand);
-        circuits.controller.on_demand(&demand);
-    }
-
-    /// Returns whether this week has a circuit from `host` to `destination`, now or later.
-    pub fn has_circuit(&self, host: HostId, destination: HostId) -> bool {
-        let queues = self.ports[host.0 as usize].class_queues();
-        queues.is_some_and(|queues| queues.has_circuit(destination.0))
-    }
-
-    /// Returns how many packets the circuit switch has lost, by cause; `None` in a network without one.
-    pub fn circuit_losses(&self) -> Option<CircuitLosses> {
-        self.circuits.as_ref().map(|circuits| circuits.log.losses)
-    }
-
-    /// Returns what was observed of circuits up to `end`.
-    pub fn take_circuit_log(&mut self, end: Time) -> Option<CircuitLog> {
-        let circuits = self.circuits.as_mut()?;
-        circuits.log.take_down(end);
-        circuits.log.end_week(end);
-        Some(std::mem::take(&mut circuits.log))
-    }
-
-    /// `packet` has reached the far end of the link of `port` in a hybrid network, where it is told what the link took.
-    /// Returns whether it goes on; from the circuit switch it goes on at once.
-    pub(crate) fn passes_hybrid(&mut self, now: Time, port: PortId, packet: &mut Packet) -> Passage {
-        let (Some(circuits), Some(hops)) = (&mut self.circuits, self.network.hybrid()) else {
-            return Passage::OnPath;
-        };
-        let link = self.network.link(port);
-        let bits = link.rate.byte_time().span(u64::from(packet.size));
-        if self.network.near_switch(port) == Some(hops.circuit_switch()) {
-            // The crossbar passes bits on as they come.
-            packet.add_transit(link.propagation);
-            return Passage::OnPath;
-        }
-        packet.add_transit(bits + link.propagation);
-        if port.0 < self.network.hosts()
-            && let Some(counted) = &mut circuits.counted
-        {
-            *counted.sent.get_mut(packet.src.0 as usize, packet.dst.0 as usize) += u64::from(packet.size);
-        }
-        let far = self.network.far_switch(port);
-        if far == Some(hops.packet_switch()) {
-            circuits.log.count_beside(packet);
-        }
-        if far != Some(hops.circuit_switch()) {
-            return Passage::OnPath;
-        }
-        if !circuits.passes(now, bits, packet) {
-            return Passage::Lost;
-        }
-        let out = hops.circuit_to(packet.dst.0);
-        Passage::Through(out, now + self.network.link(out).propagation)
-    }
-}
-
 /// How a packet goes on in a hybrid network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Passage {
@@ -577,60 +479,4 @@ pub(crate) enum Passage {
     Through(PortId, Time),
     /// The circuit switch has lost it.
     Lost,
-}
-
-impl Circuits {
-    fn carry_out<H: Hooks>(
-        &mut self,
-        now: Time,
-        instruction: &Instruction,
-        ports: &mut [Port],
-        links: &mut Links<H>,
-    ) {
-        let hosts = self.controller.plan().residue.ports();
-        let mut tell = |host: usize, signal: ClassSignal<'_>| {
-            ports[host].on_class_signal(PortId(host as u32), now, signal, links);
-        };
-        match instruction {
-            Instruction::ReadDemand => {}
-            Instruction::Begin => {
-                let plan = self.controller.plan();
-                let switching = self.controller.switching();
-                let rated = self
-                    .spreads_residue
-                    .then(|| plan.residue.within(switching.packet_bytes(switching.window)));
-                let spread = rated.is_some().then_some(switching.window);
-                let residue = rated.as_ref().unwrap_or(&plan.residue);
-                for host in 0..hosts {
-                    tell(host, ClassSignal::Week(&plan.configurations, residue, spread));
-                }
-                self.log.begin_week(now, self.controller.week(), plan.configurations.len());
-                if let State::Lit(matching) = &self.crossbar.state {
-                    // What stands on is counted by week.
-                    self.log.take_down(now);
-                    self.log.put_up(now, self.controller.week(), matching);
-                }
-            }
-            Instruction::Pause => (0..hosts).for_each(|host| tell(host, ClassSignal::Close)),
-            Instruction::Darken => {
-                self.log.take_down(now);
-                self.crossbar.change(now, State::Dark);
-            }
-            Instruction::Light(matching) => {
-                self.crossbar.change(now, State::Lit(matching.clone()));
-                self.log.put_up(now, self.controller.week(), matching);
-                for (sender, receiver) in matching.circuits() {
-                    tell(sender, ClassSignal::Open(receiver as u32));
-                }
-            }
-        }
-    }
-}
-
-/// The control loop of a scenario that says nothing about it.
-impl CircuitSpec {
-    /// Specifies `control` with its own scheduler.
-    pub fn new(control: ControlParams) -> CircuitSpec {
-        CircuitSpec { control, scheduler: None }
-    }
 }

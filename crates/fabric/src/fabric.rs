@@ -4,8 +4,9 @@
 //! send ──> gate ──> NIC ──> link ──> switch: which port? ──> port ──> link ──> ... ──> Handled::Delivered
 //! ```
 //!
-//! The gate is random loss and the pacer, where hosts have them. The fabric owns the event queue, and its caller owns the loop over it. One total order covers the fabric's links,
-//! ports, pacers and pauses as well as whatever the caller schedules:
+//! The gate is random loss and the pacer, where hosts have them. The fabric owns the event queue, and its caller owns
+//! the loop over it. One total order covers the fabric's links, ports, pacers and pauses as well as whatever the caller
+//! schedules:
 //!
 //! ```text
 //! while let Some((now, owner)) = fabric.next_event(last) {
@@ -323,8 +324,8 @@ impl<H: Hooks> Fabric<H> {
         self.ports[host.0 as usize].class_has_room(now, destination.0, class, bytes)
     }
 
-    /// Returns whether `bytes` more would find room in the NIC of `host` whatever their destination: in a hybrid network
-    /// in each of its queues.
+    /// Returns whether `bytes` more would find room in the NIC of `host` whatever their destination: in a hybrid
+    /// network in each of its queues.
     #[inline]
     pub fn classes_have_room(&mut self, now: Time, host: HostId, bytes: u64) -> bool {
         self.ports[host.0 as usize].classes_have_room(now, bytes)

@@ -7,14 +7,13 @@
 //!
 //! All of it is a function of the time, so each logical process of a parallel run does it for its own NICs.
 
+mod follow;
+
 use plimsoll_mechanisms::pfc::Priorities;
 use plimsoll_mechanisms::tdma::Nights;
 use plimsoll_units::Time;
 
 use crate::engine::{Owner, OwnerKind};
-use crate::fabric::Fabric;
-use crate::links::Hooks;
-use crate::net::PortId;
 
 /// The nights of a run, and how many events began or ended them.
 #[derive(Debug)]
@@ -42,21 +41,5 @@ impl NightClock {
     /// Returns the next event after `now`.
     pub(crate) fn next_event(&self, now: Time) -> (Time, Owner) {
         (self.nights.next_change(now), Owner::new(OwnerKind::Clock, NIGHTS_CLOCK))
-    }
-}
-
-impl<H: Hooks> Fabric<H> {
-    /// A night or a day begins at `now`.
-    #[cold]
-    pub(crate) fn on_night_due(&mut self, now: Time) {
-        let Some(clock) = &mut self.links.nights else { return };
-        clock.events += 1;
-        let paused = clock.nights.paused_at(now);
-        clock.paused = paused;
-        let (at, owner) = clock.next_event(now);
-        self.links.events.push(at, owner);
-        for nic in 0..self.links.hosts {
-            self.ports[nic as usize].set_night(PortId(nic), now, paused, &mut self.links);
-        }
     }
 }

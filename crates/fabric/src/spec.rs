@@ -61,10 +61,17 @@ pub struct FabricSpec {
 /// How the circuits of a hybrid network are scheduled.
 #[derive(Clone, Debug, Default)]
 pub struct CircuitSpec {
-    /// The control loop.
+    /// The parameters of the control loop.
     pub control: ControlParams,
     /// The scheduler from outside, in place of `control.scheduler`.
     pub scheduler: Option<SchedulerFactory>,
+}
+
+impl CircuitSpec {
+    /// Specifies `control` with its own scheduler.
+    pub fn new(control: ControlParams) -> CircuitSpec {
+        CircuitSpec { control, scheduler: None }
+    }
 }
 
 /// One kind of output queue.

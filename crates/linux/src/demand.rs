@@ -6,8 +6,9 @@
 //!                                                   └─ the controller's reading
 //! ```
 //!
-//! A reading takes a few microseconds a host, and is complete shortly before the controller needs it; the others are for
-//! weeks of which it comes too late, because the machine was busy. Slow estimators have theirs every `circuits.poll`.
+//! A reading takes a few microseconds a host, and is complete shortly before the controller needs it; the others are
+//! for weeks of which it comes too late, because the machine was busy. Slow estimators have theirs every
+//! `circuits.poll`.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -213,8 +214,8 @@ impl Readings {
         let Readings { took, weeks, late } = self;
         (late * LATE_SHARE > *weeks).then(|| {
             format!(
-                "suspect: for {late} of {weeks} weeks the hosts' sockets were read too late, so that an earlier reading \
-                 counted; a reading took {} at the median and {} at most",
+                "suspect: for {late} of {weeks} weeks the hosts' sockets were read too late, so that an earlier \
+                 reading counted; a reading took {} at the median and {} at most",
                 rough(took.quantile(0.5)),
                 rough(took.max())
             )

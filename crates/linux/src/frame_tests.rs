@@ -46,7 +46,8 @@ fn headers_say_what_frames_say() {
     }
 }
 
-/// An alias of either end, the lower bits of the DSCP and the lack of a payload say how a frame travels in a hybrid network.
+/// An alias of either end, the lower bits of the DSCP and the lack of a payload say how a frame travels in a hybrid
+/// network.
 #[test]
 fn headers_keep_what_binds_a_frame_to_a_switch() {
     let parse = |frame: &[u8]| Header::parse(frame, 3).unwrap();

@@ -140,8 +140,8 @@ impl LiveFabric {
             || self.backpressure && !self.fabric.classes_have_room(now.max(self.done), host, self.full_size)
     }
 
-    /// What hosts' sockets hold was read at `now` or later: bytes that were written and not sent, from each host to each
-    /// other. Returns the log's entry of it.
+    /// What hosts' sockets hold was read at `now` or later: bytes that were written and not sent, from each host to
+    /// each other. Returns the log's entry of it.
     pub fn on_socket_demand(&mut self, now: Time, demand: Demand, out: &mut impl Out) -> Entry {
         let at = now.max(self.done + TICK);
         self.advance(at - TICK, out);

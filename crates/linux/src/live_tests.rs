@@ -254,8 +254,8 @@ fn sockets(from: usize, to: usize, bytes: u64) -> Demand {
     demand
 }
 
-/// What waits in sockets counts from its time on: a reading a picosecond after the controller's, at 2.5 ms, is of a week
-/// later. Without it a frame goes by the packet switch at once.
+/// What waits in sockets counts from its time on: a reading a picosecond after the controller's, at 2.5 ms, is of a
+/// week later. Without it a frame goes by the packet switch at once.
 #[test]
 fn the_controller_gets_the_last_reading_before_its_own() {
     let model = model(HYBRID);
@@ -273,8 +273,8 @@ fn the_controller_gets_the_last_reading_before_its_own() {
     assert_eq!(first_week(Span::from_us(2_500) + TICK), Some((2, at(6_060), 0)));
 }
 
-/// Frames of all classes while circuits come and go: with the default drain nothing is lost, the log replays to the same
-/// digest, and without its readings of sockets to another.
+/// Frames of all classes while circuits come and go: with the default drain nothing is lost, the log replays to the
+/// same digest, and without its readings of sockets to another.
 #[test]
 fn circuits_lose_nothing_and_replay() {
     let model = model(HYBRID);

@@ -168,7 +168,8 @@ impl Namespaces {
     }
 
     /// Makes namespaces by `add`, a batch for iproute2, whose tables of connections are their own: a namespace has one
-    /// if it was made in a namespace that says so, which is `mould` for as long as that takes. Kernels before 6.1 cannot.
+    /// if it was made in a namespace that says so, which is `mould` for as long as that takes. Kernels before 6.1
+    /// cannot.
     fn add_with_own_tables(&self, add: &str, mould: &str) -> io::Result<()> {
         ip(&["-batch", "-"], &format!("netns add {mould}\n"), Some(&self.lock))?;
         let added = inside(mould, || {

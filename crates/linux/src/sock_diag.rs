@@ -43,8 +43,8 @@ const MPTCP_SUBFLOW_ATTR_TOKEN_LOC: u16 = 2;
 /// Bits of an attribute's kind that say how it is encoded.
 const KIND: u16 = 0x3fff;
 
-/// Where `inet_diag_msg` has the destination; `tcp_info` the bytes not sent; `mptcp_info` the sequence number behind the
-/// last byte written, the first that is not acknowledged, and the bytes sent and acknowledged.
+/// Where `inet_diag_msg` has the destination; `tcp_info` the bytes not sent; `mptcp_info` the sequence number behind
+/// the last byte written, the first that is not acknowledged, and the bytes sent and acknowledged.
 const DESTINATION: usize = 24;
 const NOTSENT: usize = 144;
 const WRITE_SEQ: usize = 16;

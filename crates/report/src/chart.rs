@@ -511,7 +511,7 @@ pub struct Gantt {
     pub rows: Vec<GanttRow>,
 }
 
-/// A row of spans.
+/// A row of spans with its label.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GanttRow {
     /// The label names the row.
@@ -520,12 +520,12 @@ pub struct GanttRow {
     pub spans: Vec<GanttSpan>,
 }
 
-/// A span of time.
+/// A span of time in a row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct GanttSpan {
     /// Where it begins on the axis.
     pub from: f64,
-    /// How long it is.
+    /// Its length on the axis.
     pub length: f64,
     /// The colour of the span.
     pub color: Color,
@@ -546,7 +546,7 @@ pub struct Timetable {
     pub rows: Vec<String>,
     /// The kinds of bar, in the order of the legend.
     pub keys: Vec<StackPart>,
-    /// The bars.
+    /// The bars of all rows.
     pub bars: Vec<TimetableBar>,
     /// The name and the colour of the times without bars.
     pub night: StackPart,

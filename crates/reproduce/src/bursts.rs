@@ -9,7 +9,7 @@ use plimsoll_results::capture::PacketRecord;
 use plimsoll_results::outcome::Outcome;
 use plimsoll_units::{Span, Time};
 
-/// A burst.
+/// A burst of packets on a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Burst {
     /// The time from its first bit to its last, in us.

@@ -5,8 +5,8 @@ use plimsoll_results::outcome::CircuitUse;
 use plimsoll_results::summary::CircuitSummary;
 use plimsoll_results::summary::circuits::{counted_circuits, counted_weeks, summarise};
 
-/// Returns what circuits from `sender` to `receiver` carried in each week that counts, in percent of a circuit that stands
-/// all the week.
+/// Returns what circuits from `sender` to `receiver` carried in each week that counts, in percent of a circuit that
+/// stands all the week.
 pub(crate) fn percent(outcome: &Outcome, sender: u32, receiver: u32) -> Vec<f64> {
     let of_pair = |circuit: &&CircuitUse| (circuit.sender.0, circuit.receiver.0) == (sender, receiver);
     let share = |week: u64, seconds: f64| {

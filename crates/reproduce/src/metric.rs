@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_results::outcome::{CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue};
+use plimsoll_results::outcome::{
+    CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue,
+};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
@@ -79,10 +81,10 @@ pub(crate) enum Population {
     PerSecond(String),
     /// Payload of a workload's completed messages, in Gb/s: one number.
     Gbps(String),
-    /// A part of the reaction of a hybrid network's control loop, in ms: from the first data of a pair of hosts after it
-    /// was idle to the first packet by a circuit that did not stand before.
+    /// A part of the reaction of a hybrid network's control loop, in ms: from the first data of a pair of hosts after
+    /// it was idle to the first packet by a circuit that did not stand before.
     ReactionMs {
-        /// The part.
+        /// The part of the reaction that counts.
         part: ReactionPart,
         /// The week of the loop.
         week: Span,
@@ -114,7 +116,7 @@ pub(crate) enum Population {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReactionPart {
-    /// All of it.
+    /// All of the reaction.
     All,
     /// Until the demand was read of which the circuit's week was scheduled.
     Reading,
@@ -388,8 +390,8 @@ mod tests {
         assert!(trimmed(vec![0.0; 3]).is_empty());
     }
 
-    /// A pair that was idle until 8 ms has its first packet by the circuit of week 1, which stands from 15.5 ms on; one that
-    /// finds a circuit standing has no reaction, and a second circuit of the same onset has none either.
+    /// A pair that was idle until 8 ms has its first packet by the circuit of week 1, which stands from 15.5 ms on; one
+    /// that finds a circuit standing has no reaction, and a second circuit of the same onset has none either.
     #[test]
     fn a_reaction_is_from_the_onset_to_the_first_circuit() {
         let at = |us: u64| Time::ZERO + Span::from_us(us);
@@ -415,7 +417,8 @@ mod tests {
         let outcome = Outcome { circuits, ..Outcome::default() };
         let (week, lead) = (Span::from_ms(15), Span::from_ms(4));
         let parts = [ReactionPart::All, ReactionPart::Reading, ReactionPart::Night, ReactionPart::Packet];
-        let parts = parts.map(|part| samples(&Population::ReactionMs { part, week, lead }, &outcome, Span::ZERO));
+        let parts =
+            parts.map(|part| samples(&Population::ReactionMs { part, week, lead }, &outcome, Span::ZERO));
         let rounded = parts.map(|of| of.iter().map(|ms| (ms * 1_000.0).round() as i64).collect::<Vec<_>>());
         assert_eq!(rounded, [[7_600], [3_000], [500], [100]]);
         let to_1 = Population::CircuitMbps { to: 1, week, weeks: (1, 3) };

@@ -7,8 +7,8 @@ use crate::study::Study;
 /// The week of the control loop and the lead of its readings, in ms, as the study's scenarios have them.
 const WEEK_AND_LEAD_MS: f64 = 15.0 + 4.0;
 
-/// Computes by how much the longest reaction exceeds a week and its lead, and by how much the parts of a flow's circuits
-/// differ from those of the demand.
+/// Computes by how much the longest reaction exceeds a week and its lead, and by how much the parts of a flow's
+/// circuits differ from those of the demand.
 pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
     let mut claims = Vec::new();
     for longest in rows.iter().filter(|row| row.figure == "reaction" && row.metric == "reaction_ms_max") {

@@ -48,7 +48,7 @@ pub struct CircuitCurves {
 pub struct CircuitBar {
     /// The number of the week.
     pub week: u64,
-    /// When it was put up.
+    /// When the circuit was put up.
     pub from: f64,
     /// When it was taken down.
     pub until: f64,
@@ -65,13 +65,13 @@ pub struct CircuitBar {
 /// The bytes that circuits carried from one host to another.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PairBytes {
-    /// The host that sends.
+    /// The number of the host that sends.
     pub sender: u32,
-    /// The host that receives.
+    /// The number of the host that receives.
     pub receiver: u32,
     /// The middle of each value's weeks.
     pub week: Vec<f64>,
-    /// Bytes a week.
+    /// Bytes in a week, at each of these middles.
     pub bytes: Vec<f64>,
 }
 

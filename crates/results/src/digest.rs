@@ -16,8 +16,8 @@
 //! them for the same result), the captured packets (which the run directory does not keep), and the list of faults
 //! (which the scenario has). Observations, extra load, links, the drops of dead links and those of hosts, where there
 //! are none, leave no trace. The retransmissions of a series are left out as well: they came later than the digests
-//! of series that were published before, and the sum of each connection is taken in. The patterns below name every field, so that a
-//! new one does not compile until it is taken in.
+//! of series that were published before, and the sum of each connection is taken in. The patterns below name every
+//! field, so that a new one does not compile until it is taken in.
 
 use std::fmt;
 use std::str::FromStr;

@@ -4,8 +4,6 @@ use plimsoll_circuits::{ControlParams, Demand, Estimator};
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Span, Time};
 
-use crate::world::World;
-
 /// What the controller of circuits can read of the hosts.
 #[derive(Debug)]
 pub(crate) struct DemandReader {
@@ -29,7 +27,7 @@ impl DemandReader {
     }
 
     /// Reads what ends of connections of `hosts` hosts have written and not yet sent.
-    fn read(&mut self, now: Time, hosts: usize, unsent: impl Iterator<Item = Unsent>) -> Demand {
+    pub(crate) fn read(&mut self, now: Time, hosts: usize, unsent: impl Iterator<Item = Unsent>) -> Demand {
         match self.estimator {
             Estimator::NicQueues | Estimator::SwitchCounters => Demand::new(hosts),
             Estimator::SendCalls => sum(hosts, unsent, u64::MAX),
@@ -64,25 +62,4 @@ fn sum(hosts: usize, unsent: impl Iterator<Item = Unsent>, most: u64) -> Demand 
         *demand.get_mut(from.0 as usize, to.0 as usize) += bytes.min(most);
     }
     demand
-}
-
-impl World {
-    /// The controller of circuits has acted: it gets the demand that it wants, and senders may find other queues open.
-    #[cold]
-    pub(crate) fn on_circuits(&mut self, now: Time) {
-        let count = self.fabric.network().hosts();
-        if self.fabric.wants_demand()
-            && let Some(reader) = &mut self.hosts.demand
-        {
-            let unsent = self.hosts.connections.iter().flatten().flat_map(|connection| connection.unsent());
-            let multipath = self.hosts.multipath.iter().flat_map(|multipath| multipath.connections());
-            let unsent = unsent.chain(multipath.flat_map(|(_, connection)| connection.unsent()));
-            let demand = reader.read(now, count as usize, unsent);
-            self.fabric.set_demand(demand);
-        }
-        if self.hosts.multipath.is_some() {
-            (0..count).for_each(|host| self.on_circuits_changed(now, HostId(host)));
-        }
-        self.offer_room(now);
-    }
 }

@@ -12,6 +12,7 @@
 mod acting;
 pub mod batch;
 mod build;
+mod circuits;
 mod classes;
 mod connection;
 mod connection_pool;

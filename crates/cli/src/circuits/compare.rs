@@ -7,9 +7,10 @@ use plimsoll_circuits::{Demand, LowerBounds, SchedulerKind, evaluate};
 use plimsoll_units::whole;
 use serde_json::{Value, json};
 
+use super::common::{Switches, compute_us, read_demand, scheduler, stream, write_figure};
 use super::demand::Keys;
 use super::grid::Grid;
-use super::{Switches, compute_us, figure, read_demand, schedule, scheduler, stream, write_figure};
+use super::{figure, schedule};
 use crate::output::Format;
 
 /// Compare schedulers on one demand, or on generated ones.

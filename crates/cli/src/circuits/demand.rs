@@ -4,7 +4,7 @@ use anyhow::{Result, anyhow};
 use plimsoll_circuits::{Demand, PORTS_MAX, Placement, Workload};
 use plimsoll_units::whole;
 
-use super::{Switches, share, stream};
+use super::common::{Switches, share, stream};
 
 /// Print a generated demand as CSV, in bytes: the workload of Solstice's paper, or one by its keys.
 #[derive(clap::Args)]

@@ -6,8 +6,9 @@ use anyhow::Result;
 use plimsoll_circuits::{Demand, SchedulerKind};
 use serde_json::{Value, json};
 
+use super::common::{Switches, compute_us, read_demand, scheduler, write_figure};
+use super::figure;
 use super::grid::Grid;
-use super::{Switches, compute_us, figure, read_demand, scheduler, write_figure};
 use crate::output::Format;
 
 /// Compute the circuits that serve a demand, and what they leave to the packet switch.

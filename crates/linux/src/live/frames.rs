@@ -6,10 +6,10 @@ use plimsoll_units::{Span, Time};
 
 use crate::frame::Header;
 
-/// What has come in.
+/// Something that came in from the hosts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entry {
-    /// A frame of a host.
+    /// A frame that a host sent.
     Frame(Ingress),
     /// What waits in the hosts' sockets.
     SocketDemand {

@@ -47,11 +47,11 @@ struct Subflow {
 /// Whether segments of a subflow may leave now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PathState {
-    /// They may.
+    /// Segments may leave.
     Open,
-    /// They may, but another path is the active one: the scheduler `active-path` gives it no data.
+    /// Segments may leave, but another path is the active one: the scheduler `active-path` gives it no data.
     Inactive,
-    /// None may: there is no room in the host's queue.
+    /// No segment may leave: there is no room in the host's queue.
     Full,
 }
 
@@ -60,7 +60,7 @@ pub enum PathState {
 pub struct Transmit {
     /// The number of the subflow.
     pub subflow: usize,
-    /// What it sends.
+    /// The segment of the subflow.
     pub segment: Segment,
     /// The data ACK that goes with it (RFC 8684, section 3.3.2).
     pub data_ack: u64,

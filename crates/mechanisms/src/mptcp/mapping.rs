@@ -9,7 +9,7 @@ pub struct Mapping {
     pub subflow: u64,
     /// Its offset in the data sequence.
     pub data: u64,
-    /// The number of bytes.
+    /// The length of the run in bytes.
     pub len: u64,
 }
 

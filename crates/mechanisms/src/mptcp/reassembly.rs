@@ -7,7 +7,7 @@ use crate::tcp::Ranges;
 pub(super) struct DataReceiver {
     /// The next offset expected, which is the data ACK.
     nxt: u64,
-    /// What arrived beyond.
+    /// The ranges that arrived beyond that offset.
     beyond: Ranges,
 }
 

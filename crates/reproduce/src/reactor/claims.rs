@@ -4,7 +4,8 @@
 //! of_ideal                = throughput / (10 Gb/s x share of the time in which data may be sent)
 //! of_ideal_in_slow_start  = time of the same flow without a night / time / that share
 //! of_unscheduled          = goodput / goodput without nights
-//! of_allowed              = goodput / min(goodput without nights, goodput without losses nor nights x share of the day)
+//! of_allowed              = goodput
+//!                           / min(goodput without nights, goodput without losses nor nights x share of the day)
 //! ```
 //!
 //! A schedule allows no more than its days carry, and losses no more than without it; `of_allowed` compares with the

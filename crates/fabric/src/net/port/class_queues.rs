@@ -37,7 +37,7 @@ pub struct ClassRates {
 pub enum ClassSignal<'a> {
     /// The circuit to this host stands.
     Open(u32),
-    /// No circuit stands.
+    /// The host has no circuit any more.
     Close,
     /// A week begins, with these configurations and this residue for the packet switch. Where a time is given, the
     /// residue may be sent at the rate that spreads it over that time; otherwise at once.
@@ -62,7 +62,7 @@ pub struct ClassQueues {
     packet: Pace,
     circuit_first: bool,
     classify: Classify,
-    /// When the week began.
+    /// The time at which the week began.
     week: Time,
     /// The time over which a residue is spread.
     spread: Option<Span>,
@@ -207,7 +207,7 @@ impl ClassQueues {
         }
     }
 
-    /// Adds a packet.
+    /// Adds a packet to the queue of its class.
     pub(super) fn push(&mut self, mut queued: Queued) {
         self.packets += 1;
         if self.joins_packet_queue(queued.packet.dst.0, queued.packet.path_class()) {

@@ -183,7 +183,8 @@ impl Port {
         }
     }
 
-    /// Returns whether a packet of `size` bytes would find room in each class; in the queue, where there are no classes.
+    /// Returns whether a packet of `size` bytes would find room in each class; in the queue, where there are no
+    /// classes.
     pub fn classes_have_room(&mut self, now: Time, size: u64) -> bool {
         match &mut self.0 {
             Engine::Express(port) => port.has_room(now, size),

@@ -5,15 +5,16 @@ use plimsoll_linux::{Options, check};
 use crate::live::world::{lacks, model, options, run, run_with};
 
 /// Weeks of 15 ms with circuits of 100 Mb/s beside a packet switch of 10 Mb/s.
-const HYBRID: &str = "[topology]\nkind = 'hybrid'\nracks = 3\nrate = '100Mbps'\npacket_rate = '10Mbps'\ndelay = '20us'\n\
+const HYBRID: &str = "[topology]\nkind = 'hybrid'\nracks = 3\nrate = '100Mbps'\npacket_rate = '10Mbps'\n\
+                      delay = '20us'\n\
                       [circuits]\nweek = '15ms'\nreconfiguration = '300us'\nlead = '4ms'\nacks = 'packet'\n\
                       [host]\nbackpressure = true\n[port.host]\nbuffer = '8MB'\n\
                       [transport]\nkind = 'cubic'\nmin_rto = '200ms'\n";
 
 const TRANSFER: &str = "[workload.a]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\nsize = '2MB'\n";
 
-/// A transfer that the packet switch alone would carry in 1.6 s is promoted to circuits, which lose nothing; its demand is
-/// read of real sockets, and the log with these readings replays to the same digest.
+/// A transfer that the packet switch alone would carry in 1.6 s is promoted to circuits, which lose nothing; its demand
+/// is read of real sockets, and the log with these readings replays to the same digest.
 #[test]
 fn a_transfer_is_promoted_to_circuits() {
     let Some(emulated) = run(&format!("{HYBRID}{TRANSFER}"), &[]) else { return };
@@ -51,6 +52,7 @@ fn subflows_and_workloads_are_bound_to_switches() {
     let mptcp = run_with(&text, with(Some(2))).unwrap();
     let counts = mptcp.multipath.unwrap();
     assert_eq!((counts.connections, counts.joined, counts.fallbacks), (1, 1, 0));
-    let of_pair = mptcp.outcome.circuits.iter().filter(|circuit| (circuit.sender.0, circuit.receiver.0) == (1, 0));
+    let of_pair =
+        mptcp.outcome.circuits.iter().filter(|circuit| (circuit.sender.0, circuit.receiver.0) == (1, 0));
     assert!(of_pair.map(|circuit| circuit.packets).sum::<u64>() > 100);
 }

@@ -126,7 +126,8 @@ fn scheduled_residues_do_not_overload_a_receiver() {
         let senders: String =
             (1..8).map(|host| flows(&format!("from{host}"), &format!("h{host}"), "h0", "2MB")).collect();
         run(&format!(
-            "{PROTOTYPE}[circuits]\nscheduler = 'rotor'\nresidue = '{residue}'\n[port.tor]\nbuffer = '10MB'\n[port.eps]\nbuffer = '10MB'\n\
+            "{PROTOTYPE}[circuits]\nscheduler = 'rotor'\nresidue = '{residue}'\n\
+             [port.tor]\nbuffer = '10MB'\n[port.eps]\nbuffer = '10MB'\n\
              [observe.queue.eps]\nport = 'tier:eps'\nevery = '100us'\n{senders}"
         ))
     };

@@ -81,7 +81,8 @@ fn subflows_hash_to_paths_of_their_own() {
 fn share_beside_tcp(coupling: &str) -> f64 {
     let run = run(&format!(
         "version = 1\ntitle = 'a shared bottleneck'\n[run]\nduration = '4s'\nwarmup = '1s'\n\
-         [topology]\nkind = 'dumbbell'\nleft = 2\nright = 2\nrate = '1Gbps'\ndelay = '100us'\nbottleneck_rate = '100Mbps'\n\
+         [topology]\nkind = 'dumbbell'\nleft = 2\nright = 2\nrate = '1Gbps'\ndelay = '100us'\n\
+         bottleneck_rate = '100Mbps'\n\
          [port.switch]\nbuffer = '60 packets'\n{TRANSPORT}\
          mptcp = {{ coupling = '{coupling}', workloads = ['m'] }}\n\
          [workload.m]\nkind = 'flows'\nfrom = 'h0'\nto = 'h2'\nstart_within = '10ms'\n\
@@ -140,7 +141,8 @@ fn lia_moves_to_the_path_with_less_congestion() {
 /// the other one after a timeout.
 #[test]
 fn a_dead_path_costs_a_timeout() {
-    let dead = "[[fault]]\nfrom = 'l0'\nto = 's1'\ndown = true\nat = '50ms'\nuntil = '900ms'\n[paths]\nconvergence_delay = '10s'\n";
+    let dead = "[[fault]]\nfrom = 'l0'\nto = 's1'\ndown = true\nat = '50ms'\nuntil = '900ms'\n\
+                [paths]\nconvergence_delay = '10s'\n";
     let keys = "mptcp = { coupling = 'uncoupled', paths = 'distinct' }";
     let (run, alive) = (transfer(keys, dead), taken(&transfer(keys, "")));
     // Of 40 MB 12 MB are through when the link dies, and the rest takes twice as long by one path; a timeout is 10 ms.
