@@ -39,6 +39,9 @@ pub struct ControlParams {
     pub poll: Span,
     /// How fast hosts may send the residue of a schedule by the packet switch.
     pub residue: ResidueRate,
+    /// The share of the packet switch's rate that a `scheduled` residue may take, above 0 and at most 1. The rest is for
+    /// what has no schedule: acknowledgements, `packet_only` workloads, and what comes between two readings.
+    pub residue_share: f64,
     /// When a host decides by which switch a packet travels that may take either.
     pub classify: Classify,
     /// By which switch pure acknowledgements travel.
@@ -118,6 +121,7 @@ impl Default for ControlParams {
             socket_buffer: Bytes::new(4 << 20),
             poll: Span::from_ms(10),
             residue: ResidueRate::default(),
+            residue_share: 0.9,
             classify: Classify::default(),
             acks: AckPath::default(),
             packet_only: Vec::new(),
@@ -162,6 +166,10 @@ impl ControlParams {
                 format!("{} is more than a week", self.lead),
                 format!("at most {}", self.week),
             );
+        }
+        if !(self.residue_share > 0.0 && self.residue_share <= 1.0) {
+            let problem = format!("{} is no share of the packet switch's rate", self.residue_share);
+            return invalid("residue_share", problem, "above 0 and at most 1".to_owned());
         }
         if self.poll.is_zero() {
             return invalid(

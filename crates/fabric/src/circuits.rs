@@ -40,8 +40,8 @@ pub(crate) struct Circuits {
     gathering: Span,
     /// How long the controller computes a schedule.
     computation: Span,
-    /// The residue of a schedule is sent at the rate that spreads it over the week.
-    spreads_residue: bool,
+    /// The share of the packet switch's rate over which a residue is spread; `None` if it is sent at once.
+    residue_share: Option<f64>,
     /// What has been sent by each pair of hosts, and how much of it when the demand was read last, where switches
     /// count the demand.
     counted: Option<Counted>,
@@ -202,6 +202,10 @@ pub struct CircuitWeek {
     pub ends: Time,
     /// The configurations of its schedule.
     pub configurations: u64,
+    /// The bytes that its schedule was made for: the demand that was read, of all pairs of hosts.
+    pub known_bytes: u64,
+    /// How many of them each pair had sent by the end of the week, by either switch and with headers, together.
+    pub known_sent_bytes: u64,
     /// The packets that passed the packet switch between racks.
     pub packet_packets: u64,
     /// The bytes of those packets.
@@ -232,6 +236,10 @@ pub struct CircuitLog {
     pub weeks: Vec<CircuitWeek>,
     /// When the schedule of the next week was made, once its demand has been read.
     next_made: Option<ScheduleTimes>,
+    /// The demand of the next week, once it has been read.
+    next_known: Option<Demand>,
+    /// What has not been sent of this week's demand.
+    unsent: Option<Demand>,
     /// The rate of every circuit.
     rate: Rate,
     /// The packets that the circuit switch lost.
@@ -253,11 +261,13 @@ impl CircuitLog {
     /// A week begins, with so many configurations in its schedule.
     fn begin_week(&mut self, now: Time, week: u64, configurations: usize) {
         self.end_week(now);
+        self.unsent = self.next_known.take();
         self.weeks.push(CircuitWeek {
             week,
             made: self.next_made.take(),
             begins: now,
             configurations: configurations as u64,
+            known_bytes: self.unsent.as_ref().map_or(0, Demand::total),
             ..CircuitWeek::default()
         });
     }
@@ -315,14 +325,26 @@ impl CircuitLog {
         self.this_week().lost_unmatched += 1;
     }
 
+    /// Counts a packet against the demand that its week was scheduled for.
+    fn count_known(&mut self, packet: &Packet) {
+        if let Some(unsent) = &mut self.unsent {
+            let unsent = unsent.get_mut(packet.src.0 as usize, packet.dst.0 as usize);
+            let sent = u64::from(packet.size).min(*unsent);
+            *unsent -= sent;
+            self.this_week().known_sent_bytes += sent;
+        }
+    }
+
     /// Counts a packet that has reached the packet switch.
     fn count_beside(&mut self, packet: &Packet) {
+        self.count_known(packet);
         let week = self.this_week();
         week.packet_packets += 1;
         week.packet_bytes += u64::from(packet.size);
     }
 
     fn count(&mut self, now: Time, packet: &Packet, onset: Option<Time>) {
+        self.count_known(packet);
         if let Some(Some(index)) = self.of_sender.get(packet.src.0 as usize) {
             let circuit = &mut self.circuits[*index as usize];
             if circuit.first.is_none() {
@@ -407,7 +429,7 @@ impl Circuits {
             estimator: control.estimator,
             gathering: control.demand_loop + control.demand_packet,
             computation: control.computation,
-            spreads_residue: control.residue == ResidueRate::Scheduled,
+            residue_share: (control.residue == ResidueRate::Scheduled).then_some(control.residue_share),
             counted: (control.estimator == Estimator::SwitchCounters).then(counted),
             asked: false,
             activity: Activities { hosts: ports, idle: control.week * 2, of: vec![None; ports * ports] },

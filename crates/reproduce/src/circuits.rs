@@ -25,3 +25,15 @@ pub(crate) fn percent(outcome: &Outcome, sender: u32, receiver: u32) -> Vec<f64>
 pub(crate) fn share(outcome: &Outcome, pick: fn(&CircuitSummary) -> f64) -> Vec<f64> {
     summarise(&[outcome]).map(|summary| 100.0 * pick(&summary)).into_iter().collect()
 }
+
+/// Returns the demand for which each week that counts was scheduled, in KB.
+pub(crate) fn known_kb(outcome: &Outcome) -> Vec<f64> {
+    counted_weeks(outcome).map(|week| week.known_bytes as f64 * 1e-3).collect()
+}
+
+/// Returns how much of that demand had been sent by the end of its week, in percent; nothing if none was known.
+pub(crate) fn known_sent_percent(outcome: &Outcome) -> Vec<f64> {
+    let known: u64 = counted_weeks(outcome).map(|week| week.known_bytes).sum();
+    let sent: u64 = counted_weeks(outcome).map(|week| week.known_sent_bytes).sum();
+    (known > 0).then(|| 100.0 * sent as f64 / known as f64).into_iter().collect()
+}

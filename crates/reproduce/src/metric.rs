@@ -1,9 +1,9 @@
 //! The measurements of the studies, computed from an [`Outcome`] as their scripts computed them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use plimsoll_results::outcome::{
-    CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue,
+    CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue, SeriesPoint,
 };
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
@@ -55,6 +55,13 @@ pub(crate) enum Population {
     CircuitsFilledPercent,
     /// The percent of the circuits' time that was in circuits filled to less than 90 %: one number.
     CircuitsWastedPercent,
+    /// The demand for which each week of circuits was scheduled, of all hosts, in KB.
+    DemandKnownKb,
+    /// How much of that demand had been sent by the end of its week, in percent: one number.
+    DemandSentPercent,
+    /// How often the slow start threshold was lower than at the sample before, in the series of a workload's
+    /// connections: one number.
+    WindowCuts(String),
     /// Segments of a workload's connections that were sent again: one number.
     Retransmissions(String),
     /// Completion times of a workload in us.
@@ -244,6 +251,9 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::CircuitPercent { sender, receiver } => circuits::percent(outcome, *sender, *receiver),
         Population::CircuitsFilledPercent => circuits::share(outcome, |summary| summary.filled),
         Population::CircuitsWastedPercent => circuits::share(outcome, |summary| summary.wasted),
+        Population::DemandKnownKb => circuits::known_kb(outcome),
+        Population::DemandSentPercent => circuits::known_sent_percent(outcome),
+        Population::WindowCuts(name) => vec![window_cuts(outcome, number(name)) as f64],
         Population::Retransmissions(name) => {
             let of = |connection: &&Connection| Some(usize::from(connection.workload)) == number(name);
             let sent_again =
@@ -293,6 +303,18 @@ fn reactions(outcome: &Outcome, part: ReactionPart, week: Span, lead: Span) -> V
         })
     };
     outcome.circuits.iter().filter_map(reaction).collect()
+}
+
+/// Returns how often a connection of a workload had a lower slow start threshold than at its sample before.
+fn window_cuts(outcome: &Outcome, workload: Option<usize>) -> usize {
+    let mut last = BTreeMap::new();
+    let is_cut = |point: &&SeriesPoint| {
+        let connection = outcome.connections.get(point.connection as usize);
+        let is_of = connection.map(|connection| usize::from(connection.workload)) == workload;
+        let before = last.insert((point.connection, point.subflow), point.ssthresh);
+        is_of && before.is_some_and(|before| point.ssthresh < before)
+    };
+    outcome.series.iter().filter(is_cut).count()
 }
 
 fn queue_of<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Queue> {

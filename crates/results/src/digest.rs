@@ -343,7 +343,7 @@ feed_fields!(CircuitWeek {
     packet_bytes,
     lost_dark,
     lost_unmatched
-});
+} except { known_bytes, known_sent_bytes });
 feed_fields!(ScheduleTimes { read, gathered, ready });
 feed_fields!(Connection {
     workload,

@@ -52,6 +52,7 @@ impl<H: Hooks> Fabric<H> {
         circuits.asked = false;
         circuits.add_nic_demand(&self.ports, &mut demand);
         circuits.controller.on_demand(&demand);
+        circuits.log.next_known = Some(demand);
     }
 
     /// Returns whether this week has a circuit from `host` to `destination`, now or later.
@@ -124,9 +125,8 @@ impl Circuits {
             Instruction::Begin => {
                 let plan = self.controller.plan();
                 let switching = self.controller.switching();
-                let rated = self
-                    .spreads_residue
-                    .then(|| plan.residue.within(switching.packet_bytes(switching.window)));
+                let carried = switching.packet_bytes(switching.window) as f64;
+                let rated = self.residue_share.map(|share| plan.residue.within((carried * share) as u64));
                 let spread = rated.is_some().then_some(switching.window);
                 let residue = rated.as_ref().unwrap_or(&plan.residue);
                 for host in 0..hosts {

@@ -11,6 +11,7 @@
 //! A schedule allows no more than its days carry, and losses no more than without it; `of_allowed` compares with the
 //! smaller of the two.
 
+use super::closed_loop::{self, Claim};
 use crate::published::Kind;
 use crate::row::Row;
 use crate::study::Study;
@@ -24,14 +25,14 @@ const LINE_MBPS: f64 = 10_000.0;
 /// The factor within which a ratio counts as the published one.
 const TOLERANCE: f64 = 1.1;
 
-/// Computes the ratios of Fig. 7.3b and of the losses.
+/// Computes the ratios of Fig. 7.3b and of the losses, and what is said of the control loop.
 pub(crate) fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
     let claims = rows.iter().flat_map(|row| match row.figure.as_str() {
         "fig7.3b" => steady(study, row).into_iter().collect(),
         "fig7.3b-slow-start" => cold(study, rows, row).into_iter().collect(),
         "slow-start-size" => by_size(study, rows, row).into_iter().collect(),
         "loss" => with_losses(study, rows, row),
-        _ => Vec::new(),
+        _ => closed_loop::claims(rows, row).into_iter().map(|claim| held(study, row, claim)).collect(),
     });
     claims.filter(|claim: &Row| claim.measured.is_finite()).collect()
 }
@@ -81,6 +82,19 @@ fn other(rows: &[Row], row: &Row, series: &str, x: &str) -> Option<f64> {
 fn data_share(row: &Row) -> Option<f64> {
     let night: f64 = row.x.parse().ok()?;
     Some(if row.series == "acks-paused" { 1.0 } else { DAY_MS / (DAY_MS + night) })
+}
+
+/// Returns a claim of the control loop beside what the thesis says: about a number, at least or at most one.
+fn held(study: &Study, row: &Row, claim: Claim) -> Row {
+    let Claim { series, x, metric, unit, measured } = claim;
+    let mut claim = Row::new("claims", &row.base, &series, &x, metric, unit);
+    claim.measured = measured;
+    let said = |kind| study.published.value(kind, "claims", &series, &x, metric);
+    let (about, least, most) = (said(Kind::About), said(Kind::AtLeast), said(Kind::AtMost));
+    let mut claim = claim.compare(about.or(least).or(most), None, about.map(|_| TOLERANCE));
+    claim.within =
+        claim.within.or(least.map(|least| measured >= least)).or(most.map(|most| measured <= most));
+    claim
 }
 
 fn ratio(study: &Study, row: &Row, series: &str, metric: &str, value: f64) -> Row {

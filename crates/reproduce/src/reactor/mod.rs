@@ -1,5 +1,6 @@
 //! What `studies/reactor` computes beyond its figures.
 
 mod claims;
+mod closed_loop;
 
 pub(crate) use claims::claims;

@@ -405,6 +405,8 @@ impl Record for CircuitWeek {
         ("begins_ps", "when it began"),
         ("ends_ps", "when the next week began, or the run ended"),
         ("configurations", "configurations of its schedule"),
+        ("known_bytes", "bytes that its schedule was made for: the demand that was read"),
+        ("known_sent_bytes", "how many of them had been sent by its end, by either switch"),
         ("packet_packets", "packets that passed the packet switch between racks"),
         ("packet_bytes", "their bytes"),
         ("lost_dark", "packets that the circuit switch lost while it was dark"),
@@ -415,8 +417,9 @@ impl Record for CircuitWeek {
         row.plain(self.week);
         let made = self.made.map(|made| [made.read, made.gathered, made.ready]);
         (0..3).for_each(|moment| row.maybe(made.map(|made| made[moment].as_ps())));
-        let CircuitWeek { begins, ends, configurations, .. } = *self;
-        [begins.as_ps(), ends.as_ps(), configurations].into_iter().for_each(|number| row.plain(number));
+        let CircuitWeek { begins, ends, configurations, known_bytes, known_sent_bytes, .. } = *self;
+        let numbers = [begins.as_ps(), ends.as_ps(), configurations, known_bytes, known_sent_bytes];
+        numbers.into_iter().for_each(|number| row.plain(number));
         let CircuitWeek { packet_packets, packet_bytes, lost_dark, lost_unmatched, .. } = *self;
         let counts = [packet_packets, packet_bytes, lost_dark, lost_unmatched];
         counts.into_iter().for_each(|count| row.plain(count));
@@ -435,6 +438,8 @@ impl Record for CircuitWeek {
             begins: fields.time()?,
             ends: fields.time()?,
             configurations: fields.parse()?,
+            known_bytes: fields.parse()?,
+            known_sent_bytes: fields.parse()?,
             packet_packets: fields.parse()?,
             packet_bytes: fields.parse()?,
             lost_dark: fields.parse()?,
