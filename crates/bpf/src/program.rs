@@ -306,7 +306,7 @@ impl Program {
     }
 
     /// Pins the program's maps in `names` into `folder`, each by its name. A pinned object lives as long as its pin;
-    /// [`Pinned`] reads it.
+    /// [`Pinned`](crate::pinned::Pinned) reads it.
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the folder is not in a BPF file system, or contains such a name already.

@@ -63,7 +63,7 @@ pub enum Style {
     Binary,
 }
 
-/// Bits of [`Head::bits`].
+/// Bits of `Head::bits`.
 pub struct Bits;
 
 impl Bits {

@@ -12,7 +12,7 @@
 //! * Documents may be put and deleted, and queries of several words are answered here; in the paper a client joins
 //!   posting lists, and what is set is a posting list. `Sets::Postings` is that.
 //! * Names and lengths of documents are in one table that all threads read without a lock ([`Catalogue`]).
-//! * The baselines are the runtime's reader/writer lock ([`plimsoll_chronos::Service::read`]), and [`Snapshots`].
+//! * The baselines are the reader/writer lock of the crate `plimsoll-chronos-locked`, and [`Snapshots`].
 
 mod answer;
 mod ascii;

@@ -40,7 +40,7 @@ pub struct Sample {
     pub over: u64,
     /// Mean completion time in us, or goodput in Mb/s, where the objective speaks of one.
     pub value: Option<f64>,
-    /// Completion times: how many in each [`bin`], in ascending order; open messages are in [`OPEN`].
+    /// Completion times: how many in each `bin`, in ascending order; open messages are in `OPEN`.
     pub bins: Vec<(i32, u64)>,
     /// Mean of each part of the completion time in us over those messages that the objective is about:
     /// the slowest 1 % for a p99, all for a mean.

@@ -4,7 +4,7 @@
 //! second. One function turns bytes and a rate into a length of time ([`ByteTime::span`], which rounds up), so that two
 //! parts of the program never disagree about when a packet has left.
 //!
-//! [`parse`] reads the text forms (`"10Gbps"`, `"1.5us"`, `"64KiB"`); for a missing or wrong unit it returns an error
+//! `parse` reads the text forms (`"10Gbps"`, `"1.5us"`, `"64KiB"`); for a missing or wrong unit it returns an error
 //! that lists the allowed ones.
 //!
 //! [`text`] escapes foreign text before it is shown; it is here because every crate that shows text depends on this

@@ -1,6 +1,6 @@
 //! Counters, and the reports that `stats` makes of them.
 //!
-//! Each partition counts for itself; `stats` goes to all of them and [`report`] adds up what they answer. What belongs
+//! Each partition counts for itself; `stats` goes to all of them and `report` adds up what they answer. What belongs
 //! to no partition is in [`Shared`].
 
 mod prefixes;

@@ -36,7 +36,7 @@ pub struct Header {
 /// Bytes of a [`Header`].
 pub const HEADER_BYTES: usize = size_of::<Header>();
 
-/// Bits of [`Header::state`], with memcached's meanings.
+/// Bits of `Header::state`, with memcached's meanings.
 pub struct State;
 
 impl State {

@@ -64,6 +64,11 @@ const CUT: &[(&str, &str)] = &[
     ("qjump/memcached.toml", "40ms"),
     ("qjump/testbed.toml", "40ms"),
     ("quickstart.toml", "40ms"),
+    ("reactor-kernel/one-to-all.toml", "2200ms"),
+    ("reactor-kernel/promotion.toml", "100ms"),
+    ("reactor-kernel/reaction.toml", "700ms"),
+    ("reactor/reaction.toml", "100ms"),
+    ("reactor/requests.toml", "200ms"),
 ];
 
 /// How long the workloads of a scenario send, and as long again is for what is still under way.

@@ -38,7 +38,7 @@ use super::{Packet, PathClass, PortId, QueueMeter, Sink};
 /// packet in service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SharedRoom {
-    /// The number of the memory for [`Sink::pool`](crate::net::Sink::pool).
+    /// The number of the memory for [`Sink::pool`].
     pub pool: u32,
     /// The number of the port in the memory.
     pub port: usize,
