@@ -5,7 +5,7 @@
 //! over_cubic                  = time of the transfer / that of CUBIC's (Figs 7.4 to 7.8)
 //! added_ms                    = time of a reply - that by the packet switch (7.5)
 //! over_packet_switch          = time of a reply, or of the job, / that by the packet switch (7.5, Fig. 7.10)
-//! over_alone                  = time of a request / that without the demoted flows (7.3.4)
+//! over_alone                  = time of a datagram / that without the demoted flows (7.3.4)
 //! known_over_*, sent_over_*   = what an estimator knows, and how much of it is sent in its week, / another's (Fig. 7.2)
 //! ```
 
@@ -60,8 +60,10 @@ const RULES: &[Rule] = &[
     rule(["promotion", "threshold-300", "transfer_ms"], Of::Over, "cubic", ["over_cubic", "x"]),
     rule(["promotion", "no-fast-retransmit", "transfer_ms"], Of::Over, "cubic", ["over_cubic", "x"]),
     rule(["promotion", "reorder-buffer", "transfer_ms"], Of::Over, "cubic", ["over_cubic", "x"]),
-    rule(["demotion", "free", "victim_ms"], Of::Over, "alone", ["over_alone", "x"]),
-    rule(["demotion", "scheduled", "victim_ms"], Of::Over, "alone", ["over_alone", "x"]),
+    rule(["demotion", "free", "victim_us"], Of::Over, "alone", ["over_alone", "x"]),
+    rule(["demotion", "scheduled", "victim_us"], Of::Over, "alone", ["over_alone", "x"]),
+    rule(["demotion", "free-windows-kept", "victim_us"], Of::Over, "alone", ["over_alone", "x"]),
+    rule(["demotion", "scheduled-windows-kept", "victim_us"], Of::Over, "alone", ["over_alone", "x"]),
     rule(["requests", "circuit", "reply_ms"], Of::Less, "packet-switch", ["added_ms", "ms"]),
     rule(
         ["requests", "circuit-beside-files", "reply_ms"],
