@@ -39,8 +39,8 @@ pub struct ControlParams {
     pub poll: Span,
     /// How fast hosts may send the residue of a schedule by the packet switch.
     pub residue: ResidueRate,
-    /// The share of the packet switch's rate that a `scheduled` residue may take, above 0 and at most 1. The rest is for
-    /// what has no schedule: acknowledgements, `packet_only` workloads, and what comes between two readings.
+    /// The share of the packet switch's rate that a `scheduled` residue may take, above 0 and at most 1. The rest is
+    /// for what has no schedule: acknowledgements, `packet_only` workloads, and what comes between two readings.
     pub residue_share: f64,
     /// When a host decides by which switch a packet travels that may take either.
     pub classify: Classify,

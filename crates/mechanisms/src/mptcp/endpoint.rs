@@ -164,7 +164,8 @@ impl Endpoint {
         self.windows = windows;
     }
 
-    /// The next segment that leaves now. `path(i, ack)` is the state of subflow i's path, for an ACK without data if `ack`.
+    /// The next segment that leaves now. `path(i, ack)` is the state of subflow i's path, for an ACK without data if
+    /// `ack`.
     pub fn poll_transmit(
         &mut self,
         config: &Config,

@@ -6,7 +6,8 @@
 //! added_ms                    = time of a reply - that by the packet switch (7.5)
 //! over_packet_switch          = time of a reply, or of the job, / that by the packet switch (7.5, Fig. 7.10)
 //! over_alone                  = time of a datagram / that without the demoted flows (7.3.4)
-//! known_over_*, sent_over_*   = what an estimator knows, and how much of it is sent in its week, / another's (Fig. 7.2)
+//! known_over_*, sent_over_*   = what an estimator knows, and how much of it is sent in its week, / another's
+//!                               (Fig. 7.2)
 //! ```
 
 use crate::row::Row;

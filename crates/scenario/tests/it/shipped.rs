@@ -22,6 +22,12 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
 }
 
+/// Scenarios that offer more than a link carries on purpose, and why. All others load without a warning.
+const OVERLOADED: &[(&str, &str)] = &[(
+    "reactor/shares.toml",
+    "each flow has data to send at all times, as the shares are of a busy host's circuits",
+)];
+
 #[test]
 fn all_load() {
     let mut files = Vec::new();
@@ -43,9 +49,14 @@ fn all_load() {
                 panic!("{}", errors.iter().map(|error| format!("{error}\n\n")).collect::<String>())
             }
             Ok(scenario) => {
-                let warnings: String =
-                    scenario.warnings().iter().map(|warning| format!("{warning}\n\n")).collect();
-                assert!(warnings.is_empty(), "{warnings}");
+                let mut warnings: Vec<String> =
+                    scenario.warnings().iter().map(|warning| warning.to_string()).collect();
+                if OVERLOADED.iter().any(|(name, _)| file.ends_with(name)) {
+                    let all = warnings.len();
+                    warnings.retain(|warning| !warning.contains("queues grow as long as the run lasts"));
+                    assert!(warnings.len() < all, "{}: it overloads no link", file.display());
+                }
+                assert!(warnings.is_empty(), "{}", warnings.join("\n\n"));
                 let shown = scenario.points()[0].show();
                 assert!(Scenario::parse("shown", &shown, file.parent().unwrap()).is_ok(), "{shown}");
             }
