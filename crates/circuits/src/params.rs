@@ -68,6 +68,9 @@ pub enum Estimator {
     SlowSocketBuffers,
     /// Everything that applications have passed to `send` and that has not been sent, as in FastPass.
     SendCalls,
+    /// What `send_calls` knows, and what applications say that they will send: the answers to requests under way, and
+    /// the transfers of a shuffle that are still to be fetched.
+    Hints,
 }
 
 /// How fast hosts may send the residue of a schedule by the packet switch.

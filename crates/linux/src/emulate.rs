@@ -184,7 +184,7 @@ fn check_circuits(model: &Model) -> Result<(), Unbuildable> {
     let refuse = |key: &str, problem: &str| {
         Err(Unbuildable { key: format!("circuits.{key}"), problem: problem.to_owned() })
     };
-    if control.estimator == Estimator::SendCalls {
+    if matches!(control.estimator, Estimator::SendCalls | Estimator::Hints) {
         let problem = "what programs have passed to `send` is not known beyond what their sockets hold: \
                        `socket_buffers` counts that";
         return refuse("estimator", problem);

@@ -1,6 +1,7 @@
 //! The world's part in the control loop of circuits: it reads the hosts' demand, and its senders use what has opened.
 
 use plimsoll_fabric::net::HostId;
+use plimsoll_traffic::Hint;
 use plimsoll_units::Time;
 
 use crate::world::World;
@@ -16,7 +17,14 @@ impl World {
             let unsent = self.hosts.connections.iter().flatten().flat_map(|connection| connection.unsent());
             let multipath = self.hosts.multipath.iter().flat_map(|multipath| multipath.connections());
             let unsent = unsent.chain(multipath.flat_map(|(_, connection)| connection.unsent()));
-            let demand = reader.read(now, count as usize, unsent);
+            let mut demand = reader.read(now, count as usize, unsent);
+            if reader.takes_hints() {
+                for workload in &self.sources.workloads {
+                    workload.hints(&mut |Hint { from, to, bytes }| {
+                        *demand.get_mut(from.0 as usize, to.0 as usize) += bytes;
+                    });
+                }
+            }
             self.fabric.set_demand(demand);
         }
         if self.hosts.multipath.is_some() {

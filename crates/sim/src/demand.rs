@@ -26,11 +26,16 @@ impl DemandReader {
         }
     }
 
+    /// Returns whether applications are asked what they will send.
+    pub(crate) fn takes_hints(&self) -> bool {
+        self.estimator == Estimator::Hints
+    }
+
     /// Reads what ends of connections of `hosts` hosts have written and not yet sent.
     pub(crate) fn read(&mut self, now: Time, hosts: usize, unsent: impl Iterator<Item = Unsent>) -> Demand {
         match self.estimator {
             Estimator::NicQueues | Estimator::SwitchCounters => Demand::new(hosts),
-            Estimator::SendCalls => sum(hosts, unsent, u64::MAX),
+            Estimator::SendCalls | Estimator::Hints => sum(hosts, unsent, u64::MAX),
             Estimator::SocketBuffers => sum(hosts, unsent, self.socket_buffer),
             Estimator::SlowSocketBuffers => {
                 let reading = now.as_ps() / self.poll.as_ps().max(1);

@@ -19,7 +19,7 @@ use crate::facts::NetworkFacts;
 use crate::hosts::Hosts;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, cdf_inputs, host_count, number};
 use crate::record::Supply;
-use crate::source::{Actions, Arrival, Opened, Source, pairs};
+use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 
 /// Clients that keep a number of requests in flight, as memaslap does to memcached: each answer starts the
 /// next request.
@@ -261,6 +261,10 @@ impl Source for ClosedLoopSource {
         let slots = if *connection_per_message { 0 } else { *outstanding };
         let pairs = pairs(clients, servers);
         pairs.flat_map(|pair| std::iter::repeat_n(pair, slots as usize)).collect()
+    }
+
+    fn hints(&self, tell: &mut dyn FnMut(Hint)) {
+        self.exchanges.hints(tell);
     }
 
     fn is_finished(&self) -> bool {

@@ -8,7 +8,7 @@ use plimsoll_units::{Span, Time};
 
 use crate::record::{Message, Split};
 use crate::slab::Slab;
-use crate::source::{Actions, Arrival, ConnectionEnd, Write};
+use crate::source::{Actions, Arrival, ConnectionEnd, Hint, Write};
 
 /// The connections of a workload: one kept for each pair of hosts and lane, or one for each message.
 #[derive(Debug)]
@@ -105,6 +105,8 @@ struct Open {
     asked: Time,
     split: Split,
     ideal: Span,
+    /// The server has written the answer.
+    is_answered: bool,
 }
 
 /// Requests in flight, and the servers that work on them: each first come first served by a number of threads.
@@ -145,7 +147,14 @@ impl Exchanges {
     }
 
     pub(crate) fn ask(&mut self, now: Time, ask: Ask, actions: &mut Actions) {
-        let open = Open { ask, created: now, asked: now, split: Split::default(), ideal: ask.service };
+        let open = Open {
+            ask,
+            created: now,
+            asked: now,
+            split: Split::default(),
+            ideal: ask.service,
+            is_answered: false,
+        };
         let slot = self.open.insert(open);
         actions.writes.push(Write {
             connection: ask.connection,
@@ -184,6 +193,13 @@ impl Exchanges {
         Some(CompletedExchange { owner: open.ask.owner, message: self.record(&open, Some(arrival.now)) })
     }
 
+    /// Tells the answers that servers have yet to write.
+    pub(crate) fn hints(&self, tell: &mut dyn FnMut(Hint)) {
+        for Open { ask, .. } in self.open.iter().filter(|open| !open.is_answered) {
+            tell(Hint { from: ask.server, to: ask.client, bytes: ask.response_bytes });
+        }
+    }
+
     /// Returns the exchanges without an answer, for the end of a run.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = CompletedExchange> {
         self.open
@@ -213,6 +229,7 @@ impl Exchanges {
     fn answer(&mut self, now: Time, slot: usize, actions: &mut Actions) {
         let open = self.open.get_mut(slot);
         open.split.service = now - open.asked;
+        open.is_answered = true;
         actions.writes.push(Write {
             connection: open.ask.connection,
             end: ConnectionEnd::Server,

@@ -35,7 +35,7 @@ mod traffic;
 
 pub use kind::Kind;
 pub use raw_packet::{raw_packet, workload_of_raw};
-pub use source::{Actions, Arrival, ConnectionEnd, Opened, Reach, Source, Write};
+pub use source::{Actions, Arrival, ConnectionEnd, Hint, Opened, Reach, Source, Write};
 pub use traffic::{Traffic, TrafficSpec};
 
 pub mod all_to_all;

@@ -23,7 +23,7 @@ use crate::facts::NetworkFacts;
 use crate::hosts::Hosts;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, LoadKey, cdf_inputs, host_count, number};
 use crate::record::{ExtraLoad, Message, Query, Supply};
-use crate::source::{Actions, Arrival, Opened, Source, pairs};
+use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 
 /// Pages that front-ends make of many retrievals from back-ends, with deadlines, retries and replicated reads:
 /// DeTail's page creation. A page is a query, a retrieval a message.
@@ -592,6 +592,10 @@ impl Source for PagesSource {
     fn kept_connections(&self) -> Vec<Opened> {
         let PagesConfig { front_ends, back_ends, connection_per_message, .. } = &self.config;
         pairs(front_ends, back_ends).filter(|_| !connection_per_message).collect()
+    }
+
+    fn hints(&self, tell: &mut dyn FnMut(Hint)) {
+        self.exchanges.hints(tell);
     }
 
     fn is_finished(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::draw::{stretched, uniform_choice};
 use crate::exchange::{Ask, Exchanges, Pool};
 use crate::record::Query;
 use crate::slab::Slab;
-use crate::source::{Actions, Arrival, Opened, Source, pairs};
+use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 
 /// The requests of a client: their servers, sizes and rate.
 #[derive(Debug)]
@@ -197,6 +197,10 @@ impl Source for Requests {
         let RequestsConfig { client, servers, connection_per_request, .. } = &self.config;
         let kept = pairs(std::slice::from_ref(client), servers).filter(|_| !connection_per_request);
         kept.collect::<BTreeSet<Opened>>().into_iter().collect()
+    }
+
+    fn hints(&self, tell: &mut dyn FnMut(Hint)) {
+        self.exchanges.hints(tell);
     }
 
     fn is_finished(&self) -> bool {

@@ -1,7 +1,7 @@
 //! `shuffle`: waves in which every reducer fetches from every mapper.
 
 use plimsoll_fabric::Unbuildable;
-use plimsoll_fabric::engine::Streams;
+use plimsoll_fabric::engine::{Stream, Streams};
 use plimsoll_fabric::net::HostId;
 use plimsoll_units::{Bytes, Span, Time};
 use schemars::JsonSchema;
@@ -15,7 +15,7 @@ use crate::facts::NetworkFacts;
 use crate::hosts::Hosts;
 use crate::kind::{Context, ExpectedRecords, Input, Kind, WorkingMemory, cdf_inputs, host_count, number};
 use crate::record::{Query, Supply};
-use crate::source::{Actions, Arrival, Opened, Source, pairs};
+use crate::source::{Actions, Arrival, Hint, Opened, Source, pairs};
 
 /// The shuffle of a MapReduce job: in each wave every reducer fetches from every mapper, but for its own
 /// host's part. A transfer is a message; the job is a query, from its start to the end of its last wave.
@@ -206,9 +206,7 @@ impl ShuffleSource {
         let Some(mapper) = self.to_ask[reducer].pop() else { return false };
         let config = &self.config;
         let (from, to) = (config.reducers[reducer], config.mappers[mapper as usize]);
-        let of_wave = reducer as u64 * config.mappers.len() as u64 + u64::from(mapper);
-        let index = self.wave * (config.reducers.len() * config.mappers.len()) as u64 + of_wave;
-        let mut stream = Streams::keyed(self.draws, index);
+        let ((index, mut stream), response_bytes) = self.draw(reducer, mapper);
         let ask = Ask {
             index,
             query: config.waves.map(|_| 0),
@@ -217,12 +215,22 @@ impl ShuffleSource {
             server: to,
             queue: mapper as usize,
             connection: self.pool.connection(from, to, 0, actions),
-            response_bytes: config.size.sample(&mut stream).get().max(1),
+            response_bytes,
             request_bytes: config.request.sample(&mut stream).get().max(1),
             service: Span::ZERO,
         };
         self.exchanges.ask(now, ask, actions);
         true
+    }
+
+    /// Returns the number of a transfer of this wave, the stream that goes on with its request, and the transfer's bytes.
+    fn draw(&self, reducer: usize, mapper: u32) -> ((u64, Stream), u64) {
+        let ShuffleConfig { mappers, reducers, size, .. } = &self.config;
+        let of_wave = reducer as u64 * mappers.len() as u64 + u64::from(mapper);
+        let index = self.wave * (reducers.len() * mappers.len()) as u64 + of_wave;
+        let mut stream = Streams::keyed(self.draws, index);
+        let bytes = size.sample(&mut stream).get().max(1);
+        ((index, stream), bytes)
     }
 
     fn on_wave_done(&mut self, now: Time, actions: &mut Actions) {
@@ -290,6 +298,21 @@ impl Source for ShuffleSource {
     fn kept_connections(&self) -> Vec<Opened> {
         let ShuffleConfig { mappers, reducers, connection_per_message, .. } = &self.config;
         pairs(reducers, mappers).filter(|_| !connection_per_message).collect()
+    }
+
+    /// The transfers that are asked for, and those of the wave that will be: finished map outputs.
+    fn hints(&self, tell: &mut dyn FnMut(Hint)) {
+        self.exchanges.hints(tell);
+        for (reducer, to_ask) in self.to_ask.iter().enumerate() {
+            for &mapper in to_ask {
+                let (_, bytes) = self.draw(reducer, mapper);
+                tell(Hint {
+                    from: self.config.mappers[mapper as usize],
+                    to: self.config.reducers[reducer],
+                    bytes,
+                });
+            }
+        }
     }
 
     fn is_finished(&self) -> bool {

@@ -37,11 +37,26 @@ pub trait Source: Send {
         Reach::Hosts
     }
 
+    /// Tells what the source knows it will send and has not written yet, as an answer whose request is under way. It is
+    /// the hint of an application to a network that plans by demand.
+    fn hints(&self, _tell: &mut dyn FnMut(Hint)) {}
+
     /// Returns whether the source has sent everything and everything has arrived.
     fn is_finished(&self) -> bool;
 
     /// Records the messages that are still open at the end of the run.
     fn on_end(&mut self, actions: &mut Actions);
+}
+
+/// Bytes that a workload will send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hint {
+    /// The host that will send them.
+    pub from: HostId,
+    /// The host that will receive them.
+    pub to: HostId,
+    /// Their number.
+    pub bytes: u64,
 }
 
 /// Where a source acts when something happens to one of its packets.

@@ -108,6 +108,8 @@ const RULES: &[Rule] = &[
         "send-calls",
         ["sent_over_send_calls", "x"],
     ),
+    rule(["hints", "cubic-hints", "known_kb"], Of::Over, "cubic", ["known_over_socket_buffers", "x"]),
+    rule(["hints", "cubic", "known_sent"], Of::Over, "cubic-hints", ["sent_over_hints", "x"]),
 ];
 
 /// Computes the claims of `row`, which is one of `rows`.

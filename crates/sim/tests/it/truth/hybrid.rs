@@ -187,3 +187,25 @@ fn the_wait_for_a_circuit_has_its_name_and_the_parts_sum() {
     let total: f64 = time.mean_us.iter().sum();
     assert!((total - small.completion_us.as_ref().unwrap().mean.value).abs() < 1e-6, "{total}");
 }
+
+/// A reducer that fetches from one mapper at a time has hinted at what the others hold; a schedule for socket buffers does
+/// not know of it. Both shuffles are whole, and the readings with hints are the larger ones.
+#[test]
+fn hints_know_of_transfers_that_have_not_begun() {
+    let shuffle = |estimator: &str| {
+        run(&format!(
+            "{PROTOTYPE}[circuits]\nestimator = '{estimator}'\n\
+             [workload.job]\nkind = 'shuffle'\nmappers = ['h0', 'h1', 'h2']\nreducers = ['h0', 'h1', 'h2']\n\
+             waves = 1\nparallel = 1\nsize = '1MB'\n"
+        ))
+    };
+    let (hints, buffers) = (shuffle("hints"), shuffle("socket_buffers"));
+    let known = |run: &Run| run.outcome.circuit_weeks[1].known_bytes;
+    // Each of three reducers knows of two transfers and has begun one, of which the packet switch has carried a little.
+    assert!((5_500_000..=6_000_000).contains(&known(&hints)), "{}", known(&hints));
+    assert!((2_500_000..=3_000_000).contains(&known(&buffers)), "{}", known(&buffers));
+    for run in [&hints, &buffers] {
+        assert_eq!(run.of("job").count(), 6);
+        assert!(run.outcome.circuit_weeks.iter().all(|week| week.known_sent_bytes <= week.known_bytes));
+    }
+}
