@@ -5,8 +5,8 @@ use plimsoll_results::outcome::CircuitUse;
 use plimsoll_results::summary::CircuitSummary;
 use plimsoll_results::summary::circuits::{counted_circuits, counted_weeks, summarise};
 
-/// Returns what circuits from `sender` to `receiver` carried in each whole week that counts, in percent of a circuit that
-/// stands all the week.
+/// Returns what circuits from `sender` to `receiver` carried in each whole week that counts, in percent of a circuit
+/// that stands all the week.
 pub(crate) fn percent(outcome: &Outcome, sender: u32, receiver: u32) -> Vec<f64> {
     let of_pair = |circuit: &&CircuitUse| (circuit.sender.0, circuit.receiver.0) == (sender, receiver);
     let whole = counted_weeks(outcome).map(|week| week.ends.saturating_since(week.begins)).max();
@@ -44,8 +44,8 @@ mod tests {
 
     use super::*;
 
-    /// Three weeks of 1 ms, of which the last is cut off by the end of the run: half of the first and nothing of the second
-    /// was carried.
+    /// Three weeks of 1 ms, of which the last is cut off by the end of the run: half of the first and nothing of the
+    /// second was carried.
     #[test]
     fn only_whole_weeks_count() {
         let at = |us: u64| Time::ZERO + Span::from_us(us);
