@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use plimsoll_results::outcome::{CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue};
+use plimsoll_results::outcome::{
+    CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue,
+};
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
 
 use crate::bursts::bursts;
-use crate::circuits;
+use crate::{circuits, windows};
 
 /// A measurement: a statistic of a population.
 #[derive(Clone, PartialEq, Debug)]
@@ -55,6 +57,14 @@ pub(crate) enum Population {
     CircuitsWastedPercent,
     /// Segments of a workload's connections that were sent again: one number.
     Retransmissions(String),
+    /// Segments that all connections together retransmitted: one number.
+    AllRetransmissions,
+    /// Retransmission timeouts of all connections together: one number.
+    AllTimeouts,
+    /// How often the congestion window of each connection of a workload was cut. It needs `observe.flow_series`.
+    WindowCuts(String),
+    /// The percent of its largest congestion window so far that the window of each connection of a workload fell to.
+    WindowKeptPercent(String),
     /// Completion times of a workload in us.
     CompletionUs(String),
     /// Completion times of a workload in ms.
@@ -248,6 +258,10 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
                 outcome.connections.iter().filter(of).map(|connection| connection.retransmissions);
             vec![sent_again.sum::<u64>() as f64]
         }
+        Population::AllRetransmissions => vec![outcome.counters.retransmissions as f64],
+        Population::AllTimeouts => vec![outcome.counters.timeouts as f64],
+        Population::WindowCuts(name) => windows::cuts(outcome, number(name)),
+        Population::WindowKeptPercent(name) => windows::kept_percent(outcome, number(name)),
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
         Population::CompletionMs(name) => messages(name).map(Span::as_ms_f64).collect(),
         Population::Query => queries(|query| Some((query.completed? - query.created).as_ms_f64())),
@@ -415,7 +429,8 @@ mod tests {
         let outcome = Outcome { circuits, ..Outcome::default() };
         let (week, lead) = (Span::from_ms(15), Span::from_ms(4));
         let parts = [ReactionPart::All, ReactionPart::Reading, ReactionPart::Night, ReactionPart::Packet];
-        let parts = parts.map(|part| samples(&Population::ReactionMs { part, week, lead }, &outcome, Span::ZERO));
+        let parts =
+            parts.map(|part| samples(&Population::ReactionMs { part, week, lead }, &outcome, Span::ZERO));
         let rounded = parts.map(|of| of.iter().map(|ms| (ms * 1_000.0).round() as i64).collect::<Vec<_>>());
         assert_eq!(rounded, [[7_600], [3_000], [500], [100]]);
         let to_1 = Population::CircuitMbps { to: 1, week, weeks: (1, 3) };
