@@ -323,7 +323,7 @@ fn tell(point: &Point, emulated: &Emulated) {
     };
     line("lateness", lateness);
     line("waited", waited);
-    if let Some(Readings { took, weeks, late }) = &emulated.readings {
+    if let Some(Readings { took, weeks, late, .. }) = &emulated.readings {
         line("readings", took);
         note!("  sockets   read {} times, too late for {late} of {weeks} weeks", took.count());
     }

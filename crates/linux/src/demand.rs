@@ -28,6 +28,7 @@ use crate::edge::Reading;
 use crate::frame::host_at;
 use crate::lateness::{Spread, rough};
 use crate::namespaces::Namespaces;
+use crate::series::WindowSeries;
 use crate::sock_diag::SockDiag;
 use crate::urgent;
 
@@ -91,6 +92,8 @@ pub struct Readings {
     pub weeks: u64,
     /// The weeks whose reading was complete after the controller had asked, so that an earlier one counted.
     pub late: u64,
+    /// How connections send, where that is observed.
+    pub(crate) series: Option<WindowSeries>,
 }
 
 /// Reads the hosts' sockets until it is dropped.
@@ -107,10 +110,13 @@ struct Hosts {
     most: u64,
     /// The connections of MPTCP of a host, and where they lead.
     tokens: BTreeSet<(u32, HostId)>,
+    /// How connections send, where that is observed.
+    series: Option<WindowSeries>,
 }
 
 impl SocketReader {
-    /// Starts a thread that reads the sockets of all hosts by `clock`, and returns it with its readings.
+    /// Starts a thread that reads the sockets of all hosts by `clock`, and returns it with its readings. A `series` gets
+    /// samples from them.
     ///
     /// # Errors
     /// If the system refuses.
@@ -119,12 +125,14 @@ impl SocketReader {
         namespaces: &Namespaces,
         hosts: u32,
         clock: Clock,
+        series: Option<WindowSeries>,
     ) -> io::Result<(SocketReader, Receiver<Reading>)> {
         let sockets = (0..hosts).map(|host| namespaces.inside(host, SockDiag::open));
         let hosts = Hosts {
             sockets: sockets.collect::<io::Result<_>>()?,
             most: control.socket_buffer.get(),
             tokens: BTreeSet::new(),
+            series,
         };
         let (send, readings) = mpsc::channel();
         let stop = Arc::new(AtomicBool::new(false));
@@ -171,7 +179,7 @@ fn run(
         let begin = Time::from_ps(due.as_ps().saturating_sub(margin.as_ps()));
         thread::sleep(Duration::from_nanos(begin.saturating_since(clock.now()).as_ps() / 1_000));
         let begun = clock.now();
-        let demand = hosts.read()?;
+        let demand = hosts.read(begun)?;
         let at = clock.now();
         seen.took.record(at.saturating_since(begun));
         seen.weeks += u64::from(is_last);
@@ -184,18 +192,24 @@ fn run(
             break;
         }
     }
+    seen.series = hosts.series;
     Ok(seen)
 }
 
 impl Hosts {
-    /// Reads the bytes that wait in all sockets, from each host to each other.
-    fn read(&mut self) -> io::Result<Demand> {
+    /// Reads at `now` the bytes that wait in all sockets, from each host to each other.
+    fn read(&mut self, now: Time) -> io::Result<Demand> {
+        let is_sampled = self.series.as_mut().is_some_and(|series| series.is_due(now));
+        let mut series = self.series.as_mut().filter(|_| is_sampled);
         let hosts = self.sockets.len();
         let mut demand = Demand::new(hosts);
         for (sender, diag) in self.sockets.iter_mut().enumerate() {
             let tokens = &mut self.tokens;
             tokens.clear();
             diag.tcp(|socket| {
+                if let Some(series) = &mut series {
+                    series.take(now, HostId(sender as u32), &socket);
+                }
                 let Some(receiver) = host_at(socket.to, hosts as u32) else { return };
                 *demand.get_mut(sender, receiver.0 as usize) += socket.unsent.min(self.most);
                 tokens.extend(socket.token.map(|token| (token, receiver)));
@@ -211,7 +225,7 @@ impl Hosts {
 impl Readings {
     /// Returns why the run is suspect, if readings were late.
     pub(crate) fn suspect(&self) -> Option<String> {
-        let Readings { took, weeks, late } = self;
+        let Readings { took, weeks, late, .. } = self;
         (late * LATE_SHARE > *weeks).then(|| {
             format!(
                 "suspect: for {late} of {weeks} weeks the hosts' sockets were read too late, so that an earlier \

@@ -27,6 +27,7 @@ use crate::multipath::{self, MultipathCounts};
 use crate::namespaces::Namespaces;
 use crate::programs::{Program, ProgramEnd, Programs};
 use crate::qjump::{self, Excess, Limiters};
+use crate::series::WindowSeries;
 use crate::shell::Shell;
 use crate::suspect;
 use crate::taps::Taps;
@@ -231,7 +232,10 @@ pub fn emulate(
     if let Some(to) = &options.capture {
         edge.capture(Capture::start(to, hosts)?);
     }
-    let reader = laid_out.read_by().map(|control| SocketReader::start(control, &namespaces, hosts, clock));
+    let series = model.observe.flow_series;
+    let series = series.map(|every| WindowSeries::new(hosts, every, Time::ZERO + *lead));
+    let reader =
+        laid_out.read_by().map(|control| SocketReader::start(control, &namespaces, hosts, clock, series));
     let reader = reader.transpose()?.map(|(reader, readings)| {
         edge.read_sockets(readings);
         reader
@@ -239,7 +243,7 @@ pub fn emulate(
     let shell = options.shell.map(|host| Shell::open(&place.names[host as usize])).transpose()?;
     let carried = carry(&mut edge, &laid_out, &agents, &programs, shell, &mut stops)?;
     let programs = programs.finish()?;
-    let readings = reader.map(SocketReader::finish).transpose()?;
+    let mut readings = reader.map(SocketReader::finish).transpose()?;
     let failure = agents.failure();
     let records = agents.finish();
     if let Some(failure) = failure {
@@ -265,7 +269,11 @@ pub fn emulate(
     outcome.counters.retransmissions = counts.retransmissions;
     outcome.counters.timeouts = counts.timeouts;
     take(records, &mut outcome);
-    outcome.warnings = warnings(model, &seen, counts, verified);
+    let series = readings.as_mut().and_then(|readings| readings.series.take());
+    let is_sampled = series.is_some();
+    outcome.series =
+        series.map_or_else(Vec::new, |series| series.of(&outcome.connections, Time::ZERO + *lead));
+    outcome.warnings = warnings(model, &seen, counts, verified, is_sampled);
     outcome.warnings.extend(programs.iter().filter_map(of_program));
     outcome.warnings.extend(of_congestion(options, laid_out.congestion.guarded()));
     let of_multipath =

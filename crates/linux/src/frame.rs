@@ -64,6 +64,11 @@ pub(crate) fn host_at(address: Ipv4Addr, hosts: u32) -> Option<HostId> {
     host_of(u32::from(address), hosts)
 }
 
+/// The host that has the IPv4 address, and the number of the alias: 0 is its first address.
+pub(crate) fn end_at(address: Ipv4Addr, hosts: u32) -> Option<(HostId, u8)> {
+    numbers_of(u32::from(address)).filter(|(host, _)| host.0 < hosts)
+}
+
 /// Where the number of an alias begins in an address.
 const ALIAS_BIT: u32 = 20;
 

@@ -31,6 +31,7 @@ mod multipath;
 mod namespaces;
 mod programs;
 mod qjump;
+mod series;
 mod shell;
 mod sock_diag;
 mod suspect;

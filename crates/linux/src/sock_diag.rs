@@ -43,14 +43,25 @@ const MPTCP_SUBFLOW_ATTR_TOKEN_LOC: u16 = 2;
 /// Bits of an attribute's kind that say how it is encoded.
 const KIND: u16 = 0x3fff;
 
-/// Where `inet_diag_msg` has the destination; `tcp_info` the bytes not sent; `mptcp_info` the sequence number behind
-/// the last byte written, the first that is not acknowledged, and the bytes sent and acknowledged.
+/// Where `inet_diag_msg` has the ports, the source and the destination; `tcp_info` the segment size, threshold and window,
+/// the segments retransmitted, the bytes acknowledged and those not sent; `mptcp_info` the sequence number behind the last
+/// byte written, the first that is not acknowledged, and the bytes sent and acknowledged.
+const PORTS: usize = 4;
+const SOURCE: usize = 8;
 const DESTINATION: usize = 24;
+const SEGMENT: usize = 16;
+const SSTHRESH: usize = 76;
+const CWND: usize = 80;
+const RETRANSMITTED: usize = 100;
+const TCP_ACKED: usize = 120;
 const NOTSENT: usize = 144;
 const WRITE_SEQ: usize = 16;
 const SND_UNA: usize = 24;
 const BYTES_SENT: usize = 56;
 const BYTES_ACKED: usize = 72;
+
+/// The slow start threshold, in segments, of a slow start without an end (include/net/tcp.h).
+const NO_SSTHRESH: u32 = 0x7fff_ffff;
 
 /// The room for what the kernel hands over at once: a dump fills 32 KiB at most.
 const ROOM: usize = 64 << 10;
@@ -58,12 +69,31 @@ const ROOM: usize = 64 << 10;
 /// A TCP connection's end, or a subflow's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct TcpSocket {
+    /// The address of this end.
+    pub(crate) from: Ipv4Addr,
     /// The address at the other end.
     pub(crate) to: Ipv4Addr,
     /// The bytes that are written and have never been sent.
     pub(crate) unsent: u64,
     /// The connection of MPTCP that a subflow belongs to.
     pub(crate) token: Option<u32>,
+    /// The ports of this end and of the other.
+    pub(crate) ports: [u16; 2],
+    /// How it sends.
+    pub(crate) window: Window,
+}
+
+/// How an end of a connection sends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Window {
+    /// The congestion window in bytes.
+    pub(crate) cwnd: u64,
+    /// The slow start threshold in bytes; `None` while slow start has no end.
+    pub(crate) ssthresh: Option<u64>,
+    /// The segments retransmitted so far.
+    pub(crate) retransmissions: u64,
+    /// The bytes acknowledged so far.
+    pub(crate) acknowledged: u64,
 }
 
 /// Asks the kernel for the sockets of the namespace that it was opened in.
@@ -161,16 +191,34 @@ fn tcp_socket(body: &[u8]) -> Option<TcpSocket> {
     if *body.first()? != AF_INET {
         return None;
     }
-    let to = <[u8; 4]>::try_from(body.get(DESTINATION..DESTINATION + 4)?).ok()?;
-    let mut socket = TcpSocket { to: Ipv4Addr::from(to), unsent: 0, token: None };
+    let address = |at| Some(Ipv4Addr::from(<[u8; 4]>::try_from(body.get(at..at + 4)?).ok()?));
+    let port = |at| Some(u16::from_be_bytes(body.get(at..at + 2)?.try_into().ok()?));
+    let ports = [port(PORTS)?, port(PORTS + 2)?];
+    let (from, to) = (address(SOURCE)?, address(DESTINATION)?);
+    let mut socket = TcpSocket { from, to, unsent: 0, token: None, ports, window: Window::default() };
     for (kind, value) in Attributes(body.get(MESSAGE..)?) {
         match kind {
-            INET_DIAG_INFO => socket.unsent = word(value, NOTSENT).map_or(0, u64::from),
+            INET_DIAG_INFO => {
+                socket.unsent = word(value, NOTSENT).map_or(0, u64::from);
+                socket.window = window(value).unwrap_or_default();
+            }
             INET_DIAG_ULP_INFO => socket.token = token(value),
             _ => {}
         }
     }
     Some(socket)
+}
+
+/// Reads of a `tcp_info` how the socket sends.
+fn window(info: &[u8]) -> Option<Window> {
+    let segment = u64::from(word(info, SEGMENT)?);
+    let ssthresh = word(info, SSTHRESH)?;
+    Some(Window {
+        cwnd: u64::from(word(info, CWND)?) * segment,
+        ssthresh: (ssthresh < NO_SSTHRESH).then(|| u64::from(ssthresh) * segment),
+        retransmissions: u64::from(word(info, RETRANSMITTED)?),
+        acknowledged: long(info, TCP_ACKED)?,
+    })
 }
 
 /// Reads the token of a subflow's connection of what is known of a socket's upper layer.

@@ -45,6 +45,7 @@ mod solstice;
 mod studies;
 pub mod study;
 mod study_file;
+mod windows;
 
 pub use error::ReproduceError;
 pub use journal::Journal;

@@ -1,16 +1,16 @@
 //! The measurements of the studies, computed from an [`Outcome`] as their scripts computed them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use plimsoll_results::outcome::{
-    CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue, SeriesPoint,
+    CircuitUse, Connection, GoodputInterval, Message, Observation, Outcome, Query, Queue,
 };
 use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
 
 use crate::bursts::bursts;
-use crate::circuits;
+use crate::{circuits, windows};
 
 /// A measurement: a statistic of a population.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,11 +59,16 @@ pub(crate) enum Population {
     DemandKnownKb,
     /// How much of that demand had been sent by the end of its week, in percent: one number.
     DemandSentPercent,
-    /// How often the slow start threshold was lower than at the sample before, in the series of a workload's
-    /// connections: one number.
-    WindowCuts(String),
     /// Segments of a workload's connections that were sent again: one number.
     Retransmissions(String),
+    /// Segments that all connections together retransmitted: one number.
+    AllRetransmissions,
+    /// Retransmission timeouts of all connections together: one number.
+    AllTimeouts,
+    /// How often the congestion window of each connection of a workload was cut. It needs `observe.flow_series`.
+    WindowCuts(String),
+    /// The percent of its largest congestion window so far that the window of each connection of a workload fell to.
+    WindowKeptPercent(String),
     /// Completion times of a workload in us.
     CompletionUs(String),
     /// Completion times of a workload in ms.
@@ -253,13 +258,16 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::CircuitsWastedPercent => circuits::share(outcome, |summary| summary.wasted),
         Population::DemandKnownKb => circuits::known_kb(outcome),
         Population::DemandSentPercent => circuits::known_sent_percent(outcome),
-        Population::WindowCuts(name) => vec![window_cuts(outcome, number(name)) as f64],
         Population::Retransmissions(name) => {
             let of = |connection: &&Connection| Some(usize::from(connection.workload)) == number(name);
             let sent_again =
                 outcome.connections.iter().filter(of).map(|connection| connection.retransmissions);
             vec![sent_again.sum::<u64>() as f64]
         }
+        Population::AllRetransmissions => vec![outcome.counters.retransmissions as f64],
+        Population::AllTimeouts => vec![outcome.counters.timeouts as f64],
+        Population::WindowCuts(name) => windows::cuts(outcome, number(name)),
+        Population::WindowKeptPercent(name) => windows::kept_percent(outcome, number(name)),
         Population::CompletionUs(name) => messages(name).map(Span::as_us_f64).collect(),
         Population::CompletionMs(name) => messages(name).map(Span::as_ms_f64).collect(),
         Population::Query => queries(|query| Some((query.completed? - query.created).as_ms_f64())),
@@ -303,18 +311,6 @@ fn reactions(outcome: &Outcome, part: ReactionPart, week: Span, lead: Span) -> V
         })
     };
     outcome.circuits.iter().filter_map(reaction).collect()
-}
-
-/// Returns how often a connection of a workload had a lower slow start threshold than at its sample before.
-fn window_cuts(outcome: &Outcome, workload: Option<usize>) -> usize {
-    let mut last = BTreeMap::new();
-    let is_cut = |point: &&SeriesPoint| {
-        let connection = outcome.connections.get(point.connection as usize);
-        let is_of = connection.map(|connection| usize::from(connection.workload)) == workload;
-        let before = last.insert((point.connection, point.subflow), point.ssthresh);
-        is_of && before.is_some_and(|before| point.ssthresh < before)
-    };
-    outcome.series.iter().filter(is_cut).count()
 }
 
 fn queue_of<'a>(outcome: &'a Outcome, name: &str) -> Option<&'a Queue> {

@@ -24,3 +24,4 @@ pub(crate) use driver::Records;
 pub(crate) use pace::Shares;
 pub(crate) use plan::AgentPlan;
 pub(crate) use run::Agents;
+pub(crate) use sockets::DRIVER_PORT;

@@ -94,7 +94,11 @@ impl LaidOut {
             reordering: transport.dup_ack_threshold,
             initial_window: model.transport.initial_window,
             single_segments: model.host.qjump().is_some(),
-            send_buffer: self.read_by().map(|control| control.socket_buffer.get()),
+            // MPTCP hands a slow subflow at once all that its buffer has room for, and waits for that to arrive.
+            send_buffer: self
+                .read_by()
+                .filter(|_| options.mptcp.is_none())
+                .map(|control| control.socket_buffer.get()),
             own_tables: self.control.is_some(),
             subflows: options.mptcp,
         }

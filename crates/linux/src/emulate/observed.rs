@@ -49,7 +49,13 @@ pub(super) fn of_circuits(losses: Option<CircuitLosses>) -> Option<String> {
     ))
 }
 
-pub(super) fn warnings(model: &Model, seen: &Seen, counts: Counts, verified: Option<bool>) -> Vec<String> {
+pub(super) fn warnings(
+    model: &Model,
+    seen: &Seen,
+    counts: Counts,
+    verified: Option<bool>,
+    is_sampled: bool,
+) -> Vec<String> {
     let mut warnings = vec![
         "emulated: the kernel's TCP ran. Of `transport` it took kind, recovery, dup_ack_threshold, segment, header, \
          min_rto, initial_window, ecn and connections; where a message's time went, and segments and marks \
@@ -71,7 +77,7 @@ pub(super) fn warnings(model: &Model, seen: &Seen, counts: Counts, verified: Opt
     }
     let observe = &model.observe;
     let not_observed = [
-        (observe.flow_series.is_some(), "flow_series"),
+        (observe.flow_series.is_some() && !is_sampled, "flow_series"),
         (observe.goodput_every.is_some(), "goodput_every"),
         (observe.packets.is_some(), "packets"),
         (observe.links, "links"),

@@ -14,10 +14,11 @@ const HYBRID: &str = "[topology]\nkind = 'hybrid'\nracks = 3\nrate = '100Mbps'\n
 const TRANSFER: &str = "[workload.a]\nkind = 'flows'\nfrom = ['h1']\nto = 'h0'\nsize = '2MB'\n";
 
 /// A transfer that the packet switch alone would carry in 1.6 s is promoted to circuits, which lose nothing; its demand
-/// is read of real sockets, and the log with these readings replays to the same digest.
+/// is read of real sockets, and the log with these readings replays to the same digest. Its window is read with it.
 #[test]
 fn a_transfer_is_promoted_to_circuits() {
-    let Some(emulated) = run(&format!("{HYBRID}{TRANSFER}"), &[]) else { return };
+    let text = format!("{HYBRID}{TRANSFER}[observe]\nflow_series = '10ms'\n");
+    let Some(emulated) = run(&text, &[]) else { return };
     let outcome = &emulated.outcome;
     let latency = outcome.messages[0].latency().unwrap();
     assert!(latency.as_secs_f64() < 1.2, "{latency}");
@@ -26,6 +27,16 @@ fn a_transfer_is_promoted_to_circuits() {
     assert!(bytes > 1_000_000, "{bytes} B by circuits");
     assert_eq!(outcome.counters.circuit_drops, 0);
     assert!(emulated.readings.is_some_and(|readings| readings.took.count() > 0));
+    let series = &outcome.series;
+    let (first, last) = (series.first().unwrap(), series.last().unwrap());
+    assert!(series.len() > 10 && last.cwnd > first.cwnd, "{first:?} {last:?}");
+    assert!(series.iter().all(|point| point.connection == 0 && point.subflow == 0));
+    assert!(series.iter().any(|point| point.rate.as_bps() > 50_000_000), "{series:?}");
+    assert!(
+        !outcome.warnings.iter().any(|warning| warning.contains("flow_series")),
+        "{:?}",
+        outcome.warnings
+    );
     let weeks = &outcome.circuit_weeks;
     assert!(weeks.len() > 5 && weeks.iter().all(|week| week.lost_dark + week.lost_unmatched == 0));
 }

@@ -1,0 +1,91 @@
+//! What the congestion windows of a workload's connections did, of the samples of `observe.flow_series`.
+//!
+//! ```text
+//! cwnd ──────╮                 a cut: a sample of less than 9 / 10 of the one before
+//!            ╰──╮   ╭───       kept: the least share of the largest window before that a window fell to
+//!               ╰───╯
+//! ```
+
+use std::collections::BTreeMap;
+
+use plimsoll_results::outcome::Outcome;
+
+/// A window that is less than this share of the sample before has been cut; CUBIC cuts to 7 / 10.
+const CUT: f64 = 0.9;
+
+/// Returns how often the windows of each connection of a workload were cut, all subflows together.
+pub(crate) fn cuts(outcome: &Outcome, workload: Option<usize>) -> Vec<f64> {
+    let cuts = |windows: &Vec<f64>| windows.windows(2).filter(|pair| pair[1] < CUT * pair[0]).count();
+    by_connection(outcome, workload, |of| of.values().map(cuts).sum::<usize>() as f64)
+}
+
+/// Returns how many percent of the largest window so far the windows of each connection of a workload have fallen to,
+/// that of the subflow that fell most.
+pub(crate) fn kept_percent(outcome: &Outcome, workload: Option<usize>) -> Vec<f64> {
+    let kept = |windows: &Vec<f64>| {
+        let (mut largest, mut kept) = (0.0_f64, 1.0_f64);
+        for &window in windows {
+            largest = largest.max(window);
+            kept = kept.min(window / largest.max(1.0));
+        }
+        100.0 * kept
+    };
+    by_connection(outcome, workload, |of| of.values().map(kept).fold(100.0, f64::min))
+}
+
+/// Returns a number of each connection of a workload, made of the windows of its subflows.
+fn by_connection(
+    outcome: &Outcome,
+    workload: Option<usize>,
+    number: impl Fn(&BTreeMap<u8, Vec<f64>>) -> f64,
+) -> Vec<f64> {
+    let mut windows: BTreeMap<u32, BTreeMap<u8, Vec<f64>>> = BTreeMap::new();
+    for point in &outcome.series {
+        let of = outcome.connections.get(point.connection as usize);
+        if of.is_some_and(|connection| Some(usize::from(connection.workload)) == workload) {
+            let subflows = windows.entry(point.connection).or_default();
+            subflows.entry(point.subflow).or_default().push(point.cwnd as f64);
+        }
+    }
+    windows.values().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_results::outcome::{Connection, SeriesPoint};
+    use plimsoll_units::{Rate, Span, Time};
+
+    use super::*;
+
+    #[test]
+    fn cuts_and_what_is_kept_are_by_connection() {
+        let samples = [
+            // Cut twice, and grown again.
+            (0, 0, [100, 200, 140, 98, 150]),
+            // Another workload's.
+            (1, 0, [900, 100, 900, 100, 900]),
+            // A subflow that is cut once beside one that keeps its window but for little.
+            (2, 0, [100, 100, 95, 100, 100]),
+            (2, 1, [50, 100, 50, 60, 70]),
+        ];
+        let point = |connection, subflow, step: usize, cwnd| SeriesPoint {
+            time: Time::ZERO + Span::from_ms(step as u64),
+            connection,
+            cwnd,
+            ssthresh: SeriesPoint::NO_SSTHRESH,
+            alpha: 0.0,
+            rate: Rate::from_bps(0),
+            retransmissions: 0,
+            subflow,
+        };
+        let points = samples.into_iter().flat_map(|(connection, subflow, windows)| {
+            (0..).zip(windows).map(move |(step, cwnd)| point(connection, subflow, step, cwnd))
+        });
+        let connection = |workload| Connection { workload, ..Connection::default() };
+        let connections = vec![connection(3), connection(4), connection(3)];
+        let outcome = Outcome { series: points.collect(), connections, ..Outcome::default() };
+        assert_eq!(cuts(&outcome, Some(3)), [2.0, 1.0]);
+        assert_eq!(kept_percent(&outcome, Some(3)), [49.0, 50.0]);
+        assert!(cuts(&outcome, None).is_empty());
+    }
+}
