@@ -24,6 +24,11 @@ pub(crate) fn share(outcome: &Outcome, pick: fn(&CircuitSummary) -> f64) -> Vec<
     summarise(&[outcome]).map(|summary| 100.0 * pick(&summary)).into_iter().collect()
 }
 
+/// Returns the megabytes that passed the packet switch between racks, in all weeks.
+pub(crate) fn packet_switch_mb(outcome: &Outcome) -> f64 {
+    outcome.circuit_weeks.iter().map(|week| week.packet_bytes as f64 * 1e-6).sum()
+}
+
 /// Returns the demand for which each week that counts was scheduled, in KB.
 pub(crate) fn known_kb(outcome: &Outcome) -> Vec<f64> {
     counted_weeks(outcome).map(|week| week.known_bytes as f64 * 1e-3).collect()

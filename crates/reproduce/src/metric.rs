@@ -55,6 +55,8 @@ pub(crate) enum Population {
     CircuitsFilledPercent,
     /// The percent of the circuits' time that was in circuits filled to less than 90 %: one number.
     CircuitsWastedPercent,
+    /// Megabytes that passed the packet switch of a hybrid network between racks: one number.
+    PacketSwitchMb,
     /// The demand for which each week of circuits was scheduled, of all hosts, in KB.
     DemandKnownKb,
     /// How much of that demand had been sent by the end of its week, in percent: one number.
@@ -256,6 +258,7 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::CircuitPercent { sender, receiver } => circuits::percent(outcome, *sender, *receiver),
         Population::CircuitsFilledPercent => circuits::share(outcome, |summary| summary.filled),
         Population::CircuitsWastedPercent => circuits::share(outcome, |summary| summary.wasted),
+        Population::PacketSwitchMb => vec![circuits::packet_switch_mb(outcome)],
         Population::DemandKnownKb => circuits::known_kb(outcome),
         Population::DemandSentPercent => circuits::known_sent_percent(outcome),
         Population::Retransmissions(name) => {

@@ -159,7 +159,7 @@ mod tests {
             ("share_percent_h3", 563.0, Some(true)),
             ("retransmissions", 200.0, Some(true)),
             ("cuts", 4.0, Some(false)),
-            ("retransmissions", 30.0, Some(false)),
+            ("retransmissions", 30.0, None),
             ("cuts", 0.0, Some(true)),
             ("of_cubic_time", 9.0, Some(true)),
         ];
