@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use plimsoll_circuits::{ControlParams, Demand, Estimator};
 use plimsoll_fabric::net::HostId;
-use plimsoll_scenario::model::{Model, Topology};
+
 use plimsoll_units::{Span, Time};
 
 use crate::clock::Clock;
@@ -31,17 +31,6 @@ use crate::namespaces::Namespaces;
 use crate::series::WindowSeries;
 use crate::sock_diag::SockDiag;
 use crate::urgent;
-
-/// Returns the control loop of a hybrid network's circuits; other networks have none.
-pub(crate) fn control(model: &Model) -> Option<ControlParams> {
-    let is_hybrid = matches!(model.topology, Topology::Hybrid(_));
-    is_hybrid.then(|| model.circuits.clone().unwrap_or_default())
-}
-
-/// Returns whether the estimator reads what sockets hold.
-pub(crate) fn reads_sockets(control: &ControlParams) -> bool {
-    matches!(control.estimator, Estimator::SocketBuffers | Estimator::SlowSocketBuffers)
-}
 
 /// When sockets are read.
 #[derive(Clone, Copy, Debug)]
@@ -115,8 +104,8 @@ struct Hosts {
 }
 
 impl SocketReader {
-    /// Starts a thread that reads the sockets of all hosts by `clock`, and returns it with its readings. A `series` gets
-    /// samples from them.
+    /// Starts a thread that reads the sockets of all hosts by `clock`, and returns it with its readings. A `series`
+    /// gets samples from them.
     ///
     /// # Errors
     /// If the system refuses.

@@ -17,7 +17,8 @@ use crate::capture::{Capture, CaptureTo};
 use crate::cgroups;
 use crate::clock::Clock;
 use crate::congestion::{CongestionControl, NoCongestionControl};
-use crate::demand::{self, Readings, SocketReader};
+use crate::control;
+use crate::demand::{Readings, SocketReader};
 use crate::edge::{Edge, Seen};
 use crate::features;
 use crate::lateness::Spread;
@@ -166,7 +167,7 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     CongestionControl::find(&transport, options.congestion_control.as_deref())?;
     AgentPlan::new(model)?;
     let fabric = LiveFabric::new(model)?;
-    let is_hybrid = demand::control(model).is_some();
+    let is_hybrid = control::control(model).is_some();
     let check = |subflows| multipath::check(fabric.network(), is_hybrid, subflows);
     options.mptcp.map_or(Ok(()), check)?;
     Ok(())
@@ -181,7 +182,7 @@ fn with_multipath(model: &Model, options: &Options) -> Options {
 
 /// Checks that the control loop of a hybrid network's circuits can be emulated.
 fn check_circuits(model: &Model) -> Result<(), Unbuildable> {
-    let Some(control) = demand::control(model) else { return Ok(()) };
+    let Some(control) = control::control(model) else { return Ok(()) };
     let refuse = |key: &str, problem: &str| {
         Err(Unbuildable { key: format!("circuits.{key}"), problem: problem.to_owned() })
     };

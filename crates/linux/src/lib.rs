@@ -18,6 +18,7 @@ mod capture;
 mod cgroups;
 mod clock;
 mod congestion;
+mod control;
 mod demand;
 pub mod edge;
 mod emulate;

@@ -20,7 +20,7 @@ use plimsoll_results::outcome::{Counters, Queue};
 use plimsoll_scenario::model::Model;
 use plimsoll_units::{Span, Time};
 
-use crate::demand;
+use crate::control;
 use crate::frame::{CIRCUIT_ONLY, ETHERNET, Header, PACKET_ONLY, VLAN_TAG};
 
 mod frames;
@@ -79,7 +79,7 @@ impl LiveFabric {
         // The pacer's queue is in the host, which does not see how much room the NIC has.
         spec.pacers_wait = false;
         spec.counts_links = false;
-        let control = demand::control(model);
+        let control = control::control(model);
         if control.is_some() {
             // What is on its way when circuits are paused must have passed before they are taken down.
             spec.full_size = spec.full_size.max(frame_max(model));

@@ -19,7 +19,7 @@ use plimsoll_mechanisms::mptcp::{Coupling, MptcpParams, Paths, Scheduler};
 use plimsoll_scenario::model::Model;
 use socket2::{Domain, Protocol, Socket, Type};
 
-use crate::demand;
+use crate::control;
 
 /// Subflows of a connection, as this kernel's path manager allows: `MPTCP_PM_ADDR_MAX` is 8.
 pub const SUBFLOWS: std::ops::RangeInclusive<u8> = 1..=8;
@@ -96,7 +96,7 @@ pub(crate) fn check_scenario(model: &Model) -> Result<(), Unbuildable> {
     let Some(MptcpParams { coupling, scheduler, paths, workloads, .. }) = &model.transport.mptcp else {
         return Ok(());
     };
-    let is_hybrid = demand::control(model).is_some();
+    let is_hybrid = control::control(model).is_some();
     let problem = match () {
         () if *coupling != Coupling::Uncoupled => "coupling: the kernel's subflows are `uncoupled`",
         () if *scheduler != Scheduler::Default => "scheduler: the kernel has its own, `default`",

@@ -43,9 +43,9 @@ const MPTCP_SUBFLOW_ATTR_TOKEN_LOC: u16 = 2;
 /// Bits of an attribute's kind that say how it is encoded.
 const KIND: u16 = 0x3fff;
 
-/// Where `inet_diag_msg` has the ports, the source and the destination; `tcp_info` the segment size, threshold and window,
-/// the segments retransmitted, the bytes acknowledged and those not sent; `mptcp_info` the sequence number behind the last
-/// byte written, the first that is not acknowledged, and the bytes sent and acknowledged.
+/// Where `inet_diag_msg` has the ports, the source and the destination; `tcp_info` the segment size, threshold and
+/// window, the segments retransmitted, the bytes acknowledged and those not sent; `mptcp_info` the sequence number
+/// behind the last byte written, the first that is not acknowledged, and the bytes sent and acknowledged.
 const PORTS: usize = 4;
 const SOURCE: usize = 8;
 const DESTINATION: usize = 24;

@@ -223,7 +223,7 @@ impl ShuffleSource {
         true
     }
 
-    /// Returns the number of a transfer of this wave, the stream that goes on with its request, and the transfer's bytes.
+    /// Returns the number of a transfer of this wave, the stream that goes on with its request, and the bytes.
     fn draw(&self, reducer: usize, mapper: u32) -> ((u64, Stream), u64) {
         let ShuffleConfig { mappers, reducers, size, .. } = &self.config;
         let of_wave = reducer as u64 * mappers.len() as u64 + u64::from(mapper);

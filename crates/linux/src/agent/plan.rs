@@ -8,7 +8,7 @@ use plimsoll_traffic::record::WorkloadInfo;
 use plimsoll_traffic::{Source, Traffic};
 use plimsoll_units::Time;
 
-use crate::demand;
+use crate::control;
 use crate::frame::{CIRCUIT_ONLY, PACKET_ONLY};
 
 /// The most connections of a source that are open at a time: each has two sockets.
@@ -60,7 +60,7 @@ impl AgentPlan {
             driven: Vec::new(),
             kept_connections: 0,
         };
-        let control = demand::control(model);
+        let control = control::control(model);
         for ((number, (name, workload)), source) in (0..).zip(&model.workload).zip(&traffic.sources) {
             let kept = source.kept_connections().len();
             if kept > CONNECTIONS_MAX {

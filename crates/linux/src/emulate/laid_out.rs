@@ -15,7 +15,7 @@ use super::{EmulateError, Options};
 use crate::agent::{AgentPlan, Settings, Shares};
 use crate::clock::Clock;
 use crate::congestion::CongestionControl;
-use crate::demand;
+use crate::control;
 use crate::live::LiveFabric;
 use crate::namespaces::HostSettings;
 
@@ -57,7 +57,7 @@ impl LaidOut {
         let transport = resolved(model)?;
         let congestion = CongestionControl::find(&transport, options.congestion_control.as_deref())?;
         let lead = LEAD + LEAD_PER_CONNECTION * plan.kept_connections as u64;
-        let control = demand::control(model);
+        let control = control::control(model);
         // Workloads begin with a week, as in a simulation.
         let lead = control.as_ref().map_or(lead, |control| whole(lead, control.week));
         let has_timestamps = u64::from(transport.header_bytes) >= TIMESTAMPS_HEADER;
@@ -70,7 +70,7 @@ impl LaidOut {
 
     /// Returns the control loop of circuits that reads hosts' sockets.
     pub(super) fn read_by(&self) -> Option<&ControlParams> {
-        self.control.as_ref().filter(|control| demand::reads_sockets(control))
+        self.control.as_ref().filter(|control| control::reads_sockets(control))
     }
 
     /// Returns the fabric of the run, or of its replay.

@@ -188,8 +188,8 @@ fn the_wait_for_a_circuit_has_its_name_and_the_parts_sum() {
     assert!((total - small.completion_us.as_ref().unwrap().mean.value).abs() < 1e-6, "{total}");
 }
 
-/// A reducer that fetches from one mapper at a time has hinted at what the others hold; a schedule for socket buffers does
-/// not know of it. Both shuffles are whole, and the readings with hints are the larger ones.
+/// A reducer that fetches from one mapper at a time has hinted at what the others hold; a schedule for socket buffers
+/// does not know of it. Both shuffles are whole, and the readings with hints are the larger ones.
 #[test]
 fn hints_know_of_transfers_that_have_not_begun() {
     let shuffle = |estimator: &str| {
