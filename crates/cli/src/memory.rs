@@ -86,8 +86,10 @@ fn watch_until_the_end() {
         if taken <= limit {
             continue;
         }
-        EXCEEDED.store(true, Ordering::Relaxed);
-        if !IS_ASKED.load(Ordering::Relaxed) || taken > limit.saturating_add(limit / 4) {
+        // A loop that polls has until the next reading to end, however late this one is.
+        let was_exceeded = EXCEEDED.swap(true, Ordering::Relaxed);
+        let grows = was_exceeded && taken > limit.saturating_add(limit / 4);
+        if !IS_ASKED.load(Ordering::Relaxed) || grows {
             note!("error: {}. Finished points are kept, and the same command resumes", beyond(limit, taken));
             std::process::exit(output::ERROR.into());
         }
