@@ -80,15 +80,17 @@ fn watch(limit: u64) -> anyhow::Result<Memory> {
 }
 
 fn watch_until_the_end() {
+    let mut asked_at = None;
     loop {
         thread::sleep(PAUSE);
         let (Some(taken), limit) = (taken(), LIMIT.load(Ordering::Relaxed)) else { return };
         if taken <= limit {
             continue;
         }
-        // A loop that polls has until the next reading to end, however late this one is.
-        let was_exceeded = EXCEEDED.swap(true, Ordering::Relaxed);
-        let grows = was_exceeded && taken > limit.saturating_add(limit / 4);
+        // A queue that doubles may pass the limit by far at once; a loop that polls is asked before anything is ended.
+        let when_asked = *asked_at.get_or_insert(taken);
+        let grows = taken > when_asked.saturating_add(limit / 4);
+        EXCEEDED.store(true, Ordering::Relaxed);
         if !IS_ASKED.load(Ordering::Relaxed) || grows {
             note!("error: {}. Finished points are kept, and the same command resumes", beyond(limit, taken));
             std::process::exit(output::ERROR.into());

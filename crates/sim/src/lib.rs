@@ -48,7 +48,7 @@ pub use parallel::{obstacle, run_in_parts, run_on};
 pub use plimsoll_fabric::MakeDiscipline;
 pub use progress::Progress;
 
-/// Runs `model`. `progress` is called about every million events; the run is cancelled when it
+/// Runs `model`. `progress` is called about every hundred thousand events; the run is cancelled when it
 /// returns false.
 ///
 /// # Errors

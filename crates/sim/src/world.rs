@@ -172,5 +172,5 @@ impl World {
 /// The number of the clock that samples time series.
 pub(crate) const SAMPLING_CLOCK: u32 = 0;
 
-/// Events between two calls of a progress callback.
-const PROGRESS_EVENTS: u64 = 1 << 20;
+/// Events between two calls of a progress callback, in which packets without a limit take some ten megabytes.
+const PROGRESS_EVENTS: u64 = 1 << 17;

@@ -38,6 +38,9 @@ use crate::error::RunError;
 use crate::extensions::Extensions;
 use crate::progress::Progress;
 
+/// The events on one thread after which it is known how many there are in a lookahead.
+const FIRST_EVENTS: u64 = 1 << 20;
+
 /// Runs `model` on up to `threads` threads, where that is likely to be faster: the first million events, on one
 /// thread, tell how many there are in a lookahead. The outcome is that of [`run`](crate::run).
 ///
@@ -55,6 +58,9 @@ pub fn run_on(
     let plan = if threads > 1 { LpPlan::new(&build.world, threads) } else { None };
     let mut is_dense = None;
     let end = build.world.run(&mut |now| {
+        if now.events < FIRST_EVENTS {
+            return progress(now);
+        }
         let dense = *is_dense.get_or_insert_with(|| plan.as_ref().is_some_and(|plan| plan.is_worth_it(now)));
         !dense && progress(now)
     });
