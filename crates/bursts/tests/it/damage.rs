@@ -2,7 +2,9 @@
 
 use plimsoll_bursts::{Analyser, Options, ReadError, analyse};
 
-use crate::made::{Form, PCAP, PCAPNG, tso};
+use proptest::prelude::*;
+
+use crate::made::{DATA, Form, PCAP, PCAPNG, Tcp, tso};
 
 fn small(form: Form) -> Vec<u8> {
     Form { snap: 64, ..form }.file(&tso(0.0, 1)[..3])
@@ -103,5 +105,31 @@ fn a_slow_pipe_is_a_file() {
         let mut analyser = Analyser::new(Options::default());
         analyse(Drip(&file), &mut analyser).unwrap();
         assert_eq!(analyser.finish().lengths_packets.into_iter().collect::<Vec<_>>(), [(44, 1)]);
+    }
+}
+
+proptest! {
+    /// fuzz/fuzz_targets/bursts.rs does the same with a fuzzer's bytes.
+    #[test]
+    fn changed_bytes_never_panic_and_lose_no_frame(
+        is_pcapng: bool, is_big: bool, is_v6: bool, cut in 0usize..1_000,
+        changes in prop::collection::vec((0usize..1_000, prop::sample::select(vec![0u8, 1, 4, 6, 127, 128, 255])), 0..6),
+    ) {
+        let form = Form { is_pcapng, is_big, snap: 80, ..PCAP };
+        let frame = |number: u32| Tcp { sequence: number * 100, payload: 100, ..DATA }.frame_with(&[0x8100], is_v6);
+        let packets: Vec<_> = (0..6u32).map(|number| (u64::from(number) * 150, frame(number % 4))).collect();
+        let mut file = form.file(&packets);
+        let length = file.len();
+        changes.iter().for_each(|(at, byte)| file[at % length] = *byte);
+        file.truncate(if cut < length { cut } else { length });
+        let mut analyser = Analyser::new(Options::default());
+        let result = analyse(&file[..], &mut analyser);
+        if let Err(error) = &result {
+            let is_placed = error.to_string().contains("byte offset ");
+            prop_assert!(is_placed || matches!(error, ReadError::NotACapture { .. } | ReadError::Empty), "{}", error);
+        }
+        let report = analyser.finish();
+        let sum: u64 = report.lengths_packets.iter().map(|(length, count)| length * count).sum();
+        prop_assert_eq!(sum + report.unresolved.frames, report.frames);
     }
 }
