@@ -215,8 +215,9 @@ struct Totals {
     bytes: u64,
     large: u64,
     left_out: u64,
-    first: Option<Time>,
-    last: Time,
+    /// The times of the first and the last frame of the open capture, and the lengths of those before it.
+    within: Option<(Time, Time)>,
+    before: Span,
     gaps: u64,
     below_floor: u64,
     overlaps: u64,
@@ -229,6 +230,14 @@ struct Totals {
     train_bytes: Histogram<u64>,
     train_on: Histogram<u64>,
     bins: Vec<LossBin>,
+}
+
+impl Totals {
+    /// Returns the sum of the captures' lengths.
+    fn length(&self) -> Span {
+        let within = self.within.map_or(Span::ZERO, |(first, last)| last.saturating_since(first));
+        Span::from_ps(self.before.as_ps().saturating_add(within.as_ps()))
+    }
 }
 
 /// Makes a histogram of three digits of whatever there may be.
@@ -259,8 +268,8 @@ impl Analyser {
                 bytes: 0,
                 large: 0,
                 left_out: 0,
-                first: None,
-                last: Time::ZERO,
+                within: None,
+                before: Span::ZERO,
                 gaps: 0,
                 below_floor: 0,
                 overlaps: 0,
@@ -277,8 +286,10 @@ impl Analyser {
         }
     }
 
-    /// Returns the number that the first interface of a further capture has.
+    /// Begins a further capture, whose clock has another origin, and returns the number of its first interface.
     pub fn begin_capture(&mut self) -> u32 {
+        self.all.before = self.all.length();
+        self.all.within = None;
         self.interfaces.len() as u32
     }
 
@@ -302,8 +313,8 @@ impl Analyser {
         self.all.frames += 1;
         self.all.bytes += u64::from(frame.bytes);
         self.all.large += u64::from(frame.bytes > JUMBO);
-        self.all.last = self.all.last.max(frame.time);
-        self.all.first = Some(self.all.first.map_or(frame.time, |first| first.min(frame.time)));
+        let (first, last) = self.all.within.unwrap_or((frame.time, frame.time));
+        self.all.within = Some((first.min(frame.time), last.max(frame.time)));
         self.stamps.on_stamp(frame.interface, frame.time);
         match &mut self.held {
             None => self.take(frame),
@@ -473,7 +484,7 @@ impl Analyser {
         }
         pairs.sort_by_key(|pair| std::cmp::Reverse(pair.bytes));
         let all = self.all;
-        let seconds = all.last.saturating_since(all.first.unwrap_or(all.last)).as_secs_f64();
+        let seconds = all.length().as_secs_f64();
         Report {
             frames: all.frames,
             bytes: all.bytes,

@@ -12,7 +12,7 @@ pub struct Report {
     pub frames: u64,
     /// The sum of their bytes, from the Ethernet header to the end of the payload.
     pub bytes: u64,
-    /// The time from the first to the last timestamp.
+    /// The time from the first to the last timestamp, summed over the captures.
     pub seconds: f64,
     /// The rate that gaps are computed with.
     pub rate_bps: u64,

@@ -31,7 +31,7 @@ use crate::source::quoted;
 /// maximum inter-car gap.
 ///
 /// Captures are pcap and pcapng files of Ethernet, raw IP or Linux cooked packets, read as streams, so
-/// `tcpdump -w - | plimsoll bursts -` works. A run directory of `plimsoll run --capture` is analysed with the bytes and
+/// `tcpdump -w - | plimsoll bursts -` works. A run directory of `plimsoll run --pcap` is analysed with the bytes and
 /// the clock of the simulated links. If the timestamps are too coarse for the threshold, the floor that was measured
 /// takes its place, and no burst is reported that takes less time. A capture that breaks off is reported up to there,
 /// and the exit status is 2.
@@ -234,7 +234,7 @@ fn only_capture(run: &Path) -> anyhow::Result<PathBuf> {
     let folder = run.join(CAPTURES);
     let entries = std::fs::read_dir(&folder).map_err(|error| {
         anyhow!(
-            "{} has no captured packets ({error}); `plimsoll run SCENARIO --capture` and `plimsoll emulate SCENARIO \
+            "{} has no captured packets ({error}); `plimsoll run SCENARIO --pcap` and `plimsoll emulate SCENARIO \
              --capture` keep them below {CAPTURES}/ of the run directory",
             run.display()
         )

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_bursts::{Address, Analyser, Frame, Framing, Options, Report, Stamp, scaled_gap};
+use plimsoll_bursts::{Address, Analyser, Frame, Framing, Options, Report, Stamp, analyse, scaled_gap};
 use plimsoll_units::{Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -182,6 +182,19 @@ fn pairs_beyond_the_limit_are_counted() {
         (1..=10).map(|host: u8| (u64::from(host), Tcp { source: host, ..DATA }.frame())).collect();
     let found = report(&PCAP.file(&packets), Options { pairs_max: 4, ..Options::default() });
     assert_eq!((found.frames, found.pairs.len(), found.left_out_frames), (10, 4, 6));
+}
+
+#[test]
+fn captures_follow_each_other() {
+    let file = PCAP.file(&tso(0.0, 1));
+    let mut analyser = Analyser::new(Options::default());
+    analyse(&file[..], &mut analyser).unwrap();
+    let whole = report(&file, Options::default());
+    analyse(&file[..], &mut analyser).unwrap();
+    let found = analyser.finish();
+    // A burst does not go on in the next capture, and what is there again is no retransmission.
+    assert_eq!(found.lengths_packets, BTreeMap::from([(44, 2)]));
+    assert_eq!((found.losses.seen.retransmitted, found.seconds), (0, 2.0 * whole.seconds));
 }
 
 #[test]

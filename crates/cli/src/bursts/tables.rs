@@ -27,18 +27,21 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
     if stamps.too_coarse {
         let why = if stamps.floor_ns > stamps.granularity_ns {
             format!(
-                "{} of frames start before the previous one of their pair ends, 99 % of them by less than that, so the \
-                 stamps are not those of the wire, or --rate is below the link's",
+                "{} of frames start before the previous one of their pair ends, 99 % of them by no more than that, so \
+                 the stamps are not those of the wire, or --rate is below the link's",
                 percent(stamps.overlapping)
             )
         } else {
             "that is the step of the timestamps".to_owned()
         };
         all.push(format!(
-            "the timestamps resolve {} and the threshold is {}: {why}. The floor was used as the threshold ({} of gaps \
-             are below it), and {} bursts that take less time are left out, {} frames in all",
+            "the timestamps are too coarse: their floor is {}, the threshold {}: {why} (step {}, smallest difference {}). \
+             The floor was used as the threshold ({} of gaps are below it), and {} bursts that take less time are left \
+             out, {} frames in all",
             time(stamps.floor_ns / 1e3),
             time(report.gap_asked_ns / 1e3),
+            time(stamps.granularity_ns / 1e3),
+            stamps.least_difference_ns.map_or_else(|| "unknown".to_owned(), |ns| time(ns / 1e3)),
             percent(stamps.below_floor),
             count(report.unresolved.bursts),
             count(report.unresolved.frames),
