@@ -1,5 +1,5 @@
-//! Any bytes as a packet capture: no panic, bounded memory, an error has a place, every frame is in one burst, and a slow
-//! pipe gives the same report as a file. `make fuzz TARGET=bursts`.
+//! Any bytes as a packet capture: no panic, bounded memory, an error has a place, every frame is in one burst, and a
+//! slow pipe gives the same report as a file. `make fuzz TARGET=bursts`.
 
 use std::io::{self, Read};
 

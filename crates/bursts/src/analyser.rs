@@ -18,10 +18,10 @@ use crate::stamps::Stamps;
 /// The instant of a frame that its timestamp is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Stamp {
-    /// Its first bit, as IEEE 1588 requires of hardware.
+    /// The timestamp is of the first bit, as IEEE 1588 requires of hardware.
     #[default]
     Start,
-    /// Its last bit.
+    /// The timestamp is of the last bit.
     End,
 }
 

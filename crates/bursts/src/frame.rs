@@ -109,8 +109,8 @@ pub struct Frame {
 const ETHERNET: u32 = 14;
 
 impl Frame {
-    /// Decodes a packet whose interface has a number from `first` on. Whatever cannot be decoded stays unknown; a packet
-    /// is never an error.
+    /// Decodes a packet whose interface has a number from `first` on. Whatever cannot be decoded stays unknown; a
+    /// packet is never an error.
     pub fn decode(captured: &Captured<'_>, first: u32) -> Frame {
         let (data, length) = (captured.data, captured.length);
         let mut frame = Frame {

@@ -351,7 +351,8 @@ impl<R: Read> Reader<R> {
         let data = data.ok_or_else(|| damaged("a packet is longer than its block".to_owned()))?;
         let Some(ticks) = ticks else {
             return Err(damaged(
-                "a simple packet block has no timestamp, so there are no gaps; allowed: enhanced packet blocks".to_owned(),
+                "a simple packet block has no timestamp, so there are no gaps; allowed: enhanced packet blocks"
+                    .to_owned(),
             ));
         };
         let index = self.section + number as usize;
@@ -386,8 +387,8 @@ impl<R: Read> Reader<R> {
         ReadError::Damaged { packet: self.packets + 1, offset: self.offset, what }
     }
 
-    /// Reads until so many bytes are in the buffer, or the input ends; returns how many there are. The buffer grows only
-    /// as bytes arrive.
+    /// Reads until so many bytes are in the buffer, or the input ends; returns how many there are. The buffer grows
+    /// only as bytes arrive.
     #[inline]
     fn fill(&mut self, wanted: usize) -> Result<usize, ReadError> {
         if self.until - self.from < wanted && !self.ended {

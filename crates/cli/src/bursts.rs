@@ -73,9 +73,9 @@ pub struct Args {
 /// The instant of a frame that its timestamp is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Instant {
-    /// Its first bit.
+    /// The timestamp is of the first bit.
     Start,
-    /// Its last bit.
+    /// The timestamp is of the last bit.
     End,
 }
 
@@ -146,7 +146,8 @@ fn show(args: &Args, report: &Report, names: &[&str], ended: Option<&str>) -> an
         Format::Md => {
             let grids = tables::grids(report, pairs);
             let grids: Vec<String> = grids.iter().map(plimsoll_report::table::Grid::to_markdown).collect();
-            let warnings = tables::warnings(report).into_iter().map(|text| format!("\n**Warning:** {text}\n"));
+            let warnings =
+                tables::warnings(report).into_iter().map(|text| format!("\n**Warning:** {text}\n"));
             format!("{}\n\n{}{}", tables::sentence(report), grids.join("\n"), warnings.collect::<String>())
         }
     };
@@ -189,7 +190,14 @@ fn options(args: &Args, is_simulated: bool) -> Options {
         Some(added) => Framing { added, ..framing },
         None => framing,
     };
-    Options { rate: args.rate, gap: args.gap, train_gap: args.train_gap, stamp, framing, ..Options::default() }
+    Options {
+        rate: args.rate,
+        gap: args.gap,
+        train_gap: args.train_gap,
+        stamp,
+        framing,
+        ..Options::default()
+    }
 }
 
 /// A capture and where it comes from.
@@ -251,7 +259,8 @@ fn only_capture(run: &Path) -> anyhow::Result<PathBuf> {
         [only] => Ok(only.clone()),
         [] => Err(anyhow!("{} has no .pcapng file", folder.display())),
         many => {
-            let names: Vec<String> = many.iter().take(20).map(|path| format!("  {}", path.display())).collect();
+            let names: Vec<String> =
+                many.iter().take(20).map(|path| format!("  {}", path.display())).collect();
             Err(anyhow!(
                 "{} has {} captures; name one of them:\n{}",
                 run.display(),
@@ -278,9 +287,11 @@ fn command(args: &Args) -> String {
     words.push(format!("--rate {}", args.rate));
     words.extend(args.gap.map(|gap| format!("--gap {gap}")));
     words.push(format!("--train-gap {}", args.train_gap));
-    words.extend(args.timestamps.map(|instant| {
-        format!("--timestamps {}", if instant == Instant::Start { "start" } else { "end" })
-    }));
+    words.extend(
+        args.timestamps.map(|instant| {
+            format!("--timestamps {}", if instant == Instant::Start { "start" } else { "end" })
+        }),
+    );
     words.extend(args.overhead.map(|bytes| format!("--overhead {bytes}")));
     words.push(format!("--pairs {}", args.pairs));
     words.extend(args.out.as_ref().map(|path| format!("--out {}", quoted(&path.to_string_lossy()))));

@@ -113,7 +113,8 @@ proptest! {
     #[test]
     fn changed_bytes_never_panic_and_lose_no_frame(
         is_pcapng: bool, is_big: bool, is_v6: bool, cut in 0usize..1_000,
-        changes in prop::collection::vec((0usize..1_000, prop::sample::select(vec![0u8, 1, 4, 6, 127, 128, 255])), 0..6),
+        changes in prop::collection::vec(
+            (0usize..1_000, prop::sample::select(vec![0u8, 1, 4, 6, 127, 128, 255])), 0..6),
     ) {
         let form = Form { is_pcapng, is_big, snap: 80, ..PCAP };
         let frame = |number: u32| Tcp { sequence: number * 100, payload: 100, ..DATA }.frame_with(&[0x8100], is_v6);

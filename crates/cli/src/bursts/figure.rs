@@ -15,9 +15,9 @@ pub(super) fn of_packets(report: &Report, pairs: usize) -> Chart {
     let mut series = vec![line("all pairs", 0, &cdf(&report.lengths_packets))];
     if report.pairs.len() > 1 {
         let shown = report.pairs.iter().filter(|pair| pair.bursts > 0).take(pairs.min(LINES - 1));
-        let lines = shown.enumerate().map(|(number, pair)| {
-            line(&name(report, pair), number + 1, &cdf(&pair.lengths_packets))
-        });
+        let lines = shown
+            .enumerate()
+            .map(|(number, pair)| line(&name(report, pair), number + 1, &cdf(&pair.lengths_packets)));
         series.extend(lines);
     }
     chart("Burst length in packets", Axis::log("packets", Format::Count), series)
@@ -64,13 +64,15 @@ pub(super) fn of_losses(report: &Report) -> Option<Chart> {
     let bursts = points(|bin| (bin.bursts_with_loss, bin.bursts));
     let segments = points(|bin| (bin.retransmitted, bin.segments));
     let series = [("bursts with a loss", bursts), ("segments lost", segments)];
-    let series = series.iter().enumerate().map(|(number, (name, points))| Line {
-        steps: false,
-        ..line(name, number, points)
-    });
+    let series = series
+        .iter()
+        .enumerate()
+        .map(|(number, (name, points))| Line { steps: false, ..line(name, number, points) });
     Some(Chart {
         title: "Loss by burst length".to_owned(),
-        note: "A segment counts as lost if its bytes were captured again; its burst is that of the first time.".to_owned(),
+        note:
+            "A segment counts as lost if its bytes were captured again; its burst is that of the first time."
+                .to_owned(),
         body: Body::Lines(Lines {
             x: Axis::log("packets in the burst, at least", Format::Count),
             y: Axis::from_zero("share", Format::Percent),

@@ -24,7 +24,8 @@ pub(super) fn render(
     figures.extend(figure::of_losses(report).map(|chart| figure("losses", chart)));
     let grids = tables::grids(report, pairs);
     let ids: Vec<String> = (0..grids.len()).map(|number| format!("table-{number}")).collect();
-    let mut sections = vec![Section { id: "figures", name: "Figures", lead: "", figures, tables: Vec::new() }];
+    let mut sections =
+        vec![Section { id: "figures", name: "Figures", lead: "", figures, tables: Vec::new() }];
     sections.extend(ids.iter().zip(&grids).map(|(id, grid)| Section {
         id,
         name: &grid.title,

@@ -1,6 +1,8 @@
 //! The tables of `plimsoll bursts`, and its CSV.
 
-use plimsoll_bursts::{Distribution, LossBin, PairReport, Report, quantile};
+use std::collections::BTreeMap;
+
+use plimsoll_bursts::{Distribution, PairReport, Report, quantile};
 use plimsoll_report::figures::{self, count, fixed, number, size, time};
 use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
 
@@ -35,8 +37,8 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
             "that is the step of the timestamps".to_owned()
         };
         all.push(format!(
-            "the timestamps are too coarse: their floor is {}, the threshold {}: {why} (step {}, smallest difference {}). \
-             The floor was used as the threshold ({} of gaps are below it), and {} bursts that take less time are left \
+            "the timestamps are too coarse: their floor is {}, the threshold {}: {why} (step {}, smallest \
+             difference {}). The floor was used as the threshold ({} of gaps are below it), and {} bursts that take less time are left \
              out, {} frames in all",
             time(stamps.floor_ns / 1e3),
             time(report.gap_asked_ns / 1e3),
@@ -87,11 +89,12 @@ fn distributions(report: &Report) -> Grid {
     let trains = &report.trains;
     let row = |label: &str, of: &Distribution, shown: fn(f64) -> String| {
         let values = [of.mean, of.p50, of.p90, of.p99, of.max];
-        let values = values.map(|value| Cell::plain(if of.count == 0 { String::new() } else { shown(value) }));
+        let values =
+            values.map(|value| Cell::plain(if of.count == 0 { String::new() } else { shown(value) }));
         let cells = [Cell::plain(count(of.count))].into_iter().chain(values).collect();
         Row { label: label.to_owned(), scheme: None, cells }
     };
-    let lengths = |map| {
+    let lengths = |map: &BTreeMap<u64, u64>| {
         let at = |share| quantile(map, share).unwrap_or(0) as f64;
         let of = map.iter().map(|(length, bursts)| length * bursts).sum::<u64>() as f64;
         Distribution {
@@ -152,17 +155,22 @@ fn by_length(report: &Report) -> Grid {
         ];
         if shows_loss {
             let loss = report.losses.by_length.iter().find(|loss| loss.from == from).copied();
-            let loss = loss.unwrap_or_else(LossBin::default);
+            let loss = loss.unwrap_or_default();
             cells.extend([
                 Cell::plain(count(loss.bursts)),
                 percent(loss.bursts_with_loss, loss.bursts),
                 percent(loss.retransmitted, loss.segments),
             ]);
         }
-        Row { label: if from == to { from.to_string() } else { format!("{from} to {to}") }, scheme: None, cells }
+        Row {
+            label: if from == to { from.to_string() } else { format!("{from} to {to}") },
+            scheme: None,
+            cells,
+        }
     });
     let rows = rows.collect();
-    let mut columns = ["bursts", "% of bursts", "% up to here", "% of frames"].map(|name| Column::new("", name)).to_vec();
+    let mut columns =
+        ["bursts", "% of bursts", "% up to here", "% of frames"].map(|name| Column::new("", name)).to_vec();
     if shows_loss {
         let loss = ["bursts", "% with a loss", "% of segments lost"];
         columns.extend(loss.map(|name| Column::new("with TCP payload", name)));
@@ -210,7 +218,8 @@ pub(super) fn name(report: &Report, pair: &PairReport) -> String {
 }
 
 fn of_pairs(report: &Report, pairs: usize) -> Grid {
-    let shown = |value: Option<f64>, form: fn(f64) -> String| Cell::plain(value.map_or_else(String::new, form));
+    let shown =
+        |value: Option<f64>, form: fn(f64) -> String| Cell::plain(value.map_or_else(String::new, form));
     let ns = |value: f64| time(value / 1e3);
     let rows = report.pairs.iter().take(pairs).map(|pair| {
         let at = |share| quantile(&pair.lengths_packets, share).map(|length| length as f64);
@@ -245,7 +254,8 @@ fn of_pairs(report: &Report, pairs: usize) -> Grid {
         ("TCP", "retransmitted"),
     ];
     let others = report.pairs.len().saturating_sub(pairs);
-    let rest = if others > 0 { format!(", the first {pairs} of {}", report.pairs.len()) } else { String::new() };
+    let rest =
+        if others > 0 { format!(", the first {pairs} of {}", report.pairs.len()) } else { String::new() };
     Grid {
         title: format!("Pairs{rest}"),
         corner: "pair".to_owned(),
@@ -259,7 +269,7 @@ fn of_pairs(report: &Report, pairs: usize) -> Grid {
 pub(super) fn csv(report: &Report) -> String {
     let head = ["interface", "source", "destination", "packets", "bursts"];
     let mut out = csv_line(&head.map(str::to_owned));
-    let mut rows = |first: [String; 3], lengths: &std::collections::BTreeMap<u64, u64>| {
+    let mut rows = |first: [String; 3], lengths: &BTreeMap<u64, u64>| {
         for (length, bursts) in lengths {
             let [interface, source, destination] = first.clone();
             out += &csv_line(&[interface, source, destination, length.to_string(), bursts.to_string()]);

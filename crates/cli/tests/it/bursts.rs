@@ -14,11 +14,14 @@ fn capture(segments: u32) -> Vec<u8> {
     [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1u32].iter().for_each(|word| file.extend(word.to_le_bytes()));
     for number in 0..segments * 44 {
         let ns = number / 44 * 200_000 + (f64::from(number % 44) * 1_230.4) as u32;
-        let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0x05, 0xdc, 0, 0, 0x40, 0, 64, 6, 0, 0];
+        let mut frame =
+            vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0x05, 0xdc, 0, 0, 0x40, 0, 64, 6, 0, 0];
         frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, 80, 0, 90]);
         frame.extend((number * 1_460).to_be_bytes());
         frame.extend([0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
-        [1_700_000_000, ns, frame.len() as u32, 1_514].iter().for_each(|word| file.extend(word.to_le_bytes()));
+        [1_700_000_000, ns, frame.len() as u32, 1_514]
+            .iter()
+            .for_each(|word| file.extend(word.to_le_bytes()));
         file.extend(frame);
     }
     file
@@ -60,7 +63,8 @@ fn a_capture_that_breaks_off_is_reported_up_to_there() {
     let ran = place.plimsoll(&["bursts", "cut.pcap", "--format", "json"]).ends_with(2);
     let found = ran.json();
     assert_eq!(found["lengths_packets"], json!({"12": 1, "44": 2}));
-    let place_of_end = "packet 101, byte offset 7024: the capture ends within a record header of 16 bytes (5 are there)";
+    let place_of_end =
+        "packet 101, byte offset 7024: the capture ends within a record header of 16 bytes (5 are there)";
     assert!(found["ended"].as_str().unwrap().contains(place_of_end), "{}", found["ended"]);
     ran.says("cut.pcap: analysed up to there, 100 packets in all").says(place_of_end);
 }
@@ -95,7 +99,10 @@ fn figures_and_pages_are_written() {
         .plimsoll(&["bursts", "two.pcap", "--figure", "two.svg", "--out", "two.html"])
         .ends_with(0)
         .says("two.html");
-    assert!(place.read("two.svg").starts_with("<svg") && place.read("two.svg").contains("Burst length in packets"));
+    assert!(
+        place.read("two.svg").starts_with("<svg")
+            && place.read("two.svg").contains("Burst length in packets")
+    );
     let page = place.read("two.html");
     for words in ["Bursts of two.pcap", "On and off periods", "plimsoll bursts two.pcap --rate 10Gbps"] {
         assert!(page.contains(words), "{words}");
