@@ -20,6 +20,7 @@ use plimsoll_units::{Rate, Span, whole};
 use serde_json::{Map, Value, json};
 
 use crate::output::{self, Done, Format};
+use crate::signals::Interrupt;
 use crate::source::quoted;
 
 /// Find bursts, trains, acknowledgements and losses in a packet capture.
@@ -34,7 +35,7 @@ use crate::source::quoted;
 /// `tcpdump -w - | plimsoll bursts -` works. A run directory of `plimsoll run --pcap` is analysed with the bytes and
 /// the clock of the simulated links. If the timestamps are too coarse for the threshold, the floor that was measured
 /// takes its place, and no burst is reported that takes less time. A capture that breaks off is reported up to there,
-/// and the exit status is 2.
+/// and the exit status is 2; Ctrl-C ends a capture from stdin and prints the report.
 #[derive(clap::Args)]
 pub struct Args {
     /// Packet captures, one after the other; `-` reads stdin. A run directory stands for its only capture.
@@ -97,12 +98,17 @@ pub fn run(args: &Args, _: &Registry) -> Done {
             "simulated and real captures have other bytes on the wire and other timestamps: analyse them apart"
         ));
     }
+    let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
     let mut analyser = Analyser::new(options(args, simulated > 0));
     let mut ended = None;
     for input in &inputs {
         let before = analyser.frames();
-        if let Err(error) = input.analyse(&mut analyser)? {
-            ended = Some((input.name.clone(), error));
+        let result = input.analyse(&mut analyser, &interrupt)?;
+        if interrupt.signal().is_some() {
+            break;
+        }
+        if let Err(error) = result {
+            ended = Some(anyhow::Error::new(error).context(input.name.clone()));
             break;
         }
         if analyser.frames() == before {
@@ -110,22 +116,24 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         }
     }
     let report = analyser.finish();
-    if report.frames == 0 {
-        return Err(match ended {
-            Some((name, error)) => anyhow::Error::new(error).context(name),
-            None => anyhow!(
-                "no packets in {}: nothing to analyse",
-                inputs.iter().map(|input| input.name.as_str()).collect::<Vec<_>>().join(", ")
-            ),
-        });
-    }
     let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
-    let text = ended.as_ref().map(|(name, error)| format!("{name}: {error}"));
-    show(args, &report, &names, text.as_deref())?;
-    match ended {
-        None => Ok(ExitCode::SUCCESS),
-        Some((name, error)) => Err(anyhow::Error::new(error)
-            .context(format!("{name}: analysed up to there, {} packets in all", report.frames))),
+    let reason = match (&ended, interrupt.signal()) {
+        (Some(error), _) => Some(output::reasons(error)),
+        (None, Some(_)) => Some("stopped by a signal".to_owned()),
+        (None, None) => None,
+    };
+    if report.frames == 0 {
+        return Err(
+            ended.unwrap_or_else(|| anyhow!("no packets in {}: nothing to analyse", names.join(", ")))
+        );
+    }
+    show(args, &report, &names, reason.as_deref())?;
+    match (ended, interrupt.signal()) {
+        (Some(error), _) => {
+            Err(error.context(format!("only the first {} packets were analysed", report.frames)))
+        }
+        (None, Some(signal)) => Ok(ExitCode::from(128 + signal)),
+        (None, None) => Ok(ExitCode::SUCCESS),
     }
 }
 
@@ -228,12 +236,24 @@ impl Input {
     }
 
     /// Analyses the capture; the inner error is the capture's own, whose frames up to there have been analysed.
-    fn analyse(&self, analyser: &mut Analyser) -> anyhow::Result<Result<(), ReadError>> {
+    fn analyse(&self, analyser: &mut Analyser, stop: &Interrupt) -> anyhow::Result<Result<(), ReadError>> {
         let input: Box<dyn Read> = match &self.file {
             None => Box::new(io::stdin().lock()),
             Some(path) => Box::new(File::open(path).with_context(|| format!("cannot open {}", self.name))?),
         };
-        Ok(analyse(input, analyser))
+        Ok(analyse(UntilStopped { input, stop }, analyser))
+    }
+}
+
+/// An input that ends at a signal, so that a live capture is reported when Ctrl-C ends it.
+struct UntilStopped<'a> {
+    input: Box<dyn Read>,
+    stop: &'a Interrupt,
+}
+
+impl Read for UntilStopped<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.stop.signal().is_some() { Ok(0) } else { self.input.read(into) }
     }
 }
 

@@ -38,8 +38,8 @@ pub(super) fn warnings(report: &Report) -> Vec<String> {
         };
         all.push(format!(
             "the timestamps are too coarse: their floor is {}, the threshold {}: {why} (step {}, smallest \
-             difference {}). The floor was used as the threshold ({} of gaps are below it), and {} bursts that take less time are left \
-             out, {} frames in all",
+             difference {}). The floor was used as the threshold ({} of gaps are below it), and {} bursts that take \
+             less time are left out, {} frames in all",
             time(stamps.floor_ns / 1e3),
             time(report.gap_asked_ns / 1e3),
             time(stamps.granularity_ns / 1e3),

@@ -66,7 +66,7 @@ fn a_capture_that_breaks_off_is_reported_up_to_there() {
     let place_of_end =
         "packet 101, byte offset 7024: the capture ends within a record header of 16 bytes (5 are there)";
     assert!(found["ended"].as_str().unwrap().contains(place_of_end), "{}", found["ended"]);
-    ran.says("cut.pcap: analysed up to there, 100 packets in all").says(place_of_end);
+    ran.says("error: only the first 100 packets were analysed: cut.pcap: packet 101").says(place_of_end);
 }
 
 #[test]
