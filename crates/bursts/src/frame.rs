@@ -1,12 +1,12 @@
-//! [`Frame`]: what the analysis needs of a packet. `etherparse` parses Ethernet, VLAN tags and IP.
+//! [`Frame`]: what the analysis needs of a packet. `etherparse` parses IP and its extensions.
 //!
 //! The fixed part of TCP's header is decoded here, since a snap length of 64 bytes cuts TCP's options off, and a parser
-//! of whole headers then returns no ports.
+//! of whole headers then returns no ports. So is Ethernet's: slicing all layers took half of an analysis.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use etherparse::{EtherType, LaxNetSlice, LaxSlicedPacket, LinkSlice};
+use etherparse::{LaxIpv4Slice, LaxIpv6Slice};
 use plimsoll_units::Time;
 
 use crate::reader::Captured;
@@ -121,40 +121,43 @@ impl Frame {
             bytes: length,
             segment: None,
         };
-        let sliced = match captured.link {
-            Link::Ethernet => LaxSlicedPacket::from_ethernet(data).ok(),
+        let (kind, packet) = match captured.link {
+            Link::Ethernet => {
+                let Some((addresses, rest)) = data.split_first_chunk::<12>() else { return frame };
+                let [to @ .., _, _, _, _, _, _] = *addresses;
+                let [_, _, _, _, _, _, from @ ..] = *addresses;
+                (frame.source, frame.destination) = (Address::Mac(from), Address::Mac(to));
+                let Some(inside) = untagged(rest) else { return frame };
+                inside
+            }
             Link::Ip => {
                 frame.bytes = length.saturating_add(ETHERNET);
-                LaxSlicedPacket::from_ip(data).ok()
+                let version = data.first().map_or(0, |first| first >> 4);
+                (if version == 6 { IPV6 } else { IPV4 }, data)
             }
             Link::Cooked { header, ether_type } => {
                 frame.bytes = length.saturating_sub(header as u32).saturating_add(ETHERNET);
-                data.get(header..).map(|rest| {
-                    let kind = u16::from_be_bytes([data[ether_type], data[ether_type + 1]]);
-                    LaxSlicedPacket::from_ether_type(EtherType(kind), rest)
-                })
+                let Some(rest) = data.get(header..) else { return frame };
+                (u16::from_be_bytes([data[ether_type], data[ether_type + 1]]), rest)
             }
         };
-        let Some(sliced) = sliced else { return frame };
-        if let Some(LinkSlice::Ethernet2(header)) = &sliced.link {
-            frame.source = Address::Mac(header.source());
-            frame.destination = Address::Mac(header.destination());
-        }
         // The IP payload's length as its header says; segmentation offload leaves it at 0 for what is too long.
-        let (header, claimed) = match &sliced.net {
-            Some(LaxNetSlice::Ipv4(ip)) => {
+        let (header, claimed) = match kind {
+            IPV4 => {
+                let Ok((ip, _)) = LaxIpv4Slice::from_slice(packet) else { return frame };
                 let header = ip.header();
                 frame.source = Address::V4(u32::from_be_bytes(header.source()));
                 frame.destination = Address::V4(u32::from_be_bytes(header.destination()));
                 let claimed = u32::from(header.total_len()).saturating_sub(u32::from(header.ihl()) * 4);
-                (ip.payload(), claimed)
+                (ip.payload().clone(), claimed)
             }
-            Some(LaxNetSlice::Ipv6(ip)) => {
+            IPV6 => {
+                let Ok((ip, _)) = LaxIpv6Slice::from_slice(packet) else { return frame };
                 let header = ip.header();
                 frame.source = Address::V6(u128::from_be_bytes(header.source()));
                 frame.destination = Address::V6(u128::from_be_bytes(header.destination()));
                 let extensions = ip.extensions().slice().len() as u32;
-                (ip.payload(), u32::from(header.payload_length()).saturating_sub(extensions))
+                (ip.payload().clone(), u32::from(header.payload_length()).saturating_sub(extensions))
             }
             _ => return frame,
         };
@@ -167,6 +170,20 @@ impl Frame {
         frame
     }
 }
+
+/// Looks through VLAN tags (IEEE 802.1Q) of the bytes behind the addresses. Returns the EtherType and what follows it.
+fn untagged(mut bytes: &[u8]) -> Option<(u16, &[u8])> {
+    loop {
+        let (kind, rest) = bytes.split_first_chunk::<2>()?;
+        match u16::from_be_bytes(*kind) {
+            0x8100 | 0x88a8 | 0x9100 => bytes = rest.get(2..)?,
+            kind => return Some((kind, rest)),
+        }
+    }
+}
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
 
 /// Decodes the fixed part of a TCP header (RFC 9293, section 3.1) of a segment of `length` bytes.
 fn segment(bytes: &[u8], length: u32) -> Option<Segment> {
