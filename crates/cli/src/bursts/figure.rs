@@ -93,7 +93,7 @@ fn chart(title: &str, x: Axis, series: Vec<Line>) -> Chart {
             y: Axis { max: Some(1.0), ..Axis::from_zero("share", Format::Percent) },
             series,
             read: Read::AtY,
-            tail_view: true,
+            tail_view: false,
         }),
     }
 }
