@@ -1,6 +1,7 @@
 //! All fuzz targets in one program: `PLIMSOLL_FUZZ_TARGET` names the one that runs.
 #![no_main]
 
+mod bursts;
 mod frames;
 mod imports;
 mod memcached;
@@ -23,6 +24,7 @@ struct Target {
 }
 
 const TARGETS: &[Target] = &[
+    Target { name: "bursts", check: bursts::check, mutate: None },
     Target { name: "frames", check: frames::check, mutate: None },
     Target { name: "imports", check: imports::check, mutate: None },
     Target { name: "memcached", check: memcached::check, mutate: None },

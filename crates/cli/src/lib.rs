@@ -5,6 +5,7 @@
 //! above its line), 2 (an error), or 128 plus the signal's number after Ctrl-C.
 
 mod batch;
+mod bursts;
 #[cfg(target_os = "linux")]
 mod check;
 mod circuits;
@@ -89,6 +90,7 @@ subcommands! {
     Export in export,
     Model in model,
     Circuits in circuits,
+    Bursts in bursts,
     Reproduce in reproduce,
     Scenario in scenario,
     Config in config,

@@ -67,7 +67,7 @@ impl Lines {
             sections: &sections,
             schemes: &self.schemes(),
             command: about.command,
-            seed: about.seed,
+            seed: Some(about.seed),
             version: about.version,
             commit: about.commit,
             runs: self.variants.iter().flat_map(|variant| &variant.loads).map(|at| at.runs).sum(),

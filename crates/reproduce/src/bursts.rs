@@ -4,10 +4,14 @@
 //! ```text
 //! link   |pkt|pkt|pkt|....|pkt|pkt|      two bursts, if the dots take 40 ns or more
 //! ```
+//!
+//! The bursts are those of a link, not of a pair of hosts as in `plimsoll bursts`, and their lengths are in packets of
+//! the link's largest size.
 
+use plimsoll_bursts::{Run, Runs, scaled_gap};
 use plimsoll_results::capture::PacketRecord;
 use plimsoll_results::outcome::Outcome;
-use plimsoll_units::{Span, Time};
+use plimsoll_units::{Rate, Span, Time};
 
 /// A burst of packets on a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -27,32 +31,28 @@ pub(crate) fn bursts(outcome: &Outcome, name: &str, warmup: Span) -> impl Iterat
     let all = outcome.capture.packets.iter().map(|packet| packet.record());
     let packets: Vec<PacketRecord<'_>> = all.filter(of_link).collect();
     let largest = packets.iter().map(|packet| packet.size).max().unwrap_or(1);
-    let mut trains: Vec<(Time, Time, u64)> = Vec::new();
-    for packet in &packets {
-        let time = queue.map_or(Span::ZERO, |queue| queue.rate.byte_time().span(u64::from(packet.size)));
-        let begins = Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()));
-        match trains.last_mut().filter(|(_, end, _)| begins.saturating_since(*end) < SPACING) {
-            Some((_, end, bytes)) => (*end, *bytes) = (packet.time, *bytes + u64::from(packet.size)),
-            None => trains.push((begins, packet.time, u64::from(packet.size))),
-        }
-    }
-    trains.pop();
-    let begun = trains.into_iter().filter(move |(begins, ..)| begins.as_ps() >= warmup.as_ps());
-    begun.map(move |(begins, ends, bytes)| Burst {
-        us: (ends - begins).as_us_f64(),
-        packets: bytes as f64 / f64::from(largest),
+    let gap = scaled_gap(Rate::from_gbps(10));
+    let mut runs = Runs::default();
+    let finished: Vec<Run> = packets
+        .iter()
+        .filter_map(|packet| {
+            let time = queue.map_or(Span::ZERO, |queue| queue.rate.byte_time().span(u64::from(packet.size)));
+            let begins = Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()));
+            runs.on_frame(begins, packet.time, u64::from(packet.size), gap)
+        })
+        .collect();
+    let begun = finished.into_iter().filter(move |run| run.start.as_ps() >= warmup.as_ps());
+    begun.map(move |run| Burst {
+        us: run.duration().as_us_f64(),
+        packets: run.bytes as f64 / f64::from(largest),
     })
 }
-
-/// BulletTrains' spacing within a burst.
-const SPACING: Span = Span::from_ns(40);
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use plimsoll_results::capture::{Capture, CapturedPacket, Ecn, Flags};
     use plimsoll_results::outcome::Queue;
-    use plimsoll_units::Rate;
 
     #[test]
     fn packets_close_together_are_a_burst() {

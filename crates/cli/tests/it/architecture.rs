@@ -16,6 +16,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // This is for the tests of all others.
     ("testing", &[]),
     ("mechanisms", &["units"]),
+    // Bursts and trains in packet captures.
+    ("bursts", &["units"]),
     // Circuit schedulers and their control loop, which know no network.
     ("circuits", &["units"]),
     ("fabric", &["circuits", "mechanisms", "units"]),
@@ -38,6 +40,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "reproduce",
         &[
+            "bursts",
             "chronos-load",
             "circuits",
             "fabric",
@@ -67,6 +70,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "bursts",
             "circuits",
             "fabric",
             "host",

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod architecture;
+mod bursts;
 mod capture;
 mod circuits;
 mod columns;

@@ -24,8 +24,8 @@ pub struct Article<'a> {
     pub schemes: &'a Schemes,
     /// The command that makes the page again.
     pub command: &'a str,
-    /// The seed that the command uses.
-    pub seed: u64,
+    /// The seed that the command uses; `None` for a page without runs.
+    pub seed: Option<u64>,
     /// The version of plimsoll that made the page.
     pub version: &'a str,
     /// The commit that plimsoll was built from, where known.

@@ -148,7 +148,8 @@ pub(super) fn section(id: &str, title: &str, lead: &str, inside: &str) -> String
 /// The texts that say how to make the page again.
 pub(super) struct Again<'a> {
     pub(super) command: &'a str,
-    pub(super) seed: u64,
+    /// The seed of the runs; `None` where nothing was run.
+    pub(super) seed: Option<u64>,
     pub(super) version: &'a str,
     pub(super) commit: Option<&'a str>,
     /// The number of runs, in words.
@@ -181,7 +182,7 @@ pub(super) fn repeat(page: &Page<'_>) -> String {
     let which = if page.carrier == SIMULATOR { "the same on every machine" } else { "of these runs alone" };
     again(&Again {
         command: page.command,
-        seed: page.seed,
+        seed: Some(page.seed),
         version: page.version,
         commit: page.commit,
         runs: format!("{runs}, {} events in all, on {}", crate::figures::count(events), page.carrier),
@@ -197,16 +198,20 @@ pub(super) fn repeat(page: &Page<'_>) -> String {
 
 /// Renders the command that makes the page again.
 pub(super) fn again(again: &Again<'_>) -> String {
+    let seed = again.seed.map_or_else(String::new, |seed| format!("<dt>Seed</dt><dd>{seed}</dd>\n"));
     let mut out = format!(
-        "<div class=\"card\">\n<pre><code>{}</code></pre>\n<dl>\n<dt>Seed</dt><dd>{}</dd>\n<dt>Plimsoll</dt><dd>{}",
+        "<div class=\"card\">\n<pre><code>{}</code></pre>\n<dl>\n{seed}<dt>Plimsoll</dt><dd>{}",
         escape(again.command),
-        again.seed,
         escape(again.version)
     );
     if let Some(commit) = again.commit {
         out.push_str(&format!(", commit <code>{}</code>", escape(commit)));
     }
-    out.push_str(&format!("</dd>\n<dt>Runs</dt><dd>{}</dd>\n</dl>\n{}", escape(&again.runs), again.more));
+    out.push_str("</dd>\n");
+    if again.seed.is_some() {
+        out.push_str(&format!("<dt>Runs</dt><dd>{}</dd>\n", escape(&again.runs)));
+    }
+    out.push_str(&format!("</dl>\n{}", again.more));
     if !again.scenario.is_empty() {
         out.push_str(&format!(
             "<details><summary>The scenario</summary><pre><code>{}</code></pre></details>\n",

@@ -1,0 +1,206 @@
+//! [`Frame`]: what the analysis needs of a packet. `etherparse` parses IP and its extensions.
+//!
+//! The fixed part of TCP's header is decoded here, since a snap length of 64 bytes cuts TCP's options off, and a parser
+//! of whole headers then returns no ports. So is Ethernet's: slicing all layers took half of an analysis.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use etherparse::{LaxIpv4Slice, LaxIpv6Slice};
+use plimsoll_units::Time;
+
+use crate::reader::Captured;
+
+/// The link types that [`crate::Reader`] supports, for messages.
+pub const LINK_TYPES: &str =
+    "1 (Ethernet), 101, 12, 14, 228, 229 (raw IP), 113 and 276 (Linux cooked capture)";
+
+/// The outermost header of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Link {
+    Ethernet,
+    Ip,
+    /// The header has so many bytes, and the EtherType at this place.
+    Cooked {
+        header: usize,
+        ether_type: usize,
+    },
+}
+
+impl Link {
+    /// Returns the link of a number of the registry of link types.
+    pub(crate) fn of(number: u32) -> Result<Link, u32> {
+        match number {
+            1 => Ok(Link::Ethernet),
+            12 | 14 | 101 | 228 | 229 => Ok(Link::Ip),
+            113 => Ok(Link::Cooked { header: 16, ether_type: 14 }),
+            276 => Ok(Link::Cooked { header: 20, ether_type: 0 }),
+            other => Err(other),
+        }
+    }
+}
+
+/// The address of a host.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Address {
+    /// An IPv4 address.
+    V4(u32),
+    /// An IPv6 address.
+    V6(u128),
+    /// An Ethernet address, of a frame that is not IP.
+    Mac([u8; 6]),
+    /// The packet has no address that the capture shows.
+    Unknown,
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::V4(bits) => Ipv4Addr::from_bits(*bits).fmt(f),
+            Address::V6(bits) => Ipv6Addr::from_bits(*bits).fmt(f),
+            Address::Mac([a, b, c, d, e, g]) => write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}"),
+            Address::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+/// The fields of a TCP segment that losses and acknowledgements are computed from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// The ports of source and destination.
+    pub ports: (u16, u16),
+    /// The number of the first payload byte.
+    pub sequence: u32,
+    /// The next byte expected from the other side, if the segment acknowledges.
+    pub ack: Option<u32>,
+    /// The number of payload bytes.
+    pub payload: u32,
+    /// Whether the segment opens a connection.
+    pub syn: bool,
+    /// Whether the segment ends or resets a connection.
+    pub ends: bool,
+}
+
+impl Segment {
+    /// Returns whether the segment acknowledges and does nothing else.
+    pub fn is_pure_ack(&self) -> bool {
+        self.ack.is_some() && self.payload == 0 && !self.syn && !self.ends
+    }
+}
+
+/// A frame of one source to one destination.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// The timestamp, relative to an hour before the first packet.
+    pub time: Time,
+    /// The interface that captured the frame.
+    pub interface: u32,
+    /// The sending host.
+    pub source: Address,
+    /// The receiving host.
+    pub destination: Address,
+    /// The bytes from the destination's Ethernet address to the last of the payload.
+    pub bytes: u32,
+    /// The TCP segment, if the frame is one and its header was captured.
+    pub segment: Option<Segment>,
+}
+
+/// The bytes of an Ethernet header.
+const ETHERNET: u32 = 14;
+
+impl Frame {
+    /// Decodes a packet whose interface has a number from `first` on. Whatever cannot be decoded stays unknown; a
+    /// packet is never an error.
+    pub fn decode(captured: &Captured<'_>, first: u32) -> Frame {
+        let (data, length) = (captured.data, captured.length);
+        let mut frame = Frame {
+            time: captured.time,
+            interface: first + captured.interface,
+            source: Address::Unknown,
+            destination: Address::Unknown,
+            bytes: length,
+            segment: None,
+        };
+        let (kind, packet) = match captured.link {
+            Link::Ethernet => {
+                let Some((addresses, rest)) = data.split_first_chunk::<12>() else { return frame };
+                let [to @ .., _, _, _, _, _, _] = *addresses;
+                let [_, _, _, _, _, _, from @ ..] = *addresses;
+                (frame.source, frame.destination) = (Address::Mac(from), Address::Mac(to));
+                let Some(inside) = untagged(rest) else { return frame };
+                inside
+            }
+            Link::Ip => {
+                frame.bytes = length.saturating_add(ETHERNET);
+                let version = data.first().map_or(0, |first| first >> 4);
+                (if version == 6 { IPV6 } else { IPV4 }, data)
+            }
+            Link::Cooked { header, ether_type } => {
+                frame.bytes = length.saturating_sub(header as u32).saturating_add(ETHERNET);
+                let Some(rest) = data.get(header..) else { return frame };
+                (u16::from_be_bytes([data[ether_type], data[ether_type + 1]]), rest)
+            }
+        };
+        // The IP payload's length as its header says; segmentation offload leaves it at 0 for what is too long.
+        let (header, claimed) = match kind {
+            IPV4 => {
+                let Ok((ip, _)) = LaxIpv4Slice::from_slice(packet) else { return frame };
+                let header = ip.header();
+                frame.source = Address::V4(u32::from_be_bytes(header.source()));
+                frame.destination = Address::V4(u32::from_be_bytes(header.destination()));
+                let claimed = u32::from(header.total_len()).saturating_sub(u32::from(header.ihl()) * 4);
+                (ip.payload().clone(), claimed)
+            }
+            IPV6 => {
+                let Ok((ip, _)) = LaxIpv6Slice::from_slice(packet) else { return frame };
+                let header = ip.header();
+                frame.source = Address::V6(u128::from_be_bytes(header.source()));
+                frame.destination = Address::V6(u128::from_be_bytes(header.destination()));
+                let extensions = ip.extensions().slice().len() as u32;
+                (ip.payload().clone(), u32::from(header.payload_length()).saturating_sub(extensions))
+            }
+            _ => return frame,
+        };
+        if header.fragmented || header.ip_number != etherparse::IpNumber::TCP {
+            return frame;
+        }
+        let before = (header.payload.as_ptr() as usize).wrapping_sub(data.as_ptr() as usize) as u32;
+        let claimed = if claimed == 0 { length.saturating_sub(before) } else { claimed };
+        frame.segment = segment(header.payload, claimed);
+        frame
+    }
+}
+
+/// Looks through VLAN tags (IEEE 802.1Q) of the bytes behind the addresses. Returns the EtherType and what follows it.
+fn untagged(mut bytes: &[u8]) -> Option<(u16, &[u8])> {
+    loop {
+        let (kind, rest) = bytes.split_first_chunk::<2>()?;
+        match u16::from_be_bytes(*kind) {
+            0x8100 | 0x88a8 | 0x9100 => bytes = rest.get(2..)?,
+            kind => return Some((kind, rest)),
+        }
+    }
+}
+
+const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
+
+/// Decodes the fixed part of a TCP header (RFC 9293, section 3.1) of a segment of `length` bytes.
+fn segment(bytes: &[u8], length: u32) -> Option<Segment> {
+    let header: &[u8; 20] = bytes.first_chunk()?;
+    let word = |at: usize| u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+    let flags = header[13];
+    Some(Segment {
+        ports: (u16::from_be_bytes([header[0], header[1]]), u16::from_be_bytes([header[2], header[3]])),
+        sequence: word(4),
+        ack: (flags & ACK != 0).then(|| word(8)),
+        payload: length.saturating_sub(u32::from(header[12] >> 4) * 4),
+        syn: flags & SYN != 0,
+        ends: flags & (FIN | RST) != 0,
+    })
+}
+
+const FIN: u8 = 0x01;
+const SYN: u8 = 0x02;
+const RST: u8 = 0x04;
+const ACK: u8 = 0x10;

@@ -1,0 +1,54 @@
+//! Bursts of frames in a packet capture, as BulletTrains measures them (seed 002, chapter 3), read as a stream.
+//!
+//! ```text
+//! bytes ──Reader──> Captured ──Frame::decode──> Frame ──Analyser──> Report
+//!
+//! one pair   |car|car|car|....|car|car|..................|car|car|
+//!            <-- burst --><gap><burst>                             a gap below the threshold joins frames to a burst
+//!            <------- train ---------><-- inter-train -->          a gap up to the maximum inter-car gap, to a train
+//! ```
+//!
+//! A gap runs from the end of a frame on the wire to the start of the next one of the same source and destination. The
+//! wire holds more than a capture shows ([`Framing`]): preamble, check sequence and inter-frame gap, so back-to-back
+//! frames have a gap of zero. Memory is constant but for a small state for each pair ([`Options::pairs_max`]).
+
+#![forbid(unsafe_code)]
+
+mod analyser;
+mod flows;
+mod frame;
+mod reader;
+mod report;
+mod run;
+mod stamps;
+
+pub use analyser::{Analyser, Framing, Options, Stamp, scaled_gap};
+pub use frame::{Address, Frame, LINK_TYPES, Segment};
+pub use reader::{BLOCK_BYTES_MAX, Captured, Interface, ReadError, Reader};
+pub use report::{
+    Acks, Distribution, LossBin, Losses, PairReport, Report, Retransmissions, Timestamps, Trains, Unresolved,
+    cdf, quantile,
+};
+pub use run::{Run, Runs};
+
+use std::io::Read;
+
+/// Reads a whole capture into an analyser. Frames before an error have been analysed.
+///
+/// # Errors
+/// Returns an error that names the packet and the byte offset at which the capture cannot be read on.
+pub fn analyse(input: impl Read, analyser: &mut Analyser) -> Result<(), ReadError> {
+    let mut reader = Reader::new(input)?;
+    let first = analyser.begin_capture();
+    let mut known = 0;
+    while let Some(captured) = reader.next()? {
+        let interface = captured.interface;
+        let frame = Frame::decode(&captured, first);
+        if interface as usize >= known {
+            known = reader.interfaces().len();
+            analyser.interfaces(first, reader.interfaces());
+        }
+        analyser.frame(&frame);
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! The figures of `plimsoll bursts`.
+
+use std::collections::BTreeMap;
+
+use plimsoll_bursts::{Distribution, Report, cdf};
+use plimsoll_report::chart::{Axis, Body, Chart, Color, Format, Line, Lines, Read};
+
+use super::tables::name;
+
+/// The most lines of a figure that are told apart by colour.
+const LINES: usize = 8;
+
+/// Charts the distribution of burst lengths in packets: of all bursts, and of the pairs with the most bytes.
+pub(super) fn of_packets(report: &Report, pairs: usize) -> Chart {
+    let mut series = vec![line("all pairs", 0, &cdf(&report.lengths_packets))];
+    if report.pairs.len() > 1 {
+        let shown = report.pairs.iter().filter(|pair| pair.bursts > 0).take(pairs.min(LINES - 1));
+        let lines = shown
+            .enumerate()
+            .map(|(number, pair)| line(&name(report, pair), number + 1, &cdf(&pair.lengths_packets)));
+        series.extend(lines);
+    }
+    chart("Burst length in packets", Axis::log("packets", Format::Count), series)
+}
+
+/// Charts the distribution of burst lengths in bytes.
+pub(super) fn of_bytes(report: &Report) -> Chart {
+    let bursts = line("bursts", 0, &cdf(&report.lengths_bytes));
+    let trains = line("trains", 1, &report.trains.bytes.cdf);
+    chart("Bytes of bursts and trains", Axis::log("bytes", Format::Size), vec![bursts, trains])
+}
+
+/// Charts the distributions of times.
+pub(super) fn of_times(report: &Report) -> Chart {
+    let of = |name, number, distribution: &Distribution| {
+        // Microseconds; a logarithmic axis has no zero.
+        let points: Vec<(f64, f64)> =
+            distribution.cdf.iter().map(|(ns, share)| ((ns / 1e3).max(1e-3), *share)).collect();
+        line(name, number, &points)
+    };
+    let series = vec![
+        of("burst (on)", 0, &report.on_ns),
+        of("between bursts (off)", 1, &report.off_ns),
+        of("inter-car", 2, &report.trains.inter_car_ns),
+        of("inter-train", 3, &report.trains.inter_train_ns),
+    ];
+    chart("On and off periods", Axis::log("time", Format::Time), series)
+}
+
+/// Charts the share of bursts of which a segment was retransmitted, by length; `None` where none was.
+pub(super) fn of_losses(report: &Report) -> Option<Chart> {
+    if report.losses.seen.retransmitted == 0 {
+        return None;
+    }
+    let share = |part: u64, whole: u64| part as f64 / whole.max(1) as f64;
+    let bins = &report.losses.by_length;
+    let points = |of: fn(&plimsoll_bursts::LossBin) -> (u64, u64)| {
+        let points = bins.iter().map(|bin| {
+            let (part, whole) = of(bin);
+            (bin.from as f64, share(part, whole))
+        });
+        points.collect::<Vec<_>>()
+    };
+    let bursts = points(|bin| (bin.bursts_with_loss, bin.bursts));
+    let segments = points(|bin| (bin.retransmitted, bin.segments));
+    let series = [("bursts with a loss", bursts), ("segments lost", segments)];
+    let series = series
+        .iter()
+        .enumerate()
+        .map(|(number, (name, points))| Line { steps: false, ..line(name, number, points) });
+    Some(Chart {
+        title: "Loss by burst length".to_owned(),
+        note:
+            "A segment counts as lost if its bytes were captured again; its burst is that of the first time."
+                .to_owned(),
+        body: Body::Lines(Lines {
+            x: Axis::log("packets in the burst, at least", Format::Count),
+            y: Axis::from_zero("share", Format::Percent),
+            series: series.collect(),
+            read: Read::AtX,
+            tail_view: false,
+        }),
+    })
+}
+
+fn chart(title: &str, x: Axis, series: Vec<Line>) -> Chart {
+    let series: Vec<Line> = series.into_iter().filter(|line| !line.x.is_empty()).collect();
+    Chart {
+        title: title.to_owned(),
+        note: "The share that is not larger.".to_owned(),
+        body: Body::Lines(Lines {
+            x,
+            y: Axis { max: Some(1.0), ..Axis::from_zero("share", Format::Percent) },
+            series,
+            read: Read::AtY,
+            tail_view: false,
+        }),
+    }
+}
+
+/// Makes a line of steps. Equal positions are one point, since an axis has ascending ones.
+fn line(name: &str, number: usize, points: &[(f64, f64)]) -> Line {
+    let mut unique: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
+    for (x, y) in points.iter().filter(|(x, _)| *x > 0.0) {
+        // The bits of positive numbers are in the numbers' order.
+        unique.insert(x.to_bits(), (*x, *y));
+    }
+    let (x, y) = unique.into_values().unzip();
+    Line { steps: true, ..Line::new(name, Color::Scheme(number), x, y) }
+}

@@ -1,0 +1,284 @@
+//! The tables of `plimsoll bursts`, and its CSV.
+
+use std::collections::BTreeMap;
+
+use plimsoll_bursts::{Distribution, PairReport, Report, quantile};
+use plimsoll_report::figures::{self, count, fixed, number, size, time};
+use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
+
+/// Returns one sentence about the capture and the thresholds.
+pub(super) fn sentence(report: &Report) -> String {
+    format!(
+        "{} frames, {} in {}: {} bursts of {} pairs. A gap of {} ends a burst, one above {} a train, at {}.",
+        count(report.frames),
+        size(report.bytes as f64),
+        time(report.seconds * 1e6),
+        count(report.bursts),
+        count(report.pairs.len() as u64),
+        time(report.gap_ns / 1e3),
+        time(report.train_gap_ns / 1e3),
+        figures::rate(report.rate_bps as f64 / 1e6),
+    )
+}
+
+/// Returns what limits the validity of the numbers.
+pub(super) fn warnings(report: &Report) -> Vec<String> {
+    let stamps = &report.timestamps;
+    let mut all = Vec::new();
+    let percent = |share: f64| format!("{} %", number(100.0 * share));
+    if stamps.too_coarse {
+        let why = if stamps.floor_ns > stamps.granularity_ns {
+            format!(
+                "{} of frames start before the previous one of their pair ends, 99 % of them by no more than that, so \
+                 the stamps are not those of the wire, or --rate is below the link's",
+                percent(stamps.overlapping)
+            )
+        } else {
+            "that is the step of the timestamps".to_owned()
+        };
+        all.push(format!(
+            "the timestamps are too coarse: their floor is {}, the threshold {}: {why} (step {}, smallest \
+             difference {}). The floor was used as the threshold ({} of gaps are below it), and {} bursts that take \
+             less time are left out, {} frames in all",
+            time(stamps.floor_ns / 1e3),
+            time(report.gap_asked_ns / 1e3),
+            time(stamps.granularity_ns / 1e3),
+            stamps.least_difference_ns.map_or_else(|| "unknown".to_owned(), |ns| time(ns / 1e3)),
+            percent(stamps.below_floor),
+            count(report.unresolved.bursts),
+            count(report.unresolved.frames),
+        ));
+    }
+    if report.large_frames > 0 {
+        all.push(format!(
+            "{} frames are longer than 9,234 bytes: they were captured before segmentation or after reassembly, so \
+             lengths are in such pieces and not in packets of the wire",
+            count(report.large_frames)
+        ));
+    }
+    if stamps.backwards > 0 {
+        all.push(format!("{} timestamps are before the previous one's", count(stamps.backwards)));
+    }
+    if report.left_out_frames > 0 {
+        all.push(format!(
+            "{} frames of further pairs are not analysed: a capture may have {} pairs",
+            count(report.left_out_frames),
+            count(report.pairs.len() as u64)
+        ));
+    }
+    let copies = report.losses.seen.copies;
+    if copies > 0 {
+        all.push(format!("{} segments were captured twice, as by a mirror of several ports", count(copies)));
+    }
+    all
+}
+
+/// Makes the tables, with so many pairs at most.
+pub(super) fn grids(report: &Report, pairs: usize) -> Vec<Grid> {
+    let mut all = vec![distributions(report), by_length(report)];
+    if report.acks.pure > 0 || report.losses.seen.segments > 0 {
+        all.push(tcp(report));
+    }
+    if pairs > 0 {
+        all.push(of_pairs(report, pairs));
+    }
+    all
+}
+
+fn distributions(report: &Report) -> Grid {
+    let trains = &report.trains;
+    let row = |label: &str, of: &Distribution, shown: fn(f64) -> String| {
+        let values = [of.mean, of.p50, of.p90, of.p99, of.max];
+        let values =
+            values.map(|value| Cell::plain(if of.count == 0 { String::new() } else { shown(value) }));
+        let cells = [Cell::plain(count(of.count))].into_iter().chain(values).collect();
+        Row { label: label.to_owned(), scheme: None, cells }
+    };
+    let lengths = |map: &BTreeMap<u64, u64>| {
+        let at = |share| quantile(map, share).unwrap_or(0) as f64;
+        let of = map.iter().map(|(length, bursts)| length * bursts).sum::<u64>() as f64;
+        Distribution {
+            count: report.bursts,
+            mean: of / report.bursts.max(1) as f64,
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            max: at(1.0),
+            cdf: Vec::new(),
+        }
+    };
+    let ns = |value: f64| time(value / 1e3);
+    Grid {
+        title: "Distributions".to_owned(),
+        corner: "quantity".to_owned(),
+        columns: ["number", "mean", "median", "p90", "p99", "max"].map(|name| Column::new("", name)).into(),
+        rows: vec![
+            row("burst, packets", &lengths(&report.lengths_packets), number),
+            row("burst, bytes", &lengths(&report.lengths_bytes), size),
+            row("burst, time (on)", &report.on_ns, ns),
+            row("between bursts (off)", &report.off_ns, ns),
+            row("train, packets", &trains.packets, number),
+            row("train, bytes", &trains.bytes, size),
+            row("train, time (on)", &trains.duration_ns, ns),
+            row("inter-car", &trains.inter_car_ns, ns),
+            row("inter-train (off)", &trains.inter_train_ns, ns),
+        ],
+        notes: Vec::new(),
+    }
+}
+
+/// Makes the table of burst lengths in powers of two, with losses where the capture shows any.
+fn by_length(report: &Report) -> Grid {
+    let shows_loss = report.losses.seen.retransmitted > 0;
+    let frames: u64 = report.lengths_packets.iter().map(|(length, bursts)| length * bursts).sum();
+    let bin_of = |length: &u64| (*length).max(1).ilog2();
+    let mut bins: Vec<(u32, u64, u64)> = Vec::new();
+    for (length, bursts) in &report.lengths_packets {
+        match bins.last_mut().filter(|(bin, ..)| *bin == bin_of(length)) {
+            Some((_, sum, packets)) => (*sum, *packets) = (*sum + bursts, *packets + length * bursts),
+            None => bins.push((bin_of(length), *bursts, length * bursts)),
+        }
+    }
+    let mut up_to = 0;
+    let percent = |part: u64, whole: u64| {
+        Cell::plain(if whole == 0 { String::new() } else { fixed(100.0 * part as f64 / whole as f64, 2) })
+    };
+    let rows = bins.into_iter().map(|(bin, bursts, packets)| {
+        up_to += bursts;
+        let from = 1u64 << bin;
+        let to = from * 2 - 1;
+        let mut cells = vec![
+            Cell::plain(count(bursts)),
+            percent(bursts, report.bursts),
+            percent(up_to, report.bursts),
+            percent(packets, frames),
+        ];
+        if shows_loss {
+            let loss = report.losses.by_length.iter().find(|loss| loss.from == from).copied();
+            let loss = loss.unwrap_or_default();
+            cells.extend([
+                Cell::plain(count(loss.bursts)),
+                percent(loss.bursts_with_loss, loss.bursts),
+                percent(loss.retransmitted, loss.segments),
+            ]);
+        }
+        Row {
+            label: if from == to { from.to_string() } else { format!("{from} to {to}") },
+            scheme: None,
+            cells,
+        }
+    });
+    let rows = rows.collect();
+    let mut columns =
+        ["bursts", "% of bursts", "% up to here", "% of frames"].map(|name| Column::new("", name)).to_vec();
+    if shows_loss {
+        let loss = ["bursts", "% with a loss", "% of segments lost"];
+        columns.extend(loss.map(|name| Column::new("with TCP payload", name)));
+    }
+    Grid { title: "Burst lengths".to_owned(), corner: "packets".to_owned(), columns, rows, notes: Vec::new() }
+}
+
+/// Makes the table of acknowledgements and retransmissions.
+fn tcp(report: &Report) -> Grid {
+    let (acks, seen) = (&report.acks, &report.losses.seen);
+    let row = |label: &str, value: String| Row {
+        label: label.to_owned(),
+        scheme: None,
+        cells: vec![Cell::plain(value)],
+    };
+    Grid {
+        title: "TCP".to_owned(),
+        corner: "quantity".to_owned(),
+        columns: vec![Column::new("", "value")],
+        rows: vec![
+            row("bytes acknowledged by a pure ACK", acks.ratio().map_or_else(String::new, size)),
+            row("pure ACKs", count(acks.pure)),
+            row("pure ACKs of new bytes", count(acks.advancing)),
+            row("duplicate ACKs", count(acks.duplicate)),
+            row("segments with payload", count(seen.segments)),
+            row("retransmitted", count(seen.retransmitted)),
+            row("retransmitted, burst not known", count(seen.unknown_burst)),
+            row("filled a hole", count(seen.filled)),
+        ],
+        notes: Vec::new(),
+    }
+}
+
+/// Names a pair, with its interface where the capture has several.
+pub(super) fn name(report: &Report, pair: &PairReport) -> String {
+    let first = report.pairs.first().map(|pair| pair.interface);
+    let hosts = format!("{} to {}", pair.source, pair.destination);
+    if report.pairs.iter().all(|other| Some(other.interface) == first) {
+        return hosts;
+    }
+    match &pair.interface_name {
+        Some(name) => format!("{hosts} ({name})"),
+        None => format!("{hosts} (interface {})", pair.interface),
+    }
+}
+
+fn of_pairs(report: &Report, pairs: usize) -> Grid {
+    let shown =
+        |value: Option<f64>, form: fn(f64) -> String| Cell::plain(value.map_or_else(String::new, form));
+    let ns = |value: f64| time(value / 1e3);
+    let rows = report.pairs.iter().take(pairs).map(|pair| {
+        let at = |share| quantile(&pair.lengths_packets, share).map(|length| length as f64);
+        let cells = vec![
+            Cell::plain(count(pair.frames)),
+            Cell::plain(size(pair.bytes as f64)),
+            Cell::plain(count(pair.bursts)),
+            shown(at(0.5), number),
+            shown(at(0.99), number),
+            shown(at(1.0), number),
+            shown(pair.mean_on_ns, ns),
+            shown(pair.mean_off_ns, ns),
+            shown(pair.mean_inter_car_ns, ns),
+            shown(pair.mean_inter_train_ns, ns),
+            shown(pair.acks.ratio(), size),
+            Cell::plain(count(pair.losses.retransmitted)),
+        ];
+        Row { label: name(report, pair), scheme: None, cells }
+    });
+    let columns = [
+        ("", "frames"),
+        ("", "bytes"),
+        ("", "bursts"),
+        ("packets a burst", "median"),
+        ("packets a burst", "p99"),
+        ("packets a burst", "max"),
+        ("mean time", "on"),
+        ("mean time", "off"),
+        ("mean time", "inter-car"),
+        ("mean time", "inter-train"),
+        ("TCP", "bytes an ACK"),
+        ("TCP", "retransmitted"),
+    ];
+    let others = report.pairs.len().saturating_sub(pairs);
+    let rest =
+        if others > 0 { format!(", the first {pairs} of {}", report.pairs.len()) } else { String::new() };
+    Grid {
+        title: format!("Pairs{rest}"),
+        corner: "pair".to_owned(),
+        columns: columns.map(|(group, name)| Column::new(group, name)).into(),
+        rows: rows.collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// Writes the number of bursts of each length, of all pairs and of each.
+pub(super) fn csv(report: &Report) -> String {
+    let head = ["interface", "source", "destination", "packets", "bursts"];
+    let mut out = csv_line(&head.map(str::to_owned));
+    let mut rows = |first: [String; 3], lengths: &BTreeMap<u64, u64>| {
+        for (length, bursts) in lengths {
+            let [interface, source, destination] = first.clone();
+            out += &csv_line(&[interface, source, destination, length.to_string(), bursts.to_string()]);
+        }
+    };
+    rows([String::new(), String::new(), String::new()], &report.lengths_packets);
+    for pair in &report.pairs {
+        let interface = pair.interface_name.clone().unwrap_or_else(|| pair.interface.to_string());
+        rows([interface, pair.source.clone(), pair.destination.clone()], &pair.lengths_packets);
+    }
+    out
+}

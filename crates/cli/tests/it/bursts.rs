@@ -1,0 +1,153 @@
+//! Tests `plimsoll bursts` on captures that are made here; crates/bursts tests the formats and the numbers.
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use std::fs;
+use std::process::Stdio;
+
+use serde_json::json;
+
+use crate::common::{Place, names};
+
+/// A capture in nanoseconds of so many 64 KB segments at 10 Gb/s, each 44 packets back to back, 200 us apart.
+fn capture(segments: u32) -> Vec<u8> {
+    let mut file = Vec::new();
+    [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1u32].iter().for_each(|word| file.extend(word.to_le_bytes()));
+    for number in 0..segments * 44 {
+        let ns = number / 44 * 200_000 + (f64::from(number % 44) * 1_230.4) as u32;
+        let mut frame =
+            vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0x05, 0xdc, 0, 0, 0x40, 0, 64, 6, 0, 0];
+        frame.extend([10, 0, 0, 1, 10, 0, 0, 2, 0, 80, 0, 90]);
+        frame.extend((number * 1_460).to_be_bytes());
+        frame.extend([0, 0, 0, 1, 0x50, 0x10, 0xff, 0xff, 0, 0, 0, 0]);
+        [1_700_000_000, ns, frame.len() as u32, 1_514]
+            .iter()
+            .for_each(|word| file.extend(word.to_le_bytes()));
+        file.extend(frame);
+    }
+    file
+}
+
+#[test]
+fn a_capture_of_a_64_kb_segment_has_one_burst_of_44() {
+    let place = Place::new();
+    fs::write(place.path("one.pcap"), capture(1)).unwrap();
+    let found = place.plimsoll(&["bursts", "one.pcap", "--format", "json"]).ends_with(0).json();
+    assert_eq!(found["lengths_packets"], json!({"44": 1}));
+    assert_eq!(found["lengths_bytes"], json!({"66616": 1}));
+    assert_eq!((&found["ended"], &found["timestamps"]["too_coarse"]), (&json!(null), &json!(false)));
+    place
+        .plimsoll(&["bursts", "one.pcap", "--format", "csv"])
+        .ends_with(0)
+        .prints("interface,source,destination,packets,bursts\n,,,44,1\n0,10.0.0.1,10.0.0.2,44,1\n");
+    place.plimsoll(&["bursts", "one.pcap"]).ends_with(0).prints("44 frames").prints("10.0.0.1 to 10.0.0.2");
+    place.plimsoll(&["bursts", "one.pcap", "--format", "md"]).ends_with(0).prints("| 32 to 63 |");
+}
+
+#[test]
+fn stdin_is_a_capture() {
+    let place = Place::new();
+    fs::write(place.path("two.pcap"), capture(2)).unwrap();
+    let mut command = place.command(&["bursts", "-", "--format", "json"]);
+    command.stdin(Stdio::from(fs::File::open(place.path("two.pcap")).unwrap()));
+    let out = command.output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    assert_eq!((&found["lengths_packets"], &found["captures"]), (&json!({"44": 2}), &json!(["stdin"])));
+}
+
+#[test]
+fn a_capture_that_breaks_off_is_reported_up_to_there() {
+    let place = Place::new();
+    let mut file = capture(3);
+    file.truncate(24 + 100 * 70 + 5);
+    fs::write(place.path("cut.pcap"), &file).unwrap();
+    let ran = place.plimsoll(&["bursts", "cut.pcap", "--format", "json"]).ends_with(2);
+    let found = ran.json();
+    assert_eq!(found["lengths_packets"], json!({"12": 1, "44": 2}));
+    let place_of_end =
+        "packet 101, byte offset 7024: the capture ends within a record header of 16 bytes (5 are there)";
+    assert!(found["ended"].as_str().unwrap().contains(place_of_end), "{}", found["ended"]);
+    ran.says("error: only the first 100 packets were analysed: cut.pcap: packet 101").says(place_of_end);
+}
+
+#[test]
+fn what_is_no_capture_is_an_error_that_says_what_is() {
+    let place = Place::new();
+    fs::write(place.path("none.pcap"), &capture(1)[..24]).unwrap();
+    let mut wifi = capture(1);
+    wifi[20] = 105;
+    fs::write(place.path("wifi.pcap"), wifi).unwrap();
+    fs::write(place.path("zip.pcap"), b"PK\x03\x04 and so on").unwrap();
+    fs::create_dir(place.path("empty")).unwrap();
+    for (name, words) in [
+        ("none.pcap", "no packets in none.pcap"),
+        ("wifi.pcap", "packet 1, byte offset 24: link type 105 is not supported; allowed: 1 (Ethernet)"),
+        ("zip.pcap", "it starts with the bytes 50 4b 03 04; allowed: pcap"),
+        ("missing.pcap", "cannot open missing.pcap"),
+        ("empty", "`plimsoll run SCENARIO --pcap`"),
+    ] {
+        place.plimsoll(&["bursts", name]).ends_with(2).says(words).prints_nothing();
+    }
+    place.plimsoll(&["bursts", "none.pcap", "--figure", "x.png"]).ends_with(2).says("ends in .svg");
+    place.plimsoll(&["bursts", "none.pcap", "--gap", "40"]).ends_with(2).says("--gap");
+}
+
+#[test]
+fn figures_and_pages_are_written() {
+    let place = Place::new();
+    fs::write(place.path("two.pcap"), capture(2)).unwrap();
+    place
+        .plimsoll(&["bursts", "two.pcap", "--figure", "two.svg", "--out", "two.html"])
+        .ends_with(0)
+        .says("two.html");
+    assert!(
+        place.read("two.svg").starts_with("<svg")
+            && place.read("two.svg").contains("Burst length in packets")
+    );
+    let page = place.read("two.html");
+    for words in ["Bursts of two.pcap", "On and off periods", "plimsoll bursts two.pcap --rate 10Gbps"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(!page.contains("<dt>Seed</dt>"));
+}
+
+#[test]
+fn a_run_has_the_bytes_and_the_clock_of_its_links() {
+    let place = Place::new();
+    place.write("offload.toml", OFFLOAD);
+    place.plimsoll(&["run", "offload.toml", "--pcap", "--out", "out", "-q"]).ends_with(0);
+    let captures = names(&place.path("out/pcap"));
+    assert_eq!(captures.len(), 1);
+    let of_run = place.plimsoll(&["bursts", "out", "--format", "json"]).ends_with(0).json();
+    let file = format!("out/pcap/{}", captures[0]);
+    let of_file = place.plimsoll(&["bursts", &file, "--format", "json"]).ends_with(0).json();
+    assert_eq!(of_run, of_file);
+    assert_eq!(of_run["timestamps"]["too_coarse"], json!(false));
+    // Segmentation offload hands over pieces of 64 KB, of which the link makes packets back to back.
+    let lengths = of_run["lengths_packets"].as_object().unwrap();
+    let longest = lengths.keys().filter_map(|length| length.parse::<u64>().ok()).max();
+    assert!(longest >= Some(40), "{lengths:?}");
+}
+
+/// One long flow with segmentation offload, whose link is watched.
+const OFFLOAD: &str = r#"
+version = 1
+title = "Bursts of one sender"
+[run]
+duration = "5ms"
+[topology]
+kind = "rack"
+hosts = 2
+rate = "10Gbps"
+delay = "5us"
+[host]
+bursts = {}
+[transport]
+kind = "dctcp"
+segment = "1460B"
+[workload.bulk]
+kind = "flows"
+from = "h1"
+to = "client"
+[observe]
+queue.client = { port = "client", every = "100us" }
+"#;
