@@ -59,6 +59,9 @@ pub struct HostSettings {
     /// The bytes that a connection's send buffer has room for from the first; the kernel's default grows with the
     /// window.
     pub send_buffer: Option<u64>,
+    /// The bytes of a connection's receive buffer from the first, half of which is the window that a receiver offers;
+    /// the kernel's default grows with what arrives.
+    pub receive_buffer: Option<u64>,
     /// Every host has a table of connections of its own, so that they are listed without a walk over a large one.
     pub own_tables: bool,
     /// Where connections may be of MPTCP: subflows that one may have.
@@ -130,11 +133,14 @@ impl Namespaces {
                 let reordering = settings.reordering.min(REORDERING_MAX);
                 let (largest, reordering) =
                     (reordering.max(REORDERING_LEARNT).to_string(), reordering.to_string());
-                let send_buffer = settings.send_buffer.map(|bytes| {
-                    let largest = bytes.max(SEND_BUFFER_MAX);
-                    ("tcp_wmem", format!("{SEND_BUFFER_MIN} {bytes} {largest}"))
+                let buffers = [
+                    ("tcp_wmem", settings.send_buffer, SEND_BUFFER_MAX),
+                    ("tcp_rmem", settings.receive_buffer, RECEIVE_BUFFER_MAX),
+                ]
+                .map(|(name, bytes, largest)| {
+                    bytes.map(|bytes| (name, format!("{BUFFER_MIN} {bytes} {}", bytes.max(largest))))
                 });
-                let send_buffer = send_buffer.as_ref().map(|(name, value)| (*name, value.as_str()));
+                let buffers = buffers.iter().flatten().map(|(name, value)| (*name, value.as_str()));
                 for (name, value) in [
                     ("tcp_ecn", number(settings.ecn)),
                     ("tcp_timestamps", number(settings.timestamps)),
@@ -145,7 +151,7 @@ impl Namespaces {
                     ("tcp_congestion_control", &settings.congestion_control),
                 ]
                 .into_iter()
-                .chain(send_buffer)
+                .chain(buffers)
                 {
                     let path = format!("/proc/sys/net/ipv4/{name}");
                     match fs::write(&path, value) {
@@ -252,9 +258,10 @@ fn inside<T: Send>(name: &str, work: impl FnOnce() -> io::Result<T> + Send) -> i
 const OWN_TABLES: &str = "/proc/sys/net/ipv4/tcp_child_ehash_entries";
 const OWN_TABLE_SIZE: u32 = 4_096;
 
-/// The smallest send buffer, and the largest that one may grow to by itself: the kernel's defaults.
-const SEND_BUFFER_MIN: u64 = 4_096;
+/// The smallest buffer of a connection, and the largest that one may grow to by itself: the kernel's defaults.
+const BUFFER_MIN: u64 = 4_096;
 const SEND_BUFFER_MAX: u64 = 4 << 20;
+const RECEIVE_BUFFER_MAX: u64 = 32 << 20;
 
 /// To how many duplicate acknowledgements Linux raises its tolerance by itself: its default.
 const REORDERING_LEARNT: u32 = 300;

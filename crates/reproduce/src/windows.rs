@@ -1,4 +1,5 @@
-//! What the congestion windows of a workload's connections did, of the samples of `observe.flow_series`.
+//! What the congestion windows of a workload's connections did, of the samples of `observe.flow_series`. Only samples
+//! between a message's beginning and its end count: an idle connection's window is cut without a loss.
 //!
 //! ```text
 //! cwnd ──────╮                 a cut: a sample of less than 9 / 10 of the one before
@@ -8,7 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_results::outcome::Outcome;
+use plimsoll_results::outcome::{Connection, Outcome};
+use plimsoll_units::Time;
 
 /// A window that is less than this share of the sample before has been cut; CUBIC cuts to 7 / 10.
 const CUT: f64 = 0.9;
@@ -44,29 +46,44 @@ fn by_connection(
         let of = outcome.connections.get(point.connection as usize);
         if of.is_some_and(|connection| Some(usize::from(connection.workload)) == workload) {
             let subflows = windows.entry(point.connection).or_default();
-            subflows.entry(point.subflow).or_default().push(point.cwnd as f64);
+            let samples = subflows.entry(point.subflow).or_default();
+            if of.is_some_and(|connection| has_message(outcome, connection, point.time)) {
+                samples.push(point.cwnd as f64);
+            }
         }
     }
     windows.values().map(number).collect()
 }
 
+/// Returns whether a message of a connection is under way at `now`.
+fn has_message(outcome: &Outcome, connection: &Connection, now: Time) -> bool {
+    let ends = [connection.client, connection.server];
+    outcome.messages.iter().any(|message| {
+        message.workload == connection.workload
+            && (ends == [message.source, message.destination]
+                || ends == [message.destination, message.source])
+            && message.created <= now
+            && message.completed.is_none_or(|completed| now < completed)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use plimsoll_results::outcome::{Connection, SeriesPoint};
-    use plimsoll_units::{Rate, Span, Time};
+    use plimsoll_results::outcome::{Message, SeriesPoint, Split};
+    use plimsoll_units::{Rate, Span};
 
     use super::*;
 
     #[test]
     fn cuts_and_what_is_kept_are_by_connection() {
         let samples = [
-            // Cut twice, and grown again.
-            (0, 0, [100, 200, 140, 98, 150]),
+            // Cut twice, and grown again; what comes after the message does not count.
+            (0, 0, [100, 200, 140, 98, 150, 10]),
             // Another workload's.
-            (1, 0, [900, 100, 900, 100, 900]),
+            (1, 0, [900, 100, 900, 100, 900, 900]),
             // A subflow that is cut once beside one that keeps its window but for little.
-            (2, 0, [100, 100, 95, 100, 100]),
-            (2, 1, [50, 100, 50, 60, 70]),
+            (2, 0, [100, 100, 95, 100, 100, 100]),
+            (2, 1, [50, 100, 50, 60, 70, 20]),
         ];
         let point = |connection, subflow, step: usize, cwnd| SeriesPoint {
             time: Time::ZERO + Span::from_ms(step as u64),
@@ -81,9 +98,22 @@ mod tests {
         let points = samples.into_iter().flat_map(|(connection, subflow, windows)| {
             (0..).zip(windows).map(move |(step, cwnd)| point(connection, subflow, step, cwnd))
         });
-        let connection = |workload| Connection { workload, ..Connection::default() };
-        let connections = vec![connection(3), connection(4), connection(3)];
-        let outcome = Outcome { series: points.collect(), connections, ..Outcome::default() };
+        let connection = |workload, server| Connection { workload, server, ..Connection::default() };
+        let connections = vec![connection(3, 1), connection(4, 1), connection(3, 2)];
+        let message = |workload, source, destination| Message {
+            workload,
+            index: 0,
+            query: None,
+            source,
+            destination,
+            bytes: 1,
+            created: Time::ZERO,
+            completed: Some(Time::ZERO + Span::from_ms(5)),
+            ideal: Span::ZERO,
+            split: Split::default(),
+        };
+        let messages = vec![message(3, 0, 1), message(4, 0, 1), message(3, 2, 0)];
+        let outcome = Outcome { series: points.collect(), connections, messages, ..Outcome::default() };
         assert_eq!(cuts(&outcome, Some(3)), [2.0, 1.0]);
         assert_eq!(kept_percent(&outcome, Some(3)), [49.0, 50.0]);
         assert!(cuts(&outcome, None).is_empty());

@@ -84,6 +84,7 @@ impl LaidOut {
 
     pub(super) fn host_settings(&self, model: &Model, options: &Options) -> HostSettings {
         let LaidOut { transport, congestion, .. } = self;
+        let socket_buffer = self.read_by().map(|control| control.socket_buffer.get());
         HostSettings {
             mtu: self.mtu,
             ecn: transport.ecn || congestion.needs_ecn(),
@@ -95,10 +96,9 @@ impl LaidOut {
             initial_window: model.transport.initial_window,
             single_segments: model.host.qjump().is_some(),
             // MPTCP hands a slow subflow at once all that its buffer has room for, and waits for that to arrive.
-            send_buffer: self
-                .read_by()
-                .filter(|_| options.mptcp.is_none())
-                .map(|control| control.socket_buffer.get()),
+            send_buffer: socket_buffer.filter(|_| options.mptcp.is_none()),
+            // And a small window is soon full of what has overtaken the slow subflow.
+            receive_buffer: socket_buffer.map(|bytes| 2 * bytes),
             own_tables: self.control.is_some(),
             subflows: options.mptcp,
         }
