@@ -67,7 +67,7 @@ const RULES: &[Rule] = &[
     rule(["demotion", "scheduled-windows-kept", "victim_us"], Of::Over, "alone", ["over_alone", "x"]),
     rule(["requests", "circuit", "reply_ms"], Of::Less, "packet-switch", ["added_ms", "ms"]),
     rule(
-        ["requests", "circuit-beside-files", "reply_ms"],
+        ["requests-beside-files", "circuit-beside-files", "reply_ms"],
         Of::Less,
         "packet-switch-beside-files",
         ["added_ms", "ms"],
