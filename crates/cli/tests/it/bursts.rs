@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::common::{Place, names};
 
 /// A capture in nanoseconds of so many 64 KB segments at 10 Gb/s, each 44 packets back to back, 200 us apart.
-fn capture(segments: u32) -> Vec<u8> {
+pub fn capture(segments: u32) -> Vec<u8> {
     let mut file = Vec::new();
     [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1u32].iter().for_each(|word| file.extend(word.to_le_bytes()));
     for number in 0..segments * 44 {
