@@ -8,6 +8,7 @@
 //!  │                └── chain: L steps, each the last of W ──> the time of a page
 //!  └── measured: histograms and lists of latencies
 //!
+//! ClusterModel ─ cluster::run ─> servers with the same data, whose queues copies of requests lengthen
 //! ServerModel ── server::run ──> threads, queues, locks, partitions, their balance ──> latency breakdown by request
 //! ```
 //!
@@ -18,6 +19,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chain;
+pub mod cluster;
 pub mod fan_out;
 mod integral;
 mod law;

@@ -19,7 +19,7 @@ use plimsoll_units::csv;
 
 use crate::law::{Empirical, LawError};
 
-/// Measured latencies.
+/// The latencies of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// Their distribution, in us.
@@ -39,7 +39,7 @@ pub enum Unit {
     Microseconds,
     /// Numbers are milliseconds.
     Milliseconds,
-    /// Numbers are seconds.
+    /// The numbers of the file are seconds.
     Seconds,
 }
 

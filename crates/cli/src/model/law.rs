@@ -29,7 +29,7 @@ pub(super) struct LawOptions {
     measured: MeasuredOptions,
 }
 
-/// Measured latencies.
+/// The options that name measured latencies.
 #[derive(clap::Args, Clone)]
 pub(super) struct MeasuredOptions {
     /// Measured latencies instead of a formula: an HDR histogram (interval log, V2, or percentiles as text), a CSV file
@@ -72,7 +72,7 @@ enum UnitName {
     Us,
     /// Numbers are milliseconds.
     Ms,
-    /// Numbers are seconds.
+    /// The numbers of the file are seconds.
     S,
 }
 

@@ -58,7 +58,8 @@ impl Page {
         };
         let most = chain::longest(&latency, self.width, budget_us, self.share);
         let note = format!(
-            "{}\nrequests      {:.3} for each that is needed\nwithin budget {most} retrievals, for {} % of pages in {}\n\n",
+            "{}\nrequests      {:.3} for each that is needed\nwithin budget {most} retrievals, for {} % of pages in \
+             {}\n\n",
             described.line,
             latency.load(),
             100.0 * self.share,

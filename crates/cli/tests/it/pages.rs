@@ -28,8 +28,8 @@ fn commands(page: &str) -> Vec<String> {
     commands
 }
 
-/// Runs every command of a page in `place`; all end with status 0 but for those that contain a text of `fails`, which end
-/// with 2.
+/// Runs every command of a page in `place`. All end with status 0, but for those that contain a text of `fails`: they
+/// end with 2.
 #[track_caller]
 fn run_page(page: &str, place: &Place, fails: &[&str]) {
     let programs = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
