@@ -169,7 +169,7 @@ const TIMER: OwnerKind = OwnerKind::Clock;
 struct Request {
     number: u64,
     sent: Time,
-    /// Copies so far.
+    /// The number of copies so far.
     copies: u32,
     /// Servers that have got one, as bits.
     asked: u64,
@@ -178,7 +178,7 @@ struct Request {
     is_over: bool,
 }
 
-/// A copy of a request.
+/// A copy of a request, at a server or on its way there.
 #[derive(Clone, Copy, Debug, Default)]
 struct Copy {
     request: usize,
