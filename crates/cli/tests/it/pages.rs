@@ -58,6 +58,12 @@ fn stand_in(place: &Place, name: &str, line: &str) {
     fs::set_permissions(place.path(&file), fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// Makes the scenarios of this repository reachable under their folder's name.
+fn scenarios(place: &Place) {
+    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    std::os::unix::fs::symlink(scenarios, place.path("scenarios")).unwrap();
+}
+
 #[test]
 fn the_page_of_tail_models() {
     let place = Place::new();
@@ -80,7 +86,21 @@ fn the_page_of_bursts() {
     let _traffic = crate::bursts::Traffic::start();
     fs::write(place.path("link.pcap"), crate::bursts::capture(3)).unwrap();
     stand_in(&place, "tcpdump", "cat link.pcap");
-    let scenarios = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    std::os::unix::fs::symlink(scenarios, place.path("scenarios")).unwrap();
+    scenarios(&place);
     run_page("bursts.md", &place, &["head -c 7029"]);
+}
+
+#[test]
+fn the_page_of_the_tail() {
+    let place = Place::new();
+    if !place.may_capture() {
+        plimsoll_testing::skipped!("a capture from a device needs CAP_NET_RAW");
+        return;
+    }
+    let _traffic = crate::bursts::Traffic::start();
+    // The load generator has tests of its own, with a server to ask.
+    place.write("measured.hlog", crate::models::LOG);
+    stand_in(&place, "chronos-load", "cp measured.hlog get.hlog");
+    scenarios(&place);
+    run_page("tail.md", &place, &[]);
 }
