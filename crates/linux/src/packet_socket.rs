@@ -1,8 +1,8 @@
 //! Live packets of a network device: a socket of the family AF_PACKET, with the best timestamps that the device has.
 //!
-//! A packet has the timestamp of the NIC where that is switched on for received packets (`hwstamp_ctl -i DEV -r 1`; this
-//! leaves the device as it is), else the kernel's. The kernel removes VLAN tags that the NIC has taken off already. On a
-//! loopback device each packet leaves and arrives; only its arrival is returned.
+//! A packet has the timestamp of the NIC where that is switched on for received packets (`hwstamp_ctl -i DEV -r 1`;
+//! this leaves the device as it is), else the kernel's. VLAN tags that the NIC has taken off are missing. On a loopback
+//! device each packet leaves and arrives; only its arrival is returned.
 
 use std::fs;
 use std::io::{self, IoSliceMut};
@@ -206,7 +206,7 @@ fn address(index: u32) -> SockAddr {
 
 /// The most bytes of a packet that are received: the headers.
 pub const SNAP: usize = 128;
-/// Packets of one call.
+/// The most packets that one call receives.
 const BATCH: usize = 64;
 /// Bytes that the kernel keeps until they are received.
 const BUFFER_BYTES: usize = 64 << 20;
