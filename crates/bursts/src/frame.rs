@@ -173,8 +173,8 @@ struct Inside<'a> {
     is_tcp: bool,
 }
 
-/// Decodes an IPv4 header (RFC 791) without extensions, whose lengths do not contradict each other: nearly all are such,
-/// and [`ipv4`] takes a tenth of an analysis.
+/// Decodes an IPv4 header (RFC 791) without extensions, whose lengths do not contradict each other. Nearly all are
+/// such, and [`ipv4`] takes a tenth of an analysis.
 #[inline]
 fn plain_ipv4(packet: &[u8]) -> Option<Inside<'_>> {
     let header: &[u8; 20] = packet.first_chunk()?;

@@ -1,7 +1,8 @@
 //! [`Reader`]: the packets of a pcap or pcapng stream, one at a time, in bounded memory.
 //!
-//! `pcap-parser` parses file headers and blocks; the four words before each packet of a pcap file are read here. The buffer is ours, because a reader must be able to say at which
-//! byte a file breaks off, and must not allocate what a length field claims before the bytes are there.
+//! `pcap-parser` parses file headers and blocks; the four words before each packet of a pcap file are read here. The
+//! buffer is ours, because a reader must be able to say at which byte a file breaks off, and must not allocate what a
+//! length field claims before the bytes are there.
 
 use std::io::{self, Read};
 
