@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::copies;
 use super::plan::{Beside, CONTROLLERS, Gauge, Load, Pace, Processors, Program, Side, TurnsPlan};
 use super::tasks;
 use crate::chronos::number;
@@ -23,6 +24,7 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("chronos-kernel.bursts-on-two-threads", |point| bursts(point, "fig6.6")),
     ("chronos-kernel.hot-keys", hot_keys),
     ("chronos-kernel.neighbour", neighbour),
+    ("chronos-kernel.copies", copies),
     ("chronos-kernel.openflow", openflow),
 ];
 
@@ -47,6 +49,7 @@ pub(super) fn groups(figure: &str) -> &'static [&'static [&'static str]] {
         "fig6.2" => &[CONFIGURATIONS],
         "fig6.7" => &[HOT],
         "neighbour" => &[NEIGHBOURS],
+        "copies" => &[copies::COPIES],
         "table6.1" => &[&CONTROLLERS],
         _ => &[ONE, TWO],
     }
@@ -190,6 +193,28 @@ fn hot_keys(point: &Point<'_>) -> Option<Arc<dyn Task>> {
 /// Measures servers beside a job that receives six streams of 440 Mb/s.
 fn neighbour(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     turns("neighbour", point, load(21, share(point), &[]), GAUGES)
+}
+
+/// Measures reads from two servers with the same keys.
+fn copies(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let mut sides = group("copies", point)?;
+    sides.iter_mut().for_each(|side| side.processes = 2);
+    // Both servers on the one processor, so that the generator has the other to itself.
+    let plan = TurnsPlan {
+        sides,
+        processors: Processors::Apart,
+        load: load(16, share(point), &["--ratio", "1:0"]),
+        gauges: vec![
+            Gauge::Mean,
+            Gauge::P50,
+            Gauge::P99,
+            Gauge::Rate,
+            Gauge::Cost,
+            Gauge::Lost,
+            Gauge::Verified,
+        ],
+    };
+    Some(tasks::turns(plan, point))
 }
 
 /// Measures an OpenFlow controller, by the number of switches.

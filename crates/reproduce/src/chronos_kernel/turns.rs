@@ -11,6 +11,7 @@ use plimsoll_chronos_load::setup;
 use plimsoll_results::stats;
 use plimsoll_units::Span;
 
+use super::copies;
 use super::plan::{self, Gauge, NEIGHBOUR, Pace, Processors, Program, Rounds, Side, TurnsPlan};
 use super::rounds::{Reading, in_rounds, medians};
 use crate::study::{Measured, Point, Task};
@@ -32,7 +33,7 @@ impl Turns {
     }
 
     /// Returns the words that chronos-load would be given for the load.
-    fn words(&self, cpus: [usize; 2]) -> Vec<String> {
+    fn words(&self, cpus: [usize; 2], side: &Side) -> Vec<String> {
         let [server, generator] = cpus;
         let place = match self.plan.processors {
             Processors::Apart => format!("--cpus {generator} --wait spin"),
@@ -45,14 +46,20 @@ impl Turns {
             self.plan.load.clients, self.seed
         );
         let words = common.split(' ').map(str::to_owned);
-        words.chain(self.plan.load.words.iter().cloned()).collect()
+        let own = copies::words(side.series).iter().map(|word| (*word).to_owned());
+        words.chain(self.plan.load.words.iter().cloned()).chain(own).collect()
     }
 
-    fn start(&self, side: &Side, cpus: [usize; 2], load: &LoadOptions) -> anyhow::Result<Bench> {
+    fn load(&self, cpus: [usize; 2], side: &Side) -> anyhow::Result<LoadOptions> {
+        let words = self.words(cpus, side);
+        Ok(options::read(&words.iter().map(String::as_str).collect::<Vec<_>>())?)
+    }
+
+    fn start(&self, side: &Side, cpus: [usize; 2]) -> anyhow::Result<Bench> {
         let recipe = Recipe { name: side.series.to_owned(), words: side.words(&self.servers) };
         let recipes = vec![recipe; side.processes as usize];
-        let LoadOptions { workload, clients, validity, .. } = load;
-        Bench::start(&recipes, Transport::Tcp, self.server_cpus(&cpus), workload, clients, *validity)
+        let LoadOptions { workload, clients, validity, .. } = self.load(cpus, side)?;
+        Bench::start(&recipes, Transport::Tcp, self.server_cpus(&cpus), &workload, &clients, validity)
     }
 
     fn server_cpus<'c>(&self, cpus: &'c [usize; 2]) -> &'c [usize] {
@@ -64,12 +71,9 @@ impl Turns {
 
     fn run(&self, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
         let cpus = two_processors().map_err(anyhow::Error::msg)?;
-        let words = self.words(cpus);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let load: LoadOptions = options::read(&words)?;
         let sides = &self.plan.sides;
-        let benches =
-            sides.iter().map(|side| self.start(side, cpus, &load)).collect::<anyhow::Result<Vec<_>>>()?;
+        let load = self.load(cpus, &sides[0])?;
+        let benches = sides.iter().map(|side| self.start(side, cpus)).collect::<anyhow::Result<Vec<_>>>()?;
         let warm_up = Span::from_ms(self.rounds.warm_up_ms);
         let time = Span::from_ms(self.rounds.turn_ms);
         let pace = match self.plan.load.pace {
