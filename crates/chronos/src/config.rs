@@ -29,8 +29,8 @@ pub struct Config {
     /// Sockets of IPv6 addresses take IPv6 only. Otherwise one of `[::]` takes IPv4 too, whatever `net.ipv6.bindv6only`
     /// says.
     pub ipv6_only: bool,
-    /// Has the kernel choose the thread of each datagram; None leaves it to the client's address. Either way a
-    /// request runs where its partition is.
+    /// Has the kernel, or a device, choose the thread of each datagram by its key; None leaves it to the client's
+    /// address. Either way a request runs where its partition is.
     pub datagram_steering: Option<DatagramSteering>,
     /// What a connection may ask for.
     pub limits: Limits,
@@ -267,7 +267,7 @@ pub enum Listen {
     },
 }
 
-/// How the kernel finds a datagram's partition (memcached's protocols behind its UDP frame header).
+/// How the kernel or a device finds a datagram's partition (memcached's protocols behind its UDP frame header).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DatagramSteering {
     /// The hash by which [`KeyHash::partition`] gives the partition of a key.

@@ -36,8 +36,8 @@ impl KeyHash {
         PartitionId(((u128::from(hash) * u128::from(partitions)) >> 64) as u32)
     }
 
-    /// What words are multiplied by.
-    pub(crate) const fn factor(&self) -> u64 {
+    /// Returns the factor by which words are multiplied, for a program that computes the same hash.
+    pub const fn factor(&self) -> u64 {
         self.multiplier ^ 0xa076_1d64_78bd_642f
     }
 
