@@ -71,6 +71,7 @@ impl DatagramDevice for XdpDevice {
     }
 
     fn open(&self, places: &[SocketAddr], dispatch: Option<&Dispatch<'_>>) -> Result<OpenDevice, String> {
+        program::check_build()?;
         let interface = Interface::find(&self.name)?;
         let places = interface.places(places);
         check(&interface, &places)?;

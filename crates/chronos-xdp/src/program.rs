@@ -14,6 +14,15 @@ pub(crate) struct Redirect {
     program: plimsoll_bpf::DatagramRedirect,
 }
 
+/// Checks that this build has the program.
+pub(crate) fn check_build() -> Result<(), String> {
+    let has_programs = cfg!(feature = "kernel");
+    has_programs.then_some(()).ok_or_else(|| NO_PROGRAMS.to_owned())
+}
+
+/// The reason of a build without programs.
+const NO_PROGRAMS: &str = "this build has no eBPF programs (feature `kernel`)";
+
 #[cfg(feature = "kernel")]
 impl Redirect {
     /// Loads a program for the datagrams of these places; no device has it yet.
@@ -57,7 +66,7 @@ impl Redirect {
         _places: &[SocketAddr],
         _dispatch: Option<&Dispatch<'_>>,
     ) -> Result<Redirect, String> {
-        Err("this build has no eBPF programs (feature `kernel`)".to_owned())
+        Err(NO_PROGRAMS.to_owned())
     }
 
     pub(crate) fn attach(&mut self, _interface: &Interface) -> Result<bool, String> {
