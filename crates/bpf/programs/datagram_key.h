@@ -32,8 +32,8 @@ static __always_inline __u64 fold(__u64 word)
 }
 
 /*
- * Returns `value`, below 512, such that the verifier does not know it: otherwise it walks what follows once for each value.
- * `any` is a number that the verifier does not know either.
+ * Returns `value`, below 512, such that the verifier does not know it: otherwise it walks what follows once for each
+ * value. `any` is a number that the verifier does not know either.
  */
 static __always_inline __u32 unknown(__u32 value, __u32 any)
 {

@@ -185,8 +185,8 @@ pub struct Stopwatch<'a> {
 }
 
 impl<'a> Stopwatch<'a> {
-    /// Creates a stopwatch for all of `servers` together with `helpers`, the numbers of tasks of the kernel that work for
-    /// them.
+    /// Creates a stopwatch for all of `servers` together with `helpers`, the numbers of tasks of the kernel that work
+    /// for them.
     pub fn of(servers: &'a [Server], helpers: &'a [u32]) -> Stopwatch<'a> {
         Stopwatch {
             servers,

@@ -23,16 +23,16 @@
 //! assert!(config.check().is_ok());
 //! ```
 //!
-//! Without dispatch threads share nothing: each queue's socket, frames and rings belong to one thread. The device chooses
-//! the queue, by the sender's address as a rule; a request for a partition of another thread crosses a ring, as one over
-//! TCP does. With dispatch ([`plimsoll_chronos::Config::datagram_steering`]) each thread has a socket at every queue, and
-//! the program hands a datagram to the socket of the thread that owns its key's partition. To move a partition changes an
-//! entry of the program's map. The sockets of a queue share frames and two rings (`pool.rs`).
+//! Without dispatch threads share nothing: each queue's socket, frames and rings belong to one thread. The device
+//! chooses the queue, by the sender's address as a rule; a request for a partition of another thread crosses a ring, as
+//! one over TCP does. With dispatch ([`plimsoll_chronos::Config::datagram_steering`]) each thread has a socket at every
+//! queue, and the program hands a datagram to the socket of the thread that owns its key's partition. To move a
+//! partition changes an entry of the program's map. The sockets of a queue share frames and two rings (`pool.rs`).
 //!
 //! A reply is sent to the Ethernet address from which the request came, without a look-up of routes or neighbours.
 //!
-//! Requirements: Linux 5.9 (with dispatch 5.18), the feature `kernel` of this crate, and the rights to administer networks and to load eBPF
-//! programs. No packet filter of the kernel sees the datagrams.
+//! Requirements: Linux 5.9 (with dispatch 5.18), the feature `kernel` of this crate, and the rights to administer
+//! networks and to load eBPF programs. No packet filter of the kernel sees the datagrams.
 
 mod frame;
 mod interface;

@@ -1,5 +1,5 @@
-//! [`Pool`]: the frames of one device queue, and the two rings by which they go round: those that the kernel may receive
-//! into, and those that it has sent.
+//! [`Pool`]: the frames of one device queue, and the two rings by which they go round: those that the kernel may
+//! receive into, and those that it has sent.
 //!
 //! ```text
 //! fill ring ─> kernel ─> receive ring of a socket ─> its thread ─> give_back ─> fill ring

@@ -48,8 +48,8 @@ pub(crate) struct Rings {
 }
 
 impl Queue {
-    /// Creates the queue of a device with this MTU. `pool` has its frames, of which those of the socket with this number
-    /// send, and `rings` are those of `socket`, which is still to be bound.
+    /// Creates the queue of a device with this MTU. `pool` has its frames, of which those of the socket with this
+    /// number send, and `rings` are those of `socket`, which is still to be bound.
     pub(crate) fn new(socket: OwnedFd, number: u32, pool: &Arc<Pool>, rings: Rings, mtu: usize) -> Queue {
         let Rings { receive, send } = rings;
         let socket = Arc::new(socket);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_mechanisms::partition_balancer::SplitBalance;
 
-use crate::{DatagramDevice, KeyHash, Tls};
+use crate::{DatagramDevice, DatagramSteering, Tls};
 
 /// How a service is run. `Config::default()` is a blocking server of one thread that listens nowhere yet.
 #[derive(Clone, PartialEq, Debug)]
@@ -265,15 +265,6 @@ pub enum Listen {
         /// Its permissions (0o700, say).
         mode: u32,
     },
-}
-
-/// How the kernel or a device finds a datagram's partition (memcached's protocols behind its UDP frame header).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DatagramSteering {
-    /// The hash by which [`KeyHash::partition`] gives the partition of a key.
-    pub hash: KeyHash,
-    /// A binary request's partition is its vBucket field (modulo the partitions), not its key's.
-    pub by_vbucket: bool,
 }
 
 /// What a connection may ask for.

@@ -3,7 +3,7 @@
 //! threads.
 //!
 //! ```text
-//! DatagramDevice::open ──> queues, dealt in turn to the threads; with dispatch, each of a device's queues once a thread
+//! DatagramDevice::open ──> queues, dealt in turn to the threads; with dispatch, each queue once a thread
 //! receiver: receive ──> datagrams, each with its return address ──> requests ──> release
 //! sender:   push(return address, reply), any number of times ──> send, once a turn
 //! ```
@@ -67,8 +67,8 @@ impl Eq for dyn DatagramDevice {}
 pub struct OpenDevice {
     /// Describes how the device is used.
     pub info: DeviceInfo,
-    /// The device's queues; thread q modulo the number of threads serves queue q. With dispatch these are the sockets of
-    /// all threads at the device's first queue, in the order of the threads, then those at its second, and so on.
+    /// The device's queues; thread q modulo the number of threads serves queue q. With dispatch these are the sockets
+    /// of all threads at the device's first queue, in the order of the threads, then those at its second, and so on.
     pub queues: Vec<DeviceQueue>,
     /// The handle that changes the owners of partitions, if the device dispatches.
     pub dispatcher: Option<Arc<dyn Dispatcher>>,

@@ -1,7 +1,7 @@
 //! Chronos's dispatch: the XDP program reads the key of a datagram and hands it to the socket of the thread that owns
-//! its partition. Vectors hold the program to [`KeyHash`]; servers over a veth pair show that no request crosses threads,
-//! and that none is lost while partitions move. The tests need clang at build time and root, and skip with the reason
-//! elsewhere.
+//! its partition. Vectors hold the program to [`KeyHash`]; servers over a veth pair show that no request crosses
+//! threads, and that none is lost while partitions move. The tests need clang at build time and root, and skip with the
+//! reason elsewhere.
 
 #[allow(dead_code, reason = "the runtime's tests use all of it")]
 #[path = "../../../chronos/tests/it/keys.rs"]

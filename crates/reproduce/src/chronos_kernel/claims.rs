@@ -1,7 +1,7 @@
 //! What is published as a ratio, and the same ratio here. Times are another machine's; who is better need not be.
 //!
-//! Here a ratio is the median of the rounds' ratios (`..._of_first` and its like), and the interval of that median decides
-//! the claim. The quotient of two medians is the model's alone, which has no rounds.
+//! Here a ratio is the median of the rounds' ratios (`..._of_first` and its like), and the interval of that median
+//! decides the claim. The quotient of two medians is the model's alone, which has no rounds.
 
 use super::plan::CONTROLLERS;
 use super::points::beside;

@@ -151,6 +151,8 @@ pub(super) struct Load {
 pub(super) enum Pace {
     /// Every client waits for its answer.
     Closed,
+    /// Every client has so many operations under way, so that the server is at work all the time.
+    UnderWay(u32),
     /// A share of what the first server carries with 32 or more requests outstanding, found anew for each point.
     Share(f64),
 }

@@ -125,8 +125,8 @@ pub(super) fn beside(figure: &str, series: &str, other: &str) -> Option<Beside> 
     side.beside.into_iter().find(|beside| of[beside.place] == other)
 }
 
-/// Servers whose numbers are set beside another one's as well as the first one's: the other's place among those that take
-/// turns, and its name in ratios.
+/// Servers whose numbers are set beside another one's as well as the first one's: the other's place among those that
+/// take turns, and its name in ratios.
 const PAIRS: &[(&str, usize, &str)] = &[
     ("steering", 2, "lock"),
     ("search Chronos", 1, "rcu"),
@@ -252,12 +252,16 @@ fn search(point: &Point<'_>) -> Option<Arc<dyn Task>> {
 fn udp(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     let words = |more: &[&'static str]| [&["--protocol", "binary"][..], more].concat();
     let load = match point.x {
-        "saturation" => load(32, Pace::Closed, &words(&[])),
-        "one key" => load(32, Pace::Closed, &words(&["--popularity", "hot:1,100%,static"])),
+        "saturation" => load(32, UNDER_WAY, &words(&[])),
+        "one key" => load(32, UNDER_WAY, &words(&["--popularity", "hot:1,100%,static"])),
         _ => load(32, share(point), &words(&[])),
     };
     turns("udp", point, load, &[GAUGES, &[Gauge::Lost]].concat())
 }
+
+/// What a server past the kernel's stack needs to be at work all the time: with one operation of each client under way
+/// it waits for the generator.
+const UNDER_WAY: Pace = Pace::UnderWay(4);
 
 /// Measures an OpenFlow controller, by the number of switches.
 fn openflow(point: &Point<'_>) -> Option<Arc<dyn Task>> {

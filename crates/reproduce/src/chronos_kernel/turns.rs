@@ -111,6 +111,7 @@ impl Turns {
         let time = Span::from_ms(self.rounds.turn_ms);
         let pace = match self.plan.load.pace {
             Pace::Closed => setup::Pace::Closed(1),
+            Pace::UnderWay(count) => setup::Pace::Closed(count),
             Pace::Share(share) => {
                 let most = self.most(&benches[0], warm_up)?;
                 setup::Pace::Open(load.timetable.arrivals, share * most)
@@ -261,8 +262,8 @@ fn network_tools() -> Result<(), String> {
     ["nsenter", "taskset", "chrt"].into_iter().try_for_each(|name| installed(name, "util-linux"))
 }
 
-/// Checks that a server is built with the programs that AF_XDP needs. It is started for a device that does not exist, and
-/// ends with the reason.
+/// Checks that a server is built with the programs that AF_XDP needs. It is started for a device that does not exist,
+/// and ends with the reason.
 fn bypasses(server: &Path, options: &[&str]) -> Result<(), String> {
     let mut command = Command::new(server);
     command.args(["-u", "root", "-l", "127.0.0.1", "-p", "0", "-U", "9"]);

@@ -1,5 +1,5 @@
-//! [`Network`]: a veth pair for each server, between a namespace of its own and one of the clients, for the figures over
-//! UDP.
+//! [`Network`]: a veth pair for each server, between a namespace of its own and one of the clients, for the figures
+//! over UDP.
 //!
 //! ```text
 //! processor 0: server ─ near device ═ veth ═ far device ─ socket ─ generator: processor 1
@@ -93,8 +93,8 @@ impl Network {
         ["nsenter".to_owned(), format!("--net=/run/netns/{}", self.server(server))]
     }
 
-    /// Has the processors of the server and of the generator each receive for their own side. Returns the threads of the
-    /// kernel that receive for the server, which must run already.
+    /// Has the processors of the server and of the generator each receive for their own side. Returns the threads of
+    /// the kernel that receive for the server, which must run already.
     ///
     /// # Errors
     /// Returns an error if the kernel does not allow it.
