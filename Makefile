@@ -48,7 +48,8 @@ kernel: toolchain ## Build target/release/plimsoll with the eBPF programs, for `
 
 .PHONY: servers
 servers: toolchain ## Build chronos-memcached, chronos-search, chronos-openflow, chronos-load and the lock baselines.
-	cargo build --release --locked $(foreach name,memcached search openflow load locked,-p plimsoll-chronos-$(name))
+	cargo build --release --locked $(foreach name,memcached search openflow load locked,-p plimsoll-chronos-$(name)) \
+	  $(if $(KERNEL),--features plimsoll-chronos-memcached/kernel$(COMMA)plimsoll-chronos-locked/kernel)
 
 PREFIX ?= /usr/local
 # Where systemd is to find the units; of prefixes it knows /usr/local and /usr.
