@@ -118,7 +118,12 @@ impl Mechanism for NicBurstParams {
         InvalidParam::unless(queues_ok, "queues", self.queues, "1 to 1024")?;
         let gigabyte = Bytes::new(1_000_000_000);
         InvalidParam::unless(self.send_size <= gigabyte, "send_size", self.send_size, "at most 1GB")?;
-        InvalidParam::unless(self.socket_buffer <= gigabyte, "socket_buffer", self.socket_buffer, "at most 1GB")?;
+        InvalidParam::unless(
+            self.socket_buffer <= gigabyte,
+            "socket_buffer",
+            self.socket_buffer,
+            "at most 1GB",
+        )?;
         let time_ok = self.coalesce_time <= Span::from_secs(1);
         InvalidParam::unless(time_ok, "coalesce_time", self.coalesce_time, "at most 1s")?;
         let packets = self.coalesce_packets;

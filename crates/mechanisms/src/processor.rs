@@ -135,7 +135,8 @@ impl<W> Core<W> {
 
     /// Returns how long the core was busy until `now`, from the time on that it counts from.
     pub fn busy(&self, now: Time) -> Span {
-        let left = self.next_due().map_or(Span::ZERO, |ends| ends.saturating_since(now.max(self.counted_from)));
+        let left =
+            self.next_due().map_or(Span::ZERO, |ends| ends.saturating_since(now.max(self.counted_from)));
         self.busy.saturating_sub(left)
     }
 

@@ -48,7 +48,8 @@ impl<T> TransmitQueues<T> {
         }
         self.sends_until = None;
         let count = self.queues.len();
-        let queue = (0..count).map(|step| (self.turn + step) % count).find(|&q| !self.queues[q].is_empty())?;
+        let queue =
+            (0..count).map(|step| (self.turn + step) % count).find(|&q| !self.queues[q].is_empty())?;
         let (time, piece) = self.queues[queue].pop_front()?;
         self.turn = (queue + 1) % count;
         self.sends_until = Some(now.saturating_add(time));
