@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!            interrupt core (first)                     application core (the same, or a second)
-//! send       segment + packet, once a piece         <── byte, once a call of the application
+//! send       call, segment + packet for each piece  <── byte, once a call of the application
 //! receive    packet, once a frame of the NIC ──> segment, once a segment of TCP ──> byte, for the copy
 //! ```
 //!
@@ -35,6 +35,9 @@ pub struct ProcessorParams {
     /// How many packets the NIC holds until the stack takes them, 1 to 65536; a packet that finds no room is lost.
     /// Default 512 (the receive ring of Linux's ixgbe).
     pub ring: u32,
+    /// The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, whatever
+    /// it sends then: at most 1 ms. Default 0 s.
+    pub send_call: Span,
     /// What sending costs.
     pub send: StackCosts,
     /// What receiving costs.
@@ -60,6 +63,7 @@ impl Default for ProcessorParams {
             interrupt: Span::from_us(1),
             budget: 64,
             ring: 512,
+            send_call: Span::ZERO,
             send: StackCosts::default(),
             receive: StackCosts::default(),
         }
@@ -76,6 +80,7 @@ impl Mechanism for ProcessorParams {
         InvalidParam::unless(counts.contains(&self.ring), "ring", self.ring, "1 to 65536 packets")?;
         for (key, cost) in [
             ("interrupt", self.interrupt),
+            ("send_call", self.send_call),
             ("send.packet", self.send.packet),
             ("send.segment", self.send.segment),
             ("send.byte", self.send.byte),

@@ -57,6 +57,8 @@ struct StackOfEnd {
     open: Vec<Packet>,
     /// The bytes between TCP and the link.
     below_tcp: u64,
+    /// When TCP last sent data.
+    called: Option<Time>,
     /// TCP waits for some of these to leave.
     waits: bool,
     /// The bytes that the application has not handed over.

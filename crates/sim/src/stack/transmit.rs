@@ -3,7 +3,7 @@
 use plimsoll_fabric::Fabric;
 use plimsoll_fabric::net::{Flags, HostId, Packet, Wait};
 use plimsoll_traffic::workload_of_raw;
-use plimsoll_units::{Bytes, Time};
+use plimsoll_units::{Bytes, Span, Time};
 
 use super::{HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, place_of};
 use crate::connection::{End, Half};
@@ -49,18 +49,28 @@ impl HostStacks {
                 packets = std::mem::take(&mut of_end.open);
             }
         }
-        self.on_piece(fabric, packet.src, Piece { packets, since: now, place: Some(place) });
+        let is_call = packet.len > 0 && of_end.called != Some(now);
+        if is_call {
+            of_end.called = Some(now);
+        }
+        let call = if is_call { self.costs.send_call } else { Span::ZERO };
+        self.on_piece(fabric, packet.src, Piece { packets, since: now, place: Some(place) }, call);
     }
 
     /// A workload sends a packet without TCP.
     pub(crate) fn on_raw_packet(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, packet: Packet) {
-        self.on_piece(fabric, packet.src, Piece { packets: vec![packet], since: now, place: None });
+        self.on_piece(
+            fabric,
+            packet.src,
+            Piece { packets: vec![packet], since: now, place: None },
+            Span::ZERO,
+        );
     }
 
-    fn on_piece(&mut self, fabric: &mut Fabric<SimHooks>, host: HostId, piece: Piece) {
+    fn on_piece(&mut self, fabric: &mut Fabric<SimHooks>, host: HostId, piece: Piece, call: Span) {
         let costs = self.costs.send;
         let has_data = piece.packets.iter().any(|packet| packet.len > 0);
-        let cost = if has_data { costs.segment + costs.packet } else { costs.packet };
+        let cost = call + costs.packet + if has_data { costs.segment } else { Span::ZERO };
         let now = piece.since;
         let core = self.core(host, 0);
         if core.on_work(now, cost, Work::Transmit(piece))
