@@ -5,12 +5,14 @@
 //! link   |pkt|pkt|pkt|....|pkt|pkt|      two bursts, if the dots take 40 ns or more
 //! ```
 //!
-//! The bursts are those of a link, not of a pair of hosts as in `plimsoll bursts`, and their lengths are in packets of
-//! the link's largest size.
+//! [`bursts`] are those of a link, and their lengths are in packets of the link's largest size; [`pair_bursts`] are those
+//! from one host to another, in packets, as in `plimsoll bursts`.
+
+use std::collections::BTreeMap;
 
 use plimsoll_bursts::{Run, Runs, scaled_gap};
 use plimsoll_results::capture::PacketRecord;
-use plimsoll_results::outcome::Outcome;
+use plimsoll_results::outcome::{Outcome, Queue};
 use plimsoll_units::{Rate, Span, Time};
 
 /// A burst of packets on a link.
@@ -46,6 +48,54 @@ pub(crate) fn bursts(outcome: &Outcome, name: &str, warmup: Span) -> impl Iterat
         us: run.duration().as_us_f64(),
         packets: run.bytes as f64 / f64::from(largest),
     })
+}
+
+/// Returns the lengths, in packets, of the bursts from one host to another that pass the link of the watched queue
+/// `name` and begin after the warm-up, but for the last one of each pair. With `data_only`, packets without data do not
+/// count: they neither are bursts nor end any.
+pub(crate) fn pair_bursts(outcome: &Outcome, name: &str, warmup: Span, data_only: bool) -> Vec<u64> {
+    let Some((queue, interface)) = watched(outcome, name) else { return Vec::new() };
+    let gap = scaled_gap(queue.rate);
+    let begin = outcome.warmup.max(warmup);
+    let mut pairs: BTreeMap<(u32, u32), Runs> = BTreeMap::new();
+    let packets = outcome.capture.packets.iter().map(|packet| packet.record());
+    let counted =
+        packets.filter(|packet| packet.interface == interface && (!data_only || packet.payload > 0));
+    let finished = counted.filter_map(|packet| {
+        let time = queue.rate.byte_time().span(u64::from(packet.size));
+        let begins = Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()));
+        let runs = pairs.entry((packet.source, packet.destination)).or_default();
+        runs.on_frame(begins, packet.time, u64::from(packet.size), gap)
+    });
+    finished.filter(|run| run.start.as_ps() >= begin.as_ps()).map(|run| run.packets).collect()
+}
+
+/// Returns the mean number of data bytes that a pure acknowledgement on the link of the watched queue `name`
+/// acknowledges anew, after the warm-up; `None` if there is none.
+pub(crate) fn ack_ratio(outcome: &Outcome, name: &str) -> Option<f64> {
+    let (_, interface) = watched(outcome, name)?;
+    // By connection and sender: the first and the last number, and how many acknowledged something new.
+    let mut flows: BTreeMap<(u64, u32), (u64, u64, u64)> = BTreeMap::new();
+    for packet in outcome.capture.packets.iter().map(|packet| packet.record()) {
+        let counts = packet.interface == interface
+            && packet.payload == 0
+            && packet.time.as_ps() >= outcome.warmup.as_ps();
+        if let (true, Some(ack)) = (counts, packet.ack) {
+            let (_, last, count) = flows.entry((packet.flow, packet.source)).or_insert((ack, ack, 0));
+            *count += u64::from(ack > *last);
+            *last = ack.max(*last);
+        }
+    }
+    let (bytes, count) =
+        flows.values().fold((0, 0), |(bytes, count), of| (bytes + of.1 - of.0, count + of.2));
+    (count > 0).then(|| bytes as f64 / count as f64)
+}
+
+/// Returns the watched queue `name` and the number of its link's interface in the capture.
+fn watched<'a>(outcome: &'a Outcome, name: &str) -> Option<(&'a Queue, u32)> {
+    let queue = outcome.queues.iter().find(|queue| queue.name == name)?;
+    let interface = outcome.capture.ports.iter().position(|port| *port == queue.port)?;
+    Some((queue, interface as u32))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ mod detail;
 mod detail_kernel;
 mod distribution;
 mod error;
+mod host_stacks;
 mod hull;
 mod hull_kernel;
 pub mod journal;
