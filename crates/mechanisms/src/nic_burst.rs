@@ -45,6 +45,10 @@ pub struct NicBurstParams {
     /// `tcp_limit_output_bytes`). Default 0 B: no limit.
     #[serde(skip_serializing_if = "is_zero")]
     pub output_limit: Bytes,
+    /// How many segments TCP sends at most on an acknowledgement or another event (MaxBurst). What the window permits
+    /// beyond that waits for the next. Default 0: no limit.
+    #[serde(skip_serializing_if = "is_none")]
+    pub max_burst: u32,
     /// How many transmit queues the NIC has, 1 to 1024. Connections are divided among them, and they send in turn,
     /// piece by piece. Default 1 (multiqueue off).
     #[serde(skip_serializing_if = "is_one")]
@@ -66,6 +70,11 @@ fn is_zero(bytes: &Bytes) -> bool {
 }
 
 /// For serde, which hands over a reference.
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+/// For serde, which hands over a reference.
 fn is_one(count: &u32) -> bool {
     *count == 1
 }
@@ -79,6 +88,7 @@ impl Default for NicBurstParams {
             receive_offload: Bytes::new(64_000),
             lro: Bytes::ZERO,
             output_limit: Bytes::ZERO,
+            max_burst: 0,
             queues: 1,
             send_size: Bytes::ZERO,
             socket_buffer: Bytes::ZERO,
@@ -97,10 +107,11 @@ impl NicBurstParams {
         }
     }
 
-    /// Returns whether the host needs more than the timing of its NIC: transmit queues, or calls of the application.
+    /// Returns whether the host needs more than the timing of its NIC: limits of what TCP sends, transmit queues, or
+    /// calls of the application.
     pub fn has_stack(&self) -> bool {
         let limits = [self.output_limit, self.send_size, self.socket_buffer];
-        self.queues > 1 || limits.iter().any(|limit| *limit > Bytes::ZERO)
+        self.queues > 1 || self.max_burst > 0 || limits.iter().any(|limit| *limit > Bytes::ZERO)
     }
 }
 

@@ -91,6 +91,25 @@ pub(crate) fn ack_ratio(outcome: &Outcome, name: &str) -> Option<f64> {
     (count > 0).then(|| bytes as f64 / count as f64)
 }
 
+/// Returns how many percent of the packets on the link of the watched queue `name`, after the warm-up, are to one of the
+/// `entries` destinations that were used last; `None` if there is no packet.
+pub(crate) fn path_cache_percent(outcome: &Outcome, name: &str, entries: usize) -> Option<f64> {
+    let (_, interface) = watched(outcome, name)?;
+    let (mut cache, mut hits, mut packets) = (Vec::with_capacity(entries), 0u64, 0u64);
+    for packet in outcome.capture.packets.iter().map(|packet| packet.record()) {
+        if packet.interface != interface || packet.time.as_ps() < outcome.warmup.as_ps() {
+            continue;
+        }
+        let held = cache.iter().position(|destination| *destination == packet.destination);
+        hits += u64::from(held.is_some());
+        packets += 1;
+        held.map(|place| cache.remove(place));
+        cache.insert(0, packet.destination);
+        cache.truncate(entries);
+    }
+    (packets > 0).then(|| 100.0 * hits as f64 / packets as f64)
+}
+
 /// Returns the watched queue `name` and the number of its link's interface in the capture.
 fn watched<'a>(outcome: &'a Outcome, name: &str) -> Option<(&'a Queue, u32)> {
     let queue = outcome.queues.iter().find(|queue| queue.name == name)?;
@@ -154,5 +173,63 @@ mod tests {
         assert_eq!(seen, [Burst { us: 3.039, packets: 2.5 }, Burst { us: 1.2, packets: 1.0 }]);
         assert_eq!(bursts(&outcome, "nic", Span::from_ns(3_500)).count(), 1);
         assert_eq!(bursts(&outcome, "none", Span::ZERO).count(), 0);
+    }
+
+    /// Host 0 sends to 1, 1, 2, an acknowledgement to 3, and to 2; 1500 B take 1200 ns, 100 B 80 ns.
+    #[test]
+    fn bursts_of_pairs_end_at_packets_to_others() {
+        let queue = Queue {
+            name: "nic".to_owned(),
+            port: "nic".to_owned(),
+            rate: Rate::from_gbps(10),
+            every: Span::from_ms(1),
+            from: Time::ZERO,
+            mean_bytes: Vec::new(),
+            max_bytes: Vec::new(),
+            time_at: Vec::new(),
+            drops: 0,
+            marks: 0,
+            packets: 0,
+            bytes: 0,
+        };
+        let packet = |ns, destination, size, payload, ack| {
+            CapturedPacket::new(&PacketRecord {
+                time: Time::ZERO + Span::from_ns(ns),
+                interface: 0,
+                source: 0,
+                destination,
+                flow: u64::from(destination),
+                seq: 0,
+                ack,
+                size,
+                payload,
+                flags: Flags::default(),
+                ecn: Ecn::NotEct,
+                sack: &[],
+            })
+        };
+        let packets = vec![
+            packet(1_200, 1, 1_500, 1_422, Some(1)),
+            packet(2_400, 1, 1_500, 1_422, Some(1)),
+            packet(3_600, 2, 1_500, 1_422, Some(1)),
+            packet(3_680, 3, 100, 0, Some(1_000)),
+            packet(4_880, 2, 1_500, 1_422, Some(1)),
+            packet(4_960, 3, 100, 0, Some(5_000)),
+            packet(5_040, 3, 100, 0, Some(5_000)),
+            packet(9_000, 1, 1_500, 1_422, Some(1)),
+            packet(12_000, 2, 1_500, 1_422, Some(1)),
+            packet(13_000, 3, 100, 0, Some(7_000)),
+        ];
+        let capture = Capture { ports: vec!["nic".to_owned()], packets };
+        let outcome = Outcome { queues: vec![queue], capture, ..Outcome::default() };
+        // Two to 1, one to 2 on each side of the acknowledgement.
+        assert_eq!(pair_bursts(&outcome, "nic", Span::ZERO, true), [1, 2, 1]);
+        assert_eq!(pair_bursts(&outcome, "nic", Span::ZERO, false), [1, 1, 2, 1, 2]);
+        // From 1,000 to 7,000 by two acknowledgements that are new.
+        assert_eq!(ack_ratio(&outcome, "nic"), Some(3_000.0));
+        // 1; then 2 after 3; then 3 once more: of ten packets.
+        assert_eq!(path_cache_percent(&outcome, "nic", 1), Some(20.0));
+        assert_eq!(path_cache_percent(&outcome, "nic", 3), Some(70.0));
+        assert_eq!(ack_ratio(&outcome, "other"), None);
     }
 }

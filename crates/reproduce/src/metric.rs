@@ -9,7 +9,7 @@ use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
 
-use crate::bursts::{ack_ratio, bursts, pair_bursts};
+use crate::bursts::{ack_ratio, bursts, pair_bursts, path_cache_percent};
 use crate::{circuits, host_stacks, windows};
 
 /// A measurement: a statistic of a population.
@@ -50,6 +50,17 @@ pub(crate) enum Population {
     /// The kilobytes that a pure acknowledgement on the link of the watched queue of that name acknowledges anew, in the
     /// mean: one number. It needs packets captured there.
     AckRatioKb(String),
+    /// How many percent of the packets on the link of the watched queue of that name are to one of the destinations that
+    /// a cache of that many entries holds, which forgets the one used longest ago: one number. It needs packets
+    /// captured there.
+    PathCachePercent {
+        /// The name of the watched queue.
+        queue: String,
+        /// The number of entries.
+        entries: usize,
+    },
+    /// Percent of a workload's messages that had to wait for a segment sent again: one number.
+    RecoveredPercent(String),
     /// How busy each core of a host's processor was, in percent: one number, that of the busiest.
     ProcessorPercent(u32),
     /// Packets that found no room in the receive ring of their host, of all hosts: one number.
@@ -265,6 +276,18 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         }
         Population::AckRatioKb(name) => {
             ack_ratio(outcome, name).map(|bytes| bytes * 1e-3).into_iter().collect()
+        }
+        Population::PathCachePercent { queue, entries } => {
+            path_cache_percent(outcome, queue, *entries).into_iter().collect()
+        }
+        Population::RecoveredPercent(name) => {
+            let of = |message: &&Message| Some(usize::from(message.workload)) == number(name);
+            let messages: Vec<&Message> = outcome.messages.iter().filter(of).collect();
+            let recovered = messages
+                .iter()
+                .filter(|message| message.completed.is_none() || message.split.recovery > Span::ZERO);
+            let percent = 100.0 * recovered.count() as f64 / messages.len() as f64;
+            if messages.is_empty() { Vec::new() } else { vec![percent] }
         }
         Population::ProcessorPercent(host) => {
             host_stacks::processor_percent(outcome, *host).into_iter().collect()

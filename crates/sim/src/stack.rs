@@ -59,6 +59,8 @@ struct StackOfEnd {
     below_tcp: u64,
     /// When TCP last sent data.
     called: Option<Time>,
+    /// The number of segments that it sent then.
+    sent_in_call: u32,
     /// TCP waits for some of these to leave.
     waits: bool,
     /// The bytes that the application has not handed over.

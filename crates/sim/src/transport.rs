@@ -156,7 +156,7 @@ impl World {
                     break;
                 }
                 if let Some(stacks) = &mut hosts.stacks
-                    && stacks.holds_back(number, end, half)
+                    && stacks.holds_back(now, number, end, half)
                 {
                     break;
                 }

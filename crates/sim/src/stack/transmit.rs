@@ -11,10 +11,17 @@ use crate::sim_hooks::SimHooks;
 use crate::world::World;
 
 impl HostStacks {
-    /// Returns whether an end of a connection has as much between TCP and the link as it may. TCP then waits until
-    /// some has left; acknowledgements, and the rest of a piece, do not wait.
-    pub(crate) fn holds_back(&mut self, number: u32, end: End, half: &Half) -> bool {
-        let limit = self.offloads.output_limit;
+    /// Returns whether an end of a connection has sent as much on this event as it may, or has as much between TCP and
+    /// the link. TCP then waits for the next event, or until some has left; acknowledgements, and the rest of a piece,
+    /// do not wait.
+    pub(crate) fn holds_back(&mut self, now: Time, number: u32, end: End, half: &Half) -> bool {
+        let (limit, max_burst) = (self.offloads.output_limit, self.offloads.max_burst);
+        if max_burst > 0 && !half.endpoint.owes_ack() {
+            let of_end = self.of_end(place_of(number, end));
+            if of_end.called == Some(now) && of_end.sent_in_call >= max_burst {
+                return true;
+            }
+        }
         if limit == Bytes::ZERO || half.endpoint.owes_ack() || half.endpoint.sent() < half.piece_end {
             return false;
         }
@@ -51,8 +58,9 @@ impl HostStacks {
         }
         let is_call = packet.len > 0 && of_end.called != Some(now);
         if is_call {
-            of_end.called = Some(now);
+            (of_end.called, of_end.sent_in_call) = (Some(now), 0);
         }
+        of_end.sent_in_call += packets.len() as u32;
         let call = if is_call { self.costs.send_call } else { Span::ZERO };
         self.on_piece(fabric, packet.src, Piece { packets, since: now, place: Some(place) }, call);
     }
