@@ -99,7 +99,7 @@ fn hosts(model: &Model, network: &Network, custom: Option<MakeController>) -> Re
     let opening = model.workload.keys().map(|name| model.transport_config_of(name).map(with));
     let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
     let bursts = model.host.bursts().copied().unwrap_or(NicBurstParams::off());
-    let offload = ReceiveOffload::new(&bursts, count, model.host.processor().is_some());
+    let offload = ReceiveOffload::new(&bursts, count, stacks.is_some());
     let waiting = if model.host.backpressure { count as usize } else { 0 };
     Ok(Hosts {
         pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),

@@ -37,7 +37,7 @@ struct Held {
 }
 
 impl ReceiveOffload {
-    /// Builds the NICs of `hosts` hosts; none where coalescing is off, unless they have a ring that processors empty.
+    /// Builds the NICs of `hosts` hosts; none where coalescing is off, unless they have a ring that stacks empty.
     pub(crate) fn new(params: &NicBurstParams, hosts: u32, has_rings: bool) -> Option<ReceiveOffload> {
         let nics = (0..hosts).map(|_| Coalescer::new(params)).collect();
         let (lro, largest) = (params.lro, params.receive_offload);

@@ -46,6 +46,8 @@ struct Stack {
     transmit: TransmitQueues<Piece>,
     /// The end whose piece is on the link, and the size of the piece in bytes.
     sending: Option<(u32, u64)>,
+    /// The ends that began a piece at this instant.
+    began: Vec<u32>,
     byte_time: ByteTime,
     totals: ProcessorTotals,
 }
@@ -61,6 +63,8 @@ struct StackOfEnd {
     called: Option<Time>,
     /// The number of segments that it sent then.
     sent_in_call: u32,
+    /// The cost of that call is not part of a piece yet.
+    owes_call: bool,
     /// TCP waits for some of these to leave.
     waits: bool,
     /// The bytes that the application has not handed over.
@@ -132,6 +136,7 @@ impl HostStacks {
             polling: false,
             transmit: TransmitQueues::new(offloads.queues),
             sending: None,
+            began: Vec::new(),
             byte_time: network.link(PortId(host)).rate.byte_time(),
             totals: ProcessorTotals { host, ..ProcessorTotals::default() },
         };
@@ -181,8 +186,10 @@ impl World {
     #[cold]
     pub(crate) fn on_stack_due(&mut self, now: Time, number: u32) {
         let (host, part) = (HostId(number / PARTS), number % PARTS);
-        if part == TRANSMIT {
-            return self.transmit_next(now, host);
+        match part {
+            TRANSMIT => return self.transmit_next(now, host),
+            PIECES => return self.end_pieces(now, host),
+            _ => {}
         }
         let Some(stacks) = &mut self.hosts.stacks else { return };
         let core = stacks.core(host, part as usize);
@@ -216,9 +223,10 @@ fn place_of(number: u32, end: End) -> u32 {
 /// The numbers of the stacks' events begin here, above those of receiving NICs and reorder buffers.
 pub(crate) const STACK_EVENTS: u32 = 1 << 28;
 
-/// A host has events of two cores and of its transmit queues.
-const PARTS: u32 = 3;
+/// A host has events of two cores, of its transmit queues and of the ends of pieces.
+const PARTS: u32 = 4;
 const TRANSMIT: u32 = 2;
+const PIECES: u32 = 3;
 
 /// What an application hands over with a call, where the scenario does not say.
 const SEND_SIZE: Bytes = Bytes::new(64_000);

@@ -5,7 +5,7 @@ use plimsoll_fabric::net::{Flags, HostId, Packet, Wait};
 use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::{Bytes, Span, Time};
 
-use super::{HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, place_of};
+use super::{HostStacks, PIECES, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, place_of};
 use crate::connection::{End, Half};
 use crate::sim_hooks::SimHooks;
 use crate::world::World;
@@ -45,24 +45,37 @@ impl HostStacks {
         let mut packets = vec![packet];
         if packet.len > 0 {
             of_end.below_tcp += u64::from(packet.size);
+            if of_end.called != Some(now) {
+                (of_end.called, of_end.sent_in_call, of_end.owes_call) = (Some(now), 0, true);
+            }
+            of_end.sent_in_call += 1;
             let ends_at = packet.seq.wrapping_add(u32::from(packet.len));
             let is_new = !packet.flags.has(Flags::RETRANSMISSION);
             if has_pieces && is_new {
+                let begins = of_end.open.is_empty();
                 of_end.open.push(packet);
                 // Sequence numbers have 32 bits; a packet that passes the piece's end completes it too.
                 if ends_at.wrapping_sub(piece_end as u32) > u32::MAX / 2 {
+                    if begins {
+                        self.end_piece_at(fabric, now, packet.src, place);
+                    }
                     return;
                 }
                 packets = std::mem::take(&mut of_end.open);
             }
         }
-        let is_call = packet.len > 0 && of_end.called != Some(now);
-        if is_call {
-            (of_end.called, of_end.sent_in_call) = (Some(now), 0);
-        }
-        of_end.sent_in_call += packets.len() as u32;
+        let is_call = packet.len > 0 && std::mem::take(&mut of_end.owes_call);
         let call = if is_call { self.costs.send_call } else { Span::ZERO };
         self.on_piece(fabric, packet.src, Piece { packets, since: now, place: Some(place) }, call);
+    }
+
+    /// A piece that TCP does not complete at this instant ends with it: Nagle's algorithm, or a limiter, may keep the rest.
+    fn end_piece_at(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, host: HostId, place: u32) {
+        let began = &mut self.hosts[host.0 as usize].began;
+        if began.is_empty() {
+            fabric.schedule(now, owner_of(host, PIECES));
+        }
+        began.push(place);
     }
 
     /// A workload sends a packet without TCP.
@@ -90,6 +103,18 @@ impl HostStacks {
 }
 
 impl World {
+    /// Hands over what pieces have that TCP began at this instant and did not complete.
+    pub(super) fn end_pieces(&mut self, now: Time, host: HostId) {
+        let Some(stacks) = &mut self.hosts.stacks else { return };
+        for place in std::mem::take(&mut stacks.hosts[host.0 as usize].began) {
+            let packets = std::mem::take(&mut stacks.of_end(place).open);
+            if !packets.is_empty() {
+                let piece = Piece { packets, since: now, place: Some(place) };
+                stacks.on_piece(&mut self.fabric, host, piece, Span::ZERO);
+            }
+        }
+    }
+
     /// The processor has handed a piece to the NIC of `host`.
     pub(super) fn hand_to_nic(&mut self, now: Time, host: HostId, piece: Piece) {
         let Some(stacks) = &mut self.hosts.stacks else { return };

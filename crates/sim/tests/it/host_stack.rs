@@ -141,6 +141,27 @@ fn a_socket_holds_no_more_than_its_buffer() {
     assert!(time("10MB") < 4_200.0, "{}", time("10MB"));
 }
 
+/// Whatever keeps TCP from completing a piece, and whatever the NIC does not do, nothing stands still.
+#[test]
+fn everything_is_delivered_whatever_else_is_on() {
+    let host = "[host.bursts]\nsend_size = '10KB'\nsocket_buffer = '50KB'\noutput_limit = '30KB'\n";
+    for (transport, more) in [
+        ("", "coalesce_time = '0s'\n"),
+        ("", "max_burst = 4\n"),
+        ("", "max_burst = 4\nsegmentation = '0B'\nlro = '64KB'\n"),
+        ("nagle = true\n", ""),
+        ("nagle = true\n", "segmentation = '14000B'\nqueues = 3\n"),
+    ] {
+        let text = RACK.replace("[transport]\n", &format!("[transport]\n{transport}"));
+        let text = format!("{text}{FLOWS}{host}{more}");
+        let scenario = Scenario::parse("inline", &text, Path::new("."));
+        let scenario = scenario.unwrap_or_else(|errors| panic!("{}\n{text}", errors[0]));
+        let outcome = plimsoll_sim::run(&scenario.points()[0].model, &mut |_| true).unwrap();
+        assert_eq!((outcome.messages.len(), outcome.counters.timeouts), (2, 0), "{transport}{more}");
+        assert!(outcome.messages.iter().all(|message| message.completed.is_some()), "{transport}{more}");
+    }
+}
+
 #[test]
 fn runs_repeat_and_stay_on_one_thread() {
     let model = model(&format!("{FLOWS}[host]\nbursts = {{ queues = 2 }}\n[host.processor]\n{COSTS}"));
