@@ -18,6 +18,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mechanisms", &["units"]),
     // Bursts and trains in packet captures.
     ("bursts", &["units"]),
+    // The requests of a live server, by the kernel's tracing programs.
+    ("breakdown", &["bpf", "units"]),
     // Circuit schedulers and their control loop, which know no network.
     ("circuits", &["units"]),
     ("fabric", &["circuits", "mechanisms", "units"]),
