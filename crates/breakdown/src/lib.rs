@@ -14,16 +14,33 @@
 
 #![forbid(unsafe_code)]
 
+mod error;
 mod event;
 mod exchange;
 mod matcher;
 mod part;
+#[cfg(target_os = "linux")]
+pub mod privileges;
+mod recorder;
+mod report;
 mod request;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+mod session;
 mod sorter;
+#[cfg(target_os = "linux")]
+pub mod target;
 mod threads;
+
+pub use error::Error;
 
 pub use event::{Event, Flow, Kind, Packet, Protocol, Thread};
 pub use matcher::Matcher;
 pub use part::{Layer, PARTS, Part, Span};
+pub use recorder::Recorder;
+pub use report::{LayerReport, PartReport, Quantiles, Report, SlowRequest, UnmatchedReport};
 pub use request::{Reason, Request, Unmatched};
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+pub use session::Session;
 pub use sorter::Sorter;
+#[cfg(target_os = "linux")]
+pub use target::{Port, Target};

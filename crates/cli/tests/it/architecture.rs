@@ -19,7 +19,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     // Bursts and trains in packet captures.
     ("bursts", &["units"]),
     // The requests of a live server, by the kernel's tracing programs.
-    ("breakdown", &["bpf", "units"]),
+    ("breakdown", &["bpf"]),
     // Circuit schedulers and their control loop, which know no network.
     ("circuits", &["units"]),
     ("fabric", &["circuits", "mechanisms", "units"]),
