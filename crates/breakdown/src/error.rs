@@ -6,7 +6,9 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No socket receives requests at the port.
-    #[error("nothing listens on TCP or UDP port {port}; ports with a listener in this network namespace: {others}")]
+    #[error(
+        "nothing listens on TCP or UDP port {port}; ports with a listener in this network namespace: {others}"
+    )]
     NothingListens {
         /// The port that was given.
         port: u16,
@@ -22,7 +24,9 @@ pub enum Error {
         networks: usize,
     },
     /// The port has a listener whose process is not visible.
-    #[error("the process that listens on port {port} is not visible: CAP_SYS_PTRACE is needed, or its PID namespace")]
+    #[error(
+        "the process that listens on port {port} is not visible: CAP_SYS_PTRACE is needed, or its PID namespace"
+    )]
     OwnerHidden {
         /// The port that was given.
         port: u16,
@@ -34,7 +38,9 @@ pub enum Error {
         process: u32,
     },
     /// The process has no socket that receives requests.
-    #[error("process {process} ({name}) listens on no TCP or UDP port; a worker's parent may have the socket")]
+    #[error(
+        "process {process} ({name}) listens on no TCP or UDP port; a worker's parent may have the socket"
+    )]
     ListensNowhere {
         /// The process that was given.
         process: u32,

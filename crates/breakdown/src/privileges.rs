@@ -9,8 +9,7 @@ use crate::Error;
 /// # Errors
 /// Returns [`Error::Privileges`] with the missing ones.
 pub fn check() -> Result<(), Error> {
-    let status =
-        fs::read_to_string("/proc/self/status").map_err(Error::reading("/proc/self/status"))?;
+    let status = fs::read_to_string("/proc/self/status").map_err(Error::reading("/proc/self/status"))?;
     let missing = missing(effective(&status));
     if missing.is_empty() { Ok(()) } else { Err(Error::Privileges { missing: missing.join(", ") }) }
 }

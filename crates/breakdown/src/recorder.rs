@@ -14,6 +14,7 @@ use crate::request::{Reason, Request, Unmatched};
 pub struct Recorder {
     latency: Histogram<u64>,
     parts: Vec<Histogram<u64>>,
+    layers: Vec<Histogram<u64>>,
     /// The sums of all requests, and of those in each bucket of latency: so the slowest 1 % have exact shares without a
     /// request being kept.
     all: Bucket,
@@ -84,6 +85,7 @@ impl Recorder {
         Recorder {
             latency: histogram(),
             parts: (0..PARTS).map(|_| histogram()).collect(),
+            layers: Layer::ALL.iter().map(|_| histogram()).collect(),
             all: Bucket::default(),
             buckets: Vec::new(),
             slowest: BinaryHeap::new(),
@@ -111,6 +113,13 @@ impl Recorder {
         self.latency.saturating_record(request.latency.min(LATENCY_MAX));
         for (histogram, part) in self.parts.iter_mut().zip(request.parts) {
             histogram.saturating_record(part.min(LATENCY_MAX));
+        }
+        let mut layers = [0; Layer::ALL.len()];
+        for (part, ns) in Part::ALL.into_iter().zip(request.parts) {
+            layers[part.layer() as usize] += ns;
+        }
+        for (histogram, layer) in self.layers.iter_mut().zip(layers) {
+            histogram.saturating_record(layer.min(LATENCY_MAX));
         }
         self.bytes_in += request.bytes_in;
         self.bytes_out += request.bytes_out;
@@ -143,7 +152,10 @@ impl Recorder {
                 name: part.name(),
                 layer: part.layer(),
                 source: if part == Part::Remainder { "remainder" } else { "measured" },
-                time: quantiles(histogram, self.all.parts[part as usize] as f64 / self.all.requests.max(1) as f64),
+                time: quantiles(
+                    histogram,
+                    self.all.parts[part as usize] as f64 / self.all.requests.max(1) as f64,
+                ),
                 share: self.all.share([part].into_iter()),
                 share_of_slowest: tail.share([part].into_iter()),
             }
@@ -153,6 +165,11 @@ impl Recorder {
             LayerReport {
                 layer,
                 name: layer.name(),
+                time: quantiles(
+                    &self.layers[layer as usize],
+                    of().map(|part| self.all.parts[part as usize]).sum::<u128>() as f64
+                        / self.all.requests.max(1) as f64,
+                ),
                 share: self.all.share(of()),
                 share_of_slowest: tail.share(of()),
             }
@@ -170,6 +187,7 @@ impl Recorder {
             latency: quantiles(&self.latency, self.all.latency as f64 / self.all.requests.max(1) as f64),
             slowest_requests: tail.requests,
             slowest_from_ns: self.tail_from(),
+            slowest_mean_ns: tail.latency as f64 / tail.requests.max(1) as f64,
             parts: Part::ALL.into_iter().map(part).collect(),
             layers: Layer::ALL.into_iter().map(layer).collect(),
             unmatched: UnmatchedReport {

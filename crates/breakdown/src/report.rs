@@ -26,6 +26,8 @@ pub struct Report {
     pub slowest_requests: u64,
     /// The lowest latency of these, in ns.
     pub slowest_from_ns: u64,
+    /// The mean latency of these, in ns.
+    pub slowest_mean_ns: f64,
     /// The parts, in the order of a request.
     pub parts: Vec<PartReport>,
     /// The layers that the parts belong to.
@@ -91,6 +93,8 @@ pub struct LayerReport {
     pub layer: Layer,
     /// The layer's name.
     pub name: &'static str,
+    /// The layer's time.
+    pub time: Quantiles,
     /// The layer's share of the time of all requests, 0 to 1.
     pub share: f64,
     /// The layer's share of the time of the slowest 1 %, 0 to 1.

@@ -196,7 +196,8 @@ fn socket_of(line: &str, is_udp: bool) -> Option<Socket> {
 }
 
 fn name_of(process: u32) -> String {
-    fs::read_to_string(format!("/proc/{process}/comm")).map_or_else(|_| String::new(), |name| name.trim().to_owned())
+    fs::read_to_string(format!("/proc/{process}/comm"))
+        .map_or_else(|_| String::new(), |name| name.trim().to_owned())
 }
 
 /// Lists the first few ports, for a message.
@@ -219,8 +220,10 @@ mod tests {
 
     #[test]
     fn listening_sockets_are_read_from_the_table() {
-        let listening = "   0: 0100007F:2BCB 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1";
-        let connected = "   1: 0100007F:2BCB 0100007F:8F2A 01 00000000:00000000 00:00000000 00000000 0 0 4712 1";
+        let listening =
+            "   0: 0100007F:2BCB 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1";
+        let connected =
+            "   1: 0100007F:2BCB 0100007F:8F2A 01 00000000:00000000 00:00000000 00000000 0 0 4712 1";
         let socket = socket_of(listening, false).unwrap();
         assert_eq!((socket.port.number, socket.inode), (11_211, 4_711));
         assert!(socket_of(connected, false).is_none());

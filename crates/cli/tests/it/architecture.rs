@@ -72,6 +72,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "breakdown",
             "bursts",
             "circuits",
             "fabric",
