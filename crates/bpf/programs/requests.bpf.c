@@ -64,6 +64,14 @@ struct sk_buff {
 	unsigned char *data;
 } KERNEL_TYPE;
 
+struct iov_iter {
+	size_t count;
+} KERNEL_TYPE;
+
+struct msghdr {
+	struct iov_iter msg_iter;
+} KERNEL_TYPE;
+
 struct task_struct {
 	int pid;
 	int tgid;
@@ -346,8 +354,9 @@ int BPF_PROG(read_datagram, const struct sk_buff *skb, int length)
 	return 0;
 }
 
+/* Once for each packet that the call fills, with the bytes that the call still has. */
 SEC("tp_btf/tcp_sendmsg_locked")
-int BPF_PROG(send_stream, const struct sock *sk)
+int BPF_PROG(send_stream, const struct sock *sk, const struct msghdr *message)
 {
 	__u64 flow;
 
@@ -355,7 +364,7 @@ int BPF_PROG(send_stream, const struct sock *sk)
 		return 0;
 	flow = flow_of_socket(sk);
 	if (is_sampled(flow))
-		emit(bpf_ktime_get_ns(), REQUEST_SEND, bpf_get_current_pid_tgid(), flow, 0, 0, 0);
+		emit(bpf_ktime_get_ns(), REQUEST_SEND, bpf_get_current_pid_tgid(), flow, message->msg_iter.count, 0, 0);
 	return 0;
 }
 

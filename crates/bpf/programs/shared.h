@@ -363,7 +363,7 @@ struct request_record {
 	__u64 thread;
 	/// The peer's IPv4 address (or folded IPv6 address), the peer's port and the local port: 32, 16 and 16 bits.
 	__u64 flow;
-	/// The bytes of payload; for REQUEST_RESUMED 1 where the thread was preempted, 0 where it slept.
+	/// The bytes of payload (REQUEST_SEND: that the call still has); for REQUEST_RESUMED 1 where the thread was preempted, 0 where it slept.
 	__u64 bytes;
 	/// The TCP sequence number of the first byte; for REQUEST_RESUMED the time when the thread stopped, 0 if unknown.
 	__u64 first;

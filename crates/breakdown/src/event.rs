@@ -79,12 +79,14 @@ pub enum Kind {
         /// The bytes that it read.
         bytes: u32,
     },
-    /// A thread begins to send payload. A system call is reported once or several times.
+    /// A thread begins to send payload. A system call is reported again for each packet that it fills.
     Send {
         /// The connection of the socket.
         flow: Flow,
         /// The thread that sends.
         thread: Thread,
+        /// The bytes that the system call still has.
+        bytes: u32,
     },
     /// A packet enters the queueing discipline of a device.
     Queued(Packet),

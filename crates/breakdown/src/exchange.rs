@@ -23,6 +23,10 @@ pub(crate) struct Exchange {
     /// From the last packet in to the read.
     to_read: Spans,
     send: Option<(u64, Thread)>,
+    /// The system calls that sent.
+    sends: u32,
+    /// The bytes that the last of them still had.
+    call_bytes: u32,
     /// From the read to the send.
     to_send: Spans,
     queued: Option<u64>,
@@ -112,7 +116,14 @@ impl Exchange {
         threads.divide(thread, busy, at, state(Part::Read), spans);
     }
 
-    pub(crate) fn on_send(&mut self, at: u64, thread: Thread, threads: &Threads) {
+    pub(crate) fn on_send(&mut self, at: u64, thread: Thread, bytes: u32, threads: &Threads) {
+        // A call that fills several packets has fewer bytes each time; one that fits into a packet ends with it.
+        let same_call = self.call_bytes > PACKET_MIN && bytes < self.call_bytes;
+        self.sends += u32::from(!same_call);
+        self.call_bytes = bytes;
+        if self.sends > 1 && self.packets_in > 1 {
+            self.spoil(Reason::Pipelined);
+        }
         let Some((read, _)) = self.read.filter(|_| self.send.is_none()) else { return };
         if self.bytes_read < self.bytes_in {
             self.spoil(Reason::Pipelined);
@@ -133,7 +144,7 @@ impl Exchange {
             // No tracepoint of the protocol shows the send: the thread's system call stands for it.
             match self.read {
                 Some((read, _)) if read <= packet.call && packet.call <= at => {
-                    self.on_send(packet.call, packet.thread, threads);
+                    self.on_send(packet.call, packet.thread, packet.bytes, threads);
                 }
                 _ => self.spoil(Reason::SendNotSeen),
             }
@@ -204,3 +215,6 @@ impl Exchange {
         Ok(request)
     }
 }
+
+/// A packet of a system call with more bytes than it fits into has at least so many: the smallest maximum segment size.
+const PACKET_MIN: u32 = 536;

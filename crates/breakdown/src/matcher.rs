@@ -1,8 +1,9 @@
 //! [`Matcher`] follows each request through its events. It has neither clock nor kernel: events in, requests out.
 //!
 //! A connection carries one request at a time: data in, then data out. The kernel shows no more than that, so several
-//! requests that a client sends at once and that the server answers at once are one request here. Where data arrives
-//! before the reply is complete, nothing says what belongs to what: such requests are counted and not guessed.
+//! requests in one packet, or several that the server answers by one send, are one request here. Where data arrives
+//! before the reply is complete, or several packets are answered by several sends, nothing says what belongs to what:
+//! such requests are counted and not guessed.
 
 use hashbrown::HashMap;
 
@@ -47,9 +48,9 @@ impl Matcher {
                 }
             }
             Kind::Read { flow, thread, bytes } => self.on_read(at, flow, thread, bytes),
-            Kind::Send { flow, thread } => {
+            Kind::Send { flow, thread, bytes } => {
                 self.threads.on_active(thread, at);
-                self.with_reply(flow, at, |exchange, threads| exchange.on_send(at, thread, threads));
+                self.with_reply(flow, at, |exchange, threads| exchange.on_send(at, thread, bytes, threads));
             }
             Kind::Queued(packet) => {
                 if let Some(exchange) = self.current(packet.flow, at) {

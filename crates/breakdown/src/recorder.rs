@@ -110,16 +110,16 @@ impl Recorder {
             self.buckets.resize(index + 1, Bucket::default());
         }
         self.buckets[index].add(&one);
-        self.latency.saturating_record(request.latency.min(LATENCY_MAX));
+        self.latency.record(request.latency.min(LATENCY_MAX)).expect(RESIZES);
         for (histogram, part) in self.parts.iter_mut().zip(request.parts) {
-            histogram.saturating_record(part.min(LATENCY_MAX));
+            histogram.record(part.min(LATENCY_MAX)).expect(RESIZES);
         }
         let mut layers = [0; Layer::ALL.len()];
         for (part, ns) in Part::ALL.into_iter().zip(request.parts) {
             layers[part.layer() as usize] += ns;
         }
         for (histogram, layer) in self.layers.iter_mut().zip(layers) {
-            histogram.saturating_record(layer.min(LATENCY_MAX));
+            histogram.record(layer.min(LATENCY_MAX)).expect(RESIZES);
         }
         self.bytes_in += request.bytes_in;
         self.bytes_out += request.bytes_out;
@@ -265,6 +265,7 @@ const SUB_BITS: u32 = 6;
 /// The slowest requests are one in so many.
 const TAIL: u64 = 100;
 const SIGNIFICANT_DIGITS: u8 = 3;
+const RESIZES: &str = "the histogram grows with its values";
 /// Longer times (over a day) count as this one in the quantiles.
 const LATENCY_MAX: u64 = 100_000_000_000_000;
 

@@ -52,8 +52,8 @@ impl Request {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    /// More data of the same connection arrived before the reply was complete, so which reply belongs to which request
-    /// is the protocol's secret.
+    /// More data of the same connection arrived before the reply was complete, or several packets were answered by
+    /// several sends: which reply belongs to which request only the protocol says.
     Pipelined,
     /// The server read it and sent nothing before the connection's next request, or before its end.
     NoReply,
@@ -81,7 +81,9 @@ impl Reason {
     /// Returns the reason as a clause after "not matched:".
     pub fn text(self) -> &'static str {
         match self {
-            Reason::Pipelined => "more data arrived before the reply was complete (pipelined)",
+            Reason::Pipelined => {
+                "several requests of a connection may have been in progress at once (pipelined)"
+            }
             Reason::NoReply => "no reply before the next request or the end of the connection",
             Reason::ArrivalNotSeen => "their packets were not seen",
             Reason::SendNotSeen => "the begin of the send was not seen",

@@ -147,7 +147,7 @@ fn event_of(record: &RequestRecord) -> Option<Event> {
         },
         REQUEST_READY => Kind::Ready { flow },
         REQUEST_READ => Kind::Read { flow, thread, bytes },
-        REQUEST_SEND => Kind::Send { flow, thread },
+        REQUEST_SEND => Kind::Send { flow, thread, bytes },
         REQUEST_QUEUED => Kind::Queued(packet),
         REQUEST_TRANSMITTED => Kind::Transmitted(packet),
         REQUEST_RESUMED => Kind::Resumed {

@@ -32,7 +32,7 @@ impl Outcome {
 /// 101 ready A
 /// 120 on 7 90 105     thread 7 continues, stopped at 90, woken at 105          120 back 7 90   it was preempted at 90
 /// 130 read A 7 10     thread 7 reads 10 bytes
-/// 140 send A 7
+/// 140 send A 7            its system call has 5 bytes, or as many as a further number says
 /// 150 queue A 7 0+20  into the queueing discipline
 /// 160 tx A 7 0+20     to the device: `@2` for device 2, `!155` for a system call that began at 155
 /// 170 close A         `lost`: records were lost
@@ -83,7 +83,11 @@ fn kind(words: &[&str]) -> Kind {
         ["read", name, thread, bytes] => {
             Kind::Read { flow: flow(name), thread: number(thread) as u32, bytes: number(bytes) as u32 }
         }
-        ["send", name, thread] => Kind::Send { flow: flow(name), thread: number(thread) as u32 },
+        ["send", name, thread, bytes @ ..] => Kind::Send {
+            flow: flow(name),
+            thread: number(thread) as u32,
+            bytes: bytes.first().map_or(5, |bytes| number(bytes) as u32),
+        },
         [what @ ("queue" | "tx"), name, thread, range, options @ ..] => {
             let (sequence, bytes) = segment(range);
             let option = |mark| options.iter().find_map(|option| option.strip_prefix(mark)).map(number);

@@ -238,6 +238,34 @@ fn pipelined_requests() {
         &[(Reason::Pipelined, 2)],
         0,
     );
+    // Two segments, read at once, have two replies.
+    check(
+        "100 rx A 0+10
+         101 rx A 10+10
+         102 ready A
+         103 read A 7 20
+         104 send A 7
+         105 tx A 7 0+5
+         106 send A 7
+         107 tx A 7 5+5",
+        &[],
+        &[(Reason::Pipelined, 1)],
+        0,
+    );
+    // The reply is long, and one system call sends it.
+    check(
+        "100 rx A 0+10
+         101 rx A 10+10
+         102 ready A
+         103 read A 7 20
+         104 send A 7 100000
+         105 tx A 7 0+60000
+         106 send A 7 40000
+         107 tx A 7 60000+40000",
+        &[&[(Arrival, 1), (Receive, 1), (Read, 1), (Application, 1), (Send, 1), (Reply, 2)]],
+        &[],
+        0,
+    );
 }
 
 /// Requests without a reply, without an arrival, or at an edge of the trace.

@@ -18,7 +18,7 @@ fn kind(what: u8, flow: u64, thread: u32, number: u32, back: u64, at: u64) -> Ki
         1 => Kind::Received { flow, protocol: Protocol::Udp, sequence: 0, bytes: 10 },
         2 => Kind::Ready { flow },
         3 | 4 => Kind::Read { flow, thread, bytes: 10 },
-        5 => Kind::Send { flow, thread },
+        5 => Kind::Send { flow, thread, bytes: number },
         6 => Kind::Queued(packet),
         7 | 8 => Kind::Transmitted(packet),
         9 => Kind::Closed { flow },
