@@ -136,6 +136,8 @@ struct {
 #define TCP_LISTEN 10
 #define MSG_PEEK 2
 #define IP_FRAGMENT_OFFSET 0x1fff
+/* The ports, the sequence number and the data offset of TCP are within so many bytes. */
+#define TRANSPORT_BYTES 14
 #define GOLDEN 0x9e3779b97f4a7c15ULL
 
 static __always_inline bool is_traced_port(__u16 port)
@@ -223,46 +225,56 @@ struct packet {
 	__u8 protocol;
 };
 
+/* The headers that are read at once: IPv6 and the begin of TCP, or IPv4 with its options and less. */
+#define HEADER_BYTES 56
+
 /* Reads the headers from the network header `at` on, of which `length` bytes of packet follow. */
 static __always_inline bool read_headers(const unsigned char *at, __u32 length, __be16 kind, struct packet *packet)
 {
-	__u8 transport[14];
+	__u8 bytes[HEADER_BYTES] = {};
+	const __u8 *transport;
 	__u32 head;
 
+	/* What is behind the headers need not be there in a short packet; it is not looked at. */
+	if (bpf_probe_read_kernel(bytes, sizeof(bytes), at))
+		return false;
 	if (kind == bpf_htons(ETH_P_IP)) {
-		struct iphdr ip;
+		const struct iphdr *ip = (const struct iphdr *)bytes;
 
-		if (bpf_probe_read_kernel(&ip, sizeof(ip), at) || (ip.frag_off & bpf_htons(IP_FRAGMENT_OFFSET)))
+		if (ip->frag_off & bpf_htons(IP_FRAGMENT_OFFSET))
 			return false;
-		packet->protocol = ip.protocol;
-		packet->source = ip.saddr;
-		packet->destination = ip.daddr;
-		head = ip.ihl * 4;
+		packet->protocol = ip->protocol;
+		packet->source = ip->saddr;
+		packet->destination = ip->daddr;
+		head = ip->ihl * 4;
 		/* Padding of short frames is no payload. A length of 0 is that of a segment above 64 KiB. */
-		if (ip.tot_len)
-			length = bpf_ntohs(ip.tot_len);
+		if (ip->tot_len)
+			length = bpf_ntohs(ip->tot_len);
 	} else if (kind == bpf_htons(ETH_P_IPV6)) {
-		struct ipv6hdr ip;
+		const struct ipv6hdr *ip = (const struct ipv6hdr *)bytes;
 
-		if (bpf_probe_read_kernel(&ip, sizeof(ip), at))
-			return false;
-		packet->protocol = ip.nexthdr;
-		packet->source = folded(ip.saddr.in6_u.u6_addr32);
-		packet->destination = folded(ip.daddr.in6_u.u6_addr32);
-		head = sizeof(ip);
-		if (ip.payload_len)
-			length = bpf_ntohs(ip.payload_len) + sizeof(ip);
+		packet->protocol = ip->nexthdr;
+		packet->source = folded(ip->saddr.in6_u.u6_addr32);
+		packet->destination = folded(ip->daddr.in6_u.u6_addr32);
+		head = sizeof(*ip);
+		if (ip->payload_len)
+			length = bpf_ntohs(ip->payload_len) + sizeof(*ip);
 	} else {
 		return false;
 	}
 	if (packet->protocol == IPPROTO_TCP ? !settings.tcp : packet->protocol != IPPROTO_UDP || !settings.udp)
 		return false;
-	if (bpf_probe_read_kernel(transport, sizeof(transport), at + head))
-		return false;
-	packet->source_port = *(__be16 *)transport;
-	packet->destination_port = *(__be16 *)(transport + 2);
+	if (head > sizeof(bytes) - TRANSPORT_BYTES) {
+		if (bpf_probe_read_kernel(bytes, TRANSPORT_BYTES, at + head))
+			return false;
+		transport = bytes;
+	} else {
+		transport = bytes + head;
+	}
+	packet->source_port = *(const __be16 *)transport;
+	packet->destination_port = *(const __be16 *)(transport + 2);
 	if (packet->protocol == IPPROTO_TCP) {
-		packet->sequence = (__u32)transport[4] << 24 | transport[5] << 16 | transport[6] << 8 | transport[7];
+		packet->sequence = bpf_ntohl(*(const __be32 *)(transport + 4));
 		head += (transport[12] >> 4) * 4;
 	} else {
 		packet->sequence = 0;
@@ -396,9 +408,10 @@ static __always_inline int transmit(struct sk_buff *skb, __u64 kind)
 	struct packet packet = {};
 	__u64 flow, thread, send_ns = 0;
 
-	if (!sk || !is_traced_port(sk->__sk_common.skc_num) || dev->nd_net.net->ns.inum != settings.network)
+	/* A device without a queueing discipline, such as the loopback, has nothing to wait in. */
+	if (!sk || (kind == REQUEST_QUEUED && !dev->_tx->qdisc->enqueue))
 		return 0;
-	if (kind == REQUEST_QUEUED && !dev->_tx->qdisc->enqueue)
+	if (!is_traced_port(sk->__sk_common.skc_num) || dev->nd_net.net->ns.inum != settings.network)
 		return 0;
 	if (!read_headers(skb->head + skb->network_header,
 			  skb->len - (skb->head + skb->network_header - skb->data), skb->protocol, &packet))

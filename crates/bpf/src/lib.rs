@@ -58,7 +58,7 @@ pub use {
     },
     queue_length::QueueLength,
     redirect::{DatagramRedirect, RedirectOptions},
-    requests::{RequestTrace, RequestTraceOptions},
+    requests::{CostGuard, RequestTrace, RequestTraceOptions},
     steering::{DatagramSteering, SteeringOptions},
 };
 

@@ -4,7 +4,7 @@ use plimsoll_bpf::shared::{
     REQUEST_CLOSED, REQUEST_QUEUED, REQUEST_READ, REQUEST_READY, REQUEST_RECEIVED, REQUEST_RESUMED,
     REQUEST_SEND, REQUEST_TRANSMITTED, RequestRecord,
 };
-use plimsoll_bpf::{RequestTrace, RequestTraceOptions};
+use plimsoll_bpf::{CostGuard, RequestTrace, RequestTraceOptions};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::{Event, Flow, Kind, Packet, Protocol};
@@ -20,6 +20,7 @@ pub struct Session {
     lost: u64,
     began: u64,
     events: u64,
+    cost: Option<CostGuard>,
 }
 
 impl Session {
@@ -45,6 +46,7 @@ impl Session {
             lost: 0,
             began: now(),
             events: 0,
+            cost: None,
         })
     }
 
@@ -80,6 +82,24 @@ impl Session {
         self.match_until(u64::MAX);
         self.matcher.finish();
         Ok(self.matcher.take())
+    }
+
+    /// Begins to measure the time that the programs take.
+    ///
+    /// # Errors
+    /// Returns [`Error::Programs`] if the kernel does not measure it.
+    pub fn begin_cost(&mut self) -> Result<(), Error> {
+        self.cost = Some(self.trace.measure_cost()?);
+        Ok(())
+    }
+
+    /// Ends that measurement, and returns how often the programs ran and how long, in ns.
+    ///
+    /// # Errors
+    /// Returns [`Error::Programs`] if the kernel does not report it.
+    pub fn end_cost(&mut self) -> Result<(u64, u64), Error> {
+        self.cost = None;
+        Ok(self.trace.cost()?)
     }
 
     /// Returns the matcher, which has the numbers of unmatched requests.

@@ -118,6 +118,23 @@ impl Target {
     }
 }
 
+impl Target {
+    /// Returns the processor time of all threads of the server so far, in ns; 0 where the kernel does not count it.
+    pub fn processor_ns(&self) -> u64 {
+        self.processes.iter().map(|process| processor_ns(*process)).sum()
+    }
+}
+
+/// Returns the processor time of the threads of a process that still run, in ns.
+pub fn processor_ns(process: u32) -> u64 {
+    let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return 0 };
+    let of = |entry: io::Result<fs::DirEntry>| {
+        let text = fs::read_to_string(entry.ok()?.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    threads.filter_map(of).sum()
+}
+
 /// Returns whether the process runs, and is no zombie.
 pub fn is_running(process: u32) -> bool {
     let Ok(stat) = fs::read_to_string(format!("/proc/{process}/stat")) else { return false };

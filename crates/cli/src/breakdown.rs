@@ -1,6 +1,8 @@
 //! Implements `plimsoll breakdown`, which shows where the time of a running server's requests goes.
 
 #[cfg(feature = "kernel")]
+mod cost;
+#[cfg(feature = "kernel")]
 mod live;
 #[cfg(not(feature = "kernel"))]
 #[path = "breakdown/without_programs.rs"]

@@ -13,6 +13,7 @@ use plimsoll_units::Rate;
 use plimsoll_units::text::printable_json;
 use serde_json::{Map, Value, json};
 
+use super::cost::{Cost, Meter};
 use super::{Args, page, tables, timeline};
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
@@ -27,6 +28,8 @@ pub(super) struct Shown {
     pub(super) sample: u32,
     pub(super) lost_records: u64,
     pub(super) records: u64,
+    /// What tracing cost, where that was measured.
+    pub(super) cost: Option<Cost>,
     /// Why tracing ended early.
     pub(super) ended: Option<String>,
 }
@@ -45,13 +48,14 @@ pub(super) fn run(args: &Args) -> Done {
     let mut trace = Trace::begin(args, &target)?;
     let ended = trace.follow(args, &target, &interrupt)?;
     trace.end()?;
-    let Trace { session, recorder, first } = trace;
+    let Trace { session, recorder, first, meter } = trace;
     let shown = Shown {
         report: recorder.report(session.matcher().unmatched(), session.seconds()),
         rate: args.rate.or_else(|| rate_of_device(&target)),
         sample: args.sample,
         lost_records: session.lost(),
         records: session.records(),
+        cost: meter.cost(),
         ended: ended.clone(),
         target,
     };
@@ -84,10 +88,12 @@ struct Trace {
     recorder: Recorder,
     /// The first requests, for the timeline.
     first: Vec<Request>,
+    meter: Meter,
 }
 
 impl Trace {
     fn begin(args: &Args, target: &Target) -> anyhow::Result<Trace> {
+        let meter = Meter::new(length(args));
         let mut session = Session::load(target, args.sample)?;
         session.attach()?;
         let ports: Vec<String> = target.ports.iter().map(ToString::to_string).collect();
@@ -98,7 +104,7 @@ impl Trace {
             ports.join(", "),
             args.duration
         );
-        Ok(Trace { session, recorder: Recorder::new(SLOWEST_KEPT), first: Vec::new() })
+        Ok(Trace { session, recorder: Recorder::new(SLOWEST_KEPT), first: Vec::new(), meter })
     }
 
     /// Traces; returns why it ended before the time was over.
@@ -108,7 +114,7 @@ impl Trace {
         target: &Target,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Option<String>> {
-        let until = Duration::from_nanos(args.duration.as_ps() / PS_PER_NS);
+        let until = length(args);
         let begin = Instant::now();
         while begin.elapsed() < until {
             if interrupt.signal().is_some() {
@@ -120,6 +126,7 @@ impl Trace {
             std::thread::sleep(POLL);
             let requests = self.session.poll()?;
             self.take(args, requests);
+            self.meter.poll(begin.elapsed(), &mut self.session, &self.recorder, target)?;
         }
         Ok(None)
     }
@@ -139,6 +146,11 @@ impl Trace {
             self.recorder.add(request);
         }
     }
+}
+
+/// Returns how long to trace.
+fn length(args: &Args) -> Duration {
+    Duration::from_nanos(args.duration.as_ps() / PS_PER_NS)
 }
 
 /// A server that this command started. It ends with this value.
@@ -234,6 +246,7 @@ fn show(args: &Args, shown: &Shown, first: &[Request]) -> anyhow::Result<()> {
             for grid in tables::grids(shown, slowest) {
                 text += &(grid.to_terminal(&output::style()) + "\n");
             }
+            text += &(tables::cost(shown) + "\n");
             tables::warnings(shown).iter().for_each(|warning| text += &format!("warning: {warning}\n"));
             text
         }
@@ -241,7 +254,13 @@ fn show(args: &Args, shown: &Shown, first: &[Request]) -> anyhow::Result<()> {
             let grids: Vec<String> =
                 tables::grids(shown, slowest).iter().map(plimsoll_report::table::Grid::to_markdown).collect();
             let warnings = tables::warnings(shown).into_iter().map(|text| format!("\n**Warning:** {text}\n"));
-            format!("{}\n\n{}{}", tables::sentence(shown), grids.join("\n"), warnings.collect::<String>())
+            let cost = tables::cost(shown);
+            format!(
+                "{}\n\n{}\n{cost}\n{}",
+                tables::sentence(shown),
+                grids.join("\n"),
+                warnings.collect::<String>()
+            )
         }
     };
     output::print(&printed)?;
@@ -258,7 +277,7 @@ fn show(args: &Args, shown: &Shown, first: &[Request]) -> anyhow::Result<()> {
 
 /// Returns the report as JSON, after what it is of.
 fn as_json(shown: &Shown) -> anyhow::Result<String> {
-    let Shown { report, target, rate, sample, lost_records, records, ended } = shown;
+    let Shown { report, target, rate, sample, lost_records, records, cost, ended } = shown;
     let mut whole = Map::new();
     whole.insert("server".to_owned(), json!(target.name));
     whole.insert("processes".to_owned(), json!(target.processes));
@@ -268,6 +287,7 @@ fn as_json(shown: &Shown) -> anyhow::Result<String> {
     whole.insert("ended".to_owned(), json!(ended));
     whole.insert("records".to_owned(), json!(records));
     whole.insert("lost_records".to_owned(), json!(lost_records));
+    whole.insert("cost".to_owned(), json!(cost));
     whole.insert(
         "serialisation_ns".to_owned(),
         json!(rate.map(|rate| tables::serialisation_ns(report, rate))),

@@ -29,7 +29,7 @@ pub(super) fn render(shown: &Shown, command: &str, slowest: usize) -> String {
     article(&Article {
         kind: "Plimsoll breakdown",
         title: &format!("Where the requests of {} spend their time", shown.target.name),
-        description: &tables::sentence(shown),
+        description: &format!("{} {}", tables::sentence(shown), tables::cost(shown)),
         found: &[],
         warnings: &tables::warnings(shown),
         sections: &sections,

@@ -59,6 +59,22 @@ pub(super) fn reasons(report: &Report) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// Returns a sentence on what tracing cost.
+pub(super) fn cost(shown: &Shown) -> String {
+    match shown.cost {
+        Some(cost) if cost.server_ns > 0.0 => format!(
+            "Tracing took {} of processor time a request in the kernel ({} runs of programs), {} of the {} that the \
+             server takes without it, and {} of one processor to join the records.",
+            time(cost.kernel_ns / 1e3),
+            number(cost.runs),
+            percent(cost.share()),
+            time((cost.server_ns - cost.kernel_ns).max(0.0) / 1e3),
+            percent(cost.own_processors),
+        ),
+        _ => "What tracing cost was not measured: the trace was too short.".to_owned(),
+    }
+}
+
 /// Returns what limits the validity of the numbers.
 pub(super) fn warnings(shown: &Shown) -> Vec<String> {
     let report = &shown.report;
@@ -77,6 +93,14 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
             "{} of {} records were lost or late, so requests of these moments are missing: trace fewer with --sample",
             count(shown.lost_records),
             count(shown.records + shown.lost_records)
+        ));
+    }
+    if let Some(cost) = shown.cost.filter(|cost| cost.share() > COST_MAX) {
+        let sample = (f64::from(shown.sample) * cost.share() / COST_MAX).ceil();
+        all.push(format!(
+            "tracing took {} of the server's processor time: `--sample {sample}` traces fewer connections, for about {}",
+            percent(cost.share()),
+            percent(COST_MAX)
         ));
     }
     if report.requests < TAIL_REQUESTS_MIN {
@@ -138,7 +162,7 @@ fn layers(shown: &Shown) -> Grid {
         }
         Row { label: label.to_owned(), scheme: None, cells }
     };
-    let mut rows = vec![outside("propagation, switches, DMA", "not visible", None)];
+    let mut rows = vec![outside("wire, switches, DMA", "not visible", None)];
     rows.push(match shown.rate {
         Some(rate) => outside(
             &format!("serialisation at {}", figures::rate(rate.as_bps() as f64 / 1e6)),
@@ -184,33 +208,30 @@ fn cells(source: &str, times: Option<&Quantiles>, shares: [f64; 2]) -> Vec<Cell>
 fn slow(report: &Report, slowest: usize) -> Grid {
     let begin = report.slowest.iter().map(|slow| slow.received_ns).min().unwrap_or(0);
     let rows = report.slowest.iter().take(slowest).enumerate().map(|(number, slow)| {
-        let mut cells = vec![
+        let cells = vec![
             Cell::plain(us(slow.latency_ns)),
             Cell::plain(time((slow.received_ns - begin) as f64 / 1e3)),
             Cell::plain(slow.client.clone()),
-            Cell::plain(slow.reader.to_string()),
+            Cell::plain(largest(slow)),
         ];
-        cells.push(Cell::plain(largest(slow)));
         Row { label: (number + 1).to_string(), scheme: None, cells }
     });
     Grid {
         title: "Slowest requests".to_owned(),
         corner: "rank".to_owned(),
-        columns: ["latency", "at", "client", "thread", "largest parts"]
-            .map(|name| Column::new("", name))
-            .into(),
+        columns: ["latency", "at", "client", "largest parts"].map(|name| Column::new("", name)).into(),
         rows: rows.collect(),
         notes: vec![],
     }
 }
 
-/// Lists the largest parts of a request, up to nine tenths of its latency, at most four.
+/// Lists the largest parts of a request, up to nine tenths of its latency, at most two.
 fn largest(slow: &SlowRequest) -> String {
     let mut parts = slow.parts();
     parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
     let mut told = 0;
     let mut text: Vec<String> = Vec::new();
-    for (part, ns) in parts.into_iter().take(4).filter(|(_, ns)| *ns > 0) {
+    for (part, ns) in parts.into_iter().take(2).filter(|(_, ns)| *ns > 0) {
         if told * 10 >= slow.latency_ns * 9 {
             break;
         }
@@ -267,6 +288,8 @@ const CSV_COLUMNS: [&str; 11] = [
 ];
 /// Fewer requests have no 99th percentile to speak of.
 const TAIL_REQUESTS_MIN: u64 = 1_000;
+/// The share of the server's processor time that tracing may take.
+const COST_MAX: f64 = 0.05;
 /// The share of unexplained time above which the report says so.
 const REMAINDER_MAX: f64 = 0.05;
 /// Bytes of a frame around the payload: Ethernet 38 with preamble and gap, IPv4 20, TCP 32 with time stamps.
