@@ -8,6 +8,8 @@ mod live;
 #[path = "breakdown/without_programs.rs"]
 mod live;
 #[cfg(feature = "kernel")]
+mod overhead;
+#[cfg(feature = "kernel")]
 mod page;
 #[cfg(feature = "kernel")]
 mod tables;
@@ -62,6 +64,13 @@ pub struct Args {
     /// Write the slowest and the first requests as a timeline into this file, which https://ui.perfetto.dev shows.
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
+    /// Measure what tracing costs instead: run the load of --load in so many pairs of turns, with and without tracing,
+    /// and compare the client's latency and the server's processor time. The exit status is 1 for a rise above 10 %.
+    #[arg(long, value_name = "PAIRS", requires = "load", value_parser = whole::<u32>(1..=1_000))]
+    overhead: Option<u32>,
+    /// Load for --overhead, run by sh, that prints the JSON of `chronos-load run --format json`.
+    #[arg(long, value_name = "COMMAND", requires = "overhead")]
+    load: Option<String>,
     /// Server to run and trace; it is ended with SIGTERM afterwards.
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
     command: Vec<OsString>,

@@ -14,7 +14,7 @@ use plimsoll_units::text::printable_json;
 use serde_json::{Map, Value, json};
 
 use super::cost::{Cost, Meter};
-use super::{Args, page, tables, timeline};
+use super::{Args, overhead, page, tables, timeline};
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
 use crate::source::quoted;
@@ -45,6 +45,9 @@ pub(super) fn run(args: &Args) -> Done {
         Some(server) => server.target(args.port, &interrupt)?,
         None => find(args)?,
     };
+    if let Some(pairs) = args.overhead {
+        return overhead::run(args, &target, pairs, &interrupt);
+    }
     let mut trace = Trace::begin(args, &target)?;
     let ended = trace.follow(args, &target, &interrupt)?;
     trace.end()?;
@@ -340,7 +343,7 @@ fn check_extension(option: &str, path: Option<&Path>, wanted: &str) -> anyhow::R
 }
 
 /// How often records are read. The ring buffer holds half a second of 400,000 records a second.
-const POLL: Duration = Duration::from_millis(10);
+pub(super) const POLL: Duration = Duration::from_millis(10);
 /// How long a server may take to listen, or to end.
 const START: Duration = Duration::from_secs(10);
 /// The slowest requests that are kept with all their spans.
