@@ -311,7 +311,7 @@ int BPF_PROG(received, struct sk_buff *skb)
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(ready, const struct sock *sk)
 {
-	__u64 flow, *last;
+	__u64 flow, *last, socket = 0;
 	__u32 only = 0;
 
 	if (!is_traced_socket(sk) || sk->__sk_common.skc_state == TCP_LISTEN)
@@ -322,47 +322,36 @@ int BPF_PROG(ready, const struct sock *sk)
 			return 0;
 		flow = *last;
 		*last = 0;
+		socket = (__u64)sk;
 	} else {
-		if (!settings.tcp)
-			return 0;
 		flow = flow_of_socket(sk);
+		/* Every datagram counts, as the reads do not say whose they are. */
+		if (!settings.tcp || !is_sampled(flow))
+			return 0;
 	}
-	if (is_sampled(flow))
-		emit(bpf_ktime_get_ns(), REQUEST_READY, 0, flow, 0, 0, 0);
+	emit(bpf_ktime_get_ns(), REQUEST_READY, 0, flow, 0, socket, 0);
 	return 0;
 }
 
-/* TCP: the bytes that a receiving system call returned. */
+/* The bytes that a receiving system call returned. A UDP socket does not say whose datagram it was; the queue is FIFO. */
 SEC("tp_btf/sock_recv_length")
-int BPF_PROG(read_stream, struct sock *sk, int length, int flags)
+int BPF_PROG(read, struct sock *sk, int length, int flags)
 {
-	__u64 flow;
+	__u64 flow, socket = 0;
 
-	if (length <= 0 || (flags & MSG_PEEK) || sk->sk_protocol != IPPROTO_TCP || !is_traced_socket(sk))
+	if (length <= 0 || (flags & MSG_PEEK) || !is_traced_socket(sk))
 		return 0;
-	flow = flow_of_socket(sk);
-	if (is_sampled(flow))
-		emit(bpf_ktime_get_ns(), REQUEST_READ, bpf_get_current_pid_tgid(), flow, length, 0, 0);
-	return 0;
-}
-
-/*
- * UDP: the datagram that is copied to the reader says whose it is; its socket does not. Its device is not known any
- * more (skb->dev has another use in the socket's queue), so the process stands for the namespace.
- */
-SEC("tp_btf/skb_copy_datagram_iovec")
-int BPF_PROG(read_datagram, const struct sk_buff *skb, int length)
-{
-	struct packet packet = {};
-	__u64 flow;
-
-	if (!read_headers(skb->head + skb->network_header, skb->len, skb->protocol, &packet) ||
-	    packet.protocol != IPPROTO_UDP || !is_traced_port(bpf_ntohs(packet.destination_port)) ||
-	    !is_server(bpf_get_current_pid_tgid() >> 32))
-		return 0;
-	flow = flow_number(packet.source, packet.source_port, bpf_ntohs(packet.destination_port));
-	if (is_sampled(flow))
-		emit(bpf_ktime_get_ns(), REQUEST_READ, bpf_get_current_pid_tgid(), flow, length, 0, 0);
+	if (sk->sk_protocol == IPPROTO_UDP) {
+		if (!settings.udp)
+			return 0;
+		flow = 0;
+		socket = (__u64)sk;
+	} else {
+		flow = flow_of_socket(sk);
+		if (!settings.tcp || !is_sampled(flow))
+			return 0;
+	}
+	emit(bpf_ktime_get_ns(), REQUEST_READ, bpf_get_current_pid_tgid(), flow, length, socket, 0);
 	return 0;
 }
 

@@ -365,7 +365,8 @@ struct request_record {
 	__u64 flow;
 	/// The bytes of payload (REQUEST_SEND: that the call still has); for REQUEST_RESUMED 1 where the thread was preempted, 0 where it slept.
 	__u64 bytes;
-	/// The TCP sequence number of the first byte; for REQUEST_RESUMED the time when the thread stopped, 0 if unknown.
+	/// The TCP sequence number of the first byte; for REQUEST_READY and REQUEST_READ of UDP the socket's address; for
+	/// REQUEST_RESUMED the time when the thread stopped, 0 if unknown.
 	__u64 first;
 	/// When the sending system call began; for REQUEST_RESUMED the time of the wake-up. In ns, 0 if unknown.
 	__u64 second;

@@ -147,14 +147,20 @@ impl RequestTrace {
         CostGuard::start().map_err(self.program.failed("measuring the time of"))
     }
 
-    /// Returns the runs of the attached programs, and their time in ns, while it was measured.
+    /// Returns the runs and the time in ns, while it was measured, of the programs at packets and sockets, and of those
+    /// at the scheduler, which also run for the threads of other processes.
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the kernel does not report them.
-    pub fn cost(&self) -> Result<(u64, u64), Error> {
-        let ids = self.program.ids(&self.attached).map_err(self.program.failed("reading the time of"))?;
-        let ours = ProgInfoIter::default().filter(|info| ids.contains(&info.id));
-        Ok(ours.fold((0, 0), |(runs, ns), info| (runs + info.run_cnt, ns + info.run_time_ns)))
+    pub fn cost(&self) -> Result<[(u64, u64); 2], Error> {
+        let of = |names: &[&str]| -> Result<(u64, u64), Error> {
+            let ids = self.program.ids(names).map_err(self.program.failed("reading the time of"))?;
+            let ours = ProgInfoIter::default().filter(|info| ids.contains(&info.id));
+            Ok(ours.fold((0, 0), |(runs, ns), info| (runs + info.run_cnt, ns + info.run_time_ns)))
+        };
+        let (scheduler, others): (Vec<&str>, Vec<&str>) =
+            self.attached.iter().partition(|name| ["woken", "switched"].contains(name));
+        Ok([of(&others)?, of(&scheduler)?])
     }
 
     /// Returns how many records found no room in the ring buffer since the programs were loaded.
@@ -216,7 +222,6 @@ impl RequestRecord {
 enum When {
     Always,
     Tcp,
-    Udp,
     /// TCP, if the kernel has the tracepoint; system calls replace it.
     TcpIfThere,
     /// UDP, and TCP where its tracepoint is missing.
@@ -228,7 +233,6 @@ impl When {
         match self {
             When::Always => true,
             When::Tcp => options.tcp,
-            When::Udp => options.udp,
             When::TcpIfThere => options.tcp && has(TCP_SEND),
             When::SystemCalls => options.udp || (options.tcp && !has(TCP_SEND)),
         }
@@ -248,8 +252,7 @@ const TCP_SEND: &str = "tcp_sendmsg_locked";
 const POINTS: &[Point] = &[
     Point { program: "received", tracepoint: "netif_receive_skb", when: When::Always },
     Point { program: "ready", tracepoint: "sk_data_ready", when: When::Always },
-    Point { program: "read_stream", tracepoint: "sock_recv_length", when: When::Tcp },
-    Point { program: "read_datagram", tracepoint: "skb_copy_datagram_iovec", when: When::Udp },
+    Point { program: "read", tracepoint: "sock_recv_length", when: When::Always },
     Point { program: "send_stream", tracepoint: TCP_SEND, when: When::TcpIfThere },
     Point { program: "send_call", tracepoint: "sys_enter", when: When::SystemCalls },
     Point { program: "queued", tracepoint: "net_dev_queue", when: When::Always },

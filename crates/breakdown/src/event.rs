@@ -67,10 +67,21 @@ pub enum Kind {
     },
     /// The socket has the payload and notifies its readers.
     Ready {
-        /// The connection of the socket.
+        /// The connection of the socket, or the client whose datagram it is.
         flow: Flow,
+        /// The UDP socket, by its address; `None` for TCP.
+        socket: Option<u64>,
     },
-    /// A thread has read payload.
+    /// A thread has read the oldest datagram of a UDP socket.
+    ReadDatagram {
+        /// The socket, by its address.
+        socket: u64,
+        /// The thread that read.
+        thread: Thread,
+        /// The bytes that it read.
+        bytes: u32,
+    },
+    /// A thread has read payload from a TCP connection.
     Read {
         /// The connection of the socket.
         flow: Flow,

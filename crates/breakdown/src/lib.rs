@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod datagrams;
 mod error;
 mod event;
 mod exchange;

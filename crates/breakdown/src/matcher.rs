@@ -7,6 +7,7 @@
 
 use hashbrown::HashMap;
 
+use crate::datagrams::Datagrams;
 use crate::event::{Event, Flow, Kind, Packet, Protocol};
 use crate::exchange::Exchange;
 use crate::request::{Reason, Request, Unmatched};
@@ -30,6 +31,7 @@ struct Connection {
 pub struct Matcher {
     connections: HashMap<Flow, Connection>,
     threads: Threads,
+    datagrams: Datagrams,
     done: Vec<Request>,
     unmatched: Unmatched,
 }
@@ -42,11 +44,20 @@ impl Matcher {
             Kind::Received { flow, protocol, sequence, bytes } => {
                 self.on_received(at, flow, protocol, sequence, bytes);
             }
-            Kind::Ready { flow } => {
+            Kind::Ready { flow, socket } => {
+                if let Some(socket) = socket {
+                    self.datagrams.on_ready(socket, flow);
+                }
                 if let Some(exchange) = self.current(flow, at) {
                     exchange.on_ready(at);
                 }
             }
+            Kind::ReadDatagram { socket, thread, bytes } => match self.datagrams.on_read(socket, thread) {
+                // Of a client that is not sampled, nothing else is known.
+                Some(flow) if !self.connections.contains_key(&flow) => {}
+                Some(flow) => self.on_read(at, flow, thread, bytes),
+                None => self.unmatched.add(Reason::ArrivalNotSeen, 1),
+            },
             Kind::Read { flow, thread, bytes } => self.on_read(at, flow, thread, bytes),
             Kind::Send { flow, thread, bytes } => {
                 self.threads.on_active(thread, at);
@@ -76,6 +87,7 @@ impl Matcher {
                 exchange.spoil(Reason::RecordsLost);
             }
         }
+        self.datagrams = Datagrams::default();
     }
 
     /// Removes and returns the requests that are complete.
@@ -166,6 +178,14 @@ impl Matcher {
             }
             return;
         }
+        if is_datagram && let Some(read) = self.datagrams.reply(packet.thread, packet.flow) {
+            // The thread answers another client than the one whose datagram it read: the order of the queue is lost.
+            for flow in read {
+                if let Some(exchange) = self.connections.get_mut(&flow).and_then(|one| one.current.as_mut()) {
+                    exchange.spoil(Reason::Disorder);
+                }
+            }
+        }
         let packet = Packet { bytes: new, ..*packet };
         self.with_reply(packet.flow, at, |exchange, threads| exchange.on_transmitted(at, &packet, threads));
         self.threads.on_active(packet.thread, at);
@@ -198,7 +218,7 @@ impl Matcher {
         let replied = exchange.replies();
         match exchange.finish(flow) {
             Ok(request) => self.done.push(request),
-            Err(_) if at_end && !replied => self.unmatched.cut_off += requests,
+            Err(Reason::NoReply) if at_end && !replied => self.unmatched.cut_off += requests,
             Err(reason) => self.unmatched.add(reason, requests),
         }
     }

@@ -19,6 +19,7 @@ pub struct Session {
     matcher: Matcher,
     lost: u64,
     began: u64,
+    ended: Option<u64>,
     events: u64,
     cost: Option<CostGuard>,
 }
@@ -45,6 +46,7 @@ impl Session {
             matcher: Matcher::default(),
             lost: 0,
             began: now(),
+            ended: None,
             events: 0,
             cost: None,
         })
@@ -56,6 +58,7 @@ impl Session {
     /// Returns [`Error::Programs`] if the kernel rejects one.
     pub fn attach(&mut self) -> Result<(), Error> {
         self.trace.attach()?;
+        // Before the last program was attached, requests lack the events of those that came later.
         self.began = now();
         Ok(())
     }
@@ -77,9 +80,12 @@ impl Session {
     /// # Errors
     /// Returns [`Error::Programs`] if the records cannot be read.
     pub fn finish(&mut self) -> Result<Vec<Request>, Error> {
+        // While the programs are detached one by one, events are missing.
+        let end = now();
+        self.ended = Some(end);
         self.trace.detach();
         self.read()?;
-        self.match_until(u64::MAX);
+        self.match_until(end);
         self.matcher.finish();
         Ok(self.matcher.take())
     }
@@ -93,11 +99,12 @@ impl Session {
         Ok(())
     }
 
-    /// Ends that measurement, and returns how often the programs ran and how long, in ns.
+    /// Ends that measurement, and returns how often the programs ran and how long, in ns: those at packets and sockets,
+    /// then those at the scheduler.
     ///
     /// # Errors
     /// Returns [`Error::Programs`] if the kernel does not report it.
-    pub fn end_cost(&mut self) -> Result<(u64, u64), Error> {
+    pub fn end_cost(&mut self) -> Result<[(u64, u64); 2], Error> {
         self.cost = None;
         Ok(self.trace.cost()?)
     }
@@ -119,13 +126,13 @@ impl Session {
 
     /// Returns how long tracing lasts, in seconds.
     pub fn seconds(&self) -> f64 {
-        (now() - self.began) as f64 / 1e9
+        (self.ended.unwrap_or_else(now) - self.began) as f64 / 1e9
     }
 
     fn read(&mut self) -> Result<(), Error> {
         self.trace.read(&mut self.records)?;
         self.events += self.records.len() as u64;
-        for record in self.records.drain(..) {
+        for record in self.records.drain(..).filter(|record| record.time_ns >= self.began) {
             if let Some(event) = event_of(&record) {
                 self.sorter.push(event);
             }
@@ -165,7 +172,8 @@ fn event_of(record: &RequestRecord) -> Option<Event> {
             sequence: record.first as u32,
             bytes,
         },
-        REQUEST_READY => Kind::Ready { flow },
+        REQUEST_READY => Kind::Ready { flow, socket: (record.first != 0).then_some(record.first) },
+        REQUEST_READ if record.first != 0 => Kind::ReadDatagram { socket: record.first, thread, bytes },
         REQUEST_READ => Kind::Read { flow, thread, bytes },
         REQUEST_SEND => Kind::Send { flow, thread, bytes },
         REQUEST_QUEUED => Kind::Queued(packet),

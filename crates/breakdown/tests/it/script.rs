@@ -29,9 +29,9 @@ impl Outcome {
 ///
 /// ```text
 /// 100 rx A 0+10       segment of connection A, sequence number 0, 10 bytes     100 udp A 10    datagram
-/// 101 ready A
+/// 101 ready A                                                                   101 waits A 5     in UDP socket 5
 /// 120 on 7 90 105     thread 7 continues, stopped at 90, woken at 105          120 back 7 90   it was preempted at 90
-/// 130 read A 7 10     thread 7 reads 10 bytes
+/// 130 read A 7 10     thread 7 reads 10 bytes                                   130 take 5 7 10   the oldest of socket 5
 /// 140 send A 7            its system call has 5 bytes, or as many as a further number says
 /// 150 queue A 7 0+20  into the queueing discipline
 /// 160 tx A 7 0+20     to the device: `@2` for device 2, `!155` for a system call that began at 155
@@ -67,7 +67,13 @@ fn kind(words: &[&str]) -> Kind {
             sequence: 0,
             bytes: number(bytes) as u32,
         },
-        ["ready", name] => Kind::Ready { flow: flow(name) },
+        ["ready", name] => Kind::Ready { flow: flow(name), socket: None },
+        ["waits", name, socket] => Kind::Ready { flow: flow(name), socket: Some(number(socket)) },
+        ["take", socket, thread, bytes] => Kind::ReadDatagram {
+            socket: number(socket),
+            thread: number(thread) as u32,
+            bytes: number(bytes) as u32,
+        },
         ["on", thread, stopped, woken] => Kind::Resumed {
             thread: number(thread) as u32,
             stopped: number(stopped),

@@ -165,27 +165,53 @@ fn stacked_devices() {
     );
 }
 
-/// UDP has no tracepoint where the send begins: the system call stands for it.
+/// UDP has no tracepoint where the send begins: the system call stands for it. Its queue says whose datagram is read.
 #[test]
 fn datagrams() {
     check(
         "100 udp A 10
-         101 ready A
-         110 read A 7 10
+         101 waits A 5
+         110 take 5 7 10
          120 tx A 7 0+5 !115
          200 udp A 10
-         201 ready A
-         210 read A 7 10
-         220 tx A 7 0+5 !215
+         201 waits A 5
+         202 udp B 10
+         203 waits B 5
+         210 take 5 7 10
+         211 take 5 8 10
+         220 tx B 8 0+5 !215
+         221 tx A 7 0+5 !219
          300 udp A 10
-         301 ready A
-         310 read A 7 10
-         320 tx A 7 0+5 !215",
+         301 waits A 5
+         310 take 5 7 10
+         320 tx A 7 0+5 !219",
         &[
             &[(Receive, 1), (Read, 9), (Application, 5), (Send, 5)],
-            &[(Receive, 1), (Read, 9), (Application, 5), (Send, 5)],
+            &[(Receive, 1), (Read, 9), (Application, 9), (Send, 2)],
+            &[(Receive, 1), (Read, 8), (Application, 4), (Send, 5)],
         ],
         &[(Reason::SendNotSeen, 1)],
+        0,
+    );
+}
+
+/// A datagram whose arrival was missed shifts the queue: the reply to another client shows it, or the empty queue.
+#[test]
+fn a_missed_datagram() {
+    check(
+        "100 udp B 10
+         101 waits B 5
+         102 udp C 10
+         103 waits C 5
+         110 take 5 7 10
+         115 tx C 7 0+5 !112
+         120 take 5 7 10
+         130 udp D 10
+         131 waits D 5
+         132 take 5 7 10
+         134 tx D 7 0+5 !133",
+        &[&[(Receive, 1), (Read, 1), (Application, 1), (Send, 1)]],
+        &[(Reason::ArrivalNotSeen, 1), (Reason::Disorder, 2)],
         0,
     );
 }

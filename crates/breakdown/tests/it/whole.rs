@@ -16,12 +16,13 @@ fn kind(what: u8, flow: u64, thread: u32, number: u32, back: u64, at: u64) -> Ki
     match what {
         0 => Kind::Received { flow, protocol: Protocol::Tcp, sequence: number, bytes: 10 },
         1 => Kind::Received { flow, protocol: Protocol::Udp, sequence: 0, bytes: 10 },
-        2 => Kind::Ready { flow },
+        2 => Kind::Ready { flow, socket: (number % 2 == 0).then_some(u64::from(number % 3)) },
         3 | 4 => Kind::Read { flow, thread, bytes: 10 },
         5 => Kind::Send { flow, thread, bytes: number },
         6 => Kind::Queued(packet),
         7 | 8 => Kind::Transmitted(packet),
         9 => Kind::Closed { flow },
+        10 => Kind::ReadDatagram { socket: u64::from(number % 3), thread, bytes: 10 },
         _ => Kind::Resumed {
             thread,
             stopped: at.saturating_sub(back),
@@ -34,14 +35,14 @@ fn kind(what: u8, flow: u64, thread: u32, number: u32, back: u64, at: u64) -> Ki
 proptest! {
     #[test]
     fn parts_add_up_in_any_trace(
-        steps in proptest::collection::vec((0_u8..12, 0_u64..3, 1_u32..3, 0_u32..60, 0_u64..40, 0_u64..6), 1..200)
+        steps in proptest::collection::vec((0_u8..13, 0_u64..3, 1_u32..3, 0_u32..60, 0_u64..40, 0_u64..6), 1..200)
     ) {
         let mut matcher = Matcher::default();
         let (mut at, mut reads) = (1_000, 0);
         for (what, flow, thread, number, back, later) in steps {
             at += later;
             let kind = kind(what, flow, thread, number, back, at);
-            reads += u64::from(matches!(kind, Kind::Received { .. } | Kind::Read { .. }));
+            reads += u64::from(matches!(kind, Kind::Received { .. } | Kind::Read { .. } | Kind::ReadDatagram { .. }));
             matcher.on_event(&Event { at, kind });
         }
         matcher.finish();

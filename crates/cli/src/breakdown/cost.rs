@@ -11,10 +11,12 @@ use serde::Serialize;
 pub(super) struct Cost {
     /// The requests, matched or not, in that time.
     pub(super) requests: u64,
-    /// Runs of the kernel's programs a request.
+    /// Runs of the kernel's programs at packets and sockets, a request.
     pub(super) runs: f64,
     /// Their processor time a request, in ns. Some of it is the clients' where these are on the same machine.
     pub(super) kernel_ns: f64,
+    /// The processors that the programs at the scheduler took, 1 for one. They also run for other processes.
+    pub(super) scheduler_processors: f64,
     /// The server's processor time a request, in ns, which includes most of that.
     pub(super) server_ns: f64,
     /// The processors that this command used to join the records, 1 for one.
@@ -74,7 +76,8 @@ impl Meter {
             self.begin = Some(state);
             return Ok(());
         };
-        let (runs, kernel_ns) = session.end_cost()?;
+        let [(runs, kernel_ns), (_, scheduler_ns)] = session.end_cost()?;
+        let processors = |ns: u64| ns as f64 / (state.at - begin.at).as_nanos().max(1) as f64;
         let requests = state.requests - begin.requests;
         let per_request = |sum: u64| sum as f64 / requests.max(1) as f64;
         self.cost = Some(Cost {
@@ -82,8 +85,8 @@ impl Meter {
             runs: per_request(runs),
             kernel_ns: per_request(kernel_ns),
             server_ns: per_request(state.server_ns.saturating_sub(begin.server_ns)),
-            own_processors: state.own_ns.saturating_sub(begin.own_ns) as f64
-                / (state.at - begin.at).as_nanos().max(1) as f64,
+            scheduler_processors: processors(scheduler_ns),
+            own_processors: processors(state.own_ns.saturating_sub(begin.own_ns)),
         });
         Ok(())
     }

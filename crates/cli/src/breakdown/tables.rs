@@ -63,12 +63,13 @@ pub(super) fn reasons(report: &Report) -> Option<String> {
 pub(super) fn cost(shown: &Shown) -> String {
     match shown.cost {
         Some(cost) if cost.server_ns > 0.0 => format!(
-            "Tracing took {} of processor time a request in the kernel ({} runs of programs), {} of the {} that the \
-             server takes without it, and {} of one processor to join the records.",
+            "Tracing took {} of processor time a request at packets and sockets ({} runs of programs), {} of the {} \
+             that the server takes without it; of one processor, {} at the scheduler and {} to join the records.",
             time(cost.kernel_ns / 1e3),
             number(cost.runs),
             percent(cost.share()),
             time((cost.server_ns - cost.kernel_ns).max(0.0) / 1e3),
+            percent(cost.scheduler_processors),
             percent(cost.own_processors),
         ),
         _ => "What tracing cost was not measured: the trace was too short.".to_owned(),
