@@ -72,6 +72,30 @@ struct msghdr {
 	struct iov_iter msg_iter;
 } KERNEL_TYPE;
 
+/* The registers of a thread's system call, of which a futex has its address and its operation. */
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long orig_ax;
+	unsigned long di;
+	unsigned long si;
+} KERNEL_TYPE;
+#define IS_FUTEX(registers) ((registers)->orig_ax == 202)
+#define FIRST_ARGUMENT(registers) ((registers)->di)
+#define SECOND_ARGUMENT(registers) ((registers)->si)
+#else
+struct user_pt_regs {
+	__u64 regs[31];
+};
+struct pt_regs {
+	struct user_pt_regs user_regs;
+	__u64 orig_x0;
+	__s32 syscallno;
+} KERNEL_TYPE;
+#define IS_FUTEX(registers) ((registers)->syscallno == 98)
+#define FIRST_ARGUMENT(registers) ((registers)->orig_x0)
+#define SECOND_ARGUMENT(registers) ((registers)->user_regs.regs[1])
+#endif
+
 struct task_struct {
 	int pid;
 	int tgid;
@@ -101,6 +125,9 @@ struct thread_state {
 	__u64 woken_ns;
 	__u64 preempted;
 	__u64 send_ns;
+	/* The address and the operation of the futex that it sleeps at. */
+	__u64 futex;
+	__u64 operation;
 };
 
 struct {
@@ -163,7 +190,8 @@ static __always_inline __u32 folded(const __u32 *words)
 {
 	if (!words[0] && !words[1] && words[2] == bpf_htonl(0xffff))
 		return words[3];
-	return words[0] ^ words[1] ^ words[2] ^ words[3];
+	/* Class E (RFC 1112, section 4) is no host's IPv4 address, so the two kinds cannot be confused. */
+	return ((words[0] ^ words[1] ^ words[2] ^ words[3]) & bpf_htonl(0x0fffffff)) | bpf_htonl(0xf0000000);
 }
 
 static __always_inline __u64 flow_number(__u32 peer, __be16 peer_port, __u16 port)
@@ -454,11 +482,26 @@ int BPF_PROG(woken, struct task_struct *task)
 	return 0;
 }
 
+/* Notes the futex that the present thread is about to sleep at, from the registers of its system call. */
+static __always_inline void note_futex(struct task_struct *from, struct thread_state *state)
+{
+	struct pt_regs *registers;
+
+	state->futex = 0;
+	if (state->preempted)
+		return;
+	registers = (struct pt_regs *)bpf_task_pt_regs(from);
+	if (!registers || !IS_FUTEX(registers))
+		return;
+	state->futex = FIRST_ARGUMENT(registers);
+	state->operation = SECOND_ARGUMENT(registers);
+}
+
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, bool preempted, struct task_struct *from, struct task_struct *to, unsigned int from_state)
 {
 	struct thread_state *state;
-	__u64 now = 0;
+	__u64 thread, now = 0;
 
 	if (from->pid && is_server(from->tgid)) {
 		now = bpf_ktime_get_ns();
@@ -468,15 +511,21 @@ int BPF_PROG(switched, bool preempted, struct task_struct *from, struct task_str
 			state->woken_ns = 0;
 			/* TASK_RUNNING is 0: such a thread stays in the run queue. */
 			state->preempted = preempted || from_state == 0;
+			note_futex(from, state);
 		}
 	}
 	if (to->pid && is_server(to->tgid)) {
 		if (!now)
 			now = bpf_ktime_get_ns();
 		state = bpf_task_storage_get(&threads, to, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (state)
-			emit(now, REQUEST_RESUMED, (__u64)to->tgid << 32 | (__u32)to->pid, 0, state->preempted,
-			     state->stopped_ns, state->woken_ns);
+		if (state) {
+			thread = (__u64)to->tgid << 32 | (__u32)to->pid;
+			emit(now, REQUEST_RESUMED, thread, 0, state->preempted, state->stopped_ns, state->woken_ns);
+			if (state->futex && state->stopped_ns)
+				emit(now, REQUEST_WAITED, thread, state->futex, state->operation, state->stopped_ns,
+				     state->woken_ns);
+			state->futex = 0;
+		}
 	}
 	return 0;
 }

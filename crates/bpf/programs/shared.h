@@ -339,6 +339,9 @@ struct dctcp_vector {
 /// The connection no longer exists.
 #define REQUEST_CLOSED 8
 
+/// A thread of the server continues after it slept at a futex: `flow` is its address, `bytes` the operation.
+#define REQUEST_WAITED 9
+
 /// The constants of the programs that trace requests.
 struct request_settings {
 	/// The inode number of the server's network namespace.
@@ -366,7 +369,7 @@ struct request_record {
 	/// The bytes of payload (REQUEST_SEND: that the call still has); for REQUEST_RESUMED 1 where the thread was preempted, 0 where it slept.
 	__u64 bytes;
 	/// The TCP sequence number of the first byte; for REQUEST_READY and REQUEST_READ of UDP the socket's address; for
-	/// REQUEST_RESUMED the time when the thread stopped, 0 if unknown.
+	/// REQUEST_RESUMED and REQUEST_WAITED the time when the thread stopped, 0 if unknown.
 	__u64 first;
 	/// When the sending system call began; for REQUEST_RESUMED the time of the wake-up. In ns, 0 if unknown.
 	__u64 second;

@@ -23,10 +23,14 @@ impl Flow {
 }
 
 impl std::fmt::Display for Flow {
-    /// Writes the peer's address as that of IPv4, and its port.
+    /// Writes the peer's address as that of IPv4, and its port. Of an IPv6 address, only 28 bits are kept.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [a, b, c, d] = ((self.0 >> 32) as u32).to_ne_bytes();
-        write!(f, "{a}.{b}.{c}.{d}:{}", self.peer_port())
+        match a {
+            // Class E is no host's address: the programs mark folded IPv6 addresses by it.
+            0xf0.. => write!(f, "[IPv6 {:07x}]:{}", u32::from_be_bytes([a & 0xf, b, c, d]), self.peer_port()),
+            _ => write!(f, "{a}.{b}.{c}.{d}:{}", self.peer_port()),
+        }
     }
 }
 

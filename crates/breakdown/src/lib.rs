@@ -18,6 +18,8 @@ mod datagrams;
 mod error;
 mod event;
 mod exchange;
+#[cfg(target_os = "linux")]
+mod locks;
 mod matcher;
 mod part;
 #[cfg(target_os = "linux")]
@@ -35,6 +37,8 @@ mod threads;
 pub use error::Error;
 
 pub use event::{Event, Flow, Kind, Packet, Protocol, Thread};
+#[cfg(target_os = "linux")]
+pub use locks::{Lock, Locks};
 pub use matcher::Matcher;
 pub use part::{Layer, PARTS, Part, Span};
 pub use recorder::Recorder;

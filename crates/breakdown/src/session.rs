@@ -2,13 +2,13 @@
 
 use plimsoll_bpf::shared::{
     REQUEST_CLOSED, REQUEST_QUEUED, REQUEST_READ, REQUEST_READY, REQUEST_RECEIVED, REQUEST_RESUMED,
-    REQUEST_SEND, REQUEST_TRANSMITTED, RequestRecord,
+    REQUEST_SEND, REQUEST_TRANSMITTED, REQUEST_WAITED, RequestRecord,
 };
 use plimsoll_bpf::{CostGuard, RequestTrace, RequestTraceOptions};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::event::{Event, Flow, Kind, Packet, Protocol};
-use crate::{Error, Matcher, Request, Sorter, Target};
+use crate::{Error, Locks, Matcher, Request, Sorter, Target};
 
 /// A server that is being traced. The kernel is as before once this value is dropped, or its process ends.
 #[derive(Debug)]
@@ -22,6 +22,7 @@ pub struct Session {
     ended: Option<u64>,
     events: u64,
     cost: Option<CostGuard>,
+    locks: Locks,
 }
 
 impl Session {
@@ -49,6 +50,7 @@ impl Session {
             ended: None,
             events: 0,
             cost: None,
+            locks: Locks::default(),
         })
     }
 
@@ -114,6 +116,11 @@ impl Session {
         &self.matcher
     }
 
+    /// Returns the sleeps of the server's threads at futexes.
+    pub fn locks(&self) -> &Locks {
+        &self.locks
+    }
+
     /// Returns how many records were lost, since the ring buffer was full, or came too late to be used.
     pub fn lost(&self) -> u64 {
         self.lost + self.sorter.late()
@@ -133,7 +140,10 @@ impl Session {
         self.trace.read(&mut self.records)?;
         self.events += self.records.len() as u64;
         for record in self.records.drain(..).filter(|record| record.time_ns >= self.began) {
-            if let Some(event) = event_of(&record) {
+            if record.kind == REQUEST_WAITED {
+                let slept = record.time_ns.saturating_sub(record.first);
+                self.locks.add((record.thread >> 32) as u32, record.flow, record.bytes, slept);
+            } else if let Some(event) = event_of(&record) {
                 self.sorter.push(event);
             }
         }

@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use plimsoll_breakdown::{Recorder, Report, Request, Session, Target, privileges};
+use plimsoll_breakdown::{Lock, Recorder, Report, Request, Session, Target, privileges};
 use plimsoll_stdio::note;
 use plimsoll_units::Rate;
 use plimsoll_units::text::printable_json;
@@ -28,6 +28,8 @@ pub(super) struct Shown {
     pub(super) sample: u32,
     pub(super) lost_records: u64,
     pub(super) records: u64,
+    /// The futexes at which the server's threads slept longest.
+    pub(super) locks: Vec<Lock>,
     /// What tracing cost, where that was measured.
     pub(super) cost: Option<Cost>,
     /// Why tracing ended early.
@@ -58,6 +60,7 @@ pub(super) fn run(args: &Args) -> Done {
         sample: args.sample,
         lost_records: session.lost(),
         records: session.records(),
+        locks: session.locks().longest(LOCKS),
         cost: meter.cost(),
         ended: ended.clone(),
         target,
@@ -280,7 +283,7 @@ fn show(args: &Args, shown: &Shown, first: &[Request]) -> anyhow::Result<()> {
 
 /// Returns the report as JSON, after what it is of.
 fn as_json(shown: &Shown) -> anyhow::Result<String> {
-    let Shown { report, target, rate, sample, lost_records, records, cost, ended } = shown;
+    let Shown { report, target, rate, sample, lost_records, records, locks, cost, ended } = shown;
     let mut whole = Map::new();
     whole.insert("server".to_owned(), json!(target.name));
     whole.insert("processes".to_owned(), json!(target.processes));
@@ -298,6 +301,7 @@ fn as_json(shown: &Shown) -> anyhow::Result<String> {
     if let Value::Object(numbers) = serde_json::to_value(report).context("the report is no JSON object")? {
         whole.extend(numbers);
     }
+    whole.insert("locks".to_owned(), json!(locks));
     Ok(format!("{}\n", printable_json(&format!("{:#}", Value::Object(whole)))))
 }
 
@@ -348,4 +352,6 @@ pub(super) const POLL: Duration = Duration::from_millis(10);
 const START: Duration = Duration::from_secs(10);
 /// The slowest requests that are kept with all their spans.
 const SLOWEST_KEPT: usize = 1_000;
+/// The futexes that are listed.
+const LOCKS: usize = 10;
 const PS_PER_NS: u64 = 1_000;

@@ -128,6 +128,9 @@ pub(super) fn grids(shown: &Shown, slowest: usize) -> Vec<Grid> {
     if slowest > 0 {
         all.push(slow(&shown.report, slowest));
     }
+    if !shown.locks.is_empty() {
+        all.push(locks(shown));
+    }
     all
 }
 
@@ -221,6 +224,30 @@ fn slow(report: &Report, slowest: usize) -> Grid {
         title: "Slowest requests".to_owned(),
         corner: "rank".to_owned(),
         columns: ["latency", "at", "client", "largest parts"].map(|name| Column::new("", name)).into(),
+        rows: rows.collect(),
+        notes: vec![],
+    }
+}
+
+/// Makes the table of the futexes at which threads slept.
+fn locks(shown: &Shown) -> Grid {
+    let rows = shown.locks.iter().map(|lock| {
+        let cells = [
+            lock.operation.to_owned(),
+            count(lock.waits),
+            number(lock.waits as f64 / shown.report.requests.max(1) as f64),
+            time(lock.total_ns as f64 / 1e3 / lock.waits.max(1) as f64),
+            us(lock.max_ns),
+            time(lock.total_ns as f64 / 1e3),
+        ];
+        let place = if lock.place.is_empty() { "?" } else { &lock.place };
+        Row { label: format!("{} {place}", lock.address), scheme: None, cells: cells.map(Cell::plain).into() }
+    });
+    let columns = ["operation", "sleeps", "a request", "mean", "max", "sum"];
+    Grid {
+        title: "Sleeps at futexes: locks, conditions, idle threads".to_owned(),
+        corner: "address".to_owned(),
+        columns: columns.map(|name| Column::new("", name)).into(),
         rows: rows.collect(),
         notes: vec![],
     }

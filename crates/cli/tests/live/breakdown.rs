@@ -67,7 +67,11 @@ struct Load {
 
 impl Load {
     fn tcp() -> Load {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Load::tcp_at("127.0.0.1")
+    }
+
+    fn tcp_at(address: &str) -> Load {
+        let listener = TcpListener::bind((address, 0)).unwrap();
         let port = listener.local_addr().unwrap().port();
         thread::spawn(move || {
             for connection in listener.incoming() {
@@ -79,7 +83,7 @@ impl Load {
                 }
             }
         });
-        let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let mut client = TcpStream::connect((address, port)).unwrap();
         client.set_nodelay(true).unwrap();
         Load::start(port, move |request| {
             client.write_all(request).unwrap();
@@ -171,6 +175,53 @@ fn delays_of_a_tcp_server_are_found_where_they_are() {
     if able() {
         check_delays(&Load::tcp().traced(&["--duration", "3s", "--format", "json"]));
     }
+}
+
+#[test]
+fn delays_are_found_over_ipv6() {
+    if !able() {
+        return;
+    }
+    if TcpListener::bind("[::1]:0").is_err() {
+        return plimsoll_testing::skipped!("no IPv6 here");
+    }
+    let output = Load::tcp_at("::1").traced(&["--duration", "3s", "--format", "json"]);
+    check_delays(&output);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("[IPv6 "), "{}", said(&output));
+}
+
+/// A thread of this process sleeps at a lock of it, whose futex the report lists with its address.
+#[test]
+fn sleeps_at_a_lock_are_listed() {
+    if !able() {
+        return;
+    }
+    static LOCK: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    let load = Load::tcp();
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads: Vec<JoinHandle<()>> = (0..2)
+        .map(|_| {
+            let stop = stop.clone();
+            thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let held = LOCK.lock().unwrap();
+                    thread::sleep(Duration::from_millis(1));
+                    drop(held);
+                }
+            })
+        })
+        .collect();
+    let output = load.traced(&["--duration", "2s", "--format", "json"]);
+    stop.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    // The lock is a static variable, whose futex is its first word.
+    let address = format!("{:#x}", (&raw const LOCK).addr());
+    let locks = report["locks"].as_array().unwrap();
+    let lock = locks.iter().find(|lock| lock["address"] == address);
+    let lock = lock.unwrap_or_else(|| panic!("{address} is not in {locks:#?}"));
+    assert!(lock["waits"].as_u64().unwrap() > 10 && lock["max_ns"].as_u64().unwrap() > 500_000, "{lock:#}");
+    assert!(lock["place"].as_str().unwrap().starts_with("live-"), "{lock:#}");
 }
 
 #[test]
