@@ -47,7 +47,7 @@ impl RequestTrace {
     /// error names, and otherwise the errors of [`Program::clock`].
     pub fn load(options: RequestTraceOptions) -> Result<RequestTrace, Error> {
         let here = tracepoints()?;
-        let has = |name: &str| here.iter().any(|tracepoint| *tracepoint == name);
+        let has = |name: &str| here.contains(&name);
         let wanted = POINTS.iter().filter(|point| point.when.applies(&options, &has));
         let attached: Vec<&'static str> = wanted.map(|point| point.program).collect();
         let missing: Vec<&str> = POINTS
@@ -87,7 +87,6 @@ impl RequestTrace {
             })
             .map_err(program.failed("reading the records of"))?;
         let ring = builder.build().map_err(program.failed("reading the records of"))?;
-        drop(map);
         Ok(RequestTrace { links: Vec::new(), ring, records, program, attached })
     }
 

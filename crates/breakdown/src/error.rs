@@ -56,9 +56,9 @@ pub enum Error {
     /// A file of /proc cannot be read.
     #[error("cannot read {what}: {source}")]
     Reading {
-        /// The file.
+        /// The file, with what its reader needs.
         what: String,
-        /// The system's error.
+        /// The error that the system returned.
         source: io::Error,
     },
     /// The programs cannot be loaded or read.

@@ -8,7 +8,7 @@ use serde::Serialize;
 /// The sleeps at one futex.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Lock {
-    /// The process.
+    /// The process whose threads slept.
     pub process: u32,
     /// The address, in hexadecimal.
     pub address: String,

@@ -121,7 +121,7 @@ impl Part {
     }
 }
 
-/// The number of parts.
+/// The number of parts of a latency.
 pub const PARTS: usize = 13;
 
 /// The layer that owns a part of the latency.
@@ -141,7 +141,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// All layers.
+    /// All layers, in the order of tables.
     pub const ALL: [Layer; 5] =
         [Layer::Network, Layer::Kernel, Layer::Scheduler, Layer::Server, Layer::Remainder];
 
@@ -194,7 +194,7 @@ impl Spans {
         &self.0
     }
 
-    /// Removes all spans.
+    /// Removes all spans, to begin again.
     pub fn clear(&mut self) {
         self.0.clear();
     }

@@ -24,7 +24,7 @@ fn missing(effective: u64) -> Vec<&'static str> {
     let has = |bit: u32| effective >> bit & 1 == 1;
     // CAP_SYS_ADMIN includes the two that were split from it (Linux 5.8).
     let needed = [("CAP_BPF", 39, true), ("CAP_PERFMON", 38, true), ("CAP_SYS_PTRACE", 19, false)];
-    let lacks = |&(_, bit, in_admin): &(&str, u32, bool)| !has(bit) && !(in_admin && has(SYS_ADMIN));
+    let lacks = |&(_, bit, in_admin): &(&str, u32, bool)| !(has(bit) || in_admin && has(SYS_ADMIN));
     needed.iter().filter(|one| lacks(one)).map(|(name, ..)| *name).collect()
 }
 

@@ -9,7 +9,7 @@ use crate::part::{Layer, PARTS, Part};
 use crate::report::{LayerReport, PartReport, Quantiles, Report, SlowRequest, UnmatchedReport};
 use crate::request::{Reason, Request, Unmatched};
 
-/// Collects requests.
+/// Collects requests without keeping them.
 #[derive(Debug)]
 pub struct Recorder {
     latency: Histogram<u64>,
@@ -97,7 +97,7 @@ impl Recorder {
         }
     }
 
-    /// Takes a request.
+    /// Adds a request to all sums.
     pub fn add(&mut self, request: Request) {
         let one = Bucket {
             requests: 1,
@@ -247,7 +247,7 @@ fn bucket_of(latency: u64) -> usize {
         return latency as usize;
     }
     let sub = (latency >> (octave - SUB_BITS)) as usize - (1 << SUB_BITS);
-    ((octave - SUB_BITS) as usize + 1 << SUB_BITS) + sub
+    (((octave - SUB_BITS) as usize + 1) << SUB_BITS) + sub
 }
 
 /// Returns the lowest latency of a bucket.

@@ -53,32 +53,32 @@ impl Report {
 /// Quantiles of a time, in ns.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Quantiles {
-    /// The mean.
+    #[allow(missing_docs)]
     pub mean_ns: f64,
-    /// The median.
+    /// The median, which is the 50th percentile.
     pub p50_ns: u64,
-    /// The 90th percentile.
+    #[allow(missing_docs)]
     pub p90_ns: u64,
-    /// The 99th percentile.
+    #[allow(missing_docs)]
     pub p99_ns: u64,
-    /// The 99.9th percentile.
+    /// The 99.9th percentile of the time.
     pub p999_ns: u64,
-    /// The maximum.
+    #[allow(missing_docs)]
     pub max_ns: u64,
 }
 
 /// One part of the latency, over all requests. Medians and percentiles of parts do not add up, means do.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct PartReport {
-    /// The part.
+    /// The part that the numbers are of.
     pub part: Part,
-    /// The part's name.
+    /// The name of the part in tables.
     pub name: &'static str,
     /// The layer that the part belongs to.
     pub layer: Layer,
     /// `measured` by events, or `remainder`.
     pub source: &'static str,
-    /// The part's time.
+    /// The time that requests spend in the part.
     pub time: Quantiles,
     /// The part's share of the time of all requests, 0 to 1.
     pub share: f64,
@@ -89,11 +89,11 @@ pub struct PartReport {
 /// One layer's shares of the latency.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LayerReport {
-    /// The layer.
+    /// The layer that the numbers are of.
     pub layer: Layer,
-    /// The layer's name.
+    /// The name of the layer in tables.
     pub name: &'static str,
-    /// The layer's time.
+    /// The time that requests spend in the layer.
     pub time: Quantiles,
     /// The layer's share of the time of all requests, 0 to 1.
     pub share: f64,
@@ -126,7 +126,7 @@ pub struct SlowRequest {
     pub client: String,
     /// When it was received, in ns of CLOCK_MONOTONIC.
     pub received_ns: u64,
-    /// The latency in ns.
+    /// The latency inside the server, in ns.
     pub latency_ns: u64,
     /// The thread that read it.
     pub reader: u32,

@@ -68,7 +68,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// All reasons.
+    /// All reasons, in the order of reports.
     pub const ALL: [Reason; 6] = [
         Reason::Pipelined,
         Reason::NoReply,

@@ -12,7 +12,7 @@ pub struct Sorter {
 }
 
 impl Sorter {
-    /// Takes an event.
+    /// Adds an event to those that wait.
     pub fn push(&mut self, event: Event) {
         self.waiting.push(event);
     }

@@ -23,10 +23,10 @@ impl std::fmt::Display for Port {
     }
 }
 
-/// A server to trace.
+/// A server, by its ports and its processes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Target {
-    /// The ports, in order.
+    /// The ports that are traced, in order.
     pub ports: Vec<Port>,
     /// The processes that have the sockets of these ports, in order.
     pub processes: Vec<u32>,

@@ -14,7 +14,7 @@ pub(crate) struct Off {
     pub(crate) stopped: u64,
     /// When it was woken; 0 if that was not seen.
     pub(crate) woken: u64,
-    /// When it continued.
+    /// When it had a processor again.
     pub(crate) resumed: u64,
     /// Whether it could have run on.
     pub(crate) preempted: bool,

@@ -12,6 +12,10 @@ mod overhead;
 #[cfg(feature = "kernel")]
 mod page;
 #[cfg(feature = "kernel")]
+mod server;
+#[cfg(feature = "kernel")]
+mod shown;
+#[cfg(feature = "kernel")]
 mod tables;
 #[cfg(feature = "kernel")]
 mod timeline;

@@ -31,7 +31,7 @@ impl Outcome {
 /// 100 rx A 0+10       segment of connection A, sequence number 0, 10 bytes     100 udp A 10    datagram
 /// 101 ready A                                                                   101 waits A 5     in UDP socket 5
 /// 120 on 7 90 105     thread 7 continues, stopped at 90, woken at 105          120 back 7 90   it was preempted at 90
-/// 130 read A 7 10     thread 7 reads 10 bytes                                   130 take 5 7 10   the oldest of socket 5
+/// 130 read A 7 10     thread 7 reads 10 bytes                                   130 take 5 7 10   from socket 5
 /// 140 send A 7            its system call has 5 bytes, or as many as a further number says
 /// 150 queue A 7 0+20  into the queueing discipline
 /// 160 tx A 7 0+20     to the device: `@2` for device 2, `!155` for a system call that began at 155

@@ -16,7 +16,7 @@ fn kind(what: u8, flow: u64, thread: u32, number: u32, back: u64, at: u64) -> Ki
     match what {
         0 => Kind::Received { flow, protocol: Protocol::Tcp, sequence: number, bytes: 10 },
         1 => Kind::Received { flow, protocol: Protocol::Udp, sequence: 0, bytes: 10 },
-        2 => Kind::Ready { flow, socket: (number % 2 == 0).then_some(u64::from(number % 3)) },
+        2 => Kind::Ready { flow, socket: number.is_multiple_of(2).then_some(u64::from(number % 3)) },
         3 | 4 => Kind::Read { flow, thread, bytes: 10 },
         5 => Kind::Send { flow, thread, bytes: number },
         6 => Kind::Queued(packet),
@@ -27,7 +27,7 @@ fn kind(what: u8, flow: u64, thread: u32, number: u32, back: u64, at: u64) -> Ki
             thread,
             stopped: at.saturating_sub(back),
             woken: at.saturating_sub(back / 2),
-            preempted: number % 3 == 0,
+            preempted: number.is_multiple_of(3),
         },
     }
 }

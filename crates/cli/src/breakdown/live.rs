@@ -1,42 +1,26 @@
 //! Traces the server until the time is over, a signal comes, or the server ends, and shows the report.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, anyhow};
-use plimsoll_breakdown::{Lock, Recorder, Report, Request, Session, Target, privileges};
+use plimsoll_breakdown::{Recorder, Request, Session, Target, privileges};
 use plimsoll_stdio::note;
 use plimsoll_units::Rate;
 use plimsoll_units::text::printable_json;
 use serde_json::{Map, Value, json};
 
-use super::cost::{Cost, Meter};
+use super::cost::Meter;
+use super::server::{POLL, Server};
+use super::shown::Shown;
 use super::{Args, overhead, page, tables, timeline};
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
 use crate::source::quoted;
 
-/// A report with what else is known about the run.
-pub(super) struct Shown {
-    pub(super) report: Report,
-    pub(super) target: Target,
-    /// The rate of the link, where it is known.
-    pub(super) rate: Option<Rate>,
-    pub(super) sample: u32,
-    pub(super) lost_records: u64,
-    pub(super) records: u64,
-    /// The futexes at which the server's threads slept longest.
-    pub(super) locks: Vec<Lock>,
-    /// What tracing cost, where that was measured.
-    pub(super) cost: Option<Cost>,
-    /// Why tracing ended early.
-    pub(super) ended: Option<String>,
-}
-
-/// Traces and shows.
+/// Traces the server and shows the report.
 pub(super) fn run(args: &Args) -> Done {
     check_extension("--out", args.out.as_deref(), "html")?;
     check_extension("--timeline", args.timeline.as_deref(), "json")?;
@@ -88,7 +72,7 @@ fn find(args: &Args) -> anyhow::Result<Target> {
     })
 }
 
-/// A trace in progress.
+/// A trace in progress, with what it has found.
 struct Trace {
     session: Session,
     recorder: Recorder,
@@ -157,67 +141,6 @@ impl Trace {
 /// Returns how long to trace.
 fn length(args: &Args) -> Duration {
     Duration::from_nanos(args.duration.as_ps() / PS_PER_NS)
-}
-
-/// A server that this command started. It ends with this value.
-struct Server {
-    child: Child,
-    name: String,
-}
-
-impl Server {
-    fn start(command: &[OsString]) -> anyhow::Result<Server> {
-        let name = command[0].to_string_lossy().into_owned();
-        // Results go to stdout, so what the server prints goes to stderr.
-        let stderr = rustix::io::dup(std::io::stderr()).context("cannot share stderr")?;
-        let child = Command::new(&command[0])
-            .args(&command[1..])
-            .stdin(Stdio::null())
-            .stdout(Stdio::from(stderr))
-            .spawn()
-            .with_context(|| format!("cannot run {name}"))?;
-        Ok(Server { child, name })
-    }
-
-    /// Waits until the server listens.
-    fn target(&mut self, port: Option<u16>, interrupt: &Interrupt) -> anyhow::Result<Target> {
-        let begin = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().context("cannot wait for the server")? {
-                return Err(anyhow!("{} ended before it listened on a port: {status}", self.name));
-            }
-            let found = Target::of_process(self.child.id());
-            let found = found.and_then(|target| match port {
-                Some(port) => target.only(port),
-                None => Ok(target),
-            });
-            match found {
-                Ok(target) => return Ok(target),
-                Err(error) if begin.elapsed() > START => return Err(error.into()),
-                Err(_) if interrupt.signal().is_some() => return Err(anyhow!("stopped by a signal")),
-                Err(_) => std::thread::sleep(POLL),
-            }
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if let Ok(process) = i32::try_from(self.child.id())
-            && let Some(process) = rustix::process::Pid::from_raw(process)
-            && matches!(self.child.try_wait(), Ok(None))
-        {
-            // The child has not been waited for, so the number is still its own.
-            let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
-        }
-        let begin = Instant::now();
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if begin.elapsed() > START {
-                let _ = self.child.kill();
-            }
-            std::thread::sleep(POLL);
-        }
-    }
 }
 
 /// Explains a trace without a request.
@@ -346,10 +269,6 @@ fn check_extension(option: &str, path: Option<&Path>, wanted: &str) -> anyhow::R
     }
 }
 
-/// How often records are read. The ring buffer holds half a second of 400,000 records a second.
-pub(super) const POLL: Duration = Duration::from_millis(10);
-/// How long a server may take to listen, or to end.
-const START: Duration = Duration::from_secs(10);
 /// The slowest requests that are kept with all their spans.
 const SLOWEST_KEPT: usize = 1_000;
 /// The futexes that are listed.

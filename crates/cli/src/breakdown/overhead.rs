@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Args;
-use super::live::POLL;
+use super::server::POLL;
 use crate::output::{self, Done, FINDING, Format};
 use crate::signals::Interrupt;
 
@@ -78,7 +78,7 @@ pub(super) fn run(args: &Args, target: &Target, pairs: u32, interrupt: &Interrup
     Ok(if too_much { ExitCode::from(FINDING) } else { ExitCode::SUCCESS })
 }
 
-/// Runs the load once.
+/// Runs the load once, with or without tracing.
 fn turn(
     args: &Args,
     target: &Target,

@@ -4,7 +4,7 @@ use plimsoll_breakdown::{Layer, Report};
 use plimsoll_report::chart::{Axis, Body, Chart, Color, Format, Schemes, StackPart, StackRow, Stacked};
 use plimsoll_report::html::{Article, Figure, Section, article};
 
-use super::live::Shown;
+use super::shown::Shown;
 use super::tables;
 use crate::output;
 

@@ -5,7 +5,7 @@ use plimsoll_report::figures::{self, count, fixed, number, time};
 use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
 use plimsoll_units::Rate;
 
-use super::live::Shown;
+use super::shown::Shown;
 
 /// Returns the findings: how many requests, how long they took, and which layer owns the slowest ones.
 pub(super) fn sentence(shown: &Shown) -> String {
@@ -99,7 +99,8 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
     if let Some(cost) = shown.cost.filter(|cost| cost.share() > COST_MAX) {
         let sample = (f64::from(shown.sample) * cost.share() / COST_MAX).ceil();
         all.push(format!(
-            "tracing took {} of the server's processor time: `--sample {sample}` traces fewer connections, for about {}",
+            "tracing took {} of the server's processor time: `--sample {sample}` traces fewer connections, for \
+             about {}",
             percent(cost.share()),
             percent(COST_MAX)
         ));

@@ -6,7 +6,7 @@ use plimsoll_breakdown::{Request, SlowRequest, Span};
 use plimsoll_units::text::printable_json;
 use serde_json::{Value, json};
 
-use super::live::Shown;
+use super::shown::Shown;
 
 /// The first requests of a trace that the timeline has, beside the slowest.
 pub(super) const FIRST: usize = 5_000;
