@@ -55,7 +55,7 @@ pub use {
         CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
     },
     queue_length::QueueLength,
-    redirect::{DatagramRedirect, RedirectOptions},
+    redirect::{DatagramRedirect, DispatchOptions, RedirectOptions},
     steering::{DatagramSteering, SteeringOptions},
 };
 

@@ -24,6 +24,8 @@ mod tasks;
 #[cfg(target_os = "linux")]
 mod turns;
 #[cfg(target_os = "linux")]
+mod veth;
+#[cfg(target_os = "linux")]
 mod wake_up;
 
 pub(crate) use points::TASKS;
