@@ -41,7 +41,7 @@ pub struct Captured<'a> {
     pub length: u32,
     /// The kind of the outermost header.
     pub(crate) link: Link,
-    /// The captured bytes.
+    /// The bytes that were captured.
     pub data: &'a [u8],
 }
 
@@ -93,7 +93,7 @@ pub enum ReadError {
 enum Format {
     /// Records; `modified` ones have eight bytes more in their headers.
     Pcap { big: bool, modified: bool },
-    /// Blocks of a section.
+    /// The blocks of a pcapng section.
     Pcapng { big: bool },
 }
 

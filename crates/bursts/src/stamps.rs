@@ -75,7 +75,7 @@ impl Stamps {
     }
 }
 
-/// Euclid's algorithm.
+/// Returns the greatest common divisor, by Euclid's algorithm.
 fn divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

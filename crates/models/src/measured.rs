@@ -80,6 +80,11 @@ pub enum MeasuredError {
          percentiles as text, or a CSV file of latencies"
     )]
     Bytes,
+    /// The file is JSON, which has percentiles at best.
+    #[error(
+        "JSON has no distribution; allowed: a histogram, as `chronos-load run --hdr FILE` writes it, or a CSV file"
+    )]
+    Json,
     /// There is no column of that name.
     #[error("no column `{name}`; allowed: {allowed}")]
     Column {
@@ -120,6 +125,9 @@ pub fn read(bytes: &[u8], unit: Option<Unit>, column: Option<&str>) -> Result<Me
     }
     if is_base64(first) {
         return of_histogram(&histogram(&decoded(first)?)?, unit, suspect);
+    }
+    if first.starts_with(['{', '[']) {
+        return Err(MeasuredError::Json);
     }
     if first.split_whitespace().take(2).eq(["Value", "Percentile"]) {
         return of_percentiles(text, unit, suspect);

@@ -57,6 +57,7 @@ impl Page {
             vec![f64::from(count), ms(page.mean()), p50, p99, p999, 100.0 * page.within(budget_us)]
         };
         let most = chain::longest(&latency, self.width, budget_us, self.share);
+        let most = if most == chain::STEPS_MAX { format!("{most} or more") } else { most.to_string() };
         let note = format!(
             "{}\nrequests      {:.3} for each that is needed\nwithin budget {most} retrievals, for {} % of pages in \
              {}\n\n",
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn bad_input_says_what_is_allowed() {
         for (arguments, part) in [
-            (vec!["--retrievals", "0"], "--retrievals 0: expected 1 to 100000"),
+            (vec!["--retrievals", "0"], "--retrievals 0: expected 1 to 10000"),
             (vec!["--width", "0"], "--width 0: expected 1 or more"),
             (vec!["--replicas", "65"], "--copies 65: expected 1 to 64"),
             (vec!["--timeout", "0us"], "--timeout 0: expected more than 0 us"),

@@ -35,6 +35,18 @@ fn a_chain_of_exponential_steps_is_erlang() {
     }
 }
 
+/// Many steps are nearly normal: the sum of 10,000 has the percentiles of the central limit theorem.
+#[test]
+fn a_long_chain_is_normal() {
+    let chain = Chain::new(&once(Law::Exponential { mean: 1.0 }), STEPS_MAX, 1);
+    for (share, sds) in [(0.01, -2.326_35), (0.5, 0.0), (0.99, 2.326_35)] {
+        // 100 is the standard deviation; the skewness shifts these by less than 1.5.
+        let found = chain.quantile(share);
+        assert!((found - (10_000.0 + 100.0 * sds)).abs() < 5.0, "{share}: {found}");
+    }
+    assert!(near(chain.mean(), 10_000.0, 1e-5), "{}", chain.mean());
+}
+
 /// The larger of two dice, twice.
 #[test]
 fn a_chain_of_dice() {
@@ -69,10 +81,11 @@ proptest! {
     fn shares_are_a_distribution(steps in 1u32..40, samples in prop::collection::vec(0.0f64..1e3, 1..20)) {
         let law = once(Law::Empirical(Empirical::of_samples(samples)));
         let chain = Chain::new(&law, steps, 1);
-        let sum: f64 = chain.shares.iter().sum();
+        let sum: f64 = chain.sums.shares.iter().sum();
         prop_assert!((sum - 1.0).abs() < 1e-9, "{sum}");
-        let on_lattice: f64 =
-            chain.shares.iter().enumerate().map(|(point, share)| share * (chain.low + chain.step * point as f64)).sum();
+        let time = |point: usize| chain.low + chain.step * (chain.sums.from + point) as f64;
+        let shares = chain.sums.shares.iter().enumerate();
+        let on_lattice: f64 = shares.map(|(point, share)| share * time(point)).sum();
         prop_assert!(near(on_lattice, chain.mean(), 1e-6) || chain.mean() < 1e-6, "{on_lattice} {}", chain.mean());
     }
 }

@@ -85,6 +85,7 @@ fn what_has_no_latencies_says_what_is_allowed() {
         (b"", "there is no latency in it"),
         (b"Value Percentile TotalCount\n5 0.0 3\n4 1.0 4\n", "line 3: `4 1.0 4`; allowed: `VALUE PERCENTILE"),
         (b"1\n2\nfast\n", "line 3: `fast`"),
+        (b"{\n  \"suspect\": []\n}\n", "JSON has no distribution; allowed: a histogram"),
     ] {
         let error = read(bytes, None, None).expect_err("it has none").to_string();
         assert!(error.contains(part), "{error}");
