@@ -7,8 +7,9 @@
 //!     └──Deliver── Receive┘<── frames <── Interrupt <── ring of the NIC: coalescing, LRO <── link
 //! ```
 //!
-//! `Interrupt`, `Receive` and `Transmit` are work of the first core, `Write` and `Deliver` of the last, which may be the
-//! same. Where there is no processor, work takes no time. All state belongs to one host or to one end of a connection.
+//! `Interrupt`, `Receive` and `Transmit` are work of the first core, `Write` and `Deliver` of the last, which may be
+//! the same. Where there is no processor, work takes no time. All state belongs to one host or to one end of a
+//! connection.
 
 mod application;
 mod receive;
@@ -75,7 +76,7 @@ struct StackOfEnd {
     copied: u64,
 }
 
-/// Something that a core does.
+/// A piece of work that a core does.
 #[derive(Debug)]
 enum Work {
     /// The host takes what the NIC holds.

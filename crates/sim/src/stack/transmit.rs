@@ -69,7 +69,8 @@ impl HostStacks {
         self.on_piece(fabric, packet.src, Piece { packets, since: now, place: Some(place) }, call);
     }
 
-    /// A piece that TCP does not complete at this instant ends with it: Nagle's algorithm, or a limiter, may keep the rest.
+    /// A piece that TCP does not complete at this instant ends with it: Nagle's algorithm, or a limiter, may keep the
+    /// rest.
     fn end_piece_at(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, host: HostId, place: u32) {
         let began = &mut self.hosts[host.0 as usize].began;
         if began.is_empty() {
