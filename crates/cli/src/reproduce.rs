@@ -109,7 +109,9 @@ impl Name {
         Ok(match (self, on) {
             (Name::Bullettrains, On::Simulator) => &plimsoll_reproduce::BULLETTRAINS,
             (Name::Bullettrains, On::Kernel) => {
-                bail!("the gaps of bullettrains are shorter than software timestamps tell; allowed: `--on simulator`")
+                bail!(
+                    "the gaps of bullettrains are shorter than software timestamps tell; allowed: `--on simulator`"
+                )
             }
             (Name::Chronos, On::Simulator) => &plimsoll_reproduce::CHRONOS,
             (Name::Chronos, On::Kernel) => &plimsoll_reproduce::CHRONOS_KERNEL,

@@ -38,9 +38,9 @@ pub struct ProcessorParams {
     /// The cost of each time that TCP sends data, on an acknowledgement, a timer or a call of the application, whatever
     /// it sends then: at most 1 ms. Default 0 s.
     pub send_call: Span,
-    /// What sending costs.
+    /// The costs of what the host sends.
     pub send: StackCosts,
-    /// What receiving costs.
+    /// The costs of what the host receives.
     pub receive: StackCosts,
 }
 

@@ -1,14 +1,14 @@
-//! Fits costs of a host's processor to Table 3.1 of BulletTrains: the throughput of all-to-all traffic with segmentation
-//! and receive offload on and off, four numbers.
+//! Fits costs of a host's processor to Table 3.1 of BulletTrains: the throughput of all-to-all traffic with
+//! segmentation and receive offload on and off, four numbers.
 //!
 //! ```sh
 //! cargo run --release -p plimsoll-reproduce --example fit_processor
 //! ```
 //!
 //! The costs are those of a packet, the same for sending and receiving, of a sent segment and of a call that sends; a
-//! second fit does without the last. A pattern search halves its steps, which are factors, from 2 to 1.02, and minimises
-//! the sum of the squared logarithms of simulated / published, all four alike. Nothing is drawn: the result is the same
-//! on every machine.
+//! second fit does without the last. A pattern search multiplies and divides each cost by a factor, from 2 on, of which
+//! it takes the square root where that no longer helps, down to 1.02. It minimises the sum of the squared logarithms of
+//! simulated / published, all four alike. Nothing is drawn: the result is the same on every machine.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -5,8 +5,8 @@
 //! link   |pkt|pkt|pkt|....|pkt|pkt|      two bursts, if the dots take 40 ns or more
 //! ```
 //!
-//! [`bursts`] are those of a link, and their lengths are in packets of the link's largest size; [`pair_bursts`] are those
-//! from one host to another, in packets, as in `plimsoll bursts`.
+//! [`bursts`] are those of a link, and their lengths are in packets of the link's largest size; [`pair_bursts`] are
+//! those from one host to another, in packets, as in `plimsoll bursts`.
 
 use std::collections::BTreeMap;
 
@@ -91,8 +91,8 @@ pub(crate) fn ack_ratio(outcome: &Outcome, name: &str) -> Option<f64> {
     (count > 0).then(|| bytes as f64 / count as f64)
 }
 
-/// Returns how many percent of the packets on the link of the watched queue `name`, after the warm-up, are to one of the
-/// `entries` destinations that were used last; `None` if there is no packet.
+/// Returns how many percent of the packets on the link of the watched queue `name`, after the warm-up, are to one of
+/// the `entries` destinations that were used last; `None` if there is no packet.
 pub(crate) fn path_cache_percent(outcome: &Outcome, name: &str, entries: usize) -> Option<f64> {
     let (_, interface) = watched(outcome, name)?;
     let (mut cache, mut hits, mut packets) = (Vec::with_capacity(entries), 0u64, 0u64);

@@ -47,11 +47,11 @@ pub(crate) enum Population {
     PairBurstPackets(String),
     /// The same bursts of packets with data alone.
     PairDataBurstPackets(String),
-    /// The kilobytes that a pure acknowledgement on the link of the watched queue of that name acknowledges anew, in the
-    /// mean: one number. It needs packets captured there.
+    /// The kilobytes that a pure acknowledgement on the link of the watched queue of that name acknowledges anew, in
+    /// the mean: one number. It needs packets captured there.
     AckRatioKb(String),
-    /// How many percent of the packets on the link of the watched queue of that name are to one of the destinations that
-    /// a cache of that many entries holds, which forgets the one used longest ago: one number. It needs packets
+    /// How many percent of the packets on the link of the watched queue of that name are to one of the destinations
+    /// that a cache of that many entries holds, which forgets the one used longest ago: one number. It needs packets
     /// captured there.
     PathCachePercent {
         /// The name of the watched queue.

@@ -7,8 +7,9 @@
 //!     └──Deliver── Receive┘<── frames <── Interrupt <── ring of the NIC: coalescing, LRO <── link
 //! ```
 //!
-//! `Interrupt`, `Receive` and `Transmit` are work of the first core, `Write` and `Deliver` of the last, which may be the
-//! same. Where there is no processor, work takes no time. All state belongs to one host or to one end of a connection.
+//! `Interrupt`, `Receive` and `Transmit` are work of the first core, `Write` and `Deliver` of the last, which may be
+//! the same. Where there is no processor, work takes no time. All state belongs to one host or to one end of a
+//! connection.
 
 mod application;
 mod receive;
@@ -75,7 +76,7 @@ struct StackOfEnd {
     copied: u64,
 }
 
-/// Something that a core does.
+/// A piece of work that a core does.
 #[derive(Debug)]
 enum Work {
     /// The host takes what the NIC holds.
@@ -185,11 +186,12 @@ impl World {
     /// The event `number` of a stack has come: a core has done something, or a piece has left.
     #[cold]
     pub(crate) fn on_stack_due(&mut self, now: Time, number: u32) {
+        if let Some(host) = number.checked_sub(PIECE_EVENTS) {
+            return self.end_pieces(now, HostId(host));
+        }
         let (host, part) = (HostId(number / PARTS), number % PARTS);
-        match part {
-            TRANSMIT => return self.transmit_next(now, host),
-            PIECES => return self.end_pieces(now, host),
-            _ => {}
+        if part == TRANSMIT {
+            return self.transmit_next(now, host);
         }
         let Some(stacks) = &mut self.hosts.stacks else { return };
         let core = stacks.core(host, part as usize);
@@ -215,6 +217,11 @@ fn owner_of(host: HostId, part: u32) -> Owner {
     Owner::new(OwnerKind::Receive, STACK_EVENTS + host.0 * PARTS + part)
 }
 
+/// Returns the owner of the events of a host that end pieces.
+fn owner_of_pieces(host: HostId) -> Owner {
+    Owner::new(OwnerKind::Receive, STACK_EVENTS + PIECE_EVENTS + host.0)
+}
+
 /// Returns the place of a connection's end.
 fn place_of(number: u32, end: End) -> u32 {
     number * 2 + end as u32
@@ -223,10 +230,12 @@ fn place_of(number: u32, end: End) -> u32 {
 /// The numbers of the stacks' events begin here, above those of receiving NICs and reorder buffers.
 pub(crate) const STACK_EVENTS: u32 = 1 << 28;
 
-/// A host has events of two cores, of its transmit queues and of the ends of pieces.
-const PARTS: u32 = 4;
+/// A host has events of two cores and of its transmit queues.
+const PARTS: u32 = 3;
 const TRANSMIT: u32 = 2;
-const PIECES: u32 = 3;
+
+/// Above these, counted from [`STACK_EVENTS`], are the hosts' events that end pieces.
+const PIECE_EVENTS: u32 = 1 << 27;
 
 /// What an application hands over with a call, where the scenario does not say.
 const SEND_SIZE: Bytes = Bytes::new(64_000);

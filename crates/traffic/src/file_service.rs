@@ -1,14 +1,14 @@
 //! `file-service`: clients that copy files from one server, whose disk reads ahead.
 //!
 //! ```text
-//! client ──read request──> server: disk reads batch by batch, clients in turn ──> a whole read, or each batch ──> client
-//!    ^                                                                                                             │
-//!    └──────────────────── the next request, when the last byte of a read has arrived ─────────────────────────────┘
+//! client ──request──> server: disk reads batch by batch, clients in turn ──a whole read, or each batch──> client
+//!    ^                                                                                                      │
+//!    └─────────── the next request, when the last byte of a read has arrived ────────────────────────────────┘
 //! ```
 //!
-//! BulletTrains (3.1.3) measures two such servers. An NFS server reads the whole read size of its client into memory and
-//! then sends it; an HDFS DataNode sends by `sendfile()`, batch by batch of the disk's read-ahead. What the server hands
-//! to its socket at once leaves as one burst if the network stack lets it.
+//! BulletTrains (3.1.3) measures two such servers. An NFS server reads the whole read size of its client into memory
+//! and then sends it; an HDFS DataNode sends by `sendfile()`, batch by batch of the disk's read-ahead. What the server
+//! hands to its socket at once leaves as one burst if the network stack lets it.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -195,7 +195,7 @@ struct Sending {
     reader: usize,
     bytes: u64,
     created: Time,
-    /// It ends a read.
+    /// Whether it is the end of a read.
     ends_read: bool,
 }
 

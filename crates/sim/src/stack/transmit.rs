@@ -5,7 +5,7 @@ use plimsoll_fabric::net::{Flags, HostId, Packet, Wait};
 use plimsoll_traffic::workload_of_raw;
 use plimsoll_units::{Bytes, Span, Time};
 
-use super::{HostStacks, PIECES, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, place_of};
+use super::{HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, owner_of_pieces, place_of};
 use crate::connection::{End, Half};
 use crate::sim_hooks::SimHooks;
 use crate::world::World;
@@ -69,11 +69,12 @@ impl HostStacks {
         self.on_piece(fabric, packet.src, Piece { packets, since: now, place: Some(place) }, call);
     }
 
-    /// A piece that TCP does not complete at this instant ends with it: Nagle's algorithm, or a limiter, may keep the rest.
+    /// A piece that TCP does not complete at this instant ends with it: Nagle's algorithm, or a limiter, may keep the
+    /// rest.
     fn end_piece_at(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, host: HostId, place: u32) {
         let began = &mut self.hosts[host.0 as usize].began;
         if began.is_empty() {
-            fabric.schedule(now, owner_of(host, PIECES));
+            fabric.schedule(now, owner_of_pieces(host));
         }
         began.push(place);
     }

@@ -99,8 +99,8 @@ fn tcp_has_no_more_below_it_than_the_output_limit() {
         let outcome = plimsoll_sim::run(&model, &mut |_| true).unwrap();
         outcome.messages.iter().map(|message| message.split.nic).max().unwrap()
     };
-    // All 300 segments are in the window. What is ahead of the last is less than the limit and a piece, 36 us; coalescing
-    // adds 30 us.
+    // All 300 segments are in the window. What is ahead of the last is less than the limit and a piece, 36 us;
+    // coalescing adds 30 us.
     assert!(most("30KB") <= Span::from_us(75), "{}", most("30KB"));
     assert!(most("1GB") > Span::from_us(300), "{}", most("1GB"));
 }
