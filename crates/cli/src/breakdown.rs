@@ -16,6 +16,8 @@ mod server;
 #[cfg(feature = "kernel")]
 mod shown;
 #[cfg(feature = "kernel")]
+mod slices;
+#[cfg(feature = "kernel")]
 mod tables;
 #[cfg(feature = "kernel")]
 mod timeline;
@@ -50,6 +52,10 @@ pub struct Args {
     /// How long to trace; Ctrl-C ends it earlier, with the report.
     #[arg(long, value_name = "SPAN", default_value = "10s")]
     duration: Span,
+    /// Share of the time in which requests are traced, in slices of 0.5 s: what tracing costs shrinks with it. 100%
+    /// traces without a pause, which requests of more than half a second need.
+    #[arg(long, value_name = "SHARE", default_value = "25%", value_parser = duty)]
+    duty: f64,
     /// Trace one connection of so many, for a server under high load; for UDP, one client.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=1_000_000))]
     sample: u32,
@@ -78,6 +84,12 @@ pub struct Args {
     /// Server to run and trace; it is ended with SIGTERM afterwards.
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
     command: Vec<OsString>,
+}
+
+/// Parses the share of the time in which requests are traced.
+fn duty(text: &str) -> Result<f64, String> {
+    let share = plimsoll_units::parse_share(text).map_err(|error| error.to_string())?;
+    if (0.01..=1.0).contains(&share) { Ok(share) } else { Err("expected a share from 1% to 100%".to_owned()) }
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {

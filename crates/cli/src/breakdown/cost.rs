@@ -39,7 +39,7 @@ struct Begin {
     own_ns: u64,
 }
 
-/// Measures for a fifth of the trace, at most [`LONGEST`].
+/// Measures for most of the first slice, at most [`LONGEST`].
 #[derive(Debug)]
 pub(super) struct Meter {
     from: Duration,
@@ -49,9 +49,9 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    pub(super) fn new(duration: Duration) -> Meter {
-        let from = duration / 20;
-        Meter { from, until: from + (duration / 5).min(LONGEST), begin: None, cost: None }
+    pub(super) fn new(slice: Duration) -> Meter {
+        let from = slice / 20;
+        Meter { from, until: from + (slice * 4 / 5).min(LONGEST), begin: None, cost: None }
     }
 
     /// Begins or ends the measurement if it is time.

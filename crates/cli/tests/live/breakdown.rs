@@ -173,7 +173,7 @@ fn check_delays(output: &Output) {
 #[test]
 fn delays_of_a_tcp_server_are_found_where_they_are() {
     if able() {
-        check_delays(&Load::tcp().traced(&["--duration", "3s", "--format", "json"]));
+        check_delays(&Load::tcp().traced(&["--duration", "3s", "--duty", "100%", "--format", "json"]));
     }
 }
 
@@ -227,7 +227,7 @@ fn sleeps_at_a_lock_are_listed() {
 #[test]
 fn delays_of_a_udp_server_are_found_where_they_are() {
     if able() {
-        check_delays(&Load::udp().traced(&["--duration", "3s", "--format", "json"]));
+        check_delays(&Load::udp().traced(&["--duration", "3s", "--duty", "100%", "--format", "json"]));
     }
 }
 
