@@ -38,8 +38,8 @@ use crate::output::{Done, Format};
 /// matched are counted, with the reason, and their share is printed. Nothing stays in the kernel when this command
 /// ends, however it ends.
 ///
-/// A request is data on a connection up to the reply's first byte: one at a time. Needs root, or CAP_BPF, CAP_PERFMON
-/// and CAP_SYS_PTRACE, and a kernel with BTF. docs/breakdown.md explains each part.
+/// A request is data on a connection up to the reply's first byte: one at a time. Needs root, or CAP_BPF, CAP_PERFMON,
+/// CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and a kernel with BTF. docs/breakdown.md explains each part.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("server").required(true).multiple(true).args(["pid", "port", "command"]))]
 pub struct Args {

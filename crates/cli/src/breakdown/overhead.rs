@@ -57,7 +57,9 @@ pub(super) fn run(args: &Args, target: &Target, pairs: u32, interrupt: &Interrup
     ];
     match args.format {
         Format::Json => {
-            let whole = json!({"load": load, "sample": args.sample, "duty": args.duty, "rises": rises, "without": without, "with": with});
+            let options = json!({"sample": args.sample, "duty": args.duty});
+            let whole =
+                json!({"load": load, "options": options, "rises": rises, "without": without, "with": with});
             output::print(&format!("{}\n", printable_json(&format!("{whole:#}"))))?;
         }
         _ => {

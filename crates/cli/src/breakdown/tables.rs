@@ -74,7 +74,7 @@ pub(super) fn cost(shown: &Shown) -> String {
             percent(cost.scheduler_processors),
             percent(cost.own_processors),
         ),
-        _ => "What tracing cost was not measured: the trace was too short.".to_owned(),
+        _ => NOT_MEASURED.to_owned(),
     }
 }
 
@@ -324,6 +324,8 @@ const CSV_COLUMNS: [&str; 11] = [
     "share",
     "share_of_slowest",
 ];
+const NOT_MEASURED: &str = "What tracing cost was not measured: that needs CAP_SYS_ADMIN, and requests in the first \
+                            half second.";
 /// Fewer requests have no 99th percentile to speak of.
 const TAIL_REQUESTS_MIN: u64 = 1_000;
 /// The share of the server's processor time that tracing may take.

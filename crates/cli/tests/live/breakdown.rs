@@ -303,6 +303,24 @@ fn what_cannot_be_traced_is_said() {
     }
 }
 
+#[test]
+fn a_kernel_without_types_is_named() {
+    if !able() {
+        return;
+    }
+    let load = Load::tcp();
+    let script = "mount -t tmpfs none /sys/kernel/btf && exec \"$0\" breakdown --port $1";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_plimsoll"), &load.port.to_string()])
+        .output()
+        .unwrap();
+    if said(&output).contains("mount:") {
+        return plimsoll_testing::skipped!("/sys/kernel/btf cannot be hidden: {}", said(&output));
+    }
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("CONFIG_DEBUG_INFO_BTF"), "{}", said(&output));
+}
+
 /// Starts a trace of `load`, and waits until it has begun.
 fn begun(load: &Load) -> Child {
     let mut trace = plimsoll()
