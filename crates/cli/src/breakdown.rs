@@ -30,7 +30,7 @@ use plimsoll_units::{Rate, Span, whole};
 
 use crate::output::{Done, Format};
 
-/// Show where the time of a running server's requests goes: kernel, processor shortage or the server itself.
+/// Show where the time of a running server's requests goes: kernel, busy threads and processors, or the server itself.
 ///
 /// Follows each request of a TCP or UDP server from the device to the socket, the wake-up, the run queue, the reading
 /// system calls, the application, the send path and back to the device, by tracepoints of the kernel (tp_btf); the

@@ -40,6 +40,7 @@ fn owner(layer: Layer) -> &'static str {
         Layer::Network => "the network's and the peer's",
         Layer::Kernel => "the kernel's",
         Layer::Scheduler => "a wait for a processor",
+        Layer::Queueing => "a wait for a thread that is busy with other requests",
         Layer::Server => "the server's own",
         Layer::Remainder => "not explained",
     }
