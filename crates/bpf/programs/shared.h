@@ -101,7 +101,20 @@ struct redirect_settings {
 	/// The action for a datagram on a queue without a socket: FRAME_PASS; tests use FRAME_DROP, by which they see
 	/// the redirected frames.
 	__u64 without_socket;
+	/// The number of threads to which each queue's datagrams are dispatched by their keys; 0 for one socket a queue.
+	__u64 threads;
+	/// The initial value of a key's hash.
+	__u64 seed;
+	/// The factor by which the hash multiplies words.
+	__u64 factor;
+	/// The number of partitions, 1 or more with dispatch.
+	__u64 partitions;
+	/// 1 where a binary request's partition is its vBucket field, 0 where its key determines it.
+	__u64 by_vbucket;
 };
+
+/// The number that stands for no socket where a program returns the number of one.
+#define NO_SOCKET 0xffffffff
 
 /// A connection counts as one of those that share a level for at least this long after its last activity, and less than
 /// twice as long, in ns.

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
 /*
- * Redirects a server's datagrams from a device's receive queue to the AF_XDP socket of that queue, before the
- * kernel's stack sees them.
+ * Redirects a server's datagrams from a device's receive queue to an AF_XDP socket of that queue, before the kernel's
+ * stack sees them.
+ *
+ * A queue has one socket; or, with Chronos's dispatch, one for each thread, and a datagram goes to the socket of the
+ * thread that owns its partition (datagram_key.h). A request without a key goes to the thread with the queue's number.
  *
  * Only plain frames are redirected: Ethernet to the device's own address, without a tag; IPv4 without options, and
  * IPv6 without extension headers; no fragment; UDP to one of the server's addresses and ports. Everything else stays
@@ -21,6 +24,10 @@ _Static_assert(FRAME_PASS == XDP_PASS && FRAME_DROP == XDP_DROP, "shared.h repea
 
 const volatile struct redirect_settings settings = {};
 
+#define load_bytes(datagram, offset, to, length) bpf_xdp_load_bytes(datagram, offset, to, length)
+
+#include "datagram_key.h"
+
 /* An address in network order, with IPv4 mapped into IPv6, and a port in host order. */
 struct endpoint {
 	__u32 address[4];
@@ -35,7 +42,15 @@ struct {
 	__type(value, __u32);
 } endpoints SEC(".maps");
 
-/* The socket of each queue. */
+/* The thread that owns each partition. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} owners SEC(".maps");
+
+/* The socket of each queue, or the sockets of the first queue's threads, of the second queue's, and so on. */
 struct {
 	__uint(type, BPF_MAP_TYPE_XSKMAP);
 	__uint(max_entries, 1);
@@ -78,17 +93,55 @@ static __always_inline struct udphdr *find_udp(void *data, void *end, struct end
 	return NULL;
 }
 
-SEC("xdp")
-int to_sockets(struct xdp_md *frame)
+/* Returns the number of the socket for a datagram whose UDP payload begins at offset `at` of the frame. */
+static __always_inline __u32 socket_of(struct xdp_md *frame, __u32 at)
+{
+	__u32 queue = frame->rx_queue_index, bytes = frame->data_end - frame->data;
+	__u32 threads = settings.threads, thread, partition, *owner;
+
+	if (!threads)
+		return queue;
+	thread = queue % threads;
+	at = unknown(at, bytes);
+	if (bytes > at && find_partition(frame, at, bytes - at, &partition)) {
+		owner = bpf_map_lookup_elem(&owners, &partition);
+		if (owner)
+			thread = *owner;
+	}
+	return queue * threads + thread;
+}
+
+/* Sets the number of the socket for a frame; returns false if the frame is the kernel's. */
+static __always_inline int find_socket(struct xdp_md *frame, __u32 *socket)
 {
 	void *data = (void *)(long)frame->data, *end = (void *)(long)frame->data_end;
 	struct endpoint endpoint = {};
 	struct udphdr *udp = find_udp(data, end, &endpoint);
 
 	if (!udp || (void *)(udp + 1) > end)
-		return XDP_PASS;
+		return 0;
 	endpoint.port = bpf_ntohs(udp->dest);
 	if (!bpf_map_lookup_elem(&endpoints, &endpoint))
+		return 0;
+	*socket = socket_of(frame, (void *)(udp + 1) - data);
+	return 1;
+}
+
+SEC("xdp")
+int to_sockets(struct xdp_md *frame)
+{
+	__u32 socket;
+
+	if (!find_socket(frame, &socket))
 		return XDP_PASS;
-	return bpf_redirect_map(&sockets, frame->rx_queue_index, settings.without_socket);
+	return bpf_redirect_map(&sockets, socket, settings.without_socket);
+}
+
+/* Returns the number of the socket for a frame, for tests; NO_SOCKET if the frame is the kernel's. */
+SEC("xdp")
+int number_of_socket(struct xdp_md *frame)
+{
+	__u32 socket;
+
+	return find_socket(frame, &socket) ? socket : NO_SOCKET;
 }

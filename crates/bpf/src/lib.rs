@@ -57,7 +57,7 @@ pub use {
         CgroupLink, Limiter, PacketClassifier, PortClassifier, SocketClassifier, Tag, TrafficClassifier,
     },
     queue_length::QueueLength,
-    redirect::{DatagramRedirect, RedirectOptions},
+    redirect::{DatagramRedirect, DispatchOptions, RedirectOptions},
     requests::{CostGuard, RequestTrace, RequestTraceOptions},
     steering::{DatagramSteering, SteeringOptions},
 };

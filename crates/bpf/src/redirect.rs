@@ -1,5 +1,6 @@
 //! [`DatagramRedirect`] redirects a server's datagrams from a device's queues to AF_XDP sockets, past the kernel's
-//! stack (`programs/to_sockets.bpf.c`).
+//! stack (`programs/to_sockets.bpf.c`): to the one socket of a queue, or to the socket of the thread that owns the
+//! datagram's partition.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -8,7 +9,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use libbpf_rs::{MapCore, MapFlags};
 
 use crate::shared::{FRAME_PASS, RedirectSettings, Shared};
-use crate::{Error, HeldLink, Program};
+use crate::{Error, HeldLink, Program, SteeringOptions};
 
 /// The datagrams to redirect.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,12 +22,46 @@ pub struct RedirectOptions {
     pub queues: u32,
     /// The action for a datagram on a queue without a socket: `shared::FRAME_PASS`, or `shared::FRAME_DROP` in tests.
     pub without_socket: u64,
+    /// The dispatch of each queue's datagrams to threads; None for one socket a queue.
+    pub dispatch: Option<DispatchOptions>,
+}
+
+/// Chronos's dispatch: each datagram goes to the thread that owns its partition.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DispatchOptions {
+    /// The function that maps a datagram to its partition.
+    pub steering: SteeringOptions,
+    /// The number of threads, 1 or more; each has a socket at every queue.
+    pub threads: u32,
+    /// The thread that initially owns each partition.
+    pub owners: Vec<u32>,
 }
 
 impl RedirectOptions {
-    /// Creates options that leave datagrams on queues without a socket to the kernel.
+    /// Creates options that leave datagrams on queues without a socket to the kernel, and dispatch nothing.
     pub fn new(hardware: [u8; 6], endpoints: Vec<SocketAddr>, queues: u32) -> RedirectOptions {
-        RedirectOptions { hardware, endpoints, queues, without_socket: FRAME_PASS }
+        RedirectOptions { hardware, endpoints, queues, without_socket: FRAME_PASS, dispatch: None }
+    }
+
+    fn settings(&self) -> RedirectSettings {
+        let hardware = self.hardware.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
+        let settings =
+            RedirectSettings { hardware, without_socket: self.without_socket, ..RedirectSettings::default() };
+        let Some(DispatchOptions { steering, threads, owners }) = &self.dispatch else { return settings };
+        RedirectSettings {
+            threads: u64::from(*threads),
+            seed: steering.seed,
+            factor: steering.factor,
+            partitions: owners.len() as u64,
+            by_vbucket: u64::from(steering.by_vbucket),
+            ..settings
+        }
+    }
+
+    /// Returns the number of sockets, those of the first queue before those of the second.
+    fn sockets(&self) -> usize {
+        let of_each = self.dispatch.as_ref().map_or(1, |dispatch| dispatch.threads);
+        self.queues as usize * of_each as usize
     }
 }
 
@@ -46,17 +81,37 @@ impl DatagramRedirect {
     /// Loads the program, without attaching it to a device.
     ///
     /// # Errors
-    /// Returns [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`].
+    /// Returns [`Error::Unsupported`] or [`Error::Kernel`] as [`Program::clock`]; with dispatch the latter too if the
+    /// kernel is older than Linux 5.18.
     pub fn load(options: &RedirectOptions) -> Result<DatagramRedirect, Error> {
-        let hardware = options.hardware.iter().fold(0, |number, &byte| number << 8 | u64::from(byte));
-        let settings = RedirectSettings { hardware, without_socket: options.without_socket };
-        let sizes = [("endpoints", options.endpoints.len()), ("sockets", options.queues as usize)];
-        let program = Program::load_with("to_sockets", "to_sockets", Some(&settings.to_bytes()), |open| {
+        DatagramRedirect::load_program(options, "to_sockets")
+    }
+
+    /// Loads a program that cannot be attached, whose test runs return the number of the socket for a frame, or
+    /// [`crate::shared::NO_SOCKET`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`DatagramRedirect::load`].
+    pub fn load_for_numbers(options: &RedirectOptions) -> Result<DatagramRedirect, Error> {
+        DatagramRedirect::load_program(options, "number_of_socket")
+    }
+
+    fn load_program(options: &RedirectOptions, name: &'static str) -> Result<DatagramRedirect, Error> {
+        let owners = options.dispatch.as_ref().map_or(&[][..], |dispatch| &dispatch.owners);
+        let sizes = [
+            ("endpoints", options.endpoints.len()),
+            ("sockets", options.sockets()),
+            ("owners", owners.len()),
+        ];
+        let program = Program::load_with("to_sockets", name, Some(&options.settings().to_bytes()), |open| {
             for mut map in open.maps_mut() {
                 let size = sizes.iter().find(|(name, _)| map.name() == *name);
                 if let Some((_, size)) = size {
                     map.set_max_entries((*size).max(1) as u32)?;
                 }
+            }
+            for mut other in open.progs_mut().filter(|other| other.name() != name) {
+                other.set_autoload(false);
             }
             Ok(())
         })?;
@@ -66,7 +121,22 @@ impl DatagramRedirect {
                 .update(&key(*endpoint), &1_u32.to_ne_bytes(), MapFlags::ANY)
                 .map_err(program.failed("adding an address to"))?;
         }
-        Ok(DatagramRedirect { program, link: None })
+        let redirect = DatagramRedirect { program, link: None };
+        for (partition, owner) in (0..).zip(owners) {
+            redirect.set_owner(partition, *owner)?;
+        }
+        Ok(redirect)
+    }
+
+    /// Dispatches the partition's datagrams to this thread from now on.
+    ///
+    /// # Errors
+    /// Returns [`Error::Kernel`] if there is no such partition.
+    pub fn set_owner(&self, partition: u32, thread: u32) -> Result<(), Error> {
+        self.program
+            .map_named("owners")
+            .update(&partition.to_ne_bytes(), &thread.to_ne_bytes(), MapFlags::ANY)
+            .map_err(Error::while_doing(format!("dispatching partition {partition}")))
     }
 
     /// Attaches the program to the device: in its driver if that runs XDP programs (returns true), else to the kernel's
@@ -95,15 +165,16 @@ impl DatagramRedirect {
         Ok(is_native)
     }
 
-    /// Redirects the datagrams of this queue to `socket`, an AF_XDP socket that is bound to the queue.
+    /// Makes `socket`, an AF_XDP socket, the one with this number: that of its queue, or with dispatch the queue times
+    /// the threads plus the thread.
     ///
     /// # Errors
-    /// Returns [`Error::Kernel`] if there is no such queue, or the socket is not AF_XDP.
-    pub fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), Error> {
+    /// Returns [`Error::Kernel`] if there is no such number, or the socket is not AF_XDP.
+    pub fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> Result<(), Error> {
         let descriptor = socket.as_raw_fd() as u32;
         self.program
             .map_named("sockets")
-            .update(&queue.to_ne_bytes(), &descriptor.to_ne_bytes(), MapFlags::ANY)
+            .update(&number.to_ne_bytes(), &descriptor.to_ne_bytes(), MapFlags::ANY)
             .map_err(self.program.failed("adding a socket to"))
     }
 

@@ -15,6 +15,7 @@ use crate::setup::{Phase, Setup};
 #[derive(Debug)]
 pub struct Bench {
     servers: Vec<Server>,
+    helpers: Vec<u32>,
     setup: Arc<Setup>,
     client_threads: ClientThreads,
     limits: SuspectLimits,
@@ -54,7 +55,12 @@ impl Bench {
         if workload.loads() {
             client_threads.store(&setup)?;
         }
-        Ok(Bench { servers, setup, client_threads, limits: validity.limits() })
+        Ok(Bench { servers, helpers: Vec::new(), setup, client_threads, limits: validity.limits() })
+    }
+
+    /// Counts the processor time of these tasks as the servers', such as threads of the kernel that receive for them.
+    pub fn count_also(&mut self, tasks: Vec<u32>) {
+        self.helpers = tasks;
     }
 
     /// Runs `phase` and measures the servers' processor time.
@@ -62,7 +68,7 @@ impl Bench {
     /// # Errors
     /// Returns an error if a server has ended, or a processor does not exist.
     pub fn measure(&self, phase: Phase) -> anyhow::Result<Measure> {
-        let mut watch = Stopwatch::of(&self.servers);
+        let mut watch = Stopwatch::of(&self.servers, &self.helpers);
         let book = self.client_threads.run(&self.setup, phase, |edge| watch.look(edge))?;
         let taken = watch.taken()?;
         let report = Report::new(&book, &phase, self.client_threads.threads, self.limits);

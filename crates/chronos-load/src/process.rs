@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::iter::Sum;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -37,9 +37,16 @@ pub struct Recipe {
     pub name: String,
     /// The words of the command, with the placeholders `{port}`, `{socket}` and `{folder}`, a private folder.
     pub words: Vec<String>,
+    /// The address at which it is asked; that of the loopback unless the words move it to another network.
+    pub address: IpAddr,
 }
 
 impl Recipe {
+    /// Creates the recipe of a server that listens on the loopback.
+    pub fn new(name: impl Into<String>, words: Vec<String>) -> Recipe {
+        Recipe { name: name.into(), words, address: IpAddr::V4(Ipv4Addr::LOCALHOST) }
+    }
+
     /// Parses `NAME=COMMAND`.
     ///
     /// # Errors
@@ -56,7 +63,7 @@ impl Recipe {
         if !command.contains("{port}") && !command.contains("{socket}") {
             return Err(bad("has neither {port} nor {socket}"));
         }
-        Ok(Recipe { name: name.to_owned(), words })
+        Ok(Recipe::new(name, words))
     }
 }
 
@@ -100,7 +107,7 @@ impl Server {
         sched_setaffinity(None, &before).context("cannot restore the processors of this thread")?;
         let child =
             child.with_context(|| format!("cannot start `{}` of server {}", words[0], recipe.name))?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let address = SocketAddr::new(recipe.address, port);
         let endpoint = match transport {
             Transport::Tcp => Endpoint::Tcp(address),
             Transport::Udp => Endpoint::Udp(address),
@@ -161,25 +168,42 @@ impl Server {
         ensure!(!sum.ran.is_zero(), "the kernel does not count the time that tasks run (CONFIG_SCHED_INFO)");
         Ok(sum)
     }
+
+    /// Returns the number of its process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
 }
 
 /// The processor time of servers during the measured time of a phase.
 #[derive(Debug)]
 pub struct Stopwatch<'a> {
     servers: &'a [Server],
+    /// Tasks of the kernel that work for the servers.
+    helpers: &'a [u32],
     at: [anyhow::Result<ProcessorTime>; 2],
 }
 
 impl<'a> Stopwatch<'a> {
-    /// Creates a stopwatch for all of `servers` together.
-    pub fn of(servers: &'a [Server]) -> Stopwatch<'a> {
-        Stopwatch { servers, at: [const { Ok(ProcessorTime { ran: Span::ZERO, waited: Span::ZERO }) }; 2] }
+    /// Creates a stopwatch for all of `servers` together with `helpers`, the numbers of tasks of the kernel that work
+    /// for them.
+    pub fn of(servers: &'a [Server], helpers: &'a [u32]) -> Stopwatch<'a> {
+        Stopwatch {
+            servers,
+            helpers,
+            at: [const { Ok(ProcessorTime { ran: Span::ZERO, waited: Span::ZERO }) }; 2],
+        }
     }
 
     /// Reads the processor time at the start or the end.
     pub fn look(&mut self, edge: MeasurementEdge) {
+        let helper = |task: &u32| {
+            let path = format!("/proc/{task}/schedstat");
+            ProcessorTime::read(Path::new(&path)).with_context(|| format!("cannot read {path}"))
+        };
+        let servers = self.servers.iter().map(Server::processor_time);
         self.at[usize::from(edge == MeasurementEdge::End)] =
-            self.servers.iter().map(Server::processor_time).sum();
+            servers.chain(self.helpers.iter().map(helper)).sum();
     }
 
     /// Returns the processor time between the start and the end.

@@ -23,26 +23,34 @@
 //! assert!(config.check().is_ok());
 //! ```
 //!
-//! Threads share nothing: each queue's socket, frames and rings belong to one thread. The device chooses the queue, by
-//! the sender's address as a rule; a request for a partition of another thread crosses a ring, as one over TCP does.
+//! Without dispatch threads share nothing: each queue's socket, frames and rings belong to one thread. The device
+//! chooses the queue, by the sender's address as a rule; a request for a partition of another thread crosses a ring, as
+//! one over TCP does. With dispatch ([`plimsoll_chronos::Config::datagram_steering`]) each thread has a socket at every
+//! queue, and the program hands a datagram to the socket of the thread that owns its key's partition. To move a
+//! partition changes an entry of the program's map. The sockets of a queue share frames and two rings (`pool.rs`).
+//!
 //! A reply is sent to the Ethernet address from which the request came, without a look-up of routes or neighbours.
 //!
-//! Requirements: Linux 5.9, the feature `kernel` of this crate, and the rights to administer networks and to load eBPF
-//! programs. No packet filter of the kernel sees the datagrams.
+//! Requirements: Linux 5.9 (with dispatch 5.18), the feature `kernel` of this crate, and the rights to administer
+//! networks and to load eBPF programs. No packet filter of the kernel sees the datagrams.
 
 mod frame;
 mod interface;
+mod pool;
 mod program;
 mod queue;
 mod ring;
 mod socket;
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use interface::Interface;
-use plimsoll_chronos::{DatagramDevice, DeviceInfo, OpenDevice};
+use plimsoll_chronos::{DatagramDevice, DeviceInfo, Dispatch, Dispatcher, OpenDevice};
+use pool::{FRAME_BYTES, Shape};
 use program::Redirect;
-use queue::{FRAME_BYTES, FRAMES, MTU_MAX, Queue};
+use queue::{MTU_MAX, Queue};
+use socket::Mode;
 
 /// An Ethernet device that is used by AF_XDP. It must not have an XDP program of its own.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,41 +70,69 @@ impl DatagramDevice for XdpDevice {
         &self.name
     }
 
-    fn open(&self, places: &[SocketAddr]) -> Result<OpenDevice, String> {
+    fn open(&self, places: &[SocketAddr], dispatch: Option<&Dispatch<'_>>) -> Result<OpenDevice, String> {
+        program::check_build()?;
         let interface = Interface::find(&self.name)?;
         let places = interface.places(places);
         check(&interface, &places)?;
-        let mut redirect = Redirect::load(&interface, &places)?;
-        let open = |_| socket::open(interface.mtu);
-        let mut queues = (0..interface.receive_queues).map(open).collect::<Result<Vec<Queue>, String>>()?;
+        let mut redirect = Redirect::load(&interface, &places, dispatch)?;
+        let shape = Shape::of(dispatch.map_or(1, |dispatch| dispatch.threads));
+        let mut queues =
+            (0..interface.receive_queues).map(|_| open(&interface, shape)).collect::<Result<Vec<_>, _>>()?;
         // Nothing has changed up to here. From now on the device has the program, which passes everything to the kernel
         // until it has sockets.
         let is_native = redirect.attach(&interface)?;
         let mut is_zero_copy = true;
-        for (number, queue) in (0..).zip(&mut queues) {
-            is_zero_copy &= socket::bind(queue, interface.index, number, !is_native)?;
+        for (number, sockets) in (0..).zip(&mut queues) {
+            is_zero_copy &= bind(&interface, number, sockets, !is_native)?;
         }
-        for (number, queue) in (0..).zip(&queues) {
+        for (number, queue) in (0..).zip(queues.iter().flatten()) {
             redirect.set_socket(number, queue.socket())?;
         }
         let info = DeviceInfo {
             name: self.name.clone(),
             places,
             queues: interface.receive_queues,
-            mode: mode(is_native, is_zero_copy, interface.receive_queues),
+            mode: mode(is_native, is_zero_copy, interface.receive_queues, shape),
         };
-        let queues = queues.into_iter().map(Queue::into_halves).collect();
-        Ok(OpenDevice { info, queues, guard: Box::new(redirect) })
+        let queues = queues.into_iter().flatten().map(Queue::into_halves).collect();
+        let redirect = Arc::new(redirect);
+        let dispatcher = dispatch.map(|_| redirect.clone() as Arc<dyn Dispatcher>);
+        Ok(OpenDevice { info, queues, dispatcher, guard: Box::new(redirect) })
     }
+}
+
+/// Opens the sockets of one queue of the device, which share its frames.
+fn open(interface: &Interface, shape: Shape) -> Result<Vec<Queue>, String> {
+    let first = socket::open(interface.mtu, shape)?;
+    let pool = first.pool().clone();
+    let others = (1..shape.sockets).map(|number| socket::open_sharing(interface.mtu, &pool, number));
+    std::iter::once(Ok(first)).chain(others).collect()
+}
+
+/// Binds the sockets of the queue with this number to the device. Returns whether the device reads and writes frames
+/// itself.
+fn bind(interface: &Interface, number: u32, sockets: &mut [Queue], must_copy: bool) -> Result<bool, String> {
+    let Some((first, others)) = sockets.split_first_mut() else { return Ok(false) };
+    let is_zero_copy = socket::bind(first, interface.index, number, Mode::First { must_copy })?;
+    for other in others {
+        socket::bind(other, interface.index, number, Mode::Sharing(first.socket()))?;
+    }
+    Ok(is_zero_copy)
 }
 
 /// Describes how a device is used. A native program runs in the device's driver, a generic one on the kernel's socket
 /// buffers, which costs more; with zero copy the device reads and writes frames itself.
-fn mode(is_native: bool, is_zero_copy: bool, queues: u32) -> String {
+fn mode(is_native: bool, is_zero_copy: bool, queues: u32, shape: Shape) -> String {
     let program = if is_native { "native" } else { "generic" };
     let frames = if is_zero_copy { "zero copy" } else { "copied" };
     let queues = if queues == 1 { "1 queue".to_owned() } else { format!("{queues} queues") };
-    format!("{program} XDP, {frames}, {queues} of {FRAMES} frames of {FRAME_BYTES} bytes")
+    let dispatch = match shape.sockets {
+        1 => String::new(),
+        threads => format!(", dispatched by key to {threads} threads"),
+    };
+    let count = shape.frames();
+    format!("{program} XDP, {frames}, {queues} of {count} frames of {FRAME_BYTES} bytes{dispatch}")
 }
 
 /// Checks that the device has an address that is served, small packets, and as many queues to send as to receive.
@@ -154,8 +190,16 @@ mod tests {
 
     #[test]
     fn the_mode_names_program_frames_and_queues() {
-        assert_eq!(mode(true, false, 2), "native XDP, copied, 2 queues of 3072 frames of 4096 bytes");
-        assert_eq!(mode(false, true, 1), "generic XDP, zero copy, 1 queue of 3072 frames of 4096 bytes");
+        let alone = Shape::of(1);
+        assert_eq!(mode(true, false, 2, alone), "native XDP, copied, 2 queues of 3072 frames of 4096 bytes");
+        assert_eq!(
+            mode(false, true, 1, alone),
+            "generic XDP, zero copy, 1 queue of 3072 frames of 4096 bytes"
+        );
+        assert_eq!(
+            mode(true, false, 1, Shape::of(4)),
+            "native XDP, copied, 1 queue of 3072 frames of 4096 bytes, dispatched by key to 4 threads"
+        );
         let info =
             DeviceInfo { name: "eth0".to_owned(), places: Vec::new(), queues: 1, mode: "m".to_owned() };
         assert_eq!(info.to_string(), "eth0: m");

@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
+use plimsoll_chronos::{Dispatch, Dispatcher};
+
 use super::interface::Interface;
 
 /// The program, which leaves its device when this is dropped, or its process ends.
@@ -12,12 +14,34 @@ pub(crate) struct Redirect {
     program: plimsoll_bpf::DatagramRedirect,
 }
 
+/// Checks that this build has the program.
+pub(crate) fn check_build() -> Result<(), String> {
+    let has_programs = cfg!(feature = "kernel");
+    has_programs.then_some(()).ok_or_else(|| NO_PROGRAMS.to_owned())
+}
+
+/// The reason of a build without programs.
+const NO_PROGRAMS: &str = "this build has no eBPF programs (feature `kernel`)";
+
 #[cfg(feature = "kernel")]
 impl Redirect {
     /// Loads a program for the datagrams of these places; no device has it yet.
-    pub(crate) fn load(interface: &Interface, places: &[SocketAddr]) -> Result<Redirect, String> {
-        let options =
-            plimsoll_bpf::RedirectOptions::new(interface.hardware, places.to_vec(), interface.receive_queues);
+    pub(crate) fn load(
+        interface: &Interface,
+        places: &[SocketAddr],
+        dispatch: Option<&Dispatch<'_>>,
+    ) -> Result<Redirect, String> {
+        let queues = interface.receive_queues;
+        let mut options = plimsoll_bpf::RedirectOptions::new(interface.hardware, places.to_vec(), queues);
+        options.dispatch = dispatch.map(|dispatch| plimsoll_bpf::DispatchOptions {
+            steering: plimsoll_bpf::SteeringOptions {
+                seed: dispatch.steering.hash.seed,
+                factor: dispatch.steering.hash.factor(),
+                by_vbucket: dispatch.steering.by_vbucket,
+            },
+            threads: dispatch.threads,
+            owners: dispatch.owners.to_vec(),
+        });
         let program = plimsoll_bpf::DatagramRedirect::load(&options).map_err(|error| error.to_string())?;
         Ok(Redirect { program })
     }
@@ -28,24 +52,38 @@ impl Redirect {
         self.program.attach(ifindex).map_err(|error| error.to_string())
     }
 
-    /// From now on the datagrams of this queue go to `socket`.
-    pub(crate) fn set_socket(&self, queue: u32, socket: BorrowedFd<'_>) -> Result<(), String> {
-        self.program.set_socket(queue, socket).map_err(|error| error.to_string())
+    /// Makes `socket` the one with this number: with dispatch queue after queue, those of all threads.
+    pub(crate) fn set_socket(&self, number: u32, socket: BorrowedFd<'_>) -> Result<(), String> {
+        self.program.set_socket(number, socket).map_err(|error| error.to_string())
     }
 }
 
 #[cfg(not(feature = "kernel"))]
 impl Redirect {
     /// Fails: this build has no eBPF programs.
-    pub(crate) fn load(_interface: &Interface, _places: &[SocketAddr]) -> Result<Redirect, String> {
-        Err("this build has no eBPF programs (feature `kernel`)".to_owned())
+    pub(crate) fn load(
+        _interface: &Interface,
+        _places: &[SocketAddr],
+        _dispatch: Option<&Dispatch<'_>>,
+    ) -> Result<Redirect, String> {
+        Err(NO_PROGRAMS.to_owned())
     }
 
     pub(crate) fn attach(&mut self, _interface: &Interface) -> Result<bool, String> {
         Ok(false)
     }
 
-    pub(crate) fn set_socket(&self, _queue: u32, _socket: BorrowedFd<'_>) -> Result<(), String> {
+    pub(crate) fn set_socket(&self, _number: u32, _socket: BorrowedFd<'_>) -> Result<(), String> {
         Ok(())
+    }
+}
+
+impl Dispatcher for Redirect {
+    fn set_owner(&self, partition: u32, thread: u32) {
+        #[cfg(feature = "kernel")]
+        // The partition exists; and the thread of a datagram that is dispatched wrongly forwards its request.
+        let _ = self.program.set_owner(partition, thread);
+        #[cfg(not(feature = "kernel"))]
+        let _ = (partition, thread);
     }
 }

@@ -1,4 +1,4 @@
-//! [`Queue`]: one queue of a device, served by an AF_XDP socket: its frames, and the datagrams in them.
+//! [`Queue`]: an AF_XDP socket at one queue of a device, and the datagrams that come and go by it.
 //!
 //! ```text
 //! fill ring ─> device ─> receive ring ─> Receiver: parse, in place ─────────────> requests
@@ -7,8 +7,8 @@
 //!                 └─ none is free: backlog, until some are
 //! ```
 //!
-//! Frames are [`FRAME_BYTES`] each, in memory of the queue: the first [`RECEIVE_FRAMES`] only receive, the
-//! [`SEND_FRAMES`] behind them only send. Nothing is allocated after the start, and only one thread uses them.
+//! Frames are [`FRAME_BYTES`] each, in the [`Pool`] of the device's queue: some only receive, the others only send.
+//! Nothing is allocated after the start, and only one thread uses a socket. With dispatch several sockets share a pool.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -19,17 +19,10 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
 use super::frame::{self, ETHERNET_BYTES, Refusal, Route};
-use super::ring::{Consuming, Mapping, Producing};
+use super::pool::{FRAME_BYTES, Pool};
+use super::ring::{Consuming, Producing};
 use super::socket::overruns;
 
-/// The size of a frame in bytes: a page, which is the largest that the kernel allows.
-pub(crate) const FRAME_BYTES: usize = 4096;
-/// The number of frames that a queue can receive before its thread takes them, a power of two.
-pub(crate) const RECEIVE_FRAMES: u32 = 2048;
-/// The number of frames that a queue can have in flight, a power of two: a value of 1 MiB in datagrams of 1400 bytes.
-pub(crate) const SEND_FRAMES: u32 = 1024;
-/// The number of frames of a queue; no more datagrams wait in it, in both directions together.
-pub(crate) const FRAMES: u32 = RECEIVE_FRAMES + SEND_FRAMES;
 /// Bytes that the kernel reserves before a received packet (XDP_PACKET_HEADROOM).
 const HEADROOM_BYTES: usize = 256;
 /// The largest MTU of a device whose packets fit into frames, in bytes.
@@ -40,37 +33,29 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The largest number of frames in a batch.
 const BATCH: usize = 64;
 
-/// One queue of a device.
+/// A socket at one queue of a device.
 pub(crate) struct Queue {
     socket: Arc<OwnedFd>,
+    pool: Arc<Pool>,
     receiver: Receiver,
     sender: Sender,
 }
 
-/// The four rings of an AF_XDP socket.
+/// The two rings that an AF_XDP socket has for itself.
 pub(crate) struct Rings {
-    pub(crate) fill: Producing<u64>,
     pub(crate) receive: Consuming<libc::xdp_desc>,
     pub(crate) send: Producing<libc::xdp_desc>,
-    pub(crate) completion: Consuming<u64>,
 }
 
 impl Queue {
-    /// Creates the queue of a device with this MTU. `memory` has all frames, and `rings` are those of `socket`, which
-    /// is still to be bound.
-    pub(crate) fn new(socket: OwnedFd, memory: &Arc<Mapping>, rings: Rings, mtu: usize) -> Queue {
-        debug_assert_eq!(memory.bytes(), FRAMES as usize * FRAME_BYTES);
-        let Rings { mut fill, receive, send, completion } = rings;
-        for number in 0..RECEIVE_FRAMES {
-            let has_room = fill.put(start_of(number));
-            debug_assert!(has_room, "the ring is as large");
-        }
-        fill.publish();
+    /// Creates the queue of a device with this MTU. `pool` has its frames, of which those of the socket with this
+    /// number send, and `rings` are those of `socket`, which is still to be bound.
+    pub(crate) fn new(socket: OwnedFd, number: u32, pool: &Arc<Pool>, rings: Rings, mtu: usize) -> Queue {
+        let Rings { receive, send } = rings;
         let socket = Arc::new(socket);
         let receiver = Receiver {
             socket: socket.clone(),
-            memory: memory.clone(),
-            fill,
+            pool: pool.clone(),
             ring: receive,
             frames: Vec::with_capacity(BATCH),
             done: Vec::with_capacity(BATCH),
@@ -79,10 +64,10 @@ impl Queue {
         };
         let sender = Sender {
             socket: socket.clone(),
-            memory: memory.clone(),
+            pool: pool.clone(),
+            number,
             ring: send,
-            completion,
-            free: (RECEIVE_FRAMES..FRAMES).map(start_of).collect(),
+            free: pool.shape.sends(number).collect(),
             frame_bytes_max: (mtu + ETHERNET_BYTES).min(FRAME_BYTES),
             waiting: Backlog::default(),
             waits_since: None,
@@ -92,12 +77,17 @@ impl Queue {
             has_added: false,
             sent: Sent::default(),
         };
-        Queue { socket, receiver, sender }
+        Queue { socket, pool: pool.clone(), receiver, sender }
     }
 
     /// Notes whether the device reads and writes frames itself.
     pub(crate) fn set_zero_copy(&mut self, is_zero_copy: bool) {
         self.sender.is_zero_copy = is_zero_copy;
+    }
+
+    /// Returns the pool, which further sockets of the device's queue may share.
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        &self.pool
     }
 
     /// Returns the AF_XDP socket.
@@ -111,20 +101,14 @@ impl Queue {
     }
 }
 
-/// Returns the offset of the frame with this number.
-fn start_of(number: u32) -> u64 {
-    u64::from(number) * FRAME_BYTES as u64
-}
-
 /// The half of a queue that receives.
 pub(crate) struct Receiver {
     socket: Arc<OwnedFd>,
-    memory: Arc<Mapping>,
-    fill: Producing<u64>,
+    pool: Arc<Pool>,
     ring: Consuming<libc::xdp_desc>,
     /// The frames of this batch, rejected ones included.
     frames: Vec<u64>,
-    /// Frames of earlier batches, for which the fill ring had no room yet.
+    /// Frames of earlier batches, which the fill ring did not take yet.
     done: Vec<u64>,
     /// The datagrams of this batch: return address, offset in memory, and length.
     datagrams: Vec<(Route, usize, usize)>,
@@ -136,14 +120,14 @@ impl Receiver {
     /// Returns `length` bytes of a frame of this batch; None if they are not in the part of memory that receives.
     #[expect(unsafe_code, reason = "memory that the kernel writes")]
     fn bytes(&self, start: usize, length: usize) -> Option<&[u8]> {
-        let is_inside = start.checked_add(length)? <= RECEIVE_FRAMES as usize * FRAME_BYTES;
+        let is_inside = start.checked_add(length)? <= self.pool.shape.receive_frames() as usize * FRAME_BYTES;
         if !is_inside {
             return None;
         }
         // SAFETY: it is within the mapping, which lives as long as this, and initialised, as mappings are. The kernel
-        // has handed the frame over by the receive ring and does not write it before it is in the fill ring again,
-        // which `release` does, and needs this alone; senders have the other part of the memory.
-        Some(unsafe { std::slice::from_raw_parts(self.memory.start().add(start).as_ptr(), length) })
+        // has handed the frame over by the receive ring of this socket alone and does not write it before it is in the
+        // fill ring again, which `release` does, and needs this alone; senders have the other part of the memory.
+        Some(unsafe { std::slice::from_raw_parts(self.pool.memory.start().add(start).as_ptr(), length) })
     }
 }
 
@@ -167,7 +151,7 @@ impl DeviceReceiver for Receiver {
             match self.bytes(start, length).map_or(Err(Refusal::Malformed), frame::parse) {
                 Ok((route, payload)) => {
                     // The payload is a part of the frame.
-                    let at = payload.as_ptr().addr() - self.memory.start().addr().get();
+                    let at = payload.as_ptr().addr() - self.pool.memory.start().addr().get();
                     let length = payload.len();
                     self.datagrams.push((route, at, length));
                 }
@@ -199,15 +183,7 @@ impl DeviceReceiver for Receiver {
         if self.done.is_empty() {
             return;
         }
-        // The ring is as large as there are frames, but the kernel hands over a packet before it says which frames it
-        // has taken (`xsk_flush`): for that moment the ring may look full.
-        while let Some(&frame) = self.done.last()
-            && self.fill.put(frame)
-        {
-            self.done.pop();
-        }
-        self.fill.publish();
-        if self.fill.wants_wakeup() {
+        if self.pool.give_back(&mut self.done) {
             // The call makes the driver go on; its result is about sending, or nothing new.
             let _ = recv(&self.socket, &mut [0; 0][..], RecvFlags::DONTWAIT);
         }
@@ -224,9 +200,10 @@ impl DeviceReceiver for Receiver {
 /// The half of a queue that sends.
 struct Sender {
     socket: Arc<OwnedFd>,
-    memory: Arc<Mapping>,
+    pool: Arc<Pool>,
+    /// The number of the socket among those that share the pool.
+    number: u32,
     ring: Producing<libc::xdp_desc>,
-    completion: Consuming<u64>,
     /// The offsets of the frames that are free.
     free: Vec<u64>,
     /// The length of the longest frame in bytes.
@@ -290,7 +267,7 @@ impl DeviceSender for Sender {
     fn is_sent(&mut self) -> bool {
         self.recycle();
         // A frame that was copied is free when its receiver has read it, which is not waited for.
-        let is_out = !self.is_zero_copy || self.free.len() == SEND_FRAMES as usize;
+        let is_out = !self.is_zero_copy || self.free.len() == self.pool.shape.send as usize;
         is_out && !self.has_to_send()
     }
 }
@@ -340,10 +317,11 @@ impl Sender {
     /// Returns the free frame at offset `start`, as long as a packet of the device may be.
     #[expect(unsafe_code, reason = "memory that the kernel reads")]
     fn frame(&mut self, start: u64) -> &mut [u8] {
-        // SAFETY: `free` has starts of frames in the part of the mapping that sends, which lives as long as this, and
-        // one that is free neither the kernel nor anything of this process reads; the borrow of `self` keeps it so.
+        // SAFETY: `free` has starts of frames in the part of the mapping that this socket sends, which lives as long as
+        // this, and one that is free neither the kernel nor anything of this process reads; the borrow of `self` keeps
+        // it so.
         unsafe {
-            let start = self.memory.start().add(start as usize);
+            let start = self.pool.memory.start().add(start as usize);
             std::slice::from_raw_parts_mut(start.as_ptr(), self.frame_bytes_max)
         }
     }
@@ -379,11 +357,7 @@ impl Sender {
 
     /// Frees the frames that the device has sent.
     fn recycle(&mut self) {
-        while let Some(start) = self.completion.take() {
-            self.free.push(start);
-            self.has_moved = true;
-        }
-        self.completion.release();
+        self.has_moved |= self.pool.collect(self.number, &mut self.free);
     }
 }
 

@@ -4,6 +4,8 @@ use std::os::unix::net::UnixDatagram;
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 
+use super::super::pool::{RECEIVE_FRAMES, SEND_FRAMES, Shape};
+use super::super::ring::Mapping;
 use super::*;
 
 /// Where a ring's parts are in its memory.
@@ -14,7 +16,7 @@ const RING_BYTES: usize = 192 + RECEIVE_FRAMES as usize * size_of::<libc::xdp_de
 struct Device {
     send: Consuming<libc::xdp_desc>,
     completion: Producing<u64>,
-    memory: Arc<Mapping>,
+    pool: Arc<Pool>,
 }
 
 /// A ring's memory, twice: for the queue and for the device.
@@ -26,23 +28,24 @@ fn ring() -> [Mapping; 2] {
 
 /// The sender of a device that reads frames itself, and that device.
 fn queue() -> (Sender, Device) {
-    let memory = Mapping::anonymous(FRAMES as usize * FRAME_BYTES).unwrap();
-    let memory = Arc::new(memory);
+    let shape = Shape::of(1);
+    let memory = Mapping::anonymous(shape.memory_bytes()).unwrap();
     let [[fill, _], [receive, _], [send, send_far], [completion, completion_far]] = [(); 4].map(|()| ring());
+    let fill = Producing::new(fill, &AT, RECEIVE_FRAMES).unwrap();
+    let completion = Consuming::new(completion, &AT, SEND_FRAMES).unwrap();
+    let pool = Arc::new(Pool::new(memory, shape, fill, completion));
     let rings = Rings {
-        fill: Producing::new(fill, &AT, RECEIVE_FRAMES).unwrap(),
         receive: Consuming::new(receive, &AT, RECEIVE_FRAMES).unwrap(),
         send: Producing::new(send, &AT, SEND_FRAMES).unwrap(),
-        completion: Consuming::new(completion, &AT, SEND_FRAMES).unwrap(),
     };
     let device = Device {
         send: Consuming::new(send_far, &AT, SEND_FRAMES).unwrap(),
         completion: Producing::new(completion_far, &AT, SEND_FRAMES).unwrap(),
-        memory: memory.clone(),
+        pool: pool.clone(),
     };
     // No call is made to it: the rings ask for none.
     let socket = UnixDatagram::unbound().unwrap();
-    let mut queue = Queue::new(socket.into(), &memory, rings, 1500);
+    let mut queue = Queue::new(socket.into(), 0, &pool, rings, 1500);
     queue.set_zero_copy(true);
     (queue.sender, device)
 }
@@ -67,7 +70,7 @@ impl Device {
         /// Of Ethernet, IPv4 and UDP.
         const HEADER_BYTES: usize = 42;
         // SAFETY: the queue has handed the frame over, which is within the mapping.
-        u16::from_le_bytes(unsafe { self.memory.start().add(frame + HEADER_BYTES).cast().read() })
+        u16::from_le_bytes(unsafe { self.pool.memory.start().add(frame + HEADER_BYTES).cast().read() })
     }
 }
 

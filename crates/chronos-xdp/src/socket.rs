@@ -2,17 +2,15 @@
 
 use std::io;
 use std::mem;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
 
-use super::queue::{FRAME_BYTES, FRAMES, Queue, RECEIVE_FRAMES, Rings, SEND_FRAMES};
+use super::pool::{FRAME_BYTES, Pool, Shape};
+use super::queue::{Queue, Rings};
 use super::ring::{Consuming, Mapping, Producing};
-
-/// Bytes of a queue's frames, which the kernel keeps in memory (RLIMIT_MEMLOCK).
-pub(crate) const MEMORY_BYTES: usize = FRAMES as usize * FRAME_BYTES;
 
 /// How long a queue that another socket has is tried again. A server that was killed has gone before its io_uring has,
 /// and its sockets with that.
@@ -22,49 +20,105 @@ const IN_USE_PAUSE: Duration = Duration::from_millis(10);
 /// XDP_MAX_TX_SKB_BUDGET (Linux 6.17): frames that are sent by one call.
 const SENDS_A_CALL: libc::c_int = 9;
 
-/// A socket with its frames and rings, which no device knows yet.
-pub(crate) fn open(mtu: usize) -> Result<Queue, String> {
-    let failed = |what: &'static str| move |error: io::Error| explain(what, &error);
-    let socket: OwnedFd = Socket::new(Domain::from(libc::AF_XDP), Type::RAW.cloexec(), None)
-        .map_err(failed("an AF_XDP socket"))?
-        .into();
-    let memory = Arc::new(Mapping::anonymous(MEMORY_BYTES).map_err(failed("memory for frames"))?);
+/// Opens the first socket of a queue, with the frames of all that will share it; no device has it yet.
+pub(crate) fn open(mtu: usize, shape: Shape) -> Result<Queue, String> {
+    let failed = |what: &'static str| move |error: io::Error| explain(what, &error, shape);
+    let socket = new_socket().map_err(failed("an AF_XDP socket"))?;
+    let memory = Mapping::anonymous(shape.memory_bytes()).map_err(failed("memory for frames"))?;
     // SAFETY: all-zero is a value of these numbers.
     #[expect(unsafe_code, reason = "a structure of the kernel's, of which not every field is set")]
     let mut frames: libc::xdp_umem_reg = unsafe { mem::zeroed() };
     frames.addr = memory.start().addr().get() as u64;
-    frames.len = MEMORY_BYTES as u64;
+    frames.len = memory.bytes() as u64;
     frames.chunk_size = FRAME_BYTES as u32;
     set(&socket, libc::XDP_UMEM_REG, &frames).map_err(failed("registering frames"))?;
-    for (option, size) in [
-        (libc::XDP_UMEM_FILL_RING, RECEIVE_FRAMES),
-        (libc::XDP_RX_RING, RECEIVE_FRAMES),
-        (libc::XDP_TX_RING, SEND_FRAMES),
-        (libc::XDP_UMEM_COMPLETION_RING, SEND_FRAMES),
-    ] {
+    let (fill, completion) = (shape.fill_entries(), shape.completion_entries());
+    for (option, size) in [(libc::XDP_UMEM_FILL_RING, fill), (libc::XDP_UMEM_COMPLETION_RING, completion)] {
         set(&socket, option, &size).map_err(failed("a ring"))?;
     }
-    let rings = rings(&socket).map_err(failed("mapping a ring"))?;
-    // Both only save calls and drops: without, a call sends 32 frames, and fewer may be on their way.
-    let _ = set(&socket, SENDS_A_CALL, &SEND_FRAMES);
-    let bytes = (SEND_FRAMES as usize * FRAME_BYTES) as libc::c_int;
-    let _ = set_at(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes);
-    Ok(Queue::new(socket, &memory, rings, mtu))
+    let rings = || -> io::Result<(Producing<u64>, Consuming<u64>)> {
+        let at: libc::xdp_mmap_offsets = get(&socket, libc::XDP_MMAP_OFFSETS)?;
+        let offset = libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t;
+        let fill = Producing::new(map::<u64>(&socket, &at.fr, fill, offset)?, &at.fr, fill)?;
+        let offset = libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t;
+        let mapping = map::<u64>(&socket, &at.cr, completion, offset)?;
+        Ok((fill, Consuming::new(mapping, &at.cr, completion)?))
+    };
+    let (fill, completion) = rings().map_err(failed("mapping a ring"))?;
+    let pool = Arc::new(Pool::new(memory, shape, fill, completion));
+    with_rings(socket, 0, &pool, mtu)
 }
 
-/// Gives it a queue of a device; without `must_copy` the device reads and writes frames itself if it can. True if it
-/// does.
+/// Opens a further socket of the queue whose pool this is, `number` among those that share it.
+pub(crate) fn open_sharing(mtu: usize, pool: &Arc<Pool>, number: u32) -> Result<Queue, String> {
+    let socket = new_socket().map_err(|error| explain("an AF_XDP socket", &error, pool.shape))?;
+    with_rings(socket, number, pool, mtu)
+}
+
+fn new_socket() -> io::Result<OwnedFd> {
+    Ok(Socket::new(Domain::from(libc::AF_XDP), Type::RAW.cloexec(), None)?.into())
+}
+
+/// Gives the socket its rings to receive and to send.
+fn with_rings(socket: OwnedFd, number: u32, pool: &Arc<Pool>, mtu: usize) -> Result<Queue, String> {
+    let shape = pool.shape;
+    let failed = |what: &'static str| move |error: io::Error| explain(what, &error, shape);
+    for (option, size) in [(libc::XDP_RX_RING, shape.receive), (libc::XDP_TX_RING, shape.send)] {
+        set(&socket, option, &size).map_err(failed("a ring"))?;
+    }
+    let rings = || -> io::Result<Rings> {
+        let at: libc::xdp_mmap_offsets = get(&socket, libc::XDP_MMAP_OFFSETS)?;
+        let receive = map::<libc::xdp_desc>(&socket, &at.rx, shape.receive, libc::XDP_PGOFF_RX_RING)?;
+        let send = map::<libc::xdp_desc>(&socket, &at.tx, shape.send, libc::XDP_PGOFF_TX_RING)?;
+        Ok(Rings {
+            receive: Consuming::new(receive, &at.rx, shape.receive)?,
+            send: Producing::new(send, &at.tx, shape.send)?,
+        })
+    };
+    let rings = rings().map_err(failed("mapping a ring"))?;
+    // Both only save calls and drops: without, a call sends 32 frames, and fewer may be on their way.
+    let _ = set(&socket, SENDS_A_CALL, &shape.send);
+    let bytes = (shape.send as usize * FRAME_BYTES) as libc::c_int;
+    let _ = set_at(&socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &bytes);
+    Ok(Queue::new(socket, number, pool, rings, mtu))
+}
+
+/// Maps a ring of `size` entries of type `T`.
+fn map<T>(
+    socket: &OwnedFd,
+    at: &libc::xdp_ring_offset,
+    size: u32,
+    offset: libc::off_t,
+) -> io::Result<Mapping> {
+    Mapping::of(socket.as_fd(), at.desc as usize + size as usize * size_of::<T>(), offset)
+}
+
+/// The way in which a socket is bound to a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Mode<'a> {
+    /// As the queue's first. The device reads and writes frames itself if it can, unless they must be copied.
+    First { must_copy: bool },
+    /// With the frames, the rings and the mode of this socket, which the queue has already.
+    Sharing(BorrowedFd<'a>),
+}
+
+/// Gives the socket a queue of a device. Returns whether the device reads and writes frames itself.
 #[expect(unsafe_code, reason = "no safe crate of this workspace has this address")]
-pub(crate) fn bind(queue: &mut Queue, ifindex: u32, number: u32, must_copy: bool) -> Result<bool, String> {
-    let copy = if must_copy { libc::XDP_COPY } else { 0 };
+pub(crate) fn bind(queue: &mut Queue, ifindex: u32, number: u32, mode: Mode<'_>) -> Result<bool, String> {
+    let (flags, first) = match mode {
+        Mode::First { must_copy: true } => (libc::XDP_USE_NEED_WAKEUP | libc::XDP_COPY, 0),
+        Mode::First { must_copy: false } => (libc::XDP_USE_NEED_WAKEUP, 0),
+        Mode::Sharing(first) => (libc::XDP_SHARED_UMEM, first.as_raw_fd() as u32),
+    };
     let address = libc::sockaddr_xdp {
         sxdp_family: libc::AF_XDP as u16,
-        sxdp_flags: libc::XDP_USE_NEED_WAKEUP | copy,
+        sxdp_flags: flags,
         sxdp_ifindex: ifindex,
         sxdp_queue_id: number,
-        sxdp_shared_umem_fd: 0,
+        sxdp_shared_umem_fd: first,
     };
-    let failed = |error: io::Error| explain(&format!("binding to queue {number}"), &error);
+    let shape = queue.pool().shape;
+    let failed = |error: io::Error| explain(&format!("binding to queue {number}"), &error, shape);
     let begin = Instant::now();
     loop {
         // SAFETY: the call reads as many bytes as it is told at the pointer, which lives until it returns.
@@ -91,24 +145,6 @@ pub(crate) fn bind(queue: &mut Queue, ifindex: u32, number: u32, must_copy: bool
 pub(crate) fn overruns(socket: impl AsFd) -> io::Result<u64> {
     let statistics: libc::xdp_statistics = get(socket, libc::XDP_STATISTICS)?;
     Ok(statistics.rx_dropped + statistics.rx_ring_full)
-}
-
-fn rings(socket: &OwnedFd) -> io::Result<Rings> {
-    let at: libc::xdp_mmap_offsets = get(socket, libc::XDP_MMAP_OFFSETS)?;
-    let map = |at: &libc::xdp_ring_offset, entry_bytes: usize, size: u32, offset: libc::off_t| {
-        Mapping::of(socket.as_fd(), at.desc as usize + size as usize * entry_bytes, offset)
-    };
-    let (frame, entry) = (size_of::<u64>(), size_of::<libc::xdp_desc>());
-    let fill = map(&at.fr, frame, RECEIVE_FRAMES, libc::XDP_UMEM_PGOFF_FILL_RING as libc::off_t)?;
-    let receive = map(&at.rx, entry, RECEIVE_FRAMES, libc::XDP_PGOFF_RX_RING)?;
-    let send = map(&at.tx, entry, SEND_FRAMES, libc::XDP_PGOFF_TX_RING)?;
-    let completion = map(&at.cr, frame, SEND_FRAMES, libc::XDP_UMEM_PGOFF_COMPLETION_RING as libc::off_t)?;
-    Ok(Rings {
-        fill: Producing::new(fill, &at.fr, RECEIVE_FRAMES)?,
-        receive: Consuming::new(receive, &at.rx, RECEIVE_FRAMES)?,
-        send: Producing::new(send, &at.tx, SEND_FRAMES)?,
-        completion: Consuming::new(completion, &at.cr, SEND_FRAMES)?,
-    })
 }
 
 fn set<T: Copy>(socket: &OwnedFd, option: libc::c_int, value: &T) -> io::Result<()> {
@@ -152,13 +188,13 @@ impl Numbers for libc::xdp_options {}
 impl Numbers for libc::xdp_statistics {}
 
 /// What to do about an error.
-fn explain(what: &str, error: &io::Error) -> String {
+fn explain(what: &str, error: &io::Error, shape: Shape) -> String {
     let hint = match error.raw_os_error() {
         Some(libc::EPERM) => " (CAP_NET_RAW is needed)".to_owned(),
         Some(libc::EAFNOSUPPORT) => " (the kernel has no AF_XDP)".to_owned(),
         Some(libc::ENOBUFS | libc::ENOMEM) => format!(
             " (each queue keeps {} KiB in memory: raise RLIMIT_MEMLOCK, `ulimit -l`, or give CAP_IPC_LOCK)",
-            MEMORY_BYTES / 1024
+            shape.memory_bytes() / 1024
         ),
         Some(libc::EBUSY) => " (another AF_XDP socket has that queue)".to_owned(),
         _ => String::new(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use plimsoll_mechanisms::partition_balancer::SplitBalance;
 
-use crate::{DatagramDevice, KeyHash, Tls};
+use crate::{DatagramDevice, DatagramSteering, Tls};
 
 /// How a service is run. `Config::default()` is a blocking server of one thread that listens nowhere yet.
 #[derive(Clone, PartialEq, Debug)]
@@ -29,8 +29,8 @@ pub struct Config {
     /// Sockets of IPv6 addresses take IPv6 only. Otherwise one of `[::]` takes IPv4 too, whatever `net.ipv6.bindv6only`
     /// says.
     pub ipv6_only: bool,
-    /// Has the kernel choose the thread of each datagram; None leaves it to the client's address. Either way a
-    /// request runs where its partition is.
+    /// Has the kernel, or a device, choose the thread of each datagram by its key; None leaves it to the client's
+    /// address. Either way a request runs where its partition is.
     pub datagram_steering: Option<DatagramSteering>,
     /// What a connection may ask for.
     pub limits: Limits,
@@ -265,15 +265,6 @@ pub enum Listen {
         /// Its permissions (0o700, say).
         mode: u32,
     },
-}
-
-/// How the kernel finds a datagram's partition (memcached's protocols behind its UDP frame header).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DatagramSteering {
-    /// The hash by which [`KeyHash::partition`] gives the partition of a key.
-    pub hash: KeyHash,
-    /// A binary request's partition is its vBucket field (modulo the partitions), not its key's.
-    pub by_vbucket: bool,
 }
 
 /// What a connection may ask for.

@@ -3,29 +3,55 @@
 //! threads.
 //!
 //! ```text
-//! DatagramDevice::open ──> queues, dealt in turn to the threads
+//! DatagramDevice::open ──> queues, dealt in turn to the threads; with dispatch, each queue once a thread
 //! receiver: receive ──> datagrams, each with its return address ──> requests ──> release
 //! sender:   push(return address, reply), any number of times ──> send, once a turn
 //! ```
 //!
 //! A queue has one thread. Its two halves are apart, so that replies are pushed while a batch of requests is borrowed.
+//!
+//! With dispatch ([`Dispatch`]) the device reads the key of a datagram, and delivers it to the thread that owns its
+//! partition. The runtime reports each move to the [`Dispatcher`]. A datagram that was delivered before, or by a wrong
+//! guess, is not lost: its thread forwards the request to the owner, as without dispatch.
 
 use std::any::Any;
 use std::fmt;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::DatagramSteering;
 
 /// A device that delivers datagrams to queues in this process, without a socket for each place that is served.
 pub trait DatagramDevice: fmt::Debug + Send + Sync {
     /// Returns the device's name, which is unique on this host.
     fn name(&self) -> &str;
 
-    /// Starts to receive the datagrams for those of `places` that are addresses of the device.
+    /// Starts to receive the datagrams for those of `places` that are addresses of the device, and dispatches them by
+    /// their keys if `dispatch` says how.
     ///
     /// # Errors
     /// Returns the reason for which the device cannot be used; it is then as it was before the call.
-    fn open(&self, places: &[SocketAddr]) -> Result<OpenDevice, String>;
+    fn open(&self, places: &[SocketAddr], dispatch: Option<&Dispatch<'_>>) -> Result<OpenDevice, String>;
+}
+
+/// How a device finds the thread of a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dispatch<'a> {
+    /// The function that maps a datagram to its partition.
+    pub steering: DatagramSteering,
+    /// The number of threads.
+    pub threads: u32,
+    /// The thread that owns each partition when the device is opened.
+    pub owners: &'a [u32],
+}
+
+/// The owners of partitions, as a device that dispatches has them.
+pub trait Dispatcher: fmt::Debug + Send + Sync {
+    /// Delivers the datagrams of a partition to this thread from now on. Datagrams that were delivered before stay
+    /// where they are.
+    fn set_owner(&self, partition: u32, thread: u32);
 }
 
 /// Two devices are equal if they have the same name.
@@ -41,8 +67,11 @@ impl Eq for dyn DatagramDevice {}
 pub struct OpenDevice {
     /// Describes how the device is used.
     pub info: DeviceInfo,
-    /// The device's queues; thread q modulo the number of threads serves queue q.
+    /// The device's queues; thread q modulo the number of threads serves queue q. With dispatch these are the sockets
+    /// of all threads at the device's first queue, in the order of the threads, then those at its second, and so on.
     pub queues: Vec<DeviceQueue>,
+    /// The handle that changes the owners of partitions, if the device dispatches.
+    pub dispatcher: Option<Arc<dyn Dispatcher>>,
     /// Ends the use of the device when it is dropped, which the runtime does after its threads have ended.
     pub guard: Box<dyn Any + Send + Sync>,
 }

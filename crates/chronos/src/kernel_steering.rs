@@ -1,11 +1,16 @@
-//! [`KernelSteering`]: the kernel's part in steering datagrams, where this build has it (feature `kernel`).
+//! [`KernelSteering`]: the part of the kernel and of devices in steering datagrams to the owners of their partitions.
+//! That of the kernel is in builds with the feature `kernel`.
 
+use std::sync::Arc;
+
+use crate::device::Dispatcher;
 use crate::sockets::Sockets;
 use crate::{Config, StartError};
 
-/// The programs of a server's UDP sockets, told of every move; nothing where they are not asked for.
+/// The programs of a server's UDP sockets and its devices, to which every move is reported; none where steering is off.
 #[derive(Debug, Default)]
 pub(crate) struct KernelSteering {
+    devices: Vec<Arc<dyn Dispatcher>>,
     #[cfg(feature = "kernel")]
     groups: Vec<plimsoll_bpf::DatagramSteering>,
 }
@@ -32,31 +37,34 @@ impl KernelSteering {
             plimsoll_bpf::DatagramSteering::attach(options, &group, owners)
                 .map_err(|error| StartError::Steering { reason: error.to_string() })
         };
-        Ok(KernelSteering { groups: (0..count).map(group).collect::<Result<_, _>>()? })
+        let groups = (0..count).map(group).collect::<Result<_, _>>()?;
+        Ok(KernelSteering { devices: sockets.dispatchers.clone(), groups })
     }
 
     /// Nothing, unless the configuration asks for what this build has not.
     #[cfg(not(feature = "kernel"))]
     pub(crate) fn attach(
         config: &Config,
-        _sockets: &Sockets,
+        sockets: &Sockets,
         _owners: &[u32],
     ) -> Result<KernelSteering, StartError> {
-        if config.datagram_steering.is_some() {
+        let has_sockets = sockets.udp.iter().any(|thread| !thread.is_empty());
+        if config.datagram_steering.is_some() && (has_sockets || sockets.dispatchers.is_empty()) {
             let reason = "this build has no eBPF programs (feature `kernel`)".to_owned();
             return Err(StartError::Steering { reason });
         }
-        Ok(KernelSteering::default())
+        Ok(KernelSteering { devices: sockets.dispatchers.clone() })
     }
 
-    /// A partition has moved.
+    /// Reports that a partition has moved to this thread.
     pub(crate) fn set_owner(&self, partition: u32, thread: u32) {
+        for device in &self.devices {
+            device.set_owner(partition, thread);
+        }
         #[cfg(feature = "kernel")]
         for group in &self.groups {
             // The partition exists; and a datagram steered wrongly is passed on.
             let _ = group.set_owner(partition, thread);
         }
-        #[cfg(not(feature = "kernel"))]
-        let _ = (partition, thread);
     }
 }

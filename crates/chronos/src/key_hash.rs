@@ -1,6 +1,8 @@
 //! [`KeyHash`]: one hash of a key, for its partition and for the table within the partition.
 
-use crate::PartitionId;
+/// A partition's number, below the number of partitions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct PartitionId(pub u32);
 
 /// A keyed 64-bit hash: folded products of 8-byte words. It needs nothing that an eBPF program does not have, since
 /// the kernel takes datagrams to the owner by the same hash.
@@ -36,8 +38,8 @@ impl KeyHash {
         PartitionId(((u128::from(hash) * u128::from(partitions)) >> 64) as u32)
     }
 
-    /// What words are multiplied by.
-    pub(crate) const fn factor(&self) -> u64 {
+    /// Returns the factor by which words are multiplied, for a program that computes the same hash.
+    pub const fn factor(&self) -> u64 {
         self.multiplier ^ 0xa076_1d64_78bd_642f
     }
 
@@ -45,6 +47,15 @@ impl KeyHash {
         let product = u128::from(word) * u128::from(self.factor());
         (product as u64) ^ ((product >> 64) as u64)
     }
+}
+
+/// How the kernel or a device finds a datagram's partition (memcached's protocols behind its UDP frame header).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DatagramSteering {
+    /// The hash by which [`KeyHash::partition`] gives the partition of a key.
+    pub hash: KeyHash,
+    /// A binary request's partition is its vBucket field (modulo the partitions), not its key's.
+    pub by_vbucket: bool,
 }
 
 #[cfg(test)]

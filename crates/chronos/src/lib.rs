@@ -27,6 +27,8 @@
 //! * A request of another's partition is written down and goes by ring; its reply fills the hole that it left among the
 //!   connection's replies. Buffers travel with messages. A thread never waits for room in a ring, so rings of one
 //!   message are enough not to deadlock; connections wait instead, and are not read meanwhile.
+//! * With [`Config::datagram_steering`] the kernel, or a [`DatagramDevice`] before it, delivers a datagram to the
+//!   thread that owns its key's partition, so that no request crosses threads but in the moment of a move.
 //! * Partitions move without a lock; the dissertation keeps a mutex for that window. `steering.rs` says how, and what
 //!   is promised: requests of a connection for one partition run once each, in their order.
 //! * One thread accepts and deals connections in turn, as memcached does: with SO_REUSEPORT the kernel would draw by
@@ -37,8 +39,6 @@
 //!
 //! Moving memory between NUMA nodes: partitions are built by the thread that first owns them, so their memory is near
 //! it, and the balancer keeps them in its node ([`Balancing::across_nodes`]); what does cross leaves its memory behind.
-//! Steering of datagrams by their keys at a [`DatagramDevice`]: the device chooses a queue, and the queue's thread
-//! forwards the request.
 
 mod backlog;
 mod balancer;
@@ -74,19 +74,17 @@ mod uring;
 mod worker;
 
 pub use backlog::Backlog;
-pub use config::{
-    AcrossNodes, Balancing, Config, DatagramSteering, IoBackend, Limits, Listen, LoadMetric, Poll, StartError,
-};
+pub use config::{AcrossNodes, Balancing, Config, IoBackend, Limits, Listen, LoadMetric, Poll, StartError};
 pub use device::{
-    DatagramDevice, DeviceInfo, DeviceQueue, DeviceReceiver, DeviceSender, OpenDevice, Rejected,
-    ReturnAddress, Sent,
+    DatagramDevice, DeviceInfo, DeviceQueue, DeviceReceiver, DeviceSender, Dispatch, Dispatcher, OpenDevice,
+    Rejected, ReturnAddress, Sent,
 };
 pub use direct::{Direct, Served};
-pub use key_hash::KeyHash;
+pub use key_hash::{DatagramSteering, KeyHash, PartitionId};
 pub use look_ahead::{Ahead, prefetch};
 pub use page_pool::{Page, PagePool};
 pub use runtime::{RunError, Running, Runtime, Stop};
-pub use service::{Now, PartitionId, Service, Step, Transport};
+pub use service::{Now, Service, Step, Transport};
 pub use stats::{PartitionStats, RuntimeStats, ThreadStats};
 pub use tls::{Tls, TlsError};
 

@@ -86,8 +86,8 @@ impl Runtime {
         policy: Box<dyn Balance>,
     ) -> Result<Running, StartError> {
         config.check()?;
-        let sockets = Sockets::open(config)?;
         let owners = policy.first_owners(config.partitions(), config.threads);
+        let sockets = Sockets::open(config, &owners)?;
         let failed =
             |source: rustix::io::Errno| StartError::Worker { what: "eventfd", source: source.into() };
         let shared = Arc::new(Shared::new(config.threads, &owners).map_err(failed)?);

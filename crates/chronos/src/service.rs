@@ -4,11 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Ahead, RuntimeStats};
-
-/// A partition's number, below the number of partitions.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct PartitionId(pub u32);
+use crate::{Ahead, PartitionId, RuntimeStats};
 
 /// The time, as the runtime read it once for a batch of requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

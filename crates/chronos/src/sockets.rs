@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::device::{DatagramDevice, DeviceInfo, DeviceQueue, OpenDevice};
+use crate::device::{DatagramDevice, DeviceInfo, DeviceQueue, Dispatch, Dispatcher, OpenDevice};
 use crate::{Config, Limits, Listen, StartError, Tls, Transport};
 
 /// How long nothing is accepted, at least, after the kernel could not; a thread that sleeps goes on within a second.
@@ -36,6 +36,8 @@ pub(crate) struct Sockets {
     pub(crate) queues: Vec<Vec<DeviceQueue>>,
     /// Descriptions of the devices with those queues.
     pub(crate) devices: Vec<DeviceInfo>,
+    /// The handles of those devices that dispatch datagrams.
+    pub(crate) dispatchers: Vec<Arc<dyn Dispatcher>>,
     /// Guards of those devices, each of which ends the use of its device when it is dropped.
     pub(crate) guards: Vec<Box<dyn Any + Send + Sync>>,
     /// The places that are served, in the order of [`crate::Config::listen`].
@@ -61,8 +63,10 @@ impl Drop for Listener {
 }
 
 impl Sockets {
-    /// Opens the sockets that the configuration names.
-    pub(crate) fn open(config: &Config) -> Result<Sockets, StartError> {
+    /// Opens the sockets that the configuration names; `owners` has the first owner of each partition.
+    pub(crate) fn open(config: &Config, owners: &[u32]) -> Result<Sockets, StartError> {
+        let dispatch =
+            config.datagram_steering.map(|steering| Dispatch { steering, threads: config.threads, owners });
         let mut sockets = Sockets {
             udp: (0..config.threads).map(|_| Vec::new()).collect(),
             queues: (0..config.threads).map(|_| Vec::new()).collect(),
@@ -77,7 +81,7 @@ impl Sockets {
         // Last, since a device is changed by it.
         for (place, bound) in config.listen.iter().zip(0..) {
             if let Listen::Device { device, places } = place {
-                sockets.bound[bound] = sockets.add_device(device, places)?;
+                sockets.bound[bound] = sockets.add_device(device, places, dispatch.as_ref())?;
             }
         }
         Ok(sockets)
@@ -88,15 +92,17 @@ impl Sockets {
         &mut self,
         device: &Arc<dyn DatagramDevice>,
         places: &[SocketAddr],
+        dispatch: Option<&Dispatch<'_>>,
     ) -> Result<Listen, StartError> {
         let failed = |reason| StartError::Device { interface: device.name().to_owned(), reason };
-        let OpenDevice { info, queues, guard } = device.open(places).map_err(failed)?;
+        let OpenDevice { info, queues, dispatcher, guard } = device.open(places, dispatch).map_err(failed)?;
         let threads = self.queues.len();
         for (number, queue) in queues.into_iter().enumerate() {
             self.queues[number % threads].push(queue);
         }
         let bound = Listen::Device { device: device.clone(), places: info.places.clone() };
         self.devices.push(info);
+        self.dispatchers.extend(dispatcher);
         self.guards.push(guard);
         Ok(bound)
     }

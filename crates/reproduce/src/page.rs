@@ -76,8 +76,7 @@ fn verdict(page: &mut String, study: &Study, reproduction: &Reproduction) {
     let claims_held = match claims {
         0 => String::new(),
         _ => format!(
-            "**{claims_held} of {claims}** ratios that can be decided, of {}, have the published order, \
-             whatever their size; ",
+            "**{claims} of {}** claims decided, {claims_held} of them in the published order, whatever its size; ",
             reproduction.rows.iter().filter(|row| row.order_only).count()
         ),
     };

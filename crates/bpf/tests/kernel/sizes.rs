@@ -5,8 +5,8 @@
 use std::os::fd::AsFd as _;
 
 use plimsoll_bpf::{
-    ConnectionOptions, Connections, DatagramRedirect, Inputs, Limiter, Pacer, PacerFeedback,
-    PacketClassifier, PhantomQueue, Program, QueueLength, RedirectOptions, Size,
+    ConnectionOptions, Connections, DatagramRedirect, DispatchOptions, Inputs, Limiter, Pacer, PacerFeedback,
+    PacketClassifier, PhantomQueue, Program, QueueLength, RedirectOptions, Size, SteeringOptions,
 };
 use plimsoll_mechanisms::ecn::EcnParams;
 use plimsoll_mechanisms::pacer::PacerParams;
@@ -27,6 +27,7 @@ const EXPECTED: &[(&str, Size)] = &[
     ("pacer", Size { verified: 3_572, translated: 686 }),
     ("pacer's association", Size { verified: 157, translated: 159 }),
     ("datagrams to sockets", Size { verified: 108, translated: 91 }),
+    ("datagrams to the sockets of threads", Size { verified: 25_211, translated: 656 }),
 ];
 /// The tolerance in per cent.
 const TOLERANCE: usize = 25;
@@ -54,7 +55,13 @@ fn the_programs_are_as_large_as_written_down() {
         ConnectionOptions { send_buffer: Some(4_096), share: Some((Bytes::new(9_000), levels.epoch)) };
     let connections = Connections::load(&connections).unwrap();
     let redirect = RedirectOptions::new([2; 6], vec!["192.0.2.1:11211".parse().unwrap()], 1);
-    let redirect = DatagramRedirect::load(&redirect).unwrap();
+    let dispatch = DispatchOptions {
+        steering: SteeringOptions { seed: 7, factor: 9, by_vbucket: false },
+        threads: 4,
+        owners: vec![0; 64],
+    };
+    let dispatch = RedirectOptions { dispatch: Some(dispatch), ..redirect.clone() };
+    let [redirect, dispatch] = [redirect, dispatch].map(|options| DatagramRedirect::load(&options).unwrap());
     let found = [
         Program::empty().unwrap().size().unwrap(),
         limiter(false).program().size().unwrap(),
@@ -65,6 +72,7 @@ fn the_programs_are_as_large_as_written_down() {
         pacer.program().size().unwrap(),
         feedback.program().size().unwrap(),
         redirect.program().size().unwrap(),
+        dispatch.program().size().unwrap(),
     ];
     for ((name, expected), found) in EXPECTED.iter().zip(found) {
         assert_near(name, found, *expected);

@@ -34,7 +34,7 @@ pub struct ControllerComparison {
 /// Returns an error if it cannot be started, or does not answer.
 pub fn turn(plan: &SwitchLoad, recipe: &Recipe, cpus: &[usize]) -> anyhow::Result<Turn> {
     let server = Server::start(recipe, Transport::Tcp, cpus)?;
-    let mut watch = Stopwatch::of(std::slice::from_ref(&server));
+    let mut watch = Stopwatch::of(std::slice::from_ref(&server), &[]);
     let report = plan.run(&server.endpoint, |edge| watch.look(edge))?;
     let spent = watch.taken()?.ran.as_us_f64();
     let answers = report.replies.answered;

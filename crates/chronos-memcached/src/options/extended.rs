@@ -31,7 +31,8 @@ with split; fewer
   chronos_io=epoll|uring|fastest
                                how threads talk to the kernel; fastest is uring where the kernel has it \
 (default: fastest)
-  chronos_steering=on|off      have the kernel take a datagram to the owner of its key (default: off)
+  chronos_steering=on|off      have the kernel, or chronos_xdp's program before it, deliver a datagram to the
+                               thread that owns its key (default: off)
   chronos_xdp=<device>:<device>...
                                take the datagrams that come by these network devices past the kernel's stack; with -U,
                                for addresses (-l) of theirs (default: none)

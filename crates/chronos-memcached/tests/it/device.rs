@@ -160,8 +160,8 @@ fn binary(socket: &UdpSocket, k: &str) {
 fn every_command_in_every_mode() {
     let Some(pair) = Pair::new(2) else { return };
     for io in ["epoll", "uring"] {
-        for poll in ["block", "spin"] {
-            let option = format!("chronos_io={io},chronos_poll={poll}");
+        for (poll, steering) in [("block", "off"), ("spin", "off"), ("block", "on"), ("spin", "on")] {
+            let option = format!("chronos_io={io},chronos_poll={poll},chronos_steering={steering}");
             let Some(server) = start(&pair, &option) else { return };
             for (number, address) in
                 (0..8).flat_map(|number| pair.addresses().into_iter().map(move |a| (number, a)))
@@ -180,6 +180,36 @@ fn every_command_in_every_mode() {
             assert!(stats.contains("STAT chronos_xdp_bad_checksums 0\r\n"), "{stats}");
             assert!(server.errors().contains("near: "), "{}", server.errors());
         }
+    }
+}
+
+/// With dispatch every datagram comes to the thread that owns its key; without, every second one does not.
+#[test]
+fn datagrams_are_dispatched_by_their_keys() {
+    let Some(pair) = Pair::new(1) else { return };
+    for steering in ["off", "on"] {
+        let Some(server) = start(&pair, &format!("chronos_steering={steering},chronos_balance=off")) else {
+            return;
+        };
+        let (socket, local) = (connect(&pair, pair.addresses()[0]), local(&pair));
+        // Stats themselves ask all partitions, those of the other thread too.
+        let foreign = || stat(&local, "chronos_requests_foreign");
+        let (first, before) = (foreign(), foreign());
+        for number in 0..50 {
+            converse(&socket, &format!("set text-{number} 0 0 1\r\nx\r\n"), "STORED\r\n");
+            converse(&socket, &format!("mg text-{number} v\r\n"), "VA 1\r\nx\r\n");
+            let key = format!("binary-{number}").into_bytes();
+            for (code, extras, value) in [(0x01, &[0; 8][..], &b"x"[..]), (0x00, &[], &[])] {
+                assert_eq!(ask(&socket, &packet(code, extras, &key, value))[6..8], [0, 0]);
+            }
+        }
+        let foreign = foreign() - before - (before - first);
+        assert!(if steering == "on" { foreign == 0 } else { foreign > 20 }, "{steering}: {foreign} of 200");
+        // One get of many keys is a request for each of their owners.
+        let keys: Vec<String> = (0..50).map(|number| format!("text-{number}")).collect();
+        let values: String = keys.iter().map(|key| format!("VALUE {key} 0 1\r\nx\r\n")).collect();
+        converse(&socket, &format!("get {}\r\n", keys.join(" ")), &format!("{values}END\r\n"));
+        assert_eq!(server.errors().contains("dispatched by key to 2 threads"), steering == "on");
     }
 }
 

@@ -1,6 +1,10 @@
 //! What is published as a ratio, and the same ratio here. Times are another machine's; who is better need not be.
+//!
+//! Here a ratio is the median of the rounds' ratios (`..._of_first` and its like), and the interval of that median
+//! decides the claim. The quotient of two medians is the model's alone, which has no rounds.
 
 use super::plan::CONTROLLERS;
+use super::points::beside;
 use crate::row::Row;
 use crate::study::{Base, Study};
 
@@ -9,6 +13,7 @@ type Claim = (&'static str, &'static str, &'static str, [&'static str; 2]);
 
 const CLAIMS: &[Claim] = &[
     ("fig5.3", "160", MEAN, ["reader/writer lock", "steering"]),
+    ("search", "160", "requests_per_s", ["search Chronos", "search RCU"]),
     ("fig6.3", "110", MEAN, ["MC", "CH"]),
     ("fig6.4", "400", "requests_per_s", ["CH", "MC"]),
     ("fig6.5", "10", P99, ["MC", "CH"]),
@@ -16,6 +21,9 @@ const CLAIMS: &[Claim] = &[
     ("fig6.7", "10", P99, ["static", "100 us"]),
     ("fig6.7", "1", P99, ["100 us", "10 us"]),
     ("fig6.7", "10", P99, ["100 us", "10 us"]),
+    // Figs 6.3 and 6.4 are of user-level networking, which "udp" has here.
+    ("udp", "70", MEAN, ["MC UDP", "CH AF_XDP"]),
+    ("udp", "saturation", "requests_per_s", ["CH AF_XDP", "MC UDP"]),
     // Table 6.1 has the controller over the kernel's TCP, and that over the card's.
     ("table6.1", "1", MEAN, CONTROLLERS),
     ("table6.1", "1", P99, CONTROLLERS),
@@ -35,22 +43,29 @@ pub(super) fn rows(study: &Study, rows: &[Row]) -> Vec<Row> {
 }
 
 fn ratio(study: &Study, rows: &[Row], claim: &Claim, base: Base) -> Option<Row> {
-    let &(figure, x, metric, series) = claim;
-    let find = |series: &str| {
+    let &(figure, x, metric, [one, other]) = claim;
+    let find = |series: &str, metric: &str| {
         rows.iter().find(|row| {
             (row.base.as_str(), row.series.as_str()) == (base.name(), series)
                 && (row.figure.as_str(), row.x.as_str(), row.metric.as_str()) == (figure, x, metric)
         })
     };
-    let [one, other] = series.map(find);
-    let (one, other) = (one?, other?);
-    let x = format!("{figure} at {x}");
-    let metric = format!("{metric} over {}", series[1]);
-    let mut row = Row::new("claims", base.name(), series[0], &x, &metric, "x");
-    row.measured = one.measured / other.measured;
-    let interval = |row: &Row| row.ci.filter(|_| base == Base::Kernel);
-    row.ci = interval(one).zip(interval(other)).map(|(one, other)| (one.0 / other.1, one.1 / other.0));
-    row.suspect = one.suspect || other.suspect;
+    let at = format!("{figure} at {x}");
+    let mut row = Row::new("claims", base.name(), one, &at, &format!("{metric} over {other}"), "x");
+    if base == Base::Kernel {
+        // The rounds' own ratios: what the machine does to both servers of a round is not in their interval.
+        let paired = |one, other| find(one, &beside(figure, one, other)?.metric(metric));
+        let (found, is_inverse) = paired(one, other)
+            .map(|found| (found, false))
+            .or_else(|| paired(other, one).map(|found| (found, true)))?;
+        let turn = |value: f64| if is_inverse { 1.0 / value } else { value };
+        row.measured = turn(found.measured);
+        row.ci = found.ci.map(|(low, high)| if is_inverse { (turn(high), turn(low)) } else { (low, high) });
+        row.suspect =
+            found.suspect || [one, other].iter().filter_map(|of| find(of, metric)).any(|of| of.suspect);
+    } else {
+        row.measured = find(one, metric)?.measured / find(other, metric)?.measured;
+    }
     Some(held(study, row))
 }
 
@@ -93,25 +108,48 @@ mod tests {
     use crate::published::Kind;
     use crate::studies::CHRONOS_KERNEL;
 
-    fn row(series: &str, measured: f64, half: f64) -> Row {
+    fn row(series: &str, metric: &str, measured: f64, half: f64) -> Row {
         let ci = Some((measured - half, measured + half));
-        Row { measured, ci, ..Row::new("fig5.3", "kernel", series, "160", "latency_us_mean", "us") }
+        Row { measured, ci, ..Row::new("fig5.3", "kernel", series, "160", metric, "x") }
     }
 
-    fn claimed(lock: Row, steering: Row) -> Row {
-        let rows = rows(&CHRONOS_KERNEL, &[lock, steering]);
+    /// The claim of the reader/writer lock's mean over that of steering, where the rounds' ratios are this.
+    fn claimed(ratio: f64, half: f64, is_suspect: bool) -> Row {
+        let means = ["reader/writer lock", "steering"].map(|series| {
+            // Intervals of the machine, which are wide apart from what the rounds have in common.
+            let mean = row(series, "latency_us_mean", 200.0, 150.0);
+            Row { suspect: is_suspect && series == "steering", ..mean }
+        });
+        let rows =
+            rows(&CHRONOS_KERNEL, &[&means[..], &[row("steering", "mean_of_lock", ratio, half)]].concat());
         assert_eq!(rows.len(), 1, "{rows:?}");
         rows[0].clone()
     }
 
     #[test]
-    fn an_order_is_held_where_intervals_leave_one() {
-        let clear = claimed(row("reader/writer lock", 300.0, 20.0), row("steering", 100.0, 10.0));
-        assert_eq!((clear.measured, clear.published, clear.within), (3.0, Some(2.5), Some(true)));
-        let other_way = claimed(row("reader/writer lock", 100.0, 5.0), row("steering", 200.0, 10.0));
-        assert_eq!(other_way.within, Some(false));
-        let near = claimed(row("reader/writer lock", 110.0, 20.0), row("steering", 100.0, 10.0));
-        assert_eq!(near.within, None);
+    fn an_order_is_held_where_the_rounds_ratios_leave_one() {
+        let clear = claimed(0.5, 0.1, false);
+        assert_eq!((clear.measured, clear.published, clear.within), (2.0, Some(2.5), Some(true)));
+        let (low, high) = clear.ci.unwrap();
+        assert!((low - 1.0 / 0.6).abs() < 1e-9 && (high - 1.0 / 0.4).abs() < 1e-9);
+        assert_eq!(claimed(2.0, 0.5, false).within, Some(false));
+        assert_eq!(claimed(0.9, 0.2, false).within, None);
+        assert_eq!(claimed(0.5, 0.1, true).within, None, "a suspect row decides nothing");
+    }
+
+    #[test]
+    fn without_ratios_of_rounds_there_is_no_claim() {
+        let means =
+            ["reader/writer lock", "steering"].map(|series| row(series, "latency_us_mean", 200.0, 1.0));
+        assert!(rows(&CHRONOS_KERNEL, &means).is_empty());
+    }
+
+    #[test]
+    fn every_claim_has_servers_that_are_set_beside_each_other() {
+        for (figure, x, _, [one, other]) in CLAIMS {
+            let is_beside = beside(figure, one, other).or_else(|| beside(figure, other, one)).is_some();
+            assert!(is_beside, "{figure} at {x}: {one} and {other}");
+        }
     }
 
     #[test]

@@ -51,13 +51,12 @@ impl Controllers {
             vec!["env", "OVS_RUNDIR={folder}", CONTROLLERS[0], "ptcp:{port}:127.0.0.1"],
             vec![ours.as_str(), "--listen", "127.0.0.1:{port}"],
         ];
-        let recipes = [0, 1].map(|side: usize| Recipe {
-            name: CONTROLLERS[side].to_owned(),
-            words: words[side].iter().map(|word| (*word).to_owned()).collect(),
+        let recipes = [0, 1].map(|side: usize| {
+            Recipe::new(CONTROLLERS[side], words[side].iter().map(|word| (*word).to_owned()).collect())
         });
         let turns =
             in_rounds(2, self.rounds.count, goes_on, |side, _| turn(&plan, &recipes[side], &[server]))?;
-        let sides = [(CONTROLLERS[0], None), (CONTROLLERS[1], Some(Beside::FIRST))];
+        let sides = [(CONTROLLERS[0], &[][..]), (CONTROLLERS[1], &[Beside::FIRST])];
         Ok(medians(&sides, &turns, |turn| !turn.report.suspect.is_empty(), &readings()))
     }
 }

@@ -14,6 +14,7 @@
 mod claims;
 #[cfg(target_os = "linux")]
 mod controllers;
+mod copies;
 mod model;
 mod plan;
 mod points;
@@ -22,6 +23,8 @@ mod rounds;
 mod tasks;
 #[cfg(target_os = "linux")]
 mod turns;
+#[cfg(target_os = "linux")]
+mod veth;
 #[cfg(target_os = "linux")]
 mod wake_up;
 

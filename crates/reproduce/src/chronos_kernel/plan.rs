@@ -17,10 +17,23 @@ pub(super) struct Side {
     pub(super) processes: u32,
     /// Words of its command line beyond what all have.
     pub(super) options: &'static [&'static str],
+    /// The way on which requests reach it.
+    pub(super) stack: Stack,
     /// Whether a job beside it receives bulk streams during the measurement.
     pub(super) has_neighbour: bool,
-    /// The server that its numbers are set beside, if any.
-    pub(super) beside: Option<Beside>,
+    /// The servers that its numbers are set beside.
+    pub(super) beside: Vec<Beside>,
+}
+
+/// The way on which requests reach a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stack {
+    /// TCP over the loopback.
+    Loopback,
+    /// UDP over a veth pair, through the kernel's stack.
+    Kernel,
+    /// UDP over a veth pair, past the kernel's stack by AF_XDP.
+    Bypassed,
 }
 
 /// Another server of the same rounds.
@@ -28,7 +41,7 @@ pub(super) struct Side {
 pub(super) struct Beside {
     /// Its place in the order of the servers.
     pub(super) place: usize,
-    /// The name that ratios have for it.
+    /// The name that ratios have for it: `p99_of_first`.
     pub(super) name: &'static str,
 }
 
@@ -55,33 +68,58 @@ pub(super) enum Program {
     Chronos,
     /// chronos-memcached-locked, the lock baselines, from the same folder.
     ChronosLocked,
+    /// chronos-search, an index by memcached's protocol, from the same folder.
+    Search,
+    /// chronos-search-locked, its lock baselines, from the same folder.
+    SearchLocked,
+}
+
+impl Program {
+    /// Returns the name of a program of this project; None for memcached.
+    pub(super) fn built(self) -> Option<&'static str> {
+        match self {
+            Program::Memcached => None,
+            Program::Chronos => Some("chronos-memcached"),
+            Program::ChronosLocked => Some("chronos-memcached-locked"),
+            Program::Search => Some("chronos-search"),
+            Program::SearchLocked => Some("chronos-search-locked"),
+        }
+    }
 }
 
 impl Side {
     /// Returns memcached, or chronos-memcached, with so many threads.
     pub(super) fn new(series: &'static str, program: Program, threads: u32) -> Side {
-        Side { series, program, threads, processes: 1, options: &[], has_neighbour: false, beside: None }
+        let (options, stack) = (&[][..], Stack::Loopback);
+        Side {
+            series,
+            program,
+            threads,
+            processes: 1,
+            options,
+            stack,
+            has_neighbour: false,
+            beside: Vec::new(),
+        }
     }
 
-    /// Returns the words of its command line, with `{port}` still in them.
-    pub(super) fn words(&self, servers: &Path) -> Vec<String> {
-        let program = match self.program {
-            Program::Memcached => "memcached".to_owned(),
-            Program::Chronos => servers.join(CHRONOS).display().to_string(),
-            Program::ChronosLocked => servers.join(CHRONOS_LOCKED).display().to_string(),
-        };
+    /// Returns the words of its command line, with `{port}` still in them; `place` is its address and its device.
+    pub(super) fn words(&self, servers: &Path, (address, device): (&str, &str)) -> Vec<String> {
+        let own = self.program.built().map(|name| servers.join(name).display().to_string());
+        let program = own.unwrap_or_else(|| "memcached".to_owned());
         let threads = self.threads.to_string();
-        let common =
-            ["-u", "root", "-l", "127.0.0.1", "-p", "{port}", "-U", "0", "-m", "256", "-t", &threads];
-        let words = common.iter().chain(self.options).map(|word| (*word).to_owned());
+        if matches!(self.program, Program::Search | Program::SearchLocked) {
+            let listen = format!("{address}:{{port}}");
+            let common = ["--listen", &listen, "--preset", "paper", "--threads", &threads];
+            let words = common.iter().chain(self.options).map(|word| (*word).to_owned());
+            return std::iter::once(program).chain(words).collect();
+        }
+        let (tcp, udp) = if self.stack == Stack::Loopback { ("{port}", "0") } else { ("0", "{port}") };
+        let common = ["-u", "root", "-l", address, "-p", tcp, "-U", udp, "-m", "256", "-t", &threads];
+        let words = common.iter().chain(self.options).map(|word| word.replace("{device}", device));
         std::iter::once(program).chain(words).collect()
     }
 }
-
-/// The name of the program beside memcached.
-pub(super) const CHRONOS: &str = "chronos-memcached";
-/// The name of the program that serves under locks.
-pub(super) const CHRONOS_LOCKED: &str = "chronos-memcached-locked";
 
 /// The controllers that take turns; the second is set beside the first.
 pub(super) const CONTROLLERS: [&str; 2] = ["ovs-testcontroller", "Chronos-OF"];
@@ -113,6 +151,8 @@ pub(super) struct Load {
 pub(super) enum Pace {
     /// Every client waits for its answer.
     Closed,
+    /// Every client has so many operations under way, so that the server is at work all the time.
+    UnderWay(u32),
     /// A share of what the first server carries with 32 or more requests outstanding, found anew for each point.
     Share(f64),
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::plan::{Beside, CONTROLLERS, Gauge, Load, Pace, Processors, Program, Side, TurnsPlan};
+use super::copies;
+use super::plan::{Beside, CONTROLLERS, Gauge, Load, Pace, Processors, Program, Side, Stack, TurnsPlan};
 use super::tasks;
 use crate::chronos::number;
 use crate::study::{MakeTask, Named, Point, Task};
@@ -23,7 +24,10 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("chronos-kernel.bursts-on-two-threads", |point| bursts(point, "fig6.6")),
     ("chronos-kernel.hot-keys", hot_keys),
     ("chronos-kernel.neighbour", neighbour),
+    ("chronos-kernel.copies", copies),
     ("chronos-kernel.openflow", openflow),
+    ("chronos-kernel.search", search),
+    ("chronos-kernel.udp", udp),
 ];
 
 /// Numbers beside which another server's are set.
@@ -33,6 +37,11 @@ const ONE: &[&str] = &["MC", "CH"];
 const TWO: &[&str] = &["MC 2T", "CH 2T"];
 const LOCKS: &[&str] = &["MC 2T", "global lock", "reader/writer lock", "partition locks", "steering"];
 const CONFIGURATIONS: &[&str] = &["1P 1T", "1P 2T", "2P 1T", "CH 2T"];
+/// UDP over veth, through the kernel's stack and past it.
+const UDP_ONE: &[&str] = &["MC UDP", "CH UDP", "CH AF_XDP"];
+const UDP_TWO: &[&str] = &["MC UDP 2T", "CH UDP 2T", "UNet locks 2T", "Chronos 2T"];
+/// The index of the dissertation's Fig. 5.3.
+const SEARCH: &[&str] = &["search RW lock", "search RCU", "search Chronos"];
 const HOT: &[&str] = &["MC 2T", "static", "100 us", "10 us"];
 const NEIGHBOURS: &[&str] = &["MC", "MC beside a job", "CH", "CH beside a job"];
 /// Milliseconds of a turn, in full and in a quick look.
@@ -47,6 +56,9 @@ pub(super) fn groups(figure: &str) -> &'static [&'static [&'static str]] {
         "fig6.2" => &[CONFIGURATIONS],
         "fig6.7" => &[HOT],
         "neighbour" => &[NEIGHBOURS],
+        "copies" => &[copies::COPIES],
+        "search" => &[SEARCH],
+        "udp" => &[UDP_ONE, UDP_TWO],
         "table6.1" => &[&CONTROLLERS],
         _ => &[ONE, TWO],
     }
@@ -60,8 +72,10 @@ fn group(figure: &str, point: &Point<'_>) -> Option<Vec<Side>> {
 
 /// Returns the server of that name.
 fn side(series: &'static str, place: usize) -> Side {
-    use Program::{Chronos, ChronosLocked, Memcached};
+    use Program::{Chronos, ChronosLocked, Memcached, Search, SearchLocked};
     let options = |options: &'static [&'static str], side: Side| Side { options, ..side };
+    let past =
+        |options: &'static [&'static str], side: Side| Side { stack: Stack::Bypassed, options, ..side };
     let two = || Side::new(series, Chronos, 2);
     let side = match series {
         "MC 2T" | "1P 2T" => Side::new(series, Memcached, 2),
@@ -74,18 +88,55 @@ fn side(series: &'static str, place: usize) -> Side {
         "static" => options(&["-o", "chronos_balance=off"], two()),
         "100 us" => options(&["-o", "chronos_epoch=100us"], two()),
         "10 us" => options(&["-o", "chronos_epoch=10us"], two()),
+        "MC UDP" => Side { stack: Stack::Kernel, ..Side::new(series, Memcached, 1) },
+        "CH UDP" => Side { stack: Stack::Kernel, ..Side::new(series, Chronos, 1) },
+        "CH AF_XDP" => past(&["-o", "chronos_xdp={device}"], Side::new(series, Chronos, 1)),
+        "MC UDP 2T" => Side { stack: Stack::Kernel, ..Side::new(series, Memcached, 2) },
+        "CH UDP 2T" => Side { stack: Stack::Kernel, ..options(&["-o", "chronos_steering=on"], two()) },
+        "UNet locks 2T" => {
+            past(&["--lock=global", "-o", "chronos_xdp={device}"], Side::new(series, ChronosLocked, 2))
+        }
+        "Chronos 2T" => past(&["-o", "chronos_xdp={device},chronos_steering=on"], two()),
+        "search RW lock" => options(&["--lock=rwlock"], Side::new(series, SearchLocked, 2)),
+        "search RCU" => options(&["--snapshots"], Side::new(series, Search, 2)),
+        "search Chronos" => Side::new(series, Search, 2),
         "MC beside a job" => Side { has_neighbour: true, ..Side::new(series, Memcached, 1) },
         "CH beside a job" => Side { has_neighbour: true, ..Side::new(series, Chronos, 1) },
         _ => Side::new(series, Memcached, 1),
     };
     let beside = match (place, side.has_neighbour) {
-        (0, _) => None,
+        (0, _) => Vec::new(),
         // It follows the same server without its neighbour.
-        (_, true) => Some(Beside { place: place - 1, name: "alone" }),
-        _ => Some(Beside::FIRST),
+        (_, true) => vec![Beside { place: place - 1, name: "alone" }],
+        _ => {
+            let others = PAIRS.iter().filter(|(one, ..)| *one == series);
+            let others = others.map(|&(_, place, name)| Beside { place, name });
+            std::iter::once(Beside::FIRST).chain(others).collect()
+        }
     };
     Side { beside, ..side }
 }
+
+/// Returns how a server's numbers are set beside another one's of the figure; None if they are not.
+pub(super) fn beside(figure: &str, series: &str, other: &str) -> Option<Beside> {
+    if [series, other] == [CONTROLLERS[1], CONTROLLERS[0]] {
+        return Some(Beside::FIRST);
+    }
+    let of = groups(figure).iter().find(|of| of.contains(&series))?;
+    let place = of.iter().position(|name| *name == series)?;
+    let side = side(of[place], place);
+    side.beside.into_iter().find(|beside| of[beside.place] == other)
+}
+
+/// Servers whose numbers are set beside another one's as well as the first one's: the other's place among those that
+/// take turns, and its name in ratios.
+const PAIRS: &[(&str, usize, &str)] = &[
+    ("steering", 2, "lock"),
+    ("search Chronos", 1, "rcu"),
+    ("100 us", 1, "static"),
+    ("10 us", 2, "100us"),
+    ("Chronos 2T", 2, "locks"),
+];
 
 fn turns(figure: &str, point: &Point<'_>, load: Load, gauges: &[Gauge]) -> Option<Arc<dyn Task>> {
     let sides = group(figure, point)?;
@@ -189,8 +240,53 @@ fn hot_keys(point: &Point<'_>) -> Option<Arc<dyn Task>> {
 
 /// Measures servers beside a job that receives six streams of 440 Mb/s.
 fn neighbour(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    turns("neighbour", point, load(21, share(point), &[]), GAUGES)
+    // The scheduler's time slices are milliseconds: a turn has a thousand of them, so that rounds are alike.
+    let load = Load { turn_ms: (4_000, 300), ..load(21, share(point), &[]) };
+    turns("neighbour", point, load, GAUGES)
 }
+
+/// Measures reads from two servers with the same keys.
+fn copies(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let mut sides = group("copies", point)?;
+    sides.iter_mut().for_each(|side| side.processes = 2);
+    // Both servers on the one processor, so that the generator has the other to itself.
+    let plan = TurnsPlan {
+        sides,
+        processors: Processors::Apart,
+        load: load(16, share(point), &["--ratio", "1:0"]),
+        gauges: vec![
+            Gauge::Mean,
+            Gauge::P50,
+            Gauge::P99,
+            Gauge::Rate,
+            Gauge::Cost,
+            Gauge::Lost,
+            Gauge::Verified,
+        ],
+    };
+    Some(tasks::turns(plan, point))
+}
+
+/// Measures an index under a lock, by read-copy-update, and in partitions: keys of 10 bytes, values of 1400.
+fn search(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let words = ["--key-size", "10", "--value-size", "1400"];
+    turns("search", point, load(number(point.x) as u32, Pace::Closed, &words), GAUGES)
+}
+
+/// Measures UDP and the binary protocol through the kernel's stack and past it.
+fn udp(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let words = |more: &[&'static str]| [&["--protocol", "binary"][..], more].concat();
+    let load = match point.x {
+        "saturation" => load(32, UNDER_WAY, &words(&[])),
+        "one key" => load(32, UNDER_WAY, &words(&["--popularity", "hot:1,100%,static"])),
+        _ => load(32, share(point), &words(&[])),
+    };
+    turns("udp", point, load, &[GAUGES, &[Gauge::Lost]].concat())
+}
+
+/// What a server past the kernel's stack needs to be at work all the time: with one operation of each client under way
+/// it waits for the generator.
+const UNDER_WAY: Pace = Pace::UnderWay(4);
 
 /// Measures an OpenFlow controller, by the number of switches.
 fn openflow(point: &Point<'_>) -> Option<Arc<dyn Task>> {

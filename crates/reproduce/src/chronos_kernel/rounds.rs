@@ -38,7 +38,7 @@ pub(super) fn in_rounds<T>(
 /// Returns medians of the rounds, and of the rounds' ratios to the side that a side is set beside. A side is suspect if
 /// more than half of its turns are.
 pub(super) fn medians<T>(
-    sides: &[(&'static str, Option<Beside>)],
+    sides: &[(&'static str, &[Beside])],
     turns: &[Vec<T>],
     is_doubted: impl Fn(&T) -> bool,
     readings: &[Reading<'_, T>],
@@ -58,7 +58,7 @@ pub(super) fn medians<T>(
         for Reading { metric, unit, is_compared, read } in readings {
             let values: Vec<f64> = of.iter().map(read).collect();
             push(metric, unit, &values);
-            if let (true, Some(beside)) = (is_compared, beside) {
+            for beside in beside.iter().filter(|_| *is_compared) {
                 let other = turns[beside.place].iter().map(read);
                 let ratios: Vec<f64> = values.iter().zip(other).map(|(value, other)| value / other).collect();
                 push(&beside.metric(metric), "x", &ratios);
@@ -85,7 +85,7 @@ mod tests {
         });
         assert_eq!(order, [(0, 0), (1, 0), (1, 1), (0, 1), (0, 2), (1, 2)]);
         let rows = medians(
-            &[("MC", None), ("CH", Some(Beside::FIRST))],
+            &[("MC", &[]), ("CH", &[Beside::FIRST])],
             &turns.unwrap(),
             |turn| *turn > 2.5,
             &[reading("latency_us_mean", true), reading("latency_us_p50", false)],

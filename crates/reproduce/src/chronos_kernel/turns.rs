@@ -1,6 +1,7 @@
 //! [`Turns`]: servers that run at once and are asked one after the other.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use plimsoll_chronos_load::bench::{Bench, Measure};
 use plimsoll_chronos_load::neighbour::{Neighbour, Streams};
@@ -11,8 +12,10 @@ use plimsoll_chronos_load::setup;
 use plimsoll_results::stats;
 use plimsoll_units::Span;
 
-use super::plan::{self, Gauge, NEIGHBOUR, Pace, Processors, Program, Rounds, Side, TurnsPlan};
+use super::copies;
+use super::plan::{Gauge, NEIGHBOUR, Pace, Processors, Rounds, Side, Stack, TurnsPlan};
 use super::rounds::{Reading, in_rounds, medians};
+use super::veth::Network;
 use crate::study::{Measured, Point, Task};
 
 /// A point whose servers take turns.
@@ -32,7 +35,7 @@ impl Turns {
     }
 
     /// Returns the words that chronos-load would be given for the load.
-    fn words(&self, cpus: [usize; 2]) -> Vec<String> {
+    fn words(&self, cpus: [usize; 2], side: &Side) -> Vec<String> {
         let [server, generator] = cpus;
         let place = match self.plan.processors {
             Processors::Apart => format!("--cpus {generator} --wait spin"),
@@ -45,14 +48,35 @@ impl Turns {
             self.plan.load.clients, self.seed
         );
         let words = common.split(' ').map(str::to_owned);
-        words.chain(self.plan.load.words.iter().cloned()).collect()
+        let own = copies::words(side.series).iter().map(|word| (*word).to_owned());
+        words.chain(self.plan.load.words.iter().cloned()).chain(own).collect()
     }
 
-    fn start(&self, side: &Side, cpus: [usize; 2], load: &LoadOptions) -> anyhow::Result<Bench> {
-        let recipe = Recipe { name: side.series.to_owned(), words: side.words(&self.servers) };
+    fn load(&self, cpus: [usize; 2], side: &Side) -> anyhow::Result<LoadOptions> {
+        let words = self.words(cpus, side);
+        Ok(options::read(&words.iter().map(String::as_str).collect::<Vec<_>>())?)
+    }
+
+    fn start(&self, place: usize, network: Option<&Network>, cpus: [usize; 2]) -> anyhow::Result<Bench> {
+        let side = &self.plan.sides[place];
+        let recipe = match network {
+            None => Recipe::new(side.series, side.words(&self.servers, ("127.0.0.1", "lo"))),
+            Some(network) => {
+                let (address, device) = (network.address(place), network.near(place));
+                let words = side.words(&self.servers, (&address.to_string(), &device));
+                let words = network.prefix(place).into_iter().chain(words).collect();
+                Recipe { address, ..Recipe::new(side.series, words) }
+            }
+        };
+        let transport = if network.is_some() { Transport::Udp } else { Transport::Tcp };
         let recipes = vec![recipe; side.processes as usize];
-        let LoadOptions { workload, clients, validity, .. } = load;
-        Bench::start(&recipes, Transport::Tcp, self.server_cpus(&cpus), workload, clients, *validity)
+        let LoadOptions { workload, clients, validity, .. } = self.load(cpus, side)?;
+        let mut bench =
+            Bench::start(&recipes, transport, self.server_cpus(&cpus), &workload, &clients, validity)?;
+        if let Some(network) = network.filter(|_| self.plan.processors == Processors::Apart) {
+            bench.count_also(network.settle(place, side.stack, cpus)?);
+        }
+        Ok(bench)
     }
 
     fn server_cpus<'c>(&self, cpus: &'c [usize; 2]) -> &'c [usize] {
@@ -63,17 +87,30 @@ impl Turns {
     }
 
     fn run(&self, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
-        let cpus = two_processors().map_err(anyhow::Error::msg)?;
-        let words = self.words(cpus);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let load: LoadOptions = options::read(&words)?;
         let sides = &self.plan.sides;
-        let benches =
-            sides.iter().map(|side| self.start(side, cpus, &load)).collect::<anyhow::Result<Vec<_>>>()?;
+        if sides.iter().all(|side| side.stack == Stack::Loopback) {
+            return self.run_over(None, goes_on);
+        }
+        let queues = sides.iter().map(|side| side.threads).max().unwrap_or(1);
+        let network = Network::new(sides.len(), queues)?;
+        network.at_clients(|| self.run_over(Some(&network), goes_on))
+    }
+
+    fn run_over(
+        &self,
+        network: Option<&Network>,
+        goes_on: &dyn Fn() -> bool,
+    ) -> anyhow::Result<Vec<Measured>> {
+        let cpus = two_processors().map_err(anyhow::Error::msg)?;
+        let sides = &self.plan.sides;
+        let load = self.load(cpus, &sides[0])?;
+        let start = |place| self.start(place, network, cpus);
+        let benches = (0..sides.len()).map(start).collect::<anyhow::Result<Vec<_>>>()?;
         let warm_up = Span::from_ms(self.rounds.warm_up_ms);
         let time = Span::from_ms(self.rounds.turn_ms);
         let pace = match self.plan.load.pace {
             Pace::Closed => setup::Pace::Closed(1),
+            Pace::UnderWay(count) => setup::Pace::Closed(count),
             Pace::Share(share) => {
                 let most = self.most(&benches[0], warm_up)?;
                 setup::Pace::Open(load.timetable.arrivals, share * most)
@@ -105,7 +142,7 @@ impl Turns {
     }
 
     fn rows(&self, turns: &[Vec<Measure>]) -> Vec<Measured> {
-        let sides: Vec<_> = self.plan.sides.iter().map(|side| (side.series, side.beside)).collect();
+        let sides: Vec<_> = self.plan.sides.iter().map(|side| (side.series, &side.beside[..])).collect();
         let reading = |gauge: &Gauge| {
             let (gauge, (metric, unit)) = (*gauge, gauge.name());
             Reading {
@@ -162,10 +199,17 @@ impl Task for Turns {
     fn check(&self) -> Result<(), String> {
         two_processors()?;
         for side in &self.plan.sides {
-            match side.program {
-                Program::Memcached => installed("memcached", "memcached")?,
-                Program::Chronos => built(&self.servers, plan::CHRONOS)?,
-                Program::ChronosLocked => built(&self.servers, plan::CHRONOS_LOCKED)?,
+            match side.program.built() {
+                None => installed("memcached", "memcached")?,
+                Some(name) => built(&self.servers, name)?,
+            }
+            match side.stack {
+                Stack::Loopback => {}
+                Stack::Kernel => network_tools()?,
+                Stack::Bypassed => {
+                    network_tools()?;
+                    bypasses(Path::new(&side.words(&self.servers, ("", ""))[0]), side.options)?;
+                }
             }
         }
         Ok(())
@@ -206,6 +250,34 @@ pub(super) fn installed(name: &str, package: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!("{name} is not installed (Debian: apt-get install {package}); --only leaves its figures out"))
+}
+
+/// Checks that this process may lay a network, and has the programs for it.
+fn network_tools() -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        return Err("network namespaces and AF_XDP need root; --only leaves their figures out".to_owned());
+    }
+    installed("ip", "iproute2")?;
+    ["nsenter", "taskset", "chrt"].into_iter().try_for_each(|name| installed(name, "util-linux"))
+}
+
+/// Checks that a server is built with the programs that AF_XDP needs. It is started for a device that does not exist,
+/// and ends with the reason.
+fn bypasses(server: &Path, options: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(server);
+    command.args(["-u", "root", "-l", "127.0.0.1", "-p", "0", "-U", "9"]);
+    command.args(options.iter().filter(|word| word.starts_with("--lock")));
+    command.args(["-o", "chronos_xdp=no-such-device"]);
+    let output = command.output().map_err(|error| format!("cannot start {}: {error}", server.display()))?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if said.contains("there is no such device") {
+        return Ok(());
+    }
+    Err(format!(
+        "{} cannot bypass the kernel's stack: {}; `make servers` builds it with that where clang and libelf are",
+        server.display(),
+        said.trim()
+    ))
 }
 
 /// Keys of 64 bytes with values of 1 KB, as in the dissertation: 24 MB in memory.
