@@ -24,9 +24,7 @@ pub enum Error {
         networks: usize,
     },
     /// The port has a listener whose process is not visible.
-    #[error(
-        "the process that listens on port {port} is not visible: CAP_SYS_PTRACE is needed, or its PID namespace"
-    )]
+    #[error("the process that listens on port {port} is not visible: it is in another PID namespace")]
     OwnerHidden {
         /// The port that was given.
         port: u16,

@@ -115,7 +115,8 @@ impl Part {
             Part::Arrival | Part::Reply => Layer::Network,
             Part::Receive | Part::WakeUp | Part::Read | Part::Send | Part::Queue => Layer::Kernel,
             Part::RunQueue | Part::Preempted => Layer::Scheduler,
-            Part::Busy | Part::Application | Part::Blocked => Layer::Server,
+            Part::Busy => Layer::Queueing,
+            Part::Application | Part::Blocked => Layer::Server,
             Part::Remainder => Layer::Remainder,
         }
     }
@@ -134,7 +135,9 @@ pub enum Layer {
     Kernel,
     /// The threads wait for a processor.
     Scheduler,
-    /// The server: its computation, its locks, and its threads that are busy with other requests.
+    /// The request waits for its thread, which is busy with other requests: in the application or in the kernel.
+    Queueing,
+    /// The server: its computation, its locks, its disks and its own servers.
     Server,
     /// No event explains the time.
     Remainder,
@@ -142,8 +145,8 @@ pub enum Layer {
 
 impl Layer {
     /// All layers, in the order of tables.
-    pub const ALL: [Layer; 5] =
-        [Layer::Network, Layer::Kernel, Layer::Scheduler, Layer::Server, Layer::Remainder];
+    pub const ALL: [Layer; 6] =
+        [Layer::Network, Layer::Kernel, Layer::Scheduler, Layer::Queueing, Layer::Server, Layer::Remainder];
 
     /// Returns the layer's name, for tables.
     pub fn name(self) -> &'static str {
@@ -151,6 +154,7 @@ impl Layer {
             Layer::Network => "network and peer",
             Layer::Kernel => "kernel",
             Layer::Scheduler => "processor shortage",
+            Layer::Queueing => "busy thread",
             Layer::Server => "server",
             Layer::Remainder => "remainder",
         }

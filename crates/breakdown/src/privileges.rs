@@ -22,13 +22,14 @@ fn effective(status: &str) -> u64 {
 
 fn missing(effective: u64) -> Vec<&'static str> {
     let has = |bit: u32| effective >> bit & 1 == 1;
-    // CAP_SYS_ADMIN includes the two that were split from it (Linux 5.8).
-    let needed = [("CAP_BPF", 39, true), ("CAP_PERFMON", 38, true), ("CAP_SYS_PTRACE", 19, false)];
-    let lacks = |&(_, bit, in_admin): &(&str, u32, bool)| !(has(bit) || in_admin && has(SYS_ADMIN));
-    needed.iter().filter(|one| lacks(one)).map(|(name, ..)| *name).collect()
+    let lacks = |(_, bit, or): &&(&str, u32, u32)| !(has(*bit) || has(*or));
+    NEEDED.iter().filter(lacks).map(|(name, ..)| *name).collect()
 }
 
-const SYS_ADMIN: u32 = 21;
+/// The capabilities with their bits, and the bits of others that include them: CAP_SYS_ADMIN includes what was split
+/// from it (Linux 5.8). The last two are for the descriptors of other users' processes, where sockets are found.
+const NEEDED: [(&str, u32, u32); 4] =
+    [("CAP_BPF", 39, 21), ("CAP_PERFMON", 38, 21), ("CAP_SYS_PTRACE", 19, 19), ("CAP_DAC_READ_SEARCH", 2, 1)];
 
 #[cfg(test)]
 mod tests {
@@ -36,9 +37,10 @@ mod tests {
 
     #[test]
     fn missing_capabilities_are_named() {
-        assert_eq!(missing(0), ["CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE"]);
-        assert_eq!(missing(1 << 39 | 1 << 38), ["CAP_SYS_PTRACE"]);
-        assert!(missing(1 << SYS_ADMIN | 1 << 19).is_empty());
+        assert_eq!(missing(0), ["CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH"]);
+        assert_eq!(missing(1 << 39 | 1 << 38 | 1 << 2), ["CAP_SYS_PTRACE"]);
+        // CAP_SYS_ADMIN and CAP_DAC_OVERRIDE.
+        assert!(missing(1 << 21 | 1 << 19 | 1 << 1).is_empty());
         assert_eq!(effective("Name:\tx\nCapEff:\t000001ffffffffff\n"), 0x1ff_ffff_ffff);
     }
 }

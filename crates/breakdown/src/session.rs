@@ -18,8 +18,10 @@ pub struct Session {
     sorter: Sorter,
     matcher: Matcher,
     lost: u64,
-    began: u64,
-    ended: Option<u64>,
+    /// When the programs were attached last; `None` while they are not.
+    began: Option<u64>,
+    /// How long they were attached before that, in ns.
+    traced_ns: u64,
     events: u64,
     cost: Option<CostGuard>,
     locks: Locks,
@@ -46,22 +48,22 @@ impl Session {
             sorter: Sorter::default(),
             matcher: Matcher::default(),
             lost: 0,
-            began: now(),
-            ended: None,
+            began: None,
+            traced_ns: 0,
             events: 0,
             cost: None,
             locks: Locks::default(),
         })
     }
 
-    /// Attaches the programs: tracing begins.
+    /// Attaches the programs: tracing begins, or begins again.
     ///
     /// # Errors
     /// Returns [`Error::Programs`] if the kernel rejects one.
     pub fn attach(&mut self) -> Result<(), Error> {
         self.trace.attach()?;
         // Before the last program was attached, requests lack the events of those that came later.
-        self.began = now();
+        self.began = Some(now());
         Ok(())
     }
 
@@ -77,18 +79,21 @@ impl Session {
         Ok(self.matcher.take())
     }
 
-    /// Detaches the programs and returns the last requests.
+    /// Detaches the programs and returns the last requests. [`Session::attach`] may follow.
     ///
     /// # Errors
     /// Returns [`Error::Programs`] if the records cannot be read.
     pub fn finish(&mut self) -> Result<Vec<Request>, Error> {
         // While the programs are detached one by one, events are missing.
         let end = now();
-        self.ended = Some(end);
         self.trace.detach();
         self.read()?;
         self.match_until(end);
+        self.sorter.clear();
         self.matcher.finish();
+        if let Some(began) = self.began.take() {
+            self.traced_ns += end - began;
+        }
         Ok(self.matcher.take())
     }
 
@@ -131,15 +136,20 @@ impl Session {
         self.events
     }
 
-    /// Returns how long tracing lasts, in seconds.
+    /// Returns how long the programs were attached, in seconds.
     pub fn seconds(&self) -> f64 {
-        (self.ended.unwrap_or_else(now) - self.began) as f64 / 1e9
+        (self.traced_ns + self.began.map_or(0, |began| now() - began)) as f64 / 1e9
     }
 
     fn read(&mut self) -> Result<(), Error> {
         self.trace.read(&mut self.records)?;
         self.events += self.records.len() as u64;
-        for record in self.records.drain(..).filter(|record| record.time_ns >= self.began) {
+        let began = self.began.unwrap_or(0);
+        for mut record in self.records.drain(..).filter(|record| record.time_ns >= began) {
+            forget_before(&mut record, began);
+            if record.kind == REQUEST_WAITED && record.first == 0 {
+                continue;
+            }
             if record.kind == REQUEST_WAITED {
                 let slept = record.time_ns.saturating_sub(record.first);
                 self.locks.add((record.thread >> 32) as u32, record.flow, record.bytes, slept);
@@ -158,6 +168,19 @@ impl Session {
         {
             self.lost = lost;
             self.matcher.on_lost();
+        }
+    }
+}
+
+/// Removes from a thread's record what the kernel noted before the programs were attached last: meanwhile the thread
+/// may have run and stopped again.
+fn forget_before(record: &mut RequestRecord, began: u64) {
+    if matches!(record.kind, REQUEST_RESUMED | REQUEST_WAITED) {
+        if record.first < began {
+            (record.first, record.bytes) = (0, 0);
+        }
+        if record.second < began {
+            record.second = 0;
         }
     }
 }

@@ -32,6 +32,11 @@ impl Sorter {
         }
     }
 
+    /// Drops the events that wait.
+    pub fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
     /// Returns how many events came too late.
     pub fn late(&self) -> u64 {
         self.late

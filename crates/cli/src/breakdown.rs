@@ -16,6 +16,8 @@ mod server;
 #[cfg(feature = "kernel")]
 mod shown;
 #[cfg(feature = "kernel")]
+mod slices;
+#[cfg(feature = "kernel")]
 mod tables;
 #[cfg(feature = "kernel")]
 mod timeline;
@@ -28,7 +30,7 @@ use plimsoll_units::{Rate, Span, whole};
 
 use crate::output::{Done, Format};
 
-/// Show where the time of a running server's requests goes: kernel, processor shortage or the server itself.
+/// Show where the time of a running server's requests goes: kernel, busy threads and processors, or the server itself.
 ///
 /// Follows each request of a TCP or UDP server from the device to the socket, the wake-up, the run queue, the reading
 /// system calls, the application, the send path and back to the device, by tracepoints of the kernel (tp_btf); the
@@ -36,8 +38,8 @@ use crate::output::{Done, Format};
 /// matched are counted, with the reason, and their share is printed. Nothing stays in the kernel when this command
 /// ends, however it ends.
 ///
-/// A request is data on a connection up to the reply's first byte: one at a time. Needs root, or CAP_BPF, CAP_PERFMON
-/// and CAP_SYS_PTRACE, and a kernel with BTF. docs/breakdown.md explains each part.
+/// A request is data on a connection up to the reply's first byte: one at a time. Needs root, or CAP_BPF, CAP_PERFMON,
+/// CAP_SYS_PTRACE and CAP_DAC_READ_SEARCH, and a kernel with BTF. docs/breakdown.md explains each part.
 #[derive(clap::Args)]
 #[command(group = clap::ArgGroup::new("server").required(true).multiple(true).args(["pid", "port", "command"]))]
 pub struct Args {
@@ -50,6 +52,10 @@ pub struct Args {
     /// How long to trace; Ctrl-C ends it earlier, with the report.
     #[arg(long, value_name = "SPAN", default_value = "10s")]
     duration: Span,
+    /// Share of the time in which requests are traced, in slices of 0.5 s: what tracing costs shrinks with it. 100%
+    /// traces without a pause, which requests of more than half a second need.
+    #[arg(long, value_name = "SHARE", default_value = "25%", value_parser = duty)]
+    duty: f64,
     /// Trace one connection of so many, for a server under high load; for UDP, one client.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=1_000_000))]
     sample: u32,
@@ -78,6 +84,12 @@ pub struct Args {
     /// Server to run and trace; it is ended with SIGTERM afterwards.
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "pid")]
     command: Vec<OsString>,
+}
+
+/// Parses the share of the time in which requests are traced.
+fn duty(text: &str) -> Result<f64, String> {
+    let share = plimsoll_units::parse_share(text).map_err(|error| error.to_string())?;
+    if (0.01..=1.0).contains(&share) { Ok(share) } else { Err("expected a share from 1% to 100%".to_owned()) }
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {

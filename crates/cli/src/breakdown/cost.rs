@@ -39,19 +39,21 @@ struct Begin {
     own_ns: u64,
 }
 
-/// Measures for a fifth of the trace, at most [`LONGEST`].
+/// Measures for most of the first slice, at most [`LONGEST`].
 #[derive(Debug)]
 pub(super) struct Meter {
     from: Duration,
     until: Duration,
     begin: Option<Begin>,
+    /// Whether the kernel rejected the measurement, for which it wants CAP_SYS_ADMIN.
+    denied: bool,
     cost: Option<Cost>,
 }
 
 impl Meter {
-    pub(super) fn new(duration: Duration) -> Meter {
-        let from = duration / 20;
-        Meter { from, until: from + (duration / 5).min(LONGEST), begin: None, cost: None }
+    pub(super) fn new(slice: Duration) -> Meter {
+        let from = slice / 20;
+        Meter { from, until: from + (slice * 4 / 5).min(LONGEST), begin: None, denied: false, cost: None }
     }
 
     /// Begins or ends the measurement if it is time.
@@ -62,7 +64,8 @@ impl Meter {
         recorder: &Recorder,
         target: &Target,
     ) -> anyhow::Result<()> {
-        if self.cost.is_some() || now < self.from || (self.begin.is_some() && now < self.until) {
+        if self.denied || self.cost.is_some() || now < self.from || (self.begin.is_some() && now < self.until)
+        {
             return Ok(());
         }
         let state = Begin {
@@ -72,7 +75,10 @@ impl Meter {
             own_ns: processor_ns(std::process::id()),
         };
         let Some(begin) = self.begin else {
-            session.begin_cost()?;
+            if session.begin_cost().is_err() {
+                self.denied = true;
+                return Ok(());
+            }
             self.begin = Some(state);
             return Ok(());
         };

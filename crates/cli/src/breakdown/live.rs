@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::cost::Meter;
 use super::server::{POLL, Server};
 use super::shown::Shown;
+use super::slices::{SLICE, Slices};
 use super::{Args, overhead, page, tables, timeline};
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
@@ -37,11 +38,12 @@ pub(super) fn run(args: &Args) -> Done {
     let mut trace = Trace::begin(args, &target)?;
     let ended = trace.follow(args, &target, &interrupt)?;
     trace.end()?;
-    let Trace { session, recorder, first, meter } = trace;
+    let Trace { session, recorder, first, meter, .. } = trace;
     let shown = Shown {
         report: recorder.report(session.matcher().unmatched(), session.seconds()),
         rate: args.rate.or_else(|| rate_of_device(&target)),
         sample: args.sample,
+        duty: args.duty,
         lost_records: session.lost(),
         records: session.records(),
         locks: session.locks().longest(LOCKS),
@@ -79,13 +81,14 @@ struct Trace {
     /// The first requests, for the timeline.
     first: Vec<Request>,
     meter: Meter,
+    slices: Slices,
 }
 
 impl Trace {
     fn begin(args: &Args, target: &Target) -> anyhow::Result<Trace> {
-        let meter = Meter::new(length(args));
+        let meter = Meter::new(if args.duty < 1.0 { SLICE.min(length(args)) } else { length(args) });
         let mut session = Session::load(target, args.sample)?;
-        session.attach()?;
+        let slices = Slices::begin(args.duty, &mut session)?;
         let ports: Vec<String> = target.ports.iter().map(ToString::to_string).collect();
         note!(
             "Tracing  {} (process {}), {}, for {}",
@@ -94,7 +97,7 @@ impl Trace {
             ports.join(", "),
             args.duration
         );
-        Ok(Trace { session, recorder: Recorder::new(SLOWEST_KEPT), first: Vec::new(), meter })
+        Ok(Trace { session, recorder: Recorder::new(SLOWEST_KEPT), first: Vec::new(), meter, slices })
     }
 
     /// Traces; returns why it ended before the time was over.
@@ -114,7 +117,7 @@ impl Trace {
                 return Ok(Some(format!("{} (process {}) ended", target.name, target.processes[0])));
             }
             std::thread::sleep(POLL);
-            let requests = self.session.poll()?;
+            let requests = self.slices.poll(&mut self.session)?;
             self.take(args, requests);
             self.meter.poll(begin.elapsed(), &mut self.session, &self.recorder, target)?;
         }
@@ -206,13 +209,14 @@ fn show(args: &Args, shown: &Shown, first: &[Request]) -> anyhow::Result<()> {
 
 /// Returns the report as JSON, after what it is of.
 fn as_json(shown: &Shown) -> anyhow::Result<String> {
-    let Shown { report, target, rate, sample, lost_records, records, locks, cost, ended } = shown;
+    let Shown { report, target, rate, sample, duty, lost_records, records, locks, cost, ended } = shown;
     let mut whole = Map::new();
     whole.insert("server".to_owned(), json!(target.name));
     whole.insert("processes".to_owned(), json!(target.processes));
     let ports: Vec<String> = target.ports.iter().map(ToString::to_string).collect();
     whole.insert("ports".to_owned(), json!(ports));
     whole.insert("sample".to_owned(), json!(sample));
+    whole.insert("duty".to_owned(), json!(duty));
     whole.insert("ended".to_owned(), json!(ended));
     whole.insert("records".to_owned(), json!(records));
     whole.insert("lost_records".to_owned(), json!(lost_records));
@@ -248,6 +252,7 @@ fn command(args: &Args) -> String {
     words.extend(args.pid.map(|pid| format!("--pid {pid}")));
     words.extend(args.port.map(|port| format!("--port {port}")));
     words.push(format!("--duration {}", args.duration));
+    words.push(format!("--duty {}", args.duty));
     if args.sample > 1 {
         words.push(format!("--sample {}", args.sample));
     }

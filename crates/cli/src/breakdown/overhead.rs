@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::Args;
 use super::server::POLL;
+use super::slices::Slices;
 use crate::output::{self, Done, FINDING, Format};
 use crate::signals::Interrupt;
 
@@ -56,7 +57,9 @@ pub(super) fn run(args: &Args, target: &Target, pairs: u32, interrupt: &Interrup
     ];
     match args.format {
         Format::Json => {
-            let whole = json!({"load": load, "sample": args.sample, "rises": rises, "without": without, "with": with});
+            let options = json!({"sample": args.sample, "duty": args.duty});
+            let whole =
+                json!({"load": load, "options": options, "rises": rises, "without": without, "with": with});
             output::print(&format!("{}\n", printable_json(&format!("{whole:#}"))))?;
         }
         _ => {
@@ -87,9 +90,7 @@ fn turn(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Turn> {
     let mut session = if traced { Some(Session::load(target, args.sample)?) } else { None };
-    if let Some(session) = &mut session {
-        session.attach()?;
-    }
+    let mut slices = session.as_mut().map(|session| Slices::begin(args.duty, session)).transpose()?;
     let mut recorder = Recorder::new(0);
     let before = target.processor_ns();
     let mut child = Command::new("sh")
@@ -106,8 +107,8 @@ fn turn(
             return Err(anyhow!("stopped by signal {signal}"));
         }
         std::thread::sleep(POLL);
-        if let Some(session) = &mut session {
-            session.poll()?.into_iter().for_each(|request| recorder.add(request));
+        if let (Some(session), Some(slices)) = (&mut session, &mut slices) {
+            slices.poll(session)?.into_iter().for_each(|request| recorder.add(request));
         }
     }
     let processor_ns = target.processor_ns().saturating_sub(before);

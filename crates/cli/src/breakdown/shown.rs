@@ -12,6 +12,8 @@ pub(super) struct Shown {
     /// The rate of the link, where it is known.
     pub(super) rate: Option<Rate>,
     pub(super) sample: u32,
+    /// The share of the time in which requests were traced.
+    pub(super) duty: f64,
     pub(super) lost_records: u64,
     pub(super) records: u64,
     /// The futexes at which the server's threads slept longest.

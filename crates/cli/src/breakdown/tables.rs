@@ -11,7 +11,7 @@ use super::shown::Shown;
 pub(super) fn sentence(shown: &Shown) -> String {
     let report = &shown.report;
     let mut text = format!(
-        "{} requests in {} ({} a second): median {}, 99th percentile {} in the server.",
+        "{} requests in {} of tracing ({} a second): median {}, 99th percentile {} in the server.",
         count(report.requests),
         time(report.seconds * 1e6),
         number(report.requests as f64 / report.seconds.max(1e-9)),
@@ -40,6 +40,7 @@ fn owner(layer: Layer) -> &'static str {
         Layer::Network => "the network's and the peer's",
         Layer::Kernel => "the kernel's",
         Layer::Scheduler => "a wait for a processor",
+        Layer::Queueing => "a wait for a thread that is busy with other requests",
         Layer::Server => "the server's own",
         Layer::Remainder => "not explained",
     }
@@ -63,8 +64,10 @@ pub(super) fn reasons(report: &Report) -> Option<String> {
 pub(super) fn cost(shown: &Shown) -> String {
     match shown.cost {
         Some(cost) if cost.server_ns > 0.0 => format!(
-            "Tracing took {} of processor time a request at packets and sockets ({} runs of programs), {} of the {} \
-             that the server takes without it; of one processor, {} at the scheduler and {} to join the records.",
+            "While it was on, for {} of the time, tracing took {} of processor time a request at packets and sockets \
+             ({} runs of programs), {} of the {} that the server takes without it; of one processor, {} at the \
+             scheduler and {} to join the records.",
+            percent(shown.duty),
             time(cost.kernel_ns / 1e3),
             number(cost.runs),
             percent(cost.share()),
@@ -72,7 +75,7 @@ pub(super) fn cost(shown: &Shown) -> String {
             percent(cost.scheduler_processors),
             percent(cost.own_processors),
         ),
-        _ => "What tracing cost was not measured: the trace was too short.".to_owned(),
+        _ => NOT_MEASURED.to_owned(),
     }
 }
 
@@ -96,12 +99,12 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
             count(shown.records + shown.lost_records)
         ));
     }
-    if let Some(cost) = shown.cost.filter(|cost| cost.share() > COST_MAX) {
-        let sample = (f64::from(shown.sample) * cost.share() / COST_MAX).ceil();
+    if let Some(cost) = shown.cost.filter(|cost| cost.share() * shown.duty > COST_MAX) {
+        let duty = (100.0 * COST_MAX / cost.share()).floor().max(1.0);
         all.push(format!(
-            "tracing took {} of the server's processor time: `--sample {sample}` traces fewer connections, for \
+            "tracing took {} of the server's processor time: `--duty {duty}%` traces for less of the time, for \
              about {}",
-            percent(cost.share()),
+            percent(cost.share() * shown.duty),
             percent(COST_MAX)
         ));
     }
@@ -117,6 +120,13 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
         all.push(format!(
             "{} of the time is explained by no event: the kernel misses programs in some soft interrupts",
             percent(remainder.share)
+        ));
+    }
+    if report.unmatched.cut_off > report.requests / 100 && shown.duty < 1.0 {
+        all.push(format!(
+            "{} requests were cut off by the begin or the end of a slice of 0.5 s: slow ones are missing, and \
+             `--duty 100%` traces without a pause",
+            count(report.unmatched.cut_off)
         ));
     }
     all.extend(shown.ended.as_ref().map(|ended| format!("the trace is shorter than asked for: {ended}")));
@@ -315,6 +325,8 @@ const CSV_COLUMNS: [&str; 11] = [
     "share",
     "share_of_slowest",
 ];
+const NOT_MEASURED: &str = "What tracing cost was not measured: that needs CAP_SYS_ADMIN, and requests in the first \
+                            half second.";
 /// Fewer requests have no 99th percentile to speak of.
 const TAIL_REQUESTS_MIN: u64 = 1_000;
 /// The share of the server's processor time that tracing may take.

@@ -173,7 +173,7 @@ fn check_delays(output: &Output) {
 #[test]
 fn delays_of_a_tcp_server_are_found_where_they_are() {
     if able() {
-        check_delays(&Load::tcp().traced(&["--duration", "3s", "--format", "json"]));
+        check_delays(&Load::tcp().traced(&["--duration", "3s", "--duty", "100%", "--format", "json"]));
     }
 }
 
@@ -227,7 +227,7 @@ fn sleeps_at_a_lock_are_listed() {
 #[test]
 fn delays_of_a_udp_server_are_found_where_they_are() {
     if able() {
-        check_delays(&Load::udp().traced(&["--duration", "3s", "--format", "json"]));
+        check_delays(&Load::udp().traced(&["--duration", "3s", "--duty", "100%", "--format", "json"]));
     }
 }
 
@@ -301,6 +301,24 @@ fn what_cannot_be_traced_is_said() {
         }
         Err(_) => plimsoll_testing::skipped!("no setpriv (util-linux)"),
     }
+}
+
+#[test]
+fn a_kernel_without_types_is_named() {
+    if !able() {
+        return;
+    }
+    let load = Load::tcp();
+    let script = "mount -t tmpfs none /sys/kernel/btf && exec \"$0\" breakdown --port $1";
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", script, env!("CARGO_BIN_EXE_plimsoll"), &load.port.to_string()])
+        .output()
+        .unwrap();
+    if said(&output).contains("mount:") {
+        return plimsoll_testing::skipped!("/sys/kernel/btf cannot be hidden: {}", said(&output));
+    }
+    assert_eq!(output.status.code(), Some(2), "{}", said(&output));
+    assert!(said(&output).contains("CONFIG_DEBUG_INFO_BTF"), "{}", said(&output));
 }
 
 /// Starts a trace of `load`, and waits until it has begun.
