@@ -200,6 +200,7 @@ impl Options {
             tls_write_bytes: extended.tls_write_bytes.unwrap_or(Settings::default().tls_write_bytes),
             idle_timeout: extended.idle_timeout,
             partitions,
+            by_vbucket: extended.by_vbucket,
             hash_secret: secret(),
         };
         let config = self.config(&settings, &extended)?;
@@ -290,9 +291,10 @@ impl Options {
             poll: extended.poll,
             balancing: (!extended.still).then_some(balancing),
             io: extended.io,
-            datagram_steering: extended
-                .steering
-                .then(|| DatagramSteering { hash: KeyHash::new(settings.hash_secret), by_vbucket: false }),
+            datagram_steering: extended.steering.then(|| DatagramSteering {
+                hash: KeyHash::new(settings.hash_secret),
+                by_vbucket: settings.by_vbucket,
+            }),
             listen: self.places(extended)?,
             // memcached's sockets of IPv6 never take IPv4. Where nothing is given, one takes all.
             ipv6_only: !self.listen.is_empty(),

@@ -122,8 +122,11 @@ impl Service for Memcached {
 
     #[inline]
     fn glance(&self, input: &[u8]) -> Option<(PartitionId, u64)> {
-        let key =
-            if input.first() == Some(&BINARY_MAGIC) { binary::glance(input) } else { text::glance(input) };
+        let is_binary = input.first() == Some(&BINARY_MAGIC);
+        if is_binary && self.settings.by_vbucket {
+            return None;
+        }
+        let key = if is_binary { binary::glance(input) } else { text::glance(input) };
         let hash = self.hash.hash(key?);
         Some((KeyHash::partition(hash, self.settings.partitions), hash))
     }

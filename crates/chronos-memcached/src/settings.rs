@@ -69,6 +69,8 @@ pub struct Settings {
     pub idle_timeout: u32,
     /// `-o chronos_partitions`.
     pub partitions: u32,
+    /// `-o chronos_vbuckets`: a binary request's partition is its vBucket field (modulo the partitions), not its key's.
+    pub by_vbucket: bool,
     /// What the key hash starts with: a random number, unless a test wants its own.
     pub hash_secret: u64,
 }
@@ -113,6 +115,7 @@ impl Default for Settings {
             tls_write_bytes: 16 << 10,
             idle_timeout: 0,
             partitions: 4 * PARTITIONS_PER_THREAD,
+            by_vbucket: false,
             hash_secret: 0,
         }
     }

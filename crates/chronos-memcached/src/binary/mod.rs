@@ -11,7 +11,7 @@ pub use report::merge_report;
 use zerocopy::big_endian::{U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Header of requests and replies; the third field is the status in a reply.
+/// Header of requests and replies; the field `status` is the vBucket in a request.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, Immutable, KnownLayout, Unaligned)]
 #[repr(C)]
 pub(crate) struct Header {

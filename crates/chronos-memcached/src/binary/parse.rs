@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use plimsoll_chronos::Step;
+use plimsoll_chronos::{PartitionId, Step};
 use zerocopy::FromBytes;
 
 use super::{Echo, Failure, HEADER_BYTES, Header, MAGIC_REQUEST, login, opcode, unquiet};
@@ -77,7 +77,14 @@ pub fn parse<'a>(
         value_bytes: body_bytes - extras_bytes - key_bytes,
         head_bytes,
     };
-    dispatch(server, session, clock, input, &packet, reply)
+    let step = dispatch(server, session, clock, input, &packet, reply);
+    match step {
+        Step::Run { consumed, request, .. } if server.settings.by_vbucket => {
+            let partition = PartitionId(u32::from(header.status.get()) % server.settings.partitions);
+            Step::Run { consumed, partition, request }
+        }
+        step => step,
+    }
 }
 
 /// Answers with an error and closes the connection.

@@ -33,6 +33,9 @@ with split; fewer
 (default: fastest)
   chronos_steering=on|off      have the kernel, or chronos_xdp's program before it, deliver a datagram to the
                                thread that owns its key (default: off)
+  chronos_vbuckets=on|off      a binary request belongs to the partition that its vBucket field names, modulo their
+                               number, so that clients choose it; all requests for a key must name the same (default:
+                               off, the partition of its key)
   chronos_xdp=<device>:<device>...
                                take the datagrams that come by these network devices past the kernel's stack; with -U,
                                for addresses (-l) of theirs (default: none)
@@ -93,7 +96,7 @@ const CRAWLER: [&str; 4] = ["lru_crawler", "no_lru_crawler", "modern", "no_moder
 /// memcached's TLS options, with values that ask for no more than there is.
 const MET: [(&str, &[&str]); 3] =
     [("ssl_verify_mode", &["0"]), ("ssl_keyformat", &["1"]), ("ssl_min_version", &["0", "1", "2"])];
-const WITH_EFFECT: [&str; 14] = [
+const WITH_EFFECT: [&str; 15] = [
     "idle_timeout",
     "chronos_partitions",
     "chronos_poll",
@@ -104,6 +107,7 @@ const WITH_EFFECT: [&str; 14] = [
     "chronos_pin",
     "chronos_io",
     "chronos_steering",
+    "chronos_vbuckets",
     "chronos_xdp",
     "chronos_connection_memory",
     "ssl_chain_cert",
@@ -139,6 +143,8 @@ pub struct Extended {
     pub io: IoBackend,
     /// The kernel takes datagrams to their owners.
     pub steering: bool,
+    /// A binary request's vBucket field names its partition.
+    pub by_vbucket: bool,
     /// Network devices whose datagrams come past the kernel's stack.
     pub devices: Vec<String>,
     /// Bytes that connections may hold in all.
@@ -261,6 +267,8 @@ impl Extended {
             ("chronos_io", _) => bail!(allowed("epoll, uring and fastest")),
             ("chronos_steering", "on") => self.steering = true,
             ("chronos_steering", "off") => self.steering = false,
+            ("chronos_vbuckets", "on") => self.by_vbucket = true,
+            ("chronos_vbuckets", "off") => self.by_vbucket = false,
             ("chronos_xdp", _) => {
                 self.devices = value.split(':').map(str::to_owned).collect();
                 if self.devices.iter().any(String::is_empty) {

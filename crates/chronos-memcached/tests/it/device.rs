@@ -213,6 +213,30 @@ fn datagrams_are_dispatched_by_their_keys() {
     }
 }
 
+/// A binary request belongs to the partition that its vBucket field names, for the server as for the program: the same
+/// key in two vBuckets is two items, and no request crosses threads.
+#[test]
+fn binary_requests_are_dispatched_by_their_vbuckets() {
+    let Some(pair) = Pair::new(1) else { return };
+    let option = "chronos_steering=on,chronos_vbuckets=on,chronos_balance=off,chronos_partitions=8";
+    let Some(_server) = start(&pair, option) else { return };
+    let (socket, local) = (connect(&pair, pair.addresses()[0]), local(&pair));
+    let foreign = || stat(&local, "chronos_requests_foreign");
+    let (first, before) = (foreign(), foreign());
+    let say = |code: u8, extras: &[u8], value: &[u8], vbucket: u8| {
+        let mut request = packet(code, extras, b"key", value);
+        request[7] = vbucket;
+        ask(&socket, &request)[6..].to_vec()
+    };
+    for vbucket in 0..16_u8 {
+        let expected = if vbucket < 8 { 1 } else { 0 };
+        assert_eq!(say(0x00, &[], b"", vbucket)[..2], [0, expected], "vBucket {vbucket}");
+        assert_eq!(say(0x01, &[0; 8], &[vbucket], vbucket)[..2], [0, 0]);
+        assert_eq!(say(0x00, &[], b"", vbucket).last(), Some(&vbucket));
+    }
+    assert_eq!(foreign() - before - (before - first), 0);
+}
+
 #[test]
 fn a_server_that_was_killed_leaves_nothing_at_the_device() {
     let Some(pair) = Pair::new(2) else { return };

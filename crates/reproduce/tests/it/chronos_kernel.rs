@@ -67,6 +67,37 @@ fn servers_take_turns_and_every_value_is_verified() {
     assert!(made.missing.iter().all(|[figure, base, ..]| figure != "fig6.4" || base == "kernel"));
 }
 
+/// Over UDP between namespaces, through the kernel's stack and past it; root, `ip` and eBPF are needed.
+#[test]
+fn datagrams_past_the_kernels_stack_are_answered_and_verified() {
+    let Some(servers) = servers() else { return };
+    let made = match look("udp@saturation", &servers) {
+        Err(error) => {
+            let lacks =
+                ["need root", "is not installed", "cannot bypass", "there is no ", "eBPF is not available"];
+            assert!(lacks.iter().any(|why| error.contains(why)), "{error}");
+            plimsoll_testing::skipped!("{error}");
+            return;
+        }
+        Ok(made) => made,
+    };
+    let of = |series: &str, metric: &str| {
+        let is = |row: &&Row| (row.series.as_str(), row.metric.as_str()) == (series, metric);
+        made.rows.iter().find(is).unwrap_or_else(|| panic!("no {metric} of {series}")).measured
+    };
+    for series in ["MC UDP", "CH UDP", "CH AF_XDP", "MC UDP 2T", "CH UDP 2T", "UNet locks 2T", "Chronos 2T"] {
+        assert!(of(series, "values_verified") > 100.0, "{series}");
+        assert!(of(series, "server_us_per_request") > 0.0, "{series}");
+    }
+    for metric in ["p99_of_first", "cost_of_first", "p99_of_locks", "cost_of_locks"] {
+        assert!(of("Chronos 2T", metric) > 0.0, "{metric}");
+    }
+    // The network is gone with the run.
+    let own = format!("plimsoll-p{:x}", std::process::id());
+    let mut namespaces = std::fs::read_dir("/run/netns").into_iter().flatten().flatten();
+    assert!(!namespaces.any(|entry| entry.file_name().to_string_lossy().starts_with(&own)));
+}
+
 #[test]
 fn a_server_that_is_not_built_is_told_with_what_builds_it() {
     let nowhere = Path::new("/nowhere");
