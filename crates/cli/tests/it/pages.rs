@@ -5,9 +5,15 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use crate::common::Place;
 
@@ -64,6 +70,44 @@ fn scenarios(place: &Place) {
     std::os::unix::fs::symlink(scenarios, place.path("scenarios")).unwrap();
 }
 
+/// A server at the port that the page names, which sends back what it receives, and a client that asks it every
+/// millisecond.
+struct EchoServer {
+    client: Option<JoinHandle<()>>,
+    ends: Arc<AtomicBool>,
+}
+
+impl EchoServer {
+    fn start() -> EchoServer {
+        let address = "127.0.0.1:11211";
+        let listener = TcpListener::bind(address).unwrap();
+        let ends = Arc::new(AtomicBool::new(false));
+        let asked_to_end = Arc::clone(&ends);
+        let client = thread::spawn(move || {
+            let mut client = TcpStream::connect(address).unwrap();
+            let (mut server, _) = listener.accept().unwrap();
+            let mut bytes = [0; 4];
+            while !asked_to_end.load(Ordering::Relaxed) {
+                client.write_all(b"ping").unwrap();
+                server.read_exact(&mut bytes).unwrap();
+                server.write_all(&bytes).unwrap();
+                client.read_exact(&mut bytes).unwrap();
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        EchoServer { client: Some(client), ends }
+    }
+}
+
+impl Drop for EchoServer {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(client) = self.client.take() {
+            client.join().unwrap();
+        }
+    }
+}
+
 #[test]
 fn the_page_of_tail_models() {
     let place = Place::new();
@@ -102,5 +146,9 @@ fn the_page_of_the_tail() {
     place.write("measured.hlog", crate::models::LOG);
     stand_in(&place, "chronos-load", "cp measured.hlog get.hlog");
     scenarios(&place);
-    run_page("tail.md", &place, &[]);
+    // Requests are traced by programs in the kernel, which a build may lack.
+    let traces = cfg!(feature = "kernel");
+    let server = traces.then(EchoServer::start);
+    run_page("tail.md", &place, if traces { &[] } else { &["plimsoll breakdown"] });
+    drop(server);
 }
