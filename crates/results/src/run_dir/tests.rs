@@ -4,7 +4,7 @@ use super::*;
 use plimsoll_units::{Span, Time};
 
 use crate::digest::Digest;
-use crate::outcome::{ExtraLoad, Observation};
+use crate::outcome::{ExtraLoad, Observation, ProcessorTotals};
 use crate::summary::Options;
 use crate::synthetic::{self, Shape};
 
@@ -86,6 +86,28 @@ fn observations_and_extra_load_read_back() {
     assert_eq!(summary.cells[0].workloads[1].extra.unwrap().bytes, 4);
     let text = fs::read_to_string(place.path().join(COLUMNS)).unwrap();
     assert!(text.contains("## observations.csv"));
+}
+
+#[test]
+fn what_processors_did_reads_back() {
+    let place = tempfile::tempdir().unwrap();
+    let mut point = points().remove(0);
+    let totals = |host| ProcessorTotals {
+        host,
+        busy: vec![Span::from_us(7), Span::from_ps(3)],
+        frames_received: 5,
+        frames_sent: 4,
+        ring_drops: 2,
+    };
+    point.outcome.processors = vec![totals(0), totals(1)];
+    point.digest = Digest::of(&point.outcome);
+    let points = vec![point];
+    let run = create(&place.path().join("run"), &points, Existing::Refuse).unwrap();
+    run.write_point(&points[0]).unwrap();
+    run.finish().unwrap();
+    let read = run.read_points().unwrap();
+    assert_eq!(read[0].digest, points[0].digest);
+    assert_eq!(read[0].outcome.processors, points[0].outcome.processors);
 }
 
 #[test]
