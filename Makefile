@@ -11,8 +11,10 @@ TEST_PACKAGES := g++ chromium tshark valgrind python3 python3-pandas clang libel
 KERNEL = $(if $(shell command -v clang >/dev/null && ls /usr/include/libelf.h 2>/dev/null),--features plimsoll-bpf/kernel$(COMMA)plimsoll-host/kernel$(COMMA)plimsoll-linux/kernel$(COMMA)plimsoll-cli/kernel$(COMMA)plimsoll-chronos-memcached/kernel)
 COMMA := ,
 SCENARIO ?= scenarios/quickstart.toml
-# On the build machine all fuzz targets together take a minute on two processors, before the tests; `make fuzz` is for longer.
-FUZZ := $(if $(CI),FUZZ_SECONDS=$${FUZZ_SECONDS:-20} CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 fuzz/run)
+# On the build machine the fuzz targets run for a minute in all, before the tests; `make fuzz` is for longer.
+FUZZ := $(if $(CI),FUZZ_SECONDS=$${FUZZ_SECONDS:-9} CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 fuzz/run)
+# What cargo says of the programs of tests that it has built.
+BUILT_TESTS := $(or $(CARGO_TARGET_DIR),target)/tests.json
 # What is built once and thrown away needs neither an incremental cache nor debug information.
 ifdef CI
 export CARGO_INCREMENTAL := 0
@@ -79,10 +81,12 @@ test: toolchain test-packages ## Format, lints, and every test.
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	$(if $(KERNEL),,@echo "no clang or no libelf-dev: the eBPF programs are off, and their tests are left out" >&2)
 	cargo clippy --workspace --all-targets --locked $(KERNEL) -- -D warnings
-	$(if $(KERNEL),cargo check --workspace --lib --bins --locked)
+	$(if $(KERNEL),cargo clippy --workspace --lib --bins --locked -- -D warnings)
 	$(FUZZ)
 	cargo test --workspace --locked $(KERNEL) --doc
-	cargo test --workspace --locked $(KERNEL) --lib --bins --tests
+	cargo test --workspace --locked $(KERNEL) --lib --bins --tests --no-run --message-format=json-render-diagnostics \
+	  > $(BUILT_TESTS)
+	crates/testing/run $(BUILT_TESTS)
 
 .PHONY: fuzz
 fuzz: toolchain ## Coverage-guided fuzzing, on stable Rust: `make fuzz TARGET=memcached FUZZ_SECONDS=600`.

@@ -335,6 +335,65 @@ struct dctcp_vector {
 	__u64 guarded;
 };
 
+/// A TCP segment or UDP datagram with payload reaches the network stack from a device.
+#define REQUEST_RECEIVED 1
+/// The socket has the payload and notifies its readers (sk_data_ready).
+#define REQUEST_READY 2
+/// A thread has read payload from the socket.
+#define REQUEST_READ 3
+/// A thread hands payload to TCP (tcp_sendmsg_locked).
+#define REQUEST_SEND 4
+/// A packet with payload enters the queueing discipline of a device that has one.
+#define REQUEST_QUEUED 5
+/// A packet with payload is handed to the device's driver.
+#define REQUEST_TRANSMITTED 6
+/// A thread of the server gets a processor again.
+#define REQUEST_RESUMED 7
+/// The connection no longer exists.
+#define REQUEST_CLOSED 8
+
+/// A thread of the server continues after it slept at a futex: `flow` is its address, `bytes` the operation.
+#define REQUEST_WAITED 9
+
+/// The constants of the programs that trace requests.
+struct request_settings {
+	/// The inode number of the server's network namespace.
+	__u64 network;
+	/// One connection of so many is traced, at least 1.
+	__u64 sample;
+	/// 1 to trace TCP.
+	__u64 tcp;
+	/// 1 to trace UDP.
+	__u64 udp;
+	/// 1 where the begin of sending system calls is traced.
+	__u64 system_calls;
+};
+
+/// One event of a request or of a server's thread.
+struct request_record {
+	/// The time of the event by CLOCK_MONOTONIC, in ns.
+	__u64 time_ns;
+	/// The kind of event (REQUEST_*), and the index of the device above the lowest 8 bits.
+	__u64 kind;
+	/// The thread on the processor (or that resumed): process in the upper 32 bits, thread in the lower.
+	__u64 thread;
+	/// The peer's IPv4 address (or folded IPv6 address), the peer's port and the local port: 32, 16 and 16 bits.
+	__u64 flow;
+	/// The bytes of payload (REQUEST_SEND: that the call still has); for REQUEST_RESUMED 1 where the thread was preempted, 0 where it slept.
+	__u64 bytes;
+	/// The TCP sequence number of the first byte; for REQUEST_READY and REQUEST_READ of UDP the socket's address; for
+	/// REQUEST_RESUMED and REQUEST_WAITED the time when the thread stopped, 0 if unknown.
+	__u64 first;
+	/// When the sending system call began; for REQUEST_RESUMED the time of the wake-up. In ns, 0 if unknown.
+	__u64 second;
+};
+
+/// The counts of the programs that trace requests.
+struct request_counts {
+	/// The records that found no room in the ring buffer.
+	__u64 lost;
+};
+
 /* -- Rust -- */
 
 #define SATURATING_ADD(a, b) ((a) + (b) < (a) ? ~0ULL : (a) + (b))

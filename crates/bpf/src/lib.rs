@@ -38,6 +38,8 @@ mod queue_length;
 #[cfg(feature = "kernel")]
 mod redirect;
 #[cfg(feature = "kernel")]
+mod requests;
+#[cfg(feature = "kernel")]
 pub mod shared;
 #[cfg(feature = "kernel")]
 mod steering;
@@ -56,6 +58,7 @@ pub use {
     },
     queue_length::QueueLength,
     redirect::{DatagramRedirect, DispatchOptions, RedirectOptions},
+    requests::{CostGuard, RequestTrace, RequestTraceOptions},
     steering::{DatagramSteering, SteeringOptions},
 };
 

@@ -340,6 +340,15 @@ impl Program {
         self.map().update(&key, &value, MapFlags::ANY).map_err(self.failed("resetting"))
     }
 
+    /// Returns the kernel's numbers of the image's programs with these names.
+    pub(crate) fn ids(&self, names: &[&str]) -> libbpf_rs::Result<Vec<u32>> {
+        let programs = self.object.progs_mut();
+        programs
+            .filter(|program| names.iter().any(|name| program.name() == *name))
+            .map(|program| libbpf_rs::Program::id_from_fd(program.as_fd()))
+            .collect()
+    }
+
     pub(crate) fn object_mut(&mut self) -> &mut Object {
         &mut self.object
     }

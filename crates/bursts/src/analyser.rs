@@ -224,12 +224,37 @@ struct Totals {
     burst_bytes: BTreeMap<u64, u64>,
     on: Histogram<u64>,
     off: Histogram<u64>,
-    inter_car: Histogram<u64>,
+    inter_car: Repeated,
     inter_train: Histogram<u64>,
     cars: Histogram<u64>,
     train_bytes: Histogram<u64>,
     train_on: Histogram<u64>,
     bins: Vec<LossBin>,
+}
+
+/// A histogram of values that often repeat, as gaps of frames back to back do: a repetition costs a comparison.
+#[derive(Debug)]
+struct Repeated {
+    histogram: Histogram<u64>,
+    /// The last value, and how often it has been recorded since another one.
+    value: u64,
+    count: u64,
+}
+
+impl Repeated {
+    #[inline]
+    fn record(&mut self, value: u64) {
+        if value != self.value {
+            self.histogram.saturating_record_n(self.value, self.count);
+            (self.value, self.count) = (value, 0);
+        }
+        self.count += 1;
+    }
+
+    fn finish(mut self) -> Histogram<u64> {
+        self.histogram.saturating_record_n(self.value, self.count);
+        self.histogram
+    }
 }
 
 impl Totals {
@@ -276,7 +301,7 @@ impl Analyser {
                 burst_bytes: BTreeMap::new(),
                 on: histogram(),
                 off: histogram(),
-                inter_car: histogram(),
+                inter_car: Repeated { histogram: histogram(), value: 0, count: 0 },
                 inter_train: histogram(),
                 cars: histogram(),
                 train_bytes: histogram(),
@@ -425,7 +450,7 @@ impl Analyser {
             }
             if silent <= self.options.train_gap {
                 pair.cars.add(silent);
-                self.all.inter_car.saturating_record(silent.as_ps());
+                self.all.inter_car.record(silent.as_ps());
             } else {
                 pair.between.add(silent);
                 self.all.inter_train.saturating_record(silent.as_ps());
@@ -507,7 +532,7 @@ impl Analyser {
                 packets: report::distribution(&all.cars, 1.0),
                 bytes: report::distribution(&all.train_bytes, 1.0),
                 duration_ns: report::distribution(&all.train_on, 1e-3),
-                inter_car_ns: report::distribution(&all.inter_car, 1e-3),
+                inter_car_ns: report::distribution(&all.inter_car.finish(), 1e-3),
                 inter_train_ns: report::distribution(&all.inter_train, 1e-3),
             },
             acks,

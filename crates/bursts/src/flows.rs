@@ -12,7 +12,7 @@ use crate::frame::Segment;
 /// A flow: the pair of hosts, and the ports.
 pub(crate) type FlowKey = (u32, u16, u16);
 
-/// What a segment was.
+/// What the payload of a segment was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Seen {
     /// It brought new bytes, or none.

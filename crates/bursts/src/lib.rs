@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! bytes ──Reader──> Captured ──Frame::decode──> Frame ──Analyser──> Report
+//!         └──────────── one thread ──────────────┘        └── another, in a long capture
 //!
 //! one pair   |car|car|car|....|car|car|..................|car|car|
 //!            <-- burst --><gap><burst>                             a gap below the threshold joins frames to a burst
@@ -17,6 +18,7 @@
 mod analyser;
 mod flows;
 mod frame;
+mod pipeline;
 mod reader;
 mod report;
 mod run;
@@ -24,31 +26,10 @@ mod stamps;
 
 pub use analyser::{Analyser, Framing, Options, Stamp, scaled_gap};
 pub use frame::{Address, Frame, LINK_TYPES, Segment};
+pub use pipeline::analyse;
 pub use reader::{BLOCK_BYTES_MAX, Captured, Interface, ReadError, Reader};
 pub use report::{
     Acks, Distribution, LossBin, Losses, PairReport, Report, Retransmissions, Timestamps, Trains, Unresolved,
     cdf, quantile,
 };
 pub use run::{Run, Runs};
-
-use std::io::Read;
-
-/// Reads a whole capture into an analyser. Frames before an error have been analysed.
-///
-/// # Errors
-/// Returns an error that names the packet and the byte offset at which the capture cannot be read on.
-pub fn analyse(input: impl Read, analyser: &mut Analyser) -> Result<(), ReadError> {
-    let mut reader = Reader::new(input)?;
-    let first = analyser.begin_capture();
-    let mut known = 0;
-    while let Some(captured) = reader.next()? {
-        let interface = captured.interface;
-        let frame = Frame::decode(&captured, first);
-        if interface as usize >= known {
-            known = reader.interfaces().len();
-            analyser.interfaces(first, reader.interfaces());
-        }
-        analyser.frame(&frame);
-    }
-    Ok(())
-}

@@ -1,14 +1,15 @@
 //! [`Reader`]: the packets of a pcap or pcapng stream, one at a time, in bounded memory.
 //!
-//! `pcap-parser` parses headers, records and blocks. The buffer is ours, because a reader must be able to say at which
-//! byte a file breaks off, and must not allocate what a length field claims before the bytes are there.
+//! `pcap-parser` parses file headers and blocks; the four words before each packet of a pcap file are read here. The
+//! buffer is ours, because a reader must be able to say at which byte a file breaks off, and must not allocate what a
+//! length field claims before the bytes are there.
 
 use std::io::{self, Read};
 
 use pcap_parser::nom::Err as Parse;
 use pcap_parser::pcapng::{self, Block};
 use pcap_parser::traits::PcapNGPacketBlock as _;
-use pcap_parser::{PcapHeader, parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use pcap_parser::{PcapHeader, parse_pcap_header};
 use plimsoll_units::{Span, Time};
 
 use crate::frame::{LINK_TYPES, Link};
@@ -40,7 +41,7 @@ pub struct Captured<'a> {
     pub length: u32,
     /// The kind of the outermost header.
     pub(crate) link: Link,
-    /// The captured bytes.
+    /// The bytes that were captured.
     pub data: &'a [u8],
 }
 
@@ -57,8 +58,9 @@ pub struct Interface {
     /// The bytes of the frame check sequence at the end of each packet.
     fcs: u32,
     snap: u32,
-    /// Ticks a second, and seconds to add.
+    /// Ticks a second, the picoseconds of one if they are whole, and seconds to add.
     per_second: u128,
+    ps_per_tick: Option<u64>,
     offset: i64,
 }
 
@@ -91,7 +93,7 @@ pub enum ReadError {
 enum Format {
     /// Records; `modified` ones have eight bytes more in their headers.
     Pcap { big: bool, modified: bool },
-    /// Blocks of a section.
+    /// The blocks of a pcapng section.
     Pcapng { big: bool },
 }
 
@@ -191,6 +193,7 @@ impl<R: Read> Reader<R> {
             fcs,
             snap: header.snaplen,
             per_second: u128::from(per_second),
+            ps_per_tick: Some(PS_PER_SECOND as u64 / per_second),
             offset: 0,
         }];
     }
@@ -212,20 +215,16 @@ impl<R: Read> Reader<R> {
         let at = self.from;
         let (packet, offset) = (self.packets + 1, self.offset);
         let interface = &self.interfaces[0];
-        let (link, fcs, per_second) = (interface.link, interface.fcs, interface.per_second);
+        let (link, fcs, tick) = (interface.link, interface.fcs, interface.tick);
         let link = link.map_err(|link| ReadError::LinkType { packet, offset, link })?;
         self.consume(length);
         self.packets = packet;
         // The eight further bytes of the modified format are between the header and the data.
         let bytes = &self.buffer[at..at + length];
-        let parse = if big { parse_pcap_frame_be } else { parse_pcap_frame };
-        let Ok((_, record)) = parse(bytes) else {
-            return Err(ReadError::Damaged { packet, offset, what: "the record cannot be read".to_owned() });
-        };
-        let ticks = i128::from(record.ts_usec) * (PS_PER_SECOND / per_second as i128);
-        let at = i128::from(record.ts_sec) * PS_PER_SECOND + ticks;
+        let (seconds, ticks, length) = (word(bytes, 0, big), word(bytes, 4, big), word(bytes, 12, big));
+        let at = i128::from(seconds) * PS_PER_SECOND + i128::from(ticks) * i128::from(tick.as_ps());
         let first = *self.first.get_or_insert(at);
-        Ok(Some(captured_of(packet, since(first, at), 0, link, fcs, record.origlen, &bytes[head..])))
+        Ok(Some(captured_of(packet, since(first, at), 0, link, fcs, length, &bytes[head..])))
     }
 
     fn next_block(&mut self) -> Result<Option<Captured<'_>>, ReadError> {
@@ -297,6 +296,9 @@ impl<R: Read> Reader<R> {
                         fcs,
                         snap: found.snaplen,
                         per_second,
+                        ps_per_tick: (PS_PER_SECOND as u128)
+                            .is_multiple_of(per_second)
+                            .then_some((PS_PER_SECOND as u128 / per_second) as u64),
                         offset,
                     })
                 })
@@ -365,7 +367,10 @@ impl<R: Read> Reader<R> {
         let link = interface.link.map_err(|link| ReadError::LinkType { packet, offset, link })?;
         let fcs = interface.fcs;
         // At most 2^64 ticks of 10^12 ps, which an i128 holds.
-        let time = u128::from(ticks) * PS_PER_SECOND as u128 / interface.per_second;
+        let time = match interface.ps_per_tick {
+            Some(ps) => u128::from(ticks) * u128::from(ps),
+            None => u128::from(ticks) * PS_PER_SECOND as u128 / interface.per_second,
+        };
         let time = time as i128 + i128::from(interface.offset) * PS_PER_SECOND;
         let first = *self.first.get_or_insert(time);
         self.packets = packet;

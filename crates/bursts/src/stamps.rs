@@ -49,7 +49,9 @@ impl Stamps {
         if self.least.is_none_or(|least| difference < least) {
             self.least = Some(difference);
         }
-        if self.divisor == 0 || !ps.is_multiple_of(self.divisor) {
+        // Below the declared step a smaller divisor would change nothing, and a division takes long.
+        let is_open = self.divisor == 0 || self.divisor > self.declared.as_ps();
+        if is_open && (self.divisor == 0 || !ps.is_multiple_of(self.divisor)) {
             self.divisor = divisor(self.divisor, ps);
         }
         if self.kinds.len() < KINDS && !self.kinds.contains(&ps) {
@@ -73,7 +75,7 @@ impl Stamps {
     }
 }
 
-/// Euclid's algorithm.
+/// Returns the greatest common divisor, by Euclid's algorithm.
 fn divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
         (a, b) = (b, a % b);

@@ -9,6 +9,8 @@
 //! An operation's latency counts from when it *should* have been sent. In a closed loop that is when it was sent. For
 //! quantiles, a lost operation counts as the timeout or longer: omitting it would make the others look better.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,6 +26,7 @@ use crate::protocol::Kind;
 use crate::setup::{Pace, Phase, Setup, Shape};
 use crate::values::FIRST_VERSION;
 
+mod late;
 mod receive;
 mod send;
 
@@ -47,6 +50,8 @@ pub struct Generator {
     again: Vec<u64>,
     /// The operations with a request that could not be sent, because its connection is closed or has no number left.
     stranded: Vec<usize>,
+    /// The copies of gets that are sent unless their values arrive before.
+    late: BinaryHeap<Reverse<late::LateCopy>>,
     next_check: Time,
     book: Book,
 }
@@ -69,6 +74,8 @@ struct Operation {
     start: Option<Time>,
     /// The number of requests without a reply.
     waiting: u32,
+    /// The number of copies of its get so far.
+    copies: u32,
     /// The number of parts that are sent after this one.
     parts_left: u32,
     /// Whether it was counted already.
@@ -112,6 +119,7 @@ impl Generator {
             sendable: Vec::new(),
             again: Vec::new(),
             stranded: Vec::new(),
+            late: BinaryHeap::new(),
             next_check: Time::ZERO,
             book: Book::default(),
         };
@@ -135,7 +143,8 @@ impl Generator {
         }
         let check =
             if self.setup.datagrams && !self.operations.is_empty() { self.next_check } else { Time::MAX };
-        if self.next_due < self.phase.to { self.next_due.min(check) } else { check }
+        let other = check.min(self.next_copy());
+        if self.next_due < self.phase.to { self.next_due.min(other) } else { other }
     }
 
     /// Creates requests for due operations, and times out unanswered datagrams.
@@ -148,8 +157,9 @@ impl Generator {
             self.begin(client, due);
             self.next_due = self.schedule.as_mut().map_or(Time::MAX, Schedule::next_due);
         }
+        self.send_late_copies(now);
         while let Some(operation) = self.stranded.pop() {
-            self.end_part(operation, now, Some(Failure::Lost));
+            self.end_part(operation, now, Some(Failure::Lost), false);
         }
         if self.setup.datagrams && now >= self.next_check {
             self.next_check = now + CHECK_EVERY;
@@ -264,6 +274,7 @@ impl Generator {
             kind,
             start: open.then_some(due),
             waiting: 0,
+            copies: 0,
             parts_left,
             counted: false,
             failure: None,
@@ -282,8 +293,8 @@ impl Generator {
         }
     }
 
-    /// Ends a request of `operation`.
-    fn end_part(&mut self, operation: usize, now: Time, failure: Option<Failure>) {
+    /// Ends a request of `operation`, which the client may have given up before.
+    fn end_part(&mut self, operation: usize, now: Time, failure: Option<Failure>, is_given_up: bool) {
         let state = &mut self.operations[operation];
         state.waiting -= 1;
         state.failure = state.failure.or(failure);
@@ -296,11 +307,12 @@ impl Generator {
             let part = length - 1 - state.parts_left;
             return self.send_part(operation, part, now);
         }
-        let is_decided = !state.counted && (is_last || (first_wins && failure.is_none()));
+        let wins = first_wins && failure.is_none() && !is_given_up;
+        let is_decided = !state.counted && (is_last || wins);
         if is_decided {
             state.counted = true;
             // With one replica's reply, the results of the others do not matter.
-            let failure = if first_wins && failure.is_none() { None } else { state.failure };
+            let failure = if wins { None } else { state.failure };
             let start = state.start.unwrap_or(now);
             self.count(start, now, failure);
         }

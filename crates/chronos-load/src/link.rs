@@ -35,6 +35,8 @@ pub struct Pending {
     pub request: Request,
     /// The operation of which it is a part.
     pub operation: usize,
+    /// The place of the request among the copies of a get, from 1; 0 where there are none.
+    pub copy: u32,
     /// The time at which it should have been sent.
     pub due: Time,
     /// The time at which it was sent; [`Time::MAX`] until then.
@@ -111,6 +113,7 @@ mod tests {
         Pending {
             request,
             operation,
+            copy: 0,
             due: Time::ZERO,
             sent: Time::MAX,
             passed: 0,

@@ -80,6 +80,8 @@ mod tests {
                     "fan_out",
                     "chain",
                     "replicas",
+                    "hedge",
+                    "retry",
                     "sharding",
                     "seed",
                 ],

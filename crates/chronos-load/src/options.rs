@@ -17,7 +17,7 @@ use crate::phase::ClientThreads;
 use crate::placement::{Placement, Sharding};
 use crate::protocol::{Protocol, Texts};
 use crate::report::SuspectLimits;
-use crate::setup::{Check, Setup, Shape};
+use crate::setup::{Check, LaterCopies, Setup, Shape};
 use crate::values::{Sizes, Values};
 
 /// The requests to send.
@@ -65,6 +65,12 @@ pub struct Workload {
     /// Send a get to this many servers that have the key; the operation ends with the first value
     #[arg(long, group = "shape", value_name = "SERVERS", value_parser = whole::<u32>(..))]
     pub replicas: Option<u32>,
+    /// Send each further copy of --replicas only when there was no value for this long (a hedge)
+    #[arg(long, value_name = "SPAN", requires = "replicas", conflicts_with = "retry", value_parser = parse_length)]
+    pub hedge: Option<Span>,
+    /// Give a get up after this long, and send the next copy of --replicas instead
+    #[arg(long, value_name = "SPAN", requires = "replicas", value_parser = parse_length)]
+    pub retry: Option<Span>,
     /// Mapping of keys to servers
     #[arg(long, value_enum, default_value_t = Sharding::Modulo)]
     pub sharding: Sharding,
@@ -245,6 +251,10 @@ impl Workload {
             get_share: if search { 1.0 } else { self.ratio },
             multi_get: self.multi_get,
             shape: self.shape(servers.len())?,
+            later: self
+                .hedge
+                .or(self.retry)
+                .map(|after| LaterCopies { after, gives_up: self.retry.is_some() }),
             placement: Placement::new(self.sharding, &names),
             seed: self.seed,
             timeout: self.timeout,

@@ -29,6 +29,8 @@ pub struct Setup {
     pub multi_get: u32,
     /// The requests of which an operation consists.
     pub shape: Shape,
+    /// When the copies of a get after the first are sent; at once if `None`. Only with [`Shape::Replicas`].
+    pub later: Option<LaterCopies>,
     /// The mapping of keys to servers.
     pub placement: Placement,
     /// The seed of all random draws.
@@ -53,6 +55,15 @@ pub enum Shape {
     /// A get to this many servers that have the key, which ends with the first value; a set to all, which ends with the
     /// last reply.
     Replicas(u32),
+}
+
+/// When copies of a get after the first are sent, one at a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LaterCopies {
+    /// The time without a value after which the next copy is sent.
+    pub after: Span,
+    /// Whether the copies before it are given up, so that their values no longer count.
+    pub gives_up: bool,
 }
 
 /// The check of a value that was read.

@@ -1,27 +1,28 @@
 //! Implements `plimsoll bursts`, which analyses packet captures.
 
 mod figure;
+mod input;
+#[cfg(target_os = "linux")]
+mod live;
 mod page;
 mod tables;
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::ValueEnum;
-use plimsoll_bursts::{Analyser, Framing, Options, ReadError, Report, Stamp, analyse};
-use plimsoll_results::run_dir::SIMULATOR;
+use plimsoll_bursts::{Analyser, Framing, Options, Report, Stamp};
 use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
-use plimsoll_units::text::printable_json;
+use plimsoll_units::text::{csv_cell, printable_json};
 use plimsoll_units::{Rate, Span, whole};
 use serde_json::{Map, Value, json};
 
 use crate::output::{self, Done, Format};
 use crate::signals::Interrupt;
 use crate::source::quoted;
+use input::Input;
 
 /// Find bursts, trains, acknowledgements and losses in a packet capture.
 ///
@@ -36,11 +37,24 @@ use crate::source::quoted;
 /// the clock of the simulated links. If the timestamps are too coarse for the threshold, the floor that was measured
 /// takes its place, and no burst is reported that takes less time. A capture that breaks off is reported up to there,
 /// and the exit status is 2; Ctrl-C ends a capture from stdin and prints the report.
+///
+/// `-i DEV` captures the headers that a device of this host sends and receives, which needs CAP_NET_RAW, until `--time`
+/// or `--packets` or Ctrl-C. Timestamps are those of the NIC where that is switched on.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Packet captures, one after the other; `-` reads stdin. A run directory stands for its only capture.
-    #[arg(required = true, value_name = "CAPTURE")]
+    /// Packet captures, one after the other; `-` reads stdin. A run directory stands for each of its captures, which
+    /// have a report of their own.
+    #[arg(required_unless_present = "interface", value_name = "CAPTURE")]
     captures: Vec<PathBuf>,
+    /// Capture live from this network device instead.
+    #[arg(long, short, value_name = "DEV", conflicts_with = "captures")]
+    interface: Option<String>,
+    /// End a live capture after so long.
+    #[arg(long, value_name = "SPAN", value_parser = quantity::<Span>)]
+    time: Option<Span>,
+    /// End a live capture after so many packets.
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..))]
+    packets: Option<u64>,
     /// Rate of the captured link.
     #[arg(long, value_name = "RATE", default_value = "10Gbps", value_parser = quantity::<Rate>)]
     rate: Rate,
@@ -71,6 +85,13 @@ pub struct Args {
     out: Option<PathBuf>,
 }
 
+impl Args {
+    /// Returns the option that asks for a file, if one does.
+    fn file_option(&self) -> Option<&'static str> {
+        self.figure.as_ref().map(|_| "--figure").or(self.out.as_ref().map(|_| "--out"))
+    }
+}
+
 /// The instant of a frame that its timestamp is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Instant {
@@ -91,91 +112,171 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     if args.rate.as_bps() < 1_000 {
         return Err(anyhow!("invalid value \"{}\" for --rate: expected at least 1Kbps", args.rate));
     }
-    let inputs = args.captures.iter().map(|path| Input::of(path)).collect::<anyhow::Result<Vec<_>>>()?;
-    let simulated = inputs.iter().filter(|input| input.is_simulated).count();
-    if simulated != 0 && simulated != inputs.len() {
+    if args.interface.is_none() && (args.time.is_some() || args.packets.is_some()) {
+        return Err(anyhow!("--time and --packets end a capture from a device: name one by -i DEV"));
+    }
+    let groups = match &args.interface {
+        Some(device) => vec![vec![Input::of_device(device, args.time, args.packets)]],
+        None => input::groups(&args.captures)?,
+    };
+    if let (true, Some(option)) = (groups.len() > 1, args.file_option()) {
         return Err(anyhow!(
-            "simulated and real captures have other bytes on the wire and other timestamps: analyse them apart"
+            "{option} is of one capture, and {} has {}; name one of them:\n{}",
+            args.captures[0].display(),
+            groups.len(),
+            input::listed(groups.iter().flatten().map(|input| input.name.as_str()))
         ));
     }
     let interrupt = Interrupt::watch().context("cannot watch for Ctrl-C")?;
-    let mut analyser = Analyser::new(options(args, simulated > 0));
-    let mut ended = None;
-    for input in &inputs {
-        let before = analyser.frames();
-        let result = input.analyse(&mut analyser, &interrupt)?;
-        if interrupt.signal().is_some() {
+    let mut all = Vec::new();
+    for inputs in &groups {
+        let analysed = Analysed::of(args, inputs, &interrupt)?;
+        let is_cut = analysed.ended.is_some() || interrupt.signal().is_some();
+        if analysed.report.frames > 0 {
+            all.push(analysed);
+        } else if is_cut || groups.len() == 1 {
+            all.push(analysed);
             break;
         }
-        if let Err(error) = result {
-            ended = Some(anyhow::Error::new(error).context(input.name.clone()));
+        if is_cut {
             break;
-        }
-        if analyser.frames() == before {
-            note!("warning: {} has no packets", input.name);
         }
     }
-    let report = analyser.finish();
-    let names: Vec<&str> = inputs.iter().map(|input| input.name.as_str()).collect();
-    let reason = match (&ended, interrupt.signal()) {
-        (Some(error), _) => Some(output::reasons(error)),
-        (None, Some(_)) => Some("stopped by a signal".to_owned()),
-        (None, None) => None,
-    };
-    if report.frames == 0 {
+    let shown: Vec<&Analysed> = all.iter().filter(|analysed| analysed.report.frames > 0).collect();
+    if shown.is_empty() {
+        let names: Vec<&str> = groups.iter().flatten().map(|input| input.name.as_str()).collect();
+        let ended = all.pop().and_then(|analysed| analysed.ended);
         return Err(
             ended.unwrap_or_else(|| anyhow!("no packets in {}: nothing to analyse", names.join(", ")))
         );
     }
-    show(args, &report, &names, reason.as_deref())?;
-    match (ended, interrupt.signal()) {
-        (Some(error), _) => {
+    // Ctrl-C is how a capture of a device ends.
+    let signal = interrupt.signal().filter(|_| args.interface.is_none());
+    show(args, &shown, signal.is_some())?;
+    match (all.pop(), signal) {
+        (Some(Analysed { ended: Some(error), report, .. }), _) => {
             Err(error.context(format!("only the first {} packets were analysed", report.frames)))
         }
-        (None, Some(signal)) => Ok(ExitCode::from(128 + signal)),
-        (None, None) => Ok(ExitCode::SUCCESS),
+        (_, Some(signal)) => Ok(ExitCode::from(128 + signal)),
+        (_, None) => Ok(ExitCode::SUCCESS),
     }
 }
 
-/// Prints the report and writes the files.
-fn show(args: &Args, report: &Report, names: &[&str], ended: Option<&str>) -> anyhow::Result<()> {
-    let pairs = args.pairs as usize;
-    let printed = match args.format {
-        Format::Json => as_json(report, names, ended)?,
-        Format::Csv => tables::csv(report),
-        Format::Table => {
-            let mut text = tables::sentence(report) + "\n\n";
-            for grid in tables::grids(report, pairs) {
-                text += &(grid.to_terminal(&output::style()) + "\n");
+/// The report of captures that were analysed one after the other.
+struct Analysed {
+    names: Vec<String>,
+    report: Report,
+    /// Why the last capture was not read to its end.
+    ended: Option<anyhow::Error>,
+}
+
+impl Analysed {
+    fn of(args: &Args, inputs: &[Input], interrupt: &Interrupt) -> anyhow::Result<Analysed> {
+        let is_simulated = inputs.first().is_some_and(|input| input.is_simulated);
+        if inputs.iter().any(|input| input.is_simulated != is_simulated) {
+            return Err(anyhow!(
+                "simulated and real captures have other bytes on the wire and other timestamps: analyse them apart"
+            ));
+        }
+        let mut analyser = Analyser::new(options(args, is_simulated));
+        let mut ended = None;
+        for input in inputs {
+            let before = analyser.frames();
+            let result = input.analyse(&mut analyser, interrupt)?;
+            if interrupt.signal().is_some() {
+                break;
             }
-            tables::warnings(report).iter().for_each(|warning| text += &format!("warning: {warning}\n"));
-            text
+            if let Err(error) = result {
+                ended = Some(anyhow::Error::new(error).context(input.name.clone()));
+                break;
+            }
+            if analyser.frames() == before {
+                note!("warning: {} has no packets", input.name);
+            }
+        }
+        let names = inputs.iter().map(|input| input.name.clone()).collect();
+        Ok(Analysed { names, report: analyser.finish(), ended })
+    }
+
+    /// Returns why not all was read, in words.
+    fn reason(&self, is_stopped: bool) -> Option<String> {
+        let stopped = is_stopped.then(|| "stopped by a signal".to_owned());
+        self.ended.as_ref().map(output::reasons).or(stopped)
+    }
+}
+
+/// Prints the reports and writes the files, which only one report has.
+fn show(args: &Args, all: &[&Analysed], is_stopped: bool) -> anyhow::Result<()> {
+    let pairs = args.pairs as usize;
+    let last = all.len() - 1;
+    let reason = |place: usize| all[place].reason(is_stopped && place == last);
+    let heading = |names: &[String], mark: &str| match all.len() {
+        1 => String::new(),
+        _ => format!("{mark}{}\n\n", names.join(", ")),
+    };
+    let printed = match args.format {
+        Format::Json => {
+            let reports = all
+                .iter()
+                .enumerate()
+                .map(|(place, one)| as_json(&one.report, &one.names, reason(place).as_deref()));
+            let mut reports = reports.collect::<anyhow::Result<Vec<Value>>>()?;
+            let whole = if last == 0 { reports.remove(0) } else { Value::Array(reports) };
+            format!("{}\n", printable_json(&format!("{whole:#}")))
+        }
+        Format::Csv if last == 0 => tables::csv(&all[0].report),
+        Format::Csv => {
+            let named =
+                |one: &&Analysed| (csv_cell(&one.names.join(" ")).into_owned(), tables::csv(&one.report));
+            tables::joined_csv(all.iter().map(named))
+        }
+        Format::Table => {
+            let table = |one: &&Analysed| {
+                let mut text = heading(&one.names, "") + &tables::sentence(&one.report) + "\n\n";
+                for grid in tables::grids(&one.report, pairs) {
+                    text += &(grid.to_terminal(&output::style()) + "\n");
+                }
+                let warnings = tables::warnings(&one.report);
+                warnings.iter().for_each(|warning| text += &format!("warning: {warning}\n"));
+                text
+            };
+            all.iter().map(table).collect::<Vec<_>>().join("\n")
         }
         Format::Md => {
-            let grids = tables::grids(report, pairs);
-            let grids: Vec<String> = grids.iter().map(plimsoll_report::table::Grid::to_markdown).collect();
-            let warnings =
-                tables::warnings(report).into_iter().map(|text| format!("\n**Warning:** {text}\n"));
-            format!("{}\n\n{}{}", tables::sentence(report), grids.join("\n"), warnings.collect::<String>())
+            let table = |one: &&Analysed| {
+                let grids = tables::grids(&one.report, pairs);
+                let grids: Vec<String> =
+                    grids.iter().map(plimsoll_report::table::Grid::to_markdown).collect();
+                let warnings =
+                    tables::warnings(&one.report).into_iter().map(|text| format!("\n**Warning:** {text}\n"));
+                let (head, warnings) = (heading(&one.names, "## "), warnings.collect::<String>());
+                format!("{head}{}\n\n{}{warnings}", tables::sentence(&one.report), grids.join("\n"))
+            };
+            all.iter().map(table).collect::<Vec<_>>().join("\n")
         }
     };
     output::print(&printed)?;
     if let Some(path) = &args.figure {
-        let chart = figure::of_packets(report, pairs);
+        let chart = figure::of_packets(&all[0].report, pairs);
         output::write_whole(
             path,
             &plimsoll_report::svg::render(&chart, plimsoll_report::svg::Size::default()),
         )?;
     }
     if let Some(path) = &args.out {
-        output::write_whole(path, &page::render(report, names, &command(args), pairs, ended))?;
+        let Analysed { names, report, .. } = all[0];
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        output::write_whole(
+            path,
+            &page::render(report, &names, &command(args), pairs, reason(0).as_deref()),
+        )?;
         note!("Page     {}", path.display());
     }
     Ok(())
 }
 
 /// Returns the report as JSON, after the names of the captures; `ended` says why a capture was not read to its end.
-fn as_json(report: &Report, names: &[&str], ended: Option<&str>) -> anyhow::Result<String> {
+fn as_json(report: &Report, names: &[String], ended: Option<&str>) -> anyhow::Result<Value> {
     let mut whole = Map::new();
     whole.insert("captures".to_owned(), json!(names));
     whole.insert("ended".to_owned(), json!(ended));
@@ -183,7 +284,7 @@ fn as_json(report: &Report, names: &[&str], ended: Option<&str>) -> anyhow::Resu
     if let Value::Object(numbers) = serde_json::to_value(report).context("the report is no JSON object")? {
         whole.extend(numbers);
     }
-    Ok(format!("{}\n", printable_json(&format!("{:#}", Value::Object(whole)))))
+    Ok(Value::Object(whole))
 }
 
 fn options(args: &Args, is_simulated: bool) -> Options {
@@ -208,89 +309,6 @@ fn options(args: &Args, is_simulated: bool) -> Options {
     }
 }
 
-/// A capture and where it comes from.
-struct Input {
-    name: String,
-    /// The file, or `None` for stdin.
-    file: Option<PathBuf>,
-    is_simulated: bool,
-}
-
-/// The folder of captures in a run directory.
-const CAPTURES: &str = "pcap";
-
-impl Input {
-    fn of(path: &Path) -> anyhow::Result<Input> {
-        if path == Path::new("-") {
-            return Ok(Input { name: "stdin".to_owned(), file: None, is_simulated: false });
-        }
-        let file = if path.is_dir() { only_capture(path)? } else { path.to_owned() };
-        // A file of a run directory: RUN/pcap/POINT.pcapng.
-        let folder = file.parent().filter(|parent| parent.ends_with(CAPTURES)).and_then(Path::parent);
-        let run = folder.filter(|run| run.join("manifest.json").exists());
-        let is_simulated = match run {
-            Some(run) => output::open_run(run)?.manifest().carrier == SIMULATOR,
-            None => false,
-        };
-        Ok(Input { name: file.display().to_string(), file: Some(file), is_simulated })
-    }
-
-    /// Analyses the capture; the inner error is the capture's own, whose frames up to there have been analysed.
-    fn analyse(&self, analyser: &mut Analyser, stop: &Interrupt) -> anyhow::Result<Result<(), ReadError>> {
-        let input: Box<dyn Read> = match &self.file {
-            None => Box::new(io::stdin().lock()),
-            Some(path) => Box::new(File::open(path).with_context(|| format!("cannot open {}", self.name))?),
-        };
-        Ok(analyse(UntilStopped { input, stop }, analyser))
-    }
-}
-
-/// An input that ends at a signal, so that a live capture is reported when Ctrl-C ends it.
-struct UntilStopped<'a> {
-    input: Box<dyn Read>,
-    stop: &'a Interrupt,
-}
-
-impl Read for UntilStopped<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        if self.stop.signal().is_some() { Ok(0) } else { self.input.read(into) }
-    }
-}
-
-/// Returns the capture of a run directory that has one.
-fn only_capture(run: &Path) -> anyhow::Result<PathBuf> {
-    let folder = run.join(CAPTURES);
-    let entries = std::fs::read_dir(&folder).map_err(|error| {
-        anyhow!(
-            "{} has no captured packets ({error}); `plimsoll run SCENARIO --pcap` and `plimsoll emulate SCENARIO \
-             --capture` keep them below {CAPTURES}/ of the run directory",
-            run.display()
-        )
-    })?;
-    let mut found: Vec<PathBuf> = Vec::new();
-    for entry in entries {
-        let path = entry.with_context(|| format!("cannot read {}", folder.display()))?.path();
-        if path.extension().is_some_and(|extension| extension == "pcapng") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    match found.as_slice() {
-        [only] => Ok(only.clone()),
-        [] => Err(anyhow!("{} has no .pcapng file", folder.display())),
-        many => {
-            let names: Vec<String> =
-                many.iter().take(20).map(|path| format!("  {}", path.display())).collect();
-            Err(anyhow!(
-                "{} has {} captures; name one of them:\n{}",
-                run.display(),
-                many.len(),
-                names.join("\n")
-            ))
-        }
-    }
-}
-
 fn check_extension(option: &str, path: Option<&Path>, wanted: &str) -> anyhow::Result<()> {
     match path {
         Some(path) if path.extension().is_none_or(|extension| extension != wanted) => {
@@ -304,6 +322,9 @@ fn check_extension(option: &str, path: Option<&Path>, wanted: &str) -> anyhow::R
 fn command(args: &Args) -> String {
     let mut words = vec!["plimsoll bursts".to_owned()];
     words.extend(args.captures.iter().map(|path| quoted(&path.to_string_lossy())));
+    words.extend(args.interface.as_ref().map(|device| format!("-i {}", quoted(device))));
+    words.extend(args.time.map(|time| format!("--time {time}")));
+    words.extend(args.packets.map(|packets| format!("--packets {packets}")));
     words.push(format!("--rate {}", args.rate));
     words.extend(args.gap.map(|gap| format!("--gap {gap}")));
     words.push(format!("--train-gap {}", args.train_gap));

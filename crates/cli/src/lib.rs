@@ -5,6 +5,8 @@
 //! above its line), 2 (an error), or 128 plus the signal's number after Ctrl-C.
 
 mod batch;
+#[cfg(target_os = "linux")]
+mod breakdown;
 mod bursts;
 #[cfg(target_os = "linux")]
 mod check;
@@ -91,6 +93,8 @@ subcommands! {
     Model in model,
     Circuits in circuits,
     Bursts in bursts,
+    #[cfg(target_os = "linux")]
+    Breakdown in breakdown,
     Reproduce in reproduce,
     Scenario in scenario,
     Config in config,

@@ -77,6 +77,8 @@ pub struct Args {
 /// A study with published values.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Name {
+    /// Bursts at a server's NIC, and what its network stack costs.
+    Bullettrains,
     /// Request steering in a server, and the tail latency of requests to many servers.
     Chronos,
     /// Priorities, pauses and load balancing by queue length, for page creation.
@@ -105,6 +107,12 @@ enum On {
 impl Name {
     fn study(self, on: On) -> anyhow::Result<&'static Study> {
         Ok(match (self, on) {
+            (Name::Bullettrains, On::Simulator) => &plimsoll_reproduce::BULLETTRAINS,
+            (Name::Bullettrains, On::Kernel) => {
+                bail!(
+                    "the gaps of bullettrains are shorter than software timestamps tell; allowed: `--on simulator`"
+                )
+            }
             (Name::Chronos, On::Simulator) => &plimsoll_reproduce::CHRONOS,
             (Name::Chronos, On::Kernel) => &plimsoll_reproduce::CHRONOS_KERNEL,
             (Name::Detail, On::Simulator) => &plimsoll_reproduce::DETAIL,

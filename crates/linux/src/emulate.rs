@@ -123,6 +123,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if host.bursts().is_some() {
         return refuse("host.bursts", "a model of offloads, where real hosts are,");
     }
+    if host.processor().is_some() {
+        return refuse("host.processor", "a model of a processor, where real hosts have one,");
+    }
     if host.reorder_buffer().is_some() {
         return refuse("host.reorder_buffer", "a buffer before the kernel's TCP");
     }

@@ -30,6 +30,7 @@ pub mod live;
 mod machine;
 mod multipath;
 mod namespaces;
+pub mod packet_socket;
 mod programs;
 mod qjump;
 mod series;

@@ -20,12 +20,14 @@ pub mod paths;
 pub mod pfabric;
 pub mod pfc;
 pub mod phantom_queue;
+pub mod processor;
 pub mod qjump;
 pub mod red;
 pub mod reorder_buffer;
 pub mod shared_buffer;
 pub mod tcp;
 pub mod tdma;
+pub mod transmit_queues;
 pub mod wred;
 
 pub use depth::{Depth, ParseDepthError};
@@ -64,6 +66,8 @@ mechanism::registry! { $
         tdma: tdma::TdmaParams,
         /// The receiver's reorder buffer, which hides reordering from TCP for a limited time.
         reorder_buffer: reorder_buffer::ReorderBufferParams,
+        /// The processor: what the host's network stack costs, by frame, segment and byte.
+        processor: processor::ProcessorParams,
     }
     /// The path selectors that are on; a checked scenario has at most one.
     PathMechanisms by with_path_mechanisms {

@@ -4,7 +4,8 @@
 //!   back, so [`SegmentationOffload::sendable`] makes a sender wait for a piece worth handing over;
 //! * **interrupt coalescing**: received packets reach the host in batches, [`Coalescer`];
 //! * **receive offload**: of a batch, the in-order segments of a flow become one, and hence one
-//!   acknowledgement, [`merge`].
+//!   acknowledgement, [`merge`]. The NIC may do that (LRO), or the kernel (GRO): the difference is what a processor has
+//!   to do ([`crate::processor`]).
 //!
 //! A piece is worth handing over when it is `segmentation` bytes, or a third of the window, or all that
 //! there is, or when nothing is in flight that could bring an acknowledgement to wait for. The third
@@ -33,8 +34,49 @@ pub struct NicBurstParams {
     /// assumption).
     pub coalesce_packets: u32,
     /// The largest piece that in-order segments of a flow are merged into; 0 B turns receive offload
-    /// off. At most 1 MB. Default 64 KB (the limit of Linux's GRO).
+    /// off. At most 1 MB. Default 64 KB (the limit of Linux's GRO). With `host.processor` this is GRO: the kernel
+    /// merges, after each frame has had its cost.
     pub receive_offload: Bytes,
+    /// The largest frame that the NIC itself merges in-order segments of a flow into, before the host sees them
+    /// (LRO): at most 1 MB. Default 0 B: the NIC does not merge.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub lro: Bytes,
+    /// How many bytes of a connection may be on their way from TCP to the link; TCP sends on when less are (Linux's
+    /// `tcp_limit_output_bytes`). Default 0 B: no limit.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub output_limit: Bytes,
+    /// How many segments TCP sends at most on an acknowledgement or another event (MaxBurst). What the window permits
+    /// beyond that waits for the next. Default 0: no limit.
+    #[serde(skip_serializing_if = "is_none")]
+    pub max_burst: u32,
+    /// How many transmit queues the NIC has, 1 to 1024. Connections are divided among them, and they send in turn,
+    /// piece by piece. Default 1 (multiqueue off).
+    #[serde(skip_serializing_if = "is_one")]
+    pub queues: u32,
+    /// How many bytes the application hands over with a call: at most 1 GB. Default 0 B: a message with one call,
+    /// or, with `host.processor`, 64 KB.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub send_size: Bytes,
+    /// How many bytes a socket holds that are not acknowledged; the application waits when a call would exceed it,
+    /// unless the socket is empty. At most 1 GB. Default 0 B: no limit, or, with `send_size` or `host.processor`,
+    /// 4 MB (Linux's `tcp_wmem`).
+    #[serde(skip_serializing_if = "is_zero")]
+    pub socket_buffer: Bytes,
+}
+
+/// For serde, which hands over a reference.
+fn is_zero(bytes: &Bytes) -> bool {
+    *bytes == Bytes::ZERO
+}
+
+/// For serde, which hands over a reference.
+fn is_none(count: &u32) -> bool {
+    *count == 0
+}
+
+/// For serde, which hands over a reference.
+fn is_one(count: &u32) -> bool {
+    *count == 1
 }
 
 impl Default for NicBurstParams {
@@ -44,7 +86,32 @@ impl Default for NicBurstParams {
             coalesce_time: Span::from_us(30),
             coalesce_packets: 32,
             receive_offload: Bytes::new(64_000),
+            lro: Bytes::ZERO,
+            output_limit: Bytes::ZERO,
+            max_burst: 0,
+            queues: 1,
+            send_size: Bytes::ZERO,
+            socket_buffer: Bytes::ZERO,
         }
+    }
+}
+
+impl NicBurstParams {
+    /// Returns the parameters of a host without offloads.
+    pub fn off() -> NicBurstParams {
+        NicBurstParams {
+            segmentation: Bytes::ZERO,
+            coalesce_time: Span::ZERO,
+            receive_offload: Bytes::ZERO,
+            ..NicBurstParams::default()
+        }
+    }
+
+    /// Returns whether the host needs more than the timing of its NIC: limits of what TCP sends, transmit queues, or
+    /// calls of the application.
+    pub fn has_stack(&self) -> bool {
+        let limits = [self.output_limit, self.send_size, self.socket_buffer];
+        self.queues > 1 || self.max_burst > 0 || limits.iter().any(|limit| *limit > Bytes::ZERO)
     }
 }
 
@@ -57,6 +124,17 @@ impl Mechanism for NicBurstParams {
         let (segmentation, receive) = (self.segmentation, self.receive_offload);
         InvalidParam::unless(segmentation <= megabyte, "segmentation", segmentation, "at most 1MB")?;
         InvalidParam::unless(receive <= megabyte, "receive_offload", receive, "at most 1MB")?;
+        InvalidParam::unless(self.lro <= megabyte, "lro", self.lro, "at most 1MB")?;
+        let queues_ok = (1..=1_024).contains(&self.queues);
+        InvalidParam::unless(queues_ok, "queues", self.queues, "1 to 1024")?;
+        let gigabyte = Bytes::new(1_000_000_000);
+        InvalidParam::unless(self.send_size <= gigabyte, "send_size", self.send_size, "at most 1GB")?;
+        InvalidParam::unless(
+            self.socket_buffer <= gigabyte,
+            "socket_buffer",
+            self.socket_buffer,
+            "at most 1GB",
+        )?;
         let time_ok = self.coalesce_time <= Span::from_secs(1);
         InvalidParam::unless(time_ok, "coalesce_time", self.coalesce_time, "at most 1s")?;
         let packets = self.coalesce_packets;
@@ -127,6 +205,24 @@ impl<T> Coalescer<T> {
     /// When the host is interrupted; none while nothing waits.
     pub fn next_due(&self) -> Option<Time> {
         (!self.batch.is_empty()).then_some(self.due)
+    }
+
+    /// Returns how many packets wait.
+    pub fn len(&self) -> usize {
+        self.batch.len()
+    }
+
+    /// Returns whether no packet waits.
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    /// Removes the first packets, at most `most`, at `now`, whether they are due or not. If others remain, a new
+    /// batch begins with them.
+    pub fn take(&mut self, now: Time, most: usize) -> impl Iterator<Item = T> + '_ {
+        let count = most.min(self.batch.len());
+        self.due = if self.batch.len() - count >= self.packets { now } else { now.saturating_add(self.time) };
+        self.batch.drain(..count)
     }
 
     /// The batch, in order of arrival, if it is due at `now`; else nothing.
@@ -232,6 +328,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_taken_early_leaves_a_new_batch() {
+        let mut nic = Coalescer::new(&NicBurstParams { coalesce_packets: 3, ..Default::default() });
+        "abcde".chars().for_each(|packet| nic.on_packet(at_us(5), packet));
+        assert_eq!(nic.take(at_us(6), 1).collect::<String>(), "a");
+        assert_eq!((nic.len(), nic.next_due()), (4, Some(at_us(6))));
+        assert_eq!(nic.take(at_us(7), 2).collect::<String>(), "bc");
+        assert_eq!(nic.next_due(), Some(at_us(37)));
+        assert_eq!(nic.take(at_us(8), 9).collect::<String>(), "de");
+        assert!(nic.is_empty() && nic.next_due().is_none());
+    }
+
+    #[test]
     fn without_coalescing_every_packet_is_due_at_once() {
         let mut nic = Coalescer::new(&NicBurstParams { coalesce_time: Span::ZERO, ..Default::default() });
         nic.on_packet(at_us(5), 'a');
@@ -281,6 +389,9 @@ mod tests {
             ("segmentation", NicBurstParams { segmentation: Bytes::new(2_000_000), ..default() }),
             ("coalesce_time", NicBurstParams { coalesce_time: Span::from_secs(2), ..default() }),
             ("coalesce_packets", NicBurstParams { coalesce_packets: 0, ..default() }),
+            ("lro", NicBurstParams { lro: Bytes::new(2_000_000), ..default() }),
+            ("queues", NicBurstParams { queues: 0, ..default() }),
+            ("send_size", NicBurstParams { send_size: Bytes::new(2_000_000_000), ..default() }),
         ] {
             assert_eq!(params.validate().unwrap_err().key, key);
         }

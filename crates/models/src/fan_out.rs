@@ -37,6 +37,13 @@ pub fn expected(law: &Law, servers: u32) -> f64 {
     low + step / 3.0 * (above(low) + inner + above(high))
 }
 
+/// Computes the share of requests to `servers` servers that meet a slow one, where a server is slow with probability
+/// `slow`, and each request has `copies` copies of which the fastest counts: 1 - (1 - slow^copies)^servers.
+pub fn stragglers(slow: f64, servers: u32, copies: u32) -> f64 {
+    let all_slow = libm::pow(slow, f64::from(copies));
+    -libm::expm1(f64::from(servers) * libm::log1p(-all_slow))
+}
+
 /// Draws the largest of `servers` latencies, `repetitions` times, in us. Every number of servers has a random stream of
 /// its own.
 pub fn draw(law: &Law, servers: u32, repetitions: u32, seed: u64) -> Vec<f64> {
@@ -95,6 +102,14 @@ mod tests {
         assert!((quantile(&N, 1, 0.99) - N.quantile(0.99)).abs() < 1e-9);
         let p99 = quantile(&N, 100, 0.99);
         assert!((libm::pow(N.cdf(p99), 100.0) - 0.99).abs() < 1e-9);
+    }
+
+    /// One straggler among 10,000 machines, and 2,000 of them in a request: the 18 % of QJump's paper.
+    #[test]
+    fn rare_stragglers_are_met_by_many() {
+        assert!((stragglers(1e-4, 2_000, 1) - 0.1813).abs() < 1e-4);
+        assert!((stragglers(0.01, 100, 1) - 0.634).abs() < 1e-3);
+        assert!((stragglers(0.01, 100, 2) - 0.00995).abs() < 1e-5);
     }
 
     #[test]

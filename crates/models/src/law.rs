@@ -112,6 +112,29 @@ impl Law {
             Law::Empirical(empirical) => empirical.quantile(share),
         }
     }
+
+    /// Computes the mean and the standard deviation in us.
+    pub fn moments(&self) -> (f64, f64) {
+        match *self {
+            Law::Normal { mean, sd } | Law::Lognormal { mean, sd } => (mean, sd),
+            Law::Exponential { mean } => (mean, mean),
+            Law::Empirical(ref empirical) => empirical.moments(),
+        }
+    }
+
+    /// Returns latencies that rise strictly, the shortest and the longest among them. The share up to a latency is
+    /// linear between two of them, or nearly so for a law that is a formula.
+    pub(crate) fn knots(&self) -> Vec<f64> {
+        let mut knots: Vec<f64> = match self {
+            Law::Empirical(empirical) => empirical.points.iter().map(|point| point.0).collect(),
+            // Closer together where more latencies are, and evenly in the logarithm of a log-normal one.
+            _ => (-PIECES..=PIECES)
+                .map(|piece| self.quantile(normal_cdf(BEYOND_SDS * f64::from(piece) / f64::from(PIECES))))
+                .collect(),
+        };
+        knots.dedup();
+        knots
+    }
 }
 
 impl Empirical {
@@ -163,6 +186,60 @@ impl Empirical {
         let count = samples.len() as f64;
         let points = samples.iter().enumerate().map(|(at, &x)| (x, (at + 1) as f64 / count)).collect();
         Empirical { points, steps: true }
+    }
+
+    /// Makes the distribution of values of which each occurred so often; nothing else occurs.
+    ///
+    /// # Panics
+    /// Panics if nothing has occurred.
+    pub fn of_counts(counts: impl IntoIterator<Item = (f64, u64)>) -> Empirical {
+        let mut counts: Vec<(f64, u64)> = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        counts.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
+        let all: u64 = counts.iter().map(|(_, count)| count).sum();
+        assert!(all > 0, "there is a sample");
+        let mut up_to = 0;
+        let points = counts.into_iter().map(|(value, count)| {
+            up_to += count;
+            (value, up_to as f64 / all as f64)
+        });
+        Empirical { points: points.collect(), steps: true }
+    }
+
+    /// Makes the distribution that is linear between points: a latency and the share of latencies up to it.
+    ///
+    /// # Panics
+    /// Panics if the points do not rise to a share of 1.
+    pub fn of_points(points: Vec<(f64, f64)>) -> Empirical {
+        let rises = |pair: &[(f64, f64)]| pair[0].0 <= pair[1].0 && pair[0].1 <= pair[1].1;
+        assert!(points.windows(2).all(rises) && points.last().is_some_and(|last| last.1 == 1.0));
+        Empirical { points, steps: false }
+    }
+
+    /// Returns the number of samples, if it is made of samples with a point each.
+    pub(crate) fn samples(&self) -> Option<u64> {
+        self.steps.then_some(self.points.len() as u64)
+    }
+
+    /// Returns the distribution of latencies that are so many times as long.
+    pub(crate) fn scaled(mut self, factor: f64) -> Empirical {
+        self.points.iter_mut().for_each(|point| point.0 *= factor);
+        self
+    }
+
+    fn moments(&self) -> (f64, f64) {
+        let (first, share) = self.points[0];
+        let mut sums = (first * share, first * first * share);
+        for pair in self.points.windows(2) {
+            let [(low, share_low), (high, share_high)] = [pair[0], pair[1]];
+            let share = share_high - share_low;
+            let (mean, square) = if self.steps {
+                (high, high * high)
+            } else {
+                ((low + high) / 2.0, (low * low + low * high + high * high) / 3.0)
+            };
+            sums = (sums.0 + mean * share, sums.1 + square * share);
+        }
+        (sums.0, (sums.1 - sums.0 * sums.0).max(0.0).sqrt())
     }
 
     fn cdf(&self, x: f64) -> f64 {
@@ -232,6 +309,11 @@ fn normal_quantile(share: f64) -> f64 {
     (low + high) / 2.0
 }
 
+/// Beyond the knots of a formula are those shares that a normal distribution has beyond so many standard deviations,
+/// 1e-13 at either end.
+const BEYOND_SDS: f64 = 7.35;
+/// The pieces on either side of the median.
+const PIECES: i32 = 2_048;
 /// 80 halved so often is below the resolution of a double near 1.
 const HALVINGS: u32 = 64;
 

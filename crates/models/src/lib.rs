@@ -3,8 +3,12 @@
 //! ```text
 //!            ┌── fan_out: all at once, wait for the last ──> the largest of S draws
 //! Law ───────┤
-//!            └── sequential: one after the other ──────────> L times wait and service, as many as a budget allows
+//!  ^         ├── sequential: one after the other ──────────> L times wait and service, as many as a budget allows
+//!  │         └── Redundant: replicas, hedges, retries ─────> a shorter tail, and more requests
+//!  │                └── chain: L steps, each the last of W ──> the time of a page
+//!  └── measured: histograms and lists of latencies
 //!
+//! ClusterModel ─ cluster::run ─> servers with the same data, whose queues copies of requests lengthen
 //! ServerModel ── server::run ──> threads, queues, locks, partitions, their balance ──> latency breakdown by request
 //! ```
 //!
@@ -14,9 +18,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chain;
+pub mod cluster;
 pub mod fan_out;
+mod integral;
 mod law;
+pub mod measured;
+mod redundancy;
 pub mod sequential;
 pub mod server;
 
 pub use law::{Empirical, Law, LawError};
+pub use redundancy::{Policy, PolicyError, Redundant};

@@ -22,6 +22,7 @@ mod detail;
 mod detail_kernel;
 mod distribution;
 mod error;
+mod host_stacks;
 mod hull;
 mod hull_kernel;
 pub mod journal;
@@ -54,7 +55,7 @@ pub use orderings::Ordering;
 pub use row::Row;
 pub use run::{Reproduction, reproduce};
 pub use studies::{
-    CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR,
-    REACTOR_KERNEL, SOLSTICE,
+    BULLETTRAINS, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL,
+    REACTOR, REACTOR_KERNEL, SOLSTICE,
 };
 pub use study::Study;

@@ -9,8 +9,8 @@ use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
 
-use crate::bursts::bursts;
-use crate::{circuits, windows};
+use crate::bursts::{ack_ratio, bursts, pair_bursts, path_cache_percent};
+use crate::{circuits, host_stacks, windows};
 
 /// A measurement: a statistic of a population.
 #[derive(Clone, PartialEq, Debug)]
@@ -42,6 +42,32 @@ pub(crate) enum Population {
     BurstUs(String),
     /// The same bursts, in packets of full size: bytes over the size of the largest packet.
     BurstPackets(String),
+    /// Lengths in packets of the bursts from one host to another on the link of the watched queue of that name
+    /// (BulletTrains). It needs packets captured there.
+    PairBurstPackets(String),
+    /// The same bursts of packets with data alone.
+    PairDataBurstPackets(String),
+    /// The kilobytes that a pure acknowledgement on the link of the watched queue of that name acknowledges anew, in
+    /// the mean: one number. It needs packets captured there.
+    AckRatioKb(String),
+    /// How many percent of the packets on the link of the watched queue of that name are to one of the destinations
+    /// that a cache of that many entries holds, which forgets the one used longest ago: one number. It needs packets
+    /// captured there.
+    PathCachePercent {
+        /// The name of the watched queue.
+        queue: String,
+        /// The number of entries.
+        entries: usize,
+    },
+    /// Percent of a workload's messages that had to wait for a segment sent again: one number.
+    RecoveredPercent(String),
+    /// How busy each core of a host's processor was, in percent: one number, that of the busiest.
+    ProcessorPercent(u32),
+    /// Packets that found no room in the receive ring of their host, of all hosts: one number.
+    RingDrops,
+    /// Payload delivered after the warm-up in Gb/s, of all workloads together, over the number of hosts that send: one
+    /// number. It needs `observe.goodput_every`.
+    DeliveredGbpsEach(u32),
     /// The most kilobytes that waited in the watched queue of that name, by interval.
     QueueMaxKb(String),
     /// What circuits from one host to another carried in each week, in percent of a circuit that stands all the week.
@@ -244,6 +270,32 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         }
         Population::BurstUs(name) => bursts(outcome, name, warmup).map(|burst| burst.us).collect(),
         Population::BurstPackets(name) => bursts(outcome, name, warmup).map(|burst| burst.packets).collect(),
+        Population::PairBurstPackets(name) | Population::PairDataBurstPackets(name) => {
+            let data_only = matches!(of, Population::PairDataBurstPackets(_));
+            pair_bursts(outcome, name, warmup, data_only).into_iter().map(|packets| packets as f64).collect()
+        }
+        Population::AckRatioKb(name) => {
+            ack_ratio(outcome, name).map(|bytes| bytes * 1e-3).into_iter().collect()
+        }
+        Population::PathCachePercent { queue, entries } => {
+            path_cache_percent(outcome, queue, *entries).into_iter().collect()
+        }
+        Population::RecoveredPercent(name) => {
+            let of = |message: &&Message| Some(usize::from(message.workload)) == number(name);
+            let messages: Vec<&Message> = outcome.messages.iter().filter(of).collect();
+            let recovered = messages
+                .iter()
+                .filter(|message| message.completed.is_none() || message.split.recovery > Span::ZERO);
+            let percent = 100.0 * recovered.count() as f64 / messages.len() as f64;
+            if messages.is_empty() { Vec::new() } else { vec![percent] }
+        }
+        Population::ProcessorPercent(host) => {
+            host_stacks::processor_percent(outcome, *host).into_iter().collect()
+        }
+        Population::RingDrops => host_stacks::ring_drops(outcome).into_iter().collect(),
+        Population::DeliveredGbpsEach(senders) => {
+            host_stacks::delivered_gbps(outcome, *senders).into_iter().collect()
+        }
         Population::Goodput => goodput(outcome),
         Population::QueueMaxKb(name) => {
             let from = queue_of(outcome, name).map_or(Time::ZERO, |queue| queue.from);

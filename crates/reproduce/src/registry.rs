@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn committed_rows_that_are_computed_follow_from_the_others() {
         let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");
-        for study in all().filter(|study| study.id != "chronos-kernel") {
+        for study in all().filter(|study| study.summary.is_some() && study.id != "chronos-kernel") {
             let rows =
                 std::fs::read_to_string(pages.join(&study.id).join("rows.json")).expect("it is committed");
             let made: Reproduction = serde_json::from_str(&rows).expect("the rows are a reproduction");

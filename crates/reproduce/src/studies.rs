@@ -13,6 +13,8 @@ struct Folder {
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
+/// BulletTrains in the simulator.
+pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
 /// Chronos by a model of its server.
 pub static CHRONOS: LazyLock<Study> = LazyLock::new(|| shipped("chronos"));
 /// Chronos's servers on this machine.

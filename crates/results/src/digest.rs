@@ -28,7 +28,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::outcome::{
     CircuitUse, CircuitWeek, Connection, Counters, ExtraLoad, GoodputInterval, LinkTotals, Message,
-    Observation, Outcome, Query, Queue, ScheduleTimes, SeriesPoint, Split, WorkloadInfo,
+    Observation, Outcome, ProcessorTotals, Query, Queue, ScheduleTimes, SeriesPoint, Split, WorkloadInfo,
 };
 
 /// 128 bits that differ whenever two runs observed something different. Written as 32 hex digits.
@@ -56,6 +56,9 @@ impl Digest {
             outcome.circuits.feed(&mut hasher);
             outcome.circuit_weeks.feed(&mut hasher);
             outcome.counters.circuit_drops.feed(&mut hasher);
+        }
+        if !outcome.processors.is_empty() {
+            outcome.processors.feed(&mut hasher);
         }
         if outcome.counters.host_drops > 0 {
             "host drops".feed(&mut hasher);
@@ -297,11 +300,12 @@ macro_rules! feed_fields {
 
 feed_fields!(Outcome {
     workloads, tiers, end, warmup, messages, queries, queues, connections, series, goodput, counters
-} except { observations, extra, links, circuits, circuit_weeks, faults, capture, warnings });
+} except { observations, extra, links, processors, circuits, circuit_weeks, faults, capture, warnings });
 feed_fields!(WorkloadInfo { name, kind, deadline } except { observed, supply });
 feed_fields!(Observation { workload, index, host, begun, value });
 feed_fields!(ExtraLoad { workload, retries, replicas, bytes });
 feed_fields!(LinkTotals { from, to, tier, rate, observed, packets, bytes, drops, pauses, paused });
+feed_fields!(ProcessorTotals { host, busy, frames_received, frames_sent, ring_drops });
 feed_fields!(Message {
     workload,
     index,
@@ -427,7 +431,7 @@ mod tests {
         let digest = Digest::of(&outcome);
         assert_eq!(Digest::of(&outcome.clone()), digest);
         type Edit = fn(&mut Outcome);
-        let changed: [(&str, Edit); 17] = [
+        let changed: [(&str, Edit); 18] = [
             ("end", |o| o.end += Span::from_ps(1)),
             ("workload name", |o| o.workloads[0].name.push('x')),
             ("completion", |o| o.messages[5].completed = None),
@@ -437,6 +441,7 @@ mod tests {
             ("observation", |o| o.observations.push(Observation { value: Span::from_ps(1), ..SEEN })),
             ("extra load", |o| o.extra.push(ExtraLoad { retries: 1, ..ExtraLoad::default() })),
             ("link", |o| o.links.clear()),
+            ("processor", |o| o.processors.push(ProcessorTotals::default())),
             ("circuit", |o| synthetic::with_circuits(o, 2, 1)),
             ("queue mean", |o| o.queues[0].mean_bytes[3] += 1e-9),
             ("queue bin", |o| o.queues[0].time_at[0] += 1),

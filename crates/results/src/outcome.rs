@@ -36,6 +36,8 @@ pub struct Outcome {
     pub queues: Vec<Queue>,
     /// Every link, by number, where asked for.
     pub links: Vec<LinkTotals>,
+    /// What each host's processor did, by host, where hosts have processors.
+    pub processors: Vec<ProcessorTotals>,
     /// Every circuit that stood, in the order of time.
     pub circuits: Vec<CircuitUse>,
     /// Every week of the control loop of circuits, from week 0.
@@ -79,6 +81,21 @@ pub struct LinkTotals {
     pub pauses: u64,
     /// Time in which at least one priority was paused.
     pub paused: Span,
+}
+
+/// What the processor of a host did: its stack's part of the run.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ProcessorTotals {
+    /// The number of the host.
+    pub host: u32,
+    /// How long each core was busy from the warm-up to the end; interrupts are on the first, applications on the last.
+    pub busy: Vec<Span>,
+    /// Frames that the host took from its NIC in the whole run: packets, or what LRO made of them.
+    pub frames_received: u64,
+    /// Frames that the host handed to its NIC in the whole run: packets, or pieces for segmentation offload.
+    pub frames_sent: u64,
+    /// Packets that were lost in the whole run because the receive ring was full.
+    pub ring_drops: u64,
 }
 
 /// One connection, both directions.

@@ -106,6 +106,7 @@ pub fn outcome(shape: &Shape, seed: u64, variant: &str) -> Outcome {
         circuits: Vec::new(),
         queues: vec![queue(shape, seed, effect)],
         links: links(effect),
+        processors: Vec::new(),
         circuit_weeks: Vec::new(),
         connections: connections(effect),
         capture: crate::capture::Capture::default(),

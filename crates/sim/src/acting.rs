@@ -57,7 +57,10 @@ impl World {
                     continue;
                 }
             }
-            self.fabric.send_unpaced(now, packet);
+            match &mut self.hosts.stacks {
+                Some(stacks) => stacks.on_raw_packet(&mut self.fabric, now, packet),
+                None => self.fabric.send_unpaced(now, packet),
+            }
         }
         self.recorder.take(&mut actions);
         self.sources.actions = actions;
@@ -112,6 +115,12 @@ impl World {
             half.limiter = classes.connection_limiter(now, priority).map(Box::new);
         }
         if self.process.as_ref().is_none_or(|process| process.has(open.host(end))) {
+            if let Some(stacks) = &mut self.hosts.stacks
+                && stacks.keeps_written(connection, end, bytes)
+            {
+                open.half(end).messages.write(bytes, tag, created);
+                return self.write_on(now, connection, end);
+            }
             open.half(end).write(&self.hosts.transport, now, bytes, tag, created);
             self.send(now, connection, end);
         }

@@ -1,9 +1,9 @@
 //! A model becomes a world, and a world that has run becomes an outcome.
 
 use plimsoll_fabric::engine::{Owner, OwnerKind, Streams};
-use plimsoll_fabric::net::{HostId, PortId};
+use plimsoll_fabric::net::{HostId, Network, PortId};
 use plimsoll_fabric::{CircuitLosses, Extensions as FabricExtensions, Fabric, FabricSpec, port_name};
-use plimsoll_mechanisms::nic_burst::SegmentationOffload;
+use plimsoll_mechanisms::nic_burst::{NicBurstParams, SegmentationOffload};
 use plimsoll_mechanisms::tcp::{Config, Connections, MakeController};
 use plimsoll_results::outcome::{self, Outcome, WorkloadInfo};
 use plimsoll_scenario::model::{Completion, ControlParams, Fault, Model, Topology};
@@ -26,6 +26,7 @@ use crate::reorder::ReorderBuffers;
 use crate::rules::Rules;
 use crate::sim_hooks::SimHooks;
 use crate::sources::Sources;
+use crate::stack::HostStacks;
 use crate::world::{SAMPLING_CLOCK, World};
 
 /// A world ready to run, and what is needed to read it afterwards.
@@ -40,6 +41,8 @@ pub(crate) struct Build {
     faults: Vec<outcome::Fault>,
     /// The number of the scenario's programs, which only an emulated run has.
     programs: usize,
+    /// Hosts have processors, whose totals are in the outcome.
+    has_processors: bool,
 }
 
 pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunError> {
@@ -55,7 +58,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         path_selector: extensions.path_selector,
     };
     let mut fabric = Fabric::build(spec, &streams, from_outside, hooks)?;
-    let hosts = hosts(model, fabric.network().hosts(), extensions.congestion_control)?;
+    let hosts = hosts(model, fabric.network(), extensions.congestion_control)?;
     let recorder =
         Recorder::new(model.workload.len(), model.observe.goodput_every, model.observe.flow_series);
     if let Some(first) = recorder.first_sample() {
@@ -71,6 +74,7 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
         endless: traffic.endless,
         faults: model.fault.iter().map(listed).collect(),
         programs: model.program.len(),
+        has_processors: model.host.processor().is_some(),
         world: World {
             rules: rules(model, &fabric, &traffic, &hosts),
             fabric,
@@ -86,13 +90,16 @@ pub(crate) fn build(model: &Model, extensions: Extensions) -> Result<Build, RunE
     })
 }
 
-/// Builds the transports of `count` hosts.
-fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Hosts, RunError> {
+/// Builds the transports of all hosts.
+fn hosts(model: &Model, network: &Network, custom: Option<MakeController>) -> Result<Hosts, RunError> {
+    let count = network.hosts();
+    let stacks = HostStacks::new(model, network);
     // A controller handed to the run replaces all that the scenario names.
     let with = |config: Config| Config { custom: custom.clone().or(config.custom), ..config };
     let opening = model.workload.keys().map(|name| model.transport_config_of(name).map(with));
     let pool = Some(model.transport.pool).filter(|pool| *pool > 0);
-    let offload = model.host.bursts().and_then(|params| ReceiveOffload::new(params, count));
+    let bursts = model.host.bursts().copied().unwrap_or(NicBurstParams::off());
+    let offload = ReceiveOffload::new(&bursts, count, stacks.is_some());
     let waiting = if model.host.backpressure { count as usize } else { 0 };
     Ok(Hosts {
         pool: pool.map(|pool| Box::new(ConnectionPool::new(pool))),
@@ -102,7 +109,8 @@ fn hosts(model: &Model, count: u32, custom: Option<MakeController>) -> Result<Ho
         multipath: Multipath::new(model, &with)?,
         receive_offload: offload.map(Box::new),
         reorder_buffers: model.host.reorder_buffer().map(|params| Box::new(ReorderBuffers::new(*params))),
-        classes: Classes::new(model)?,
+        classes: Classes::new(model, stacks.is_some())?,
+        stacks,
         demand: is_hybrid(model).then(|| Box::new(DemandReader::new(&control(model)))),
         waiting_for_room: vec![Default::default(); waiting],
         found_no_room: Vec::new(),
@@ -170,7 +178,7 @@ impl Build {
         self.world.fabric.assert_conservation();
         let connections = self.connections(end);
         let warnings = self.warnings(end);
-        let World { mut fabric, mut recorder, .. } = self.world;
+        let World { mut fabric, mut recorder, hosts, .. } = self.world;
         let goodput = recorder.goodput();
         recorder.messages.sort_unstable_by_key(|message| (message.workload, message.index));
         recorder.queries.sort_unstable_by_key(|query| (query.workload, query.index));
@@ -191,6 +199,7 @@ impl Build {
             extra: recorder.extra,
             queues: fabric.take_queues(end),
             links: links.unwrap_or_default(),
+            processors: hosts.stacks.map_or_else(Vec::new, |all| all.totals(self.has_processors, end)),
             circuits: circuits.circuits,
             circuit_weeks: circuits.weeks,
             connections,

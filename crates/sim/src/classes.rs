@@ -36,8 +36,8 @@ struct Qjump {
 }
 
 impl Classes {
-    /// Builds the classes of `model`; none where all packets are alike.
-    pub(crate) fn new(model: &Model) -> Result<Option<Box<Classes>>, RunError> {
+    /// Builds the classes of `model`; none where all packets are alike, unless they are asked for `anyway`.
+    pub(crate) fn new(model: &Model, anyway: bool) -> Result<Option<Box<Classes>>, RunError> {
         let host = &model.host;
         let ports = model.topology.tiers().iter().map(|tier| model.port.of_tier(tier));
         let ranked = ports.chain([&model.port.host]).any(|port| port.pfabric().is_some());
@@ -45,7 +45,7 @@ impl Classes {
         let plain =
             host.priority.is_empty() && host.priority_by_size.is_empty() && host.ack_priority.is_none();
         let paths = Paths::of(model);
-        if plain && !ranked && qjump.is_none() && paths.are_free() {
+        if !anyway && plain && !ranked && qjump.is_none() && paths.are_free() {
             return Ok(None);
         }
         Ok(Some(Box::new(Classes {

@@ -11,6 +11,7 @@ use crate::demand::DemandReader;
 use crate::multipath::Multipath;
 use crate::receive_offload::ReceiveOffload;
 use crate::reorder::ReorderBuffers;
+use crate::stack::HostStacks;
 
 /// The transports of all hosts.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Hosts {
     pub(crate) receive_offload: Option<Box<ReceiveOffload>>,
     /// The reorder buffers behind the receiving NICs, where hosts have them.
     pub(crate) reorder_buffers: Option<Box<ReorderBuffers>>,
+    /// What lies between applications, TCP and NICs, where that costs time or is limited. `classes` is there then, too.
+    pub(crate) stacks: Option<Box<HostStacks>>,
     /// The priorities and limits of packets, where they differ.
     pub(crate) classes: Option<Box<Classes>>,
     /// What reads the demand of hosts, in a hybrid network.

@@ -35,6 +35,7 @@ mod reorder;
 mod rules;
 mod sim_hooks;
 mod sources;
+mod stack;
 mod transport;
 mod wire;
 mod world;

@@ -21,6 +21,8 @@ use plimsoll_traffic::workload_of_raw;
 pub(crate) struct ReceiveOffload {
     /// The NIC of each host.
     nics: Vec<Coalescer<Held>>,
+    /// The most bytes that the NIC merges into one frame.
+    lro: Bytes,
     /// The most bytes that are merged into one piece.
     largest: Bytes,
     /// The packets being handed over; empty in between.
@@ -35,11 +37,12 @@ struct Held {
 }
 
 impl ReceiveOffload {
-    /// Builds the NICs of `hosts` hosts; none where coalescing is off.
-    pub(crate) fn new(params: &NicBurstParams, hosts: u32) -> Option<ReceiveOffload> {
+    /// Builds the NICs of `hosts` hosts; none where coalescing is off, unless they have a ring that stacks empty.
+    pub(crate) fn new(params: &NicBurstParams, hosts: u32, has_rings: bool) -> Option<ReceiveOffload> {
         let nics = (0..hosts).map(|_| Coalescer::new(params)).collect();
-        let offload = ReceiveOffload { nics, largest: params.receive_offload, batch: Vec::new() };
-        (!params.coalesce_time.is_zero()).then_some(offload)
+        let (lro, largest) = (params.lro, params.receive_offload);
+        let offload = ReceiveOffload { nics, lro, largest, batch: Vec::new() };
+        (has_rings || !params.coalesce_time.is_zero()).then_some(offload)
     }
 }
 
@@ -49,6 +52,17 @@ impl ReceiveOffload {
         self.nics[host.0 as usize].next_due()
     }
 
+    /// Returns how many packets the NIC of `host` holds.
+    pub(crate) fn held(&self, host: HostId) -> usize {
+        self.nics[host.0 as usize].len()
+    }
+
+    /// Removes at most `most` packets from the NIC of `host`, due or not.
+    pub(crate) fn take(&mut self, now: Time, host: HostId, most: usize) -> Vec<Packet> {
+        let taken = self.nics[host.0 as usize].take(now, most);
+        taken.map(|held| held.taken(now)).collect()
+    }
+
     /// The NIC of `packet.dst` gathers a packet.
     pub(crate) fn on_packet(&mut self, now: Time, packet: &Packet) {
         self.nics[packet.dst.0 as usize].on_packet(now, Held { packet: *packet, since: now });
@@ -56,26 +70,42 @@ impl ReceiveOffload {
 
     /// Removes what the NIC of `host` hands over at `now`, as the pieces that receive offload makes of it.
     pub(crate) fn take_pieces(&mut self, now: Time, host: HostId) -> Vec<Vec<Packet>> {
-        self.batch.extend(self.nics[host.0 as usize].poll(now).map(|Held { mut packet, since }| {
-            packet.add_wait(Wait::Nic, now - since);
-            packet
-        }));
-        let pieces = merged(&self.batch, self.largest);
+        self.batch.extend(self.nics[host.0 as usize].poll(now).map(|held| held.taken(now)));
+        let pieces = merged_twice(&self.batch, self.lro, self.largest);
         self.batch.clear();
-        pieces
+        pieces.into_iter().map(|(_, packets)| packets).collect()
     }
 }
 
-/// Returns the packets of each piece that receive offload makes of a batch, in the order of the pieces.
-fn merged(batch: &[Packet], largest: Bytes) -> Vec<Vec<Packet>> {
+impl Held {
+    /// Returns the packet, which the host takes at `now`.
+    fn taken(self, now: Time) -> Packet {
+        let Held { mut packet, since } = self;
+        packet.add_wait(Wait::Nic, now - since);
+        packet
+    }
+}
+
+/// Returns the packets of each piece that LRO and then GRO make of a batch, in the order of the pieces, and the number
+/// of frames that the NIC hands over for it.
+pub(crate) fn merged_twice(batch: &[Packet], lro: Bytes, largest: Bytes) -> Vec<(u32, Vec<Packet>)> {
     let mut left: Vec<Option<&Packet>> = batch.iter().map(Some).collect();
-    let pieces = merge(batch.iter().map(received), largest);
+    let frames = merge(batch.iter().map(received), lro);
+    // A frame takes part as one segment, so that a piece counts its frames; its packets follow from its bytes' order.
+    let of_frame: Vec<u32> = frames.iter().map(|frame| frame.segments).collect();
+    let mut left_frames: Vec<Option<(u64, u32)>> =
+        frames.iter().zip(&of_frame).map(|(frame, packets)| Some((frame.flow, *packets))).collect();
+    let pieces = merge(frames.into_iter().map(|frame| Segment { segments: 1, ..frame }), largest);
     pieces
         .into_iter()
         .map(|piece| {
-            // A flow's packets stand in its pieces in the order in which they came.
+            // A flow's frames and packets stand in its pieces in the order in which they came.
+            let of_piece =
+                left_frames.iter_mut().filter(|slot| slot.is_some_and(|(flow, _)| flow == piece.flow));
+            let taken = of_piece.take(piece.segments as usize).filter_map(Option::take);
+            let packets: u32 = taken.map(|(_, packets)| packets).sum();
             let of_flow = left.iter_mut().filter(|slot| slot.is_some_and(|p| flow(p) == piece.flow));
-            of_flow.take(piece.segments as usize).filter_map(Option::take).copied().collect()
+            (piece.segments, of_flow.take(packets as usize).filter_map(Option::take).copied().collect())
         })
         .collect()
 }
@@ -148,9 +178,9 @@ mod tests {
         let mut other_ack = data(2, 2_000);
         other_ack.ack = 1;
         let batch = [data(1, 0), data(2, 0), data(1, 1_000), marked, again, other_ack];
-        let pieces = merged(&batch, Bytes::new(64_000));
+        let pieces = merged_twice(&batch, Bytes::ZERO, Bytes::new(64_000));
         let seen: Vec<Vec<(u32, u32)>> =
-            pieces.iter().map(|piece| piece.iter().map(|p| (p.flow, p.seq)).collect()).collect();
+            pieces.iter().map(|(_, piece)| piece.iter().map(|p| (p.flow, p.seq)).collect()).collect();
         assert_eq!(
             seen,
             [vec![(1, 0), (1, 1_000)], vec![(2, 0), (2, 1_000)], vec![(1, 2_000)], vec![(2, 2_000)]]
@@ -162,11 +192,24 @@ mod tests {
         let mut back = data(1, 1_000);
         back.flags = back.flags.with(Flags::FROM_SERVER);
         let batch = [data(1, 0), back, data(u32::MAX, 0), data(u32::MAX, 1_000)];
-        assert_eq!(merged(&batch, Bytes::new(64_000)).len(), 4);
+        assert_eq!(merged_twice(&batch, Bytes::ZERO, Bytes::new(64_000)).len(), 4);
     }
 
     #[test]
     fn without_receive_offload_every_packet_is_a_piece() {
-        assert_eq!(merged(&[data(1, 0), data(1, 1_000)], Bytes::ZERO).len(), 2);
+        assert_eq!(merged_twice(&[data(1, 0), data(1, 1_000)], Bytes::ZERO, Bytes::ZERO).len(), 2);
+    }
+
+    #[test]
+    fn lro_makes_frames_of_packets_and_gro_segments_of_frames() {
+        let batch = [data(1, 0), data(2, 0), data(1, 1_000), data(1, 2_000), data(1, 3_000), data(1, 5_000)];
+        let counts = |lro, gro| -> Vec<(u32, usize)> {
+            let pieces = merged_twice(&batch, Bytes::new(lro), Bytes::new(gro));
+            pieces.iter().map(|(frames, packets)| (*frames, packets.len())).collect()
+        };
+        assert_eq!(counts(2_000, 64_000), [(2, 4), (1, 1), (1, 1)]);
+        assert_eq!(counts(2_000, 0), [(1, 2), (1, 1), (1, 2), (1, 1)]);
+        assert_eq!(counts(64_000, 0), [(1, 4), (1, 1), (1, 1)]);
+        assert_eq!(counts(0, 64_000), [(4, 4), (1, 1), (1, 1)]);
     }
 }

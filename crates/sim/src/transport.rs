@@ -17,6 +17,7 @@ use crate::observe::connection_record;
 use crate::parallel::process::Process;
 use crate::receive_offload::prepend;
 use crate::sim_hooks::SimHooks;
+use crate::stack::HostStacks;
 use crate::wire::{Address, packet_of, segment_of};
 use crate::world::World;
 
@@ -66,6 +67,9 @@ impl World {
             self.on_acknowledged(now, number, end, packet);
         }
         if completes {
+            if self.rules.holds_received && self.defers_delivery(now, number, end, received, packet, before) {
+                return;
+            }
             self.on_delivered(now, number, end, received, packet, before);
         }
     }
@@ -151,6 +155,11 @@ impl World {
                     }
                     break;
                 }
+                if let Some(stacks) = &mut hosts.stacks
+                    && stacks.holds_back(now, number, end, half)
+                {
+                    break;
+                }
                 if let Some(offload) = &self.rules.segmentation
                     && !half.may_send(offload, &hosts.transport)
                 {
@@ -175,7 +184,18 @@ impl World {
             }
             match &mut hosts.classes {
                 None => self.fabric.send(now, packet),
-                Some(classes) => send_in_class(&mut self.fabric, classes, now, packet, connection.half(end)),
+                Some(classes) => {
+                    let half = connection.half(end);
+                    send_in_class(
+                        &mut self.fabric,
+                        classes,
+                        hosts.stacks.as_deref_mut(),
+                        now,
+                        packet,
+                        end,
+                        half,
+                    );
+                }
             }
         }
         let half = connection.half(end);
@@ -251,15 +271,19 @@ impl World {
 fn send_in_class(
     fabric: &mut Fabric<SimHooks>,
     classes: &mut Classes,
+    stacks: Option<&mut HostStacks>,
     now: Time,
     mut packet: Packet,
+    end: End,
     half: &mut Half,
 ) {
     classes.label(&mut packet, half.priority, half.path_class, || half.endpoint.remaining());
-    if classes.passes(now, &packet, half.limiter.as_deref_mut()) {
-        fabric.send(now, packet);
-    } else {
+    if !classes.passes(now, &packet, half.limiter.as_deref_mut()) {
         fabric.refuse(now, &packet);
+    } else if let Some(stacks) = stacks {
+        stacks.on_packet(fabric, now, packet, end, half.piece_end);
+    } else {
+        fabric.send(now, packet);
     }
 }
 

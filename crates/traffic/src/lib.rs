@@ -43,6 +43,7 @@ pub mod barrier;
 pub mod closed_loop;
 pub mod commit;
 pub mod fan_out;
+pub mod file_service;
 pub mod flow_list;
 pub mod flows;
 pub mod hstride;
@@ -78,4 +79,5 @@ registry::workloads! {
     Stride "stride" (flow) in stride;
     Pstride "pstride" (flow) in pstride;
     Hstride "hstride" (flow) in hstride;
+    FileService "file-service" in file_service;
 }

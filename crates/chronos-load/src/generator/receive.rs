@@ -134,7 +134,8 @@ impl Generator {
         if matches!(self.phase.pace, Pace::Load(_)) && failure == Some(Failure::Lost) {
             self.again.push(pending.request.keys[0]);
         }
-        self.end_part(pending.operation, now, failure);
+        let is_given_up = self.is_given_up(pending.operation, pending.copy);
+        self.end_part(pending.operation, now, failure, is_given_up);
     }
 }
 

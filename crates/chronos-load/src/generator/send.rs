@@ -30,12 +30,7 @@ impl Generator {
                     self.send(operation, (id + target) % servers, kind, keys, 0, due);
                 }
             }
-            Shape::Replicas(_) => {
-                let keys = setup.keys(kind, id, number, part, due);
-                for server in setup.homes(keys[0]) {
-                    self.send(operation, server, kind, keys.clone(), 0, due);
-                }
-            }
+            Shape::Replicas(_) => self.send_copies(operation, due),
             Shape::Single | Shape::Chain(_) => {
                 let keys = setup.keys(kind, id, number, part, due);
                 self.send_by_owner(operation, keys, due);
@@ -67,7 +62,7 @@ impl Generator {
         }
     }
 
-    fn send(
+    pub(super) fn send(
         &mut self,
         operation: usize,
         server: u32,
@@ -95,6 +90,7 @@ impl Generator {
         link.push(Pending {
             request,
             operation,
+            copy: self.operations[operation].copies,
             due,
             sent: Time::MAX,
             passed: 0,

@@ -7,7 +7,7 @@ use crate::arrivals::Arrivals;
 use crate::keys::{KeyChoice, KeyText, Popularity};
 use crate::placement::{Placement, Sharding};
 use crate::protocol::{Protocol, Texts};
-use crate::setup::Check;
+use crate::setup::{Check, LaterCopies};
 use crate::values::{Sizes, Values};
 
 fn setup(change: impl FnOnce(&mut Setup)) -> Arc<Setup> {
@@ -23,6 +23,7 @@ fn setup(change: impl FnOnce(&mut Setup)) -> Arc<Setup> {
         get_share: 0.9,
         multi_get: 1,
         shape: Shape::Single,
+        later: None,
         placement: Placement::new(Sharding::Modulo, &["a".to_owned()]),
         seed: 1,
         timeout: Span::from_ms(100),
@@ -339,6 +340,38 @@ fn partition_and_aggregate_waits_for_all_and_a_chain_for_each() {
     assert_eq!((chain.counts.completed, chain.counts.gets), (100, 1_000));
     // A chain of ten takes 375 us each on average.
     assert!((chain.latency.mean() - 3_750_000.0).abs() < 300_000.0, "{}", chain.latency.mean());
+}
+
+/// Of two servers, one takes 900 us and one 100 us; half of the keys are on each first.
+#[test]
+fn a_copy_after_a_while_is_a_hedge_or_a_retry() {
+    let names: Vec<String> = (0..2).map(|server| format!("s{server}")).collect();
+    let servers = Placement::new(Sharding::Modulo, &names);
+    let with = |gives_up, delay: [u64; 2]| {
+        let later = Some(LaterCopies { after: Span::from_us(200), gives_up });
+        let setup = setup(|setup| {
+            (setup.placement, setup.shape, setup.get_share) = (servers.clone(), Shape::Replicas(2), 1.0);
+            setup.later = later;
+        });
+        let book =
+            run(&setup, phase(Pace::Open(Arrivals::Uniform, 100.0), 1_000_000), 1, 100, |server, _| {
+                delay[server]
+            });
+        assert_eq!((book.counts.completed, book.counts.lost, book.counts.due), (100, 0, 100));
+        let mut found = latencies(&book);
+        found.dedup();
+        (found, book.counts.gets)
+    };
+    for gives_up in [false, true] {
+        let (found, gets) = with(gives_up, [900, 100]);
+        assert_eq!(found, [100, 300]);
+        assert!((130..170).contains(&gets), "{gets}");
+    }
+    // The first value counts, unless its copy was given up.
+    assert_eq!(with(false, [900, 900]), (vec![900], 200));
+    assert_eq!(with(true, [900, 900]), (vec![1_100], 200));
+    // No copy is sent where the value is there in time.
+    assert_eq!(with(true, [100, 100]), (vec![100], 100));
 }
 
 #[test]

@@ -124,7 +124,14 @@ fn several_servers_are_read_in_every_shape() {
         return;
     }
     let servers: Vec<&Server> = servers.iter().collect();
-    for shape in ["--fan-out 3", "--chain 10", "--replicas 2", "--sharding ketama --multi-get 8"] {
+    for shape in [
+        "--fan-out 3",
+        "--chain 10",
+        "--replicas 2",
+        "--replicas 2 --hedge 2ms",
+        "--replicas 2 --retry 50ms",
+        "--sharding ketama --multi-get 8",
+    ] {
         let report = run(&servers, &format!("{FEW} {shape} --ratio 5:5 --value-size 100"));
         assert_all_read(&report);
     }

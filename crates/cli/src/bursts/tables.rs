@@ -282,3 +282,18 @@ pub(super) fn csv(report: &Report) -> String {
     }
     out
 }
+
+/// Joins the CSV of several captures, whose names are a column before the others.
+pub(super) fn joined_csv(captures: impl Iterator<Item = (String, String)>) -> String {
+    let mut out = String::new();
+    for (name, csv) in captures {
+        for (number, line) in csv.lines().enumerate() {
+            match (number, out.is_empty()) {
+                (0, true) => out += &format!("capture,{line}\n"),
+                (0, false) => {}
+                _ => out += &format!("{name},{line}\n"),
+            }
+        }
+    }
+    out
+}

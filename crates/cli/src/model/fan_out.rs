@@ -1,13 +1,10 @@
 //! Implements `plimsoll model fanout`, which computes the latency of the last of many replies.
 
-use std::path::PathBuf;
+use anyhow::{Result, anyhow};
+use plimsoll_models::fan_out;
+use plimsoll_units::whole;
 
-use anyhow::{Context as _, Result, anyhow};
-use clap::ValueEnum;
-use plimsoll_models::{Empirical, Law, fan_out};
-use plimsoll_units::{Span, whole};
-
-use super::quantity::quantity;
+use super::law::{LawName, LawOptions};
 use super::table::Table;
 use crate::output::Format;
 
@@ -22,18 +19,8 @@ pub(super) struct FanOut {
     #[arg(long = "servers", value_name = "S", value_delimiter = ',',
         default_values = ["1", "2", "5", "10", "24", "50", "100"], value_parser = whole::<u32>(..))]
     servers: Vec<u32>,
-    /// Distribution of the latency of one server.
-    #[arg(long, value_enum, default_value_t, conflicts_with = "file")]
-    law: LawName,
-    /// Mean of the distribution.
-    #[arg(long, default_value = "90us", value_parser = quantity::<Span>, conflicts_with = "file")]
-    mean: Span,
-    /// Standard deviation of the distribution; an exponential one has its mean.
-    #[arg(long, default_value = "50us", value_parser = quantity::<Span>, conflicts_with = "file")]
-    sd: Span,
-    /// Measured latencies in us instead: one a line, or `latency,share` of a cumulative distribution.
-    #[arg(long)]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    law: LawOptions,
     /// Number of repetitions of the draws.
     #[arg(long, default_value_t = 5, value_parser = whole::<u32>(..))]
     repetitions: u32,
@@ -45,36 +32,7 @@ pub(super) struct FanOut {
     format: Format,
 }
 
-/// A distribution by its name.
-#[derive(Clone, Copy, Default, Debug, ValueEnum)]
-enum LawName {
-    /// Normal: it has negative latencies where the standard deviation is not small relative to the mean.
-    #[default]
-    Normal,
-    /// Exponential, whose standard deviation is its mean.
-    Exponential,
-    /// Log-normal, with this mean and standard deviation.
-    Lognormal,
-}
-
 impl FanOut {
-    fn law(&self) -> Result<Law> {
-        if let Some(file) = &self.file {
-            let text = std::fs::read_to_string(file)
-                .with_context(|| format!("--file: cannot read {}", file.display()))?;
-            let empirical = Empirical::parse(&text).with_context(|| format!("--file {}", file.display()))?;
-            return Ok(Law::Empirical(empirical));
-        }
-        let (mean, sd) = (self.mean.as_us_f64(), self.sd.as_us_f64());
-        let law = match self.law {
-            LawName::Normal => Law::Normal { mean, sd },
-            LawName::Exponential => Law::Exponential { mean },
-            LawName::Lognormal => Law::Lognormal { mean, sd },
-        };
-        law.check()?;
-        Ok(law)
-    }
-
     pub(super) fn printed(&self) -> Result<String> {
         if let Some(servers) = self.servers.iter().find(|servers| **servers == 0) {
             return Err(anyhow!("--servers {servers}: expected 1 or more"));
@@ -82,7 +40,8 @@ impl FanOut {
         if self.repetitions == 0 {
             return Err(anyhow!("--repetitions 0: expected 1 or more"));
         }
-        let law = self.law()?;
+        let described = self.law.law(LawName::Normal)?;
+        let law = described.law;
         let row = |&servers: &u32| {
             let drawn = fan_out::draw(&law, servers, self.repetitions, self.seed);
             let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
@@ -90,11 +49,7 @@ impl FanOut {
             let expected = fan_out::expected(&law, servers);
             vec![f64::from(servers), expected, quantile(0.5), quantile(0.99), quantile(0.999), mean]
         };
-        let percentiles = [0.5, 0.99, 0.9995].map(|share| law.quantile(share));
-        let note = format!(
-            "one server   p50 {:.2} us, p99 {:.2} us, p99.95 {:.2} us\n\n",
-            percentiles[0], percentiles[1], percentiles[2]
-        );
+        let note = described.line + "\n\n";
         let head = vec!["servers", "expected_us", "p50_us", "p99_us", "p999_us", "drawn_us"];
         Table { note, head, rows: self.servers.iter().map(row).collect() }.printed(self.format)
     }
@@ -124,7 +79,7 @@ mod tests {
         let expected = |row: usize| json[row]["expected_us"].as_f64().expect("a number");
         assert!((expected(0) - 90.0).abs() < 0.01 && (expected(6) - 215.4).abs() < 0.1, "{json}");
         let text = printed(&[]).expect("it prints");
-        assert!(text.starts_with("one server   p50 90.00 us, p99 206.32 us, p99.95 254.53 us"), "{text}");
+        assert!(text.starts_with("one request   p50 90.00 us, p99 206.32 us, p99.95 254.53 us"), "{text}");
     }
 
     #[test]
@@ -133,7 +88,7 @@ mod tests {
         let file = folder.path().join("latencies.csv");
         std::fs::write(&file, "us\n1\n2\n3\n4\n5\n6\n").expect("it can be written");
         let file = file.to_str().expect("its name is text");
-        let csv = printed(&["--file", file, "--servers", "1,2", "--format", "csv"]).expect("it prints");
+        let csv = printed(&["--from", file, "--servers", "1,2", "--format", "csv"]).expect("it prints");
         let expected: Vec<&str> = csv.lines().skip(1).filter_map(|line| line.split(',').nth(1)).collect();
         assert_eq!(expected, ["3.5", "4.472"]);
     }

@@ -1,9 +1,14 @@
 //! Implements `plimsoll model`, which evaluates formulas without a simulation.
 
 mod fan_out;
+mod law;
+mod page;
 mod qjump;
 mod quantity;
+mod redundancy;
+mod run_latencies;
 mod sequential;
+mod stragglers;
 mod table;
 
 use std::process::ExitCode;
@@ -26,6 +31,11 @@ enum Model {
     #[command(name = "fanout")]
     FanOut(fan_out::FanOut),
     Sequential(sequential::Sequential),
+    Page(page::Page),
+    Replicas(redundancy::Replicas),
+    Hedge(redundancy::Hedge),
+    Retry(redundancy::Retry),
+    Stragglers(stragglers::Stragglers),
 }
 
 pub fn run(args: &Args, _: &Registry) -> Done {
@@ -33,6 +43,11 @@ pub fn run(args: &Args, _: &Registry) -> Done {
         Model::Qjump(qjump) => qjump.printed(),
         Model::FanOut(fan_out) => fan_out.printed(),
         Model::Sequential(sequential) => sequential.printed(),
+        Model::Page(page) => page.printed(),
+        Model::Replicas(replicas) => replicas.printed(),
+        Model::Hedge(hedge) => hedge.printed(),
+        Model::Retry(retry) => retry.printed(),
+        Model::Stragglers(stragglers) => stragglers.printed(),
     };
     output::print(&text?)?;
     Ok(ExitCode::SUCCESS)

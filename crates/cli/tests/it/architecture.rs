@@ -18,6 +18,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mechanisms", &["units"]),
     // Bursts and trains in packet captures.
     ("bursts", &["units"]),
+    // The requests of a live server, by the kernel's tracing programs.
+    ("breakdown", &["bpf"]),
     // Circuit schedulers and their control loop, which know no network.
     ("circuits", &["units"]),
     ("fabric", &["circuits", "mechanisms", "units"]),
@@ -70,6 +72,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
+            "breakdown",
             "bursts",
             "circuits",
             "fabric",

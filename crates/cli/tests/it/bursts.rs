@@ -2,14 +2,18 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::fs;
+use std::net::UdpSocket;
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 
 use serde_json::json;
 
 use crate::common::{Place, names};
 
 /// A capture in nanoseconds of so many 64 KB segments at 10 Gb/s, each 44 packets back to back, 200 us apart.
-fn capture(segments: u32) -> Vec<u8> {
+pub fn capture(segments: u32) -> Vec<u8> {
     let mut file = Vec::new();
     [0xa1b2_3c4d, 0x0004_0002, 0, 0, 65_535, 1u32].iter().for_each(|word| file.extend(word.to_le_bytes()));
     for number in 0..segments * 44 {
@@ -151,3 +155,88 @@ to = "client"
 [observe]
 queue.client = { port = "client", every = "100us" }
 "#;
+
+/// Datagrams on the loopback device, one after the other until this is dropped.
+pub struct Traffic {
+    ends: Arc<AtomicBool>,
+    sender: Option<JoinHandle<()>>,
+}
+
+impl Traffic {
+    pub fn start() -> Traffic {
+        let ends = Arc::new(AtomicBool::new(false));
+        let end = ends.clone();
+        let sender = std::thread::spawn(move || {
+            let to = UdpSocket::bind("127.66.6.6:0").unwrap();
+            let from = UdpSocket::bind("127.66.6.7:0").unwrap();
+            let mut into = [0; 200];
+            while !end.load(Ordering::Relaxed) {
+                from.send_to(&[7; 100], to.local_addr().unwrap()).unwrap();
+                to.recv(&mut into).unwrap();
+            }
+        });
+        Traffic { ends, sender: Some(sender) }
+    }
+}
+
+impl Drop for Traffic {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        if let Some(sender) = self.sender.take() {
+            let _ = sender.join();
+        }
+    }
+}
+
+#[test]
+fn a_device_is_captured_until_enough_packets() {
+    let place = Place::new();
+    if !place.may_capture() {
+        plimsoll_testing::skipped!("a capture from a device needs CAP_NET_RAW");
+        return;
+    }
+    let _traffic = Traffic::start();
+    let ran = place.plimsoll(&["bursts", "-i", "lo", "--packets", "500", "--format", "json"]).ends_with(0);
+    let found = ran.says("lo: the kernel took the timestamps of all 500 packets").json();
+    assert_eq!((&found["frames"], &found["captures"]), (&json!(500), &json!(["lo"])));
+    let pairs = found["pairs"].as_array().unwrap();
+    let is_ours = |pair: &&serde_json::Value| pair["destination"] == "127.66.6.6";
+    let ours = pairs.iter().find(is_ours).unwrap_or_else(|| panic!("{pairs:?}"));
+    // 14 bytes of Ethernet, 20 of IP, 8 of UDP.
+    let [frames, bytes] = ["frames", "bytes"].map(|key| ours[key].as_u64().unwrap());
+    assert_eq!(bytes, 142 * frames);
+}
+
+#[test]
+fn a_device_that_is_not_there_is_an_error_with_those_that_are() {
+    let place = Place::new();
+    place
+        .plimsoll(&["bursts", "-i", "nowhere0"])
+        .ends_with(2)
+        .says("no network device `nowhere0`; allowed: ");
+    place.plimsoll(&["bursts", "-i", "lo", "one.pcap"]).ends_with(2).says("cannot be used with");
+    place.plimsoll(&["bursts", "one.pcap", "--time", "1s"]).ends_with(2).says("name one by -i DEV");
+}
+
+#[test]
+fn each_capture_of_a_run_has_a_report() {
+    let place = Place::new();
+    let quick = ["--set", "run.duration=0.02s", "--set", "run.warmup=0s", "--out", "run", "-q", "--pcap"];
+    place.plimsoll(&[&["run", crate::common::QUICKSTART], &quick[..]].concat()).ends_with(0);
+    let files = names(&place.path("run/pcap"));
+    assert_eq!(files.len(), 3);
+    let text = place.plimsoll(&["bursts", "run"]).ends_with(0);
+    files
+        .iter()
+        .for_each(|file| assert!(text.stdout.contains(&format!("run/pcap/{file}\n")), "{}", text.stdout));
+    let all = place.plimsoll(&["bursts", "run", "--format", "json"]).ends_with(0).json();
+    assert_eq!(all.as_array().unwrap().len(), 3);
+    let first = format!("run/pcap/{}", files[0]);
+    let alone = place.plimsoll(&["bursts", &first, "--format", "json"]).ends_with(0).json();
+    assert_eq!(all[0], alone);
+    let csv = place.plimsoll(&["bursts", "run", "--format", "csv"]).ends_with(0).stdout;
+    assert_eq!(csv.matches("capture,interface,source,destination,packets,bursts").count(), 1);
+    assert!(files.iter().all(|file| csv.contains(&format!("\nrun/pcap/{file},"))), "{csv}");
+    place.plimsoll(&["bursts", "run", "--figure", "a.svg"]).ends_with(2).says("--figure is of one capture");
+    place.plimsoll(&["bursts", "run", &first]).ends_with(2).says("give it alone, or name one of them");
+}

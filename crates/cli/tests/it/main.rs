@@ -17,6 +17,8 @@ mod import_circles;
 mod kept;
 mod limits;
 mod line;
+mod models;
+mod pages;
 mod parity;
 mod recipes;
 mod run;

@@ -2,6 +2,7 @@
 //! they are a program of their own, beside which no other test runs.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod breakdown;
 #[path = "../it/common/mod.rs"]
 mod common;
 mod emulate;

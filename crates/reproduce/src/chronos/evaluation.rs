@@ -8,9 +8,8 @@ use plimsoll_models::server::{
 };
 use plimsoll_units::Span;
 
-use super::points::number;
 use super::tasks::{Gauge, P50, P99, P999, ServerTask};
-use super::testbed::{self, Kind};
+use super::testbed::{self, Kind, number};
 use crate::study::{Point, Task};
 
 /// Measures processes and threads of memcached.

@@ -3,12 +3,13 @@
 
 mod assumed;
 mod claims;
+mod copies;
 mod evaluation;
 mod points;
 mod tasks;
 mod testbed;
 
 pub(crate) use claims::{claims, normal_law};
-pub(crate) use points::{TASKS, number};
+pub(crate) use points::TASKS;
 pub(crate) use tasks::{Gauge, P50, P99};
-pub(crate) use testbed::{constant, lognormal};
+pub(crate) use testbed::{constant, lognormal, number};

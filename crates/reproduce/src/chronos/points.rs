@@ -7,8 +7,8 @@ use plimsoll_models::server::{Arrivals, Locking, ServerModel, Spacing};
 use plimsoll_units::Span;
 
 use super::tasks::{FanOutTask, Gauge, P50, P99, P999, Part, SequentialTask, ServerTask};
-use super::testbed::{self, Kind};
-use super::{assumed, evaluation};
+use super::testbed::{self, Kind, number};
+use super::{assumed, copies, evaluation};
 use crate::study::{MakeTask, Named, Point, Task};
 
 /// The tasks of the study's figures, by the names in its file.
@@ -33,14 +33,11 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("chronos.openflow", evaluation::openflow),
     ("chronos.designs", evaluation::designs),
     ("chronos.designs-by-zipf", evaluation::designs_by_zipf),
+    ("chronos.replicas", copies::replicas),
+    ("chronos.retries", copies::retries),
     ("chronos.assumed-of-memcached", assumed::of_memcached),
     ("chronos.assumed-of-chronos", assumed::of_chronos),
 ];
-
-/// Reads a number on the axis.
-pub(crate) fn number(x: &str) -> f64 {
-    x.parse().expect("the points of these figures are numbers")
-}
 
 /// Asks for the last of S answers, each N(90 us, 50 us).
 fn fan_out(point: &Point<'_>) -> Option<Arc<dyn Task>> {

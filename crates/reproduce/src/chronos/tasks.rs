@@ -99,7 +99,8 @@ impl Task for ServerTask {
     }
 }
 
-fn measured(metric: &str, unit: &str, estimate: Option<Estimate>) -> Option<Measured> {
+/// Returns a number of the point's own series, if there is one.
+pub(super) fn measured(metric: &str, unit: &str, estimate: Option<Estimate>) -> Option<Measured> {
     Some(Measured {
         series: None,
         metric: metric.to_owned(),

@@ -24,6 +24,11 @@ use plimsoll_units::Span;
 
 use crate::study::{Base, Point};
 
+/// Reads a number on the axis.
+pub(crate) fn number(x: &str) -> f64 {
+    x.parse().expect("the points of these figures are numbers")
+}
+
 /// Threads of a server that has several.
 pub(super) const THREADS: u32 = 4;
 /// The kernel's time on the thread: 2/3 of what four threads have for each of 120 000 requests/s, less the application.
@@ -32,6 +37,10 @@ pub(super) const SYSTEM_NS: u64 = 20_222;
 const KERNEL_NS: u64 = 76_000;
 /// Its standard deviation.
 const KERNEL_SD_NS: u64 = 50_000;
+/// The application's mean time.
+const APPLICATION_NS: u64 = 2_000;
+/// Its standard deviation, which gives a 99th percentile of 1.5 times the mean.
+const APPLICATION_SD_NS: u64 = 370;
 /// From the release of a mutex until the next in line runs.
 pub(super) const WAKE: Span = Span::from_us(7);
 /// How long one of RCU's writers waits for readers: what keeps four threads to 550 000 requests/s.
@@ -109,8 +118,7 @@ fn costs(kind: Kind) -> Costs {
         network: ns(4_700),
         delivery,
         system,
-        // A 99th percentile of 1.5 times the mean.
-        application: lognormal(2_000, 370),
+        application: lognormal(APPLICATION_NS, APPLICATION_SD_NS),
         locked: 1.0,
         line: [ns(904), ns(96)],
     }
@@ -121,6 +129,14 @@ pub(super) fn kernel(system_ns: u64) -> (TimeDistribution, TimeDistribution) {
     let system_sd = system_ns * KERNEL_SD_NS / KERNEL_NS;
     let delivery_sd = libm::sqrt((KERNEL_SD_NS * KERNEL_SD_NS - system_sd * system_sd) as f64) as u64;
     (lognormal(KERNEL_NS - system_ns, delivery_sd), lognormal(system_ns, system_sd))
+}
+
+/// Returns the mean and the standard deviation of a request's time on memcached's thread, in the kernel and in the
+/// application together, in ns.
+pub(super) fn on_thread_ns() -> (u64, u64) {
+    let system_sd = SYSTEM_NS * KERNEL_SD_NS / KERNEL_NS;
+    let sd = libm::sqrt((system_sd * system_sd + APPLICATION_SD_NS * APPLICATION_SD_NS) as f64);
+    (SYSTEM_NS + APPLICATION_NS, sd as u64)
 }
 
 pub(crate) fn constant(span: Span) -> TimeDistribution {

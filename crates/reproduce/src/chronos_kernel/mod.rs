@@ -14,6 +14,7 @@
 mod claims;
 #[cfg(target_os = "linux")]
 mod controllers;
+mod copies;
 mod model;
 mod plan;
 mod points;

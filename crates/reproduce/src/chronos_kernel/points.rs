@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::copies;
 use super::plan::{Beside, CONTROLLERS, Gauge, Load, Pace, Processors, Program, Side, Stack, TurnsPlan};
 use super::tasks;
 use crate::chronos::number;
@@ -23,6 +24,7 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("chronos-kernel.bursts-on-two-threads", |point| bursts(point, "fig6.6")),
     ("chronos-kernel.hot-keys", hot_keys),
     ("chronos-kernel.neighbour", neighbour),
+    ("chronos-kernel.copies", copies),
     ("chronos-kernel.openflow", openflow),
     ("chronos-kernel.search", search),
     ("chronos-kernel.udp", udp),
@@ -54,6 +56,7 @@ pub(super) fn groups(figure: &str) -> &'static [&'static [&'static str]] {
         "fig6.2" => &[CONFIGURATIONS],
         "fig6.7" => &[HOT],
         "neighbour" => &[NEIGHBOURS],
+        "copies" => &[copies::COPIES],
         "search" => &[SEARCH],
         "udp" => &[UDP_ONE, UDP_TWO],
         "table6.1" => &[&CONTROLLERS],
@@ -240,6 +243,28 @@ fn neighbour(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     // The scheduler's time slices are milliseconds: a turn has a thousand of them, so that rounds are alike.
     let load = Load { turn_ms: (4_000, 300), ..load(21, share(point), &[]) };
     turns("neighbour", point, load, GAUGES)
+}
+
+/// Measures reads from two servers with the same keys.
+fn copies(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let mut sides = group("copies", point)?;
+    sides.iter_mut().for_each(|side| side.processes = 2);
+    // Both servers on the one processor, so that the generator has the other to itself.
+    let plan = TurnsPlan {
+        sides,
+        processors: Processors::Apart,
+        load: load(16, share(point), &["--ratio", "1:0"]),
+        gauges: vec![
+            Gauge::Mean,
+            Gauge::P50,
+            Gauge::P99,
+            Gauge::Rate,
+            Gauge::Cost,
+            Gauge::Lost,
+            Gauge::Verified,
+        ],
+    };
+    Some(tasks::turns(plan, point))
 }
 
 /// Measures an index under a lock, by read-copy-update, and in partitions: keys of 10 bytes, values of 1400.

@@ -12,7 +12,8 @@ use plimsoll_chronos_load::setup;
 use plimsoll_results::stats;
 use plimsoll_units::Span;
 
-use super::plan::{Gauge, NEIGHBOUR, Pace, Processors, Rounds, Stack, TurnsPlan};
+use super::copies;
+use super::plan::{Gauge, NEIGHBOUR, Pace, Processors, Rounds, Side, Stack, TurnsPlan};
 use super::rounds::{Reading, in_rounds, medians};
 use super::veth::Network;
 use crate::study::{Measured, Point, Task};
@@ -34,7 +35,7 @@ impl Turns {
     }
 
     /// Returns the words that chronos-load would be given for the load.
-    fn words(&self, cpus: [usize; 2]) -> Vec<String> {
+    fn words(&self, cpus: [usize; 2], side: &Side) -> Vec<String> {
         let [server, generator] = cpus;
         let place = match self.plan.processors {
             Processors::Apart => format!("--cpus {generator} --wait spin"),
@@ -47,16 +48,16 @@ impl Turns {
             self.plan.load.clients, self.seed
         );
         let words = common.split(' ').map(str::to_owned);
-        words.chain(self.plan.load.words.iter().cloned()).collect()
+        let own = copies::words(side.series).iter().map(|word| (*word).to_owned());
+        words.chain(self.plan.load.words.iter().cloned()).chain(own).collect()
     }
 
-    fn start(
-        &self,
-        place: usize,
-        network: Option<&Network>,
-        cpus: [usize; 2],
-        load: &LoadOptions,
-    ) -> anyhow::Result<Bench> {
+    fn load(&self, cpus: [usize; 2], side: &Side) -> anyhow::Result<LoadOptions> {
+        let words = self.words(cpus, side);
+        Ok(options::read(&words.iter().map(String::as_str).collect::<Vec<_>>())?)
+    }
+
+    fn start(&self, place: usize, network: Option<&Network>, cpus: [usize; 2]) -> anyhow::Result<Bench> {
         let side = &self.plan.sides[place];
         let recipe = match network {
             None => Recipe::new(side.series, side.words(&self.servers, ("127.0.0.1", "lo"))),
@@ -69,9 +70,9 @@ impl Turns {
         };
         let transport = if network.is_some() { Transport::Udp } else { Transport::Tcp };
         let recipes = vec![recipe; side.processes as usize];
-        let LoadOptions { workload, clients, validity, .. } = load;
+        let LoadOptions { workload, clients, validity, .. } = self.load(cpus, side)?;
         let mut bench =
-            Bench::start(&recipes, transport, self.server_cpus(&cpus), workload, clients, *validity)?;
+            Bench::start(&recipes, transport, self.server_cpus(&cpus), &workload, &clients, validity)?;
         if let Some(network) = network.filter(|_| self.plan.processors == Processors::Apart) {
             bench.count_also(network.settle(place, side.stack, cpus)?);
         }
@@ -101,11 +102,9 @@ impl Turns {
         goes_on: &dyn Fn() -> bool,
     ) -> anyhow::Result<Vec<Measured>> {
         let cpus = two_processors().map_err(anyhow::Error::msg)?;
-        let words = self.words(cpus);
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let load: LoadOptions = options::read(&words)?;
         let sides = &self.plan.sides;
-        let start = |place| self.start(place, network, cpus, &load);
+        let load = self.load(cpus, &sides[0])?;
+        let start = |place| self.start(place, network, cpus);
         let benches = (0..sides.len()).map(start).collect::<anyhow::Result<Vec<_>>>()?;
         let warm_up = Span::from_ms(self.rounds.warm_up_ms);
         let time = Span::from_ms(self.rounds.turn_ms);

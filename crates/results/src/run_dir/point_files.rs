@@ -21,7 +21,7 @@ use crate::capture::Capture;
 use crate::digest::{Checksum, Digest};
 use crate::outcome::{
     CircuitUse, CircuitWeek, Connection, Counters, ExtraLoad, Fault, GoodputInterval, LinkTotals, Message,
-    Observation, Outcome, Query, Queue, SeriesPoint, Supply, WorkloadInfo,
+    Observation, Outcome, ProcessorTotals, Query, Queue, SeriesPoint, Supply, WorkloadInfo,
 };
 use crate::point::{PointKey, PointOutcome};
 
@@ -42,6 +42,8 @@ pub(super) struct Mark {
     counters: Counts,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     extra: Vec<ExtraMark>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    processors: Vec<ProcessorMark>,
     queues: Vec<QueueMark>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     faults: Vec<FaultMark>,
@@ -94,6 +96,15 @@ struct ExtraMark {
     retries: u64,
     replicas: u64,
     bytes: u64,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ProcessorMark {
+    host: u32,
+    busy_ps: Vec<u64>,
+    frames_received: u64,
+    frames_sent: u64,
+    ring_drops: u64,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -303,6 +314,17 @@ pub(super) fn read(folder: &Path) -> Result<PointOutcome, Error> {
             .collect(),
         queues: queues(&mark, read_records(folder, &mark, &names)?),
         links: read_records(folder, &mark, &names)?,
+        processors: mark
+            .processors
+            .iter()
+            .map(|mark| ProcessorTotals {
+                host: mark.host,
+                busy: mark.busy_ps.iter().map(|ps| Span::from_ps(*ps)).collect(),
+                frames_received: mark.frames_received,
+                frames_sent: mark.frames_sent,
+                ring_drops: mark.ring_drops,
+            })
+            .collect(),
         circuits: read_records(folder, &mark, &names)?,
         circuit_weeks: read_records(folder, &mark, &names)?,
         connections: read_records(folder, &mark, &names)?,
@@ -376,6 +398,17 @@ fn mark(point: &PointOutcome, files: BTreeMap<String, FileMark>) -> Mark {
                 packets: queue.packets,
                 bytes: queue.bytes,
                 time_at_ps: queue.time_at.clone(),
+            })
+            .collect(),
+        processors: outcome
+            .processors
+            .iter()
+            .map(|processor| ProcessorMark {
+                host: processor.host,
+                busy_ps: processor.busy.iter().map(|busy| busy.as_ps()).collect(),
+                frames_received: processor.frames_received,
+                frames_sent: processor.frames_sent,
+                ring_drops: processor.ring_drops,
             })
             .collect(),
         faults: outcome

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use plimsoll_fabric::net::topology;
 use plimsoll_mechanisms::InvalidParam;
+use plimsoll_mechanisms::nic_burst::NicBurstParams;
 use plimsoll_mechanisms::tcp::{EcnMode, Kind};
 use plimsoll_traffic::check::{InvalidValue, unknown_host};
 use plimsoll_units::Span;
@@ -207,8 +208,29 @@ impl Checker<'_> {
             self.error(&["host", "loss"], format!("a probability of {loss}"), "0 to 1");
         }
         self.qjump(model);
+        self.host_stack(model);
         self.nights(model);
         self.priorities(model);
+    }
+
+    /// A stack between TCP and the NIC, which knows neither of the NIC's room nor of subflows.
+    fn host_stack(&mut self, model: &Model) {
+        let path: &[&str] = if model.host.processor().is_some() {
+            &["host", "processor"]
+        } else if model.host.bursts().is_some_and(NicBurstParams::has_stack) {
+            &["host", "bursts"]
+        } else {
+            return;
+        };
+        if model.host.backpressure {
+            let message =
+                "pieces wait in the transmit queues of the host, so TCP sees no room in the NIC's port";
+            self.error(path, message, "`host.bursts.output_limit` in place of `host.backpressure`");
+        }
+        if model.transport.mptcp.is_some() {
+            let message = "the stack of a host that has MPTCP is not modelled";
+            self.error(path, message, "without `transport.mptcp`");
+        }
     }
 
     /// Nights that pause no packet, or hold up more than they name.

@@ -79,6 +79,8 @@ pub(crate) fn obstacle(world: &World) -> Option<&'static str> {
         Some("packets are captured or counted in the order of the whole network")
     } else if world.recorder.first_sample().is_some() {
         Some("`observe.flow_series` samples both ends of a connection at one instant")
+    } else if world.hosts.stacks.is_some() {
+        Some("the stacks of hosts record what their processors did in one place")
     } else if world.hosts.multipath.is_some() {
         Some("the receiver of an MPTCP subflow reads the mappings that its sender keeps")
     } else if world.sources.workloads.iter().any(|workload| workload.reach() == Reach::Network) {

@@ -3,5 +3,6 @@
 
 mod bursts;
 mod capture;
+mod host_stack;
 mod shared_buffer;
 mod truth;

@@ -113,6 +113,12 @@ impl Place {
         }
     }
 
+    /// Returns whether this process may receive all packets of a device.
+    pub fn may_capture(&self) -> bool {
+        let ran = self.plimsoll(&["bursts", "-i", "lo", "--time", "1us"]);
+        !ran.stderr.contains("CAP_NET_RAW")
+    }
+
     /// Returns the names of all entries of the folder.
     pub fn entries(&self) -> Vec<String> {
         names(self.dir.path())

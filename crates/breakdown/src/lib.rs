@@ -1,0 +1,51 @@
+//! Where the time of a running server's requests goes, from the device to the device, without a change of the server.
+//!
+//! ```text
+//! kernel's tracepoints ──records──> Event ──Sorter──> Matcher ──> Request: adjacent spans ──> Recorder ──> Report
+//!    (crate bpf)                                         │
+//!                                                        └── Unmatched: counted, with the reason
+//!
+//! device      socket     thread woken  on a processor  has read it        sends it     device
+//!   |- receive -|- wake-up -|- run queue -|- read calls -|- application -|- send path -|
+//! ```
+//!
+//! The parts of every request add up to its latency in whole nanoseconds, which is asserted. This is the latency inside
+//! the server: the wire, the switches and the NIC's own work are outside of what software can see.
+
+#![forbid(unsafe_code)]
+
+mod datagrams;
+mod error;
+mod event;
+mod exchange;
+#[cfg(target_os = "linux")]
+mod locks;
+mod matcher;
+mod part;
+#[cfg(target_os = "linux")]
+pub mod privileges;
+mod recorder;
+mod report;
+mod request;
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+mod session;
+mod sorter;
+#[cfg(target_os = "linux")]
+pub mod target;
+mod threads;
+
+pub use error::Error;
+
+pub use event::{Event, Flow, Kind, Packet, Protocol, Thread};
+#[cfg(target_os = "linux")]
+pub use locks::{Lock, Locks};
+pub use matcher::Matcher;
+pub use part::{Layer, PARTS, Part, Span};
+pub use recorder::Recorder;
+pub use report::{LayerReport, PartReport, Quantiles, Report, SlowRequest, UnmatchedReport};
+pub use request::{Reason, Request, Unmatched};
+#[cfg(all(target_os = "linux", feature = "kernel"))]
+pub use session::Session;
+pub use sorter::Sorter;
+#[cfg(target_os = "linux")]
+pub use target::{Port, Target};

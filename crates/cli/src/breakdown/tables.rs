@@ -1,0 +1,337 @@
+//! The tables of `plimsoll breakdown`, and its CSV.
+
+use plimsoll_breakdown::{Layer, Quantiles, Report, SlowRequest};
+use plimsoll_report::figures::{self, count, fixed, number, time};
+use plimsoll_report::table::{Cell, Column, Grid, Row, csv_line};
+use plimsoll_units::Rate;
+
+use super::shown::Shown;
+
+/// Returns the findings: how many requests, how long they took, and which layer owns the slowest ones.
+pub(super) fn sentence(shown: &Shown) -> String {
+    let report = &shown.report;
+    let mut text = format!(
+        "{} requests in {} of tracing ({} a second): median {}, 99th percentile {} in the server.",
+        count(report.requests),
+        time(report.seconds * 1e6),
+        number(report.requests as f64 / report.seconds.max(1e-9)),
+        us(report.latency.p50_ns),
+        us(report.latency.p99_ns),
+    );
+    if let (Some(layer), Some(part)) = (report.owner_of_tail(), report.largest_part_of_tail()) {
+        text += &format!(
+            " Of the slowest 1 % (from {} on), {} of the time is {}; the largest part is {} ({}: {}).",
+            us(report.slowest_from_ns),
+            percent(layer.share_of_slowest),
+            owner(layer.layer),
+            part.name,
+            percent(part.share_of_slowest),
+            part.part.meaning(),
+        );
+    }
+    text + &format!(
+        " Not matched: {} of the requests.",
+        if report.unmatched.requests == 0 { "none".to_owned() } else { percent(report.unmatched.share) }
+    )
+}
+
+fn owner(layer: Layer) -> &'static str {
+    match layer {
+        Layer::Network => "the network's and the peer's",
+        Layer::Kernel => "the kernel's",
+        Layer::Scheduler => "a wait for a processor",
+        Layer::Queueing => "a wait for a thread that is busy with other requests",
+        Layer::Server => "the server's own",
+        Layer::Remainder => "not explained",
+    }
+}
+
+/// Returns the reasons of unmatched requests with their numbers; none without such requests.
+pub(super) fn reasons(report: &Report) -> Option<String> {
+    let mut all: Vec<String> = report
+        .unmatched
+        .by_reason
+        .iter()
+        .map(|(reason, requests)| format!("{}: {}", count(*requests), reason.text()))
+        .collect();
+    if report.unmatched.cut_off > 0 && report.requests == 0 {
+        all.push(format!("{}: cut off by the begin or the end of tracing", count(report.unmatched.cut_off)));
+    }
+    (!all.is_empty()).then(|| all.join("; "))
+}
+
+/// Returns a sentence on what tracing cost.
+pub(super) fn cost(shown: &Shown) -> String {
+    match shown.cost {
+        Some(cost) if cost.server_ns > 0.0 => format!(
+            "While it was on, for {} of the time, tracing took {} of processor time a request at packets and sockets \
+             ({} runs of programs), {} of the {} that the server takes without it; of one processor, {} at the \
+             scheduler and {} to join the records.",
+            percent(shown.duty),
+            time(cost.kernel_ns / 1e3),
+            number(cost.runs),
+            percent(cost.share()),
+            time((cost.server_ns - cost.kernel_ns).max(0.0) / 1e3),
+            percent(cost.scheduler_processors),
+            percent(cost.own_processors),
+        ),
+        _ => NOT_MEASURED.to_owned(),
+    }
+}
+
+/// Returns what limits the validity of the numbers.
+pub(super) fn warnings(shown: &Shown) -> Vec<String> {
+    let report = &shown.report;
+    let mut all = Vec::new();
+    if report.unmatched.requests > 0 {
+        all.push(format!(
+            "{} of {} requests are not matched ({}): {}",
+            count(report.unmatched.requests),
+            count(report.unmatched.requests + report.requests),
+            percent(report.unmatched.share),
+            reasons(report).unwrap_or_default()
+        ));
+    }
+    if shown.lost_records > 0 {
+        all.push(format!(
+            "{} of {} records were lost or late, so requests of these moments are missing: trace fewer with --sample",
+            count(shown.lost_records),
+            count(shown.records + shown.lost_records)
+        ));
+    }
+    if let Some(cost) = shown.cost.filter(|cost| cost.share() * shown.duty > COST_MAX) {
+        let duty = (100.0 * COST_MAX / cost.share()).floor().max(1.0);
+        all.push(format!(
+            "tracing took {} of the server's processor time: `--duty {duty}%` traces for less of the time, for \
+             about {}",
+            percent(cost.share() * shown.duty),
+            percent(COST_MAX)
+        ));
+    }
+    if report.requests < TAIL_REQUESTS_MIN {
+        all.push(format!(
+            "a 99th percentile needs at least {} requests (has {}): trace longer with --duration",
+            count(TAIL_REQUESTS_MIN),
+            count(report.requests)
+        ));
+    }
+    let remainder = report.layers.iter().find(|layer| layer.layer == Layer::Remainder);
+    if let Some(remainder) = remainder.filter(|layer| layer.share > REMAINDER_MAX) {
+        all.push(format!(
+            "{} of the time is explained by no event: the kernel misses programs in some soft interrupts",
+            percent(remainder.share)
+        ));
+    }
+    if report.unmatched.cut_off > report.requests / 100 && shown.duty < 1.0 {
+        all.push(format!(
+            "{} requests were cut off by the begin or the end of a slice of 0.5 s: slow ones are missing, and \
+             `--duty 100%` traces without a pause",
+            count(report.unmatched.cut_off)
+        ));
+    }
+    all.extend(shown.ended.as_ref().map(|ended| format!("the trace is shorter than asked for: {ended}")));
+    all
+}
+
+/// Makes the tables, with so many of the slowest requests.
+pub(super) fn grids(shown: &Shown, slowest: usize) -> Vec<Grid> {
+    let mut all = vec![parts(&shown.report), layers(shown)];
+    if slowest > 0 {
+        all.push(slow(&shown.report, slowest));
+    }
+    if !shown.locks.is_empty() {
+        all.push(locks(shown));
+    }
+    all
+}
+
+fn parts(report: &Report) -> Grid {
+    let row = |label: &str, source: &str, times: &Quantiles, shares: [f64; 2]| Row {
+        label: label.to_owned(),
+        scheme: None,
+        cells: cells(source, Some(times), shares),
+    };
+    let mut rows: Vec<Row> = report
+        .parts
+        .iter()
+        .map(|part| row(part.name, part.source, &part.time, [part.share, part.share_of_slowest]))
+        .collect();
+    rows.push(row("total", "measured", &report.latency, [1.0, 1.0]));
+    Grid {
+        title: "Parts of a request".to_owned(),
+        corner: "part".to_owned(),
+        columns: columns(),
+        rows,
+        notes: vec![],
+    }
+}
+
+/// Makes the table of layers, after Table 5.1 of the study: what is given, measured, and left.
+fn layers(shown: &Shown) -> Grid {
+    let report = &shown.report;
+    let outside = |label: &str, source: &str, mean: Option<f64>| {
+        let mut cells: Vec<Cell> = vec![Cell::plain(source)];
+        cells.resize(columns().len(), Cell::plain(""));
+        if let Some(ns) = mean {
+            cells[1] = Cell::plain(time(ns / 1e3));
+        }
+        Row { label: label.to_owned(), scheme: None, cells }
+    };
+    let mut rows = vec![outside("wire, switches, DMA", "not visible", None)];
+    rows.push(match shown.rate {
+        Some(rate) => outside(
+            &format!("serialisation at {}", figures::rate(rate.as_bps() as f64 / 1e6)),
+            "given",
+            Some(serialisation_ns(report, rate)),
+        ),
+        None => outside("serialisation", "needs --rate", None),
+    });
+    rows.extend(report.layers.iter().map(|layer| Row {
+        label: layer.name.to_owned(),
+        scheme: None,
+        cells: cells(
+            if layer.layer == Layer::Remainder { "remainder" } else { "measured" },
+            Some(&layer.time),
+            [layer.share, layer.share_of_slowest],
+        ),
+    }));
+    rows.push(Row {
+        label: "total in the server".to_owned(),
+        scheme: None,
+        cells: cells("measured", Some(&report.latency), [1.0, 1.0]),
+    });
+    Grid { title: "Layers".to_owned(), corner: "layer".to_owned(), columns: columns(), rows, notes: vec![] }
+}
+
+fn columns() -> Vec<Column> {
+    ["source", "mean", "median", "p99", "max", "% of time", "% of slowest 1 %"]
+        .map(|name| Column::new("", name))
+        .into()
+}
+
+fn cells(source: &str, times: Option<&Quantiles>, shares: [f64; 2]) -> Vec<Cell> {
+    let mut cells = vec![Cell::plain(source)];
+    if let Some(times) = times {
+        cells.push(Cell::plain(time(times.mean_ns / 1e3)));
+        cells.extend([times.p50_ns, times.p99_ns, times.max_ns].map(|ns| Cell::plain(us(ns))));
+    }
+    cells.extend(shares.map(|share| Cell::plain(fixed(100.0 * share, 1))));
+    cells
+}
+
+/// Makes the table of the slowest requests, each with its largest parts.
+fn slow(report: &Report, slowest: usize) -> Grid {
+    let begin = report.slowest.iter().map(|slow| slow.received_ns).min().unwrap_or(0);
+    let rows = report.slowest.iter().take(slowest).enumerate().map(|(number, slow)| {
+        let cells = vec![
+            Cell::plain(us(slow.latency_ns)),
+            Cell::plain(time((slow.received_ns - begin) as f64 / 1e3)),
+            Cell::plain(slow.client.clone()),
+            Cell::plain(largest(slow)),
+        ];
+        Row { label: (number + 1).to_string(), scheme: None, cells }
+    });
+    Grid {
+        title: "Slowest requests".to_owned(),
+        corner: "rank".to_owned(),
+        columns: ["latency", "at", "client", "largest parts"].map(|name| Column::new("", name)).into(),
+        rows: rows.collect(),
+        notes: vec![],
+    }
+}
+
+/// Makes the table of the futexes at which threads slept.
+fn locks(shown: &Shown) -> Grid {
+    let rows = shown.locks.iter().map(|lock| {
+        let cells = [
+            lock.operation.to_owned(),
+            count(lock.waits),
+            number(lock.waits as f64 / shown.report.requests.max(1) as f64),
+            time(lock.total_ns as f64 / 1e3 / lock.waits.max(1) as f64),
+            us(lock.max_ns),
+            time(lock.total_ns as f64 / 1e3),
+        ];
+        let place = if lock.place.is_empty() { "?" } else { &lock.place };
+        Row { label: format!("{} {place}", lock.address), scheme: None, cells: cells.map(Cell::plain).into() }
+    });
+    let columns = ["operation", "sleeps", "a request", "mean", "max", "sum"];
+    Grid {
+        title: "Sleeps at futexes: locks, conditions, idle threads".to_owned(),
+        corner: "address".to_owned(),
+        columns: columns.map(|name| Column::new("", name)).into(),
+        rows: rows.collect(),
+        notes: vec![],
+    }
+}
+
+/// Lists the largest parts of a request, up to nine tenths of its latency, at most two.
+fn largest(slow: &SlowRequest) -> String {
+    let mut parts = slow.parts();
+    parts.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let mut told = 0;
+    let mut text: Vec<String> = Vec::new();
+    for (part, ns) in parts.into_iter().take(2).filter(|(_, ns)| *ns > 0) {
+        if told * 10 >= slow.latency_ns * 9 {
+            break;
+        }
+        told += ns;
+        text.push(format!("{} {}", part.name(), us(ns)));
+    }
+    text.join(", ")
+}
+
+/// Returns the time on the wire of a mean request and its reply, as whole frames at this rate, in ns.
+pub(super) fn serialisation_ns(report: &Report, rate: Rate) -> f64 {
+    let bytes = report.bytes_in + report.bytes_out + FRAME_BYTES * (report.packets_in + report.packets_out);
+    bytes * 8e9 / rate.as_bps() as f64
+}
+
+/// Writes the parts and the total as CSV, times in ns.
+pub(super) fn csv(report: &Report) -> String {
+    let mut text = csv_line(&CSV_COLUMNS.map(str::to_owned));
+    let mut line = |name: &str, layer: &str, source: &str, times: &Quantiles, shares: [f64; 2]| {
+        let ns = [times.p50_ns, times.p90_ns, times.p99_ns, times.p999_ns, times.max_ns];
+        let mut cells = vec![name.to_owned(), layer.to_owned(), source.to_owned(), fixed(times.mean_ns, 1)];
+        cells.extend(ns.map(|ns| ns.to_string()));
+        cells.extend(shares.map(|share| fixed(share, 6)));
+        text += &csv_line(&cells);
+    };
+    for part in &report.parts {
+        let shares = [part.share, part.share_of_slowest];
+        line(part.part.key(), part.layer.name(), part.source, &part.time, shares);
+    }
+    line("total", "", "measured", &report.latency, [1.0, 1.0]);
+    text
+}
+
+fn us(ns: u64) -> String {
+    time(ns as f64 / 1e3)
+}
+
+fn percent(share: f64) -> String {
+    format!("{} %", number(100.0 * share))
+}
+
+const CSV_COLUMNS: [&str; 11] = [
+    "part",
+    "layer",
+    "source",
+    "mean_ns",
+    "p50_ns",
+    "p90_ns",
+    "p99_ns",
+    "p999_ns",
+    "max_ns",
+    "share",
+    "share_of_slowest",
+];
+const NOT_MEASURED: &str = "What tracing cost was not measured: that needs CAP_SYS_ADMIN, and requests in the first \
+                            half second.";
+/// Fewer requests have no 99th percentile to speak of.
+const TAIL_REQUESTS_MIN: u64 = 1_000;
+/// The share of the server's processor time that tracing may take.
+const COST_MAX: f64 = 0.05;
+/// The share of unexplained time above which the report says so.
+const REMAINDER_MAX: f64 = 0.05;
+/// Bytes of a frame around the payload: Ethernet 38 with preamble and gap, IPv4 20, TCP 32 with time stamps.
+const FRAME_BYTES: f64 = 90.0;

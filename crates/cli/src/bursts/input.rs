@@ -1,0 +1,173 @@
+//! The captures that a command line names, and their analysis.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow};
+use plimsoll_bursts::{Analyser, ReadError, analyse};
+use plimsoll_results::run_dir::SIMULATOR;
+use plimsoll_units::Span;
+
+use crate::output;
+use crate::signals::Interrupt;
+
+/// A capture and where it comes from.
+pub(super) struct Input {
+    pub(super) name: String,
+    source: Source,
+    pub(super) is_simulated: bool,
+}
+
+enum Source {
+    Stdin,
+    File(PathBuf),
+    Device(Limits),
+}
+
+/// When a capture of a device ends without a signal.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Limits {
+    pub(super) time: Option<Span>,
+    pub(super) packets: Option<u64>,
+}
+
+/// The folder of captures in a run directory.
+const CAPTURES: &str = "pcap";
+/// The most names in an error.
+const LISTED: usize = 20;
+
+/// Returns the captures that have a report together: all that are named, or each of a run directory alone.
+pub(super) fn groups(paths: &[PathBuf]) -> anyhow::Result<Vec<Vec<Input>>> {
+    if let [run] = paths
+        && run.is_dir()
+    {
+        return captures(run)?.into_iter().map(|file| Ok(vec![Input::of_file(file)?])).collect();
+    }
+    Ok(vec![paths.iter().map(|path| Input::of(path)).collect::<anyhow::Result<_>>()?])
+}
+
+/// Returns names, a line each, and how many more there are.
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    let mut lines: Vec<String> = names.iter().take(LISTED).map(|name| format!("  {name}")).collect();
+    if names.len() > LISTED {
+        lines.push(format!("  and {} more", names.len() - LISTED));
+    }
+    lines.join("\n")
+}
+
+impl Input {
+    /// Makes the input of a live capture.
+    pub(super) fn of_device(name: &str, time: Option<Span>, packets: Option<u64>) -> Input {
+        let source = Source::Device(Limits { time, packets });
+        Input { name: name.to_owned(), source, is_simulated: false }
+    }
+
+    fn of(path: &Path) -> anyhow::Result<Input> {
+        if path == Path::new("-") {
+            return Ok(Input { name: "stdin".to_owned(), source: Source::Stdin, is_simulated: false });
+        }
+        if !path.is_dir() {
+            return Input::of_file(path.to_owned());
+        }
+        match <[PathBuf; 1]>::try_from(captures(path)?) {
+            Ok([only]) => Input::of_file(only),
+            Err(many) => {
+                let names: Vec<String> = many.iter().map(|file| file.display().to_string()).collect();
+                Err(anyhow!(
+                    "{} has {} captures; give it alone, or name one of them:\n{}",
+                    path.display(),
+                    many.len(),
+                    listed(names.iter().map(String::as_str))
+                ))
+            }
+        }
+    }
+
+    fn of_file(file: PathBuf) -> anyhow::Result<Input> {
+        // A file of a run directory: RUN/pcap/POINT.pcapng.
+        let folder = file.parent().filter(|parent| parent.ends_with(CAPTURES)).and_then(Path::parent);
+        let run = folder.filter(|run| run.join("manifest.json").exists());
+        let is_simulated = match run {
+            Some(run) => output::open_run(run)?.manifest().carrier == SIMULATOR,
+            None => false,
+        };
+        Ok(Input { name: file.display().to_string(), source: Source::File(file), is_simulated })
+    }
+
+    /// Analyses the capture; the inner error is the capture's own, whose frames up to there have been analysed.
+    pub(super) fn analyse(
+        &self,
+        analyser: &mut Analyser,
+        stop: &Interrupt,
+    ) -> anyhow::Result<Result<(), ReadError>> {
+        let input: Box<dyn Read> = match &self.source {
+            Source::Stdin => Box::new(io::stdin().lock()),
+            Source::File(path) => {
+                Box::new(File::open(path).with_context(|| format!("cannot open {}", self.name))?)
+            }
+            Source::Device(limits) => return of_device(&self.name, *limits, analyser, stop),
+        };
+        Ok(analyse(UntilStopped { input, stop }, analyser))
+    }
+}
+
+/// Captures from a device until a limit or a signal.
+#[cfg(target_os = "linux")]
+fn of_device(
+    name: &str,
+    limits: Limits,
+    analyser: &mut Analyser,
+    stop: &Interrupt,
+) -> anyhow::Result<Result<(), ReadError>> {
+    let mut live = super::live::Live::open(name, limits, stop.clone())?;
+    let result = analyse(&mut live, analyser);
+    live.note_end();
+    Ok(result)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn of_device(
+    name: &str,
+    _: Limits,
+    _: &mut Analyser,
+    _: &Interrupt,
+) -> anyhow::Result<Result<(), ReadError>> {
+    Err(anyhow!(
+        "-i {name}: only Linux has packet sockets; here `tcpdump -w - | plimsoll bursts -` does the same"
+    ))
+}
+
+/// An input that ends at a signal, so that a live capture is reported when Ctrl-C ends it.
+struct UntilStopped<'a> {
+    input: Box<dyn Read>,
+    stop: &'a Interrupt,
+}
+
+impl Read for UntilStopped<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.stop.signal().is_some() { Ok(0) } else { self.input.read(into) }
+    }
+}
+
+/// Returns the captures of a run directory, which has at least one.
+fn captures(run: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let folder = run.join(CAPTURES);
+    let entries = std::fs::read_dir(&folder).map_err(|error| {
+        anyhow!(
+            "{} has no captured packets ({error}); `plimsoll run SCENARIO --pcap` and `plimsoll emulate SCENARIO \
+             --capture` keep them below {CAPTURES}/ of the run directory",
+            run.display()
+        )
+    })?;
+    let mut found: Vec<PathBuf> = Vec::new();
+    for entry in entries {
+        let path = entry.with_context(|| format!("cannot read {}", folder.display()))?.path();
+        if path.extension().is_some_and(|extension| extension == "pcapng") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    if found.is_empty() { Err(anyhow!("{} has no .pcapng file", folder.display())) } else { Ok(found) }
+}

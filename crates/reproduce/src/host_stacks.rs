@@ -1,0 +1,73 @@
+//! What the stacks of hosts have done: throughput, and the use of their processors.
+
+use plimsoll_results::outcome::{Outcome, ProcessorTotals};
+
+/// Returns how busy the busiest core of a host's processor was after the warm-up, in percent.
+pub(crate) fn processor_percent(outcome: &Outcome, host: u32) -> Option<f64> {
+    let totals = outcome.processors.iter().find(|totals| totals.host == host)?;
+    let seconds = outcome.end.as_secs_f64() - outcome.warmup.as_secs_f64();
+    let busiest = totals.busy.iter().max()?;
+    (seconds > 0.0).then(|| 100.0 * busiest.as_secs_f64() / seconds)
+}
+
+/// Returns how many packets were lost for want of room in receive rings; `None` where hosts have no processors.
+pub(crate) fn ring_drops(outcome: &Outcome) -> Option<f64> {
+    let lost = |totals: &ProcessorTotals| totals.ring_drops;
+    (!outcome.processors.is_empty()).then(|| outcome.processors.iter().map(lost).sum::<u64>() as f64)
+}
+
+/// Returns the payload that was delivered in the whole intervals after the warm-up, in Gb/s for each of so many
+/// `senders`.
+pub(crate) fn delivered_gbps(outcome: &Outcome, senders: u32) -> Option<f64> {
+    let ends = outcome.end.as_ps();
+    let whole = outcome.goodput.iter().filter(|interval| {
+        interval.time.as_ps() >= outcome.warmup.as_ps()
+            && interval.time.as_ps() + interval.length.as_ps() <= ends
+    });
+    let (mut bytes, mut first, mut last) = (0, u64::MAX, 0);
+    for interval in whole {
+        bytes += interval.delivered.get();
+        first = first.min(interval.time.as_ps());
+        last = last.max(interval.time.as_ps() + interval.length.as_ps());
+    }
+    (last > first).then(|| bytes as f64 * 8.0 * 1e3 / (last - first) as f64 / f64::from(senders.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_results::outcome::GoodputInterval;
+    use plimsoll_units::{Bytes, Span, Time};
+
+    use super::*;
+
+    #[test]
+    fn only_whole_intervals_after_the_warm_up_count() {
+        let at = |ms| Time::ZERO + Span::from_ms(ms);
+        let interval = |ms, workload, bytes| GoodputInterval {
+            time: at(ms),
+            length: Span::from_ms(1),
+            workload,
+            sent: Bytes::ZERO,
+            delivered: Bytes::new(bytes),
+        };
+        let goodput = vec![
+            interval(0, 0, 9_000_000),
+            interval(1, 0, 1_000_000),
+            interval(1, 1, 500_000),
+            interval(2, 0, 1_000_000),
+            interval(3, 0, 9_000_000),
+        ];
+        let busy = vec![Span::from_ms(1), Span::from_us(500)];
+        let processors = vec![
+            ProcessorTotals { host: 1, busy, ring_drops: 3, ..ProcessorTotals::default() },
+            ProcessorTotals { host: 2, ring_drops: 4, ..ProcessorTotals::default() },
+        ];
+        let end = at(3) + Span::from_us(500);
+        let outcome = Outcome { goodput, processors, end, warmup: Span::from_ms(1), ..Outcome::default() };
+        // 2.5 MB in 2 ms, of two senders.
+        assert_eq!(delivered_gbps(&outcome, 2), Some(5.0));
+        assert_eq!(processor_percent(&outcome, 1), Some(40.0));
+        assert_eq!((processor_percent(&outcome, 3), ring_drops(&outcome)), (None, Some(7.0)));
+        assert_eq!(ring_drops(&Outcome::default()), None);
+    }
+}

@@ -1,0 +1,169 @@
+//! The way down: TCP's packets become pieces, the processor hands pieces to the NIC, and its queues send them in turn.
+
+use plimsoll_fabric::Fabric;
+use plimsoll_fabric::net::{Flags, HostId, Packet, Wait};
+use plimsoll_traffic::workload_of_raw;
+use plimsoll_units::{Bytes, Span, Time};
+
+use super::{HostStacks, Piece, Stack, StackOfEnd, TRANSMIT, Work, owner_of, owner_of_pieces, place_of};
+use crate::connection::{End, Half};
+use crate::sim_hooks::SimHooks;
+use crate::world::World;
+
+impl HostStacks {
+    /// Returns whether an end of a connection has sent as much on this event as it may, or has as much between TCP and
+    /// the link. TCP then waits for the next event, or until some has left; acknowledgements, and the rest of a piece,
+    /// do not wait.
+    pub(crate) fn holds_back(&mut self, now: Time, number: u32, end: End, half: &Half) -> bool {
+        let (limit, max_burst) = (self.offloads.output_limit, self.offloads.max_burst);
+        if max_burst > 0 && !half.endpoint.owes_ack() {
+            let of_end = self.of_end(place_of(number, end));
+            if of_end.called == Some(now) && of_end.sent_in_call >= max_burst {
+                return true;
+            }
+        }
+        if limit == Bytes::ZERO || half.endpoint.owes_ack() || half.endpoint.sent() < half.piece_end {
+            return false;
+        }
+        let of_end = self.of_end(place_of(number, end));
+        of_end.waits = of_end.below_tcp >= limit.get();
+        of_end.waits
+    }
+
+    /// TCP sends a packet of a piece that ends at the stream offset `piece_end`.
+    pub(crate) fn on_packet(
+        &mut self,
+        fabric: &mut Fabric<SimHooks>,
+        now: Time,
+        packet: Packet,
+        end: End,
+        piece_end: u64,
+    ) {
+        let has_pieces = self.offloads.segmentation > Bytes::ZERO;
+        let place = place_of(packet.flow, end);
+        let of_end = self.of_end(place);
+        let mut packets = vec![packet];
+        if packet.len > 0 {
+            of_end.below_tcp += u64::from(packet.size);
+            if of_end.called != Some(now) {
+                (of_end.called, of_end.sent_in_call, of_end.owes_call) = (Some(now), 0, true);
+            }
+            of_end.sent_in_call += 1;
+            let ends_at = packet.seq.wrapping_add(u32::from(packet.len));
+            let is_new = !packet.flags.has(Flags::RETRANSMISSION);
+            if has_pieces && is_new {
+                let begins = of_end.open.is_empty();
+                of_end.open.push(packet);
+                // Sequence numbers have 32 bits; a packet that passes the piece's end completes it too.
+                if ends_at.wrapping_sub(piece_end as u32) > u32::MAX / 2 {
+                    if begins {
+                        self.end_piece_at(fabric, now, packet.src, place);
+                    }
+                    return;
+                }
+                packets = std::mem::take(&mut of_end.open);
+            }
+        }
+        let is_call = packet.len > 0 && std::mem::take(&mut of_end.owes_call);
+        let call = if is_call { self.costs.send_call } else { Span::ZERO };
+        self.on_piece(fabric, packet.src, Piece { packets, since: now, place: Some(place) }, call);
+    }
+
+    /// A piece that TCP does not complete at this instant ends with it: Nagle's algorithm, or a limiter, may keep the
+    /// rest.
+    fn end_piece_at(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, host: HostId, place: u32) {
+        let began = &mut self.hosts[host.0 as usize].began;
+        if began.is_empty() {
+            fabric.schedule(now, owner_of_pieces(host));
+        }
+        began.push(place);
+    }
+
+    /// A workload sends a packet without TCP.
+    pub(crate) fn on_raw_packet(&mut self, fabric: &mut Fabric<SimHooks>, now: Time, packet: Packet) {
+        self.on_piece(
+            fabric,
+            packet.src,
+            Piece { packets: vec![packet], since: now, place: None },
+            Span::ZERO,
+        );
+    }
+
+    fn on_piece(&mut self, fabric: &mut Fabric<SimHooks>, host: HostId, piece: Piece, call: Span) {
+        let costs = self.costs.send;
+        let has_data = piece.packets.iter().any(|packet| packet.len > 0);
+        let cost = call + costs.packet + if has_data { costs.segment } else { Span::ZERO };
+        let now = piece.since;
+        let core = self.core(host, 0);
+        if core.on_work(now, cost, Work::Transmit(piece))
+            && let Some(due) = core.next_due()
+        {
+            fabric.schedule(due, owner_of(host, 0));
+        }
+    }
+}
+
+impl World {
+    /// Hands over what pieces have that TCP began at this instant and did not complete.
+    pub(super) fn end_pieces(&mut self, now: Time, host: HostId) {
+        let Some(stacks) = &mut self.hosts.stacks else { return };
+        for place in std::mem::take(&mut stacks.hosts[host.0 as usize].began) {
+            let packets = std::mem::take(&mut stacks.of_end(place).open);
+            if !packets.is_empty() {
+                let piece = Piece { packets, since: now, place: Some(place) };
+                stacks.on_piece(&mut self.fabric, host, piece, Span::ZERO);
+            }
+        }
+    }
+
+    /// The processor has handed a piece to the NIC of `host`.
+    pub(super) fn hand_to_nic(&mut self, now: Time, host: HostId, piece: Piece) {
+        let Some(stacks) = &mut self.hosts.stacks else { return };
+        let Stack { transmit, byte_time, totals, .. } = &mut stacks.hosts[host.0 as usize];
+        totals.frames_sent += 1;
+        let bytes: u64 = piece.packets.iter().map(|packet| u64::from(packet.size)).sum();
+        let flow = piece.packets.first().map_or(0, |packet| packet.flow);
+        transmit.on_piece(flow, byte_time.span(bytes), piece);
+        self.transmit_next(now, host);
+    }
+
+    /// The NIC of `host` sends its next piece, if the one before has left, whose connection may have more to send.
+    pub(super) fn transmit_next(&mut self, now: Time, host: HostId) {
+        let Some(stacks) = &mut self.hosts.stacks else { return };
+        let stack = &mut stacks.hosts[host.0 as usize];
+        if stack.transmit.next_due().is_some_and(|due| due > now) {
+            return;
+        }
+        let left = stack.sending.take();
+        if let Some(Piece { packets, since, place }) = stack.transmit.poll(now) {
+            let bytes = packets.iter().filter(|packet| packet.len > 0).map(|packet| u64::from(packet.size));
+            stack.sending = place.map(|place| (place, bytes.sum()));
+            if let Some(due) = stack.transmit.next_due() {
+                self.fabric.schedule(due, owner_of(host, TRANSMIT));
+            }
+            for mut packet in packets {
+                packet.add_wait(Wait::Nic, now - since);
+                if workload_of_raw(packet.flow).is_some() {
+                    self.fabric.send_unpaced(now, packet);
+                } else {
+                    self.fabric.send(now, packet);
+                }
+            }
+        }
+        if let Some((place, bytes)) = left {
+            self.on_left(now, place, bytes);
+        }
+    }
+
+    /// So many bytes of an end of a connection have left its host.
+    fn on_left(&mut self, now: Time, place: u32, bytes: u64) {
+        let Some(stacks) = &mut self.hosts.stacks else { return };
+        let limit = stacks.offloads.output_limit.get();
+        let of_end: &mut StackOfEnd = stacks.of_end(place);
+        of_end.below_tcp = of_end.below_tcp.saturating_sub(bytes);
+        if of_end.waits && of_end.below_tcp < limit {
+            of_end.waits = false;
+            self.send(now, place / 2, End::from_bit(place));
+        }
+    }
+}
