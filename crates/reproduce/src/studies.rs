@@ -13,6 +13,8 @@ struct Folder {
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
+/// Table 5.1 of Chronos's dissertation, and its locks, on this machine.
+pub static BREAKDOWN_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("breakdown-kernel"));
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
 /// Chronos by a model of its server.
