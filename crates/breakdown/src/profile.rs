@@ -48,10 +48,13 @@ impl ProfileReport {
         let share = |part: u64| part as f64 / samples.max(1) as f64;
         let mut by_function: HashMap<Symbol, u64> = HashMap::new();
         for place in places {
-            let symbol = match place.process {
+            let mut symbol = match place.process {
                 None => symbols.of_kernel(place.address),
                 Some(process) => symbols.of_process(process, place.address),
             };
+            if !symbol.is_named() {
+                UNNAMED.clone_into(&mut symbol.function);
+            }
             *by_function.entry(symbol).or_default() += place.samples;
         }
         let mut hottest: Vec<HotFunction> = by_function
@@ -66,6 +69,9 @@ impl ProfileReport {
     }
 }
 
+/// What stands for all functions of a file that it does not name.
+const UNNAMED: &str = "(no symbol)";
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,12 +82,13 @@ mod tests {
         let at = |process, address, samples| SampledPlace { process, address, samples };
         let this = Some(std::process::id());
         let places = [at(this, 1, 5), at(this, own, 2), at(this, own + 1, 4), at(None, u64::MAX, 9)];
-        let report = ProfileReport::new(&places, 3, 2, &mut Symbols::default());
+        let report = ProfileReport::new(&places, 3, 3, &mut Symbols::default());
         assert_eq!((report.samples, report.lost), (20, 3));
         assert!((report.kernel_share - 0.45).abs() < 1e-12);
         let found: Vec<u64> = report.hottest.iter().map(|hot| hot.samples).collect();
-        assert_eq!(found, [9, 6]);
+        assert_eq!(found, [9, 6, 5]);
         assert_eq!(report.hottest[0].symbol.module, "kernel");
         assert!(report.hottest[1].symbol.function.ends_with("the_most_come_first"), "{report:?}");
+        assert_eq!(report.hottest[2].symbol.function, UNNAMED);
     }
 }

@@ -16,6 +16,13 @@ pub struct Symbol {
     pub module: String,
 }
 
+impl Symbol {
+    /// Returns whether the function's name is known.
+    pub fn is_named(&self) -> bool {
+        !self.function.starts_with("0x")
+    }
+}
+
 /// The functions of the kernel and of processes, each read when it is first asked for.
 #[derive(Debug, Default)]
 pub struct Symbols {

@@ -1,6 +1,6 @@
 //! Table 5.1 of the dissertation, row by row beside what was measured here, and what of it is held to.
 //!
-//! Times are another machine's and are held to nothing; whose time it is need not be.
+//! Times depend on the machine and are held to nothing; the shares of the time are held to the published ones.
 
 use crate::published::Kind;
 use crate::row::Row;

@@ -120,8 +120,10 @@ impl Turns {
         let time = Span::from_ms(self.rounds.turn_ms);
         let turns = in_rounds(servers.len(), self.rounds.count, goes_on, |side, round| {
             let server = &mut servers[side];
-            let phase = phase(FIRST + round as u8, server.pace, warm_up, time);
-            let turn = server.turn(phase, round % 2 == 0);
+            // A phase for each half of a turn: the values that it stores name it, and later ones are taken for wrong.
+            let first = FIRST + 2 * round as u8;
+            let phases = [first, first + 1].map(|index| phase(index, server.pace, warm_up, time));
+            let turn = server.turn(phases, round % 2 == 0);
             turn.with_context(|| format!("{} in round {}", server.side.series, round + 1))
         })?;
         Ok(self.rows(&turns, cpus))
@@ -190,10 +192,14 @@ impl Turns {
 
 impl Traced<'_> {
     /// Runs the load as it is and traced, in this order or in the other.
-    fn turn(&mut self, phase: Phase, plain_first: bool) -> anyhow::Result<Turn> {
-        let before = if plain_first { Some(self.plain(phase)?) } else { None };
-        let (traced, trace) = self.traced(phase)?;
-        let (plain, locks, ran_ns) = before.map_or_else(|| self.plain(phase), Ok)?;
+    fn turn(&mut self, [first, second]: [Phase; 2], plain_first: bool) -> anyhow::Result<Turn> {
+        let ((plain, locks, ran_ns), (traced, trace)) = if plain_first {
+            let plain = self.plain(first)?;
+            (plain, self.traced(second)?)
+        } else {
+            let traced = self.traced(first)?;
+            (self.plain(second)?, traced)
+        };
         ensure!(trace.report.requests > 0, "no request was matched");
         Ok(Turn { plain, traced, trace, locks, ran_ns })
     }
@@ -206,39 +212,54 @@ impl Traced<'_> {
         let locks = read()?.zip(before).map(|(now, before)| now.since(before));
         let is_counted = locks.is_none_or(|locks| locks.acquired > 0);
         ensure!(is_counted, "no lock was counted: the server was not linked with the library that counts");
-        Ok((measure, locks, self.target.processor_ns() - ran))
+        Ok((measure, locks, self.target.processor_ns().saturating_sub(ran)))
     }
 
     fn traced(&mut self, phase: Phase) -> anyhow::Result<(Measure, Trace)> {
-        let counts = |session: &Session| (session.matcher().unmatched().total(), session.lost());
-        let (unmatched, lost) = counts(&self.session);
-        let (sleeps, asleep_ns) = self.session.locks().sum(lock_operation(self.side));
-        let Traced { bench, session, target, .. } = self;
+        let Traced { side, bench, target, session, .. } = self;
         let mut requests = Requests::new();
         let warm_up = Duration::from_nanos(phase.from.as_ps() / 1_000);
-        let (measure, ran_ns) = thread::scope(|scope| -> anyhow::Result<_> {
+        session.attach()?;
+        let (measure, before, ran_ns) = thread::scope(|scope| -> anyhow::Result<_> {
             let load = scope.spawn(|| bench.measure(phase));
             thread::sleep(warm_up);
-            session.attach()?;
-            let ran = target.processor_ns();
+            // What was traced until now does not count.
+            session.poll()?;
+            let (before, ran) = (Counts::of(session, side), target.processor_ns());
             while !load.is_finished() {
                 thread::sleep(POLL);
                 session.poll()?.into_iter().for_each(|request| requests.add(request));
             }
-            let ran_ns = target.processor_ns() - ran;
+            let ran_ns = target.processor_ns().saturating_sub(ran);
             session.finish()?.into_iter().for_each(|request| requests.add(request));
             let measure = load.join().expect("a thread that panics has said why")?;
-            Ok((measure, ran_ns))
+            Ok((measure, before, ran_ns))
         })?;
-        verify(&measure, self.side.series)?;
-        let (unmatched_now, lost_now) = counts(&self.session);
-        let (sleeps_now, asleep_now) = self.session.locks().sum(lock_operation(self.side));
+        verify(&measure, side.series)?;
+        let now = Counts::of(session, side);
         let mut trace = requests.trace();
-        trace.unmatched = unmatched_now - unmatched;
-        trace.lost = lost_now - lost;
-        trace.asleep = (sleeps_now - sleeps, asleep_now - asleep_ns);
+        trace.unmatched = now.unmatched - before.unmatched;
+        trace.lost = now.lost - before.lost;
+        // A futex counts by the operation of its last sleep, which may change.
+        trace.asleep =
+            (now.sleeps.saturating_sub(before.sleeps), now.asleep_ns.saturating_sub(before.asleep_ns));
         trace.ran_ns = ran_ns;
         Ok((measure, trace))
+    }
+}
+
+/// What a session has counted since its programs were loaded.
+struct Counts {
+    unmatched: u64,
+    lost: u64,
+    sleeps: u64,
+    asleep_ns: u64,
+}
+
+impl Counts {
+    fn of(session: &Session, side: &Side) -> Counts {
+        let (sleeps, asleep_ns) = session.locks().sum(lock_operation(side));
+        Counts { unmatched: session.matcher().unmatched().total(), lost: session.lost(), sleeps, asleep_ns }
     }
 }
 

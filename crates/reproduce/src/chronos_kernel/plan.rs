@@ -143,7 +143,7 @@ pub(super) struct Load {
     /// Words of `chronos-load run` beyond what all loads have.
     pub(super) words: Vec<String>,
     /// How long a turn is, in milliseconds, and in a quick look.
-    pub(crate) turn_ms: (u64, u64),
+    pub(super) turn_ms: (u64, u64),
 }
 
 /// How requests follow each other.
