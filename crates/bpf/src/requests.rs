@@ -138,8 +138,8 @@ impl RequestTrace {
         Ok(())
     }
 
-    /// Returns the addresses of the stack that a REQUEST_WAITED names, the innermost first; none if the kernel could not
-    /// tell them.
+    /// Returns the addresses of the stack that a REQUEST_WAITED names, the innermost first; none if the kernel has no
+    /// such stack.
     ///
     /// # Errors
     /// Returns [`Error::Kernel`] if the map cannot be read.

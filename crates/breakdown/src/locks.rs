@@ -77,8 +77,8 @@ impl Locks {
         }
     }
 
-    /// Returns the number of sleeps and their sum in ns, of those at futexes whose last sleep was by this operation, such
-    /// as `FUTEX_WAIT`; of all without one.
+    /// Returns the number of sleeps and their sum in ns, at the futexes whose last sleep was by this operation, such as
+    /// `FUTEX_WAIT`; at all futexes without one.
     pub fn sum(&self, operation: Option<&str>) -> (u64, u64) {
         let is_meant =
             |waits: &&Waits| operation.is_none_or(|operation| name_of(waits.operation) == operation);
@@ -86,8 +86,8 @@ impl Locks {
         meant.fold((0, 0), |(waits, ns), one| (waits + one.waits, ns + one.total_ns))
     }
 
-    /// Returns the futexes where threads slept longest in sum, with the addresses of a stack by its number. The processes
-    /// must still run to find the places and the callers.
+    /// Returns the futexes where threads slept longest in sum; `stack` returns the addresses of a stack by its number.
+    /// The processes must still run to find the places and the callers.
     pub fn longest(&self, most: usize, symbols: &mut Symbols, stack: impl Fn(u32) -> Vec<u64>) -> Vec<Lock> {
         let mut all: Vec<_> = self.0.iter().collect();
         all.sort_by_key(|(key, waits)| (std::cmp::Reverse(waits.total_ns), **key));

@@ -1,7 +1,7 @@
 //! [`LockCounter`] counts how often the threads of a program find a mutex taken, as mutrace does (`lock_counter.c`).
 //!
-//! Tracepoints see a lock only where a thread sleeps at it. A program that is linked dynamically, as memcached is, calls
-//! the C library for every acquisition, so a library that is loaded before it counts them all.
+//! Tracepoints see a lock only where a thread sleeps at it. A program that is linked dynamically, as memcached is,
+//! calls the C library for every acquisition, so a library that is loaded before it counts them all.
 
 use std::fs::{self, File};
 use std::path::PathBuf;

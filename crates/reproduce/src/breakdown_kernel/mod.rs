@@ -2,7 +2,7 @@
 //! `plimsoll-breakdown`, and how often its threads find their locks taken.
 //!
 //! ```text
-//! points ──> Turns: a load without, then with tracing ──> rows `kernel` ──> published: Table 5.1, and what is held to it
+//! points ──> Turns: a load without and with tracing ──> rows `kernel` ──> published: Table 5.1, and what is held
 //!              └── LockCounter: what mutrace counts
 //! ```
 //!
