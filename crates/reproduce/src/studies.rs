@@ -13,6 +13,25 @@ struct Folder {
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
+/// Returns every study, in the order of the ledger.
+pub fn every() -> [&'static Study; 13] {
+    [
+        &HULL,
+        &HULL_KERNEL,
+        &QJUMP,
+        &QJUMP_KERNEL,
+        &DETAIL,
+        &DETAIL_KERNEL,
+        &CHRONOS,
+        &CHRONOS_KERNEL,
+        &BREAKDOWN_KERNEL,
+        &BULLETTRAINS,
+        &SOLSTICE,
+        &REACTOR,
+        &REACTOR_KERNEL,
+    ]
+}
+
 /// Table 5.1 of Chronos's dissertation, and its locks, on this machine.
 pub static BREAKDOWN_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("breakdown-kernel"));
 /// BulletTrains in the simulator.

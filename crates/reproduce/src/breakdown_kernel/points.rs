@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::turns::{Pace, Plan, Reads, Turns};
 use crate::chronos::number;
-use crate::chronos_kernel::plan::{Processors, Program, Side};
+use crate::chronos_kernel::plan::{Processors, Program, Side, Stack};
 use crate::study::{MakeTask, Named, Point, Task};
 
 /// The tasks of the study's figures, by the names in its file.
@@ -17,23 +17,28 @@ fn parts(point: &Point<'_>) -> Option<Arc<dyn Task>> {
         Some(rate) => Pace::Rate(number(rate)),
         None => Pace::Share(number(point.x) / 100.0),
     };
-    let sides = vec![Side::new("MC", Program::Memcached, 1), Side::new("CH", Program::Chronos, 1)];
+    let sides = vec![side("MC", Program::Memcached, 1), side("CH", Program::Chronos, 1)];
     let plan = Plan { sides, processors: Processors::Apart, clients: 32, pace, reads: Reads::Parts };
     task(plan, point)
 }
 
 /// Measures what locks cost servers of four threads, by the number of clients.
 fn locks(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    let global = Side::new("global lock 4T", Program::ChronosLocked, 4);
+    let global = side("global lock 4T", Program::ChronosLocked, 4);
     let sides = vec![
-        Side::new("MC 4T", Program::Memcached, 4),
+        side("MC 4T", Program::Memcached, 4),
         Side { options: &["--lock=global"], ..global },
-        Side::new("CH 4T", Program::Chronos, 4),
+        side("CH 4T", Program::Chronos, 4),
     ];
     let clients = number(point.x) as u32;
     let plan =
         Plan { sides, processors: Processors::Shared, clients, pace: Pace::Closed, reads: Reads::Locks };
     task(plan, point)
+}
+
+/// Returns a server that is asked over TCP and a veth pair.
+fn side(series: &'static str, program: Program, threads: u32) -> Side {
+    Side { stack: Stack::Streams, ..Side::new(series, program, threads) }
 }
 
 /// Makes the task of all servers that take turns; the first of them has it.

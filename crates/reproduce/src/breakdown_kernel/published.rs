@@ -79,6 +79,9 @@ fn claims(study: &Study, rows: &[Row]) -> Vec<Row> {
             let claim = like(measured, "claims", series, &format!("{figure} at {x}"), metric);
             let value = |kind| study.published.of(kind, &claim);
             let (least, about) = (value(Kind::AtLeast), value(Kind::About));
+            if least.or(about).is_none() {
+                continue;
+            }
             let mut claim = claim.compare(least.or(about), None, about.map(|_| ABOUT));
             if let Some(least) = least {
                 claim.within = Some(claim.measured >= least);

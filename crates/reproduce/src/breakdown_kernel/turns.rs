@@ -17,7 +17,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::lock_counter::{COMPILER, LockCounter, LockCounts};
 use super::trace::{Requests, Trace};
-use crate::chronos_kernel::plan::{Processors, Program, Rounds, Side, Stack};
+use crate::chronos_kernel::plan::{Processors, Program, Rounds, Side};
 use crate::chronos_kernel::rounds::{Reading, in_rounds, medians};
 use crate::chronos_kernel::turns::{
     FIRST, KEYS, built, common_words, installed, most, network_tools, two_processors, verify,
@@ -151,7 +151,7 @@ impl Turns {
         let server_cpus = if is_apart { &cpus[..1] } else { &cpus[..] };
         let bench = Bench::start(&[recipe], Transport::Tcp, server_cpus, &workload, &clients, validity)?;
         if is_apart {
-            network.settle(place, Stack::Kernel, cpus)?;
+            network.settle(place, side.stack, cpus)?;
         }
         let process = bench.processes()[0];
         let target = Target::of_process(process)?;
