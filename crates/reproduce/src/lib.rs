@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod breakdown_kernel;
 mod bursts;
 mod chronos;
 mod chronos_kernel;
@@ -57,7 +58,7 @@ pub use orderings::Ordering;
 pub use row::{Row, State};
 pub use run::{Build, Reproduction, reproduce};
 pub use studies::{
-    BULLETTRAINS, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL,
-    REACTOR, REACTOR_KERNEL, SOLSTICE, every,
+    BREAKDOWN_KERNEL, BULLETTRAINS, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP,
+    QJUMP_KERNEL, REACTOR, REACTOR_KERNEL, SOLSTICE, every,
 };
 pub use study::Study;

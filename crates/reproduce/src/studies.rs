@@ -14,7 +14,7 @@ struct Folder {
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Returns every study, in the order of the ledger.
-pub fn every() -> [&'static Study; 12] {
+pub fn every() -> [&'static Study; 13] {
     [
         &HULL,
         &HULL_KERNEL,
@@ -24,6 +24,7 @@ pub fn every() -> [&'static Study; 12] {
         &DETAIL_KERNEL,
         &CHRONOS,
         &CHRONOS_KERNEL,
+        &BREAKDOWN_KERNEL,
         &BULLETTRAINS,
         &SOLSTICE,
         &REACTOR,
@@ -31,6 +32,8 @@ pub fn every() -> [&'static Study; 12] {
     ]
 }
 
+/// Table 5.1 of Chronos's dissertation, and its locks, on this machine.
+pub static BREAKDOWN_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("breakdown-kernel"));
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
 /// Chronos by a model of its server.
