@@ -14,6 +14,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bullettrains_kernel;
 mod bursts;
 mod chronos;
 mod chronos_kernel;
@@ -55,7 +56,7 @@ pub use orderings::Ordering;
 pub use row::Row;
 pub use run::{Reproduction, reproduce};
 pub use studies::{
-    BULLETTRAINS, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL,
+    BULLETTRAINS, BULLETTRAINS_KERNEL, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL,
     REACTOR, REACTOR_KERNEL, SOLSTICE,
 };
 pub use study::Study;

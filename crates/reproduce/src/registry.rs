@@ -2,7 +2,7 @@
 
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{
-    chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, reactor,
+    bullettrains_kernel, chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, reactor,
     reactor_kernel, solstice,
 };
 
@@ -31,7 +31,8 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("solstice.claims", solstice::claims),
 ];
 
-const TASKS: [Named<MakeTask>; 3] = [chronos::TASKS, chronos_kernel::TASKS, solstice::TASKS];
+const TASKS: [Named<MakeTask>; 4] =
+    [bullettrains_kernel::TASKS, chronos::TASKS, chronos_kernel::TASKS, solstice::TASKS];
 
 /// Finds a function by name; the error says which names there are.
 pub(crate) fn find<F: Copy>(what: &str, name: &str, among: Named<F>) -> Result<F, String> {

@@ -15,6 +15,8 @@ include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
+/// BulletTrains on this machine's kernel.
+pub static BULLETTRAINS_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains-kernel"));
 /// Chronos by a model of its server.
 pub static CHRONOS: LazyLock<Study> = LazyLock::new(|| shipped("chronos"));
 /// Chronos's servers on this machine.

@@ -1,0 +1,154 @@
+//! [`Star`]: hosts joined by a bridge of the kernel, whose ports cut segments into packets as a NIC does.
+//!
+//! ```text
+//! h0: TCP ── eth0 ═ veth ═ p0 ┐         eth0: what TCP hands over: whole segments, or packets without TSO
+//!                            bridge
+//! h1: TCP ── eth0 ═ veth ═ p1 ┘         p1: cuts every segment, so that a host receives packets of the MTU
+//! ```
+//!
+//! Nothing here has a rate: a link is as fast as the processors are. A bridge leaves segments whole, so what the kernel
+//! does at a host is what it does with a NIC, until the NIC has the segment.
+
+use std::fs;
+use std::io;
+use std::process::{Command, Stdio};
+
+use plimsoll_fabric::net::HostId;
+
+use crate::features;
+use crate::frame::{ipv6, mac};
+use crate::namespaces::{DEVICE, Namespaces};
+use crate::offloads::{self, Offload};
+
+/// The settings of the hosts of a [`Star`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StarSettings {
+    /// The number of hosts.
+    pub hosts: u32,
+    /// Bytes of an IP packet at most.
+    pub mtu: u32,
+    /// Whether the hosts' devices take segments whole (TSO).
+    pub segmentation_offload: bool,
+    /// The most bytes of a segment, headers included (`gso_max_size`).
+    pub segment_bytes: u32,
+    /// The most packets of a segment (`gso_max_segs`); without it, as many as it has room for.
+    pub segment_packets: Option<u32>,
+    /// Whether the hosts join received packets (GRO).
+    pub receive_offload: bool,
+    /// The bytes of a connection that may wait below TCP (`tcp_limit_output_bytes`).
+    pub output_limit: u64,
+    /// The most bytes of a connection's buffers.
+    pub socket_buffer: u64,
+}
+
+/// Hosts and their bridge; gone when dropped.
+#[derive(Debug)]
+pub struct Star {
+    namespaces: Namespaces,
+}
+
+impl Star {
+    /// Says what the system lacks for a star.
+    pub fn lacks() -> Option<String> {
+        let missing = features::missing().into_iter().map(|feature| feature.name);
+        let ipv6 = fs::exists(IPV6).unwrap_or(false);
+        let missing: Vec<&str> = missing.chain((!ipv6).then_some("IPv6")).collect();
+        (!missing.is_empty()).then(|| format!("this system lacks {}", missing.join(", ")))
+    }
+
+    /// Creates the hosts `h0`, `h1`, ... and joins them by a bridge.
+    ///
+    /// # Errors
+    /// If the system refuses. What was made until then is removed.
+    pub fn create(settings: &StarSettings) -> io::Result<Star> {
+        let StarSettings { hosts, mtu, segment_bytes, .. } = *settings;
+        let star = Star { namespaces: Namespaces::claim(hosts + 1)? };
+        star.namespaces.add()?;
+        let switch = hosts;
+        let mut batch = "link add br0 type bridge mcast_snooping 0\nlink set br0 up\n".to_owned();
+        for host in 0..hosts {
+            let [a, b, c, d, e, f] = mac(HostId(host));
+            batch += &format!(
+                "link add p{host} mtu {mtu} type veth peer name {DEVICE} mtu {mtu} \
+                 address {a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x} netns {}\n\
+                 link set p{host} master br0 up\n",
+                star.namespaces.name(host)
+            );
+        }
+        star.namespaces.ip(switch, &batch)?;
+        star.namespaces.inside(switch, || {
+            // Only a device without TSO hands its packets to the GRO of its peer.
+            (0..hosts).try_for_each(|host| offloads::set(&format!("p{host}"), Offload::Segmentation, false))
+        })?;
+        let packets = settings.segment_packets.map_or_else(String::new, |most| format!(" gso_max_segs {most}"));
+        for host in 0..hosts {
+            star.namespaces.inside(host, || {
+                offloads::set(DEVICE, Offload::Segmentation, settings.segmentation_offload)?;
+                offloads::set(DEVICE, Offload::Receive, settings.receive_offload)?;
+                sysctls(settings)
+            })?;
+            star.namespaces.ip(
+                host,
+                &format!(
+                    "link set lo up\n\
+                     link set {DEVICE} gso_max_size {segment_bytes}{packets}\n\
+                     link set {DEVICE} up\n\
+                     addr add {}/64 dev {DEVICE} nodad\n",
+                    ipv6(HostId(host))
+                ),
+            )?;
+        }
+        star.steer(switch)?;
+        Ok(star)
+    }
+
+    /// Runs `work` in a thread inside the namespace of `host`, and waits for it.
+    ///
+    /// # Errors
+    /// If the namespace cannot be entered, or those of `work`.
+    pub fn inside<T: Send>(&self, host: u32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        self.namespaces.inside(host, work)
+    }
+
+    /// Has one processor receive all that comes from a host, and all that goes to it: else packets of a connection
+    /// whose program moves to another processor overtake each other.
+    fn steer(&self, switch: u32) -> io::Result<()> {
+        let processors = std::thread::available_parallelism()?.get() as u32;
+        for host in 0..switch {
+            let mask = format!("{:x}", 1_u64 << (host % processors.min(64)));
+            for (namespace, device) in [(host, DEVICE.to_owned()), (switch, format!("p{host}"))] {
+                // `/sys` has the devices of the namespace that it was mounted in, as `ip netns exec` does.
+                let line = format!("echo {mask} > /sys/class/net/{device}/queues/rx-0/rps_cpus");
+                let mut command = Command::new("ip");
+                command.args(["netns", "exec", self.namespaces.name(namespace), "sh", "-c", &line]);
+                let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
+                if !status.success() {
+                    return Err(io::Error::other(format!("`{line}` failed")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The name of every host's device.
+pub const HOST_DEVICE: &str = DEVICE;
+
+/// Sets what a namespace has of its own.
+fn sysctls(settings: &StarSettings) -> io::Result<()> {
+    let buffer = format!("4096 131072 {}", settings.socket_buffer);
+    for (name, value) in [
+        ("tcp_timestamps", "0"),
+        ("tcp_slow_start_after_idle", "0"),
+        ("tcp_limit_output_bytes", &settings.output_limit.to_string()),
+        ("tcp_wmem", &buffer),
+        ("tcp_rmem", &buffer),
+    ] {
+        let path = format!("/proc/sys/net/ipv4/{name}");
+        fs::write(&path, value)
+            .map_err(|error| io::Error::new(error.kind(), format!("{path} = {value}: {error}")))?;
+    }
+    Ok(())
+}
+
+const IPV6: &str = "/proc/net/if_inet6";

@@ -1,0 +1,101 @@
+//! What a host hands to its device, as segments and as trains of them.
+//!
+//! ```text
+//! handed over   [seg 44]  [seg 44]         [seg 12]           a frame of the packet socket each, not yet cut
+//! link          |44 packets|44 packets|....|12|                at 10 Gb/s; a gap of TRAIN_GAP or more ends a train
+//! ```
+
+use std::collections::BTreeMap;
+
+use plimsoll_bursts::{Address, Frame, Runs};
+use plimsoll_units::{Rate, Span, Time};
+
+/// Payload of a packet of the MTU: that of the thesis's, 44 of which are a segment of 64 KB.
+pub(super) const PACKET_PAYLOAD: u32 = 1_460;
+/// What the thesis's link carries with each packet: headers of 40 B and the 38 B that Ethernet adds.
+const PACKET_HEADERS: u32 = 78;
+/// The rate of the thesis's links.
+const LINK: Rate = Rate::from_gbps(10);
+/// A gap from which on a train ends: above what software's timestamps resolve, which the figure `floor` measures.
+pub(super) const TRAIN_GAP: Span = Span::from_us(2);
+
+/// Returns the number of packets that frames with payload from the host `from` are cut to, in their order.
+pub(super) fn segments(frames: &[Frame], from: Address) -> Vec<f64> {
+    let own = frames.iter().filter(|frame| frame.source == from);
+    own.map(|frame| payload(frame).div_ceil(PACKET_PAYLOAD)).filter(|packets| *packets > 0).map(f64::from).collect()
+}
+
+/// Returns the lengths, in packets with payload, of the trains from the host `from` to one destination, if a link of
+/// [`LINK`] had to carry what it hands over: a link is free for a frame when it has sent the ones before.
+pub(super) fn trains(frames: &[Frame], from: Address) -> Vec<f64> {
+    let mut free = Time::ZERO;
+    let mut pairs: BTreeMap<Address, Runs> = BTreeMap::new();
+    let mut finished = Vec::new();
+    for frame in frames.iter().filter(|frame| frame.source == from) {
+        let mut left = payload(frame);
+        loop {
+            let payload = left.min(PACKET_PAYLOAD);
+            let start = frame.time.max(free);
+            free = start.saturating_add(LINK.byte_time().span(u64::from(payload + PACKET_HEADERS)));
+            if payload > 0 {
+                let runs = pairs.entry(frame.destination).or_default();
+                let ended = runs.on_frame(start, free, u64::from(payload), TRAIN_GAP);
+                finished.extend(ended.map(|run| run.packets as f64));
+            }
+            left -= payload;
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    finished
+}
+
+fn payload(frame: &Frame) -> u32 {
+    frame.segment.map_or(0, |segment| segment.payload)
+}
+
+#[cfg(test)]
+mod tests {
+    use plimsoll_bursts::Segment;
+
+    use super::*;
+
+    const OWN: Address = Address::V6(1);
+
+    fn frame(ns: u64, source: Address, destination: u128, payload: u32) -> Frame {
+        let segment =
+            Segment { ports: (1, 2), sequence: 0, ack: Some(1), payload, syn: false, ends: false };
+        Frame {
+            time: Time::ZERO + Span::from_ns(ns),
+            interface: 0,
+            source,
+            destination: Address::V6(destination),
+            bytes: payload + 74,
+            segment: Some(segment),
+        }
+    }
+
+    /// A packet takes 1230.4 ns, so a segment of 44 packets 54.1 us.
+    #[test]
+    fn segments_that_a_link_sends_back_to_back_are_a_train() {
+        let other = Address::V6(9);
+        let frames = [
+            frame(0, OWN, 2, 44 * 1_460),
+            // The link is busy until 54,138 ns; an acknowledgement and another host's frame end no train.
+            frame(20_000, OWN, 2, 44 * 1_460),
+            frame(30_000, other, 1, 9_000),
+            frame(40_000, OWN, 3, 0),
+            // 108,338 ns are the end; 1.9 us later the train goes on, 2.1 us after that it does not.
+            frame(110_200, OWN, 2, 1_461),
+            frame(114_000, OWN, 2, 10),
+            // To another host behind it, and back: what is between two frames to a host ends its train.
+            frame(114_000, OWN, 3, 10 * 1_460),
+            frame(114_000, OWN, 2, 1_460),
+            frame(900_000, OWN, 2, 1_460),
+            frame(900_000, OWN, 3, 1_460),
+        ];
+        assert_eq!(segments(&frames, OWN), [44.0, 44.0, 2.0, 1.0, 10.0, 1.0, 1.0, 1.0]);
+        assert_eq!(trains(&frames, OWN), [90.0, 1.0, 1.0, 10.0]);
+    }
+}
