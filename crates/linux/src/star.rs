@@ -11,6 +11,7 @@
 
 use std::fs;
 use std::io;
+use std::net::Ipv6Addr;
 use std::process::{Command, Stdio};
 
 use plimsoll_fabric::net::HostId;
@@ -39,6 +40,9 @@ pub struct StarSettings {
     pub output_limit: u64,
     /// The most bytes of a connection's buffers.
     pub socket_buffer: u64,
+    /// The most bytes of the window that a receiver offers, whose buffer then has `socket_buffer` from the first;
+    /// without it, both grow as the kernel lets them.
+    pub window: Option<u64>,
 }
 
 /// Hosts and their bridge; gone when dropped.
@@ -81,7 +85,10 @@ impl Star {
             (0..hosts).try_for_each(|host| offloads::set(&format!("p{host}"), Offload::Segmentation, false))
         })?;
         let packets = settings.segment_packets.map_or_else(String::new, |most| format!(" gso_max_segs {most}"));
+        let window = settings.window.map_or_else(String::new, |bytes| format!(" window {bytes}"));
+        let network = Ipv6Addr::from(u128::from(ipv6(HostId(0))) >> 64 << 64);
         for host in 0..hosts {
+            let own = ipv6(HostId(host));
             star.namespaces.inside(host, || {
                 offloads::set(DEVICE, Offload::Segmentation, settings.segmentation_offload)?;
                 offloads::set(DEVICE, Offload::Receive, settings.receive_offload)?;
@@ -93,13 +100,24 @@ impl Star {
                     "link set lo up\n\
                      link set {DEVICE} gso_max_size {segment_bytes}{packets}\n\
                      link set {DEVICE} up\n\
-                     addr add {}/64 dev {DEVICE} nodad\n",
-                    ipv6(HostId(host))
+                     addr add {own}/64 dev {DEVICE} nodad noprefixroute\n\
+                     route add {network}/64 dev {DEVICE}{window}\n"
                 ),
             )?;
         }
+        star.queue(switch)?;
         star.steer(switch)?;
         Ok(star)
+    }
+
+    /// Gives every port a queue, in which packets wait while the host at its other end has no room (Linux 6.16; older
+    /// kernels lose them).
+    fn queue(&self, switch: u32) -> io::Result<()> {
+        let name = self.namespaces.name(switch);
+        (0..switch).try_for_each(|host| {
+            let port = format!("p{host}");
+            run("tc", &["-n", name, "qdisc", "add", "dev", &port, "root", "pfifo", "limit", PORT_PACKETS])
+        })
     }
 
     /// Runs `work` in a thread inside the namespace of `host`, and waits for it.
@@ -119,30 +137,39 @@ impl Star {
             for (namespace, device) in [(host, DEVICE.to_owned()), (switch, format!("p{host}"))] {
                 // `/sys` has the devices of the namespace that it was mounted in, as `ip netns exec` does.
                 let line = format!("echo {mask} > /sys/class/net/{device}/queues/rx-0/rps_cpus");
-                let mut command = Command::new("ip");
-                command.args(["netns", "exec", self.namespaces.name(namespace), "sh", "-c", &line]);
-                let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
-                if !status.success() {
-                    return Err(io::Error::other(format!("`{line}` failed")));
-                }
+                run("ip", &["netns", "exec", self.namespaces.name(namespace), "sh", "-c", &line])?;
             }
         }
         Ok(())
     }
 }
 
+fn run(program: &str, words: &[&str]) -> io::Result<()> {
+    let output = Command::new(program).args(words).stdin(Stdio::null()).output()?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("`{program} {}` failed: {}", words.join(" "), said.trim())))
+}
+
+/// The packets that wait at a port at most.
+const PORT_PACKETS: &str = "10000";
+
 /// The name of every host's device.
 pub const HOST_DEVICE: &str = DEVICE;
 
 /// Sets what a namespace has of its own.
 fn sysctls(settings: &StarSettings) -> io::Result<()> {
-    let buffer = format!("4096 131072 {}", settings.socket_buffer);
+    let most = settings.socket_buffer;
+    let [send, receive] = [None, settings.window]
+        .map(|window| format!("{BUFFER_MIN} {} {most}", if window.is_some() { most } else { BUFFER_FIRST }));
     for (name, value) in [
         ("tcp_timestamps", "0"),
         ("tcp_slow_start_after_idle", "0"),
         ("tcp_limit_output_bytes", &settings.output_limit.to_string()),
-        ("tcp_wmem", &buffer),
-        ("tcp_rmem", &buffer),
+        ("tcp_wmem", &send),
+        ("tcp_rmem", &receive),
     ] {
         let path = format!("/proc/sys/net/ipv4/{name}");
         fs::write(&path, value)
@@ -150,5 +177,9 @@ fn sysctls(settings: &StarSettings) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// The smallest buffer of a connection, and the one that it begins with: the kernel's default for receivers.
+const BUFFER_MIN: u64 = 4_096;
+const BUFFER_FIRST: u64 = 131_072;
 
 const IPV6: &str = "/proc/net/if_inet6";

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use plimsoll_units::Rate;
+
 use super::{simulated, tasks};
 use crate::study::{Base, MakeTask, Named, Point, Task};
 
@@ -11,12 +13,15 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("bullettrains-kernel.one-to-all", one_to_all),
     ("bullettrains-kernel.iperf", iperf),
     ("bullettrains-kernel.output-limit", output_limit),
+    ("bullettrains-kernel.links", links),
 ];
 
 /// The number of hosts of the thesis.
 pub(super) const HOSTS: u32 = 7;
 /// The thesis raised `tcp_limit_output_bytes` from 128 KB to this.
 const OUTPUT_LIMIT: u64 = 2 << 20;
+/// The rate of the thesis's links.
+const LINK: Rate = Rate::from_gbps(10);
 /// The largest segment of a Linux that is not told otherwise.
 const SEGMENT: u32 = 65_536;
 
@@ -49,6 +54,10 @@ pub(super) struct Arm {
     /// Whether TCP hands over packets one by one.
     pub(super) one_by_one: bool,
     pub(super) output_limit: u64,
+    /// The most bytes of the window that a receiver offers, where it has a limit of its own.
+    pub(super) window: Option<u64>,
+    /// The rate of the link that trains are computed for.
+    pub(super) link: Rate,
 }
 
 /// How long an arm is measured.
@@ -79,6 +88,8 @@ impl Arm {
             segment_bytes: SEGMENT,
             one_by_one: false,
             output_limit: OUTPUT_LIMIT,
+            window: None,
+            link: LINK,
         }
     }
 }
@@ -129,7 +140,8 @@ fn iperf(point: &Point<'_>) -> Option<Arc<dyn Task>> {
         "no-gro" => (false, "no-lro"),
         _ => return None,
     };
-    let arm = Arm { hosts: 2, receive_offload, ..Arm::new(Pattern::One) };
+    let window = (point.x == "window of 1 MB").then_some(1 << 20);
+    let arm = Arm { hosts: 2, receive_offload, window, ..Arm::new(Pattern::One) };
     Some(task(point, arm, ["table3.2", "together", simulated], &[]))
 }
 
@@ -138,4 +150,11 @@ fn output_limit(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     let arm = Arm { output_limit: kilobytes << 10, ..Arm::new(Pattern::Stride) };
     let limit = format!("host.bursts.output_limit=\"{}B\"", kilobytes << 10);
     Some(task(point, arm, ["fig3.2", "on", "stride"], &[limit]))
+}
+
+fn links(point: &Point<'_>) -> Option<Arc<dyn Task>> {
+    let mbps = point.x.parse().ok()?;
+    let arm = Arm { link: Rate::from_mbps(mbps), ..Arm::new(Pattern::Stride) };
+    // The simulated link is one; that of the kernel is computed for what was handed over.
+    (point.base != Base::Simulated).then(|| tasks::on_kernel(arm, Rounds::of(point), point))
 }

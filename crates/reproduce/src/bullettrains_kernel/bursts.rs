@@ -14,8 +14,6 @@ use plimsoll_units::{Rate, Span, Time};
 pub(super) const PACKET_PAYLOAD: u32 = 1_460;
 /// What the thesis's link carries with each packet: headers of 40 B and the 38 B that Ethernet adds.
 const PACKET_HEADERS: u32 = 78;
-/// The rate of the thesis's links.
-const LINK: Rate = Rate::from_gbps(10);
 /// A gap from which on a train ends: above what software's timestamps resolve, which the figure `floor` measures.
 pub(super) const TRAIN_GAP: Span = Span::from_us(2);
 
@@ -25,9 +23,20 @@ pub(super) fn segments(frames: &[Frame], from: Address) -> Vec<f64> {
     own.map(|frame| payload(frame).div_ceil(PACKET_PAYLOAD)).filter(|packets| *packets > 0).map(f64::from).collect()
 }
 
+/// Returns the times, in us, from one frame with payload of the host `from` to its next one to the same destination.
+pub(super) fn between_us(frames: &[Frame], from: Address) -> Vec<f64> {
+    let mut last: BTreeMap<Address, Time> = BTreeMap::new();
+    let own = frames.iter().filter(|frame| frame.source == from && payload(frame) > 0);
+    own.filter_map(|frame| {
+        let before = last.insert(frame.destination, frame.time)?;
+        Some(frame.time.saturating_since(before).as_us_f64())
+    })
+    .collect()
+}
+
 /// Returns the lengths, in packets with payload, of the trains from the host `from` to one destination, if a link of
-/// [`LINK`] had to carry what it hands over: a link is free for a frame when it has sent the ones before.
-pub(super) fn trains(frames: &[Frame], from: Address) -> Vec<f64> {
+/// that rate had to carry what it hands over: a link is free for a frame when it has sent the ones before.
+pub(super) fn trains(frames: &[Frame], from: Address, link: Rate) -> Vec<f64> {
     let mut free = Time::ZERO;
     let mut pairs: BTreeMap<Address, Runs> = BTreeMap::new();
     let mut finished = Vec::new();
@@ -36,7 +45,7 @@ pub(super) fn trains(frames: &[Frame], from: Address) -> Vec<f64> {
         loop {
             let payload = left.min(PACKET_PAYLOAD);
             let start = frame.time.max(free);
-            free = start.saturating_add(LINK.byte_time().span(u64::from(payload + PACKET_HEADERS)));
+            free = start.saturating_add(link.byte_time().span(u64::from(payload + PACKET_HEADERS)));
             if payload > 0 {
                 let runs = pairs.entry(frame.destination).or_default();
                 let ended = runs.on_frame(start, free, u64::from(payload), TRAIN_GAP);
@@ -96,6 +105,10 @@ mod tests {
             frame(900_000, OWN, 3, 1_460),
         ];
         assert_eq!(segments(&frames, OWN), [44.0, 44.0, 2.0, 1.0, 10.0, 1.0, 1.0, 1.0]);
-        assert_eq!(trains(&frames, OWN), [90.0, 1.0, 1.0, 10.0]);
+        let ten = Rate::from_gbps(10);
+        assert_eq!(trains(&frames, OWN, ten), [90.0, 1.0, 1.0, 10.0]);
+        // At a hundredth of the rate the link never rests, so only the host's other frames end trains.
+        assert_eq!(trains(&frames, OWN, Rate::from_mbps(100)), [91.0, 10.0]);
+        assert_eq!(between_us(&frames, OWN), [20.0, 90.2, 3.8, 0.0, 786.0, 786.0]);
     }
 }

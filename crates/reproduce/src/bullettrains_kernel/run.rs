@@ -14,7 +14,7 @@ use plimsoll_results::stats::{self, Samples, Statistic};
 use plimsoll_units::Time;
 
 use super::arms::{Arm, Pattern, Rounds};
-use super::bursts::{PACKET_PAYLOAD, segments, trains};
+use super::bursts::{PACKET_PAYLOAD, between_us, segments, trains};
 use super::traffic::Flows;
 use crate::study::Measured;
 
@@ -27,7 +27,10 @@ const SOCKET_BUFFER: u64 = 32 << 20;
 struct Seen {
     segments: Vec<f64>,
     trains: Vec<f64>,
+    between_us: Vec<f64>,
     gbps_each: f64,
+    /// What timestamps of frames that the host hands over resolve, by the estimate of `plimsoll bursts`.
+    floor_us: f64,
     report: Report,
     dropped: u64,
 }
@@ -57,6 +60,7 @@ fn round(arm: &Arm, rounds: Rounds) -> anyhow::Result<Seen> {
         receive_offload: arm.receive_offload,
         output_limit: arm.output_limit,
         socket_buffer: SOCKET_BUFFER,
+        window: arm.window,
     })
     .context("cannot join namespaces by a bridge")?;
     let flows = Flows::start(&star, arm.hosts, arm.pattern).context("cannot open the connections")?;
@@ -74,15 +78,20 @@ fn round(arm: &Arm, rounds: Rounds) -> anyhow::Result<Seen> {
     });
     let (frames, bytes, seconds) = captured.context("the packets of the first host")?;
     drop(flows);
-    let mut analyser = Analyser::new(Options::default());
-    frames.iter().for_each(|frame| analyser.frame(frame));
     let own = Address::V6(ipv6(HostId(0)).to_bits());
+    let report = |frames: &mut dyn Iterator<Item = &Frame>| {
+        let mut analyser = Analyser::new(Options::default());
+        frames.for_each(|frame| analyser.frame(frame));
+        analyser.finish()
+    };
     let senders = if matches!(arm.pattern, Pattern::OneToAll | Pattern::One) { 1 } else { arm.hosts };
     Ok(Seen {
         segments: segments(&frames, own),
-        trains: trains(&frames, own),
+        trains: trains(&frames, own, arm.link),
+        between_us: between_us(&frames, own),
         gbps_each: bytes as f64 * 8e-9 / seconds / f64::from(senders),
-        report: analyser.finish(),
+        floor_us: report(&mut frames.iter().filter(|frame| frame.source == own)).timestamps.floor_ns / 1e3,
+        report: report(&mut frames.iter()),
         dropped: socket.dropped(),
     })
 }
@@ -127,6 +136,8 @@ fn rows(arm: &Arm, rounds: &[Seen]) -> Vec<Measured> {
             push(format!("{name}_{percentile}"), "packets", samples.estimate(Statistic::Percentile(share)));
         }
     }
+    let between = of_rounds(|seen| &seen.between_us);
+    push("between_us_p50".to_owned(), "us", between.estimate(Statistic::Percentile(0.5)));
     let median = |of: &dyn Fn(&Seen) -> Option<f64>| {
         stats::median(&rounds.iter().filter_map(of).collect::<Vec<f64>>())
     };
@@ -138,7 +149,7 @@ fn rows(arm: &Arm, rounds: &[Seen]) -> Vec<Measured> {
     };
     push("resent".to_owned(), "%", median(&resent));
     if !arm.segmentation_offload {
-        push("floor_us".to_owned(), "us", median(&|seen| Some(seen.report.timestamps.floor_ns / 1e3)));
+        push("floor_us".to_owned(), "us", median(&|seen| Some(seen.floor_us)));
     }
     rows
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod bullettrains;
+mod bullettrains_kernel;
 mod chronos;
 mod chronos_kernel;
 mod common;
