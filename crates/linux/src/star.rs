@@ -6,8 +6,8 @@
 //! h1: TCP ── eth0 ═ veth ═ p1 ┘         p1: cuts every segment, so that a host receives packets of the MTU
 //! ```
 //!
-//! Nothing here has a rate: a link is as fast as the processors are. A bridge leaves segments whole, so what the kernel
-//! does at a host is what it does with a NIC, until the NIC has the segment.
+//! A bridge leaves segments whole, so what the kernel does at a host is what it does with a NIC, until the NIC has the
+//! segment. A link is as fast as the processors are, or as a token bucket at the host's device lets it be.
 
 use std::fs;
 use std::io;
@@ -15,6 +15,7 @@ use std::net::Ipv6Addr;
 use std::process::{Command, Stdio};
 
 use plimsoll_fabric::net::HostId;
+use plimsoll_units::Rate;
 
 use crate::features;
 use crate::frame::{ipv6, mac};
@@ -40,9 +41,11 @@ pub struct StarSettings {
     pub output_limit: u64,
     /// The most bytes of a connection's buffers.
     pub socket_buffer: u64,
-    /// The most bytes of the window that a receiver offers, whose buffer then has `socket_buffer` from the first;
-    /// without it, both grow as the kernel lets them.
+    /// The most bytes of the window that the side which opened a connection offers, whose buffer then has
+    /// `socket_buffer` from the first; without it, both grow as the kernel lets them.
     pub window: Option<u64>,
+    /// The rate at which a host's device sends; without it, as fast as the processors do.
+    pub rate: Option<Rate>,
 }
 
 /// Hosts and their bridge; gone when dropped.
@@ -84,7 +87,8 @@ impl Star {
             // Only a device without TSO hands its packets to the GRO of its peer.
             (0..hosts).try_for_each(|host| offloads::set(&format!("p{host}"), Offload::Segmentation, false))
         })?;
-        let packets = settings.segment_packets.map_or_else(String::new, |most| format!(" gso_max_segs {most}"));
+        let packets =
+            settings.segment_packets.map_or_else(String::new, |most| format!(" gso_max_segs {most}"));
         let window = settings.window.map_or_else(String::new, |bytes| format!(" window {bytes}"));
         let network = Ipv6Addr::from(u128::from(ipv6(HostId(0))) >> 64 << 64);
         for host in 0..hosts {
@@ -101,11 +105,14 @@ impl Star {
                      link set {DEVICE} gso_max_size {segment_bytes}{packets}\n\
                      link set {DEVICE} up\n\
                      addr add {own}/64 dev {DEVICE} nodad noprefixroute\n\
-                     route add {network}/64 dev {DEVICE}{window}\n"
+                     route add {network}/64 dev {DEVICE} congctl {CONGESTION_CONTROL}{window}\n"
                 ),
             )?;
         }
         star.queue(switch)?;
+        if let Some(rate) = settings.rate {
+            star.shape(switch, rate, segment_bytes)?;
+        }
         star.steer(switch)?;
         Ok(star)
     }
@@ -116,7 +123,7 @@ impl Star {
         let name = self.namespaces.name(switch);
         (0..switch).try_for_each(|host| {
             let port = format!("p{host}");
-            run("tc", &["-n", name, "qdisc", "add", "dev", &port, "root", "pfifo", "limit", PORT_PACKETS])
+            run("tc", &["-n", name, "qdisc", "add", "dev", &port, "root", "bfifo", "limit", PORT_BYTES])
         })
     }
 
@@ -126,6 +133,17 @@ impl Star {
     /// If the namespace cannot be entered, or those of `work`.
     pub fn inside<T: Send>(&self, host: u32, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         self.namespaces.inside(host, work)
+    }
+
+    /// Has every host's device send at a rate, and hold what waits for it.
+    fn shape(&self, hosts: u32, rate: Rate, segment_bytes: u32) -> io::Result<()> {
+        // A segment must fit the bucket, else it is cut.
+        let (rate, bucket) = (format!("{}bit", rate.as_bps()), (2 * segment_bytes).to_string());
+        (0..hosts).try_for_each(|host| {
+            let device = ["-n", self.namespaces.name(host), "qdisc", "add", "dev", DEVICE, "root"];
+            let bucket = ["tbf", "rate", &rate, "burst", &bucket, "limit", HOST_BYTES];
+            run("tc", &[&device[..], &bucket[..]].concat())
+        })
     }
 
     /// Has one processor receive all that comes from a host, and all that goes to it: else packets of a connection
@@ -153,8 +171,12 @@ fn run(program: &str, words: &[&str]) -> io::Result<()> {
     Err(io::Error::other(format!("`{program} {}` failed: {}", words.join(" "), said.trim())))
 }
 
-/// The packets that wait at a port at most.
-const PORT_PACKETS: &str = "10000";
+/// The congestion control of all connections, which a route may have where a namespace may not.
+const CONGESTION_CONTROL: &str = "cubic";
+/// The bytes that wait at a host's device at most, where it has a rate.
+const HOST_BYTES: &str = "33554432";
+/// The bytes that wait at a port at most.
+const PORT_BYTES: &str = "2097152";
 
 /// The name of every host's device.
 pub const HOST_DEVICE: &str = DEVICE;
@@ -162,14 +184,13 @@ pub const HOST_DEVICE: &str = DEVICE;
 /// Sets what a namespace has of its own.
 fn sysctls(settings: &StarSettings) -> io::Result<()> {
     let most = settings.socket_buffer;
-    let [send, receive] = [None, settings.window]
-        .map(|window| format!("{BUFFER_MIN} {} {most}", if window.is_some() { most } else { BUFFER_FIRST }));
+    let buffer = |first: u64| format!("4096 {first} {most}");
     for (name, value) in [
         ("tcp_timestamps", "0"),
         ("tcp_slow_start_after_idle", "0"),
         ("tcp_limit_output_bytes", &settings.output_limit.to_string()),
-        ("tcp_wmem", &send),
-        ("tcp_rmem", &receive),
+        ("tcp_wmem", &buffer(BUFFER)),
+        ("tcp_rmem", &buffer(settings.window.map_or(BUFFER, |_| most))),
     ] {
         let path = format!("/proc/sys/net/ipv4/{name}");
         fs::write(&path, value)
@@ -178,8 +199,7 @@ fn sysctls(settings: &StarSettings) -> io::Result<()> {
     Ok(())
 }
 
-/// The smallest buffer of a connection, and the one that it begins with: the kernel's default for receivers.
-const BUFFER_MIN: u64 = 4_096;
-const BUFFER_FIRST: u64 = 131_072;
+/// The buffer that a connection begins with: the kernel's default for receivers.
+const BUFFER: u64 = 131_072;
 
 const IPV6: &str = "/proc/net/if_inet6";

@@ -4,8 +4,8 @@ use plimsoll_results::Summary;
 use plimsoll_results::stats::Estimate;
 use plimsoll_results::summary::ProcessorSummary;
 
-use crate::table::blocks::{PERCENT, cell_label};
 use crate::table::Grid;
+use crate::table::blocks::{PERCENT, cell_label};
 use crate::table::numbers::{Numbers, assemble};
 
 /// Makes the table of the processors of every variant and sweep point; `None` where hosts have none.

@@ -2,8 +2,8 @@
 
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{
-    bullettrains_kernel, chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel, reactor,
-    reactor_kernel, solstice,
+    bullettrains_kernel, chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump,
+    qjump_kernel, reactor, reactor_kernel, solstice,
 };
 
 pub(crate) const RUN_ROWS: Named<RunRows> =

@@ -13,15 +13,16 @@ pub(crate) const TASKS: Named<MakeTask> = &[
     ("bullettrains-kernel.one-to-all", one_to_all),
     ("bullettrains-kernel.iperf", iperf),
     ("bullettrains-kernel.output-limit", output_limit),
-    ("bullettrains-kernel.links", links),
 ];
 
+/// What points begin with whose links have a rate.
+const LINKS: &str = "links of 500 Mb/s";
 /// The number of hosts of the thesis.
 pub(super) const HOSTS: u32 = 7;
 /// The thesis raised `tcp_limit_output_bytes` from 128 KB to this.
 const OUTPUT_LIMIT: u64 = 2 << 20;
-/// The rate of the thesis's links.
-const LINK: Rate = Rate::from_gbps(10);
+/// The rate of links where they have one: a twentieth of the thesis's.
+const RATE: Rate = Rate::from_mbps(500);
 /// The largest segment of a Linux that is not told otherwise.
 const SEGMENT: u32 = 65_536;
 
@@ -56,8 +57,8 @@ pub(super) struct Arm {
     pub(super) output_limit: u64,
     /// The most bytes of the window that a receiver offers, where it has a limit of its own.
     pub(super) window: Option<u64>,
-    /// The rate of the link that trains are computed for.
-    pub(super) link: Rate,
+    /// The rate of the hosts' links, where they have one.
+    pub(super) rate: Option<Rate>,
 }
 
 /// How long an arm is measured.
@@ -72,7 +73,7 @@ impl Rounds {
     fn of(point: &Point<'_>) -> Rounds {
         match point.quick {
             true => Rounds { count: 1, warm_up_ms: 300, time_ms: 300 },
-            false => Rounds { count: 6, warm_up_ms: 500, time_ms: 1_000 },
+            false => Rounds { count: 6, warm_up_ms: 400, time_ms: 600 },
         }
     }
 }
@@ -89,17 +90,28 @@ impl Arm {
             one_by_one: false,
             output_limit: OUTPUT_LIMIT,
             window: None,
-            link: LINK,
+            rate: None,
         }
     }
 }
 
-/// Makes the task of a point: the arm on the kernel, or the figure, x and series of the simulated study.
-fn task(point: &Point<'_>, arm: Arm, [figure, x, series]: [&'static str; 3], set: &[String]) -> Arc<dyn Task> {
+/// Makes the task of a point: the arm on the kernel, or the figure, x and series of the simulated study, whose links
+/// have a rate.
+fn task(
+    point: &Point<'_>,
+    arm: Arm,
+    [figure, x, series]: [&'static str; 3],
+    set: &[String],
+) -> Option<Arc<dyn Task>> {
     match point.base {
-        Base::Simulated => simulated::task(point, figure, x, series, set),
-        _ => tasks::on_kernel(arm, Rounds::of(point), point),
+        Base::Simulated => arm.rate.map(|_| simulated::task(point, figure, x, series, set)),
+        _ => Some(tasks::on_kernel(arm, Rounds::of(point), point)),
     }
+}
+
+/// Returns the rate that links have where `text` says so.
+fn rate(text: &str) -> Option<Rate> {
+    text.starts_with(LINKS).then_some(RATE)
 }
 
 fn patterns(point: &Point<'_>) -> Option<Arc<dyn Task>> {
@@ -110,7 +122,8 @@ fn patterns(point: &Point<'_>) -> Option<Arc<dyn Task>> {
         "all-to-all" => Pattern::AllToAll,
         _ => return None,
     };
-    Some(task(point, Arm::new(pattern), ["fig3.2", "on", point.series], &[]))
+    let arm = Arm { rate: rate(point.x), ..Arm::new(pattern) };
+    task(point, arm, ["fig3.2", "on", point.series], &[])
 }
 
 fn offloads(point: &Point<'_>) -> Option<Arc<dyn Task>> {
@@ -122,16 +135,17 @@ fn offloads(point: &Point<'_>) -> Option<Arc<dyn Task>> {
         "one-by-one" => (false, true, true, "lro"),
         _ => return None,
     };
-    let arm = Arm { segmentation_offload, receive_offload, one_by_one, ..Arm::new(Pattern::AllToAll) };
-    Some(task(point, arm, ["table3.1", "all-to-all", simulated], &[]))
+    let rate = rate(point.x);
+    let arm = Arm { segmentation_offload, receive_offload, one_by_one, rate, ..Arm::new(Pattern::AllToAll) };
+    task(point, arm, ["table3.1", "all-to-all", simulated], &[])
 }
 
 fn one_to_all(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     let segment_bytes = point.x.parse().ok()?;
     let xs = ["16384", "32768", "65536", "102400", "151552"];
     let x = xs.into_iter().find(|x| *x == point.x)?;
-    let arm = Arm { segment_bytes, ..Arm::new(Pattern::OneToAll) };
-    Some(task(point, arm, ["fig3.7", x, "one-queue"], &[]))
+    let arm = Arm { segment_bytes, rate: rate(point.series), ..Arm::new(Pattern::OneToAll) };
+    task(point, arm, ["fig3.7", x, "one-queue"], &[])
 }
 
 fn iperf(point: &Point<'_>) -> Option<Arc<dyn Task>> {
@@ -140,21 +154,14 @@ fn iperf(point: &Point<'_>) -> Option<Arc<dyn Task>> {
         "no-gro" => (false, "no-lro"),
         _ => return None,
     };
-    let window = (point.x == "window of 1 MB").then_some(1 << 20);
-    let arm = Arm { hosts: 2, receive_offload, window, ..Arm::new(Pattern::One) };
-    Some(task(point, arm, ["table3.2", "together", simulated], &[]))
+    let window = point.x.ends_with("window of 1 MB").then_some(1 << 20);
+    let arm = Arm { hosts: 2, receive_offload, window, rate: rate(point.x), ..Arm::new(Pattern::One) };
+    task(point, arm, ["table3.2", "together", simulated], &[])
 }
 
 fn output_limit(point: &Point<'_>) -> Option<Arc<dyn Task>> {
     let kilobytes: u64 = point.x.parse().ok()?;
-    let arm = Arm { output_limit: kilobytes << 10, ..Arm::new(Pattern::Stride) };
+    let arm = Arm { output_limit: kilobytes << 10, rate: Some(RATE), ..Arm::new(Pattern::AllToAll) };
     let limit = format!("host.bursts.output_limit=\"{}B\"", kilobytes << 10);
-    Some(task(point, arm, ["fig3.2", "on", "stride"], &[limit]))
-}
-
-fn links(point: &Point<'_>) -> Option<Arc<dyn Task>> {
-    let mbps = point.x.parse().ok()?;
-    let arm = Arm { link: Rate::from_mbps(mbps), ..Arm::new(Pattern::Stride) };
-    // The simulated link is one; that of the kernel is computed for what was handed over.
-    (point.base != Base::Simulated).then(|| tasks::on_kernel(arm, Rounds::of(point), point))
+    task(point, arm, ["fig3.2", "on", "all-to-all"], &[limit])
 }

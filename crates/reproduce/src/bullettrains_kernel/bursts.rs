@@ -2,25 +2,31 @@
 //!
 //! ```text
 //! handed over   [seg 44]  [seg 44]         [seg 12]           a frame of the packet socket each, not yet cut
-//! link          |44 packets|44 packets|....|12|                at 10 Gb/s; a gap of TRAIN_GAP or more ends a train
+//! link          |44 packets|44 packets|....|12|                at 10 Gb/s; a gap of 2 us or more ends a train
 //! ```
 
 use std::collections::BTreeMap;
 
 use plimsoll_bursts::{Address, Frame, Runs};
-use plimsoll_units::{Rate, Span, Time};
+use plimsoll_units::{Rate, Time};
 
 /// Payload of a packet of the MTU: that of the thesis's, 44 of which are a segment of 64 KB.
 pub(super) const PACKET_PAYLOAD: u32 = 1_460;
 /// What the thesis's link carries with each packet: headers of 40 B and the 38 B that Ethernet adds.
 const PACKET_HEADERS: u32 = 78;
-/// A gap from which on a train ends: above what software's timestamps resolve, which the figure `floor` measures.
-pub(super) const TRAIN_GAP: Span = Span::from_us(2);
+/// The rate of the thesis's links.
+pub(super) const LINK: Rate = Rate::from_gbps(10);
+/// A gap in which a link could send so many bytes ends a train: 2 us at 10 Gb/s, above what software's timestamps
+/// resolve (`floor_us`).
+const TRAIN_GAP_BYTES: u64 = 2_500;
 
 /// Returns the number of packets that frames with payload from the host `from` are cut to, in their order.
 pub(super) fn segments(frames: &[Frame], from: Address) -> Vec<f64> {
     let own = frames.iter().filter(|frame| frame.source == from);
-    own.map(|frame| payload(frame).div_ceil(PACKET_PAYLOAD)).filter(|packets| *packets > 0).map(f64::from).collect()
+    own.map(|frame| payload(frame).div_ceil(PACKET_PAYLOAD))
+        .filter(|packets| *packets > 0)
+        .map(f64::from)
+        .collect()
 }
 
 /// Returns the times, in us, from one frame with payload of the host `from` to its next one to the same destination.
@@ -35,21 +41,28 @@ pub(super) fn between_us(frames: &[Frame], from: Address) -> Vec<f64> {
 }
 
 /// Returns the lengths, in packets with payload, of the trains from the host `from` to one destination, if a link of
-/// that rate had to carry what it hands over: a link is free for a frame when it has sent the ones before.
-pub(super) fn trains(frames: &[Frame], from: Address, link: Rate) -> Vec<f64> {
-    let mut free = Time::ZERO;
-    let mut pairs: BTreeMap<Address, Runs> = BTreeMap::new();
+/// that rate had to carry what it hands over: a link is free for a frame when it has sent the ones before. A frame with
+/// payload to another destination ends a train, as a gap does; if `acks_end`, so does one without. The train that is
+/// under way at the end counts.
+pub(super) fn trains(frames: &[Frame], from: Address, link: Rate, acks_end: bool) -> Vec<f64> {
+    let (byte_time, mut free) = (link.byte_time(), Time::ZERO);
+    let gap = byte_time.span(TRAIN_GAP_BYTES);
+    let (mut open, mut to) = (Runs::default(), None);
     let mut finished = Vec::new();
     for frame in frames.iter().filter(|frame| frame.source == from) {
         let mut left = payload(frame);
+        if to.is_some_and(|to| to != frame.destination) && (left > 0 || acks_end) {
+            finished.extend(open.close());
+        }
+        if left > 0 {
+            to = Some(frame.destination);
+        }
         loop {
             let payload = left.min(PACKET_PAYLOAD);
             let start = frame.time.max(free);
-            free = start.saturating_add(link.byte_time().span(u64::from(payload + PACKET_HEADERS)));
+            free = start.saturating_add(byte_time.span(u64::from(payload + PACKET_HEADERS)));
             if payload > 0 {
-                let runs = pairs.entry(frame.destination).or_default();
-                let ended = runs.on_frame(start, free, u64::from(payload), TRAIN_GAP);
-                finished.extend(ended.map(|run| run.packets as f64));
+                finished.extend(open.on_frame(start, free, u64::from(payload), gap));
             }
             left -= payload;
             if left == 0 {
@@ -57,7 +70,8 @@ pub(super) fn trains(frames: &[Frame], from: Address, link: Rate) -> Vec<f64> {
             }
         }
     }
-    finished
+    finished.extend(open.close());
+    finished.iter().map(|run| run.packets as f64).collect()
 }
 
 fn payload(frame: &Frame) -> u32 {
@@ -67,14 +81,14 @@ fn payload(frame: &Frame) -> u32 {
 #[cfg(test)]
 mod tests {
     use plimsoll_bursts::Segment;
+    use plimsoll_units::Span;
 
     use super::*;
 
     const OWN: Address = Address::V6(1);
 
     fn frame(ns: u64, source: Address, destination: u128, payload: u32) -> Frame {
-        let segment =
-            Segment { ports: (1, 2), sequence: 0, ack: Some(1), payload, syn: false, ends: false };
+        let segment = Segment { ports: (1, 2), sequence: 0, ack: Some(1), payload, syn: false, ends: false };
         Frame {
             time: Time::ZERO + Span::from_ns(ns),
             interface: 0,
@@ -105,10 +119,11 @@ mod tests {
             frame(900_000, OWN, 3, 1_460),
         ];
         assert_eq!(segments(&frames, OWN), [44.0, 44.0, 2.0, 1.0, 10.0, 1.0, 1.0, 1.0]);
-        let ten = Rate::from_gbps(10);
-        assert_eq!(trains(&frames, OWN, ten), [90.0, 1.0, 1.0, 10.0]);
-        // At a hundredth of the rate the link never rests, so only the host's other frames end trains.
-        assert_eq!(trains(&frames, OWN, Rate::from_mbps(100)), [91.0, 10.0]);
+        assert_eq!(trains(&frames, OWN, LINK, false), [90.0, 1.0, 10.0, 1.0, 1.0, 1.0]);
+        assert_eq!(trains(&frames, OWN, LINK, true), [88.0, 2.0, 1.0, 10.0, 1.0, 1.0, 1.0]);
+        // At a hundredth of the rate the link never rests, so only frames to others end trains.
+        let slow = Rate::from_mbps(100);
+        assert_eq!(trains(&frames, OWN, slow, false), [91.0, 10.0, 2.0, 1.0]);
         assert_eq!(between_us(&frames, OWN), [20.0, 90.2, 3.8, 0.0, 786.0, 786.0]);
     }
 }

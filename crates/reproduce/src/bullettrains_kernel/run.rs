@@ -14,7 +14,7 @@ use plimsoll_results::stats::{self, Samples, Statistic};
 use plimsoll_units::Time;
 
 use super::arms::{Arm, Pattern, Rounds};
-use super::bursts::{PACKET_PAYLOAD, between_us, segments, trains};
+use super::bursts::{LINK, PACKET_PAYLOAD, between_us, segments, trains};
 use super::traffic::Flows;
 use crate::study::Measured;
 
@@ -27,6 +27,7 @@ const SOCKET_BUFFER: u64 = 32 << 20;
 struct Seen {
     segments: Vec<f64>,
     trains: Vec<f64>,
+    uninterrupted: Vec<f64>,
     between_us: Vec<f64>,
     gbps_each: f64,
     /// What timestamps of frames that the host hands over resolve, by the estimate of `plimsoll bursts`.
@@ -39,7 +40,11 @@ struct Seen {
 ///
 /// # Errors
 /// If the system refuses what a star, its connections or the packet socket need, or the run is to stop.
-pub(super) fn measure(arm: &Arm, rounds: Rounds, goes_on: &dyn Fn() -> bool) -> anyhow::Result<Vec<Measured>> {
+pub(super) fn measure(
+    arm: &Arm,
+    rounds: Rounds,
+    goes_on: &dyn Fn() -> bool,
+) -> anyhow::Result<Vec<Measured>> {
     let mut all = Vec::new();
     for _ in 0..rounds.count {
         if !goes_on() {
@@ -61,6 +66,7 @@ fn round(arm: &Arm, rounds: Rounds) -> anyhow::Result<Seen> {
         output_limit: arm.output_limit,
         socket_buffer: SOCKET_BUFFER,
         window: arm.window,
+        rate: arm.rate,
     })
     .context("cannot join namespaces by a bridge")?;
     let flows = Flows::start(&star, arm.hosts, arm.pattern).context("cannot open the connections")?;
@@ -78,6 +84,7 @@ fn round(arm: &Arm, rounds: Rounds) -> anyhow::Result<Seen> {
     });
     let (frames, bytes, seconds) = captured.context("the packets of the first host")?;
     drop(flows);
+    let link = arm.rate.unwrap_or(LINK);
     let own = Address::V6(ipv6(HostId(0)).to_bits());
     let report = |frames: &mut dyn Iterator<Item = &Frame>| {
         let mut analyser = Analyser::new(Options::default());
@@ -87,7 +94,8 @@ fn round(arm: &Arm, rounds: Rounds) -> anyhow::Result<Seen> {
     let senders = if matches!(arm.pattern, Pattern::OneToAll | Pattern::One) { 1 } else { arm.hosts };
     Ok(Seen {
         segments: segments(&frames, own),
-        trains: trains(&frames, own, arm.link),
+        trains: trains(&frames, own, link, false),
+        uninterrupted: trains(&frames, own, link, true),
         between_us: between_us(&frames, own),
         gbps_each: bytes as f64 * 8e-9 / seconds / f64::from(senders),
         floor_us: report(&mut frames.iter().filter(|frame| frame.source == own)).timestamps.floor_ns / 1e3,
@@ -128,10 +136,15 @@ fn rows(arm: &Arm, rounds: &[Seen]) -> Vec<Measured> {
         let unit = unit.to_owned();
         rows.extend(estimate.map(|estimate| Measured { series: None, metric, unit, estimate, suspect }));
     };
-    let of_rounds = |lengths: fn(&Seen) -> &Vec<f64>| Samples::new(rounds.iter().map(|seen| lengths(seen).clone()).collect());
-    for (name, samples) in
-        [("segment", of_rounds(|seen| &seen.segments)), ("train", of_rounds(|seen| &seen.trains))]
-    {
+    let of_rounds = |lengths: fn(&Seen) -> &Vec<f64>| {
+        Samples::new(rounds.iter().map(|seen| lengths(seen).clone()).collect())
+    };
+    let lengths = [
+        ("segment", of_rounds(|seen| &seen.segments)),
+        ("train", of_rounds(|seen| &seen.trains)),
+        ("uninterrupted", of_rounds(|seen| &seen.uninterrupted)),
+    ];
+    for (name, samples) in lengths {
         for (percentile, share) in [("p10", 0.1), ("p50", 0.5), ("p90", 0.9)] {
             push(format!("{name}_{percentile}"), "packets", samples.estimate(Statistic::Percentile(share)));
         }

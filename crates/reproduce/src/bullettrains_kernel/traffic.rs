@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use plimsoll_fabric::net::HostId;
 use plimsoll_linux::Star;
 use plimsoll_linux::frame::ipv6;
-use plimsoll_fabric::net::HostId;
 
 use super::arms::Pattern;
 
@@ -56,10 +56,10 @@ impl Flows {
         for (host, destinations, turn) in senders_of(hosts, pattern, Instant::now()) {
             let mut streams = Vec::new();
             for to in destinations {
-                let listener = &listeners[to as usize];
-                let at = listener.local_addr()?;
-                let sending = star.inside(host, || TcpStream::connect(at))?;
-                let (receiving, _) = listener.accept()?;
+                // The host that receives connects, since the window of a route is that of the side that opens.
+                let at = listeners[host as usize].local_addr()?;
+                let receiving = star.inside(to, || TcpStream::connect(at))?;
+                let (sending, _) = listeners[host as usize].accept()?;
                 flows.streams.extend([sending.try_clone()?, receiving.try_clone()?]);
                 flows.receive(receiving)?;
                 streams.push(sending);
