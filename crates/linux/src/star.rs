@@ -41,9 +41,6 @@ pub struct StarSettings {
     pub output_limit: u64,
     /// The most bytes of a connection's buffers.
     pub socket_buffer: u64,
-    /// The most bytes of the window that the side which opened a connection offers, whose buffer then has
-    /// `socket_buffer` from the first; without it, both grow as the kernel lets them.
-    pub window: Option<u64>,
     /// The rate at which a host's device sends; without it, as fast as the processors do.
     pub rate: Option<Rate>,
 }
@@ -89,7 +86,6 @@ impl Star {
         })?;
         let packets =
             settings.segment_packets.map_or_else(String::new, |most| format!(" gso_max_segs {most}"));
-        let window = settings.window.map_or_else(String::new, |bytes| format!(" window {bytes}"));
         let network = Ipv6Addr::from(u128::from(ipv6(HostId(0))) >> 64 << 64);
         for host in 0..hosts {
             let own = ipv6(HostId(host));
@@ -105,7 +101,7 @@ impl Star {
                      link set {DEVICE} gso_max_size {segment_bytes}{packets}\n\
                      link set {DEVICE} up\n\
                      addr add {own}/64 dev {DEVICE} nodad noprefixroute\n\
-                     route add {network}/64 dev {DEVICE} congctl {CONGESTION_CONTROL}{window}\n"
+                     route add {network}/64 dev {DEVICE} congctl {CONGESTION_CONTROL}\n"
                 ),
             )?;
         }
@@ -150,15 +146,17 @@ impl Star {
     /// whose program moves to another processor overtake each other.
     fn steer(&self, switch: u32) -> io::Result<()> {
         let processors = std::thread::available_parallelism()?.get() as u32;
-        for host in 0..switch {
-            let mask = format!("{:x}", 1_u64 << (host % processors.min(64)));
-            for (namespace, device) in [(host, DEVICE.to_owned()), (switch, format!("p{host}"))] {
-                // `/sys` has the devices of the namespace that it was mounted in, as `ip netns exec` does.
-                let line = format!("echo {mask} > /sys/class/net/{device}/queues/rx-0/rps_cpus");
-                run("ip", &["netns", "exec", self.namespaces.name(namespace), "sh", "-c", &line])?;
-            }
-        }
-        Ok(())
+        // `/sys` has the devices of the namespace that it was mounted in, as `ip netns exec` does.
+        let echo = |host: u32, device: &str| {
+            let mask = 1_u64 << (host % processors.min(64));
+            format!("echo {mask:x} > /sys/class/net/{device}/queues/rx-0/rps_cpus")
+        };
+        let at = |namespace, line: &str| {
+            run("ip", &["netns", "exec", self.namespaces.name(namespace), "sh", "-e", "-c", line])
+        };
+        (0..switch).try_for_each(|host| at(host, &echo(host, DEVICE)))?;
+        let ports: Vec<String> = (0..switch).map(|host| echo(host, &format!("p{host}"))).collect();
+        at(switch, &ports.join("\n"))
     }
 }
 
@@ -183,14 +181,13 @@ pub const HOST_DEVICE: &str = DEVICE;
 
 /// Sets what a namespace has of its own.
 fn sysctls(settings: &StarSettings) -> io::Result<()> {
-    let most = settings.socket_buffer;
-    let buffer = |first: u64| format!("4096 {first} {most}");
+    let buffer = format!("4096 131072 {}", settings.socket_buffer);
     for (name, value) in [
         ("tcp_timestamps", "0"),
         ("tcp_slow_start_after_idle", "0"),
         ("tcp_limit_output_bytes", &settings.output_limit.to_string()),
-        ("tcp_wmem", &buffer(BUFFER)),
-        ("tcp_rmem", &buffer(settings.window.map_or(BUFFER, |_| most))),
+        ("tcp_wmem", &buffer),
+        ("tcp_rmem", &buffer),
     ] {
         let path = format!("/proc/sys/net/ipv4/{name}");
         fs::write(&path, value)
@@ -198,8 +195,5 @@ fn sysctls(settings: &StarSettings) -> io::Result<()> {
     }
     Ok(())
 }
-
-/// The buffer that a connection begins with: the kernel's default for receivers.
-const BUFFER: u64 = 131_072;
 
 const IPV6: &str = "/proc/net/if_inet6";

@@ -55,8 +55,8 @@ pub(super) struct Arm {
     /// Whether TCP hands over packets one by one.
     pub(super) one_by_one: bool,
     pub(super) output_limit: u64,
-    /// The most bytes of the window that a receiver offers, where it has a limit of its own.
-    pub(super) window: Option<u64>,
+    /// The bytes that a receiver waits for before it reads; without it, any.
+    pub(super) low_water: Option<i32>,
     /// The rate of the hosts' links, where they have one.
     pub(super) rate: Option<Rate>,
 }
@@ -89,7 +89,7 @@ impl Arm {
             segment_bytes: SEGMENT,
             one_by_one: false,
             output_limit: OUTPUT_LIMIT,
-            window: None,
+            low_water: None,
             rate: None,
         }
     }
@@ -154,8 +154,8 @@ fn iperf(point: &Point<'_>) -> Option<Arc<dyn Task>> {
         "no-gro" => (false, "no-lro"),
         _ => return None,
     };
-    let window = point.x.ends_with("window of 1 MB").then_some(1 << 20);
-    let arm = Arm { hosts: 2, receive_offload, window, rate: rate(point.x), ..Arm::new(Pattern::One) };
+    let low_water = point.x.ends_with("reads of 128 KB").then_some(128 << 10);
+    let arm = Arm { hosts: 2, receive_offload, low_water, rate: rate(point.x), ..Arm::new(Pattern::One) };
     task(point, arm, ["table3.2", "together", simulated], &[])
 }
 

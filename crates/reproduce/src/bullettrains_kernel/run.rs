@@ -65,11 +65,10 @@ fn round(arm: &Arm, rounds: Rounds) -> anyhow::Result<Seen> {
         receive_offload: arm.receive_offload,
         output_limit: arm.output_limit,
         socket_buffer: SOCKET_BUFFER,
-        window: arm.window,
         rate: arm.rate,
     })
     .context("cannot join namespaces by a bridge")?;
-    let flows = Flows::start(&star, arm.hosts, arm.pattern).context("cannot open the connections")?;
+    let flows = Flows::start(&star, arm).context("cannot open the connections")?;
     thread::sleep(Duration::from_millis(rounds.warm_up_ms));
     let opened = star.inside(0, || PacketSocket::open_ethernet(HOST_DEVICE).map_err(std::io::Error::other));
     let mut socket = opened.context("cannot receive the packets of the first host")?;

@@ -8,10 +8,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use plimsoll_fabric::net::HostId;
-use plimsoll_linux::Star;
 use plimsoll_linux::frame::ipv6;
+use plimsoll_linux::{Star, set_low_water};
 
-use super::arms::Pattern;
+use super::arms::{Arm, Pattern};
 
 /// The bytes of a call that sends: iperf's, a choice.
 const SEND: usize = 128 << 10;
@@ -47,7 +47,8 @@ impl Flows {
     ///
     /// # Errors
     /// If a host does not listen, connect or accept.
-    pub(super) fn start(star: &Star, hosts: u32, pattern: Pattern) -> io::Result<Flows> {
+    pub(super) fn start(star: &Star, arm: &Arm) -> io::Result<Flows> {
+        let Arm { hosts, pattern, low_water, .. } = *arm;
         let listen = |host| star.inside(host, || TcpListener::bind((ipv6(HostId(host)), 0)));
         let listeners = (0..hosts).map(listen).collect::<io::Result<Vec<_>>>()?;
         let (stop, received) = (Arc::default(), Arc::default());
@@ -56,10 +57,10 @@ impl Flows {
         for (host, destinations, turn) in senders_of(hosts, pattern, Instant::now()) {
             let mut streams = Vec::new();
             for to in destinations {
-                // The host that receives connects, since the window of a route is that of the side that opens.
-                let at = listeners[host as usize].local_addr()?;
-                let receiving = star.inside(to, || TcpStream::connect(at))?;
-                let (sending, _) = listeners[host as usize].accept()?;
+                let at = listeners[to as usize].local_addr()?;
+                let sending = star.inside(host, || TcpStream::connect(at))?;
+                let (receiving, _) = listeners[to as usize].accept()?;
+                low_water.map_or(Ok(()), |bytes| set_low_water(&receiving, bytes))?;
                 flows.streams.extend([sending.try_clone()?, receiving.try_clone()?]);
                 flows.receive(receiving)?;
                 streams.push(sending);
