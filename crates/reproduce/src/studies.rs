@@ -13,6 +13,25 @@ struct Folder {
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
+/// Returns every study, in the order of the ledger.
+pub fn every() -> [&'static Study; 13] {
+    [
+        &HULL,
+        &HULL_KERNEL,
+        &QJUMP,
+        &QJUMP_KERNEL,
+        &DETAIL,
+        &DETAIL_KERNEL,
+        &CHRONOS,
+        &CHRONOS_KERNEL,
+        &BULLETTRAINS,
+        &BULLETTRAINS_KERNEL,
+        &SOLSTICE,
+        &REACTOR,
+        &REACTOR_KERNEL,
+    ]
+}
+
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
 /// BulletTrains on this machine's kernel.
