@@ -116,11 +116,7 @@ impl Name {
             }
             (Name::Breakdown, On::Kernel) => &plimsoll_reproduce::BREAKDOWN_KERNEL,
             (Name::Bullettrains, On::Simulator) => &plimsoll_reproduce::BULLETTRAINS,
-            (Name::Bullettrains, On::Kernel) => {
-                bail!(
-                    "the gaps of bullettrains are shorter than software timestamps tell; allowed: `--on simulator`"
-                )
-            }
+            (Name::Bullettrains, On::Kernel) => &plimsoll_reproduce::BULLETTRAINS_KERNEL,
             (Name::Chronos, On::Simulator) => &plimsoll_reproduce::CHRONOS,
             (Name::Chronos, On::Kernel) => &plimsoll_reproduce::CHRONOS_KERNEL,
             (Name::Detail, On::Simulator) => &plimsoll_reproduce::DETAIL,

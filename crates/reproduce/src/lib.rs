@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod breakdown_kernel;
+mod bullettrains_kernel;
 mod bursts;
 mod chronos;
 mod chronos_kernel;
@@ -58,7 +59,7 @@ pub use orderings::Ordering;
 pub use row::{Row, State};
 pub use run::{Build, Reproduction, reproduce};
 pub use studies::{
-    BREAKDOWN_KERNEL, BULLETTRAINS, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP,
-    QJUMP_KERNEL, REACTOR, REACTOR_KERNEL, SOLSTICE, every,
+    BREAKDOWN_KERNEL, BULLETTRAINS, BULLETTRAINS_KERNEL, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL,
+    HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL, REACTOR, REACTOR_KERNEL, SOLSTICE, every,
 };
 pub use study::Study;

@@ -2,8 +2,8 @@
 
 use crate::study::{Exact, MakeTask, Named, RunRows, Summary};
 use crate::{
-    breakdown_kernel, chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel, qjump, qjump_kernel,
-    reactor, reactor_kernel, solstice,
+    breakdown_kernel, bullettrains_kernel, chronos, chronos_kernel, detail, detail_kernel, hull, hull_kernel,
+    qjump, qjump_kernel, reactor, reactor_kernel, solstice,
 };
 
 pub(crate) const RUN_ROWS: Named<RunRows> =
@@ -32,8 +32,13 @@ pub(crate) const SUMMARY: Named<Summary> = &[
     ("solstice.claims", solstice::claims),
 ];
 
-const TASKS: [Named<MakeTask>; 4] =
-    [breakdown_kernel::TASKS, chronos::TASKS, chronos_kernel::TASKS, solstice::TASKS];
+const TASKS: [Named<MakeTask>; 5] = [
+    breakdown_kernel::TASKS,
+    bullettrains_kernel::TASKS,
+    chronos::TASKS,
+    chronos_kernel::TASKS,
+    solstice::TASKS,
+];
 
 /// Finds a function by name; the error says which names there are.
 pub(crate) fn find<F: Copy>(what: &str, name: &str, among: Named<F>) -> Result<F, String> {

@@ -26,6 +26,7 @@ pub fn every() -> [&'static Study; 13] {
         &CHRONOS_KERNEL,
         &BREAKDOWN_KERNEL,
         &BULLETTRAINS,
+        &BULLETTRAINS_KERNEL,
         &SOLSTICE,
         &REACTOR,
         &REACTOR_KERNEL,
@@ -36,6 +37,8 @@ pub fn every() -> [&'static Study; 13] {
 pub static BREAKDOWN_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("breakdown-kernel"));
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
+/// BulletTrains on this machine's kernel.
+pub static BULLETTRAINS_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains-kernel"));
 /// Chronos by a model of its server.
 pub static CHRONOS: LazyLock<Study> = LazyLock::new(|| shipped("chronos"));
 /// Chronos's servers on this machine.

@@ -3,6 +3,7 @@
 
 mod breakdown_kernel;
 mod bullettrains;
+mod bullettrains_kernel;
 mod chronos;
 mod chronos_kernel;
 mod common;
