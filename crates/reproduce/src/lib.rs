@@ -27,6 +27,7 @@ mod hull;
 mod hull_kernel;
 pub mod journal;
 mod kernel;
+mod link_use;
 pub mod metric;
 mod ns2;
 mod options;
