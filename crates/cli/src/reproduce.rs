@@ -9,7 +9,9 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use plimsoll_reproduce::{Journal, Options, Part, ReproduceError, Reproduction, Row, Study, page};
+use plimsoll_reproduce::{
+    Journal, Ledger, Options, Part, ReproduceError, Reproduction, Row, State, Study, page,
+};
 use plimsoll_scenario::Registry;
 use plimsoll_stdio::note;
 use plimsoll_units::text::{csv_cell, printable_json, printable_lines};
@@ -139,7 +141,9 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let began = Instant::now();
     let reproduction = if args.redraw {
-        read(&rows_file)?
+        let mut reproduction = read(&rows_file)?;
+        reproduction.settle(study);
+        reproduction
     } else {
         match measure(study, args, memory, &folder)? {
             Ended::Whole(reproduction) => *reproduction,
@@ -153,7 +157,7 @@ pub fn run(args: &Args, _: &Registry) -> Done {
     if reproduction.builds.len() > 1 {
         note!(
             "warning: its runs are of several builds ({}); `--fresh` runs all again",
-            reproduction.builds.join(", ")
+            reproduction.builds.iter().map(|build| build.commit.as_str()).collect::<Vec<_>>().join(", ")
         );
     }
     // The table is printed before the files are written, which a full disk may prevent; a full stdout does not prevent
@@ -270,7 +274,7 @@ fn printed(study: &Study, reproduction: &Reproduction, format: Format) -> anyhow
 
 fn lines(rows: &[Row], separator: &str) -> String {
     let mut text = "figure,base,series,x,metric,unit,measured,ci_low,ci_high,\
-         published,original,ratio,tolerance,within\n"
+         published,original,ratio,tolerance,within,state\n"
         .replace(',', separator);
     let optional = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
     for row in rows {
@@ -289,6 +293,7 @@ fn lines(rows: &[Row], separator: &str) -> String {
             optional(row.ratio),
             optional(row.tolerance),
             row.within.map_or_else(String::new, |within| within.to_string()),
+            row.state.map_or_else(String::new, |state| state.name().to_owned()),
         ];
         let _ = writeln!(text, "{}", cells.join(separator));
     }
@@ -313,14 +318,15 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
                 "scheme", "x", "metric", "measured", "published", "ratio"
             );
         }
-        let verdict = match (row.within, study.explanation(row)) {
+        let verdict = match row.state {
             _ if row.suspect => "suspect: the machine was too slow",
             _ if row.quick => "a quick run",
-            (Some(true), _) if row.order_only => "same order",
-            (Some(true), _) => "ok",
-            (Some(false), Some(_)) => "explained on the page",
-            (Some(false), None) => "OFF",
-            (None, _) => "",
+            Some(State::Held) if row.order_only => "same order",
+            Some(State::Open) if row.within.is_none() => "undecided",
+            Some(State::Explained) => "explained on the page",
+            Some(State::Open) => "OPEN",
+            Some(state) => state.name(),
+            None => "",
         };
         let optional = |value: Option<f64>, digits: usize| {
             value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
@@ -338,14 +344,12 @@ fn table(study: &Study, reproduction: &Reproduction) -> String {
     }
     let quick = if reproduction.quick { " (a quick look: runs are short)" } else { "" };
     text.push('\n');
-    for (order_only, held_to) in [
-        (false, "numbers that are held to a tolerance are within it"),
-        (true, "ratios that can be decided have the published order"),
-    ] {
-        let (held, all) = reproduction.held(order_only);
-        if all > 0 {
-            let _ = writeln!(text, "{held} of {all} {held_to}{quick}.");
-        }
-    }
+    let ledger = reproduction.ledger();
+    let Ledger { held, explained, open, .. } = ledger;
+    let _ = writeln!(
+        text,
+        "{held} held, {explained} explained, {open} open of {} published{quick}.",
+        ledger.published()
+    );
     text
 }

@@ -27,6 +27,7 @@ mod hull;
 mod hull_kernel;
 pub mod journal;
 mod kernel;
+pub mod ledger;
 mod link_use;
 pub mod metric;
 mod ns2;
@@ -51,12 +52,13 @@ mod windows;
 
 pub use error::ReproduceError;
 pub use journal::Journal;
+pub use ledger::Ledger;
 pub use options::{Options, Part};
 pub use orderings::Ordering;
-pub use row::Row;
-pub use run::{Reproduction, reproduce};
+pub use row::{Row, State};
+pub use run::{Build, Reproduction, reproduce};
 pub use studies::{
     BULLETTRAINS, CHRONOS, CHRONOS_KERNEL, DETAIL, DETAIL_KERNEL, HULL, HULL_KERNEL, QJUMP, QJUMP_KERNEL,
-    REACTOR, REACTOR_KERNEL, SOLSTICE,
+    REACTOR, REACTOR_KERNEL, SOLSTICE, every,
 };
 pub use study::Study;

@@ -69,8 +69,8 @@ pub(crate) enum Population {
         /// The gap between flowlets.
         gap: Span,
     },
-    /// The bytes of the most used link of a tier, such as `leaf -> spine`, over the mean of the tier's links: one number. It
-    /// needs `observe.links`.
+    /// The bytes of the most used link of a tier, such as `leaf -> spine`, over the mean of the tier's links: one
+    /// number. It needs `observe.links`.
     MostUsedLink(String),
     /// How far each day of a circuit would be filled by data to one destination, in percent, if a day began with the
     /// first packet after the day before, on the link of the watched queue of that name. It needs packets captured

@@ -36,6 +36,9 @@ pub struct Row {
     pub tolerance: Option<f64>,
     /// Whether the ratio is within the tolerance.
     pub within: Option<bool>,
+    /// What became of the published value; `None` where none was published.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<State>,
     /// How many flows the run had, where a page has runs of different length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flows: Option<u64>,
@@ -48,6 +51,32 @@ pub struct Row {
     /// Whether the machine was too slow for the run, or lost frames: `suspect` in the words of `plimsoll emulate`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspect: bool,
+}
+
+/// What became of a published value.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// The number is within its tolerance, or the order is the published one.
+    Held,
+    /// The number is outside, and an experiment whose numbers are rows of the page shows why.
+    Explained,
+    /// The number is outside, could not be decided, or the machine was too slow for it.
+    Open,
+    /// The number was given to a model, or is a formula's: it shows nothing about the system.
+    Input,
+}
+
+impl State {
+    /// Returns its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Held => "held",
+            State::Explained => "explained",
+            State::Open => "open",
+            State::Input => "input",
+        }
+    }
 }
 
 impl Row {
@@ -67,6 +96,7 @@ impl Row {
             ratio: None,
             tolerance: None,
             within: None,
+            state: None,
             flows: None,
             quick: false,
             order_only: false,

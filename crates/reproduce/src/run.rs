@@ -11,10 +11,13 @@ mod bench;
 mod compose;
 mod gather;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::ReproduceError;
 use crate::journal::Journal;
+use crate::ledger::{self, Ledger};
 use crate::options::{OnProgress, Options, Part};
 use crate::orderings::{Ordering, orderings};
 use crate::row::Row;
@@ -35,21 +38,39 @@ pub struct Reproduction {
     pub orderings: Vec<Ordering>,
     /// Packets that completed a link, in all runs.
     pub packet_hops: u64,
-    /// Commits of the builds that made the runs, each once; empty where none is known.
+    /// The builds that made the runs, each once; empty where none is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub builds: Vec<String>,
+    pub builds: Vec<Build>,
     /// Points that were not run, or only as short as a quick look has them: figure, base, x, scheme.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<[String; 4]>,
 }
 
+/// A build of the program, and the runs that it made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Build {
+    /// The commit that it was built from.
+    pub commit: String,
+    /// The digests of what its runs were told, as the journal has them, each once and sorted.
+    pub digests: BTreeSet<String>,
+}
+
 impl Reproduction {
-    /// Counts the numbers that are held to a tolerance, or the ratios of which the order is (`order_only`): those that
-    /// are as published, and all.
-    pub fn held(&self, order_only: bool) -> (usize, usize) {
-        let of = || self.rows.iter().filter(|row| row.order_only == order_only);
+    /// Judges the rows anew by the study's files: nothing of it needs a run.
+    pub fn settle(&mut self, study: &Study) {
+        ledger::settle(study, &mut self.rows);
+    }
+
+    /// Counts the published values in each state.
+    pub fn ledger(&self) -> Ledger {
+        Ledger::of(&self.rows)
+    }
+
+    /// Counts the ratios of which only the order is held: those decided as published, those decided, and all.
+    pub fn claims(&self) -> [usize; 3] {
+        let of = || self.rows.iter().filter(|row| row.order_only && row.state.is_some());
         let count = |within| of().filter(|row| row.within == Some(within)).count();
-        (count(true), count(true) + count(false))
+        [count(true), count(true) + count(false), of().count()]
     }
 }
 
@@ -87,6 +108,7 @@ pub fn reproduce(
     let summary = study.summary.map_or_else(Vec::new, |summary| summary(study, &rows));
     rows.extend(summary);
     rows.iter_mut().filter(|row| row.suspect).for_each(Row::let_go);
+    ledger::settle(study, &mut rows);
     let orderings = orderings(&rows, study.bases[0].name(), &study.unordered);
     let Options { quick, seed, .. } = *options;
     Ok(Reproduction { quick, seed, rows, orderings, packet_hops, builds, missing })

@@ -13,6 +13,24 @@ struct Folder {
 
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
+/// Returns every study, in the order of the ledger.
+pub fn every() -> [&'static Study; 12] {
+    [
+        &HULL,
+        &HULL_KERNEL,
+        &QJUMP,
+        &QJUMP_KERNEL,
+        &DETAIL,
+        &DETAIL_KERNEL,
+        &CHRONOS,
+        &CHRONOS_KERNEL,
+        &BULLETTRAINS,
+        &SOLSTICE,
+        &REACTOR,
+        &REACTOR_KERNEL,
+    ]
+}
+
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
 /// Chronos by a model of its server.

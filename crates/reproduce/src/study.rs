@@ -56,6 +56,8 @@ pub struct Study {
     pub tables: Vec<Table>,
     /// Whether rows have the value of an original paper that the study repeats.
     pub has_original: bool,
+    /// The rows whose published value was given to a model or is a formula's.
+    pub inputs: Vec<RowFilter>,
     /// Every known deviation.
     pub explanations: Vec<Explanation>,
     /// The deviations that are not understood.

@@ -57,6 +57,9 @@ struct StudyFile {
     /// The known deviations.
     #[serde(default)]
     explanation: Vec<ExplanationFile>,
+    /// The rows whose published value was given to a model or is a formula's.
+    #[serde(default)]
+    inputs: Vec<RowFilter>,
     /// The deviations that are not understood.
     #[serde(default)]
     open: Vec<ExplanationFile>,
@@ -272,6 +275,7 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
         other_seeds: file.other_seeds,
         tables: table.into_iter().map(|TableFile { figure, title }| Table { figure, title }).collect(),
         has_original: file.has_original,
+        inputs: file.inputs,
         explanations: explained(explanation),
         open: explained(open),
         head: String::new(),

@@ -97,7 +97,7 @@ fn turn(
         .args(["-c", load])
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(Stdio::piped())
         .spawn()
         .context("cannot run sh")?;
     while child.try_wait().context("cannot wait for the load")?.is_none() {
@@ -121,8 +121,9 @@ fn turn(
     // The generator's status 1 says that the run is suspect, which on a busy machine is so with and without tracing.
     let said: Value = serde_json::from_slice(&output.stdout).map_err(|_| {
         anyhow!(
-            "`{load}` printed no JSON ({}): expected that of `chronos-load run --format json`",
-            output.status
+            "`{load}` printed no JSON ({}): expected that of `chronos-load run --format json`\n{}",
+            output.status,
+            String::from_utf8_lossy(&output.stderr).trim()
         )
     })?;
     let number = |pointer: &str| {

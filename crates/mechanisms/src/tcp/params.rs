@@ -68,9 +68,9 @@ pub struct TransportParams {
     /// begins with it, also on a connection that is in use; ssthresh stays. RFC 5681, section 4.1: false;
     /// the ns-2 runs of the HULL, pFabric and QJump authors: true. Default false.
     pub restart_on_write: bool,
-    /// The rate at which a connection sends at most, headers included: segments leave one by one, each not before it has
-    /// had its time at this rate since the one before (Linux's `SO_MAX_PACING_RATE`; with MPTCP, each subflow). More
-    /// than 0, at most 1 Tb/s. Default absent: a sender is not paced.
+    /// The rate at which a connection sends at most, headers included: segments leave one by one, each not before it
+    /// has had its time at this rate since the one before (Linux's `SO_MAX_PACING_RATE`; with MPTCP, each subflow).
+    /// More than 0, at most 1 Tb/s. Default absent: a sender is not paced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pacing_rate: Option<Rate>,
 

@@ -30,6 +30,8 @@ pub(super) struct Side {
 pub(super) enum Stack {
     /// TCP over the loopback.
     Loopback,
+    /// TCP over a veth pair.
+    Streams,
     /// UDP over a veth pair, through the kernel's stack.
     Kernel,
     /// UDP over a veth pair, past the kernel's stack by AF_XDP.
@@ -43,6 +45,13 @@ pub(super) struct Beside {
     pub(super) place: usize,
     /// The name that ratios have for it: `p99_of_first`.
     pub(super) name: &'static str,
+}
+
+impl Stack {
+    /// Returns whether requests come by TCP; by UDP if not.
+    pub(super) fn is_tcp(self) -> bool {
+        matches!(self, Stack::Loopback | Stack::Streams)
+    }
 }
 
 impl Beside {
@@ -114,7 +123,7 @@ impl Side {
             let words = common.iter().chain(self.options).map(|word| (*word).to_owned());
             return std::iter::once(program).chain(words).collect();
         }
-        let (tcp, udp) = if self.stack == Stack::Loopback { ("{port}", "0") } else { ("0", "{port}") };
+        let (tcp, udp) = if self.stack.is_tcp() { ("{port}", "0") } else { ("0", "{port}") };
         let common = ["-u", "root", "-l", address, "-p", tcp, "-U", udp, "-m", "256", "-t", &threads];
         let words = common.iter().chain(self.options).map(|word| word.replace("{device}", device));
         std::iter::once(program).chain(words).collect()

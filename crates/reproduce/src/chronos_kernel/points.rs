@@ -76,6 +76,8 @@ fn side(series: &'static str, place: usize) -> Side {
     let options = |options: &'static [&'static str], side: Side| Side { options, ..side };
     let past =
         |options: &'static [&'static str], side: Side| Side { stack: Stack::Bypassed, options, ..side };
+    let over_veth =
+        |options: &'static [&'static str], side: Side| Side { stack: Stack::Streams, options, ..side };
     let two = || Side::new(series, Chronos, 2);
     let side = match series {
         "MC 2T" | "1P 2T" => Side::new(series, Memcached, 2),
@@ -97,9 +99,9 @@ fn side(series: &'static str, place: usize) -> Side {
             past(&["--lock=global", "-o", "chronos_xdp={device}"], Side::new(series, ChronosLocked, 2))
         }
         "Chronos 2T" => past(&["-o", "chronos_xdp={device},chronos_steering=on"], two()),
-        "search RW lock" => options(&["--lock=rwlock"], Side::new(series, SearchLocked, 2)),
-        "search RCU" => options(&["--snapshots"], Side::new(series, Search, 2)),
-        "search Chronos" => Side::new(series, Search, 2),
+        "search RW lock" => over_veth(&["--lock=rwlock"], Side::new(series, SearchLocked, 2)),
+        "search RCU" => over_veth(&["--snapshots"], Side::new(series, Search, 2)),
+        "search Chronos" => over_veth(&[], Side::new(series, Search, 2)),
         "MC beside a job" => Side { has_neighbour: true, ..Side::new(series, Memcached, 1) },
         "CH beside a job" => Side { has_neighbour: true, ..Side::new(series, Chronos, 1) },
         _ => Side::new(series, Memcached, 1),

@@ -68,7 +68,7 @@ impl Turns {
                 Recipe { address, ..Recipe::new(side.series, words) }
             }
         };
-        let transport = if network.is_some() { Transport::Udp } else { Transport::Tcp };
+        let transport = if side.stack.is_tcp() { Transport::Tcp } else { Transport::Udp };
         let recipes = vec![recipe; side.processes as usize];
         let LoadOptions { workload, clients, validity, .. } = self.load(cpus, side)?;
         let mut bench =
@@ -205,7 +205,7 @@ impl Task for Turns {
             }
             match side.stack {
                 Stack::Loopback => {}
-                Stack::Kernel => network_tools()?,
+                Stack::Streams | Stack::Kernel => network_tools()?,
                 Stack::Bypassed => {
                     network_tools()?;
                     bypasses(Path::new(&side.words(&self.servers, ("", ""))[0]), side.options)?;

@@ -1,5 +1,5 @@
 //! [`Network`]: a veth pair for each server, between a namespace of its own and one of the clients, for the figures
-//! over UDP.
+//! over UDP and that of the index server.
 //!
 //! ```text
 //! processor 0: server ─ near device ═ veth ═ far device ─ socket ─ generator: processor 1

@@ -1,5 +1,8 @@
 //! The rows of a page, of what the journal has.
 
+use std::collections::BTreeSet;
+
+use super::Build;
 use super::bench::{Bench, Job};
 use crate::error::ReproduceError;
 use crate::journal::Journal;
@@ -15,7 +18,7 @@ pub(super) struct Composed {
     pub(super) rows: Vec<Vec<Row>>,
     pub(super) packet_hops: u64,
     pub(super) missing: Vec<[String; 4]>,
-    pub(super) builds: Vec<String>,
+    pub(super) builds: Vec<Build>,
 }
 
 impl Bench<'_> {
@@ -47,8 +50,12 @@ impl Bench<'_> {
             let beside = |row: &Row| self.beside_published(job, Row { quick: stands_in, ..row.clone() });
             of.rows.push(entry.rows.iter().map(beside).collect());
             of.jobs.push(job.clone());
-            if let Some(commit) = entry.commit.as_ref().filter(|commit| !of.builds.contains(*commit)) {
-                of.builds.push(commit.clone());
+            if let Some(commit) = &entry.commit {
+                let at = of.builds.iter().position(|build| build.commit == *commit).unwrap_or_else(|| {
+                    of.builds.push(Build { commit: commit.clone(), digests: BTreeSet::new() });
+                    of.builds.len() - 1
+                });
+                of.builds[at].digests.insert(entry.digest.clone());
             }
         }
         of

@@ -10,6 +10,7 @@ mod detail_kernel;
 mod digests;
 mod hull;
 mod hull_kernel;
+mod ledger;
 mod qjump;
 mod qjump_kernel;
 mod reactor;

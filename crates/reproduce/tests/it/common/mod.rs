@@ -7,26 +7,34 @@ use plimsoll_reproduce::{Reproduction, Study, page};
 
 /// The folder of the pages, and the rows of the study's page.
 pub fn committed(study: &Study) -> (PathBuf, Reproduction) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions");
+    let folder = folder();
     let rows = fs::read_to_string(folder.join(&study.id).join("rows.json")).expect("the rows are committed");
     (folder, serde_json::from_str(&rows).expect("the rows are a reproduction"))
 }
 
 /// The page and its figures are what the rows give.
 pub fn page_is_of_its_rows(study: &Study) {
-    let (folder, reproduction) = committed(study);
+    let mut reproduction = committed(study).1;
+    reproduction.settle(study);
     for (name, text) in page::files(study, &reproduction) {
-        if std::env::var_os("UPDATE").is_some() {
-            fs::write(folder.join(&name), &text).expect("the page can be written");
-        }
-        let kept = fs::read_to_string(folder.join(&name)).unwrap_or_default();
-        assert!(
-            kept == text,
-            "docs/reproductions/{name} is out of date; \
-             run `UPDATE=1 cargo test -p plimsoll-reproduce --test it {}`",
-            study.id
-        );
+        is_kept(&name, &text, &study.id);
     }
+}
+
+/// A file of the pages is this text; with `UPDATE` set it is written first.
+pub fn is_kept(name: &str, text: &str, test: &str) {
+    let file = folder().join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&file, text).expect("the page can be written");
+    }
+    assert!(
+        fs::read_to_string(&file).unwrap_or_default() == text,
+        "docs/reproductions/{name} is out of date; run `UPDATE=1 cargo test -p plimsoll-reproduce --test it {test}`"
+    );
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reproductions")
 }
 
 /// A row that is off has an explanation or is an open question.

@@ -1,0 +1,41 @@
+//! The ledger follows from what was measured and published, and from nothing else.
+
+use plimsoll_reproduce::{Ledger, Reproduction, State, Study, every, page};
+
+use crate::common;
+
+fn pages() -> impl Iterator<Item = (&'static Study, Reproduction)> {
+    every().into_iter().map(|study| (study, common::committed(study).1))
+}
+
+#[test]
+fn the_committed_ledger_is_what_the_committed_rows_give() {
+    let ledgers: Vec<(&Study, Ledger)> = pages().map(|(study, page)| (study, page.ledger())).collect();
+    common::is_kept("ledger.md", &page::ledger(&ledgers), "ledger");
+}
+
+#[test]
+fn every_committed_verdict_follows_from_measured_and_published() {
+    for (study, committed) in pages() {
+        let mut settled = committed.clone();
+        settled.settle(study);
+        for (kept, again) in committed.rows.iter().zip(&settled.rows) {
+            assert_eq!(kept, again, "{}", study.id);
+        }
+        for row in &committed.rows {
+            let ratio =
+                row.published.filter(|published| *published != 0.0).map(|published| row.measured / published);
+            assert_eq!(row.ratio, ratio, "{} {row:?}", study.id);
+            if let (Some(ratio), Some(tolerance)) = (ratio, row.tolerance) {
+                assert_eq!(
+                    row.within,
+                    Some(1.0 / tolerance <= ratio && ratio <= tolerance),
+                    "{} {row:?}",
+                    study.id
+                );
+            }
+            assert!(row.published.is_none() || row.state.is_some(), "{} {row:?}", study.id);
+            assert!(row.state != Some(State::Held) || row.within == Some(true), "{} {row:?}", study.id);
+        }
+    }
+}
