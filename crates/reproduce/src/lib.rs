@@ -30,6 +30,7 @@ mod hull_kernel;
 pub mod journal;
 mod kernel;
 pub mod ledger;
+mod link_use;
 pub mod metric;
 mod ns2;
 mod options;

@@ -14,7 +14,7 @@ struct Folder {
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Returns every study, in the order of the ledger.
-pub fn every() -> [&'static Study; 13] {
+pub fn every() -> [&'static Study; 14] {
     [
         &HULL,
         &HULL_KERNEL,
