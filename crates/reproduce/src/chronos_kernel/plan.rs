@@ -130,8 +130,8 @@ impl Side {
     }
 }
 
-/// The controllers that take turns; the second is set beside the first.
-pub(super) const CONTROLLERS: [&str; 2] = ["ovs-testcontroller", "Chronos-OF"];
+/// The controllers that take turns; the others are set beside the first. The third never sleeps.
+pub(super) const CONTROLLERS: [&str; 3] = ["ovs-testcontroller", "Chronos-OF", "Chronos-OF spin"];
 
 /// On which processors servers and generator run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
