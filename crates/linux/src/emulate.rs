@@ -153,6 +153,9 @@ pub fn check(model: &Model, options: &Options) -> Result<(), EmulateError> {
     if !model.transport.workload.is_empty() || !model.outside.workload_controllers.is_empty() {
         return refuse("transport.workload", "a congestion controller of single workloads");
     }
+    if model.transport.pacing_rate.is_some() {
+        return refuse("transport.pacing_rate", "a pacing rate of all connections");
+    }
     multipath::check_scenario(model)?;
     let options = &with_multipath(model, options);
     let transport = resolved(model)?;

@@ -3,7 +3,10 @@
 //!
 //! ```sh
 //! cargo run --release -p plimsoll-reproduce --example fit_processor
+//! cargo run --release -p plimsoll-reproduce --example fit_processor -- 'host.processor.interrupt="6us"'
 //! ```
+//!
+//! Arguments are settings that hold in all runs, as `--set` takes them.
 //!
 //! The costs are those of a packet, the same for sending and receiving, of a sent segment and of a call that sends; a
 //! second fit does without the last. A pattern search multiplies and divides each cost by a factor, from 2 on, of which
@@ -27,17 +30,18 @@ const HOSTS: f64 = 7.0;
 type Costs = Vec<u64>;
 
 fn main() {
+    let more: Vec<String> = std::env::args().skip(1).collect();
     for costs in [3, 2] {
         let mut tried = BTreeMap::new();
         let mut best = BEGIN[..costs].to_vec();
-        let mut error = measure(&best, &mut tried);
+        let mut error = measure(&best, &more, &mut tried);
         let mut factor = 2.0_f64;
         while factor > 1.01 {
             let around = (0..costs).flat_map(|which| [factor, 1.0 / factor].map(|by| (which, by)));
             let better = around.map(|(which, by)| {
                 let mut costs = best.clone();
                 costs[which] = (costs[which] as f64 * by / 1_000.0).round() as u64 * 1_000;
-                (measure(&costs, &mut tried), costs)
+                (measure(&costs, &more, &mut tried), costs)
             });
             match better.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(other, _)| *other < error) {
                 Some((other, costs)) => (error, best) = (other, costs),
@@ -48,34 +52,35 @@ fn main() {
         let fitted: Vec<String> =
             names.iter().zip(&best).map(|(name, ps)| format!("{name} {} ns", ps / 1_000)).collect();
         plimsoll_stdio::outln!("{}: error {error:.4}, {} points tried", fitted.join(", "), tried.len());
-        for ((variant, published), simulated) in TABLE_3_1.iter().zip(throughputs(&best)) {
+        for ((variant, published), simulated) in TABLE_3_1.iter().zip(throughputs(&best, &more)) {
             plimsoll_stdio::outln!("  {variant}: {simulated:.2} Gb/s, published {published}");
         }
     }
 }
 
 /// Returns the sum of the squared logarithms, which is computed once for each set of costs.
-fn measure(costs: &[u64], tried: &mut BTreeMap<Costs, f64>) -> f64 {
+fn measure(costs: &[u64], more: &[String], tried: &mut BTreeMap<Costs, f64>) -> f64 {
     if let Some(error) = tried.get(costs) {
         return *error;
     }
-    let error = TABLE_3_1.iter().zip(throughputs(costs));
+    let error = TABLE_3_1.iter().zip(throughputs(costs, more));
     let error = error.map(|((_, published), simulated)| (simulated / published).ln().powi(2)).sum();
     tried.insert(costs.to_vec(), error);
     error
 }
 
-/// Returns the simulated throughput of each variant in Gb/s, with these costs.
-fn throughputs(costs: &[u64]) -> Vec<f64> {
+/// Returns the simulated throughput of each variant in Gb/s, with these costs and further settings.
+fn throughputs(costs: &[u64], more: &[String]) -> Vec<f64> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/bullettrains/all-to-all.toml");
     let ns = |ps: u64| format!("{}ns", ps / 1_000);
-    let set = vec![
+    let mut set = vec![
         format!("host.processor.send.packet=\"{}\"", ns(costs[0])),
         format!("host.processor.receive.packet=\"{}\"", ns(costs[0])),
         format!("host.processor.send.segment=\"{}\"", ns(costs[1])),
         format!("host.processor.send_call=\"{}\"", ns(costs.get(2).copied().unwrap_or(0))),
         "observe.packets=1".to_owned(),
     ];
+    set.extend_from_slice(more);
     let scenario = Scenario::load_with(file, &Overrides { set, ..Overrides::default() });
     let scenario = scenario.unwrap_or_else(|errors| panic!("{}", errors[0]));
     let run = |variant: &str| {

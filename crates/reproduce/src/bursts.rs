@@ -110,6 +110,56 @@ pub(crate) fn path_cache_percent(outcome: &Outcome, name: &str, entries: usize) 
     (packets > 0).then(|| 100.0 * hits as f64 / packets as f64)
 }
 
+/// Returns how many pauses of a connection there are in each megabyte of data on the link of the watched queue `name`,
+/// after the warm-up, that exceed `gap` from one packet with data to the next: where a switch that selects paths by
+/// flowlets of that gap may change the path. `None` if there is no data.
+pub(crate) fn path_changes_per_mb(outcome: &Outcome, name: &str, gap: Span) -> Option<f64> {
+    let (_, interface) = watched(outcome, name)?;
+    // By connection and sender: the time of the last packet.
+    let mut flows: BTreeMap<(u64, u32), Time> = BTreeMap::new();
+    let (mut changes, mut bytes) = (0u64, 0u64);
+    let packets = outcome.capture.packets.iter().map(|packet| packet.record());
+    for packet in packets.filter(|packet| packet.interface == interface && packet.payload > 0) {
+        let last = flows.insert((packet.flow, packet.source), packet.time);
+        if packet.time.as_ps() >= outcome.warmup.as_ps() {
+            changes += u64::from(last.is_some_and(|last| packet.time.saturating_since(last) > gap));
+            bytes += u64::from(packet.payload);
+        }
+    }
+    (bytes > 0).then(|| 1e6 * changes as f64 / bytes as f64)
+}
+
+/// Returns how far each day of a host's circuit would be filled by what passes the link of the watched queue `name`
+/// after the warm-up, in percent of the link's rate. The host has one circuit: it opens to where the next packet with
+/// data goes as that begins to leave, and stands for `day`; data to other destinations does not fill it. The last day,
+/// which the run may have cut, does not count.
+pub(crate) fn days_filled_percent(outcome: &Outcome, name: &str, day: Span) -> Vec<f64> {
+    let Some((queue, interface)) = watched(outcome, name) else { return Vec::new() };
+    // The end of the day, the destination of its circuit, and how long data to that has taken.
+    let mut today: Option<(Time, u32, Span)> = None;
+    let mut filled = Vec::new();
+    let packets = outcome.capture.packets.iter().map(|packet| packet.record());
+    for packet in packets.filter(|packet| packet.interface == interface && packet.payload > 0) {
+        let time = queue.rate.byte_time().span(u64::from(packet.size));
+        let begins = Time::from_ps(packet.time.as_ps().saturating_sub(time.as_ps()));
+        if begins.as_ps() < outcome.warmup.as_ps() {
+            continue;
+        }
+        if let Some((ends, destination, used)) = &mut today
+            && begins < *ends
+        {
+            if packet.destination == *destination {
+                *used += time.min(ends.saturating_since(begins));
+            }
+            continue;
+        }
+        let tomorrow = (begins + day, packet.destination, time.min(day));
+        let over = today.replace(tomorrow).map(|(_, _, used)| 100.0 * used.as_us_f64() / day.as_us_f64());
+        filled.extend(over);
+    }
+    filled
+}
+
 /// Returns the watched queue `name` and the number of its link's interface in the capture.
 fn watched<'a>(outcome: &'a Outcome, name: &str) -> Option<(&'a Queue, u32)> {
     let queue = outcome.queues.iter().find(|queue| queue.name == name)?;
@@ -231,5 +281,15 @@ mod tests {
         assert_eq!(path_cache_percent(&outcome, "nic", 1), Some(20.0));
         assert_eq!(path_cache_percent(&outcome, "nic", 3), Some(70.0));
         assert_eq!(ack_ratio(&outcome, "other"), None);
+        // The flow to 1 has gaps of 1.2 and 6.6 us, that to 2 of 1.28 and 7.12 us, in six packets of 1,422 B.
+        let changes = |ns| path_changes_per_mb(&outcome, "nic", Span::from_ns(ns)).expect("there is data");
+        let counts = [1_000, 1_250, 6_599, 6_600, 8_000].map(|ns| (changes(ns) * 6.0 * 1_422e-6).round());
+        assert_eq!(counts, [4.0, 3.0, 2.0, 1.0, 0.0]);
+        assert_eq!(path_changes_per_mb(&outcome, "other", Span::ZERO), None);
+        // Days to 1 from 0 us on, of which two packets fill 2,400 ns; then to 2 from 3.68 us on; to 1; to 2.
+        assert_eq!(days_filled_percent(&outcome, "nic", Span::from_ns(3_000)), [80.0, 40.0, 40.0]);
+        // Of a packet that the end of a day cuts, a part counts: 600 of 1,200 ns in the first, 520 ns in the second.
+        let filled = days_filled_percent(&outcome, "nic", Span::from_ns(1_800));
+        assert_eq!(filled.iter().map(|percent| percent.round()).collect::<Vec<_>>(), [100.0, 96.0, 67.0]);
     }
 }

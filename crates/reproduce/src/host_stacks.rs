@@ -10,6 +10,16 @@ pub(crate) fn processor_percent(outcome: &Outcome, host: u32) -> Option<f64> {
     (seconds > 0.0).then(|| 100.0 * busiest.as_secs_f64() / seconds)
 }
 
+/// Returns the time that all cores of a host's processor worked for each kilobyte that was delivered anywhere after the
+/// warm-up, in ns.
+pub(crate) fn processor_ns_per_kb(outcome: &Outcome, host: u32) -> Option<f64> {
+    let totals = outcome.processors.iter().find(|totals| totals.host == host)?;
+    let seconds = outcome.end.as_secs_f64() - outcome.warmup.as_secs_f64();
+    let busy: f64 = totals.busy.iter().map(|core| core.as_secs_f64()).sum();
+    let gbps = delivered_gbps(outcome, 1).filter(|gbps| *gbps > 0.0)?;
+    (seconds > 0.0).then(|| 8e3 * busy / seconds / gbps)
+}
+
 /// Returns how many packets were lost for want of room in receive rings; `None` where hosts have no processors.
 pub(crate) fn ring_drops(outcome: &Outcome) -> Option<f64> {
     let lost = |totals: &ProcessorTotals| totals.ring_drops;
@@ -67,6 +77,8 @@ mod tests {
         // 2.5 MB in 2 ms, of two senders.
         assert_eq!(delivered_gbps(&outcome, 2), Some(5.0));
         assert_eq!(processor_percent(&outcome, 1), Some(40.0));
+        // 1.5 ms of work in 2.5 ms, at 1,250 KB/ms.
+        assert_eq!(processor_ns_per_kb(&outcome, 1).map(f64::round), Some(480.0));
         assert_eq!((processor_percent(&outcome, 3), ring_drops(&outcome)), (None, Some(7.0)));
         assert_eq!(ring_drops(&Outcome::default()), None);
     }

@@ -9,8 +9,10 @@ use plimsoll_results::stats::{Estimate, Interval, Samples, Statistic};
 use plimsoll_units::{Span, Time};
 use serde::Deserialize;
 
-use crate::bursts::{ack_ratio, bursts, pair_bursts, path_cache_percent};
-use crate::{circuits, host_stacks, windows};
+use crate::bursts::{
+    ack_ratio, bursts, days_filled_percent, pair_bursts, path_cache_percent, path_changes_per_mb,
+};
+use crate::{circuits, host_stacks, link_use, windows};
 
 /// A measurement: a statistic of a population.
 #[derive(Clone, PartialEq, Debug)]
@@ -59,10 +61,33 @@ pub(crate) enum Population {
         /// The number of entries.
         entries: usize,
     },
+    /// How many pauses of connections longer than `gap` there are in each megabyte of data on the link of the watched
+    /// queue of that name, where flowlets may change their path: one number. It needs packets captured there.
+    PathChangesPerMb {
+        /// The name of the watched queue.
+        queue: String,
+        /// The gap between flowlets.
+        gap: Span,
+    },
+    /// The bytes of the most used link of a tier, such as `leaf -> spine`, over the mean of the tier's links: one
+    /// number. It needs `observe.links`.
+    MostUsedLink(String),
+    /// How far each day of a circuit would be filled by data to one destination, in percent, if a day began with the
+    /// first packet after the day before, on the link of the watched queue of that name. It needs packets captured
+    /// there.
+    DayFilledPercent {
+        /// The name of the watched queue.
+        queue: String,
+        /// The length of a day.
+        day: Span,
+    },
     /// Percent of a workload's messages that had to wait for a segment sent again: one number.
     RecoveredPercent(String),
     /// How busy each core of a host's processor was, in percent: one number, that of the busiest.
     ProcessorPercent(u32),
+    /// The time in ns that all cores of a host's processor worked for each kilobyte of payload that was delivered after
+    /// the warm-up, of all workloads: one number. It needs `observe.goodput_every`.
+    ProcessorNsPerKb(u32),
     /// Packets that found no room in the receive ring of their host, of all hosts: one number.
     RingDrops,
     /// Payload delivered after the warm-up in Gb/s, of all workloads together, over the number of hosts that send: one
@@ -280,6 +305,11 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         Population::PathCachePercent { queue, entries } => {
             path_cache_percent(outcome, queue, *entries).into_iter().collect()
         }
+        Population::PathChangesPerMb { queue, gap } => {
+            path_changes_per_mb(outcome, queue, *gap).into_iter().collect()
+        }
+        Population::MostUsedLink(tier) => link_use::most_used(outcome, tier).into_iter().collect(),
+        Population::DayFilledPercent { queue, day } => days_filled_percent(outcome, queue, *day),
         Population::RecoveredPercent(name) => {
             let of = |message: &&Message| Some(usize::from(message.workload)) == number(name);
             let messages: Vec<&Message> = outcome.messages.iter().filter(of).collect();
@@ -291,6 +321,9 @@ pub(crate) fn samples(of: &Population, outcome: &Outcome, warmup: Span) -> Vec<f
         }
         Population::ProcessorPercent(host) => {
             host_stacks::processor_percent(outcome, *host).into_iter().collect()
+        }
+        Population::ProcessorNsPerKb(host) => {
+            host_stacks::processor_ns_per_kb(outcome, *host).into_iter().collect()
         }
         Population::RingDrops => host_stacks::ring_drops(outcome).into_iter().collect(),
         Population::DeliveredGbpsEach(senders) => {

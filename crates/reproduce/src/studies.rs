@@ -14,7 +14,7 @@ struct Folder {
 include!(concat!(env!("OUT_DIR"), "/files.rs"));
 
 /// Returns every study, in the order of the ledger.
-pub fn every() -> [&'static Study; 13] {
+pub fn every() -> [&'static Study; 14] {
     [
         &HULL,
         &HULL_KERNEL,
@@ -24,6 +24,7 @@ pub fn every() -> [&'static Study; 13] {
         &DETAIL_KERNEL,
         &CHRONOS,
         &CHRONOS_KERNEL,
+        &BREAKDOWN_KERNEL,
         &BULLETTRAINS,
         &BULLETTRAINS_KERNEL,
         &SOLSTICE,
@@ -32,6 +33,8 @@ pub fn every() -> [&'static Study; 13] {
     ]
 }
 
+/// Table 5.1 of Chronos's dissertation, and its locks, on this machine.
+pub static BREAKDOWN_KERNEL: LazyLock<Study> = LazyLock::new(|| shipped("breakdown-kernel"));
 /// BulletTrains in the simulator.
 pub static BULLETTRAINS: LazyLock<Study> = LazyLock::new(|| shipped("bullettrains"));
 /// BulletTrains on this machine's kernel.

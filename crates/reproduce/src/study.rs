@@ -122,6 +122,8 @@ pub struct Figure {
     pub metrics: Vec<Metric>,
     /// The metrics measured in the same outcome whose rows have another x.
     pub also: Vec<(String, Vec<Metric>)>,
+    /// The figure in whose runs `also` is measured; `None` for the figure's own.
+    pub of: Option<String>,
     /// The distribution, of another figure's runs, that the figure shows.
     pub distribution: Option<Distribution>,
     /// The metrics that are worth a picture.
@@ -310,17 +312,8 @@ impl Study {
     /// Returns the rows of a run that are beyond its figure's metrics.
     pub(crate) fn further_rows(&self, run: &FinishedRun<'_>) -> Vec<Row> {
         let mut rows = Vec::new();
-        for (x, metrics) in &run.figure.also {
-            for metric in metrics {
-                let mut row =
-                    Row::new(&run.figure.id, run.base.name(), run.series, x, &metric.name, &metric.unit);
-                if let Some(estimate) = metric.measure(run.outcome, Span::ZERO) {
-                    row.set_measured(&estimate);
-                    rows.push(row);
-                }
-            }
-        }
         for figure in &self.figures {
+            rows.extend(figure.rows_also_of(run));
             let distribution = figure.distribution.iter().filter(|shown| shown.of == run.figure.id);
             rows.extend(distribution.flat_map(|shown| shown.rows(&figure.id, run)));
         }
@@ -363,6 +356,20 @@ impl Base {
 }
 
 impl Figure {
+    /// Returns the rows that `also` measures in a run.
+    fn rows_also_of(&self, run: &FinishedRun<'_>) -> Vec<Row> {
+        let is_of = self.of.as_ref().unwrap_or(&self.id) == &run.figure.id
+            && self.series.iter().any(|series| series == run.series);
+        let also = self.also.iter().filter(|_| is_of);
+        let metrics = also.flat_map(|(x, metrics)| metrics.iter().map(move |metric| (x, metric)));
+        let row = |(x, metric): (&String, &Metric)| {
+            let mut row = Row::new(&self.id, run.base.name(), run.series, x, &metric.name, &metric.unit);
+            row.set_measured(&metric.measure(run.outcome, Span::ZERO)?);
+            Some(row)
+        };
+        metrics.filter_map(row).collect()
+    }
+
     /// Returns whether a quick look has the point.
     pub(crate) fn is_in_quick(&self, case: usize) -> bool {
         if !self.quick.is_empty() {

@@ -140,6 +140,8 @@ struct FigureFile {
     /// Metrics of the same runs whose rows have another x.
     #[serde(default)]
     also: Vec<AlsoFile>,
+    /// The figure in whose runs `also` is measured, where this one runs nothing.
+    of: Option<String>,
     /// The distribution that the figure shows of another figure's runs.
     distribution: Option<Distribution>,
 }
@@ -250,6 +252,10 @@ fn build(file: StudyFile, scenarios: Files, cdfs: Files) -> Result<Study, String
             known.figure(figure).map_err(|problem| format!("figure `{id}`: {problem}"))
         })
         .collect::<Result<Vec<Figure>, String>>()?;
+    for (figure, of) in figures.iter().filter_map(|figure| figure.of.as_ref().map(|of| (figure, of))) {
+        one_of("figure", of, figures.iter().map(|figure| figure.id.as_str()))
+            .map_err(|problem| format!("figure `{}`: {problem}", figure.id))?;
+    }
     let explained = |list: Vec<ExplanationFile>| {
         let explanation =
             |ExplanationFile { title, rows, reach, text }| Explanation { title, rows, reach, text };
@@ -311,6 +317,9 @@ impl Known<'_> {
         if let (Runs::Nothing, false) = (&runs, cases.is_empty()) {
             return Err("it has points and nothing to run; allowed: `scenario` or `task`".to_owned());
         }
+        if let (Runs::Scenario(_) | Runs::Task(_), Some(of)) = (&runs, &file.of) {
+            return Err(format!("it runs something and has `of = \"{of}\"`; allowed: one of them"));
+        }
         let also = file.also.into_iter().map(|AlsoFile { x, metrics }| Ok((x, self.metrics(&metrics)?)));
         let tolerance = |ToleranceFile { series, x, metric, up_to, factor }| {
             let rows = RowFilter { series, x, metric, ..RowFilter::default() };
@@ -329,6 +338,7 @@ impl Known<'_> {
             series: file.series,
             metrics: self.metrics(&file.metrics)?,
             also: also.collect::<Result<_, String>>()?,
+            of: file.of,
             distribution: file.distribution,
             drawn: file.drawn,
             tolerance: file.tolerance.into_iter().map(tolerance).collect(),
@@ -435,6 +445,12 @@ warmup = "1s"
             ("\"p99\"", "\"p98\"", "unknown variant `p98`, expected one of `mean`"),
             ("series = [\"TCP\"], factor", "serie = [\"TCP\"], factor", "unknown field `serie`"),
             ("\"2s\"", "\"2\"", "line 14"),
+            (
+                "series = [\"TCP\"]\n",
+                "series = [\"TCP\"]\nof = \"fig2\"\n",
+                "it runs something and has `of = \"fig2\"`; allowed: one of them",
+            ),
+            ("scenario = \"one.toml\"", "of = \"fig2\"", "it has points and nothing to run"),
             ("[metrics]", "computed.exact = \"two\"\n[metrics]", "there is no exact `two`; allowed: "),
         ];
         for (from, to, expected) in cases {
@@ -453,7 +469,9 @@ warmup = "1s"
             for figure in &study.figures {
                 let own = figure.metrics.iter().map(|metric| metric.name.as_str());
                 let shown = figure.distribution.iter().map(|shown| shown.metric.as_str());
-                let names: Vec<&str> = own.chain(shown).collect();
+                let also = figure.also.iter().flat_map(|(_, metrics)| metrics);
+                let names: Vec<&str> =
+                    own.chain(shown).chain(also.map(|metric| metric.name.as_str())).collect();
                 let stray =
                     figure.drawn.iter().find(|drawn| !names.is_empty() && !names.contains(&drawn.as_str()));
                 assert_eq!(stray, None, "{} {}", study.id, figure.id);

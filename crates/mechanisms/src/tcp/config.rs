@@ -1,6 +1,6 @@
 //! [`Config`]: [`TransportParams`] checked and turned into integers.
 
-use plimsoll_units::{Bytes, Span};
+use plimsoll_units::{Bytes, Rate, Span};
 
 use super::congestion::{Limits, MakeController};
 use super::controller::swift::SwiftParams;
@@ -34,6 +34,7 @@ pub struct Config {
     pub app_limited_growth: bool,
     pub idle_restart: bool,
     pub restart_on_write: bool,
+    pub pacing_rate: Option<Rate>,
     pub min_rto: Span,
     pub initial_rto: Span,
     pub max_rto: Span,
@@ -94,6 +95,7 @@ impl TransportParams {
             app_limited_growth: self.app_limited_growth,
             idle_restart: self.idle_restart,
             restart_on_write: self.restart_on_write,
+            pacing_rate: self.pacing_rate,
             min_rto: self.min_rto,
             initial_rto: self.initial_rto,
             max_rto: self.max_rto,
@@ -155,6 +157,10 @@ impl TransportParams {
         ];
         for (key, segments) in at_least_one {
             Invalid::unless(segments >= 1, key, segments, "1 segment or more")?;
+        }
+        if let Some(rate) = self.pacing_rate {
+            let ok = rate > Rate::ZERO && rate <= Rate::from_gbps(1_000);
+            Invalid::unless(ok, "pacing_rate", rate, "more than 0 and at most 1Tbps")?;
         }
         Invalid::unless(!self.min_rto.is_zero(), "min_rto", self.min_rto, "more than 0")?;
         Invalid::unless(self.min_rto <= self.max_rto, "min_rto", self.min_rto, "at most `max_rto`")?;

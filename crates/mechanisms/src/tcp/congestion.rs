@@ -13,7 +13,8 @@
 //!
 //! **Pacing.** Where cwnd is less than a segment, one segment may be outstanding, and segments leave `segment / cwnd`
 //! round trips apart. A controller may also set a rate ([`CongestionControl::pacing_rate`]); the slower of the two
-//! holds. The built-in controllers that go by ssthresh never pace, and the sender spends nothing on it.
+//! holds, and so does a rate of the configuration (`pacing_rate`). The built-in controllers that go by ssthresh never
+//! pace by themselves, and the sender then spends nothing on it.
 
 use std::fmt;
 use std::sync::Arc;

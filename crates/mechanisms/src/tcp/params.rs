@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use plimsoll_units::{Bytes, Span};
+use plimsoll_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -68,6 +68,11 @@ pub struct TransportParams {
     /// begins with it, also on a connection that is in use; ssthresh stays. RFC 5681, section 4.1: false;
     /// the ns-2 runs of the HULL, pFabric and QJump authors: true. Default false.
     pub restart_on_write: bool,
+    /// The rate at which a connection sends at most, headers included: segments leave one by one, each not before it
+    /// has had its time at this rate since the one before (Linux's `SO_MAX_PACING_RATE`; with MPTCP, each subflow).
+    /// More than 0, at most 1 Tb/s. Default absent: a sender is not paced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pacing_rate: Option<Rate>,
 
     /// Smallest RTO (RFC 6298, section 2.4). Default 1 s; data centers use 5 to 200 ms.
     pub min_rto: Span,
@@ -198,6 +203,7 @@ impl Default for TransportParams {
             app_limited_growth: false,
             idle_restart: true,
             restart_on_write: false,
+            pacing_rate: None,
             min_rto: Span::from_secs(1),
             initial_rto: Span::from_secs(1),
             max_rto: Span::from_secs(60),

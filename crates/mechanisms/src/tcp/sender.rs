@@ -156,7 +156,7 @@ impl Sender {
             flight_max: 0,
             flight_end: 0,
             was_full: false,
-            checks: if controller.is_boxed() { PACES } else { 0 },
+            checks: if controller.is_boxed() || config.pacing_rate.is_some() { PACES } else { 0 },
             sets_window,
             pacing_deadline: Time::MAX,
             last_sent: Time::ZERO,
@@ -552,7 +552,7 @@ impl Sender {
     }
 
     /// How long before `len` bytes the last data must have left: where cwnd is below one segment, as many round trips
-    /// as they are windows, and what the controller's rate takes.
+    /// as they are windows, and what the lower of the controller's rate and the configured one takes.
     fn pacing_gap(&self, config: &Config, len: u64) -> Span {
         let cwnd = self.window.cwnd;
         let by_window = if cwnd < config.segment {
@@ -561,7 +561,8 @@ impl Sender {
         } else {
             Span::ZERO
         };
-        let rate = self.controller.pacing_rate().filter(|rate| *rate != Rate::ZERO);
+        let of_controller = self.controller.pacing_rate().filter(|rate| *rate != Rate::ZERO);
+        let rate = of_controller.into_iter().chain(config.pacing_rate).min();
         let by_rate =
             rate.map_or(Span::ZERO, |rate| Bytes::new(len + u64::from(config.header_bytes)).time_at(rate));
         by_window.max(by_rate)
@@ -634,5 +635,5 @@ fn is_window_limited(window: &Window, was_full: bool, flight_max: u64) -> bool {
 
 /// The application wrote after everything had been acknowledged, and nothing was sent since.
 const RESUMES: u8 = 1;
-/// The controller may pace.
+/// The controller may pace, or the configuration has a rate.
 const PACES: u8 = 2;

@@ -117,6 +117,25 @@ fn a_pacing_rate_spaces_segments() {
 }
 
 #[test]
+fn a_configured_rate_spaces_segments_of_any_controller() {
+    // 1,040 B on the wire at 80 Mb/s: 104 us.
+    let mut s = Script::new(TransportParams { pacing_rate: Some(Rate::from_mbps(80)), ..params() });
+    s.write(100 * MSS).sends(0, 1).silent().deadline(104).expire().sends(1000, 1).silent().deadline(208);
+    // An acknowledgement opens the window and does not hasten the next segment.
+    s.at(150).ack(1000).silent().deadline(208).expire().sends(2000, 1).silent();
+}
+
+#[test]
+fn the_lower_of_two_rates_holds() {
+    for (of_controller, configured) in [(80, 160), (160, 80)] {
+        let pacing_rate = Some(Rate::from_mbps(configured));
+        let (mut s, orders) = obedient(TransportParams { pacing_rate, ..params() }, 10 * MSS);
+        orders.lock().unwrap().rate = Some(Rate::from_mbps(of_controller));
+        s.write(100 * MSS).sends(0, 1).silent().deadline(104);
+    }
+}
+
+#[test]
 fn acknowledgements_are_not_paced() {
     let (mut s, orders) = obedient(params(), 10 * MSS);
     orders.lock().unwrap().rate = Some(Rate::from_mbps(8));

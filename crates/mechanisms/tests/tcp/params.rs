@@ -30,6 +30,8 @@ fn errors_name_the_key() {
         ("initial_alpha = 1.5", "initial_alpha"),
         ("cubic_c = 0.0", "cubic_c"),
         ("cubic_beta = 1.0", "cubic_beta"),
+        ("pacing_rate = '0bps'", "pacing_rate"),
+        ("pacing_rate = '2Tbps'", "pacing_rate"),
     ] {
         let params: TransportParams = toml::from_str(text).unwrap();
         assert_eq!(params.resolve().unwrap_err().key, key, "{text}");

@@ -150,6 +150,7 @@ fn everything_is_delivered_whatever_else_is_on() {
         ("", "max_burst = 4\n"),
         ("", "max_burst = 4\nsegmentation = '0B'\nlro = '64KB'\n"),
         ("nagle = true\n", ""),
+        ("pacing_rate = '2Gbps'\n", ""),
         ("nagle = true\n", "segmentation = '14000B'\nqueues = 3\n"),
     ] {
         let text = RACK.replace("[transport]\n", &format!("[transport]\n{transport}"));
@@ -160,6 +161,24 @@ fn everything_is_delivered_whatever_else_is_on() {
         assert_eq!((outcome.messages.len(), outcome.counters.timeouts), (2, 0), "{transport}{more}");
         assert!(outcome.messages.iter().all(|message| message.completed.is_some()), "{transport}{more}");
     }
+}
+
+#[test]
+fn segments_that_are_paced_are_pieces_of_their_own() {
+    let sender = |transport: &str| {
+        let text = RACK.replace("[transport]\n", &format!("[transport]\n{transport}"));
+        let text = format!("{text}{FLOWS}[host]\nbursts = {{}}\n[host.processor]\n{COSTS}");
+        let scenario = Scenario::parse("inline", &text, Path::new("."));
+        let scenario = scenario.unwrap_or_else(|errors| panic!("{}\n{text}", errors[0]));
+        let outcome = plimsoll_sim::run(&scenario.points()[0].model, &mut |_| true).unwrap();
+        assert_eq!(outcome.counters.retransmissions, 0, "{transport}");
+        (outcome.processors[1].frames_sent, outcome.processors[1].busy[0])
+    };
+    let (unpaced, (paced, busy)) = (sender("").0, sender("pacing_rate = '500Mbps'\n"));
+    // 2 MB are 1,370 segments, each with the costs of a call, a segment and a packet.
+    assert_eq!(paced, 1_370);
+    assert!(unpaced < 200, "{unpaced}");
+    assert!(busy > Span::from_ns(1_370 * (2_000 + 3_000 + 100)), "{busy}");
 }
 
 #[test]
